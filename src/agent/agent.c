@@ -1,6 +1,6 @@
 /* The turn: what is gathered while callbacks run leaves in one order at their end. */
 #include "agent/agent.h"
-#include "agent/offers.h"
+#include "agent/queue/offers.h"
 
 void agent_key(char room[17], uint64_t request, uint32_t member, uint32_t fence)
 {

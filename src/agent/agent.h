@@ -18,12 +18,12 @@
 #pragma once
 #include <sys/stat.h>
 
-#include "agent/cache.h"
-#include "agent/config.h"
-#include "agent/machine.h"
-#include "agent/queue.h"
-#include "agent/stage_work.h"
-#include "agent/users.h"
+#include "agent/config/config.h"
+#include "agent/config/users.h"
+#include "agent/queue/machine.h"
+#include "agent/queue/queue.h"
+#include "agent/transfer/cache.h"
+#include "agent/transfer/stage_work.h"
 #include "base/buf.h"
 #include "base/cgroup.h"
 #include "base/err.h"

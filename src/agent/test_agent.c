@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "run/shepherd_protocol.h"
+#include "run/process/shepherd_protocol.h"
 
 static void joins_and_offers(void **s)
 {

@@ -12,7 +12,7 @@
 struct past_job {
         uint64_t request;
         uint32_t member;
-        uint32_t state;                 /* enum job_state of core/job.h at the end: completed or removed */
+        uint32_t state; /* enum job_state of core/model/job.h at the end: completed or removed */
         int64_t submitted_ms, ended_ms; /* Unix milliseconds */
         int32_t exit_code;              /* of the job; -signal when a signal ended it */
         struct str owner;               /* name@domain */

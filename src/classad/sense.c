@@ -11,7 +11,7 @@ struct range {
         double max;
         const char *unit; /* said behind the range */
 };
-/* The times are limited as in core/estimate.c. */
+/* The times are limited as in core/estimate/estimate.c. */
 static const struct range ranges[] = {
         {"RequestCpus", ANY, ""},     {"RequestMemory", ANY, " (MiB)"}, {"RequestDisk", ANY, " (KiB)"},
         {"RequestGPUs", ANY, ""},     {"ExpectedRunTime", 1e9, " (s)"}, {"BetterPlaceWait", 1e9, " (s)"},

@@ -7,9 +7,9 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
+#include "cli/client/view.h"
 #include "cli/options.h"
-#include "cli/table.h"
-#include "cli/view.h"
+#include "cli/output/table.h"
 
 enum cli_exit {
         CLI_OK = 0,

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/api.h"
+#include "cli/client/api.h"
 #include "cli/help.h"
 
 static const char *command_name(const void *arg, size_t i)

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/mem.h"
-#include "cli/human.h"
+#include "cli/output/human.h"
 
 const struct option_row options_common[] = {
         {"dir", 0, OPTION_TEXT, "DIR",

@@ -1,10 +1,10 @@
 /* The invariants of the core's state, for tests, the simulator, and `droverd --check`. */
 #include <stdio.h>
 
-#include "core/claim.h"
-#include "core/eta_play.h"
-#include "core/gang.h"
-#include "core/reserve.h"
+#include "core/fairness/claim.h"
+#include "core/forecast/eta_play.h"
+#include "core/gang/gang.h"
+#include "core/gang/reserve.h"
 
 static char sentence[256];
 

@@ -2,12 +2,12 @@
 #include <errno.h>
 
 #include "base/mem.h"
-#include "core/draft.h"
-#include "core/forgotten.h"
-#include "core/gang.h"
-#include "core/leave.h"
-#include "core/qos.h"
-#include "core/reserve.h"
+#include "core/fairness/qos.h"
+#include "core/gang/gang.h"
+#include "core/gang/reserve.h"
+#include "core/lifecycle/draft.h"
+#include "core/lifecycle/leave.h"
+#include "core/model/forgotten.h"
 
 #define FILE_NOW 100u /* jobs whose rows of history are written with their removal */
 

@@ -8,10 +8,10 @@
 
 #include "base/mem.h"
 #include "base/pack.h"
-#include "core/claim.h"
-#include "core/forgotten.h"
-#include "core/leave.h"
-#include "core/split.h"
+#include "core/fairness/claim.h"
+#include "core/lifecycle/leave.h"
+#include "core/model/forgotten.h"
+#include "core/model/split.h"
 
 #define SNAPSHOT_VERSION 4 /* 1: without accounts and limits; 2: without hops; 3: without uuids */
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "core/fill.h"
-#include "core/state.h"
+#include "core/match/fill.h"
+#include "core/model/state.h"
 
 static struct buf bare_assigned; /* "n1/default 1 0-3\n" */
 

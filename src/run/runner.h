@@ -67,7 +67,7 @@ struct run_rlimit {
         uint64_t soft, hard;
 };
 
-/* How the program keeps what it has done: see agent/checkpoint.h. */
+/* How the program keeps what it has done: see agent/attempt/checkpoint.h. */
 struct run_checkpoints {
         bool made, by_signal; /* made: it makes checkpoints, and ends so: */
         int code;             /* with this exit code, or by this signal */

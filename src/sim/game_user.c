@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "core/draft.h"
+#include "core/lifecycle/draft.h"
 #include "sim/game_state.h"
 
 static void add(struct submission_part *p, const char *name, const char *text)

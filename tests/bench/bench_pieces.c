@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "bench.h"
-#include "core/quote.h"
+#include "core/forecast/quote.h"
 
 #define START_MS 1700000000000
 

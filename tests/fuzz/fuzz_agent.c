@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/name.h"
-#include "server/command.h"
+#include "server/agents/command.h"
 #include "wire/unpack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

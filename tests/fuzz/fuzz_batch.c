@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "run/batch.h"
+#include "run/batch/batch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "core/event.h"
-#include "core/submission.h"
+#include "core/events/event.h"
+#include "core/model/submission.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

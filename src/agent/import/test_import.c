@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "agent/config.h"
+#include "agent/config/config.h"
 #include "agent/import/galaxy.h"
 #include "base/fs.h"
 

@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 
-#include "agent/config.h"
+#include "agent/config/config.h"
 #include "agent/import/galaxy.h"
 #include "base/map.h"
 #include "base/mem.h"

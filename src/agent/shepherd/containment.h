@@ -21,7 +21,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "run/shepherd_protocol.h"
+#include "run/process/shepherd_protocol.h"
 
 #define CONTAINMENT_HIDDEN_MAX 8
 

@@ -23,7 +23,7 @@
 #include <sys/types.h>
 
 #include "agent/shepherd/containment.h"
-#include "run/shepherd_protocol.h"
+#include "run/process/shepherd_protocol.h"
 
 #define TABLE_MAX    8192 /* children that run at once */
 #define BUCKETS      4096

@@ -23,7 +23,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fs.h"
-#include "run/shepherd_protocol.h"
+#include "run/process/shepherd_protocol.h"
 
 static char top[64];
 static pid_t shepherd;

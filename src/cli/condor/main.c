@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "cli/api.h"
+#include "cli/client/api.h"
 #include "cli/condor/condor.h"
 
 static const struct condor_tool *find(const char *path)

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "classad/expr.h"
 #include "classad/print.h"
-#include "cli/ids.h"
+#include "cli/client/ids.h"
 
 #define PORTION   3000 /* bytes of ids in a call */
 #define PAGE_ROWS 20000

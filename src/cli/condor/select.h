@@ -4,7 +4,7 @@
  * ids (if there are any), belongs to one of the owners (if there are any) and meets every -constraint.
  */
 #pragma once
-#include "cli/api.h"
+#include "cli/client/api.h"
 #include "cli/condor/flags.h"
 
 struct select {

@@ -7,8 +7,8 @@
 #include "cli/condor/condor.h"
 #include "cli/condor/output.h"
 #include "cli/condor/select.h"
-#include "cli/human.h"
-#include "cli/jobs.h"
+#include "cli/output/human.h"
+#include "cli/output/jobs.h"
 
 struct past {
         struct cli *cli;

@@ -9,8 +9,8 @@
 #include "cli/condor/output.h"
 #include "cli/condor/queue_batch.h"
 #include "cli/condor/select.h"
-#include "cli/human.h"
-#include "cli/jobs.h"
+#include "cli/output/human.h"
+#include "cli/output/jobs.h"
 
 #define STATES_LEFT    "waiting,idle,reserved,running,held,left" /* "running" is all states of an attempt */
 #define ROW_ATTRIBUTES "MemoryUsage,RemoteWallClockTime,RemoteHost"

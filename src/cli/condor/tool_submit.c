@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "cli/client/submit.h"
 #include "cli/condor/condor.h"
-#include "cli/submit.h"
 
 #define DOTS_MAX 60
 

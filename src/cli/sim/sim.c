@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/map.h"
-#include "cli/human.h"
+#include "cli/output/human.h"
 #include "cli/sim/study.h"
 #include "sim/game.h"
 

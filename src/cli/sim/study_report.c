@@ -7,7 +7,7 @@
 
 #include "base/fs.h"
 #include "base/json.h"
-#include "cli/human.h"
+#include "cli/output/human.h"
 #include "cli/sim/study.h"
 #include "sim/plot.h"
 

@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "classad/eval.h"
 #include "server/api/route.h"
-#include "server/expressions.h"
-#include "server/ids.h"
+#include "server/loop/expressions.h"
+#include "server/loop/ids.h"
 
 #define REASON_MAX      4096
 #define SLICE_NS        4000000

@@ -1,7 +1,7 @@
 /* POST /v1/agents/NAME/revoke */
 #include "base/log.h"
-#include "server/access.h"
-#include "server/agents.h"
+#include "server/access/access.h"
+#include "server/agents/agents.h"
 #include "server/api/route.h"
 
 static void reply(struct server *s, struct call *c)

@@ -5,10 +5,10 @@
 #include "base/map.h"
 #include "classad/eval.h"
 #include "classad/print.h"
-#include "server/access.h"
-#include "server/agents.h"
+#include "server/access/access.h"
+#include "server/agents/agents.h"
 #include "server/api/route.h"
-#include "server/expressions.h"
+#include "server/loop/expressions.h"
 
 #define SLICE_NS 4000000
 

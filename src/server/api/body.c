@@ -7,8 +7,8 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "server/api/openapi.h"
 #include "server/api/route.h"
-#include "server/openapi.h"
 
 #define DEPTH_MAX 16u /* of the schemas; deeper ones would be a circle */
 

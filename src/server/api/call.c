@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "server/api/body.h"
-#include "server/front.h"
+#include "server/daemon/front.h"
 
 #define PENDING_MAX (1u << 20) /* bytes that a client may be behind before a reply in parts pauses */
 

@@ -14,8 +14,8 @@
 #include "base/json.h"
 #include "base/json_read.h"
 #include "ev/http.h"
-#include "server/server.h"
-#include "server/turn.h"
+#include "server/daemon/server.h"
+#include "server/loop/turn.h"
 
 enum call_place { CALL_FRONT, CALL_CORE, CALL_READER };
 

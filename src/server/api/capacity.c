@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "classad/eval.h"
 #include "server/api/route.h"
-#include "server/expressions.h"
+#include "server/loop/expressions.h"
 
 struct room {
         uint64_t cpus, memory_mib, free_cpus, free_memory_mib;

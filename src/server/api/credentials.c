@@ -4,9 +4,9 @@
 #include "auth/credentials.h"
 
 #include "base/clock.h"
-#include "server/access.h"
+#include "server/access/access.h"
+#include "server/agents/grants.h"
 #include "server/api/route.h"
-#include "server/grants.h"
 
 #define SLICE_NS 4000000
 

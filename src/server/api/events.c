@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "server/api/route.h"
-#include "server/waits.h"
+#include "server/loop/waits.h"
 
 #define LIMIT_DEFAULT  1000
 #define LIMIT_MAX      10000

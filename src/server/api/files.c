@@ -8,9 +8,9 @@
 #include "base/pack.h"
 #include "server/api/jobs.h"
 #include "server/api/route.h"
-#include "server/ids.h"
-#include "server/objects.h"
-#include "server/reader.h"
+#include "server/daemon/reader.h"
+#include "server/files/objects.h"
+#include "server/loop/ids.h"
 #include "spool/spool.h"
 
 #define PAGE_JOBS   1000

@@ -4,8 +4,8 @@
 
 #include "server/api/jobs.h"
 #include "server/api/route.h"
-#include "server/ids.h"
-#include "server/reader.h"
+#include "server/daemon/reader.h"
+#include "server/loop/ids.h"
 
 #define LIMIT_DEFAULT 1000
 #define LIMIT_MAX     10000

@@ -1,6 +1,6 @@
 /* PUT /v1/requests/7/lease, POST /v1/requests/7/taken: a submitter that stays in touch. */
+#include "server/access/origin.h"
 #include "server/api/route.h"
-#include "server/origin.h"
 
 struct touch {
         json_t *doc;

@@ -4,8 +4,8 @@
 #include "classad/print.h"
 #include "server/api/jobs.h"
 #include "server/api/route.h"
-#include "server/ids.h"
-#include "server/reader.h"
+#include "server/daemon/reader.h"
+#include "server/loop/ids.h"
 
 struct job {
         uint64_t request;

@@ -8,10 +8,10 @@
 #include "classad/eval.h"
 #include "server/api/jobs.h"
 #include "server/api/route.h"
-#include "server/expressions.h"
-#include "server/ids.h"
-#include "server/past.h"
-#include "server/reader.h"
+#include "server/daemon/reader.h"
+#include "server/history/past.h"
+#include "server/loop/expressions.h"
+#include "server/loop/ids.h"
 
 #define SLICE_JOBS  2000
 #define SLICE_NS    4000000

@@ -1,6 +1,6 @@
 /* jobs: what the routes about jobs share. */
 #pragma once
-#include "server/past.h"
+#include "server/history/past.h"
 
 struct jobs_past {
         struct past *past;

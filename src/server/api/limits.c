@@ -3,8 +3,8 @@
 #include "server/api/limits.h"
 
 #include "server/api/route.h"
-#include "server/holdings.h"
-#include "server/objects.h"
+#include "server/files/holdings.h"
+#include "server/files/objects.h"
 
 struct listing {
         struct json j;

@@ -2,7 +2,7 @@
 #include "server/api/order.h"
 
 #include "server/api/route.h"
-#include "server/ids.h"
+#include "server/loop/ids.h"
 
 static void number(struct json *j, const char *key, double v)
 {

@@ -1,8 +1,8 @@
 /* GET /v1/jobs/7.42/path, GET /v1/paths: where a job is, hop by hop. */
+#include "server/agents/whereabouts.h"
 #include "server/api/jobs.h"
 #include "server/api/route.h"
-#include "server/ids.h"
-#include "server/whereabouts.h"
+#include "server/loop/ids.h"
 
 #define PATHS_MAX 1000
 

@@ -1,6 +1,6 @@
 #include "server/api/place.h"
 
-#include "server/words.h"
+#include "server/loop/words.h"
 
 static const struct {
         const char *verdict, *side, *text;

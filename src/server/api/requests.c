@@ -7,7 +7,7 @@
 #include "server/api/counts.h"
 #include "server/api/route.h"
 #include "server/api/row.h"
-#include "server/world.h"
+#include "server/daemon/world.h"
 
 #define SLICE_REQUESTS 1000
 #define SLICE_NS       4000000

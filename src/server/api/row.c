@@ -2,14 +2,14 @@
  * evaluated once; where they hold macros, the text with the macros is evaluated once and expanded for each
  * job. */
 #include "server/api/row.h"
-#include "server/expressions.h"
+#include "server/loop/expressions.h"
 
 #include <stdio.h>
 
 #include "base/macro.h"
 #include "classad/eval.h"
 #include "classad/print.h"
-#include "core/attributes.h"
+#include "core/model/attributes.h"
 
 void row_maker_init(struct row_maker *m, struct server *s, struct arena *a)
 {

@@ -3,9 +3,9 @@
 #include "base/clock.h"
 #include "server/api/jobs.h"
 #include "server/api/route.h"
-#include "server/ids.h"
-#include "server/scripts.h"
-#include "server/waits.h"
+#include "server/files/scripts.h"
+#include "server/loop/ids.h"
+#include "server/loop/waits.h"
 
 #define ANSWER_MS 10000
 

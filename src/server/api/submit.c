@@ -3,16 +3,16 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "core/draft.h"
-#include "core/quote.h"
+#include "core/forecast/quote.h"
+#include "core/lifecycle/draft.h"
+#include "server/access/origin.h"
 #include "server/api/place.h"
 #include "server/api/route.h"
-#include "server/notices.h"
-#include "server/objects.h"
-#include "server/origin.h"
-#include "server/submit_json.h"
-#include "server/userlog.h"
-#include "server/waits.h"
+#include "server/api/submit_json.h"
+#include "server/files/objects.h"
+#include "server/loop/waits.h"
+#include "server/notices/notices.h"
+#include "server/userlog/userlog.h"
 
 #define WAIT_MS 60000 /* for one's turn; then one looks again */
 

@@ -3,7 +3,7 @@
 
 #include "auth/ca.h"
 #include "base/clock.h"
-#include "server/access.h"
+#include "server/access/access.h"
 #include "server/api/route.h"
 
 #define AGENT_S 3600

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 
 #include "server/api/route.h"
-#include "server/holdings.h"
-#include "server/objects.h"
+#include "server/files/holdings.h"
+#include "server/files/objects.h"
 #include "spool/spool.h"
 
 #define PIECE_MAX (4u << 20)

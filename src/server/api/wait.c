@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "server/api/route.h"
-#include "server/waits.h"
+#include "server/loop/waits.h"
 
 #define WAIT_PACE_MS  100
 #define WAIT_MAX_MS   300000

@@ -5,13 +5,13 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "server/agents/whereabouts.h"
 #include "server/api/limits.h"
 #include "server/api/order.h"
 #include "server/api/place.h"
 #include "server/api/route.h"
-#include "server/ids.h"
-#include "server/whereabouts.h"
-#include "server/words.h"
+#include "server/loop/ids.h"
+#include "server/loop/words.h"
 
 #define SLICE_QUEUES 100u
 

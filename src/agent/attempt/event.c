@@ -1,0 +1,333 @@
+/* What the runner tells of an attempt's tasks: of the one that runs, and of those that an earlier life of the
+ * agent left to it. */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/attempt/checkpoint.h"
+#include "agent/container/containers.h"
+#include "agent/environment/environments.h"
+#include "agent/queue/containment.h"
+#include "agent/queue/offers.h"
+#include "agent/transfer/movers.h"
+#include "base/log.h"
+#include "run/process/errand.h"
+
+static unsigned step_of(const struct run_event *e)
+{
+        return e->id.step % STEPS_MAX;
+}
+
+static unsigned round_of(const struct run_event *e)
+{
+        return e->id.step / STEPS_MAX;
+}
+
+static void record(struct attempt *at, const struct run_event *e)
+{
+        unsigned step = step_of(e);
+        Drover__StepResult *r = &at->results[step];
+        drover__step_result__init(r);
+        r->signaled = e->signaled;
+        r->exit_code = e->exit_code;
+        if (*at->t->m->steps[step]->container && !r->signaled && r->exit_code > 128 &&
+            r->exit_code <= 128 + SIGSYS) { /* so an engine says it */
+                r->signaled = true;
+                r->exit_code -= 128;
+        }
+        r->started_ms = e->started_ms;
+        r->ended_ms = e->ended_ms;
+        if (step + 1 > at->result_count)
+                at->result_count = step + 1;
+        if (!at->started_ms || e->started_ms < at->started_ms)
+                at->started_ms = e->started_ms;
+        if (e->ended_ms > at->ended_ms)
+                at->ended_ms = e->ended_ms;
+        at->cpu_user_ms += e->cpu_user_ms;
+        at->cpu_system_ms += e->cpu_system_ms;
+        if (e->memory_peak_bytes > at->memory_peak_bytes)
+                at->memory_peak_bytes = e->memory_peak_bytes;
+        uint64_t ms = e->ended_ms > e->started_ms ? e->ended_ms - e->started_ms : 0;
+        offers_job_took(at, ms ? ms * 1000 : 700);
+}
+
+/* It was not started: whose fault is it? */
+static void start_failed(struct attempt *at, const struct run_event *e)
+{
+        const Drover__Step *step = at->t->m->steps[step_of(e)];
+        BUF_CLEANUP struct buf path = {0};
+        const char *why = strerror(e->error);
+        at->stepping = false;
+        if (e->text) {
+                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "%s", e->text);
+        } else if (!strcmp(e->what, "program")) {
+                expand_program(at, step, &path);
+                attempt_set_outcome(
+                        at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "cannot run %s: %s", buf_z(&path),
+                        e->error == ENOEXEC ? "it is neither a program nor a script with #!" : why);
+        } else if (!strcmp(e->what, "stdin")) {
+                expand_input(at, step, &path, NULL);
+                attempt_set_outcome(at, DROVER__OUTCOME__STAGING_FAILED, HOLD_INPUT,
+                                    "cannot read its input %s: %s", buf_z(&path), why);
+        } else if (!strcmp(e->what, "folder")) {
+                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED,
+                                    "cannot run in %s: %s", at->iwd, why);
+        } else if (!strcmp(e->what, "user")) {
+                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED,
+                                    "the agent's `users` do not allow %s a local user", at->t->m->owner);
+        } else if (!strcmp(e->what, "containment") && e->error == ENOSYS) {
+                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED,
+                                    "the queue %s requires containment that its machine does not have",
+                                    at->q->config->name);
+        } else {
+                log_error("msg=\"cannot start a job\" what=\"%s\" error=\"%s\"", e->what, why);
+                attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "the agent could not start it (%s): %s",
+                                    e->what, why);
+        }
+        at->hold_subcode = e->error;
+        attempt_finish(at);
+}
+
+/* ---- what the runner tells */
+
+/* One that the runner no longer tells of. */
+static void not_known(struct attempt *at)
+{
+        bool local = queue_is_local(at->q);
+        if (at->checkpointing && !at->carrying)
+                return;
+        if (at->adopted && at->state != ATTEMPT_RUNNING)
+                attempt_lost(at, at->stopped ? "the agent was stopped, and the job with it"
+                                             : "the agent stopped before it was started");
+        else if (at->state == ATTEMPT_RUNNING && at->stepping)
+                attempt_lost(at, local ? "the agent's shepherd died, and its processes with it"
+                                       : "the batch system no longer knows it");
+        else if (at->state == ATTEMPT_RUNNING)
+                attempt_step_over(at, RUN_ITSELF);
+}
+
+static void look_through(struct queue *q)
+{
+        for (int s = 0; s < ATTEMPT_DELIVERING; s++)
+                for (struct attempt *at = q->lists[s], *next; at; at = next) {
+                        next = at->next;
+                        checkpoint_known(at);
+                        if (at->seen != q->backend->generation)
+                                not_known(at);
+                        else if (at->adopted && !at->stepping && !at->checkpointing &&
+                                 at->state == ATTEMPT_RUNNING)
+                                attempt_step_over(at, at->adopted_why);
+                }
+}
+
+static void runner_is_ready(struct backend *b)
+{
+        struct agent *a = b->a;
+        b->ready = true;
+        free(b->unreachable);
+        b->unreachable = NULL;
+        for (size_t i = 0; i < a->queue_count; i++)
+                if (a->queues[i]->backend == b)
+                        look_through(a->queues[i]);
+        if (b->runner == a->runner) {
+                errands_back(a->errands);
+                environments_back(a);
+                if (!a->swept)
+                        sandbox_sweep(a); /* of jobs that are gone: now, though a batch system may be away */
+        }
+        bool all = true;
+        for (size_t i = 0; i < a->backend_count; i++)
+                all = all && a->backends[i]->ready;
+        if (!a->swept && all) { /* what no attempt claims */
+                a->swept = true;
+                containers_sweep(a);
+                if (a->cgroups)
+                        cgroups_sweep(a->cgroups);
+                sandbox_sweep(a);
+        }
+        offers_update(a, true);
+        agent_turn_later(a);
+}
+
+/* Its tasks go on; it is given no new ones until it is back. */
+static void runner_is_away(struct backend *b, const char *why)
+{
+        struct agent *a = b->a;
+        b->ready = false;
+        b->generation++;
+        free(b->unreachable);
+        b->unreachable = why ? mem_dupz(why) : NULL;
+        if (b->runner == a->runner)
+                log_warn("msg=\"%s\" error=\"%s\"",
+                         why ? "the shepherd cannot be started" : "the shepherd is gone",
+                         LOG_TEXT(str_of(why ? why : "")));
+        else
+                log_warn("msg=\"the batch system is gone\" queue=%s error=\"%s\"", b->queue,
+                         LOG_TEXT(str_of(why ? why : "")));
+        if (b->runner == a->runner)
+                errands_away(a->errands);
+        if (b->runner == a->runner && a->users_path && !a->stopping) {
+                /* only root can start another: who started us, shall again */
+                a->exit_code = 1;
+                loop_stop(a->loop);
+        }
+        offers_update(a, true);
+}
+
+/* The runner's tasks are as they were. No new ones are given to it until it answers; what it was told waits.
+ */
+static void runner_is_silent(struct backend *b, const char *why)
+{
+        struct agent *a = b->a;
+        free(b->unreachable);
+        b->unreachable = why ? mem_dupz(why) : NULL;
+        if (why)
+                log_error("msg=\"%s: its queues take no jobs until it does\"", why);
+        else
+                log_info("msg=\"the agent's shepherd answers again\"");
+        offers_update(a, true);
+        agent_turn_later(a);
+}
+
+/* How a task of an earlier life ended. It is told each time that the runner has been away, and counts once.
+ * What was followed until the runner went away has ended meanwhile: look_through goes on with it. */
+static void known_end(struct attempt *at, const struct run_event *e)
+{
+        bool followed = at->stepping && run_id_eq(e->id, attempt_task(at));
+        if (!followed && step_of(e) < at->result_count)
+                return;
+        if (followed)
+                at->stepping = false;
+        record(at, e);
+        at->adopted_why = e->why;
+}
+
+void attempt_signal(struct attempt *at, unsigned number)
+{
+        if (at->state == ATTEMPT_RUNNING && at->stepping && at->task_runs)
+                runner_signal(at->q->backend->runner, attempt_task(at), (int)number);
+        else if (at->state <= ATTEMPT_RUNNING)
+                at->signals |= UINT64_C(1) << (number - 1);
+}
+
+/* Its program runs, or waits to: what was said for it meanwhile is done. */
+static void runs(struct attempt *at, bool now)
+{
+        uint64_t signals = now ? at->signals : 0;
+        at->task_runs = now;
+        for (unsigned n = 1; signals; n++, signals >>= 1)
+                if (signals & 1)
+                        attempt_signal(at, n);
+        if (now)
+                at->signals = 0;
+}
+
+/* A task that the runner had from an earlier life. */
+static void known(struct attempt *at, const struct run_event *e)
+{
+        struct agent *a = at->a;
+        at->seen = at->q->backend->generation;
+        if (!at->adopted) {
+                if (run_id_eq(e->id, attempt_task(at)))
+                        runs(at, e->state == RUN_RUNNING);
+                return;
+        }
+        if (at->state == ATTEMPT_WAITING) {
+                at->has_sandbox = at->staged = true;
+                attempt_move(at, ATTEMPT_RUNNING);
+        }
+        if (step_of(e) > at->step)
+                at->step = step_of(e);
+        if (round_of(e) > at->round)
+                at->round = round_of(e);
+        if (e->slot != UINT32_MAX && !at->cgroup && a->cgroups)
+                cgroup_adopt(a->cgroups, e->slot, &at->cgroup, NULL);
+        if (e->state == RUN_WAITING) {
+                at->stepping = true;
+                runs(at, false);
+        } else if (e->state == RUN_RUNNING) {
+                at->stepping = true;
+                runs(at, true);
+                at->pid = e->native;
+                at->started_ms = e->started_ms;
+                log_info("msg=adopted job=%llu.%u fence=%u pid=%lld", (unsigned long long)at->request,
+                         at->member, at->fence, (long long)e->native);
+        } else if (e->state == RUN_ENDED) {
+                known_end(at, e);
+        } else if (e->state == RUN_FAILED) {
+                start_failed(at, e);
+        } else if (e->state == RUN_LOST) {
+                attempt_lost(at, e->text ? e->text : "it was lost while the agent was away");
+        }
+}
+
+void attempt_event(struct backend *b, const struct run_event *e)
+{
+        struct agent *a = b->a;
+        if (e->state == RUN_READY) {
+                if (b == a->backends[0])
+                        queue_containment_told(a, e->containment, e->error);
+                runner_is_ready(b);
+                return;
+        }
+        if (e->state == RUN_AWAY) {
+                runner_is_away(b, e->text);
+                return;
+        }
+        if (e->state == RUN_SILENT) {
+                runner_is_silent(b, e->text);
+                return;
+        }
+        if (e->state == RUN_QUOTED) {
+                queue_wait_told(b, e);
+                return;
+        }
+        if (stage_event(a, e) || movers_event(a, e) || errands_event(a->errands, e))
+                return;
+        struct attempt *at = agent_find(a, e->id.request, e->id.member, e->id.fence);
+        if (!at || (e->id.step & STEP_NO_JOBS) || step_of(e) >= at->t->m->n_steps ||
+            round_of(e) < at->round) {
+                /* nobody's any more; or a stage's, of an earlier life */
+                if (e->state == RUN_RUNNING || e->state == RUN_WAITING)
+                        runner_kill(b->runner, e->id, 0);
+                else
+                        runner_forget(b->runner, e->id);
+                return;
+        }
+        if (at->state == ATTEMPT_DONE) { /* its result is in the journal */
+                runner_forget(b->runner, e->id);
+                return;
+        }
+        if (e->known && (at->adopted || e->state == RUN_RUNNING || e->state == RUN_WAITING)) {
+                known(at, e);
+                return;
+        }
+        if (e->known)
+                at->seen = b->generation;
+        if (at->state != ATTEMPT_RUNNING || !run_id_eq(e->id, attempt_task(at)) || !at->stepping ||
+            at->ending)
+                return;
+        if (e->state == RUN_CHECKPOINTED) {
+                checkpoint_carried(at, e->text);
+        } else if (e->state == RUN_RUNNING) {
+                at->pid = e->native;
+                if (!at->started_ms)
+                        at->started_ms = e->started_ms;
+                if (at->suspended)
+                        b->runner->kind->suspend(b->runner, e->id);
+                runs(at, true);
+        } else if (e->state == RUN_WAITING && e->what) {
+                checkpoint_nobody(at);
+        } else if (e->state == RUN_ENDED) {
+                record(at, e);
+                if (e->why == RUN_WALLTIME || e->why == RUN_MEMORY)
+                        whereabouts_tell_end(at);
+                attempt_step_over(at, e->why == RUN_KILLED && at->killing ? RUN_ITSELF : e->why);
+        } else if (e->state == RUN_FAILED) {
+                whereabouts_tell_end(at);
+                start_failed(at, e);
+        } else if (e->state == RUN_LOST) {
+                attempt_lost(at, e->text ? e->text : "the agent's shepherd was away");
+        }
+}

@@ -1,0 +1,215 @@
+/* Limits while it runs: a control group where there are any; else what the tree uses is looked at every tick.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/container/contain.h"
+#include "base/fs.h"
+#include "base/log.h"
+
+#define ENGINE_BYTES (64u << 20) /* what podman and its monitor take for themselves */
+#define DISK_EVERY   10          /* ticks */
+#define DISK_FILES   100000
+
+void limits_prepare(struct attempt *at)
+{
+        struct agent *a = at->a;
+        if (!a->cgroups || !cgroups_limits(a->cgroups) || at->cgroup || !queue_is_local(at->q))
+                return;
+        struct cgroup_limits l = {
+                .memory_bytes = at->memory_bytes, .cpus_milli = at->cpus_milli, .pids = a->config.pids_max};
+        struct err err = {""};
+        if (contain_elsewhere(at)) /* only the engine's own command is in it */
+                l.memory_bytes = l.pids = 0;
+        else if (contain_any(at) && l.memory_bytes)
+                l.memory_bytes += ENGINE_BYTES;
+        if (cgroup_get(a->cgroups, &l, &at->cgroup, &err) < 0)
+                log_warn("msg=\"no control group for a job\" error=\"%s\"", LOG_TEXT(str_of(err.text)));
+}
+
+void limits_release(struct attempt *at)
+{
+        /* An agent that goes and leaves its jobs running leaves them their groups: putting one back would
+         * kill. */
+        bool leaves = at->a->stopping && !at->a->config.kill_on_stop;
+        if (at->cgroup && !leaves)
+                cgroup_put(at->cgroup);
+        at->cgroup = NULL;
+}
+
+void limits_usage(struct attempt *at)
+{
+        struct cgroup_usage u;
+        if (!at->cgroup)
+                return;
+        cgroup_usage(at->cgroup, &u);
+        if (u.cpu_user_ms + u.cpu_system_ms > at->cpu_user_ms + at->cpu_system_ms) {
+                at->cpu_user_ms = u.cpu_user_ms;
+                at->cpu_system_ms = u.cpu_system_ms;
+        }
+        if (u.memory_peak_bytes > at->memory_peak_bytes)
+                at->memory_peak_bytes = u.memory_peak_bytes;
+}
+
+bool limits_oom(struct attempt *at)
+{
+        struct cgroup_usage u;
+        if (contain_elsewhere(at))
+                return at->out_of_memory;
+        if (!at->cgroup || !at->memory_bytes)
+                return false;
+        cgroup_usage(at->cgroup, &u);
+        return u.oom_kills > 0 || (at->adopted && u.limit_hit);
+}
+
+bool limits_killed(struct attempt *at)
+{
+        struct cgroup_usage u;
+        if (contain_elsewhere(at))
+                return at->out_of_memory;
+        if (!at->cgroup || !at->memory_bytes)
+                return false;
+        cgroup_usage(at->cgroup, &u);
+        return u.oom_kills > 0;
+}
+
+/* ---- looking at processes */
+
+struct process {
+        int pid, parent, session;
+        uint64_t bytes;
+};
+
+static bool read_process(const char *pid, struct process *p)
+{
+        char path[64], text[1024];
+        snprintf(path, sizeof(path), "/proc/%s/stat", pid);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+        if (fd >= 0)
+                close(fd);
+        if (n <= 0)
+                return false;
+        text[n] = 0;
+        /* proc(5): 4 ppid, 6 session, 24 rss; the name in field 2 may hold anything up to the last ')' */
+        char *at = strrchr(text, ')');
+        int field = 2;
+        p->pid = (int)strtol(pid, NULL, 10);
+        for (; at && field < 24; field++) {
+                at = strchr(at + 1, ' ');
+                if (at && field + 1 == 4)
+                        p->parent = (int)strtol(at, NULL, 10);
+                if (at && field + 1 == 6)
+                        p->session = (int)strtol(at, NULL, 10);
+        }
+        if (!at)
+                return false;
+        p->bytes = strtoull(at, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+        return true;
+}
+
+static size_t read_processes(struct process **ret)
+{
+        struct process *all = NULL;
+        size_t n = 0, cap = 0;
+        DIR *dir = opendir("/proc");
+        struct dirent *e;
+        while (dir && (e = readdir(dir))) {
+                if (e->d_name[0] < '1' || e->d_name[0] > '9')
+                        continue;
+                MEM_GROW(all, cap, n + 1);
+                if (read_process(e->d_name, &all[n]))
+                        n++;
+        }
+        if (dir)
+                closedir(dir);
+        *ret = all;
+        return n;
+}
+
+static bool belongs(const struct process *all, size_t n, const struct process *p, int64_t root)
+{
+        for (int depth = 0; p && depth < 64; depth++) {
+                if (p->pid == root || p->session == root)
+                        return true;
+                const struct process *up = NULL;
+                for (size_t i = 0; i < n && p->parent > 1 && !up; i++)
+                        if (all[i].pid == p->parent)
+                                up = &all[i];
+                p = up;
+        }
+        return false;
+}
+
+static bool needs_sampling(const struct attempt *at)
+{
+        return at->pid > 0 && at->stepping && at->memory_bytes && !contain_any(at) &&
+               !(at->cgroup && (cgroups_limits(at->a->cgroups) & CGROUP_MEMORY));
+}
+
+struct sample { /* of the machine's processes, made when the first attempt needs it */
+        struct process *all;
+        size_t n;
+};
+
+/* True: it was ended for its memory. */
+static bool sample_memory(struct attempt *at, struct sample *s)
+{
+        if (!needs_sampling(at))
+                return false;
+        if (!s->all)
+                s->n = read_processes(&s->all);
+        uint64_t bytes = 0;
+        for (size_t i = 0; i < s->n; i++)
+                if (belongs(s->all, s->n, &s->all[i], at->pid))
+                        bytes += s->all[i].bytes;
+        if (bytes > at->memory_seen)
+                at->memory_seen = bytes;
+        if (bytes > at->memory_peak_bytes)
+                at->memory_peak_bytes = bytes;
+        if (bytes <= at->memory_bytes)
+                return false;
+        BUF_CLEANUP struct buf why = {0};
+        buf_printf(&why, "it used %llu MiB, more than its memory of %llu MiB",
+                   (unsigned long long)(bytes >> 20), (unsigned long long)(at->memory_bytes >> 20));
+        attempt_kill(at, DROVER__OUTCOME__LIMIT_EXCEEDED, 0, buf_z(&why), HOLD_MEMORY);
+        return true;
+}
+
+static void sample_disk(struct attempt *at)
+{
+        uint64_t disk = at->t->m->disk_bytes;
+        char name[64];
+        if (!disk || !at->stepping)
+                return;
+        sandbox_name(at, name);
+        uint64_t bytes = fs_tree_bytes(at->a->jobs, name, DISK_FILES);
+        if (bytes <= disk)
+                return;
+        BUF_CLEANUP struct buf why = {0};
+        buf_printf(&why, "its folder holds %llu MiB, more than its disk of %llu MiB",
+                   (unsigned long long)(bytes >> 20), (unsigned long long)(disk >> 20));
+        attempt_kill(at, DROVER__OUTCOME__LIMIT_EXCEEDED, 0, buf_z(&why), HOLD_MEMORY);
+}
+
+void limits_sample(struct agent *a)
+{
+        static unsigned tick;
+        struct sample s = {0};
+        tick++;
+        for (size_t i = 0; i < a->queue_count; i++) {
+                if (!queue_is_local(a->queues[i]))
+                        continue;
+                for (struct attempt *at = a->queues[i]->lists[ATTEMPT_RUNNING], *next; at; at = next) {
+                        next = at->next;
+                        if (!sample_memory(at, &s) && tick % DISK_EVERY == 0)
+                                sample_disk(at);
+                }
+        }
+        free(s.all);
+}

@@ -1,0 +1,106 @@
+/* Each attempt's own folder, STATE/jobs/<request>.<member>.<fence>, made when it is first needed. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/container/contain.h"
+#include "agent/environment/environments.h"
+#include "base/fs.h"
+#include "base/log.h"
+
+void sandbox_name(const struct attempt *at, char room[64])
+{
+        snprintf(room, 64, "%llu.%u.%u", (unsigned long long)at->request, at->member, at->fence);
+}
+
+/* A batch script, and what a container's engine is given, are the agent's. */
+bool sandbox_is_shared(const struct attempt *at)
+{
+        return at->a->users_path && (!queue_is_local(at->q) || contain_any(at));
+}
+
+int sandbox_make(struct attempt *at)
+{
+        char name[64];
+        if (at->has_sandbox)
+                return 0;
+        if (at->a->users_path) { /* the shepherd does, for the user */
+                at->has_sandbox = true;
+                return 0;
+        }
+        sandbox_name(at, name);
+        if (mkdirat(at->a->jobs, name, 0700) < 0) {
+                if (errno != EEXIST)
+                        return -errno;
+                int r = fs_remove_tree(at->a->jobs, name); /* of an earlier life */
+                if (r < 0 && r != -ENOENT)
+                        return r;
+                if (mkdirat(at->a->jobs, name, 0700) < 0)
+                        return -errno;
+        }
+        at->has_sandbox = true;
+        return 0;
+}
+
+void sandbox_remove(struct attempt *at)
+{
+        char name[64];
+        if (!at->has_sandbox && !(at->a->users_path && at->adopted))
+                return;
+        sandbox_name(at, name);
+        if (at->a->users_path) {
+                at->has_sandbox = false;
+                if (faccessat(at->a->jobs, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+                        stage_remove(at->a, name, at->request, at->member, at->fence);
+                return;
+        }
+        int r = fs_remove_tree(at->a->jobs, name);
+        if (r < 0 && r != -ENOENT)
+                log_warn("msg=\"cannot remove a sandbox\" sandbox=%s error=\"%s\"", name, strerror(-r));
+        at->has_sandbox = false;
+}
+
+/* Not before: an agent that is started again in between brings the outputs home from it once more. */
+void sandbox_remove_left(struct agent *a)
+{
+        if (!a->sandboxes_wait)
+                return;
+        a->sandboxes_wait = false;
+        for (size_t i = 0; i < a->queue_count; i++)
+                for (struct attempt *at = a->queues[i]->lists[ATTEMPT_DONE]; at; at = at->next)
+                        if (at->leaves_sandbox) {
+                                at->leaves_sandbox = false;
+                                sandbox_remove(at);
+                        }
+}
+
+void sandbox_sweep(struct agent *a)
+{
+        int fd = openat(a->jobs, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+        struct dirent *e;
+        while (dir && (e = readdir(dir))) {
+                unsigned long long request = 0;
+                unsigned member = 0, fence = 0;
+                if (e->d_name[0] == '.' ||
+                    str_starts(str_of(e->d_name), STR("batch.")) || /* of users, see batch_party.c */
+                    str_starts(str_of(e->d_name), STR("hop.")) ||   /* and drover_party.c */
+                    str_starts(str_of(e->d_name), STR(SANDBOX_OF_ENGINE)) ||
+                    environments_folder(a, e->d_name))
+                        continue;
+                if (sscanf(e->d_name, "%llu.%u.%u", &request, &member, &fence) == 3) {
+                        const struct attempt *at = agent_find(a, request, member, fence);
+                        if (at && at->state != ATTEMPT_DONE)
+                                continue;
+                }
+                if (a->users_path)
+                        stage_remove(a, e->d_name, request, member, fence);
+                else
+                        fs_remove_tree(a->jobs, e->d_name);
+        }
+        if (dir)
+                closedir(dir);
+}

@@ -1,0 +1,139 @@
+/* Images that cannot be fetched for now: the registry or the network is in trouble. The jobs that waited for
+ * one are given back, and the queues of the engine take none with it until a pause is over; each failure
+ * makes the next pause twice as long. The condition in their ads gives the engine's words as its value, so
+ * that `why` says them. */
+#include <stdlib.h>
+
+#include "agent/container/containers_private.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "place/offer.h"
+
+#define PAUSE_MAX_MS 600000
+#define FORGET_MS    3600000 /* so long after a pause the next failure is a first one again */
+#define AWAY_MAX     64u     /* each is a condition in the ads */
+
+struct away {
+        struct away *next;
+        char *image, *why;
+        bool anew; /* it is here: only who wants it fetched anew waits */
+        unsigned tries;
+        int64_t until_ms; /* boot clock: the pause's end */
+};
+
+static void away_free(struct away *x)
+{
+        free(x->image);
+        free(x->why);
+        free(x);
+}
+
+static struct away **find(struct engine *e, const char *image)
+{
+        struct away **link = &e->aways;
+        while (*link && strcmp((*link)->image, image) != 0)
+                link = &(*link)->next;
+        return link;
+}
+
+static void drop(struct away **link)
+{
+        struct away *x = *link;
+        *link = x->next;
+        away_free(x);
+}
+
+/* The pauses that are over end, and the clock is set for the next. */
+static void on_timer(void *arg)
+{
+        struct engine *e = arg;
+        int64_t now = clock_boot_ms(), first = INT64_MAX;
+        for (struct away **link = &e->aways; *link;) {
+                struct away *x = *link;
+                int64_t next = now < x->until_ms ? x->until_ms : x->until_ms + FORGET_MS;
+                if (now >= next) {
+                        drop(link);
+                        continue;
+                }
+                first = next < first ? next : first;
+                link = &x->next;
+        }
+        if (first < INT64_MAX)
+                timer_start(e->away_timer, first - now);
+        engine_changed(e);
+}
+
+static void make_room(struct engine *e)
+{
+        struct away **oldest = &e->aways;
+        unsigned n = 0;
+        for (struct away **link = &e->aways; *link; link = &(*link)->next, n++)
+                if ((*link)->until_ms < (*oldest)->until_ms)
+                        oldest = link;
+        if (n >= AWAY_MAX)
+                drop(oldest);
+}
+
+void containers_image_away(struct engine *e, const char *image, const char *why)
+{
+        struct away *x = *find(e, image);
+        int64_t pause = (int64_t)e->a->config.transfer_retry_ms;
+        if (!x) {
+                make_room(e);
+                x = mem_new(struct away);
+                x->image = mem_dupz(image);
+                x->next = e->aways;
+                e->aways = x;
+        }
+        for (unsigned i = 0; i < x->tries && pause < PAUSE_MAX_MS; i++)
+                pause *= 2;
+        pause = pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS;
+        x->tries++;
+        x->anew = engine_has_image(e, image) && e->settings.pull != CONTAINER_ALWAYS;
+        x->until_ms = clock_boot_ms() + pause;
+        free(x->why);
+        x->why = mem_dupz(why);
+        log_info("msg=\"an image is tried again later\" image=\"%s\" tries=%u pause_ms=%lld", image, x->tries,
+                 (long long)pause);
+        if (!e->away_timer)
+                e->away_timer = timer_new(e->a->loop, on_timer, e);
+        on_timer(e);
+}
+
+const char *away_why(struct engine *e, const char *image)
+{
+        const struct away *x = *find(e, image);
+        return x && clock_boot_ms() < x->until_ms ? x->why : NULL;
+}
+
+void away_forget(struct engine *e, const char *image)
+{
+        struct away **link = find(e, image);
+        if (!*link)
+                return;
+        drop(link);
+        engine_changed(e);
+}
+
+void away_requirement(const struct engine *e, struct buf *out)
+{
+        int64_t now = clock_boot_ms();
+        for (const struct away *x = e->aways; x; x = x->next) {
+                if (now >= x->until_ms)
+                        continue;
+                buf_addz(out, " && ifThenElse(");
+                container_is_image(x->image, out);
+                buf_addz(out,
+                         x->anew ? " =?= true && TARGET.DockerPullPolicy =?= \"always\", " : " =?= true, ");
+                offer_text(out, str_of(x->why));
+                buf_addz(out, ", true)");
+        }
+}
+
+void aways_close(struct engine *e)
+{
+        timer_free(e->away_timer);
+        e->away_timer = NULL;
+        while (e->aways)
+                drop(&e->aways);
+}

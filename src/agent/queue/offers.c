@@ -1,0 +1,268 @@
+/* What each queue offers: what does not change of its ad, and when it is sent. What there is room for is in
+ * offers_room.c. */
+#include "agent/queue/offers.h"
+
+#include <stdlib.h>
+
+#include "agent/agent.h"
+#include "agent/attempt/activate.h"
+#include "agent/attempt/walltime.h"
+#include "agent/container/containers.h"
+#include "agent/environment/environments.h"
+#include "agent/queue/containment.h"
+#include "base/clock.h"
+
+#define GIVE_BACK_MS 3000 /* an attempt that waited so long for room goes back */
+
+/* ---- what does not change */
+
+static void extra_attributes(const struct queue *q, struct buf *out)
+{
+        struct agent *a = q->a;
+        const struct config_queue *c = q->config;
+        buf_printf(out, "Runner = \"%s\"; ", c->runner);
+        if (c->type) {
+                buf_addz(out, "QueueType = ");
+                offer_text(out, str_of(c->type));
+                buf_addz(out, "; ");
+        }
+        if (c->tags.n) {
+                buf_addz(out, "Tags = {");
+                for (size_t i = 0; i < c->tags.n; i++) {
+                        buf_addz(out, i ? ", " : "");
+                        offer_text(out, str_of(c->tags.v[i]));
+                }
+                buf_addz(out, "}; ");
+        }
+        if (c->search_order != UINT64_MAX)
+                buf_printf(out, "SearchOrder = %llu; ", (unsigned long long)c->search_order);
+        if (c->price_milli)
+                buf_printf(out, "Price = %llu.%03llu; ", (unsigned long long)(c->price_milli / 1000),
+                           (unsigned long long)(c->price_milli % 1000));
+        if (c->jobs_max)
+                buf_printf(out, "JobsMax = %llu; ", (unsigned long long)c->jobs_max);
+        buf_str(out, buf_view(&a->machine.attributes));
+        activate_attributes(c, out);
+        environments_attributes(q, out);
+        engine_attributes(q->engine, out);
+        queue_containment_attributes(q, out);
+        if (c->attributes)
+                buf_addz(out, c->attributes);
+}
+
+static char *limits_text(const struct agent *a, const struct queue *q)
+{
+        struct buf b = {0};
+        if (!queue_is_local(q)) {
+                buf_printf(&b, "those of %s, walltime (script)", q->config->runner);
+                return buf_take(&b);
+        }
+        if (a->cgroups && cgroups_limits(a->cgroups)) {
+                cgroups_describe(a->cgroups, &b);
+                buf_addz(&b, "; ");
+        }
+        buf_addz(&b, "walltime (shepherd)");
+        if (!a->cgroups || !(cgroups_limits(a->cgroups) & CGROUP_MEMORY))
+                buf_addz(&b, ", memory (sampled)");
+        return buf_take(&b);
+}
+
+/* A job of a batch queue has one node. */
+static const char batch_requirements[] =
+        "(TARGET.RequestCpus =?= undefined || TARGET.RequestCpus <= MY.NodeCpus) && "
+        "(TARGET.RequestMemory =?= undefined || TARGET.RequestMemory <= MY.NodeMemory) && "
+        "(TARGET.RequestGPUs =?= undefined || MY.NodeGPUs =?= undefined || TARGET.RequestGPUs <= "
+        "MY.NodeGPUs)";
+
+static void describe(struct queue *q)
+{
+        struct offers *o = q->offers;
+        BUF_CLEANUP struct buf images = {0};
+        engine_requirement(q->engine, &images);
+        const char *const parts[] = {queue_is_local(q) ? NULL : batch_requirements,
+                                     queue_is_local(q) ? NULL : walltime_requirement, q->config->requirements,
+                                     images.n ? buf_z(&images) : NULL};
+        buf_reset(&o->extra);
+        buf_reset(&o->requirements);
+        extra_attributes(q, &o->extra);
+        for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+                if (parts[i])
+                        buf_printf(&o->requirements, "%s(%s)", o->requirements.n ? " && " : "", parts[i]);
+        o->place.requirements = o->requirements.n ? buf_z(&o->requirements) : NULL;
+        o->place.extra = buf_z(&o->extra);
+}
+
+void offers_open(struct agent *a, struct queue *q)
+{
+        struct offers *o = q->offers = mem_new(struct offers);
+        const struct config_queue *c = q->config;
+        struct buf policy = {0};
+        pull_policy_print(&c->pull_policy, &policy);
+        o->policy = buf_take(&policy);
+        o->limits = limits_text(a, q);
+        o->place = (struct offer_place){
+                .name = a->config.name,
+                .machine = a->hostname,
+                .queue = c->name,
+                .filesystem_domain = a->config.filesystem_domain,
+                .arch = a->machine.arch,
+                .opsys = a->machine.opsys,
+                .limits = o->limits,
+                .pull_policy = o->policy,
+                .rank = c->rank,
+                .walltime_max_ms = c->walltime_max_ms,
+                .cpus_milli = c->cpus_milli ? c->cpus_milli : a->machine.cpus_milli,
+                .memory_bytes = c->memory_bytes ? c->memory_bytes : a->machine.memory_bytes,
+                .disk_bytes = c->disk_bytes ? c->disk_bytes : a->machine.disk_free_bytes,
+        };
+        describe(q);
+}
+
+void offers_described(struct queue *q)
+{
+        if (!q->offers)
+                return;
+        describe(q);
+        q->offers->sent = false;
+}
+
+void offers_close(struct queue *q)
+{
+        struct offers *o = q->offers;
+        if (!o)
+                return;
+        free(o->limits);
+        free(o->policy);
+        buf_deinit(&o->extra);
+        buf_deinit(&o->requirements);
+        buf_deinit(&o->devices);
+        buf_deinit(&o->ad);
+        buf_deinit(&o->last);
+        free(o);
+        q->offers = NULL;
+}
+
+/* ---- what they are told */
+
+void offers_job_took(const struct attempt *at, uint64_t micros)
+{
+        struct offers *o = at->q->offers;
+        o->mean_us = o->mean_us ? (o->mean_us * 15 + micros) / 16 : micros;
+        o->mean_cpus = o->mean_cpus ? (o->mean_cpus * 15 + at->cpus_milli) / 16 : at->cpus_milli;
+        o->mean_memory = o->mean_memory ? (o->mean_memory * 15 + at->memory_bytes) / 16 : at->memory_bytes;
+}
+
+void offers_assigned(struct queue *q, uint64_t jobs)
+{
+        q->offers->assigned += jobs;
+}
+
+static void none_sent(struct agent *a)
+{
+        for (size_t i = 0; i < a->queue_count; i++)
+                a->queues[i]->offers->sent = false;
+}
+
+/* The oldest goes when there are too many: he is asked for again, and denied again. */
+void offers_deny(struct agent *a, const char *owner, const char *why)
+{
+        struct config_list *l = &a->denied;
+        struct buf b = {0};
+        buf_printf(&b, "!%s %s", owner, why);
+        none_sent(a);
+        for (size_t i = 0; i < l->n; i++)
+                if (str_eqz(buf_view(&b), l->v[i])) {
+                        buf_deinit(&b);
+                        return;
+                }
+        if (l->n == CONFIG_LIST_MAX) {
+                free(l->v[0]);
+                memmove(l->v, l->v + 1, --l->n * sizeof(*l->v));
+        }
+        l->v[l->n++] = buf_take(&b);
+}
+
+/* ---- sending */
+
+/* What waits for room too long is given back: somebody else may have it now. */
+static void give_back(struct queue *q)
+{
+        int64_t now = clock_boot_ms();
+        for (struct attempt *at = q->lists[ATTEMPT_WAITING], *next; at; at = next) {
+                next = at->next;
+                if (at->set_size || at->adopted || at->suspended || now - at->assigned_ms < GIVE_BACK_MS ||
+                    (q->backend->ready && !at->wait_for_go && offers_fits(at)))
+                        continue;
+                report_refuse(q->a, q->config->name, at, false, "busy");
+                attempt_forget(at);
+                q->offers->gave_back_ms = now;
+        }
+}
+
+static void send_offer(struct queue *q, const struct offers_room *r)
+{
+        struct agent *a = q->a;
+        struct offers *o = q->offers;
+        Drover__Offer m = DROVER__OFFER__INIT;
+        m.queue = q->config->name;
+        m.serial = ++o->serial;
+        m.ad = (char *)buf_z(&o->ad);
+        m.jobs_max = (uint32_t)(r->jobs > 100000 ? 100000 : r->jobs);
+        const struct config_list *owners = &a->config.owners;
+        bool any = false;
+        for (size_t i = 0; i < owners->n; i++)
+                any = any || !strcmp(owners->v[i], "any");
+        MEM_CLEANUP char **all = mem_array(NULL, owners->n + a->denied.n + 1, sizeof(*all));
+        if (!any) {
+                memcpy(all, owners->v, owners->n * sizeof(*all));
+                memcpy(all + owners->n, a->denied.v, a->denied.n * sizeof(*all));
+                m.owners = all;
+                m.n_owners = owners->n + a->denied.n;
+        }
+        Drover__Wish wishes[OFFER_WISHES_MAX];
+        m.wishes = wishes;
+        for (const struct config_list *w = &q->config->wishes; m.n_wishes < w->n; m.n_wishes++)
+                wishes[m.n_wishes] = (Drover__Wish)offer_wish(str_of(w->v[m.n_wishes]));
+        m.own_users = a->config.users.n > 0;
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        to.kind_case = DROVER__TO_SERVER__KIND_OFFER;
+        to.offer = &m;
+        connect_send(a, &to);
+        o->sent_jobs = r->jobs;
+        o->assigned = 0;
+}
+
+static void update(struct queue *q, bool force)
+{
+        struct offers *o = q->offers;
+        struct offers_room r;
+        if (force)
+                give_back(q);
+        if (q->retired)
+                return;
+        offers_look(q, &r);
+        uint64_t left = o->sent_jobs > o->assigned ? o->sent_jobs - o->assigned : 0;
+        if (o->sent && !force && left > 0 && r.jobs >= left && r.jobs - left < (r.jobs + 3) / 4)
+                return;
+        buf_reset(&o->ad);
+        offer_ad(&o->place, &r.ad, &o->ad);
+        if (o->sent && o->assigned == 0 && r.jobs == o->sent_jobs &&
+            str_eq(buf_view(&o->ad), buf_view(&o->last)))
+                return;
+        send_offer(q, &r);
+        o->sent = true;
+        buf_reset(&o->last);
+        buf_str(&o->last, buf_view(&o->ad));
+}
+
+void offers_update(struct agent *a, bool force)
+{
+        if (!a->greeted) {
+                none_sent(a);
+                return;
+        }
+        if (force)
+                machine_measure(&a->machine, a->dir);
+        for (size_t i = 0; i < a->queue_count; i++)
+                update(a->queues[i], force);
+}

@@ -1,0 +1,344 @@
+/* What a queue has room for: for one attempt now, for a job ever, and what its next offer says of it. */
+#include "agent/agent.h"
+#include "agent/attempt/walltime.h"
+#include "agent/queue/offers.h"
+#include "base/clock.h"
+#include "base/u64.h"
+
+#define NO_END_CPUS  1000u    /* what load=inf offers at once */
+#define QUEUED_MAX   1000000u /* jobs that wait in a batch system, whatever is said */
+#define NOT_AHEAD_MS 30000    /* a job waited here in vain: no more is asked for than there is room for */
+
+/* ---- does it fit? */
+
+/* Processors that jobs may take together. */
+static uint64_t cpus_limit(const struct queue *q)
+{
+        uint64_t percent = q->config->pull_policy.load_percent;
+        return percent == PULL_NO_LIMIT ? NO_END_CPUS * 1000 : q->offers->place.cpus_milli * percent / 100;
+}
+
+/* The same of the machine, for a process queue: what the others have taken is not there. */
+static uint64_t machine_cpus_limit(const struct queue *q)
+{
+        uint64_t percent = q->config->pull_policy.load_percent;
+        return percent == PULL_NO_LIMIT ? NO_END_CPUS * 1000 : q->a->machine_cpus_milli * percent / 100;
+}
+
+/* The queue's file says that it has none. */
+static bool has_no_gpus(const struct config_queue *c)
+{
+        for (size_t i = 0; i < c->resources.n; i++)
+                if (str_ieqz(STR("GPUs 0"), c->resources.v[i]))
+                        return true;
+        return false;
+}
+
+/* GPUs of a batch system, which counts them itself where the queue's file does not. */
+static bool system_counts(const struct queue *q, const char *resource)
+{
+        return !queue_is_local(q) && str_ieqz(STR("GPUs"), resource) && !has_no_gpus(q->config) &&
+               devices_total(q->a->devices, &q->devices, resource) == 0;
+}
+
+static bool devices_fit(const struct attempt *at)
+{
+        for (size_t i = 0; i < at->t->m->n_resources; i++) {
+                const Drover__Resource *r = at->t->m->resources[i];
+                if (system_counts(at->q, r->name))
+                        continue; /* as with its processors: what has gone meanwhile is waited for there */
+                if (devices_available(at->a->devices, &at->q->devices, r->name) < r->count)
+                        return false;
+        }
+        return true;
+}
+
+bool offers_fits(const struct attempt *at)
+{
+        const struct queue *q = at->q;
+        size_t running = q->counts[ATTEMPT_STAGING] + q->counts[ATTEMPT_RUNNING] + q->kept;
+        if (at->keeps_room)
+                return true;
+        if (q->config->jobs_max && running >= q->config->jobs_max)
+                return false;
+        if (!devices_fit(at))
+                return false;
+        if (queue_is_local(q)) {
+                uint64_t cpus = queues_committed_cpus(q->a), memory = queues_committed_memory(q->a);
+                if (cpus && (cpus + at->cpus_milli > machine_cpus_limit(q) ||
+                             memory + at->memory_bytes > q->a->machine_memory_bytes))
+                        return false;
+        } else if (!q->config->cpus_milli) {
+                return true; /* it was offered; if the room has gone, it waits there */
+        }
+        if (running == 0 || q->committed_cpus_milli == 0)
+                return true;
+        return q->committed_cpus_milli + at->cpus_milli <= cpus_limit(q) &&
+               q->committed_memory_bytes + at->memory_bytes <= q->offers->place.memory_bytes;
+}
+
+const char *offers_never_fits(const struct queue *q, const Drover__Template *m)
+{
+        const struct offer_place *p = &q->offers->place;
+        uint64_t cpus = cpus_limit(q) > p->cpus_milli ? cpus_limit(q) : p->cpus_milli;
+        struct run_capacity has = {0};
+        if (!queue_is_local(q))
+                q->backend->runner->kind->capacity(q->backend->runner, &has);
+        if (has.known && (m->cpus_milli > has.node_cpus_milli || m->memory_bytes > has.node_memory_bytes))
+                return "the job asks for more than a node of this queue has";
+        if ((m->cpus_milli ? m->cpus_milli : 1000) > cpus || m->memory_bytes > p->memory_bytes)
+                return "the job asks for more than this agent has";
+        if (p->walltime_max_ms && m->walltime_ms > p->walltime_max_ms)
+                return "the job asks for more time than this queue gives";
+        if (m->walltime_ms > walltime_limit(m, &has))
+                return "the job asks for more time than the partition of this queue gives";
+        for (size_t i = 0; i < m->n_resources; i++)
+                if ((system_counts(q, m->resources[i]->name)
+                             ? has.node_gpus
+                             : devices_total(q->a->devices, &q->devices, m->resources[i]->name)) <
+                    m->resources[i]->count)
+                        return "the job asks for devices that this queue does not have";
+        return NULL;
+}
+
+/* ---- what is free */
+
+static void waiting_needs(const struct queue *q, uint64_t *cpus_milli, uint64_t *memory_bytes)
+{
+        for (const struct attempt *at = q->lists[ATTEMPT_WAITING]; at; at = at->next) {
+                if (at->keeps_room)
+                        continue; /* it is counted already */
+                *cpus_milli += at->cpus_milli;
+                *memory_bytes += at->memory_bytes;
+        }
+}
+
+static size_t waiting_devices(const void *arg, const char *name)
+{
+        const struct queue *q = arg;
+        size_t n = 0;
+        for (const struct attempt *at = q->lists[ATTEMPT_WAITING]; at; at = at->next)
+                for (size_t i = 0; !at->keeps_room && i < at->t->m->n_resources; i++)
+                        if (str_ieqz(str_of(name), at->t->m->resources[i]->name))
+                                n += at->t->m->resources[i]->count;
+        return n;
+}
+
+static void running_use(const struct queue *q, struct pull_now *now)
+{
+        int64_t ms = clock_wall_ms();
+        for (const struct attempt *at = q->lists[ATTEMPT_RUNNING]; at; at = at->next) {
+                uint64_t wall =
+                        at->started_ms && (uint64_t)ms > at->started_ms ? (uint64_t)ms - at->started_ms : 0;
+                now->running_walltime_ms += wall;
+                now->running_cpu_ms += wall * at->cpus_milli / 1000; /* at most: measured when it ends */
+                now->running_memory_mib_s += (at->memory_seen >> 20) * (wall / 1000);
+        }
+}
+
+/* What all process queues may still take of the machine. */
+static void machine_left(const struct queue *q, uint64_t *cpus, uint64_t *memory)
+{
+        const struct agent *a = q->a;
+        uint64_t taken_cpus = queues_committed_cpus(a), taken_memory = queues_committed_memory(a);
+        for (size_t i = 0; i < a->queue_count; i++)
+                if (queue_is_local(a->queues[i]))
+                        waiting_needs(a->queues[i], &taken_cpus, &taken_memory);
+        *cpus = u64_min(*cpus, u64_left(machine_cpus_limit(q), taken_cpus));
+        *memory = u64_min(*memory, u64_left(a->machine_memory_bytes, taken_memory));
+}
+
+static void look_at_resources(const struct queue *q, const struct pull_allowance *may, uint64_t taken_cpus,
+                              uint64_t taken_memory, struct offers_room *r)
+{
+        const struct offers *o = q->offers;
+        uint64_t limit = cpus_limit(q);
+        r->ad.cpus_milli = may->cpus_milli == PULL_NO_LIMIT ? u64_left(limit, taken_cpus) : may->cpus_milli;
+        r->ad.memory_bytes = u64_left(o->place.memory_bytes, taken_memory);
+        if (queue_is_local(q))
+                machine_left(q, &r->ad.cpus_milli, &r->ad.memory_bytes);
+        r->ad.job_cpus_milli = o->mean_cpus ? o->mean_cpus : 1000;
+        r->ad.job_memory_bytes = o->mean_memory;
+        r->ad.ahead = u64_left(offer_ahead(o->mean_us, limit), q->counts[ATTEMPT_WAITING]);
+        if (o->gave_back_ms && clock_boot_ms() - o->gave_back_ms < NOT_AHEAD_MS)
+                r->ad.ahead = 0;
+        r->jobs = u64_min((r->ad.cpus_milli + r->ad.ahead * r->ad.job_cpus_milli) / 1000, may->jobs);
+        uint64_t max = q->config->jobs_max;
+        if (max)
+                r->jobs = u64_min(r->jobs, u64_left(max + r->ad.ahead, q->counts[ATTEMPT_WAITING] +
+                                                                               q->counts[ATTEMPT_STAGING] +
+                                                                               q->counts[ATTEMPT_RUNNING]));
+        else if (r->ad.cpus_milli + r->ad.ahead * r->ad.job_cpus_milli > 0 && r->jobs == 0 && may->jobs > 0)
+                r->jobs = 1; /* a part of a processor */
+}
+
+struct unseen { /* attempts that what a batch system told of its nodes does not reflect yet */
+        uint64_t cpus_milli, gpus, waiting;
+};
+
+/* They wait there, or began since. */
+static struct unseen not_reflected(const struct queue *q, uint64_t at_ms)
+{
+        struct unseen u = {0};
+        for (const struct attempt *at = q->lists[ATTEMPT_RUNNING]; at; at = at->next) {
+                if (at->started_ms && at->started_ms <= at_ms)
+                        continue;
+                u.cpus_milli += at->cpus_milli;
+                u.gpus += expand_gpus(at->t->m);
+                u.waiting += !at->started_ms;
+        }
+        for (const struct attempt *at = q->lists[ATTEMPT_STAGING]; at; at = at->next) {
+                u.cpus_milli += at->cpus_milli;
+                u.gpus += expand_gpus(at->t->m);
+                u.waiting++;
+        }
+        return u;
+}
+
+/* What the queue's own bounds leave of the cluster for jobs that are not there yet: `cpus` and the load
+ * target, where they are less than the cluster. Otherwise it is full when it has no room, and more may wait
+ * there. */
+static uint64_t bounds_leave(const struct queue *q, const struct pull_allowance *may,
+                             const struct run_capacity *has, uint64_t waiting_cpus)
+{
+        const struct pull_policy *p = &q->config->pull_policy;
+        bool whole = p->load_percent == PULL_NO_LIMIT || cpus_limit(q) >= has->cpus_milli;
+        if (whole && !p->measured && has->cpus_milli)
+                return UINT64_MAX;
+        return u64_left(may->cpus_milli, waiting_cpus);
+}
+
+/* How large a job that would wait there is taken to be: when nothing is idle whatever comes waits, and only
+ * the number of jobs is bounded. Otherwise like those that are there, or were. */
+static uint64_t size_ahead(const struct queue *q, bool only_ahead)
+{
+        uint64_t cpus = q->offers->mean_cpus ? q->offers->mean_cpus : 1000;
+        if (only_ahead)
+                return u64_max(q->offers->place.cpus_milli, cpus);
+        for (const struct attempt *at = q->lists[ATTEMPT_RUNNING]; at; at = at->next)
+                cpus = u64_max(cpus, at->cpus_milli);
+        return cpus;
+}
+
+/* A batch queue offers what is idle, and a few jobs more that may wait there: as many as its processors, or
+ * queued_max. All others wait in Drover, where another place may take them. */
+static void look_at_batch(struct queue *q, const struct pull_allowance *may, const struct run_capacity *has,
+                          struct offers_room *r)
+{
+        uint64_t left, pending_cpus = 0, pending_memory = 0;
+        struct unseen u = not_reflected(q, has->at_ms), all = not_reflected(q, UINT64_MAX);
+        uint64_t queued_max = u64_min(
+                q->config->queued_max ? q->config->queued_max : has->cpus_milli / 1000 + 1, QUEUED_MAX);
+        waiting_needs(q, &pending_cpus, &pending_memory);
+        left = bounds_leave(q, may, has, all.cpus_milli + pending_cpus);
+        r->ad.cpus_milli = u64_left(has->idle_cpus_milli, u.cpus_milli + pending_cpus);
+        r->ad.cpus_milli = u64_min(r->ad.cpus_milli, u64_min(left, may->cpus_milli));
+        r->ad.memory_bytes = has->memory_bytes; /* the system decides; NodeMemory bounds each job */
+        r->ad.job_cpus_milli = size_ahead(q, r->ad.cpus_milli < 1000 && left == UINT64_MAX);
+        r->ad.ahead = u64_min(u64_left(queued_max, u.waiting + q->counts[ATTEMPT_WAITING]),
+                              (left - r->ad.cpus_milli) / r->ad.job_cpus_milli);
+        r->jobs = u64_min((r->ad.cpus_milli + 999) / 1000 + r->ad.ahead, may->jobs);
+        if (q->config->jobs_max)
+                r->jobs = u64_min(r->jobs, u64_left(q->config->jobs_max, q->counts[ATTEMPT_WAITING] +
+                                                                                 q->counts[ATTEMPT_STAGING] +
+                                                                                 q->counts[ATTEMPT_RUNNING]));
+}
+
+/* A job's GPUs are on its one node; those of the cluster are offered when they are idle, none ahead. */
+static void batch_gpus(const struct queue *q, const struct run_capacity *has, struct buf *out)
+{
+        uint64_t taken = not_reflected(q, has->at_ms).gpus + waiting_devices(q, "GPUs");
+        if (has->gpus && system_counts(q, "GPUs"))
+                buf_printf(out, "GPUs = %llu; TotalGPUs = %llu; NodeGPUs = %llu; ",
+                           (unsigned long long)u64_left(has->idle_gpus, taken), (unsigned long long)has->gpus,
+                           (unsigned long long)has->node_gpus);
+}
+
+static void batch_place(struct queue *q, const struct run_capacity *has)
+{
+        struct offers *o = q->offers;
+        const struct config_queue *c = q->config;
+        o->place.cpus_milli =
+                c->cpus_milli && c->cpus_milli < has->cpus_milli ? c->cpus_milli : has->cpus_milli;
+        o->place.memory_bytes =
+                c->memory_bytes && c->memory_bytes < has->memory_bytes ? c->memory_bytes : has->memory_bytes;
+        if (has->known)
+                buf_printf(&o->devices, "Nodes = %llu; NodeCpus = %llu; NodeMemory = %llu; ",
+                           (unsigned long long)has->nodes, (unsigned long long)(has->node_cpus_milli / 1000),
+                           (unsigned long long)(has->node_memory_bytes >> 20));
+        if (has->known)
+                batch_gpus(q, has, &o->devices);
+        walltime_attribute(has, &o->devices);
+        if (has->known && has->server)
+                buf_printf(&o->devices, "DroverServer = \"%s\"; ", has->server);
+}
+
+/* For people: what keeps it from taking jobs, whatever it has room for. */
+static void why_closed(const struct queue *q, const struct run_capacity *has,
+                       const struct pull_allowance *may, int journal, struct buf *out)
+{
+        BUF_CLEANUP struct buf why = {0};
+        if (journal)
+                buf_printf(&why, "its agent cannot write what it takes to its disk: %s", strerror(-journal));
+        else if (q->config->closed)
+                buf_addz(&why, "closed in its agent's configuration");
+        else if (has->nothing)
+                buf_addz(&why, has->nothing);
+        else if (may->closed)
+                buf_printf(&why, "its budget of %s is used up until midnight (UTC)", may->closed);
+        if (!why.n)
+                return;
+        buf_addz(out, "WhyClosed = ");
+        offer_text(out, buf_view(&why));
+        buf_addz(out, "; ");
+}
+
+void offers_look(struct queue *q, struct offers_room *ret)
+{
+        struct agent *a = q->a;
+        struct offers *o = q->offers;
+        struct pull_now now = {.cpus_milli = o->place.cpus_milli, .load_milli = a->machine.load_milli};
+        struct pull_allowance may;
+        uint64_t cpus = q->committed_cpus_milli, memory = q->committed_memory_bytes;
+        struct run_capacity has = {0};
+        buf_reset(&o->devices);
+        if (queue_is_local(q)) {
+                waiting_needs(q, &cpus, &memory);
+        } else {
+                q->backend->runner->kind->capacity(q->backend->runner, &has);
+                batch_place(q, &has);
+                now.cpus_milli = o->place.cpus_milli;
+                cpus = u64_left(cpus,
+                                not_reflected(q, UINT64_MAX).cpus_milli); /* what waits there is no load */
+        }
+        now.committed_milli = cpus;
+        running_use(q, &now);
+        pull_policy_allows(&q->config->pull_policy, &q->use, &now, &may);
+        *ret = (struct offers_room){0};
+        ret->ad.load_milli = a->machine.load_milli;
+        ret->ad.running = q->counts[ATTEMPT_RUNNING];
+        ret->ad.disk_bytes = u64_min(a->machine.disk_free_bytes, o->place.disk_bytes);
+        devices_advertise(a->devices, &q->devices, waiting_devices, q, &o->devices);
+        const char *unreachable = q->backend->unreachable ? q->backend->unreachable : a->staging_held;
+        if (unreachable) {
+                buf_addz(&o->devices, "Unreachable = ");
+                offer_text(&o->devices, str_of(unreachable));
+                buf_addz(&o->devices, "; ");
+        }
+        if (has.known) {
+                queue_wait_look(q, &has, o->mean_cpus, o->mean_memory);
+                if (q->wait.unknown)
+                        buf_addz(&o->devices, "QueueWaitUnknown = true; ");
+                if (queue_wait_s(q))
+                        buf_printf(&o->devices, "QueueWait = %llu; ", (unsigned long long)queue_wait_s(q));
+        }
+        int journal = journal_error(a);
+        why_closed(q, &has, &may, journal, &o->devices);
+        ret->ad.devices = buf_z(&o->devices);
+        if (!q->backend->ready || unreachable || may.closed || q->config->closed || journal)
+                return;
+        if (queue_is_local(q))
+                look_at_resources(q, &may, cpus, memory, ret);
+        else if (has.known)
+                look_at_batch(q, &may, &has, ret);
+}

@@ -1,0 +1,284 @@
+#include "agent/transfer/move_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+
+#define DEPTH_MAX 128
+
+static int say(struct err *err, int r, const char *what, const char *path)
+{
+        if (r == HIDDEN_INSIDE)
+                return err_set(err, -EACCES, "cannot %s %s: it is in a folder of Drover's own", what, path);
+        return err_set(err, r, "cannot %s %s: %s", what, path,
+                       r == -EINVAL ? "it is no regular file" : strerror(-r));
+}
+
+static int copy_in_file(int from, const struct stat *st, int sandbox, const char *name, mode_t extra,
+                        struct fs_pace *pace, uint64_t *bytes)
+{
+        int to = fs_open_beneath(sandbox, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
+        if (to < 0)
+                return to;
+        uint64_t n = 0;
+        int r = fs_copy_paced(from, to, pace, &n);
+        if (r == 0 && fchmod(to, ((st->st_mode & 0777) | 0600 | extra)) < 0)
+                r = -errno;
+        if (close(to) < 0 && r == 0)
+                r = -errno;
+        *bytes += n;
+        return r;
+}
+
+static int copy_in(const struct hidden *hidden, int dirfd, const char *from, int sandbox, const char *name,
+                   bool contents, mode_t extra, int depth, struct fs_pace *pace, uint64_t *bytes)
+{
+        int fd = openat(dirfd, from, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+        struct stat st;
+        if (fd < 0)
+                return -errno;
+        int r = fstat(fd, &st) < 0 ? -errno : hidden_check(hidden, fd);
+        if (r == 0 && S_ISREG(st.st_mode)) {
+                r = copy_in_file(fd, &st, sandbox, name, extra, pace, bytes);
+                close(fd);
+                return r;
+        }
+        if (r == 0 && !S_ISDIR(st.st_mode))
+                r = -EINVAL;
+        if (r == 0)
+                r = fs_pace_step(pace);
+        if (r == 0 && depth > DEPTH_MAX)
+                r = -ENAMETOOLONG;
+        if (r == 0 && !contents)
+                r = fs_mkdirs_beneath(sandbox, name, 0700);
+        DIR *dir = r != 0 ? NULL : fdopendir(fd);
+        if (!dir) {
+                close(fd);
+                return r != 0 ? r : -errno;
+        }
+        struct dirent *e;
+        while (r == 0 && (e = readdir(dir))) {
+                if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+                        continue;
+                BUF_CLEANUP struct buf sub = {0};
+                buf_printf(&sub, "%s%s%s", contents ? "" : name, contents ? "" : "/", e->d_name);
+                r = copy_in(hidden, fd, e->d_name, sandbox, buf_z(&sub), false, extra, depth + 1, pace,
+                            bytes);
+                /* sockets, pipes, links to nowhere are left out, and what is Drover's own */
+                if (r == -EINVAL || r == -ENOENT || r == HIDDEN_INSIDE)
+                        r = 0;
+        }
+        closedir(dir);
+        return r;
+}
+
+int move_in(const struct hidden *hidden, const char *from, int sandbox, const char *name, bool contents,
+            mode_t extra_mode, struct fs_pace *pace, uint64_t *bytes, struct err *err)
+{
+        const char *slash = strrchr(name, '/');
+        int r = 0;
+        if (slash) {
+                BUF_CLEANUP struct buf folder = {0};
+                buf_add(&folder, name, (size_t)(slash - name));
+                r = fs_mkdirs_beneath(sandbox, buf_z(&folder), 0700);
+        }
+        if (r == 0)
+                r = copy_in(hidden, AT_FDCWD, from, sandbox, name, contents, extra_mode, 0, pace, bytes);
+        return r != 0 ? say(err, r, "read the input", from) : 0;
+}
+
+/* ---- out */
+
+/* Where an output belongs: a name in a folder that is open. */
+struct place {
+        int dir;
+        const char *name;
+        bool exists;
+        mode_t mode;  /* of what exists */
+        char *target; /* of the link that stood there; `name` points into it */
+};
+
+static void place_deinit(struct place *p)
+{
+        if (p->dir >= 0)
+                close(p->dir);
+        free(p->target);
+}
+
+/* 0, HIDDEN_INSIDE or -errno. */
+static int place_open(const struct hidden *hidden, const char *to, struct place *p)
+{
+        struct stat st;
+        *p = (struct place){.dir = -1};
+        if (lstat(to, &st) == 0 && S_ISLNK(st.st_mode))
+                p->target = realpath(to, NULL); /* to nowhere: the link itself is replaced */
+        int r = hidden_open_parent(hidden, p->target ? p->target : to, &p->dir, &p->name);
+        if (r != 0)
+                return r == -EINVAL ? -EISDIR : r; /* a name that ends with a slash is a folder's */
+        p->exists = fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISLNK(st.st_mode);
+        p->mode = p->exists ? st.st_mode : 0;
+        return p->exists && S_ISDIR(st.st_mode) ? -EISDIR : 0;
+}
+
+static int copy_to(int from, const struct place *to, uint32_t fence, mode_t mode, struct fs_pace *pace,
+                   uint64_t *bytes)
+{
+        BUF_CLEANUP struct buf name = {0};
+        struct stat st;
+        if (fstat(from, &st) < 0)
+                return -errno;
+        buf_printf(&name, "%s.drover-%u-%llx.tmp", to->name, fence, (unsigned long long)st.st_ino);
+        int fd = openat(to->dir, buf_z(&name), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd < 0)
+                return -errno;
+        uint64_t n = 0;
+        int r = fs_copy_paced(from, fd, pace, &n);
+        if (r == 0 && fchmod(fd, mode & 0777) < 0)
+                r = -errno;
+        if (close(fd) < 0 && r == 0)
+                r = -errno;
+        if (r == 0)
+                r = fs_pace_step(pace);
+        if (r == 0 && renameat(to->dir, buf_z(&name), to->dir, to->name) < 0)
+                r = -errno;
+        if (r < 0)
+                unlinkat(to->dir, buf_z(&name), 0);
+        *bytes += n;
+        return r;
+}
+
+/* Into a device or a pipe that stands there. */
+static int write_into(int from, const struct place *to, struct fs_pace *pace, uint64_t *bytes)
+{
+        int fd = openat(to->dir, to->name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        int r = fs_copy_paced(from, fd, pace, bytes);
+        close(fd);
+        return r;
+}
+
+static int out_file(int sandbox, const char *name, const struct place *to, uint32_t fence, bool small_only,
+                    struct fs_pace *pace, uint64_t *bytes)
+{
+        struct stat st;
+        bool special = to->exists && !S_ISREG(to->mode);
+        const char *last;
+        int parent = fs_open_parent(sandbox, name, &last);
+        if (parent < 0)
+                return parent;
+        int r = fstatat(parent, last, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno
+                : S_ISREG(st.st_mode)                               ? 0
+                                                                    : -EINVAL;
+        if (r == 0 && !special && st.st_nlink == 1 && st.st_uid == geteuid()) {
+                r = renameat(parent, last, to->dir, to->name) == 0 ? 0 : -errno;
+                if (r == 0)
+                        *bytes += (uint64_t)st.st_size;
+                if (r != -EXDEV) {
+                        close(parent);
+                        return r;
+                }
+                r = 0;
+        }
+        if (r == 0 && small_only && st.st_size > MOVE_SMALL)
+                r = -EXDEV;
+        int fd = r < 0 ? r : openat(parent, last, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (r == 0 && fd < 0)
+                r = -errno;
+        if (r == 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))
+                r = -EINVAL;
+        if (r == 0 && special)
+                r = write_into(fd, to, pace, bytes);
+        else if (r == 0)
+                r = copy_to(fd, to, fence, st.st_mode, pace, bytes);
+        if (fd >= 0)
+                close(fd);
+        close(parent);
+        return r;
+}
+
+/* Makes a folder, as mkdir does; one that is there is fine. 0, HIDDEN_INSIDE or -errno. */
+static int make_folder(const struct hidden *hidden, const char *path)
+{
+        struct str plain = str_of(path);
+        const char *name;
+        int parent;
+        while (plain.n > 1 && str_ends(plain, STR("/")))
+                plain.n--;
+        MEM_CLEANUP char *folder = str_dupz(plain);
+        int r = hidden_open_parent(hidden, folder, &parent, &name);
+        if (r != 0)
+                return r;
+        r = mkdirat(parent, name, 0755) == 0 || errno == EEXIST ? 0 : -errno;
+        close(parent);
+        return r;
+}
+
+static int out_tree(const struct hidden *hidden, int sandbox, const char *name, const char *to,
+                    uint32_t fence, int depth, struct fs_pace *pace, uint64_t *bytes, struct err *err)
+{
+        int fd = fs_open_beneath(sandbox, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+        if (fd < 0)
+                return say(err, fd, "read the output", name);
+        int r = depth > DEPTH_MAX ? -ENAMETOOLONG : make_folder(hidden, to);
+        if (r != 0) {
+                close(fd);
+                return say(err, r, "make the folder", to);
+        }
+        DIR *dir = fdopendir(fd);
+        struct dirent *e;
+        while (dir && r == 0 && (e = readdir(dir))) {
+                if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+                        continue;
+                BUF_CLEANUP struct buf from = {0}, target = {0};
+                buf_printf(&from, "%s/%s", name, e->d_name);
+                buf_printf(&target, "%s/%s", to, e->d_name);
+                struct stat st;
+                if (fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+                    (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+                        continue;
+                r = S_ISDIR(st.st_mode) ? out_tree(hidden, sandbox, buf_z(&from), buf_z(&target), fence,
+                                                   depth + 1, pace, bytes, err)
+                                        : move_out(hidden, sandbox, buf_z(&from), buf_z(&target), fence,
+                                                   false, pace, bytes, err);
+        }
+        if (dir)
+                closedir(dir);
+        else
+                close(fd);
+        return r;
+}
+
+int move_out(const struct hidden *hidden, int sandbox, const char *name, const char *to, uint32_t fence,
+             bool small_only, struct fs_pace *pace, uint64_t *bytes, struct err *err)
+{
+        struct place place = {.dir = -1};
+        int r = fs_pace_step(pace);
+        if (r == 0)
+                r = place_open(hidden, to, &place);
+        if (r == 0)
+                r = out_file(sandbox, name, &place, fence, small_only, pace, bytes);
+        place_deinit(&place);
+        if (r == HIDDEN_INSIDE)
+                return say(err, r, "write the output", to);
+        if (r == -EINVAL || r == -EISDIR) {
+                int fd = fs_open_beneath(sandbox, name, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+                if (fd >= 0) {
+                        close(fd);
+                        return small_only ? -EXDEV
+                                          : out_tree(hidden, sandbox, name, to, fence, 0, pace, bytes, err);
+                }
+        }
+        if (r == -EXDEV && small_only)
+                return r;
+        if (r == -ENOENT && faccessat(sandbox, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+                return err_set(err, r, "the job did not make its output %s", name);
+        if (r == -EINVAL || r == -ELOOP)
+                return say(err, -EINVAL, "deliver", name);
+        return r < 0 ? say(err, r, "write the output", to) : 0;
+}

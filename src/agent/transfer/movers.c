@@ -1,0 +1,518 @@
+#include "agent/transfer/movers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/program.h"
+#include "ev/children.h"
+
+#define IDLE_MS    10000  /* a mover that had nothing to do so long is let go */
+#define SILENCE_MS 120000 /* it says something every second */
+#define LOOK_MS    5000
+#define LATE_MS    5000        /* of a transfer's limit, which a mover keeps itself */
+#define LIVES      2           /* movers that one transfer may bring down */
+#define AT_ONCE    64          /* packets of one mover that are read before the others have their turn */
+#define SIGNS_MAX  1000        /* in LOOK_MS; of an honest one as many at once as a socket holds */
+#define IDS        0xc0000000u /* marks a run_id as a mover's; see stage_child.c */
+
+struct mover {
+        struct agent *a;
+        struct mover *next;
+        char *user; /* NULL: as we are */
+        int socket;
+        struct watch *watch;
+        struct child *child; /* ours; else the shepherd's, by id */
+        struct run_id id;
+        struct move *move; /* that it does */
+        int64_t began_ms;
+        int64_t heard_ms; /* or when it became idle */
+        unsigned signs;   /* since the last look */
+};
+struct move {
+        struct agent *a;
+        struct move *next;
+        struct move_task task;
+        int fd;
+        char *owner, *user;
+        unsigned lives;
+        struct mover *mover; /* that does it */
+        move_done_fn *done;
+        void *arg;
+};
+struct movers {
+        struct mover *list;
+        struct move *first, **last; /* those that wait */
+        unsigned busy;
+        uint32_t serial;
+        bool deferred;
+        char *program;
+        struct timer *look;
+};
+
+static void go_on(struct agent *a);
+
+/* Checksums and probes are short, and not held up by what is long. */
+static bool is_long(const struct move *m)
+{
+        return m->task.op == MOVE_GET || m->task.op == MOVE_PUT || m->task.op == MOVE_COPY;
+}
+
+static void move_free(struct move *m)
+{
+        move_task_deinit(&m->task);
+        if (m->fd >= 0)
+                close(m->fd);
+        if (m->task.from >= 0)
+                close(m->task.from);
+        free(m->owner);
+        free(m->user);
+        free(m);
+}
+
+static bool same_user(const char *a, const char *b)
+{
+        return a == b || (a && b && !strcmp(a, b));
+}
+
+static void wait_first(struct movers *all, struct move *m)
+{
+        m->next = all->first;
+        all->first = m;
+        if (!m->next)
+                all->last = &m->next;
+}
+
+static void wait_last(struct movers *all, struct move *m)
+{
+        *all->last = m;
+        all->last = &m->next;
+}
+
+/* ---- processes */
+
+static void mover_free(struct mover *v)
+{
+        struct mover **link = &v->a->movers->list;
+        while (*link != v)
+                link = &(*link)->next;
+        *link = v->next;
+        watch_free(v->watch);
+        close(v->socket); /* which ends it */
+        if (v->child) {
+                child_kill(v->child, SIGKILL);
+                child_forget(v->child);
+        } else if (v->id.step && v->a->runner) {
+                runner_kill(v->a->runner, v->id, 0);
+                agent_turn_later(v->a);
+        }
+        free(v->user);
+        free(v);
+}
+
+/* A mover has ended: its task is done by another one, or has failed. `how` is the predicate of a sentence. */
+static void mover_lost(struct mover *v, const char *how)
+{
+        struct agent *a = v->a;
+        struct movers *all = a->movers;
+        struct move *m = v->move;
+        mover_free(v);
+        if (!m)
+                return;
+        all->busy -= is_long(m);
+        m->mover = NULL;
+        MEM_CLEANUP char *url = move_url_shown(m->task.url);
+        log_warn("msg=\"a mover is lost\" how=\"%s\" op=%s url=\"%s\"", how, move_op_names[m->task.op],
+                 LOG_TEXT(str_of(url)));
+        if (++m->lives < LIVES) {
+                wait_first(all, m);
+        } else {
+                struct move_answer failed = {.status = MOVE_FAILED, .error = EIO, .tries = LIVES};
+                snprintf(failed.text, sizeof(failed.text), "cannot %s %s: what did it %s",
+                         move_op_names[m->task.op], *url ? url : "it", how);
+                m->done(m->arg, &failed);
+                move_free(m);
+        }
+        go_on(a);
+}
+
+static void on_exit_of(void *arg, struct child *c, int status)
+{
+        struct mover *v = arg;
+        char how[64] = "ended";
+        (void)c;
+        v->child = NULL;
+        if (WIFSIGNALED(status))
+                snprintf(how, sizeof(how), "died of signal %d", WTERMSIG(status));
+        mover_lost(v, how);
+}
+
+/* Can this be the answer to that? */
+static bool makes_sense(const struct move_task *t, const struct move_answer *a)
+{
+        return a->status != MOVE_UNCHANGED || (t->op == MOVE_GET && t->known);
+}
+
+static void on_packet(void *arg, int what)
+{
+        struct mover *v = arg;
+        struct agent *a = v->a;
+        struct move_answer answer;
+        int r;
+        (void)what;
+        for (unsigned n = 0; (r = move_receive_answer(v->socket, MSG_DONTWAIT, &answer)) >= 0;) {
+                v->heard_ms = clock_boot_ms();
+                if (++v->signs > SIGNS_MAX || (r > 0 && v->move && !makes_sense(&v->move->task, &answer))) {
+                        r = -EPROTO;
+                        break;
+                }
+                if (r == 0 || !v->move) {
+                        if (++n < AT_ONCE)
+                                continue;
+                        return; /* of the rest we are told again */
+                }
+                struct move *m = v->move;
+                v->move = NULL;
+                a->movers->busy -= is_long(m);
+                m->done(m->arg, &answer);
+                move_free(m);
+                go_on(a);
+                agent_turn_later(a);
+                return; /* v may be gone; the rest is told again */
+        }
+        if (r == -EAGAIN)
+                return;
+        if (!v->child || r == -EPROTO) { /* of our own we hear how they ended */
+                mover_lost(v, r == -EPROTO ? "talked nonsense" : "ended");
+                return;
+        }
+        watch_set(v->watch, 0);
+}
+
+static void arguments(const struct agent *a, char **argv, size_t max, struct buf *room)
+{
+        const struct config *c = &a->config;
+        size_t n = 0, at[CONFIG_LIST_MAX];
+        argv[n++] = a->movers->program;
+        for (size_t i = 0; a->hidden && i <= c->hide.n; i++) {
+                argv[n++] = (char *)(uintptr_t) "--hide";
+                argv[n++] = i < c->hide.n ? c->hide.v[i] : c->dir;
+        }
+        if (c->ca_file) {
+                argv[n++] = (char *)(uintptr_t) "--ca";
+                argv[n++] = c->ca_file;
+        }
+        if (c->known_hosts) {
+                argv[n++] = (char *)(uintptr_t) "--known-hosts";
+                argv[n++] = c->known_hosts;
+        }
+        for (size_t i = 0; i < c->movers.n; i++) {
+                struct str program = str_of(c->movers.v[i]), scheme;
+                BUF_CLEANUP struct buf path = {0};
+                str_cut(&program, ' ', &scheme);
+                program_shipped("movers", program.p, &path, NULL);
+                at[i] = room->n;
+                buf_printf(room, STR_FMT "=%s", STR_ARG(scheme), buf_z(&path));
+                buf_char(room, 0);
+        }
+        for (size_t i = 0; i < c->movers.n && n + 8 < max; i++) {
+                argv[n++] = (char *)(uintptr_t) "--exec";
+                argv[n++] = room->p + at[i];
+        }
+        static char retry_ms[24];
+        snprintf(retry_ms, sizeof(retry_ms), "%llu", (unsigned long long)c->transfer_retry_ms);
+        argv[n++] = (char *)(uintptr_t) "--retry";
+        argv[n++] = retry_ms;
+        argv[n++] = (char *)(uintptr_t) "serve";
+        argv[n] = NULL;
+}
+
+static int start_as_we_are(struct mover *v, char **argv, int theirs, struct err *err)
+{
+        struct child_spec spec = {
+                .argv = argv, .stdin_fd = theirs, .stdout_fd = -1, .stderr_fd = -1, .die_with_parent = true};
+        return child_spawn(v->a->loop, &spec, on_exit_of, v, &v->child, err);
+}
+
+/* By the shepherd, which asks the map of users again. */
+static void start_as_user(struct mover *v, const struct move *m, char **argv, int theirs)
+{
+        char *envp[] = {(char *)(uintptr_t) "PATH=/usr/bin:/bin", NULL};
+        v->id = (struct run_id){0, 0, 0, IDS | ++v->a->movers->serial, 0};
+        struct run_spec spec = {.id = v->id,
+                                .owner = m->owner,
+                                .user = m->user,
+                                .cwd = "/",
+                                .flags = RUN_STDIN_FD,
+                                .stdin_fd = theirs,
+                                .path = argv[0],
+                                .argv = argv,
+                                .envp = envp,
+                                .slot = UINT32_MAX};
+        runner_submit(v->a->runner, &spec);
+        v->a->runner->kind->flush(v->a->runner);
+}
+
+static struct mover *mover_new(struct agent *a, const struct move *m, struct err *err)
+{
+        int pair[2];
+        char *argv[2 * CONFIG_LIST_MAX + 32];
+        BUF_CLEANUP struct buf room = {0};
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+                err_set(err, -errno, "no socket: %s", strerror(errno));
+                return NULL;
+        }
+        struct mover *v = mem_new(struct mover);
+        v->a = a;
+        v->socket = pair[0];
+        v->user = mem_dupz(m->user);
+        v->watch = watch_new(a->loop, v->socket, WATCH_READ, on_packet, v);
+        v->next = a->movers->list;
+        a->movers->list = v;
+        arguments(a, argv, sizeof(argv) / sizeof(*argv), &room);
+        int r = 0;
+        if (m->user)
+                start_as_user(v, m, argv, pair[1]);
+        else
+                r = start_as_we_are(v, argv, pair[1], err);
+        close(pair[1]);
+        if (r == 0)
+                return v;
+        mover_free(v);
+        return NULL;
+}
+
+/* ---- transfers */
+
+static struct mover *idle_mover(struct movers *all, const struct move *m)
+{
+        struct mover *v = all->list;
+        while (v && (v->move || !same_user(v->user, m->user)))
+                v = v->next;
+        return v;
+}
+
+static void begin(struct agent *a, struct move *m)
+{
+        struct err err = {""};
+        struct mover *v = idle_mover(a->movers, m);
+        if (!v)
+                v = mover_new(a, m, &err);
+        int r = v ? move_send_task(v->socket, &m->task, m->fd) : -EIO;
+        if (r < 0) {
+                struct move_answer failed = {.status = MOVE_FAILED, .error = EIO};
+                MEM_CLEANUP char *url = move_url_shown(m->task.url);
+                snprintf(failed.text, sizeof(failed.text), "cannot start a transfer of %s: %s", url,
+                         *err.text ? err.text : strerror(-r));
+                if (v)
+                        mover_free(v);
+                m->done(m->arg, &failed);
+                move_free(m);
+                return;
+        }
+        v->move = m;
+        v->began_ms = v->heard_ms = clock_boot_ms();
+        m->mover = v;
+        a->movers->busy += is_long(m);
+}
+
+/* With `users`: is there none under way of its owner? */
+static bool is_first(const struct agent *a, const struct move *m)
+{
+        if (!a->users_path || !m->owner)
+                return false;
+        for (const struct mover *v = a->movers->list; v; v = v->next)
+                if (v->move && is_long(v->move) && v->move->owner && !strcmp(v->move->owner, m->owner))
+                        return false;
+        return true;
+}
+
+static struct move *next_to_do(struct agent *a)
+{
+        struct movers *all = a->movers;
+        uint64_t most = a->config.transfers ? a->config.transfers : 1;
+        struct move **link = &all->first, *m;
+        while ((m = *link) &&
+               ((is_long(m) && all->busy >= most && !is_first(a, m)) || (m->user && !a->backends[0]->ready)))
+                link = &m->next;
+        if (m && !(*link = m->next))
+                all->last = link;
+        return m;
+}
+
+static void go_on(struct agent *a)
+{
+        for (struct move *m; (m = next_to_do(a));)
+                begin(a, m);
+}
+
+static void on_defer(void *arg)
+{
+        struct agent *a = arg;
+        a->movers->deferred = false;
+        go_on(a);
+}
+
+/* Not from within: done may be called at once. */
+static void go_on_later(struct agent *a)
+{
+        if (!a->movers->deferred)
+                loop_defer(a->loop, on_defer, a);
+        a->movers->deferred = true;
+}
+
+struct move *movers_start(struct agent *a, const struct move_task *task, int fd, const char *owner,
+                          const char *user, move_done_fn *done, void *arg)
+{
+        struct move *m = mem_new(struct move);
+        m->a = a;
+        move_task_copy(&m->task, task);
+        m->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        m->task.from = task->from < 0 ? -1 : fcntl(task->from, F_DUPFD_CLOEXEC, 3);
+        m->owner = mem_dupz(owner);
+        m->user = mem_dupz(user);
+        m->done = done;
+        m->arg = arg;
+        if (task->op == MOVE_COPY)
+                wait_first(a->movers, m); /* what it copies has been fetched, and takes room until then */
+        else
+                wait_last(a->movers, m);
+        go_on_later(a);
+        return m;
+}
+
+struct move *movers_copy(struct agent *a, int from, int to, uint64_t size, const char *owner,
+                         move_done_fn *done, void *arg)
+{
+        struct move_task t;
+        move_task_init(&t, MOVE_COPY);
+        t.from = from;
+        t.size = size;
+        t.tries = 1;
+        return movers_start(a, &t, to, owner, NULL, done, arg);
+}
+
+void movers_cancel(struct move *m)
+{
+        struct movers *all = m->a->movers;
+        if (m->mover) {
+                m->mover->move = NULL;
+                mover_free(m->mover);
+                all->busy -= is_long(m);
+                go_on_later(m->a);
+        } else {
+                struct move **link = &all->first;
+                while (*link != m)
+                        link = &(*link)->next;
+                if (!(*link = m->next))
+                        all->last = link;
+        }
+        move_free(m);
+}
+
+bool movers_event(struct agent *a, const struct run_event *e)
+{
+        struct mover *v = a->movers->list;
+        if ((e->id.step & IDS) != IDS)
+                return false;
+        while (v && !run_id_eq(v->id, e->id))
+                v = v->next;
+        if (e->state == RUN_RUNNING && !v)
+                runner_kill(a->runner, e->id, 0); /* of an earlier life */
+        if (e->state == RUN_WAITING || e->state == RUN_RUNNING)
+                return true;
+        runner_forget(a->runner, e->id);
+        if (!v)
+                return true;
+        char how[128];
+        if (e->state == RUN_FAILED)
+                snprintf(how, sizeof(how), "could not be started as its user (%s): %s", e->what,
+                         strerror(e->error));
+        else
+                snprintf(how, sizeof(how), e->signaled ? "died of signal %d" : "ended with status %d",
+                         e->exit_code);
+        v->id.step = 0;
+        mover_lost(v, how);
+        return true;
+}
+
+/* Beyond its limit, and after it should have ended by itself. */
+static bool is_late(const struct mover *v, int64_t now)
+{
+        uint64_t limit = v->move ? v->move->task.limit_ms : 0;
+        return limit && now - v->began_ms > (int64_t)(limit + LATE_MS);
+}
+
+/* Idle ones go; silent ones too, and those that would never end. */
+static void on_look(void *arg)
+{
+        struct agent *a = arg;
+        int64_t now = clock_boot_ms();
+        timer_start(a->movers->look, LOOK_MS);
+        for (struct mover *v = a->movers->list, *next; v; v = next) {
+                next = v->next;
+                v->signs = 0;
+                if (!v->move && now - v->heard_ms > IDLE_MS) {
+                        mover_free(v);
+                } else if (v->move && now - v->heard_ms > SILENCE_MS) {
+                        mover_lost(v, "said nothing any more");
+                        break; /* the list may be another one now */
+                } else if (is_late(v, now)) {
+                        v->move->lives = LIVES;
+                        mover_lost(v, "did not end in the time that it may take");
+                        break;
+                }
+        }
+        go_on(a);
+}
+
+static char *find_program(struct agent *a)
+{
+        struct buf path = {0};
+        if (a->config.mover)
+                return mem_dupz(a->config.mover);
+        if (program_find("drover-mover", &path, NULL) != 0) {
+                buf_reset(&path);
+                buf_addz(&path, "drover-mover"); /* it may come later */
+        }
+        return buf_take(&path);
+}
+
+void movers_open(struct agent *a)
+{
+        struct movers *all = a->movers = mem_new(struct movers);
+        all->last = &all->first;
+        all->serial = (uint32_t)clock_boot_ms() & 0xffffff; /* not the ids of an earlier life */
+        all->program = find_program(a);
+        all->look = timer_new(a->loop, on_look, a);
+        timer_start(all->look, LOOK_MS);
+}
+
+void movers_close(struct agent *a)
+{
+        struct movers *all = a->movers;
+        if (!all)
+                return;
+        while (all->first) {
+                struct move *m = all->first;
+                all->first = m->next;
+                move_free(m);
+        }
+        while (all->list) {
+                struct mover *v = all->list;
+                if (v->move)
+                        move_free(v->move);
+                mover_free(v);
+        }
+        loop_defer_cancel(a->loop, on_defer, a);
+        timer_free(all->look);
+        free(all->program);
+        free(all);
+        a->movers = NULL;
+}

@@ -1,0 +1,505 @@
+/* Inputs into the sandbox, and the way of every stage: to who does it, and back. What is quick (small files)
+ * is done at once; copies are the workers', threads that see nothing but a struct stage each: paths, and
+ * a word that it is not wanted any more. An owner's jobs have two of them at most. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/attempt/checkpoint.h"
+#include "agent/attempt/userlog_file.h"
+#include "agent/container/containers.h"
+#include "agent/environment/environments.h"
+#include "agent/transfer/shipped.h"
+#include "agent/transfer/stage_private.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#define WORKERS_MAX  8
+#define HELD_MAX     8 /* more, that a file system holds */
+#define OWNER_MAX    2 /* of them, for one owner's jobs: others find one that is free */
+#define LOOK_LATE_MS 5000
+#define CLOSE_MS     10000 /* for a worker to see that it is cancelled */
+
+/* Threads of one agent, started when there is work for one more. */
+struct workers {
+        pthread_mutex_t lock;
+        pthread_cond_t wake, gone;
+        struct worker {
+                pthread_t thread;
+                struct workers *all;
+                struct stage *doing; /* NULL: waits for work */
+                bool ended;
+                /* the loop's thread looks whether it makes progress */
+                bool held; /* it makes none, and does not count until it does */
+                const struct stage *seen;
+                uint64_t steps;
+                int64_t since_ms;
+        } worker[WORKERS_MAX + HELD_MAX];
+        size_t count, held, idle, alive, queued;
+        struct stage *first, **last;
+        bool quit;
+        int64_t looked_ms;
+        struct mailbox *back;
+};
+
+struct stage *stage_new(struct attempt *at, enum stage_kind kind)
+{
+        struct stage *s = mem_new(struct stage);
+        s->a = at->a;
+        s->at = at;
+        s->owner = mem_dupz(at->t->m->owner);
+        stage_work_init(&s->w, kind, at->fence);
+        s->w.hidden = s->a->hidden;
+        if (at->t->m->disk_bytes > s->w.holes_max)
+                s->w.holes_max = at->t->m->disk_bytes;
+        return s;
+}
+
+void stage_free(struct stage *s)
+{
+        stage_work_deinit(&s->w);
+        free(s->log_owner);
+        free(s->owner);
+        free(s);
+}
+
+/* ---- the workers' work */
+
+/* The first whose owner has not all the workers that he may; NULL: there is none. */
+static struct stage *take(struct workers *all)
+{
+        for (struct stage **link = &all->first; *link; link = &(*link)->next) {
+                struct stage *s = *link;
+                size_t same = 0;
+                for (size_t i = 0; i < all->count; i++)
+                        same += all->worker[i].doing && !all->worker[i].held &&
+                                !strcmp(all->worker[i].doing->owner, s->owner);
+                if (same >= OWNER_MAX && !all->quit)
+                        continue;
+                if (!(*link = s->next))
+                        all->last = link;
+                all->queued--;
+                return s;
+        }
+        return NULL;
+}
+
+static void *work(void *arg)
+{
+        struct worker *w = arg;
+        struct workers *all = w->all;
+        pthread_mutex_lock(&all->lock);
+        for (;;) {
+                struct stage *s = take(all);
+                if (!s && all->quit)
+                        break;
+                if (!s) {
+                        all->idle++;
+                        pthread_cond_wait(&all->wake, &all->lock);
+                        all->idle--;
+                        continue;
+                }
+                w->doing = s;
+                if (all->quit)
+                        s->w.pace.cancelled = true;
+                pthread_mutex_unlock(&all->lock);
+                if (s->prepare)
+                        s->w.result = stage_work_write(&s->w);
+                else
+                        stage_work_run(&s->w);
+                pthread_mutex_lock(&all->lock);
+                w->doing = NULL;
+                w->seen = NULL;
+                all->held -= w->held;
+                w->held = false;
+                if (!all->back) /* the agent has not waited, and ends */
+                        break;
+                mailbox_post(all->back, &s->mail);
+        }
+        w->ended = true;
+        all->alive--;
+        pthread_cond_signal(&all->gone);
+        pthread_mutex_unlock(&all->lock);
+        return NULL;
+}
+
+static void add_worker(struct workers *all)
+{
+        struct worker *w = &all->worker[all->count];
+        *w = (struct worker){.all = all};
+        if (pthread_create(&w->thread, NULL, work, w) == 0) {
+                all->count++;
+                all->alive++;
+        } else if (all->count == 0) {
+                abort();
+        }
+}
+
+static void enough_workers(struct workers *all)
+{
+        if (all->queued > all->idle && all->count < WORKERS_MAX + all->held &&
+            all->count < WORKERS_MAX + HELD_MAX)
+                add_worker(all);
+        pthread_cond_signal(&all->wake);
+}
+
+void stage_to_worker(struct stage *s)
+{
+        struct workers *all = s->a->workers;
+        pthread_mutex_lock(&all->lock);
+        s->next = NULL;
+        *all->last = s;
+        all->last = &s->next;
+        all->queued++;
+        enough_workers(all);
+        pthread_mutex_unlock(&all->lock);
+}
+
+void stage_hand_over(struct stage *s)
+{
+        s->at->stage = s;
+        if (s->a->users_path)
+                stage_child_begin(s);
+        else
+                stage_to_worker(s);
+}
+
+void stage_cancel(struct attempt *at)
+{
+        if (at->stage) {
+                if (at->stage->id.step && at->a->runner)
+                        runner_kill(at->a->runner, at->stage->id, 0);
+                at->stage->at = NULL;
+                at->stage->w.pace.cancelled = true;
+                at->stage = NULL;
+        }
+        inputs_forget(at);
+        environments_forget(at);
+        containers_forget(at);
+        sends_forget(at);
+        spool_forget(at);
+}
+/* ---- inputs */
+
+static void done_in(struct attempt *at, struct stage *s)
+{
+        at->bytes_in += s->w.bytes;
+        inputs_forget(at);
+        for (size_t i = 0; i < s->w.count && s->w.result == 0; i++) {
+                struct stage_file *f = &s->w.files[i];
+                if (f->mtime_ns == INT64_MIN || checkpoint_restores(at, f->to))
+                        continue;
+                MEM_GROW(at->inputs, at->input_cap, at->input_count + 1);
+                at->inputs[at->input_count++] = (struct staged_input){mem_dupz(f->to), f->mtime_ns, f->size};
+        }
+        at->hold_subcode = s->w.result < 0 ? -s->w.result : 0;
+        attempt_staged(at, s->w.result < 0 ? HOLD_INPUT : 0, s->w.err.text);
+}
+
+/* A file of the cache, by its path, which is taken; `name` too. */
+static struct stage_file *add_cached(struct stage *s, struct buf *path, char *name)
+{
+        struct stage_file *f = stage_work_file(&s->w, buf_take(path), name);
+        f->cached = true;
+        f->carried = s->a->users_path != NULL;
+        return f;
+}
+
+/* One element of input_files: a URL that is in the cache, or a path. */
+static int add_input(void *arg, struct str element, struct err *err)
+{
+        struct stage *s = arg;
+        struct attempt *at = s->at;
+        MEM_CLEANUP char *file = NULL, *key = str_dupz(element);
+        struct str path = element, name = inputs_name(element);
+        if (inputs_is_url(element, &file)) {
+                struct cached *e = inputs_find(at, key);
+                struct buf from = {0};
+                if (!e)
+                        return err_set(err, -EINVAL, "the input " STR_FMT " did not come", STR_ARG(element));
+                cache_path(s->a->cache, e, &from);
+                add_cached(s, &from, str_dupz(name));
+                return 0;
+        }
+        if (file)
+                path = str_of(file);
+        bool contents = path.n > 1 && path.p[path.n - 1] == '/';
+        while (path.n > 1 && path.p[path.n - 1] == '/')
+                path.n--;
+        name = inputs_name(path);
+        if (!file &&
+            (shipped_has(at->t->m, name) || (contents && !at->t->same_domain && at->t->m->n_spooled)))
+                return 0;
+        if (!file && !at->t->same_domain)
+                return err_set(err, -EINVAL, "the input " STR_FMT " is neither in the spool nor visible here",
+                               STR_ARG(path));
+        if (!name.n)
+                return err_set(err, -EINVAL, "the input " STR_FMT " has no name of its own", STR_ARG(path));
+        struct stage_file *f = stage_work_file(&s->w, stage_work_join(at->iwd, path), str_dupz(name));
+        f->contents = contents;
+        return 0;
+}
+
+static void add_shipped(struct stage *s)
+{
+        const Drover__Template *m = s->at->t->m;
+        struct shipped shipped;
+        shipped_read(s->at, &shipped);
+        for (size_t i = 0; i < m->n_spooled; i++) {
+                struct cached *e = inputs_find_shipped(s->at, m->spooled[i]);
+                struct buf path = {0};
+                if (!shipped_wants(&shipped, m->spooled[i]->name))
+                        continue;
+                if (e)
+                        cache_path(s->a->cache, e, &path);
+                add_cached(s, &path, mem_dupz(m->spooled[i]->name))->executable = m->spooled[i]->executable;
+        }
+        shipped_deinit(&shipped);
+}
+
+/* Behind the inputs: a file that it has changed is as its checkpoint has it. */
+static void add_restored(struct stage *s)
+{
+        const struct attempt *at = s->at;
+        for (size_t i = 0; i < at->restore_count; i++) {
+                struct cached *e = inputs_find_shipped(at, &at->restore[i]);
+                struct buf path = {0};
+                if (e)
+                        cache_path(s->a->cache, e, &path);
+                add_cached(s, &path, mem_dupz(at->restore[i].name))->executable = at->restore[i].executable;
+        }
+}
+
+void stage_in(struct attempt *at)
+{
+        const Drover__Template *m = at->t->m;
+        struct agent *a = at->a;
+        struct err err = {""};
+        char name[64];
+        bool none = (m->n_spooled == 0 && m->n_input_files == 0 && at->restore_count == 0) ||
+                    m->transfer == DROVER__TRANSFER__TRANSFER_NO,
+             first = sandbox_is_shared(at), /* it must be there before anything of it is started */
+                made = environments_asked(at);
+        if (none && !first && !made) {
+                attempt_staged(at, 0, NULL);
+                return;
+        }
+        int r = none && !made ? 0 : inputs_want(at, &err);
+        if (r == 0 && made)
+                r = environments_want(at, &err);
+        if (r > 0)
+                return; /* called again when they are here */
+        if (r == 0)
+                r = sandbox_make(at);
+        struct stage *s = stage_new(at, STAGE_IN);
+        sandbox_name(at, name);
+        if (r == 0 && !none) {
+                add_shipped(s);
+                r = inputs_each(at, add_input, s, &err);
+                add_restored(s);
+        }
+        if (r == 0 && (s->w.count > 0 || first)) {
+                if (!a->users_path)
+                        s->w.sandbox = openat(a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                stage_hand_over(s);
+                return;
+        }
+        stage_free(s);
+        inputs_forget(at);
+        attempt_staged(at, r < 0 ? HOLD_INPUT : 0, err.text);
+}
+/* ---- the workers and the way back */
+
+void stage_finish(struct stage *s)
+{
+        struct attempt *at = s->at;
+        struct agent *a = s->a;
+        if (s->w.kind == STAGE_LOG && !a->stopping) {
+                struct userlog_file_result result = {s->w.files[0].again, s->w.files[0].added};
+                userlog_written(a, s->log_serial, s->w.result, &result, &s->w.err);
+        }
+        if (at) {
+                at->stage = NULL;
+                if (s->w.kind == STAGE_CREDENTIALS)
+                        stage_done_credentials(at, s);
+                else if (s->w.kind == STAGE_IN)
+                        done_in(at, s);
+                else
+                        stage_done_out(at, s);
+                agent_turn_later(a);
+        }
+        stage_free(s);
+}
+
+static void on_back(void *arg, struct mail *mail)
+{
+        struct stage *s = (struct stage *)(void *)mail;
+        (void)arg;
+        if (s->prepare)
+                stage_child_go_on(s);
+        else
+                stage_finish(s);
+}
+
+/* ---- workers that make no progress */
+
+static void say_silence(struct buf *b, uint64_t ms, const char *where)
+{
+        bool minutes = ms % 60000 == 0;
+        buf_printf(b, "staging made no progress for %llu %s%s%s",
+                   (unsigned long long)(minutes ? ms / 60000 : ms / 1000), minutes ? "min" : "s",
+                   where ? " at " : "", where ? where : "");
+}
+
+/* The worker keeps the stage until the file system answers, and nobody waits for that. */
+static void give_up(struct stage *s)
+{
+        struct attempt *at = s->at;
+        struct agent *a = s->a;
+        BUF_CLEANUP struct buf why = {.max = 1024};
+        say_silence(&why, a->config.staging_silence_ms, s->w.where);
+        log_error("msg=\"%s: the queues take no jobs until it does\" owner=\"%s\"", LOG_TEXT(buf_view(&why)),
+                  LOG_TEXT(str_of(s->owner)));
+        free(a->staging_held);
+        a->staging_held = mem_dupz(buf_z(&why));
+        if (!at)
+                return;
+        s->at = NULL;
+        at->stage = NULL;
+        if (s->w.kind == STAGE_IN) {
+                attempt_give_back(at, buf_z(&why));
+        } else {
+                at->hold_subcode = ETIMEDOUT;
+                attempt_delivered(at, HOLD_OUTPUT, buf_z(&why));
+        }
+        agent_turn_later(a);
+}
+
+/* Has made no progress for so long, for the first time it is looked at so. */
+static bool is_silent(struct worker *w, int64_t now, uint64_t silence_ms)
+{
+        const struct stage *s = w->doing;
+        uint64_t steps = s ? atomic_load(&s->w.pace.steps) : 0;
+        if (!s || w->held || w->seen != s || w->steps != steps) {
+                w->seen = s;
+                w->steps = steps;
+                w->since_ms = now;
+                return false;
+        }
+        return silence_ms && (uint64_t)(now - w->since_ms) >= silence_ms;
+}
+
+void stage_tick(struct agent *a)
+{
+        struct workers *all = a->workers;
+        struct stage *silent[WORKERS_MAX + HELD_MAX];
+        size_t count = 0;
+        int64_t now = clock_boot_ms();
+        bool still = now - all->looked_ms > LOOK_LATE_MS; /* the agent stood still itself, and they with it */
+        pthread_mutex_lock(&all->lock);
+        for (size_t i = 0; i < all->count; i++) {
+                struct worker *w = &all->worker[i];
+                if (still)
+                        w->since_ms = now;
+                if (!is_silent(w, now, a->config.staging_silence_ms))
+                        continue;
+                w->held = true;
+                all->held++;
+                w->doing->w.pace.cancelled = true;
+                silent[count++] = w->doing;
+                enough_workers(all);
+        }
+        size_t held = all->held;
+        pthread_mutex_unlock(&all->lock);
+        all->looked_ms = now;
+        for (size_t i = 0; i < count; i++)
+                give_up(silent[i]);
+        if (held == 0 && a->staging_held && count == 0) {
+                log_info("msg=\"staging goes on\"");
+                free(a->staging_held);
+                a->staging_held = NULL;
+        }
+}
+
+void stage_workers_open(struct agent *a)
+{
+        struct workers *all = a->workers = mem_new(struct workers);
+        all->last = &all->first;
+        pthread_mutex_init(&all->lock, NULL);
+        pthread_cond_init(&all->wake, NULL);
+        pthread_cond_init(&all->gone, NULL);
+        all->back = mailbox_new(a->loop, on_back, NULL, a);
+}
+
+static void drop_mail(struct mail *mail)
+{
+        struct stage *s = (struct stage *)(void *)mail;
+        if (s->at)
+                s->at->stage = NULL;
+        stage_free(s);
+}
+
+/* Cancels all, and waits for a while. How many have not seen it: a file system holds them. */
+static size_t workers_end(struct workers *all)
+{
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += CLOSE_MS / 1000;
+        all->quit = true;
+        for (size_t i = 0; i < all->count; i++)
+                if (all->worker[i].doing)
+                        all->worker[i].doing->w.pace.cancelled = true;
+        pthread_cond_broadcast(&all->wake);
+        while (all->alive && pthread_cond_clockwait(&all->gone, &all->lock, CLOCK_MONOTONIC, &until) == 0)
+                continue;
+        return all->alive;
+}
+
+void stage_workers_close(struct agent *a)
+{
+        struct workers *all = a->workers;
+        if (!all)
+                return;
+        pthread_mutex_lock(&all->lock);
+        size_t stuck = workers_end(all);
+        struct mailbox *back = all->back;
+        all->back = NULL;
+        for (size_t i = 0; i < all->count; i++)
+                if (all->worker[i].doing && all->worker[i].doing->at)
+                        all->worker[i].doing->at->stage = NULL;
+        struct stage *left = all->first;
+        all->first = NULL;
+        all->last = &all->first;
+        pthread_mutex_unlock(&all->lock);
+        mailbox_free(back, drop_mail);
+        for (struct stage *next; left; left = next) { /* no worker was left for them */
+                next = left->next;
+                drop_mail(&left->mail);
+        }
+        for (size_t i = 0; i < all->count; i++)
+                if (all->worker[i].ended)
+                        pthread_join(all->worker[i].thread, NULL);
+        if (stuck) { /* what they look at stays until the process ends, which is now */
+                log_warn("msg=\"a file system holds workers that stage files: not waited for\" workers=%zu",
+                         stuck);
+                a->hidden = NULL;
+        } else {
+                pthread_mutex_destroy(&all->lock);
+                pthread_cond_destroy(&all->wake);
+                pthread_cond_destroy(&all->gone);
+                free(all);
+        }
+        a->workers = NULL;
+        free(a->staging_held);
+        a->staging_held = NULL;
+        while (a->children || a->logs) {
+                struct stage **list = a->children ? &a->children : &a->logs, *s = *list;
+                *list = s->child_next;
+                if (s->at)
+                        s->at->stage = NULL;
+                stage_free(s);
+        }
+}

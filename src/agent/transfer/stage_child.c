@@ -1,0 +1,254 @@
+/* Stages that other processes do: with `users`, whoever the files belong to does the work (see stage_work.h),
+ * as a task of the shepherd. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "agent/attempt/credentials.h"
+#include "agent/transfer/stage_private.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/program.h"
+#include "run/process/shepherd_protocol.h"
+
+#define CHILD_LIMIT_MS (6ull * 3600000u) /* nothing is staged longer */
+
+static int child_file(struct agent *a, struct stage *s)
+{
+        char name[48];
+        snprintf(name, sizeof(name), "stage.%08x.tmp", s->id.step);
+        unlinkat(a->dir, name, 0);
+        s->w.data = openat(a->dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (s->w.data < 0)
+                return err_set(&s->w.err, -errno, "the agent cannot make a file: %s", strerror(errno));
+        unlinkat(a->dir, name, 0);
+        return 0;
+}
+
+static void child_start(struct stage *s, const char *sandbox, const char *owner, const char *user)
+{
+        struct agent *a = s->a;
+        BUF_CLEANUP struct buf path = {0}, marker = {0};
+        buf_printf(&path, "%s/%s", a->jobs_path, sandbox);
+        buf_printf(&marker, SHEPHERD_MARKER "%s/%llu.%u.%u", a->instance, (unsigned long long)s->id.request,
+                   s->id.member, s->id.fence);
+        char *argv[] = {(char *)"drover-agent", (char *)"--stage", NULL},
+             *envp[] = {(char *)buf_z(&marker), (char *)"PATH=/usr/bin:/bin", NULL};
+        bool log = s->w.kind == STAGE_LOG;
+        struct run_spec spec = {
+                .id = s->id,
+                .owner = owner,
+                .user = user,
+                .sandbox = log ? NULL : buf_z(&path),
+                .cwd = log ? "/" : NULL,
+                .flags = log ? RUN_STDIN_FD : RUN_STDIN_FD | RUN_MAKE_SANDBOX,
+                .stdin_fd = s->w.data,
+                .path = program_self(),
+                .argv = argv,
+                .envp = envp,
+                .slot = UINT32_MAX,
+                .walltime_ms = CHILD_LIMIT_MS,
+        };
+        if (s->w.kind == STAGE_CREDENTIALS && !s->at)
+                spec.flags &= ~(unsigned)RUN_MAKE_SANDBOX; /* a job that has gone needs none */
+        if (s->at && sandbox_is_shared(s->at))
+                spec.flags |= RUN_SHARE_SANDBOX;
+        if (stage_work_empties(&s->w))
+                spec.flags |= RUN_REMOVE_SANDBOX;
+        s->child_next = a->children;
+        a->children = s;
+        runner_submit(a->runner, &spec);
+        agent_turn_later(a);
+}
+
+void stage_child_go_on(struct stage *s)
+{
+        char name[64];
+        s->prepare = false;
+        if (s->w.result < 0 || !s->at) {
+                stage_finish(s);
+                return;
+        }
+        sandbox_name(s->at, name);
+        child_start(s, name, s->at->t->m->owner, s->at->t->user.name);
+}
+
+static void child_id(struct stage *s, uint64_t request, uint32_t member, uint32_t fence)
+{
+        if (!s->a->child_serial) /* not those of an earlier life, which the shepherd may know */
+                s->a->child_serial = (uint32_t)clock_boot_ms() * 16;
+        s->id = (struct run_id){request, member, fence, STEP_NO_JOBS | ++s->a->child_serial, 0};
+}
+
+void stage_child_begin(struct stage *s)
+{
+        struct attempt *at = s->at;
+        child_id(s, at->request, at->member, at->fence);
+        s->w.result = child_file(s->a, s);
+        for (size_t i = 0; i < s->w.count && s->w.result == 0; i++)
+                s->prepare = s->prepare || s->w.files[i].carried;
+        if (s->prepare) {
+                stage_to_worker(s);
+                return;
+        }
+        if (s->w.result == 0)
+                s->w.result = stage_work_write(&s->w);
+        stage_child_go_on(s);
+}
+
+void stage_remove(struct agent *a, const char *name, uint64_t request, uint32_t member, uint32_t fence)
+{
+        struct stat st;
+        struct users_entry user;
+        if (fstatat(a->jobs, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return;
+        MEM_CLEANUP char *owner = users_owner(&a->config, st.st_uid);
+        if (!owner || users_find(&a->config, owner, &user, NULL) < 0) {
+                log_warn("msg=\"a sandbox stays: `users` do not name its user any more\" sandbox=%s uid=%u",
+                         name, (unsigned)st.st_uid);
+                return;
+        }
+        struct stage *s = mem_new(struct stage);
+        s->a = a;
+        stage_work_init(&s->w, STAGE_REMOVE, fence);
+        child_id(s, request, member, fence);
+        if (child_file(a, s) < 0 || stage_work_write(&s->w) < 0) {
+                stage_free(s);
+                return;
+        }
+        child_start(s, name, owner, user.name);
+}
+
+/* An owner's lines leave one after the other, in the order in which they came. */
+static bool log_is_under_way(const struct agent *a, const char *owner)
+{
+        for (const struct stage *s = a->children; s; s = s->child_next)
+                if (s->log_owner && !strcmp(s->log_owner, owner))
+                        return true;
+        return false;
+}
+
+static void log_next(struct agent *a)
+{
+        struct stage **link = &a->logs;
+        while (*link && log_is_under_way(a, (*link)->log_owner))
+                link = &(*link)->child_next;
+        struct stage *s = *link;
+        if (!s)
+                return;
+        *link = s->child_next;
+        child_start(s, "", s->log_owner, s->log_user);
+}
+
+static void log_wait(struct stage *s, const char *owner, const char *user)
+{
+        struct stage **last = &s->a->logs;
+        s->log_owner = mem_dupz(owner);
+        snprintf(s->log_user, sizeof(s->log_user), "%s", user);
+        while (*last)
+                last = &(*last)->child_next;
+        *last = s;
+        log_next(s->a);
+}
+
+void stage_log(struct agent *a, const Drover__UserLogWrite *m, const struct users_entry *user)
+{
+        struct stage *s = mem_new(struct stage);
+        s->a = a;
+        s->log_serial = m->serial;
+        stage_work_init(&s->w, STAGE_LOG, 0);
+        child_id(s, 0, 0, 0);
+        struct stage_file *f = stage_work_file(&s->w, mem_dupz(""), mem_dupz(m->path));
+        f->maybe_there = m->maybe_there;
+        f->again = true; /* until the child says otherwise */
+        int r = child_file(a, s);
+        if (r == 0)
+                r = stage_work_text(&s->w, f, str_make((const char *)m->text.data, m->text.len));
+        if (r == 0)
+                r = stage_work_write(&s->w);
+        s->w.result = r;
+        if (r < 0)
+                stage_finish(s);
+        else
+                log_wait(s, m->owner, user->name);
+}
+
+/* What its child left in the file of the task, or why there is nothing. */
+static void child_answered(struct stage *s, const struct run_event *e)
+{
+        bool empties = s->w.kind == STAGE_OUT && stage_work_empties(&s->w);
+        if (e->state == RUN_ENDED && !e->signaled && e->exit_code == 0 && stage_work_answer(&s->w) == 0) {
+                if (s->at && empties)
+                        s->at->has_sandbox = false;
+                return;
+        }
+        if (e->state == RUN_FAILED)
+                s->w.result = err_set(&s->w.err, -EIO, "its files cannot be staged as its user (%s): %s",
+                                      e->what, strerror(e->error));
+        else
+                s->w.result = err_set(&s->w.err, -EIO, "what staged its files was ended before it was done");
+}
+
+bool stage_event(struct agent *a, const struct run_event *e)
+{
+        struct stage **link = &a->children;
+        while (*link && !run_id_eq((*link)->id, e->id))
+                link = &(*link)->child_next;
+        struct stage *s = *link;
+        if (!s || e->state == RUN_WAITING || e->state == RUN_RUNNING)
+                return s != NULL;
+        *link = s->child_next;
+        runner_forget(a->runner, e->id);
+        if (e->state == RUN_LOST && s->at) { /* the agent ends now; the next one sees to it */
+                s->at->stage = NULL;
+                s->at = NULL;
+        }
+        child_answered(s, e);
+        if (s->w.result < 0 && s->w.kind == STAGE_REMOVE)
+                log_warn("msg=\"cannot empty a sandbox\" error=\"%s\"", LOG_TEXT(str_of(s->w.err.text)));
+        bool log = s->w.kind == STAGE_LOG;
+        stage_finish(s);
+        if (log)
+                log_next(a);
+        return true;
+}
+/* ---- credentials */
+
+void stage_done_credentials(struct attempt *at, struct stage *s)
+{
+        at->credentials_placed = true;
+        at->hold_subcode = s->w.result < 0 ? -s->w.result : 0;
+        attempt_staged(at, s->w.result < 0 ? HOLD_CREDENTIAL : 0, s->w.err.text);
+}
+
+static void add_credential(void *arg, const char *file, struct str data)
+{
+        struct stage *s = arg;
+        if (s->w.result == 0)
+                s->w.result =
+                        stage_work_text(&s->w, stage_work_file(&s->w, mem_dupz(""), mem_dupz(file)), data);
+}
+
+/* Those of a job that runs are replaced beside what else is done for it: nobody waits for that. */
+void stage_credentials(struct attempt *at)
+{
+        struct agent *a = at->a;
+        struct stage *s = stage_new(at, STAGE_CREDENTIALS);
+        char name[64];
+        child_id(s, at->request, at->member, at->fence);
+        s->w.result = child_file(a, s);
+        if (s->w.result == 0)
+                credentials_each(at, add_credential, s);
+        if (s->w.result == 0)
+                s->w.result = stage_work_write(&s->w);
+        if (at->credentials_placed)
+                s->at = NULL;
+        else
+                at->stage = s;
+        sandbox_name(at, name);
+        if (s->w.result == 0)
+                child_start(s, name, at->t->m->owner, at->t->user.name);
+        else
+                stage_finish(s);
+}

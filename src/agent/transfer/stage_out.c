@@ -1,0 +1,370 @@
+/* Outputs out of the sandbox: to where they belong, to the spool, or to URLs; and what a checkpoint keeps.
+ * What is quick (renames, small files) is done at once. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "agent/attempt/checkpoint.h"
+#include "agent/attempt/credentials.h"
+#include "agent/transfer/move_files.h"
+#include "agent/transfer/stage_private.h"
+
+static int add_remaps(struct stage *s)
+{
+        struct attempt *at = s->at;
+        const Drover__Template *m = at->t->m;
+        int r = 0;
+        for (size_t i = 0; i < m->n_output_remaps && r == 0; i++) {
+                BUF_CLEANUP struct buf from = {.max = 65536}, to = {.max = 65536};
+                r = expand_text(at, m->output_remaps[i]->name, &from, &s->w.err);
+                if (r == 0)
+                        r = expand_text(at, m->output_remaps[i]->path, &to, &s->w.err);
+                MEM_GROW(s->w.remaps, s->w.remap_cap, s->w.remap_count + 1);
+                s->w.remaps[s->w.remap_count++] = (struct stage_remap){buf_take(&from), buf_take(&to)};
+        }
+        return r;
+}
+
+static int add_streams(struct stage *s, struct err *err)
+{
+        struct attempt *at = s->at;
+        const Drover__Template *m = at->t->m;
+        uint64_t seen[2] = {0};
+        for (size_t i = 0; i < m->n_steps && i <= at->step; i++) {
+                const char *const names[2] = {m->steps[i]->stdout_file, m->steps[i]->stderr_file};
+                for (int k = 0; k < 2; k++) {
+                        BUF_CLEANUP struct buf path = {.max = 65536};
+                        int index = expand_stream(at, names[k], &path, err);
+                        if (index == -ENOENT || (index >= 0 && (seen[index / 64] >> (index % 64)) & 1))
+                                continue;
+                        if (index < 0)
+                                return index;
+                        seen[index / 64] |= 1ull << (index % 64);
+                        char from[32];
+                        snprintf(from, sizeof(from), ".drover_out.%d", index);
+                        stage_work_file(&s->w, mem_dupz(from), stage_work_place(&s->w, buf_view(&path)))
+                                ->optional = true;
+                }
+        }
+        return 0;
+}
+
+/* What is neither an input nor older than the job. */
+static void find_new(struct stage *s)
+{
+        struct attempt *at = s->at;
+        if (s->w.find_new)
+                return;
+        s->w.find_new = true;
+        s->w.new_optional = at->adopted;
+        s->w.new_since_ms = at->adopted ? (int64_t)at->started_ms : INT64_MIN;
+        for (size_t i = 0; i < at->input_count; i++) {
+                const struct staged_input *in = &at->inputs[i];
+                MEM_GROW(s->w.inputs, s->w.input_cap, s->w.input_count + 1);
+                s->w.inputs[s->w.input_count++] =
+                        (struct staged_input){mem_dupz(in->name), in->mtime_ns, in->size};
+        }
+}
+
+/* Names of a list of texts, but for those that are among the first `listed` already. */
+static int add_names(struct stage *s, char *const *list, size_t count, bool optional, size_t listed)
+{
+        int r = 0;
+        for (size_t i = 0; i < count && r == 0; i++) {
+                BUF_CLEANUP struct buf b = {.max = 1 << 20};
+                r = expand_text(s->at, list[i], &b, &s->w.err);
+                struct str rest = buf_view(&b), name;
+                while (r == 0 && rest.n && str_cut(&rest, ',', &name)) {
+                        name = str_trim(name);
+                        if (name.n && !stage_work_lists(&s->w, name, listed))
+                                r = stage_work_output(&s->w, name, optional);
+                }
+        }
+        return r;
+}
+
+/* Those behind the first `count` have the names that they have in the sandbox. */
+static void keep_names(struct stage *s, size_t count)
+{
+        for (size_t i = count; i < s->w.count; i++) {
+                free(s->w.files[i].to);
+                s->w.files[i].to = mem_dupz(s->w.files[i].from);
+        }
+}
+
+/* A checkpoint's files, or what would be the outputs. */
+static int add_kept(struct stage *s)
+{
+        const Drover__Template *m = s->at->t->m;
+        const Drover__Checkpointing *c = m->checkpointing;
+        bool own = c && c->n_files;
+        size_t count = own ? c->n_files : m->n_output_files, first = s->w.count;
+        int r = add_names(s, own ? c->files : m->output_files, count, true, first);
+        keep_names(s, first);
+        if (count == 0 && r == 0)
+                find_new(s);
+        s->w.new_optional = true; /* it may write on */
+        return r;
+}
+
+/* A checkpoint of a job that came from another server: it goes on in the folder there, as if it were this
+ * one, so outputs that are here already go along. */
+static int add_home(struct stage *s)
+{
+        const Drover__Template *m = s->at->t->m;
+        size_t first = s->w.count;
+        int r = add_kept(s);
+        if (r == 0)
+                r = add_names(s, m->output_files, m->n_output_files, true, s->w.count);
+        keep_names(s, first);
+        if (r == 0 && m->n_output_files == 0 && m->all_outputs)
+                find_new(s);
+        return r;
+}
+
+static int add_outputs(struct stage *s)
+{
+        struct attempt *at = s->at;
+        const Drover__Template *m = at->t->m;
+        const Drover__StepResult *last = at->result_count ? &at->results[at->result_count - 1] : NULL;
+        bool failed =
+                at->outcome != DROVER__OUTCOME__EXITED || (last && (last->signaled || last->exit_code != 0));
+        if (m->transfer == DROVER__TRANSFER__TRANSFER_NO || at->outcome != DROVER__OUTCOME__EXITED)
+                return 0;
+        if (last && checkpoint_goes_home(at, last))
+                return add_home(s);
+        if ((failed && !m->outputs_on_failure) || (m->n_output_files == 0 && !m->all_outputs))
+                return 0;
+        int r = add_remaps(s);
+        size_t first = s->w.count;
+        if (r == 0) /* after a restart it may have been delivered already */
+                r = add_names(s, m->output_files, m->n_output_files, at->adopted, 0);
+        if (s->w.kind == STAGE_HASH && m->origin && *m->origin->job)
+                keep_names(s, first); /* where they belong is known where it came from */
+        if (m->n_output_files || r < 0)
+                return r;
+        find_new(s);
+        return 0;
+}
+
+/* Outputs that go to URLs, out of the list of files; *ret is for sends_start. */
+static size_t take_sends(struct stage *s, struct send_file **ret)
+{
+        size_t count = 0, kept = 0;
+        *ret = mem_array(NULL, s->w.count + 1, sizeof(**ret));
+        for (size_t i = 0; i < s->w.count; i++) {
+                struct stage_file *f = &s->w.files[i];
+                if (!stage_work_is_url(f->to)) {
+                        s->w.files[kept++] = *f;
+                } else if (f->missing) {
+                        free(f->from);
+                        free(f->to);
+                } else {
+                        (*ret)[count++] = (struct send_file){f->from, f->to, f->at, f->size};
+                }
+        }
+        s->w.count = kept;
+        return count;
+}
+
+/* What goes to the server's spool: names into at->outputs, and the files' paths. */
+static char **take_outputs(struct attempt *at, const struct stage *s)
+{
+        char **paths = mem_array(NULL, s->w.count + 1, sizeof(*paths));
+        for (size_t i = 0; i < s->w.count; i++) {
+                const struct stage_file *f = &s->w.files[i];
+                if (f->missing)
+                        continue;
+                MEM_GROW(at->outputs, at->output_cap, at->output_count + 1);
+                struct output_ref *o = &at->outputs[at->output_count];
+                *o = (struct output_ref){.name = mem_dupz(f->to), .size = f->size, .mode = f->mode};
+                o->at = f->at;
+                memcpy(o->sha256, f->sha256, 32);
+                paths[at->output_count++] = mem_dupz(f->from);
+        }
+        paths[at->output_count] = NULL;
+        return paths;
+}
+
+void stage_done_out(struct attempt *at, struct stage *s)
+{
+        struct send_file *files;
+        at->bytes_out += s->w.bytes;
+        if (s->w.result < 0) {
+                at->hold_subcode = -s->w.result;
+                attempt_delivered(at, HOLD_OUTPUT, s->w.err.text);
+                return;
+        }
+        size_t count = take_sends(s, &files);
+        char **paths = s->w.kind == STAGE_HASH ? take_outputs(at, s) : NULL;
+        int data = s->w.data;
+        s->w.data = -1;
+        sends_start(at, files, count, paths, data);
+}
+
+/* What can be done at once, is; true when nothing is left. */
+static bool quick(struct stage *s)
+{
+        size_t kept = 0;
+        for (size_t i = 0; i < s->w.count; i++) {
+                struct stage_file *f = &s->w.files[i];
+                if (stage_work_is_url(f->to)) {
+                        s->w.files[kept++] = *f;
+                        continue;
+                }
+                int r = move_out(s->w.hidden, s->w.sandbox, f->from, f->to, s->w.fence, true, NULL,
+                                 &s->w.bytes, &s->w.err);
+                if (r == -ENOENT && f->optional &&
+                    faccessat(s->w.sandbox, f->from, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+                        r = 0;
+                if (r == -EXDEV) {
+                        s->w.files[kept++] = *f;
+                        continue;
+                }
+                free(f->from);
+                free(f->to);
+                if (r < 0 && s->w.result == 0)
+                        s->w.result = r;
+        }
+        s->w.count = kept;
+        return kept == 0 || s->w.result < 0;
+}
+
+/* True: the folder was empty and is gone, and the attempt delivered. */
+static bool leave_empty(struct attempt *at, const char *name, struct stage *s)
+{
+        if (unlinkat(at->a->jobs, name, AT_REMOVEDIR) < 0)
+                return false;
+        at->has_sandbox = false;
+        stage_done_out(at, s);
+        stage_free(s);
+        return true;
+}
+
+/* Where outputs go. */
+static int add_places(struct stage *s)
+{
+        BUF_CLEANUP struct buf b = {.max = 65536};
+        struct attempt *at = s->at;
+        int r = expand_text(at, at->t->m->output_destination, &b, &s->w.err);
+        struct str url = str_trim(buf_view(&b));
+        while (str_ends(url, STR("/")))
+                url.n--;
+        s->w.iwd = mem_dupz(at->iwd);
+        if (r == 0 && url.n && !stage_work_is_url(buf_z(&b)))
+                return err_set(&s->w.err, -EINVAL, "output_destination " STR_FMT " is no URL", STR_ARG(url));
+        s->w.destination = r == 0 && url.n ? str_dupz(url) : NULL;
+        return r == 0 ? add_streams(s, &s->w.err) : r;
+}
+
+/* With `users`: all is named, and the job's user does it. */
+static void out_by_child(struct attempt *at, struct stage *s)
+{
+        int r = add_places(s);
+        if (r == 0)
+                r = add_outputs(s);
+        s->w.result = r;
+        if (r == 0 && (s->w.count > 0 || s->w.find_new)) {
+                stage_hand_over(s);
+                return;
+        }
+        stage_done_out(at, s);
+        stage_free(s);
+}
+
+void stage_out(struct attempt *at)
+{
+        struct agent *a = at->a;
+        if (!at->has_sandbox) {
+                attempt_delivered(at, 0, NULL);
+                return;
+        }
+        struct stage *s = stage_new(at, at->t->same_domain ? STAGE_OUT : STAGE_HASH);
+        s->w.over = at->t->m->n_credentials > 0;
+        if (s->w.over)
+                credentials_drop(at); /* of an empty folder nothing else is looked at */
+        if (a->users_path) {
+                out_by_child(at, s);
+                return;
+        }
+        int r = add_places(s);
+        char name[64];
+        sandbox_name(at, name);
+        /* most often that is all, and the folder is empty then: removing it says so */
+        bool maybe_all =
+                r == 0 && s->w.kind == STAGE_OUT && at->t->m->n_output_files == 0 && at->input_count == 0;
+        if (maybe_all && s->w.count == 0 && leave_empty(at, name, s))
+                return;
+        s->w.sandbox = openat(a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (s->w.sandbox < 0 && errno == ENOENT && at->adopted && maybe_all) {
+                /* an agent that died since has left it empty, and nothing else removes it before its result
+                 * is kept */
+                at->has_sandbox = false;
+                stage_done_out(at, s);
+                stage_free(s);
+                return;
+        }
+        if (s->w.sandbox < 0)
+                r = err_set(&s->w.err, -errno, "the job's folder is gone: %s", strerror(errno));
+        if (r == 0 && maybe_all && s->w.count > 0 && quick(s) && s->w.result == 0 && leave_empty(at, name, s))
+                return;
+        if (r == 0 && s->w.result == 0)
+                r = add_outputs(s);
+        if (r == 0 && s->w.result == 0)
+                r = stage_work_find(&s->w);
+        if (r == 0)
+                r = s->w.result;
+        s->w.result = r;
+        if (r < 0 || (s->w.kind == STAGE_OUT && quick(s)) || s->w.count == 0) {
+                stage_done_out(at, s);
+                stage_free(s);
+                return;
+        }
+        stage_hand_over(s);
+}
+
+/* Files that stand in for those of the sandbox. */
+static void add_carried(struct stage *s, struct str lines)
+{
+        struct str from, to;
+        while (lines.n && str_cut(&lines, '\n', &from) && str_cut(&lines, '\n', &to))
+                stage_work_file(&s->w, str_dupz(from), str_dupz(to))->stands_in = true;
+}
+
+static int add_checkpoint(struct stage *s)
+{
+        size_t carried = s->w.count;
+        int r = 0;
+        for (size_t i = 0; i < 2 * s->at->t->m->n_steps && r == 0; i++) {
+                BUF_CLEANUP struct buf name = {0};
+                buf_printf(&name, ".drover_out.%zu", i);
+                if (!stage_work_lists(&s->w, buf_view(&name), carried))
+                        r = stage_work_output(&s->w, buf_view(&name), true);
+        }
+        return r == 0 ? add_kept(s) : r;
+}
+
+void stage_checkpoint(struct attempt *at, const char *carried)
+{
+        struct stage *s = stage_new(at, STAGE_HASH);
+        if (carried)
+                add_carried(s, str_of(carried));
+        char name[64];
+        int r = at->has_sandbox ? add_checkpoint(s) : err_set(&s->w.err, -ENOENT, "there is no sandbox");
+        s->w.iwd = mem_dupz("");
+        sandbox_name(at, name);
+        if (r == 0 && !at->a->users_path) {
+                s->w.sandbox = openat(at->a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                r = s->w.sandbox < 0
+                            ? err_set(&s->w.err, -errno, "the job's folder is gone: %s", strerror(errno))
+                            : 0;
+        }
+        s->w.result = r;
+        if (r == 0) {
+                stage_hand_over(s);
+                return;
+        }
+        stage_done_out(at, s);
+        stage_free(s);
+}

@@ -1,0 +1,18 @@
+/* instance: the folder of an instance, and where its server can be reached. */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "cli/client/view.h"
+
+#define INSTANCE_PATH_MAX 4096
+
+/* The folder, absolute: `given` (may be NULL), else $DROVER_DIR, else $XDG_STATE_HOME/drover, else
+ * ~/.local/state/drover. 0, or -errno with err. */
+int instance_dir(const char *given, struct buf *ret, struct err *err);
+/* Reads DIR/server.json; *ret looks into text. 0 or -errno (-ENOENT: no server was started there), no text.
+ */
+int instance_read(struct str dir, struct buf *text, struct view *ret);
+/* The path in "unix:/…"; an empty str when it is something else. */
+struct str instance_socket(struct view address, struct buf *room);
+/* The first line of a small file, trimmed; 0 or -errno. */
+int instance_line(const char *path, struct buf *ret);

@@ -1,0 +1,222 @@
+/* The request's uuid is made before the first try. When no answer comes, the same body is sent again: the
+ * server knows the uuid if the first one arrived, and answers with the same request. */
+#include "cli/client/submit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "cli/client/credential.h"
+#include "cli/client/local.h"
+#include "cli/client/sizes.h"
+#include "cli/client/upload.h"
+#include "cli/client/world.h"
+#include "jdl/condor/condor.h"
+#include "jdl/cwl/cwl.h"
+
+#define ITEMS_INLINE    (256u << 10) /* bytes of items in the body; more go ahead as an upload */
+#define REPEAT_MS       30000        /* a submit without an answer is repeated for so long */
+#define REPEAT_PAUSE_MS 200
+
+void submit_init(struct submit *s, struct cli *cli, const char *file)
+{
+        *s = (struct submit){.cli = cli, .file = file};
+        uuid_new(s->uuid);
+        form_init(&s->form);
+}
+
+void submit_deinit(struct submit *s)
+{
+        for (size_t i = 0; s->uploads && i < s->form.part_count; i++)
+                free(s->uploads[i]);
+        free(s->uploads);
+        ship_deinit(&s->ship);
+        form_deinit(&s->form);
+        buf_deinit(&s->body);
+        buf_deinit(&s->command);
+}
+
+/* ---- reading */
+
+static int read_description(const char *file, struct buf *ret, struct err *err)
+{
+        ret->max = CONDOR_TEXT_MAX;
+        if (strcmp(file, "-") != 0)
+                return fs_read(AT_FDCWD, file, CONDOR_TEXT_MAX, ret, err);
+        return world_read_stdin(CONDOR_TEXT_MAX, ret, err);
+}
+
+static int parse(struct submit *s, const struct form_world *w, const struct condor_options *o,
+                 struct err *err)
+{
+        struct buf text BUF_CLEANUP = {0};
+        int rc;
+
+        if (s->language == SUBMIT_GALAXY)
+                return galaxy_parse(
+                        w, &(struct galaxy_job){.tool = s->file, .params = s->params, .resolve = s->resolve},
+                        o, &s->form, &s->command, err);
+        if (s->language == SUBMIT_CWL)
+                return cwl_parse(w, &(struct cwl_job){.tool = s->file, .params = s->params}, o, &s->form,
+                                 &s->command, err);
+        if (s->text.p)
+                return condor_parse(w, s->file, s->text, o, &s->form, err);
+        rc = read_description(s->file, &text, err);
+        return rc == 0 ? condor_parse(w, s->file, buf_view(&text), o, &s->form, err) : rc;
+}
+
+int submit_read(struct submit *s)
+{
+        char domain[256], host[256] = "";
+        struct condor_options options = {.extra = s->lines,
+                                         .extra_count = s->line_count,
+                                         .first = s->first,
+                                         .first_count = s->first_count,
+                                         .filesystem_domain = domain,
+                                         .submit_host = host};
+        struct world w;
+        struct err err = {""};
+        int rc = world_init(&w, &err);
+
+        if (rc != 0)
+                return cli_error(CLI_FAILED, "%s", err.text);
+        fs_domain(domain, sizeof(domain));
+        gethostname(host, sizeof(host) - 1);
+        rc = parse(s, &w.form, &options, &err);
+        if (rc == 0)
+                local_warn(&s->form, s->language != SUBMIT_CONDOR);
+        for (size_t i = 0; i < s->form.warning_count && !s->quiet; i++)
+                if (s->form.warnings[i].line)
+                        cli_note("%s:%u: %s", s->file, s->form.warnings[i].line, s->form.warnings[i].text);
+                else
+                        cli_note("%s: %s", s->file, s->form.warnings[i].text);
+        if (rc != 0)
+                return cli_error(CLI_FAILED, "%s", err.text);
+        sizes_fill(&s->form);
+        return 0;
+}
+
+/* ---- what goes ahead of it */
+
+/* Does the server take agents of other machines? Asked only when a part leaves the choice to it. */
+static int ask_server(struct submit *s, bool *ret_remote)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        int code;
+
+        *ret_remote = false;
+        if (!ship_asks_server(&s->form))
+                return 0;
+        code = api_get(s->cli, "/v1/server", &answer);
+        *ret_remote = view_true(view_get(answer.root, "remote_agents"));
+        return code;
+}
+
+static int send_files(struct submit *s)
+{
+        struct err err = {""};
+        bool remote;
+        int code = ask_server(s, &remote);
+
+        if (code != 0)
+                return code;
+        if (ship_collect(&s->ship, &s->form, remote, &err) != 0)
+                return cli_error(CLI_FAILED, "%s", err.text);
+        return ship_send(s->cli, &s->ship);
+}
+
+static int send_items(struct submit *s)
+{
+        s->uploads = mem_zalloc((s->form.part_count + 1) * sizeof(*s->uploads));
+        for (size_t i = 0; i < s->form.part_count; i++) {
+                struct form_part *p = &s->form.parts[i];
+                struct upload upload;
+                int code;
+
+                if (p->variable_count == 0 || p->items.n <= ITEMS_INLINE)
+                        continue;
+                code = upload_bytes(s->cli, buf_view(&p->items), "items", &upload);
+                if (code != 0)
+                        return code;
+                s->uploads[i] = mem_dupz(upload.id);
+        }
+        return 0;
+}
+
+void submit_write_body(struct submit *s)
+{
+        buf_reset(&s->body);
+        form_write_json(&s->body, &s->form,
+                        &(struct form_body){.uuid = s->uuid,
+                                            .spooled = s->ship.refs,
+                                            .spooled_count = s->ship.ref_count,
+                                            .items_uploads = (const char *const *)s->uploads});
+}
+
+/* ---- submitting */
+
+static int post(struct submit *s, const char *path, struct api_answer *answer)
+{
+        struct api_request r = {.method = "POST", .path = path, .body = buf_view(&s->body)};
+        int64_t until_ms = 0;
+        struct err err = {""};
+        int rc;
+
+        for (;;) {
+                rc = api_call(s->cli, &r, answer, &err);
+                if (rc == 0)
+                        return 0;
+                /* Once one has been lost, a server that isn't there may be one that is being started again.
+                 */
+                if (rc == API_LOST && until_ms == 0) {
+                        cli_note("%s; trying again", err.text);
+                        until_ms = clock_boot_ms() + REPEAT_MS;
+                } else if (rc == API_REFUSED || rc == API_BROKEN || until_ms == 0) {
+                        return cli_error(CLI_FAILED, "%s", err.text);
+                }
+                if (clock_boot_ms() >= until_ms)
+                        return cli_error(CLI_FAILED, "%s; it is not known whether request %s was accepted",
+                                         err.text, s->uuid);
+                api_close(s->cli);
+                api_answer_deinit(answer);
+                poll(NULL, 0, REPEAT_PAUSE_MS);
+        }
+}
+
+/* What the server will not do, though it has taken the request. */
+static void print_warnings(const struct api_answer *answer)
+{
+        struct view all = view_get(answer->root, "warnings"), one;
+
+        for (size_t at = 0; view_next(all, &at, &one);) {
+                BUF_CLEANUP struct buf text = {0};
+
+                view_text(one, &text);
+                cli_note("%s", buf_z(&text));
+        }
+}
+
+int submit_send(struct submit *s, struct api_answer *ret)
+{
+        int code = credential_of_form(s->cli, &s->form);
+
+        if (code == 0)
+                code = send_files(s);
+        if (code == 0)
+                code = send_items(s);
+        if (code != 0)
+                return code;
+        submit_write_body(s);
+        if (s->body.n > SUBMIT_BODY_MAX)
+                return cli_error(CLI_FAILED, "%s: the request is %zu MiB, and the server takes %u", s->file,
+                                 s->body.n >> 20, SUBMIT_BODY_MAX >> 20);
+        code = post(s, "/v1/requests", ret);
+        if (code == 0 && !s->quiet)
+                print_warnings(ret);
+        return code;
+}

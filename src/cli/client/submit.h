@@ -1,0 +1,45 @@
+/* submit: description -> form -> (files uploaded) -> one POST.
+ *
+ * submit_init, submit_read, then submit_send; submit_deinit in any case. All print what goes wrong and return
+ * an exit code.
+ */
+#pragma once
+#include "base/uuid.h"
+#include "cli/client/api.h"
+#include "cli/client/ship.h"
+#include "jdl/galaxy/galaxy.h"
+
+#define SUBMIT_BODY_MAX (8u << 20) /* bytes of a request that the server takes; long lists go ahead of it */
+
+enum submit_language { SUBMIT_CONDOR, SUBMIT_GALAXY, SUBMIT_CWL };
+
+struct submit {
+        struct cli *cli;
+        const char *file; /* "-": standard input */
+        struct str text;  /* what is in it, where it is no file; borrowed */
+        const char *const
+                *lines; /* as if written just before each queue statement; may be set before reading */
+        size_t line_count;
+        const char *const *first; /* as if written at the top */
+        size_t first_count;
+        bool quiet; /* no warnings */
+        enum submit_language language;
+        const char *params;          /* of a tool's job: a file, or NULL */
+        enum galaxy_resolve resolve; /* of a Galaxy tool */
+        struct buf command;          /* of a tool, as it was rendered */
+        struct form form;
+        struct ship ship;
+        char **uploads; /* of the items, by part; NULL entries */
+        char uuid[UUID_TEXT];
+        struct buf body;
+};
+
+void submit_init(struct submit *s, struct cli *cli, const char *file);
+void submit_deinit(struct submit *s);
+/* Reads and parses the description into s->form; prints its warnings. */
+int submit_read(struct submit *s);
+/* Sends what has to go ahead, then the request. *ret is the server's answer (docs/openapi.json,
+ * submitRequest), the caller's to deinit. Repeated under the same uuid when no answer comes. */
+int submit_send(struct submit *s, struct api_answer *ret);
+/* Makes s->body of what is there now: for those who send it themselves. */
+void submit_write_body(struct submit *s);

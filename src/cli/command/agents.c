@@ -1,0 +1,155 @@
+#include "base/url.h"
+#include "cli/client/api.h"
+#include "cli/output/human.h"
+
+static const struct table_column columns[] = {
+        {"NAME", false, true},   {"STATE", false, false}, {"QUEUE", false, false}, {"CPUS", true, false},
+        {"MEMORY", true, false}, {"DISK", true, false},   {"RUN", true, false},    {"DONE", true, false},
+        {"SEEN", true, false},   {"LIMITS", false, true}};
+
+static void free_of_total(struct table *t, struct view queue, const char *key, int64_t unit)
+{
+        struct view is_free = view_get(view_get(queue, "free"), key),
+                    total = view_get(view_get(queue, "total"), key);
+        struct buf text BUF_CLEANUP = {0};
+
+        if (!view_there(total)) {
+                table_text(t, STR("-"));
+                return;
+        }
+        if (unit == 0) {
+                view_text(is_free, &text);
+                buf_char(&text, '/');
+                view_text(total, &text);
+        } else {
+                human_bytes(&text, view_integer(is_free, 0) * unit);
+                buf_char(&text, '/');
+                human_bytes(&text, view_integer(total, 0) * unit);
+        }
+        table_text(t, buf_view(&text));
+}
+
+static void add_limits(struct table *t, struct view limits)
+{
+        struct buf text BUF_CLEANUP = {0};
+        struct view value;
+        struct str key;
+        size_t at = 0;
+
+        if (view_type(limits) == VIEW_STRING)
+                view_text(limits, &text);
+        while (view_member(limits, &at, &key, &value)) {
+                if (text.n)
+                        buf_addz(&text, ", ");
+                buf_str(&text, key);
+                buf_char(&text, ':');
+                view_text(value, &text);
+        }
+        table_text(t, buf_view(&text));
+}
+
+static void add_queue(struct cli *cli, struct table *t, struct view agent, struct view queue)
+{
+        bool connected = view_is(view_get(agent, "state"), "connected");
+        struct view unreachable = view_get(queue, "unreachable"), closed = view_get(queue, "closed");
+        int64_t seen_ms = view_integer(view_get(agent, "seen_ms"), 0);
+        struct buf text BUF_CLEANUP = {0};
+
+        table_view(t, view_get(agent, "name"));
+        if (view_true(view_get(agent, "revoked")))
+                table_text(t, STR("revoked"));
+        else if (connected && view_there(unreachable))
+                table_text(t, STR("unreachable"));
+        else if (connected && view_there(closed))
+                table_text(t, STR("closed"));
+        else
+                table_view(t, view_get(agent, "state"));
+        table_paint(t,
+                    connected && !view_there(unreachable) && !view_there(closed) ? TABLE_GREEN : TABLE_RED);
+        table_view(t, view_get(queue, "name"));
+        free_of_total(t, queue, "cpus", 0);
+        free_of_total(t, queue, "memory_mib", 1 << 20);
+        free_of_total(t, queue, "disk_kib", 1 << 10);
+        table_view(t, view_get(queue, "running"));
+        table_view(t, view_get(agent, "completed"));
+        if (seen_ms > 0)
+                human_duration(&text, cli->now_ms - seen_ms);
+        table_text(t, buf_view(&text));
+        add_limits(t, connected && view_there(unreachable) ? unreachable
+                      : connected && view_there(closed)    ? closed
+                                                           : view_get(queue, "limits"));
+}
+
+static int revoke(struct cli *cli, const char *name)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0};
+        struct err err = {""};
+        int rc;
+
+        buf_addz(&path, "/v1/agents/");
+        url_escape(&path, str_of(name));
+        buf_addz(&path, "/revoke");
+        rc = api_call(cli, &(struct api_request){.method = "POST", .path = buf_z(&path)}, &answer, &err);
+        if (rc != 0)
+                return cli_error(api_exit(rc, &answer), "%s", err.text);
+        if (api_print_json(cli, &answer))
+                return CLI_OK;
+        cli_note("%s is refused from now on%s; what it runs is given to others when its leases have ended",
+                 name, view_true(view_get(answer.root, "was_connected")) ? ", and was disconnected" : "");
+        return CLI_OK;
+}
+
+static bool is_gone(struct view agent)
+{
+        return view_true(view_get(agent, "revoked")) && !view_is(view_get(agent, "state"), "connected") &&
+               view_integer(view_get(agent, "running"), 0) == 0;
+}
+
+static void add_agent(struct cli *cli, struct table *t, struct view agent)
+{
+        struct view queues = view_get(agent, "queues"), queue;
+        size_t at = 0, n = 0;
+
+        for (; view_next(queues, &at, &queue); n++)
+                add_queue(cli, t, agent, queue);
+        if (n == 0)
+                add_queue(cli, t, agent, (struct view){STR_NONE});
+}
+
+int cmd_agents(struct cli *cli, const struct options *o)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf out BUF_CLEANUP = {0};
+        struct table t TABLE_CLEANUP = {0};
+        struct view agents, agent;
+        size_t at = 0, hidden = 0;
+        int code;
+
+        if (o->word_count == 2 && strcmp(o->words[0], "revoke") == 0)
+                return revoke(cli, o->words[1]);
+        if (o->word_count)
+                return cli_error(CLI_USAGE, "drover agents, or drover agents revoke NAME");
+        code = api_get(cli, "/v1/agents", &answer);
+
+        table_init(&t, columns, sizeof(columns) / sizeof(columns[0]));
+        if (code != 0)
+                return code;
+        if (api_print_json(cli, &answer))
+                return CLI_OK;
+        agents = view_get(answer.root, "agents");
+        while (view_next(agents, &at, &agent)) {
+                if (options_flag(o, "all") || !is_gone(agent))
+                        add_agent(cli, &t, agent);
+                else
+                        hidden++;
+        }
+        if (table_rows(&t) > 0)
+                cli_print_table(cli, &t);
+        if (hidden)
+                cli_note("%llu revoked: see --all", (unsigned long long)hidden);
+        else if (table_rows(&t) == 0)
+                buf_addz(&out, "no agents: start one with `drover up`, or see drover-token(1)\n");
+        cli_print(&out);
+        return CLI_OK;
+}

@@ -1,0 +1,86 @@
+#include "classad/expr.h"
+#include "cli/client/api.h"
+#include "cli/output/human.h"
+#include "cli/output/jobs.h"
+
+#define HISTORY_ROWS 100
+
+static const struct table_column columns[] = {
+        {"ID", true, false},     {"OWNER", false, true},  {"ENDED", false, false},
+        {"RAN", true, false},    {"STATE", false, false}, {"RESULT", false, true},
+        {"STARTS", true, false}, {"AGENT", false, true},  {"COMMAND", false, true}};
+
+struct listing {
+        struct cli *cli;
+        struct table table;
+};
+
+static int add(void *arg, struct view job)
+{
+        struct listing *l = arg;
+        struct table *t = &l->table;
+        struct buf text BUF_CLEANUP = {0};
+        struct job_row j;
+        int64_t started, ended;
+
+        job_read(job, &j);
+        started = view_integer(j.started_ms, 0);
+        ended = view_integer(j.ended_ms, 0);
+        table_view(t, j.id);
+        table_view(t, j.owner);
+        human_time(&text, ended, l->cli->now_ms);
+        table_text(t, buf_view(&text));
+        buf_reset(&text);
+        if (started > 0)
+                human_duration(&text, ended - started);
+        table_text(t, buf_view(&text));
+        table_view(t, j.state);
+        buf_reset(&text);
+        job_outcome(&j, &text);
+        table_text(t, buf_view(&text));
+        if (view_integer(j.exit_code, 0) != 0 || view_integer(j.exit_signal, 0) != 0)
+                table_paint(t, TABLE_RED);
+        table_view(t, j.starts);
+        table_view(t, j.agent);
+        buf_reset(&text);
+        job_command(&j, &text);
+        table_text(t, buf_view(&text));
+        table_end_row(t);
+        return 0;
+}
+
+int cmd_history(struct cli *cli, const struct options *o)
+{
+        struct buf path BUF_CLEANUP = {0}, ids BUF_CLEANUP = {0}, constraint BUF_CLEANUP = {0};
+        int64_t limit = options_number(o, "limit", HISTORY_ROWS);
+        struct listing l = {.cli = cli};
+        int code = jobs_ids(o->words, o->word_count, &ids);
+
+        if (code == 0 && limit < 0)
+                code = cli_error(CLI_USAGE, "--limit takes a number of rows");
+        if (code != 0)
+                return code;
+        buf_addz(&path, "/v1/history");
+        api_query(&path, "id", buf_view(&ids));
+        api_query(&path, "owner", str_of(options_text(o, "owner")));
+        expr_text_from_old(str_of(options_text(o, "constraint")), &constraint);
+        api_query(&path, "constraint", buf_view(&constraint));
+        table_init(&l.table, columns, sizeof(columns) / sizeof(columns[0]));
+        code = api_list(cli, &(struct api_list){.path = &path,
+                                                .array = "jobs",
+                                                .cursor = "before",
+                                                .limit = limit,
+                                                .each = add,
+                                                .arg = &l});
+        if (code == 0 && !cli->json) {
+                struct buf out BUF_CLEANUP = {0};
+
+                if (table_rows(&l.table) > 0)
+                        cli_print_table(cli, &l.table);
+                else
+                        buf_addz(&out, "no finished jobs\n");
+                cli_print(&out);
+        }
+        table_deinit(&l.table);
+        return code;
+}

@@ -1,0 +1,144 @@
+#include "cli/client/submit.h"
+#include "cli/output/cost.h"
+#include "cli/output/human.h"
+
+static const struct table_column columns[] = {
+        {"PART", true, false}, /* only where there are several */
+        {"AGENT", false, true}, {"QUEUE", false, false}, {"START", true, false}, {"END", true, false},
+        COST_COLUMNS,           {"MOVED", true, false},  {"ALL", true, false},   {"REASON", false, true}};
+
+static void after_cell(struct table *t, int64_t at_ms, int64_t now_ms)
+{
+        struct buf text BUF_CLEANUP = {0};
+
+        if (at_ms)
+                human_duration(&text, at_ms - now_ms);
+        table_text(t, at_ms ? buf_view(&text) : STR("-"));
+}
+
+static bool has_parts(struct view places)
+{
+        struct view place;
+        size_t at = 0;
+
+        while (view_next(places, &at, &place))
+                if (view_integer(view_get(place, "part"), 0) > 0)
+                        return true;
+        return false;
+}
+
+static void add_place(struct cli *cli, struct table *t, struct view place, bool parts)
+{
+        int64_t start_ms = view_integer(view_get(place, "start_ms"), 0);
+        struct buf text BUF_CLEANUP = {0};
+
+        if (parts) {
+                buf_printf(&text, "%lld", (long long)view_integer(view_get(place, "part"), 0) + 1);
+                table_text(t, buf_view(&text));
+                buf_reset(&text);
+        }
+        table_view(t, view_get(place, "name"));
+        table_view(t, view_get(place, "queue"));
+        after_cell(t, start_ms, cli->now_ms);
+        after_cell(t, view_integer(view_get(place, "end_ms"), 0), cli->now_ms);
+        cost_cells(t, view_get(place, "cost"));
+        if (start_ms)
+                human_bytes(&text, view_integer(view_get(place, "bytes_moved"), 0));
+        table_text(t, start_ms ? buf_view(&text) : STR("-"));
+        buf_reset(&text);
+        if (start_ms)
+                cost_price(&text, view_get(place, "price"));
+        table_text(t, start_ms ? buf_view(&text) : STR("-"));
+        table_view(t, view_get(place, "text"));
+        table_paint(t, start_ms ? TABLE_GREEN : TABLE_RED);
+}
+
+static bool some_would_take_it(struct view places)
+{
+        struct view place;
+        size_t at = 0;
+
+        while (view_next(places, &at, &place))
+                if (view_is(view_get(place, "verdict"), "fits") ||
+                    view_is(view_get(place, "verdict"), "busy"))
+                        return true;
+        return false;
+}
+
+static void show(struct cli *cli, struct view quote)
+{
+        struct buf out BUF_CLEANUP = {0};
+        struct table t TABLE_CLEANUP;
+        struct view places = view_get(quote, "places"), place;
+        bool parts = has_parts(places);
+        unsigned from = parts ? 0 : 1;
+        size_t at = 0;
+
+        table_init(&t, columns + from, sizeof(columns) / sizeof(columns[0]) - from);
+        human_count(&out, view_integer(view_get(quote, "jobs"), 0), "job", "jobs");
+        if (view_integer(view_get(quote, "start_ms"), 0) == 0) {
+                buf_addz(&out, some_would_take_it(places) ? ": nobody knows when they would start\n"
+                                                          : ": no place would take all of them\n");
+        } else {
+                buf_addz(&out, ": the first would start ");
+                cost_time(&out, view_integer(view_get(quote, "start_ms"), 0), cli->now_ms);
+                if (view_integer(view_get(quote, "end_ms"), 0)) {
+                        buf_addz(&out, ", the last would end ");
+                        cost_time(&out, view_integer(view_get(quote, "end_ms"), 0), cli->now_ms);
+                } else {
+                        buf_addz(&out, ", and nobody knows yet how long they take");
+                }
+                buf_addz(&out, cost_unsized(places) ? "; at least " : "; ");
+                human_bytes(&out, view_integer(view_get(quote, "bytes_moved"), 0));
+                buf_addz(&out, " would be moved, at a price of ");
+                cost_price(&out, view_get(quote, "price"));
+                buf_char(&out, '\n');
+        }
+        cost_unsized_line(&out, places);
+        cost_error_line(&out, view_get(quote, "eta_error"));
+        while (view_next(places, &at, &place))
+                add_place(cli, &t, place, parts);
+        if (table_rows(&t) > 0)
+                buf_char(&out, '\n');
+        cli_print(&out);
+        if (table_rows(&t) > 0)
+                cli_print_table(cli, &t);
+}
+
+static int ask(struct submit *s)
+{
+        struct api_answer about API_ANSWER_CLEANUP = {0}, answer API_ANSWER_CLEANUP = {0};
+        struct err err = {""};
+        int code = api_get(s->cli, "/v1/server", &about);
+
+        if (code != 0)
+                return code;
+        if (ship_collect(&s->ship, &s->form, view_true(view_get(about.root, "remote_agents")), &err) != 0)
+                return cli_error(CLI_FAILED, "%s", err.text);
+        if (ship_tell(&s->ship, &err) != 0)
+                return cli_error(CLI_FAILED, "%s", err.text);
+        submit_write_body(s);
+        if (s->body.n > SUBMIT_BODY_MAX)
+                return cli_error(CLI_FAILED, "the description is over %u MiB: ask for fewer jobs",
+                                 SUBMIT_BODY_MAX >> 20);
+        if (api_call(s->cli,
+                     &(struct api_request){.method = "POST", .path = "/v1/quote", .body = buf_view(&s->body)},
+                     &answer, &err) != 0)
+                return cli_error(CLI_FAILED, "%s", err.text);
+        if (!api_print_json(s->cli, &answer))
+                show(s->cli, answer.root);
+        return CLI_OK;
+}
+
+int cmd_quote(struct cli *cli, const struct options *o)
+{
+        struct submit s;
+        int code;
+
+        submit_init(&s, cli, o->words[0]);
+        code = submit_read(&s);
+        if (code == 0)
+                code = ask(&s);
+        submit_deinit(&s);
+        return code;
+}

@@ -1,0 +1,206 @@
+#include <stdio.h>
+
+#include "cli/client/one_line.h"
+#include "cli/client/submit.h"
+#include "cli/command/wait.h"
+#include "cli/output/human.h"
+
+#define SHOWN_ROWS 3 /* of the items, by --dry-run */
+
+static int submit(struct submit *s, const struct options *o)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf out BUF_CLEANUP = {0}, id BUF_CLEANUP = {0};
+        int code = submit_send(s, &answer);
+
+        if (code != 0)
+                return code;
+        view_text(view_get(answer.root, "id"), &id);
+        if (s->cli->json) {
+                buf_str(&out, answer.root.text);
+        } else {
+                buf_printf(&out, "request %s: ", buf_z(&id));
+                human_count(&out, view_integer(view_get(answer.root, "jobs"), 0), "job", "jobs");
+        }
+        buf_char(&out, '\n');
+        cli_print(&out);
+        if (!options_flag(o, "wait"))
+                return CLI_OK;
+        return wait_for_jobs(s->cli, &(struct wait){.ids = buf_z(&id),
+                                                    .timeout_s = options_number(o, "timeout", -1),
+                                                    .quiet = s->cli->json});
+}
+
+/* ---- --dry-run */
+
+static void show_items(const struct form_part *p, struct buf *out)
+{
+        struct str items = buf_view(&p->items), row, value;
+
+        buf_addz(out, "  items");
+        for (size_t i = 0; i < p->variable_count; i++)
+                buf_printf(out, "%s %s", i ? "," : "", p->variables[i]);
+        buf_char(out, '\n');
+        for (uint64_t r = 0; r < p->rows && r < SHOWN_ROWS && str_cut(&items, '\n', &row); r++) {
+                bool first = true;
+
+                buf_addz(out, "    ");
+                while (str_cut(&row, '\x1f', &value)) {
+                        buf_addz(out, first ? "" : ", ");
+                        human_safe(out, value);
+                        first = false;
+                }
+                buf_char(out, '\n');
+        }
+        if (p->rows > SHOWN_ROWS)
+                buf_printf(out, "    and %llu more\n", (unsigned long long)(p->rows - SHOWN_ROWS));
+}
+
+static void show_form(const struct submit *s, struct buf *out)
+{
+        const struct form *f = &s->form;
+
+        human_count(out, (int64_t)form_members(f), "job", "jobs");
+        buf_printf(out, " would be submitted%s\n", f->hold ? ", held" : "");
+        for (size_t i = 0; i < f->part_count; i++) {
+                const struct form_part *p = &f->parts[i];
+
+                buf_printf(out, "\nqueue at line %u: ", p->line);
+                human_count(out, (int64_t)(p->rows * p->steps), "job", "jobs");
+                buf_char(out, '\n');
+                for (size_t a = 0; a < p->attribute_count; a++) {
+                        buf_printf(out, "  %s = ", p->attributes[a].name);
+                        human_safe(out, str_of(p->attributes[a].text));
+                        buf_char(out, '\n');
+                }
+                if (p->variable_count)
+                        show_items(p, out);
+        }
+        if (s->command.n)
+                buf_printf(out, "\ncommand (@box@ is the job's folder):\n" STR_FMT "\n",
+                           STR_ARG(str_trim(buf_view(&s->command))));
+        for (size_t i = 0; i < s->ship.count; i++)
+                buf_printf(out, "%s  %s as %s\n", i ? "" : "\nfiles that would be sent:\n",
+                           s->ship.files[i].path, s->ship.files[i].name);
+}
+
+/* Without a server the file is checked all the same; with one it has its say too. */
+static int dry_run(struct submit *s)
+{
+        struct api_answer about API_ANSWER_CLEANUP = {0}, answer API_ANSWER_CLEANUP = {0};
+        struct buf out BUF_CLEANUP = {0};
+        struct err err = {""};
+        int server = api_call(s->cli, &(struct api_request){.path = "/v1/server"}, &about, NULL), rc = 0;
+
+        if (ship_collect(&s->ship, &s->form, view_true(view_get(about.root, "remote_agents")), &err) != 0)
+                return cli_error(CLI_FAILED, "%s", err.text);
+        submit_write_body(s);
+        if (server == 0 && s->body.n <= SUBMIT_BODY_MAX)
+                rc = api_call(s->cli,
+                              &(struct api_request){.method = "POST",
+                                                    .path = "/v1/requests?dry_run=1",
+                                                    .body = buf_view(&s->body)},
+                              &answer, &err);
+        if (rc != 0)
+                return cli_error(CLI_FAILED, "%s", err.text);
+        if (s->cli->json) {
+                buf_str(&out, buf_view(&s->body));
+                buf_char(&out, '\n');
+        } else {
+                show_form(s, &out);
+        }
+        cli_print(&out);
+        if (server != 0 && !s->cli->json)
+                cli_note("no server has looked at it, for none answers");
+        return CLI_OK;
+}
+
+/* What FILE is, and what goes with it. */
+static int choose_language(struct submit *s, const struct options *o)
+{
+        static const char *const ways[] = {"any", "container", "conda", "none"};
+        const char *resolve = options_text(o, "resolve");
+        bool galaxy = options_flag(o, "galaxy"), cwl = options_flag(o, "cwl");
+        size_t i = 0;
+
+        s->params = options_text(o, "params");
+        if (galaxy && cwl)
+                return cli_error(CLI_USAGE, "FILE is one of --galaxy and --cwl");
+        if (!galaxy && (resolve || (s->params && !cwl)))
+                return cli_error(CLI_USAGE, "--params goes with --galaxy or --cwl, --resolve with --galaxy");
+        s->language = galaxy ? SUBMIT_GALAXY : cwl ? SUBMIT_CWL : SUBMIT_CONDOR;
+        while (resolve && i < 4 && strcmp(ways[i], resolve) != 0)
+                i++;
+        if (i == 4)
+                return cli_error(CLI_USAGE, "--resolve is container, conda or none");
+        s->resolve = (enum galaxy_resolve)i;
+        return 0;
+}
+
+/* Whether it is a file that is submitted or a command. */
+static int check_words(const struct options *o)
+{
+        const char *option = one_line_option(o);
+
+        if (o->ended && (options_flag(o, "galaxy") || options_flag(o, "cwl")))
+                return cli_error(CLI_USAGE, "--galaxy and --cwl take a FILE, not -- COMMAND");
+        if (!o->ended && o->word_count > 1)
+                return cli_error(CLI_USAGE, "\"%s\" is too much: give one FILE, or -- COMMAND ARG...",
+                                 o->words[1]);
+        if (!o->ended && (option || options_flag(o, "print")))
+                return cli_error(CLI_USAGE,
+                                 "--%s goes with -- COMMAND; with a FILE say it by -a 'ATTR = VALUE'",
+                                 option ? option : "print");
+        return 0;
+}
+
+/* The lines of --append are before the queue statement in what --print shows, too. */
+static void print_text(const struct submit *s, struct str text)
+{
+        struct buf out BUF_CLEANUP = {0};
+        ptrdiff_t queue = str_search(text, STR("\nqueue ")) + 1;
+
+        buf_str(&out, str_head(text, (size_t)queue));
+        for (size_t i = 0; i < s->line_count; i++)
+                buf_printf(&out, "%s\n", s->lines[i]);
+        buf_str(&out, str_skip(text, (size_t)queue));
+        cli_print(&out);
+}
+
+int cmd_submit(struct cli *cli, const struct options *o)
+{
+        struct buf text BUF_CLEANUP = {0};
+        struct err err = {""};
+        const char *lines[256], *line;
+        struct submit s;
+        size_t at = 0;
+        int code;
+
+        if (options_text(o, "timeout") && !options_flag(o, "wait"))
+                return cli_error(CLI_USAGE, "--timeout goes with --wait");
+        code = check_words(o);
+        if (code != 0)
+                return code;
+        if (o->ended && one_line_write(o, &text, &err) != 0)
+                return cli_error(CLI_USAGE, "%s", err.text);
+        submit_init(&s, cli, o->ended ? "--" : o->words[0]);
+        if (o->ended)
+                s.text = buf_view(&text);
+        s.lines = lines;
+        while ((line = options_list(o, "append", &at)) && s.line_count < sizeof(lines) / sizeof(lines[0]))
+                lines[s.line_count++] = line;
+        code = line ? cli_error(CLI_USAGE, "too many lines are appended") : choose_language(&s, o);
+        if (code == 0 && options_flag(o, "print")) {
+                print_text(&s, s.text);
+                submit_deinit(&s);
+                return CLI_OK;
+        }
+        if (code == 0)
+                code = submit_read(&s);
+        if (code == 0 && options_flag(o, "hold"))
+                s.form.hold = true;
+        if (code == 0)
+                code = options_flag(o, "dry-run") ? dry_run(&s) : submit(&s, o);
+        submit_deinit(&s);
+        return code;
+}

@@ -1,0 +1,319 @@
+/* The server answers GET /v1/wait when the counts differ from those that `seen` names, at its own pace, so
+ * the bar follows the jobs without asking more often than they change, and the end is known at once.
+ */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/client/api.h"
+#include "cli/command/wait.h"
+#include "cli/output/human.h"
+#include "cli/output/jobs.h"
+
+#define POLL_MS       30000
+#define PAUSE_MS      100  /* when an answer brought nothing new */
+#define LINE_MS       5000 /* between two lines where there is no terminal */
+#define AWAY_FIRST_MS 100
+#define AWAY_MAX_MS   2000
+
+struct counts {
+        int64_t jobs, finished, succeeded, failed, removed, held, running, idle;
+        bool done;
+};
+
+struct waiting {
+        struct cli *cli;
+        const struct wait *w;
+        struct buf seen;
+        struct counts now;
+        int64_t began_ms, line_ms; /* boot clock; line_ms: of the last line */
+        int64_t deadline_ms;       /* -1: none */
+        int64_t told_held;         /* held jobs that were spoken of */
+        int64_t away_ms;           /* pause before the next try; 0: the server is there */
+        bool reached, live, drawn;
+        bool news; /* the last answer was not the one before it */
+};
+
+static void read_counts(struct view root, struct counts *ret)
+{
+        *ret = (struct counts){
+                .jobs = view_integer(view_get(root, "jobs"), 0),
+                .finished = view_integer(view_get(root, "finished"), 0),
+                .succeeded = view_integer(view_get(root, "succeeded"), 0),
+                .failed = view_integer(view_get(root, "failed"), 0),
+                .removed = view_integer(view_get(root, "removed"), 0),
+                .held = view_integer(view_get(root, "held"), 0),
+                .running = view_integer(view_get(root, "running"), 0),
+                .idle = view_integer(view_get(root, "idle"), 0),
+                .done = view_true(view_get(root, "done")),
+        };
+}
+
+static void add_counts(struct buf *out, const struct counts *c)
+{
+        static const struct {
+                const char *name;
+                size_t offset;
+        } rows[] = {{"failed", offsetof(struct counts, failed)},
+                    {"removed", offsetof(struct counts, removed)},
+                    {"held", offsetof(struct counts, held)},
+                    {"running", offsetof(struct counts, running)},
+                    {"idle", offsetof(struct counts, idle)}};
+
+        buf_printf(out, "%lld of %lld done", (long long)c->finished, (long long)c->jobs);
+        for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                int64_t n = *(const int64_t *)(const void *)((const char *)c + rows[i].offset);
+
+                if (n > 0)
+                        buf_printf(out, ", %lld %s", (long long)n, rows[i].name);
+        }
+}
+
+static unsigned terminal_width(void)
+{
+        struct winsize w;
+
+        return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 20 ? w.ws_col : 80;
+}
+
+static void add_bar(struct buf *out, const struct counts *c, unsigned width)
+{
+        int64_t jobs = c->jobs > 0 ? c->jobs : 1;
+        unsigned good = (unsigned)((c->finished - c->failed - c->removed) * width / jobs);
+        unsigned bad = (unsigned)(c->finished * width / jobs) - good;
+        unsigned now = (unsigned)((c->finished + c->running) * width / jobs) - good - bad;
+
+        buf_char(out, '[');
+        for (unsigned i = 0; i < width; i++)
+                buf_char(out, i < good ? '#' : i < good + bad ? 'x' : i < good + bad + now ? '=' : '.');
+        buf_char(out, ']');
+}
+
+static void draw(struct waiting *s)
+{
+        struct buf text BUF_CLEANUP = {0}, line BUF_CLEANUP = {0};
+        unsigned width = terminal_width(), room;
+
+        add_counts(&text, &s->now);
+        buf_addz(&text, "  ");
+        human_duration(&text, clock_boot_ms() - s->began_ms);
+        if (s->away_ms)
+                buf_addz(&text, "  (no server)");
+        room = text.n + 14 < width ? width - (unsigned)text.n - 4 : 10;
+        buf_char(&line, '\r');
+        add_bar(&line, &s->now, room > 40 ? 40 : room);
+        buf_char(&line, ' ');
+        buf_str(&line, str_head(buf_view(&text), width > 16 ? width - 14 : 4));
+        buf_addz(&line, "\033[K");
+        fwrite(line.p, 1, line.n, stderr);
+        fflush(stderr);
+        s->drawn = true;
+}
+
+static void clear_line(struct waiting *s)
+{
+        if (s->drawn)
+                fputs("\r\033[K", stderr);
+        s->drawn = false;
+}
+
+/* One of the held jobs and its reason, as an example: "7.3: no such file". Nothing when it can't be had. */
+static void add_held(struct waiting *s, struct buf *out)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0}, reason BUF_CLEANUP = {0};
+        struct view job;
+        size_t at = 0;
+
+        buf_printf(&path, "/v1/jobs?id=%s&state=held&limit=1", s->w->ids);
+        if (api_call(s->cli, &(struct api_request){.path = buf_z(&path)}, &answer, NULL) != 0 ||
+            !view_next(view_get(answer.root, "jobs"), &at, &job))
+                return;
+        buf_addz(out, " (");
+        view_text(view_get(job, "id"), out);
+        view_text(view_get(job, "hold_reason"), &reason);
+        if (reason.n) {
+                buf_addz(out, ": ");
+                human_safe(out, buf_view(&reason));
+        }
+        buf_char(out, ')');
+}
+
+static void show(struct waiting *s)
+{
+        struct buf text BUF_CLEANUP = {0};
+        int64_t now_ms = clock_boot_ms();
+
+        if (s->w->quiet)
+                return;
+        if (s->now.held > s->told_held) {
+                clear_line(s);
+                add_held(s, &text);
+                cli_note("%lld held%s; waiting goes on: release or remove them", (long long)s->now.held,
+                         buf_z(&text));
+                buf_reset(&text);
+        }
+        s->told_held = s->now.held;
+        if (s->live) {
+                draw(s);
+        } else if (!s->now.done && now_ms - s->line_ms >= LINE_MS) {
+                add_counts(&text, &s->now);
+                fprintf(stderr, "%s\n", buf_z(&text));
+                s->line_ms = now_ms;
+        }
+}
+
+/* Waits, but not past the deadline. */
+static void pause_ms(const struct waiting *s, int64_t ms)
+{
+        int64_t left = s->deadline_ms < 0 ? ms : s->deadline_ms - clock_boot_ms();
+
+        if (left > 0)
+                poll(NULL, 0, (int)(left < ms ? left : ms));
+}
+
+/* The connection is gone: -1 to try again after a pause, or an exit code. */
+static int server_away(struct waiting *s, const struct err *err)
+{
+        if (!s->reached)
+                return cli_error(CLI_FAILED, "%s", err->text);
+        if (s->away_ms == 0 && !s->w->quiet) {
+                clear_line(s);
+                cli_note("the server went away; waiting for it to come back");
+        }
+        s->away_ms = s->away_ms == 0                ? AWAY_FIRST_MS
+                     : s->away_ms * 2 > AWAY_MAX_MS ? AWAY_MAX_MS
+                                                    : s->away_ms * 2;
+        if (s->live)
+                draw(s);
+        pause_ms(s, s->away_ms);
+        return -1;
+}
+
+/* One long poll. -1: go on; else the exit code. */
+static int ask(struct waiting *s, struct buf *last)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0}, seen BUF_CLEANUP = {0};
+        struct err err = {""};
+        int64_t poll_ms = POLL_MS;
+        int rc;
+
+        if (s->deadline_ms >= 0 && s->deadline_ms - clock_boot_ms() < poll_ms)
+                poll_ms = s->deadline_ms > clock_boot_ms() ? s->deadline_ms - clock_boot_ms() : 0;
+        /* The bar's clock goes on when nothing else does. */
+        if (s->live && poll_ms > 1000)
+                poll_ms = 1000;
+        buf_printf(&path, "/v1/wait?ids=%s&timeout_ms=%lld", s->w->ids, (long long)poll_ms);
+        api_query(&path, "seen", buf_view(&s->seen));
+        rc = api_call(s->cli, &(struct api_request){.path = buf_z(&path), .timeout_ms = (int)poll_ms + 20000},
+                      &answer, &err);
+        if (rc == API_NO_SERVER || rc == API_LOST || (rc == API_REFUSED && answer.status == 503)) {
+                api_close(s->cli); /* a server that comes back may be somewhere else */
+                return server_away(s, &err);
+        }
+        if (rc != 0) {
+                clear_line(s);
+                return cli_error(api_exit(rc, &answer), "%s", err.text);
+        }
+        s->reached = true;
+        s->away_ms = 0;
+        read_counts(answer.root, &s->now);
+        view_text(view_get(answer.root, "seen"), &seen);
+        s->news = !str_eq(buf_view(&seen), buf_view(&s->seen));
+        buf_reset(&s->seen);
+        buf_str(&s->seen, buf_view(&seen));
+        buf_reset(last);
+        buf_str(last, answer.root.text);
+        show(s);
+        if (!s->now.done)
+                return -1;
+        return s->now.failed || s->now.removed ? CLI_FAILED : CLI_OK;
+}
+
+/* Who waits for one request is told where its outputs are, if these have not come back by themselves. */
+static void tell_of_outputs(struct waiting *s)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0};
+        struct view file;
+        size_t at = 0;
+
+        if (strpbrk(s->w->ids, ",."))
+                return;
+        buf_printf(&path, "/v1/requests/%s/files?limit=1", s->w->ids);
+        if (api_call(s->cli, &(struct api_request){.path = buf_z(&path)}, &answer, NULL) == 0 &&
+            view_next(view_get(answer.root, "files"), &at, &file))
+                cli_note("the server keeps its outputs: drover get %s", s->w->ids);
+}
+
+static void print_end(struct waiting *s, int code, struct buf *last)
+{
+        struct buf out BUF_CLEANUP = {0};
+
+        clear_line(s);
+        if (s->w->quiet)
+                return;
+        if (s->cli->json && last->n) {
+                buf_str(&out, buf_view(last));
+        } else if (code == CLI_TIMEOUT) {
+                cli_note("not done in time");
+                add_counts(&out, &s->now);
+        } else if (code == CLI_OK) {
+                human_count(&out, s->now.jobs, "job, it succeeded", "jobs, all succeeded");
+        } else {
+                human_count(&out, s->now.jobs, "job", "jobs");
+                buf_printf(&out, ": %lld succeeded, %lld failed, %lld removed", (long long)s->now.succeeded,
+                           (long long)s->now.failed, (long long)s->now.removed);
+        }
+        buf_char(&out, '\n');
+        cli_print(&out);
+        if (!s->cli->json && (code == CLI_OK || code == CLI_FAILED))
+                tell_of_outputs(s);
+}
+
+int wait_for_jobs(struct cli *cli, const struct wait *w)
+{
+        struct buf last BUF_CLEANUP = {0};
+        struct waiting s = {.cli = cli,
+                            .w = w,
+                            .began_ms = clock_boot_ms(),
+                            .line_ms = clock_boot_ms(),
+                            .deadline_ms = w->timeout_s < 0 ? -1 : clock_boot_ms() + w->timeout_s * 1000,
+                            .live = !w->quiet && isatty(STDERR_FILENO) == 1};
+        int code;
+
+        fflush(stdout);
+        for (;;) {
+                code = ask(&s, &last);
+                if (code >= 0)
+                        break;
+                if (s.deadline_ms >= 0 && clock_boot_ms() >= s.deadline_ms) {
+                        code = CLI_TIMEOUT;
+                        break;
+                }
+                if (!s.news)
+                        pause_ms(&s, PAUSE_MS);
+        }
+        if (s.reached && code != CLI_USAGE)
+                print_end(&s, code, &last);
+        buf_deinit(&s.seen);
+        return code;
+}
+
+int cmd_wait(struct cli *cli, const struct options *o)
+{
+        struct buf ids BUF_CLEANUP = {0};
+        int code = jobs_ids(o->words, o->word_count, &ids);
+
+        if (code == 0)
+                code = api_path_check(&ids);
+        if (code != 0)
+                return code;
+        return wait_for_jobs(cli, &(struct wait){.ids = buf_z(&ids),
+                                                 .timeout_s = options_number(o, "timeout", -1),
+                                                 .quiet = options_flag(o, "quiet")});
+}

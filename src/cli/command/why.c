@@ -1,0 +1,109 @@
+#include "cli/client/api.h"
+#include "cli/output/cost.h"
+#include "cli/output/human.h"
+#include "cli/output/jobs.h"
+
+static const struct table_column columns[] = {
+        {"AGENT", false, true}, {"QUEUE", false, false}, {"VERDICT", false, false}, {"REASON", false, true}};
+static const struct table_column cost_columns[] = {
+        {"AGENT", false, true}, {"QUEUE", false, false}, COST_COLUMNS};
+
+static enum table_colour verdict_colour(struct view verdict)
+{
+        if (view_is(verdict, "fits"))
+                return TABLE_GREEN;
+        return view_is(verdict, "busy") ? TABLE_YELLOW : TABLE_RED;
+}
+
+static void add_agent(struct table *t, struct view agent)
+{
+        struct view verdict = view_get(agent, "verdict"), text = view_get(agent, "text");
+        struct buf reason BUF_CLEANUP = {0};
+
+        table_view(t, view_get(agent, "name"));
+        table_view(t, view_get(agent, "queue"));
+        table_view(t, verdict);
+        table_paint(t, verdict_colour(verdict));
+        view_text(text, &reason);
+        if (reason.n == 0 && view_there(view_get(agent, "clause"))) {
+                view_text(view_get(agent, "clause"), &reason);
+                buf_addz(&reason, " is ");
+                view_text(view_get(agent, "value"), &reason);
+        }
+        table_text(t, buf_view(&reason));
+}
+
+static void print_costs(struct cli *cli, struct view agents)
+{
+        struct table t TABLE_CLEANUP;
+        struct view agent;
+        size_t at = 0;
+
+        table_init(&t, cost_columns, sizeof(cost_columns) / sizeof(cost_columns[0]));
+        while (view_next(agents, &at, &agent)) {
+                if (!view_there(view_get(agent, "cost")))
+                        continue;
+                table_view(&t, view_get(agent, "name"));
+                table_view(&t, view_get(agent, "queue"));
+                cost_cells(&t, view_get(agent, "cost"));
+        }
+        cli_print_table_below(cli, &t);
+}
+
+static void add_eta(struct cli *cli, struct view root, struct buf *out)
+{
+        int64_t start_ms = view_integer(view_get(root, "eta_start_ms"), 0);
+        int64_t end_ms = view_integer(view_get(root, "eta_end_ms"), 0);
+        bool begun = job_has_begun(view_get(root, "state"));
+
+        if (start_ms == 0)
+                return;
+        buf_addz(out, begun ? "It started " : "It is expected to start ");
+        if (begun)
+                human_time(out, start_ms, cli->now_ms);
+        else
+                cost_time(out, start_ms, cli->now_ms);
+        if (end_ms) {
+                buf_addz(out, begun ? " and is expected to end " : " and to end ");
+                cost_time(out, end_ms, cli->now_ms);
+        } else {
+                buf_addz(out, ", and nobody knows yet how long it takes");
+        }
+        buf_addz(out, ".\n");
+        cost_error_line(out, view_get(root, "eta_error"));
+}
+
+int cmd_why(struct cli *cli, const struct options *o)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf out BUF_CLEANUP = {0};
+        struct table t TABLE_CLEANUP;
+        struct view list, item;
+        size_t at = 0;
+        int code;
+
+        table_init(&t, columns, 4);
+        code = jobs_get(cli, o->words[0], "why", &answer);
+        if (code != 0)
+                return code;
+        if (api_print_json(cli, &answer))
+                return CLI_OK;
+        list = view_get(answer.root, "text");
+        while (view_next(list, &at, &item)) {
+                view_text(item, &out);
+                buf_char(&out, '\n');
+        }
+        add_eta(cli, answer.root, &out);
+        at = 0;
+        list = view_get(answer.root, "agents");
+        cost_unsized_line(&out, list);
+        while (view_next(list, &at, &item))
+                add_agent(&t, item);
+        if (table_rows(&t) > 0 && out.n)
+                buf_char(&out, '\n');
+        cli_print(&out);
+        if (table_rows(&t) > 0)
+                cli_print_table(cli, &t);
+        print_costs(cli, view_get(answer.root, "agents"));
+        return CLI_OK;
+}

@@ -1,0 +1,111 @@
+#include "cli/output/human.h"
+
+#include <errno.h>
+#include <time.h>
+
+void human_duration(struct buf *out, int64_t ms)
+{
+        int64_t s = ms / 1000;
+
+        if (ms < 0)
+                ms = s = 0;
+        if (ms > 0 && ms < 10000)
+                buf_printf(out, "%d.%ds", (int)s, (int)(ms % 1000 / 100));
+        else if (s < 60)
+                buf_printf(out, "%ds", (int)s);
+        else if (s < 3600)
+                buf_printf(out, "%d:%02d", (int)(s / 60), (int)(s % 60));
+        else if (s < 86400)
+                buf_printf(out, "%d:%02d:%02d", (int)(s / 3600), (int)(s / 60 % 60), (int)(s % 60));
+        else
+                buf_printf(out, "%lldd%02dh", (long long)(s / 86400), (int)(s / 3600 % 24));
+}
+
+void human_bytes(struct buf *out, int64_t bytes)
+{
+        static const char unit[] = "BKMGTPE";
+        unsigned u = 0;
+        double v = (double)bytes;
+
+        for (; v >= 1023.5 && unit[u + 1]; u++)
+                v /= 1024;
+        if (u > 0 && v < 9.95 && (int64_t)(v * 10 + 0.5) % 10 != 0)
+                buf_printf(out, "%.1f%c", v, unit[u]);
+        else
+                buf_printf(out, "%.0f%c", v, unit[u]);
+}
+
+void human_count(struct buf *out, int64_t n, const char *one, const char *many)
+{
+        buf_printf(out, "%lld %s", (long long)n, n == 1 ? one : many);
+}
+
+void human_time(struct buf *out, int64_t at_ms, int64_t now_ms)
+{
+        time_t at = (time_t)(at_ms / 1000), now = (time_t)(now_ms / 1000);
+        struct tm tm, today;
+        char text[40];
+        size_t n;
+
+        if (at_ms <= 0 || !localtime_r(&at, &tm) || !localtime_r(&now, &today)) {
+                buf_char(out, '-');
+                return;
+        }
+        if (tm.tm_year == today.tm_year && tm.tm_yday == today.tm_yday)
+                n = strftime(text, sizeof(text), "%H:%M:%S", &tm);
+        else if (tm.tm_year == today.tm_year)
+                n = strftime(text, sizeof(text), "%m-%d %H:%M", &tm);
+        else
+                n = strftime(text, sizeof(text), "%Y-%m-%d", &tm);
+        buf_add(out, text, n);
+}
+
+void human_safe(struct buf *out, struct str text)
+{
+        for (size_t i = 0; i < text.n; i++) {
+                unsigned char c = (unsigned char)text.p[i];
+
+                if (c == '\n' || c == '\t')
+                        buf_char(out, ' ');
+                else if (c < 0x20 || c == 0x7f)
+                        buf_char(out, '?');
+                else if (c == 0xc2 && i + 1 < text.n && (unsigned char)text.p[i + 1] < 0xa0) {
+                        buf_char(out, '?'); /* the 8-bit control characters, U+0080 to U+009F */
+                        i++;
+                } else
+                        buf_char(out, (char)c);
+        }
+}
+
+unsigned human_width(struct str text)
+{
+        unsigned n = 0;
+
+        for (size_t i = 0; i < text.n; i++)
+                n += ((unsigned char)text.p[i] & 0xc0) != 0x80;
+        return n;
+}
+
+int human_to_seconds(struct str text, int64_t *ret_s, struct err *err)
+{
+        static const struct {
+                char letter;
+                int64_t s;
+        } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}, {'w', 7 * 86400}};
+        struct str number = text;
+        int64_t unit = 1;
+        double v;
+
+        for (unsigned i = 0; text.n && i < sizeof(units) / sizeof(units[0]); i++)
+                if (text.p[text.n - 1] == units[i].letter) {
+                        unit = units[i].s;
+                        number = str_head(text, text.n - 1);
+                        break;
+                }
+        if (str_to_double(number, &v) != 0 || !(v >= 0) || v * (double)unit > 1e12)
+                return err_set(err, -EINVAL,
+                               "\"" STR_FMT "\" is no length of time: write 90, 90s, 15m, 1h or 2d",
+                               STR_ARG(text));
+        *ret_s = (int64_t)(v * (double)unit);
+        return 0;
+}

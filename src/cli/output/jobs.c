@@ -1,0 +1,142 @@
+#include "cli/output/jobs.h"
+
+#include <stddef.h>
+
+#include "cli/client/api.h"
+#include "cli/client/ids.h"
+
+static const struct {
+        const char *key;
+        size_t offset;
+} fields[] = {
+        {"id", offsetof(struct job_row, id)},
+        {"owner", offsetof(struct job_row, owner)},
+        {"state", offsetof(struct job_row, state)},
+        {"agent", offsetof(struct job_row, agent)},
+        {"queue", offsetof(struct job_row, queue)},
+        {"starts", offsetof(struct job_row, starts)},
+        {"exit_code", offsetof(struct job_row, exit_code)},
+        {"exit_signal", offsetof(struct job_row, exit_signal)},
+        {"hold_reason", offsetof(struct job_row, hold_reason)},
+        {"submitted_ms", offsetof(struct job_row, submitted_ms)},
+        {"entered_ms", offsetof(struct job_row, entered_ms)},
+        {"started_ms", offsetof(struct job_row, started_ms)},
+        {"ended_ms", offsetof(struct job_row, ended_ms)},
+        {"cmd", offsetof(struct job_row, cmd)},
+        {"args", offsetof(struct job_row, args)},
+};
+
+void job_read(struct view job, struct job_row *ret)
+{
+        struct str key;
+        struct view value;
+        size_t at = 0;
+
+        *ret = (struct job_row){0};
+        while (view_member(job, &at, &key, &value))
+                for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+                        if (str_eqz(key, fields[i].key)) {
+                                *(struct view *)(void *)((char *)ret + fields[i].offset) = value;
+                                break;
+                        }
+}
+
+void job_command(const struct job_row *j, struct buf *out)
+{
+        struct str path;
+        size_t from = out->n, cut;
+
+        view_text(j->cmd, out);
+        path = str_skip(buf_view(out), from);
+        cut = (size_t)(str_rfind(path, '/') + 1);
+        if (cut > 0 && cut < path.n) {
+                memmove(out->p + from, out->p + from + cut, path.n - cut);
+                buf_truncate(out, out->n - cut);
+        }
+        if (view_there(j->args)) {
+                buf_char(out, ' ');
+                view_text(j->args, out);
+        }
+}
+
+void job_outcome(const struct job_row *j, struct buf *out)
+{
+        if (view_integer(j->exit_signal, 0) > 0)
+                buf_printf(out, "signal %lld", (long long)view_integer(j->exit_signal, 0));
+        else if (view_there(j->exit_code))
+                buf_printf(out, "exit %lld", (long long)view_integer(j->exit_code, 0));
+}
+
+bool job_has_begun(struct view state)
+{
+        return view_is(state, "running") || view_is(state, "suspended") || view_is(state, "vacating") ||
+               view_is(state, "finishing");
+}
+
+enum table_colour job_colour(struct view state)
+{
+        if (view_is(state, "running"))
+                return TABLE_GREEN;
+        if (view_is(state, "held"))
+                return TABLE_RED;
+        if (view_is(state, "idle") || view_is(state, "waiting"))
+                return TABLE_YELLOW;
+        if (view_is(state, "completed") || view_is(state, "removed"))
+                return TABLE_DIM;
+        return TABLE_BLUE;
+}
+
+int jobs_ids(const char *const *words, size_t count, struct buf *out)
+{
+        struct err err;
+        struct id id;
+
+        for (size_t i = 0; i < count; i++) {
+                if (id_parse(str_of(words[i]), &id, &err) != 0)
+                        return cli_error(CLI_USAGE, "%s", err.text);
+                if (i > 0)
+                        buf_char(out, ',');
+                buf_addz(out, words[i]);
+        }
+        return 0;
+}
+
+/* Exactly one job: 7.42, or 7 when request 7 has one job only (asks the server). Writes "7.42". */
+static int jobs_one(struct cli *cli, const char *word, struct buf *out)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0};
+        struct err err;
+        struct id id;
+        int64_t jobs;
+        int code;
+
+        if (id_parse(str_of(word), &id, &err) != 0)
+                return cli_error(CLI_USAGE, "%s", err.text);
+        if (!id.whole && id.first != id.last)
+                return cli_error(CLI_USAGE, "%s is several jobs: name one, as in %llu.%u", word,
+                                 (unsigned long long)id.request, id.first);
+        if (id.whole) {
+                buf_printf(&path, "/v1/requests/%llu", (unsigned long long)id.request);
+                code = api_get(cli, buf_z(&path), &answer);
+                if (code != 0)
+                        return code;
+                jobs = view_integer(view_get(answer.root, "jobs"), 0);
+                if (jobs != 1)
+                        return cli_error(CLI_USAGE, "request %s has %lld jobs: name one, as in %s.0", word,
+                                         (long long)jobs, word);
+        }
+        buf_printf(out, "%llu.%u", (unsigned long long)id.request, id.first);
+        return 0;
+}
+
+int jobs_get(struct cli *cli, const char *word, const char *what, struct api_answer *ret)
+{
+        struct buf path BUF_CLEANUP = {0}, id BUF_CLEANUP = {0};
+        int code = jobs_one(cli, word, &id);
+
+        if (code != 0)
+                return code;
+        buf_printf(&path, "/v1/jobs/%s/%s", buf_z(&id), what);
+        return api_get(cli, buf_z(&path), ret);
+}

@@ -1,0 +1,114 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "cli/output/human.h"
+
+static void durations(void **state)
+{
+        static const struct {
+                int64_t ms;
+                const char *text;
+        } rows[] = {{-5, "0s"},           {0, "0s"},
+                    {120, "0.1s"},        {9999, "9.9s"},
+                    {10000, "10s"},       {59999, "59s"},
+                    {60000, "1:00"},      {3599000, "59:59"},
+                    {3600000, "1:00:00"}, {86399000, "23:59:59"},
+                    {86400000, "1d00h"},  {90000000000, "1041d16h"}};
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct buf b BUF_CLEANUP = {0};
+
+                human_duration(&b, rows[i].ms);
+                assert_string_equal(buf_z(&b), rows[i].text);
+        }
+}
+
+static void sizes(void **state)
+{
+        static const struct {
+                int64_t bytes;
+                const char *text;
+        } rows[] = {{0, "0B"},
+                    {1023, "1023B"},
+                    {1024, "1K"},
+                    {1536, "1.5K"},
+                    {10 << 20, "10M"},
+                    {(1 << 20) - 1, "1M"},
+                    {INT64_C(3) << 40, "3T"}};
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct buf b BUF_CLEANUP = {0};
+
+                human_bytes(&b, rows[i].bytes);
+                assert_string_equal(buf_z(&b), rows[i].text);
+        }
+}
+
+static void times(void **state)
+{
+        struct buf b BUF_CLEANUP = {0};
+        int64_t now_ms = INT64_C(1763715600000); /* 2025-11-21 09:00 UTC */
+
+        (void)state;
+        setenv("TZ", "UTC", 1);
+        tzset();
+        human_time(&b, now_ms - 1000, now_ms);
+        assert_string_equal(buf_z(&b), "08:59:59");
+        buf_reset(&b);
+        human_time(&b, now_ms - 86400000, now_ms);
+        assert_string_equal(buf_z(&b), "11-20 09:00");
+        buf_reset(&b);
+        human_time(&b, now_ms - INT64_C(366) * 86400000, now_ms);
+        assert_string_equal(buf_z(&b), "2024-11-20");
+        buf_reset(&b);
+        human_time(&b, 0, now_ms);
+        assert_string_equal(buf_z(&b), "-");
+}
+
+/* What a user puts into a reason must not reach a terminal as a command to it. */
+static void text_is_made_safe(void **state)
+{
+        struct buf b BUF_CLEANUP = {0};
+
+        (void)state;
+        human_safe(&b, STR("a\033[2Jb\nc\xc2\x9b"
+                           "d\xc3\xa4"));
+        assert_string_equal(buf_z(&b), "a?[2Jb c?d\xc3\xa4");
+        assert_int_equal(human_width(buf_view(&b)), 11);
+}
+
+static void lengths_of_time(void **state)
+{
+        int64_t s = 0;
+        struct err err;
+
+        (void)state;
+        assert_int_equal(human_to_seconds(STR("90"), &s, NULL), 0);
+        assert_int_equal(s, 90);
+        assert_int_equal(human_to_seconds(STR("1.5h"), &s, NULL), 0);
+        assert_int_equal(s, 5400);
+        assert_int_equal(human_to_seconds(STR("2d"), &s, NULL), 0);
+        assert_int_equal(s, 172800);
+        assert_true(human_to_seconds(STR(""), &s, &err) < 0);
+        assert_true(human_to_seconds(STR("m"), &s, &err) < 0);
+        assert_true(human_to_seconds(STR("-1"), &s, &err) < 0);
+        assert_true(human_to_seconds(STR("nan"), &s, &err) < 0);
+        assert_true(human_to_seconds(STR("1y"), &s, &err) < 0);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {cmocka_unit_test(durations), cmocka_unit_test(sizes),
+                                           cmocka_unit_test(times), cmocka_unit_test(text_is_made_safe),
+                                           cmocka_unit_test(lengths_of_time)};
+
+        return cmocka_run_group_tests_name("cli human", tests, NULL, NULL);
+}

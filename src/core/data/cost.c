@@ -1,0 +1,238 @@
+#include "core/data/cost.h"
+
+#include "core/data/coming.h"
+#include "core/estimate/estimate.h"
+#include "core/model/state.h"
+
+#define HOUR_MS 3600000.0
+#define MS_MAX  ((int64_t)1 << 50)
+
+struct sum {
+        const struct profile *profile;
+        const struct core_agent *agent;
+        double fetch_us, image_us, environment_us;
+        struct cost_load load; /* all that must come */
+        bool misses;           /* some store does not answer the agent */
+        struct core_cost *cost;
+};
+
+/* `store` may be one that came after the profile was made, or none (INPUT_MADE). */
+static double transfer_us(const struct profile *p, size_t store, double files, double bytes, bool out)
+{
+        const struct profile_link *l = p && store < p->link_count ? &p->links[store] : NULL;
+
+        if (!l)
+                return files * COST_LATENCY_US + bytes * 1e6 / COST_BYTES_PER_S;
+        return files * l->latency_us + bytes * 1e6 / (out ? l->bytes_per_s_out : l->bytes_per_s);
+}
+
+/* What a load waits for others that come over the same links. Of those a part is there already; and as
+ * transfers share a link evenly, a small one does not wait for the end of large ones, but for as much of each
+ * as it has itself. */
+static double link_us(const struct profile *p, const struct cost_load *l)
+{
+        double us = 0;
+
+        for (unsigned i = 0; p && i < l->count; i++) {
+                const struct cost_store *s = &l->stores[i];
+                const struct profile_link *k = s->store < p->link_count ? &p->links[s->store] : NULL;
+                double bytes, even;
+
+                if (!k || k->load.files == 0)
+                        continue;
+                bytes = (double)k->load.bytes - s->coming_bytes;
+                even = ((double)k->load.files - s->coming_files) * s->bytes;
+                bytes = even < bytes ? even : bytes;
+                us += bytes > 0 ? COMING_PART * bytes * 1e6 / k->bytes_per_s : 0;
+        }
+        return us;
+}
+
+/* The store that must be asked for it does not answer. */
+static bool is_down(const struct core_agent *a, const struct input *f)
+{
+        const struct link *l = agent_link_down(a, f->store);
+
+        return l && ((l->stale && !f->image) || !agent_holds(a, f->id));
+}
+
+static bool add_input(void *arg, const struct input *f)
+{
+        struct sum *s = arg;
+
+        s->cost->bytes_in += f->bytes;
+        s->cost->unsized += f->bytes == 0 && !f->image && !f->environment;
+        if (s->misses && is_down(s->agent, f))
+                s->cost->down = true;
+        if (agent_holds(s->agent, f->id)) {
+                s->cost->bytes_held += f->bytes;
+        } else {
+                double share = coming_to(s->agent, f->id) ? COMING_PART : 1;
+
+                *(f->image         ? &s->image_us
+                  : f->environment ? &s->environment_us
+                                   : &s->fetch_us) +=
+                        transfer_us(s->profile, f->store, share, share * (double)f->bytes, false);
+                cost_load_add(&s->load, f, share);
+        }
+        return true;
+}
+
+static int64_t to_ms(double us)
+{
+        return us < (double)MS_MAX ? (int64_t)(us / 1000) : MS_MAX;
+}
+
+static void add_price(const struct part *p, double price, struct core_cost *ret)
+{
+        if (!(price > 0))
+                return;
+        ret->price = price * (double)p->template->cpus * (double)ret->run_ms / HOUR_MS;
+        if (p->template->price_weight > 0)
+                ret->price_ms = to_ms(ret->price * p->template->price_weight * 1e6);
+}
+
+/* What is the same whatever is held. */
+static void add_place(struct core *c, const struct part *p, const struct profile *x, double price,
+                      struct core_cost *ret)
+{
+        ret->run_ms = estimate_run_at_ms(c, p, x ? x->slowness : 1, &ret->run_known);
+        ret->bytes_out = estimate_bytes_out(p);
+        if (ret->bytes_out)
+                ret->send_ms = to_ms(transfer_us(x, p->output_store, 1, (double)ret->bytes_out, true));
+        add_price(p, price, ret);
+        ret->wait_ms = x ? (int64_t)(x->wait_s * 1000) : 0;
+        ret->total_ms = ret->wait_ms + cost_input_ms(ret) + ret->run_ms + ret->send_ms + ret->price_ms;
+        if (ret->down)
+                ret->total_ms = COST_NOWHERE;
+}
+
+void cost_of(struct core *c, const struct part *p, uint32_t member, const struct queue *q,
+             struct core_cost *ret)
+{
+        struct sum s; /* of its load only what is counted is read, and so set */
+
+        s.profile = q->profile;
+        s.agent = q->agent;
+        s.fetch_us = s.image_us = s.environment_us = 0;
+        s.load.count = 0;
+        s.cost = ret;
+        s.misses = agent_data_misses_stores(q->agent->data);
+        *ret = (struct core_cost){.down = s.misses && agent_link_down(q->agent, p->output_store)};
+        inputs_each(c, p->inputs, member, add_input, &s);
+        ret->fetch_ms = to_ms(s.fetch_us);
+        ret->image_ms = to_ms(s.image_us);
+        ret->environment_ms = to_ms(s.environment_us);
+        ret->link_ms = to_ms(link_us(q->profile, &s.load));
+        add_place(c, p, q->profile, q->price, ret);
+}
+
+struct look_down {
+        const struct core_agent *agent;
+        size_t store;
+};
+
+static bool look_down(void *arg, const struct input *f)
+{
+        struct look_down *x = arg;
+
+        if (is_down(x->agent, f))
+                x->store = f->store;
+        return x->store == FILE_STORE_NONE;
+}
+
+size_t cost_store_down(struct core *c, const struct part *p, uint32_t member, const struct queue *q)
+{
+        struct look_down x = {q->agent, FILE_STORE_NONE};
+
+        if (!q->agent->data || q->agent->data->down_count == 0)
+                return FILE_STORE_NONE;
+        inputs_each(c, p->inputs, member, look_down, &x);
+        if (x.store == FILE_STORE_NONE && agent_link_down(q->agent, p->output_store))
+                return p->output_store;
+        return x.store;
+}
+
+bool cost_reaches(struct core *c, const struct part *p, uint32_t member, const struct queue *q)
+{
+        return cost_store_down(c, p, member, q) == FILE_STORE_NONE;
+}
+
+static bool add_new(void *arg, const struct input *f)
+{
+        struct sum *s = arg;
+
+        if (!agent_holds(s->agent, f->id) && !coming_to(s->agent, f->id))
+                s->fetch_us += transfer_us(s->profile, f->store, 1, (double)f->bytes, false);
+        return true;
+}
+
+int64_t cost_begins_ms(struct core *c, const struct part *p, uint32_t member, const struct queue *q)
+{
+        struct sum s;
+
+        s.profile = q->profile;
+        s.agent = q->agent;
+        s.fetch_us = 0;
+        inputs_each(c, p->inputs, member, add_new, &s);
+        return to_ms(s.fetch_us);
+}
+
+/* ---- of places that are alike */
+
+void cost_load_add(struct cost_load *l, const struct input *f, double share)
+{
+        unsigned i = 0;
+
+        while (i < l->count && l->stores[i].store != f->store)
+                i++;
+        if (i == COST_STORES_MAX)
+                i--; /* as if it came from the last one */
+        if (i == l->count)
+                l->stores[l->count++] = (struct cost_store){.store = f->store};
+        l->stores[i].files += share;
+        l->stores[i].bytes += share * (double)f->bytes;
+        if (share < 1) {
+                l->stores[i].coming_files++;
+                l->stores[i].coming_bytes += (double)f->bytes;
+        }
+}
+
+static bool is_down_at(const struct profile *x, size_t store)
+{
+        return store < x->link_count && x->links[store].down;
+}
+
+int64_t cost_of_load_ms(struct core *c, const struct part *p, const struct cost_load *l,
+                        const struct profile *x)
+{
+        struct core_cost cost = {.down = is_down_at(x, p->output_store)};
+        double us = 0;
+
+        for (unsigned i = 0; i < l->count; i++) {
+                us += transfer_us(x, l->stores[i].store, l->stores[i].files, l->stores[i].bytes, false);
+                cost.down |= l->stores[i].files > 0 && is_down_at(x, l->stores[i].store);
+        }
+        cost.fetch_ms = to_ms(us);
+        cost.link_ms = to_ms(link_us(x, l));
+        add_place(c, p, x, x->price, &cost);
+        return cost.total_ms;
+}
+
+void cost_wait(struct core_cost *cost, int64_t wait_ms)
+{
+        int64_t more = wait_ms - cost->wait_ms, less;
+
+        if (more <= 0)
+                return;
+        less = more < cost->link_ms ? more : cost->link_ms;
+        cost->total_ms += more - less;
+        cost->wait_ms = wait_ms;
+        cost->link_ms -= less;
+}
+
+void cost_later(struct core_cost *cost)
+{
+        cost->total_ms -= cost->link_ms;
+        cost->link_ms = 0;
+}

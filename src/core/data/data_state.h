@@ -1,0 +1,71 @@
+/* data_state: how the core keeps stores, labels, caches and links; for the files of core/ only. */
+#pragma once
+#include "base/map.h"
+#include "core/data/data.h"
+
+struct core_agent;
+struct job;
+
+/* What the configuration says. */
+struct sites {
+        struct core_store *stores; /* owned, with all they name */
+        struct store_urls *urls;   /* of the stores, as file_url wants them; borrowed from them */
+        uint64_t *store_labels;    /* a bit for each label */
+        size_t store_count;
+        struct core_label *labels;
+        size_t label_count;
+};
+int sites_label(const struct sites *s, struct str name); /* its number, or -1 */
+
+struct link {
+        uint64_t latency_us, bytes_per_s, bytes_per_s_out;
+        int64_t measured_ms; /* 0: not measured */
+        int64_t down_ms;     /* it has not answered since; 0: it answers */
+        char *down_why;      /* owned; NULL: it answers */
+        bool stale;          /* while it is down: copies that the agent holds do not help it either */
+};
+/* Files that are on their way from a store (coming.h). */
+struct link_load {
+        uint64_t bytes;
+        uint32_t files;
+};
+struct agent_data {
+        struct idmap *held;   /* file → its size */
+        struct idmap *coming; /* file → for how many attempts it comes, and from where; NULL: nothing does */
+        uint64_t bytes;       /* of all that it holds */
+        struct link *links;   /* by number of the store; behind the last one, the server's spool */
+        size_t link_count;
+        unsigned down_count;     /* of them, those that are down */
+        struct link_load *loads; /* likewise; NULL: nothing ever came */
+        size_t load_count;
+};
+/* A file that some agent holds, or is to hold (coming.h). */
+struct file {
+        uint64_t bytes;
+        struct core_agent **holders;
+        uint32_t count, cap;
+        uint32_t
+                next; /* places.c begins there, so that it is not always the same ones that are asked first */
+};
+
+bool data_counts(const struct core *c); /* where files are decides who gets what */
+bool agent_holds(const struct core_agent *a, uint64_t file);
+/* The link of that number, if the store has not answered the agent; NULL: it answers, as far as is known. */
+const struct link *agent_link_down(const struct core_agent *a, size_t store);
+static inline bool agent_data_misses_stores(const struct agent_data *d)
+{
+        return d && d->down_count;
+}
+/* All stores answer the agent, as far as is known. */
+void links_forget_down(struct core *c, struct core_agent *a);
+/* The agent gave back an attempt of the job that it was to stage: what it holds of stores that do not answer
+ * it is too old to be used without asking them. */
+void links_gave_back(struct core *c, const struct job *j);
+/* In such a map from files to struct file; it is made when it is NULL. Without holders a file is forgotten.
+ */
+void file_add_holder(struct idmap **files, uint64_t id, uint64_t bytes, struct core_agent *a);
+void file_drop_holder(struct idmap *files, uint64_t id, const struct core_agent *a);
+void files_free(struct idmap *files);
+void agent_data_free(struct agent_data *d); /* NULL is fine */
+void data_deinit(struct core *c);
+const char *data_invariant(const struct core *c); /* for core_check */

@@ -1,0 +1,49 @@
+/* profile: places that cost the same, as far as they themselves go; for the files of core/ only.
+ *
+ * What a place costs a job depends on what it holds of the job's files, and on what is the place's own: its
+ * links to the stores, how fast it is, its price, the wait at its batch system. Agents of one cluster measure
+ * much the same, so queues whose own part is about the same share a *profile*, and the cost is computed with
+ * the profile's means: a link that ten agents have measured is better known than one's own last measurement,
+ * and of a thousand places that hold nothing of a job only one of each profile needs to be looked at.
+ *
+ * About the same is: links within half as much again and down at the same stores, run times within a seventh,
+ * the same price and search order. A queue stays in its profile as long as that holds. There are at most
+ * PROFILES_MAX; a queue that comes then gets the one that is nearest.
+ */
+#pragma once
+#include "core/data/data_state.h"
+
+struct core;
+struct core_agent;
+struct queue;
+
+#define PROFILES_MAX      256u
+#define SEARCH_ORDER_NONE 65535u /* of who says none: the last */
+
+struct profile_link {
+        double latency_us, bytes_per_s, bytes_per_s_out;
+        struct link_load load; /* of all agents that have a queue in the profile */
+        bool down;             /* the store does not answer any of them */
+};
+struct profile {
+        unsigned users;                 /* queues */
+        unsigned refs;                  /* these, and bays of the index */
+        double slowness, price, wait_s; /* wait_s: of a job at the place's batch system, or a guess */
+        unsigned search_order;
+        uint64_t loaded; /* the change of a load that it has seen */
+        uint64_t asked;  /* in this search of places.c the two below were computed */
+        double cost, least;
+        size_t link_count; /* one for each store and, last, the server's spool */
+        struct profile_link links[];
+};
+
+/* The queue's links, speed or price may be others: its profile follows. The queue has an ad. */
+void profile_update(struct core *c, struct queue *q);
+/* The same when only its slowness has changed, which is with every job that ends. No ad: no-op. */
+void profile_update_slowness(struct core *c, struct queue *q);
+/* The file of so many bytes begins (or ceases) to come to the agent from the store: that is a load on its
+ * link, and on that of its queues' profiles. */
+void profile_load(struct core *c, struct core_agent *a, size_t store, uint64_t bytes, bool begins);
+bool profile_loads_ok(const struct core *c); /* for core_check */
+struct profile *profile_ref(struct profile *p);
+void profile_unref(struct profile *p); /* NULL is fine */

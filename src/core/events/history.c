@@ -1,0 +1,112 @@
+/* What is left of a job when it has ended: its own attributes, its log and its outputs, as one ad. */
+#include <stdio.h>
+
+#include "base/hex.h"
+#include "base/pack.h"
+#include "classad/print.h"
+#include "core/model/state.h"
+
+/* *ret_removed: why it was removed, as whoever did it has said; NULL: nothing. */
+static void print_log(struct buf *out, const struct request *r, uint32_t member, const char **ret_removed)
+{
+        const struct request_rare *rare = request_rare(r);
+        const struct job *j = request_job(r, member);
+        struct buf BUF_CLEANUP line = {0};
+        bool comma = false;
+
+        buf_addz(out, "{ ");
+        for (size_t i = 0; i < rare->log_count + (j ? j->log.count : 0); i++) {
+                const struct joblog_entry *e;
+
+                if (i < rare->log_count) {
+                        if (!set_has(&rare->log[i].members, member))
+                                continue;
+                        e = &rare->log[i].entry;
+                } else {
+                        e = &j->log.entries[i - rare->log_count];
+                }
+                if (e->type == EVENT_REMOVED || e->type == EVENT_VACATING)
+                        *ret_removed = e->text;
+                buf_reset(&line);
+                buf_printf(&line, "%lld %s %u %s %s %d %s", (long long)e->at_ms, event_name(e->type),
+                           e->fence, e->queue ? e->queue->agent->name : "-", e->queue ? e->queue->name : "-",
+                           e->code, e->text ? e->text : "");
+                if (comma)
+                        buf_addz(out, ", ");
+                comma = true;
+                print_string(out, buf_view(&line));
+        }
+        buf_addz(out, " }");
+}
+
+void history_print_files(struct buf *out, struct str packed)
+{
+        struct unpack u = unpack_from(packed);
+        bool comma = false;
+
+        buf_addz(out, "{ ");
+        for (uint64_t n = unpack_u64(&u); n > 0 && !u.bad; n--) {
+                struct str name = unpack_str(&u), hash;
+                uint64_t size, mode;
+                char text[65];
+
+                if (u.bad || u.end - u.p < 32)
+                        break;
+                hash = str_make((const char *)u.p, 32);
+                u.p += 32;
+                size = unpack_u64(&u);
+                mode = unpack_u64(&u);
+                if (u.bad)
+                        break;
+                buf_addz(out, comma ? ", [ Name = " : "[ Name = ");
+                comma = true;
+                print_string(out, name);
+                hex_print(text, hash.p, 32);
+                buf_printf(out, "; Size = %llu; Mode = %llu; Sha256 = \"%s\" ]", (unsigned long long)size,
+                           (unsigned long long)mode, text);
+        }
+        buf_addz(out, " }");
+}
+
+void history_file(struct core *c, struct request *r, uint32_t member, enum job_state state, int64_t ended_ms,
+                  const struct job *j, int32_t exit_code)
+{
+        struct buf BUF_CLEANUP data = {0}, extra = {0};
+        const char *removed = NULL;
+        struct ad *ad;
+        struct past_job f = {
+                .request = r->id,
+                .member = member,
+                .state = state,
+                .submitted_ms = r->submitted_ms,
+                .ended_ms = ended_ms,
+                .exit_code = j && j->ended ? (j->signaled ? -j->exit_code : j->exit_code) : exit_code,
+        };
+
+        if (c->replaying || c->config.shadow)
+                return;
+        ad = member_ad(c, r, member, j);
+        ad_remove(ad, c->attr.JobRunCount); /* as NumJobStarts: who reads the row knows */
+        ad_remove(ad, c->attr.NumShadowStarts);
+        ad_set_integer(ad, c->attr.JobStatus, job_state_status(state));
+        ad_set_string(ad, c->attr.DroverState, str_of(job_state_name(state)));
+        ad_set_integer(ad, c->attr.CompletionDate, state == JOB_COMPLETED ? ended_ms / 1000 : 0);
+        ad_set_integer(ad, c->attr.EnteredCurrentStatus, ended_ms / 1000);
+        if (j && j->started_ms) /* HTCondor's times are whole seconds */
+                ad_set_integer(ad, c->attr.DroverStartedMs, j->started_ms);
+        print_log(&extra, r, member, &removed);
+        if (state == JOB_REMOVED && removed)
+                ad_set_string(ad, c->attr.RemoveReason, str_of(removed));
+        ad_set_text(ad, c->attr.DroverLog, buf_view(&extra), NULL);
+        ad_remove(ad, c->attr.DroverOutputs);
+        if (j && j->outputs_n) {
+                buf_reset(&extra);
+                history_print_files(&extra, str_make(j->outputs, j->outputs_n));
+                ad_set_text(ad, c->attr.DroverOutputs, buf_view(&extra), NULL);
+        }
+        ad_print(&data, ad, CLASSAD_NEW, false);
+        ad_free(ad);
+        f.owner = str_of(request_owner(r));
+        f.data = buf_view(&data);
+        c->world.history(c->world.arg, &f);
+}

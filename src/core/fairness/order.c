@@ -1,0 +1,287 @@
+/* The points of fair share, for a leaf of the tree of accounts:
+ *
+ *     - weight * (lately + now) / part
+ *
+ * `now` is the processors that its attempts take, `lately` their mean of late, `part` the part of the pool
+ * that its shares are worth among the accounts that want something now. In a group whose other accounts want
+ * nothing, what these take and have taken counts against those that do, by their shares: so a group as a
+ * whole gets no more than its part, whoever of it comes. Giving each job to the leaf with the most points
+ * brings everybody to the same (lately + now) / part, which is the proportion of the shares.
+ */
+#include "core/fairness/order.h"
+
+#include "core/fairness/qos.h"
+#include "core/match/index.h"
+
+#define REFRESH_MS  1000
+#define STALE_MS    50
+#define FEW_CLASSES 256u
+#define NOTHING     0.001 /* of a processor */
+
+bool order_bucket_before(const struct bucket *a, const struct bucket *b)
+{
+        if (a->points != b->points)
+                return a->points > b->points;
+        if (a->priority != b->priority)
+                return a->priority > b->priority;
+        if (a->request->id != b->request->id)
+                return a->request->id < b->request->id;
+        return a->part < b->part;
+}
+
+bool order_class_before(const struct class *a, const struct class *b)
+{
+        const struct bucket *x = class_first_bucket(a), *y = class_first_bucket(b);
+
+        if (a->standing != b->standing)
+                return a->standing > b->standing;
+        if (a->account != b->account)
+                return a->account->serial < b->account->serial;
+        return order_bucket_before(x, y);
+}
+
+bool order_class_level(const struct class *a, const struct class *b)
+{
+        return a->standing == b->standing && a->account == b->account &&
+               class_first_bucket(a)->priority == class_first_bucket(b)->priority;
+}
+
+struct order_mark order_mark_of(const struct class *k)
+{
+        const struct bucket *b = class_first_bucket(k);
+
+        return (struct order_mark){.account = k->account,
+                                   .own = k->standing - k->account->points,
+                                   .points = b->points,
+                                   .request = b->request->id,
+                                   .priority = b->priority,
+                                   .part = b->part};
+}
+
+bool order_mark_before(const struct order_mark *a, const struct order_mark *b)
+{
+        double x = a->account->points + a->own, y = b->account->points + b->own;
+
+        if (a->account != b->account)
+                return x != y ? x > y : a->account->serial < b->account->serial;
+        if (a->own != b->own)
+                return a->own > b->own;
+        if (a->points != b->points)
+                return a->points > b->points;
+        if (a->priority != b->priority)
+                return a->priority > b->priority;
+        return a->request != b->request ? a->request < b->request : a->part < b->part;
+}
+
+/* ---- standing */
+
+double order_bucket_points(const struct core *c, const struct bucket *b)
+{
+        const struct order_weights *w = &c->config.weights;
+
+        /* As if all had waited since 1970: the difference between two is that of their ages. */
+        return w->user * (double)b->priority - w->age * (double)b->request->submitted_ms / 3600000;
+}
+
+double order_own_points(const struct core *c, const struct bucket *b)
+{
+        const struct order_weights *w = &c->config.weights;
+        const struct class *k = b->class;
+
+        return w->qos * (k->qos ? k->qos->priority : 0) + w->size * (double)k->cpus + b->points;
+}
+
+static bool place(struct core *c, struct class *k)
+{
+        double standing = k->account->points + order_own_points(c, class_first_bucket(k));
+
+        if (standing == k->standing)
+                return false;
+        k->standing = standing;
+        index_class_changed(c, k);
+        return true;
+}
+
+void order_class_changed(struct core *c, struct class *k)
+{
+        if (k->idle == 0 || !place(c, k))
+                index_class_changed(c, k); /* its idle members, or its first bucket with the same points */
+}
+
+static void link_class(struct class *k)
+{
+        k->account_prev = NULL;
+        k->account_next = k->account->classes;
+        if (k->account_next)
+                k->account_next->account_prev = k;
+        k->account->classes = k;
+}
+
+static void unlink_class(struct class *k)
+{
+        if (k->account_next)
+                k->account_next->account_prev = k->account_prev;
+        if (k->account_prev)
+                k->account_prev->account_next = k->account_next;
+        else
+                k->account->classes = k->account_next;
+        k->account_next = k->account_prev = NULL;
+}
+
+/* The leaf wants something now, or nothing any more: so may the groups above it. */
+static void wants(struct core *c, struct account *leaf, bool yes)
+{
+        c->wanting += yes ? 1 : (uint32_t)-1;
+        c->order_stale = true;
+        if (yes && leaf->part == 0) /* until the next refresh */
+                leaf->part = 1.0 / c->wanting;
+        for (struct account *a = leaf->parent; a; a = a->parent)
+                if (yes ? a->ready++ > 0 : --a->ready > 0)
+                        break;
+}
+
+void order_class_ready(struct core *c, struct class *k)
+{
+        c->ready_classes++;
+        link_class(k);
+        if (k->account->ready++ == 0)
+                wants(c, k->account, true);
+}
+
+static uint32_t turn_of(const struct account *a)
+{
+        return a->ready / 8 + 1;
+}
+
+static void settle_later(struct core *c, struct account *a)
+{
+        if (a->is_pending)
+                return;
+        a->is_pending = true;
+        a->pending = c->order_pending;
+        c->order_pending = a;
+}
+
+void order_class_gone(struct core *c, struct class *k)
+{
+        c->ready_classes--;
+        unlink_class(k);
+        if (--k->account->ready == 0)
+                wants(c, k->account, false);
+        if (k->account->owed >= turn_of(k->account))
+                settle_later(c, k->account); /* with fewer classes its turn is shorter, and may be over now */
+}
+
+/* ---- turns */
+
+static double account_points(const struct core *c, const struct account *a)
+{
+        /* Of those that have had nothing the one with more shares is first. */
+        return -c->config.weights.fair_share * (a->lately + (double)a->rate / 1000 + NOTHING) / a->part;
+}
+
+static bool move_classes(struct core *c, struct account *a)
+{
+        double points = account_points(c, a);
+        bool moved = false;
+
+        a->owed = 0;
+        if (points == a->points)
+                return false;
+        a->points = points;
+        for (struct class *k = a->classes; k; k = k->account_next)
+                moved |= place(c, k);
+        return moved;
+}
+
+/* `lately` and `part` of all that want something, below a group that has these itself. */
+static bool spread(struct core *c, struct account *group)
+{
+        double shares = 0, idle = group->lately;
+        bool moved = false;
+
+        for (struct account *a = group->children; a; a = a->next)
+                if (a->ready)
+                        shares += a->shares;
+                else
+                        idle += account_mean(c->shares, a, c->now_ms) + (double)a->rate / 1000;
+        for (struct account *a = group->children; a; a = a->next) {
+                if (!a->ready)
+                        continue;
+                a->part = group->part * a->shares / shares;
+                a->lately = idle * a->shares / shares;
+                if (a->leaf) {
+                        a->lately += account_mean(c->shares, a, c->now_ms);
+                        moved |= move_classes(c, a);
+                } else {
+                        moved |= spread(c, a);
+                }
+        }
+        return moved;
+}
+
+/* Another account that wants something is looked at at once, unless there is much to move. */
+static bool is_due(const struct core *c)
+{
+        int64_t age_ms = c->steady_ms - c->order_refreshed_ms;
+
+        if (c->order_stale)
+                return c->ready_classes <= FEW_CLASSES || age_ms >= STALE_MS || age_ms < 0;
+        return c->wanting > 1 && (age_ms >= REFRESH_MS || age_ms < 0);
+}
+
+void order_refresh(struct core *c)
+{
+        struct account *root = shares_root(c->shares);
+
+        if (c->wanting > 0 && is_due(c)) {
+                c->order_stale = false;
+                c->order_refreshed_ms = c->steady_ms;
+                root->part = 1;
+                root->lately = 0;
+                if (spread(c, root))
+                        c->dirty_sorted = false;
+        }
+        order_settle(c);
+}
+
+void order_account_changed(struct core *c, struct account *a)
+{
+        if (a->ready == 0 || c->wanting < 2)
+                return;
+        a->owed++;
+        settle_later(c, a);
+}
+
+bool order_settle(struct core *c)
+{
+        bool moved = false;
+
+        while (c->order_pending) {
+                struct account *a = c->order_pending;
+
+                c->order_pending = a->pending;
+                a->is_pending = false;
+                if (a->ready == 0)
+                        a->owed = 0;
+                else if (a->owed >= turn_of(a))
+                        moved |= move_classes(c, a);
+        }
+        if (moved)
+                c->dirty_sorted = false;
+        return moved;
+}
+
+bool order_turn_is_over(const struct core *c, const struct class *k)
+{
+        return c->wanting > 1 && c->config.weights.fair_share > 0 && k->account->owed >= turn_of(k->account);
+}
+
+uint32_t order_quota(const struct core *c, const struct class *k)
+{
+        uint32_t turn = turn_of(k->account);
+
+        if (c->wanting < 2 || c->config.weights.fair_share == 0)
+                return UINT32_MAX;
+        return turn > k->account->owed ? turn - k->account->owed : 1;
+}

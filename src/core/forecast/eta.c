@@ -1,0 +1,386 @@
+#include "core/forecast/eta.h"
+
+#include "base/mem.h"
+#include "base/pack.h"
+#include "core/estimate/busy.h"
+#include "core/forecast/eta_play.h"
+#include "core/gang/gang.h"
+
+#define FRESH_MS    5000 /* a guess serves for so long */
+#define PAUSE_MS    200  /* a job that was not there yet has it made anew, but not more often than this */
+#define TICK_MS     30000
+#define GUESSES_MAX 4096u
+#define ERRORS_MAX  500u
+#define QUOTE_STEPS 256u
+#define SLICE       10000u /* of a play, tenths of microseconds */
+#define STORE_SLICE 4000u  /* buckets that are told */
+
+struct eta {
+        int64_t made_ms; /* when what is known was begun to be made */
+        uint32_t pass;   /* that was told to the buckets last: theirs is this one, or the one being told */
+        uint64_t filled; /* core.buckets_filled when it began */
+        struct eta_play *play; /* NULL: none is under way */
+        uint64_t play_filled;
+        bool played;
+        size_t told;           /* of its turns */
+        struct idmap *guesses; /* request and member → when it was expected to start */
+        int64_t errors[ERRORS_MAX];
+        uint64_t error_count;
+};
+
+static void forget_guesses(struct eta *e)
+{
+        void *value;
+
+        for (size_t at = 0; e->guesses && idmap_next(e->guesses, &at, NULL, &value);)
+                free(value);
+        idmap_free(e->guesses);
+        e->guesses = NULL;
+}
+
+void eta_free(struct eta *e)
+{
+        if (!e)
+                return;
+        eta_play_free(e->play);
+        forget_guesses(e);
+        free(e);
+}
+
+static uint64_t last_of(const struct set *s)
+{
+        uint64_t first, end, last = 0;
+
+        for (uint64_t at = 0; set_run(s, at, &first, &end); at = end)
+                last = end - 1;
+        return last;
+}
+
+static void guess_keep(struct eta *e, uint64_t key, int64_t start_ms)
+{
+        int64_t *when;
+
+        if (e->guesses && idmap_count(e->guesses) >= GUESSES_MAX)
+                forget_guesses(e);
+        if (!e->guesses)
+                e->guesses = idmap_new();
+        if (idmap_get(e->guesses, key))
+                return;
+        when = mem_new(int64_t);
+        *when = start_ms;
+        idmap_put(e->guesses, key, when);
+}
+
+/* Of its last job. */
+static void guess(struct eta *e, const struct bucket *b)
+{
+        uint64_t index = set_count(&b->idle) - 1;
+
+        guess_keep(e, b->request->id << 32 | last_of(&b->idle),
+                   b->eta_start_ms + (int64_t)((double)b->eta_step_ms * (double)index));
+}
+
+/* ---- the queue played forward, in pieces */
+
+static struct eta *eta_of(struct core *c)
+{
+        if (!c->eta) {
+                c->eta = mem_new(struct eta);
+                c->eta->made_ms = c->now_ms - TICK_MS;
+        }
+        return c->eta;
+}
+
+static void play_begin(struct core *c)
+{
+        struct eta *e = eta_of(c);
+
+        if (e->play)
+                return;
+        e->play = eta_play_new(c, NULL);
+        e->play_filled = c->buckets_filled;
+        e->played = false;
+        e->told = 0;
+}
+
+void eta_rekeyed(struct core *c)
+{
+        if (!c->eta)
+                return;
+        eta_play_free(c->eta->play);
+        c->eta->play = NULL;
+}
+
+static void tell(struct eta *e, const struct eta_turn *t)
+{
+        struct bucket *b = t->bucket;
+        bool first = b && b->eta_pass == 0;
+
+        if (!b)
+                return;
+        b->eta_start_ms = t->start_ms;
+        b->eta_step_ms = t->step_ms;
+        b->eta_run_ms = t->run_ms;
+        b->eta_pass = e->pass + 1;
+        if (first && t->start_ms && set_count(&b->idle)) /* of its last job; nothing was said of it yet */
+                guess(e, b);
+}
+
+/* True: there is more. */
+static bool play_some(struct core *c)
+{
+        struct eta *e = c->eta;
+        const struct eta_turns *t = &e->play->turns;
+
+        if (core_rekey_slice(c))
+                return true;
+        if (!e->played) {
+                e->played = !eta_play_some(e->play, SLICE);
+                return true;
+        }
+        for (unsigned n = 0; n < STORE_SLICE && e->told < t->count; n++)
+                tell(e, &t->v[e->told++]);
+        if (e->told < t->count)
+                return true;
+        e->made_ms = e->play->now_ms;
+        e->filled = e->play_filled;
+        e->pass++;
+        eta_play_free(e->play);
+        e->play = NULL;
+        return false;
+}
+
+/* What a listing asks for again and again is not made anew for each of its rows. */
+static bool is_fresh(const struct core *c)
+{
+        const struct eta *e = c->eta;
+        int64_t age = e && e->pass ? c->now_ms - e->made_ms : FRESH_MS;
+
+        return age >= 0 && age < FRESH_MS && (age < PAUSE_MS || e->filled == c->buckets_filled);
+}
+
+bool core_eta_some(struct core *c, uint32_t *look)
+{
+        struct eta *e = c->config.shadow ? NULL : eta_of(c);
+
+        if (!e || (*look && e->pass >= *look))
+                return false;
+        if (!*look && is_fresh(c)) {
+                *look = e->pass;
+                return false;
+        }
+        if (!*look) /* the one under way may have missed what came since it began */
+                *look = e->pass + (e->play && e->play_filled != c->buckets_filled ? 2 : 1);
+        play_begin(c);
+        play_some(c);
+        return e->pass < *look;
+}
+
+static bool knows(const struct core *c, const struct bucket *b)
+{
+        return c->eta && b->eta_pass && b->eta_pass >= c->eta->pass && b->eta_start_ms;
+}
+
+int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta *ret)
+{
+        struct request *r = request_find(c, request);
+        const struct job *j;
+        struct bucket *b;
+        uint64_t before;
+
+        *ret = (struct core_eta){0};
+        if (!r || member >= r->count)
+                return CORE_UNKNOWN;
+        j = request_job(r, member);
+        if (j && j->queue && j->queue->wait_unknown && !job_state_runs(j->state))
+                return 0;
+        if (j && j->queue) {
+                ret->start_ms =
+                        job_state_runs(j->state) ? j->started_ms : c->now_ms + busy_queue_ms(c, j->queue);
+                if (!estimate_is_blind(c, request_part(r, member, NULL)))
+                        ret->end_ms = estimate_end_ms(c, j);
+                return 0;
+        }
+        b = request_bucket(c, r, member);
+        if (c->config.shadow || !b || !b->class || !set_has(&b->idle, member))
+                return 0;
+        if (!knows(c, b))
+                return 0;
+        before = set_count_range(&b->idle, 0, member);
+        if (gang_class(b->class)) /* all of its set start when the first does */
+                before -= before % gang_size(&r->parts[b->part]);
+        ret->start_ms = b->eta_start_ms + (int64_t)((double)b->eta_step_ms * (double)before);
+        if (ret->start_ms < c->now_ms)
+                ret->start_ms = c->now_ms;
+        if (!estimate_is_blind(c, &r->parts[b->part]))
+                ret->end_ms = ret->start_ms + (int64_t)b->eta_run_ms;
+        return 0;
+}
+
+int core_eta_request(struct core *c, uint64_t request, struct core_eta *ret)
+{
+        struct request *r = request_find(c, request);
+        bool blind = false;
+        void *value;
+
+        *ret = (struct core_eta){0};
+        if (!r)
+                return CORE_UNKNOWN;
+        if (c->config.shadow)
+                return 0;
+        for (size_t at = 0; r->active && idmap_next(r->jobs, &at, NULL, &value);) {
+                const struct job *j = value;
+                int64_t end = j->queue ? estimate_end_ms(c, j) : 0;
+
+                ret->end_ms = end > ret->end_ms ? end : ret->end_ms;
+                blind |= end && estimate_is_blind(c, request_part(r, j->member, NULL));
+        }
+        for (size_t i = 0; i < r->bucket_count; i++) {
+                const struct bucket *b = r->buckets[i];
+                uint64_t n = set_count(&b->idle);
+                int64_t end;
+
+                if (n == 0)
+                        continue;
+                if (!knows(c, b)) {
+                        *ret = (struct core_eta){0}; /* one that nobody knows of is the last */
+                        return 0;
+                }
+                end = b->eta_start_ms +
+                      (int64_t)((double)b->eta_step_ms * (double)(n - 1) + (double)b->eta_run_ms);
+                ret->end_ms = end > ret->end_ms ? end : ret->end_ms;
+                if (!ret->start_ms || b->eta_start_ms < ret->start_ms)
+                        ret->start_ms = b->eta_start_ms;
+                blind |= estimate_is_blind(c, &r->parts[b->part]);
+        }
+        if (blind)
+                ret->end_ms = 0;
+        return 0;
+}
+
+/* ---- how good they were */
+
+void eta_started(struct core *c, const struct job *j)
+{
+        uint64_t key = j->request->id << 32 | j->member;
+        int64_t *when = c->eta && c->eta->guesses ? idmap_take(c->eta->guesses, key) : NULL;
+
+        if (!when)
+                return;
+        c->eta->errors[c->eta->error_count++ % ERRORS_MAX] =
+                j->started_ms > *when ? j->started_ms - *when : *when - j->started_ms;
+        free(when);
+}
+
+static int by_number(const void *x, const void *y)
+{
+        int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+
+        return (a > b) - (a < b);
+}
+
+void core_eta_error(struct core *c, struct core_eta_error *ret)
+{
+        int64_t sorted[ERRORS_MAX];
+        size_t n;
+
+        *ret = (struct core_eta_error){0};
+        if (!c->eta || c->eta->error_count == 0)
+                return;
+        n = c->eta->error_count < ERRORS_MAX ? c->eta->error_count : ERRORS_MAX;
+        memcpy(sorted, c->eta->errors, n * sizeof(*sorted));
+        qsort(sorted, n, sizeof(*sorted), by_number);
+        ret->count = c->eta->error_count;
+        ret->median_ms = sorted[n / 2];
+}
+
+void eta_pack(const struct core *c, struct buf *out)
+{
+        const struct eta *e = c->eta;
+        uint64_t n = !e ? 0 : e->error_count < ERRORS_MAX ? e->error_count : ERRORS_MAX, key;
+        void *value;
+
+        pack_u64(out, e ? e->error_count : 0);
+        for (uint64_t i = 0; i < n; i++)
+                pack_i64(out, e->errors[i]);
+        pack_u64(out, e && e->guesses ? idmap_count(e->guesses) : 0);
+        for (size_t at = 0; e && e->guesses && idmap_next(e->guesses, &at, &key, &value);) {
+                pack_u64(out, key);
+                pack_i64(out, *(int64_t *)value);
+        }
+}
+
+/* Nothing was guessed yet: a replay plays nothing forward. */
+void eta_unpack(struct core *c, struct unpack *in)
+{
+        struct eta *e = eta_of(c);
+        uint64_t n;
+
+        e->error_count = unpack_u64(in);
+        n = e->error_count < ERRORS_MAX ? e->error_count : ERRORS_MAX;
+        for (uint64_t i = 0; i < n; i++) {
+                int64_t error_ms = unpack_i64(in);
+
+                e->errors[i] = error_ms > 0 ? error_ms : 0;
+        }
+        for (n = unpack_max(in, GUESSES_MAX); n > 0 && !in->bad; n--) {
+                uint64_t key = unpack_u64(in);
+                int64_t when_ms = unpack_i64(in);
+                const struct request *r = request_find(c, key >> 32);
+
+                if (r && request_idle_has(r, (uint32_t)key))
+                        guess_keep(e, key, when_ms);
+        }
+        if (in->bad)
+                e->error_count = 0;
+}
+
+/* Guesses are made while nobody asks, too: else nothing could be said of how good they are. */
+int64_t eta_tick(struct core *c)
+{
+        int64_t due;
+
+        if (c->config.shadow)
+                return INT64_MAX;
+        due = eta_of(c)->made_ms + TICK_MS;
+        if (c->now_ms >= due || c->eta->play) {
+                play_begin(c);
+                return play_some(c) ? 0 : TICK_MS;
+        }
+        return due - c->now_ms;
+}
+
+/* ---- for a quote */
+
+int64_t eta_quote_at(struct eta_play *x, const struct bucket *b, const struct queue *q, int64_t cpus,
+                     int64_t run_ms)
+{
+        struct core *c = x->core;
+        int64_t from = b->class->not_before_ms > c->now_ms ? b->class->not_before_ms : c->now_ms, at;
+        struct lane one = {0};
+        struct eta_draws d;
+
+        eta_limits_draws(&x->limits, b, q, &d);
+        for (size_t i = 0; i < x->lane_count; i++)
+                if (x->lanes[i].queue == q)
+                        return eta_draws_find(&d, &x->lanes[i], from, cpus, run_ms);
+        lane_init(c, &one, (struct queue *)q, QUOTE_STEPS); /* it was left out of the play */
+        at = eta_draws_find(&d, &one, from, cpus, run_ms);
+        lane_deinit(&one);
+        return at;
+}
+
+uint64_t eta_quote_room(struct eta_play *x, const struct bucket *b, const struct queue *q)
+{
+        struct eta_draws d;
+
+        eta_limits_draws(&x->limits, b, q, &d);
+        return eta_draws_room(&d);
+}
+
+uint64_t eta_slots(const struct queue *q, int64_t cpus)
+{
+        int64_t all = q->total_cpus < INT64_MAX ? q->total_cpus : q->cpus > 0 ? q->cpus : 1;
+
+        return cpus > 0 ? (uint64_t)(all / cpus) : (uint64_t)all;
+}

@@ -1,0 +1,289 @@
+#include "core/forecast/quote.h"
+
+#include "base/mem.h"
+#include "core/forecast/eta_play.h"
+#include "core/gang/gang.h"
+
+#define PLAY_SLICE   10000u
+#define QUEUES_SLICE 50u
+
+struct seat {
+        int64_t start_ms;
+        uint64_t slots;
+        char *company; /* owned */
+};
+/* Of the part that is asked about, over the places that would take it. */
+struct asked {
+        const struct part *part;
+        uint32_t number;
+        uint64_t slots, room;   /* room: that limits allow, at the place where they allow most */
+        struct core_quote best; /* where it would end first, alone */
+        int64_t start_ms, job_ms;
+        struct seat *seats;
+        size_t seat_count, seat_cap;
+};
+struct core_quoting {
+        struct core *core;
+        struct core_draft *draft;
+        struct request *request; /* of the draft */
+        struct eta_play *play;   /* for all parts: until it is the turn of its first jobs */
+        struct core_walk *walk;  /* NULL: not begun */
+        size_t next;
+        struct asked part;
+        struct core_quote sum;
+        bool known, blind; /* blind: nobody knows how long they run */
+        void (*fn)(void *arg, const struct core_quote_place *p);
+        void *arg;
+};
+
+static struct queue *find_queue(struct core *c, const struct core_why *w)
+{
+        struct core_agent *a = agent_find(c, w->agent);
+
+        for (struct queue *q = a ? a->queues : NULL; q; q = q->next)
+                if (!strcmp(q->name, w->queue))
+                        return q;
+        return NULL;
+}
+
+/* What all jobs read comes once; what a job reads for itself, and what it writes, with each. */
+static uint64_t bytes_moved(struct core *c, const struct part *p, const struct queue *q,
+                            const struct core_cost *one)
+{
+        struct core_cost shared;
+        uint64_t once;
+
+        cost_of(c, p, MEMBER_ANY, q, &shared);
+        once = shared.bytes_in - shared.bytes_held;
+        return once + (one->bytes_in - one->bytes_held - once + one->bytes_out) * p->count;
+}
+
+/* For jobs that start together: who could take how many of them, and from when on. */
+static void note_seat(struct core_quoting *x, const struct queue *q, int64_t start_ms, uint64_t slots)
+{
+        const struct bucket *b = request_bucket(x->core, x->request, x->part.part->first);
+        struct buf name = {.max = 1024};
+
+        if (gang_size(x->part.part) == 0 || !b || !gang_company(x->core, b->class, q, &name)) {
+                buf_deinit(&name);
+                return;
+        }
+        MEM_GROW(x->part.seats, x->part.seat_cap, x->part.seat_count + 1);
+        x->part.seats[x->part.seat_count++] =
+                (struct seat){.start_ms = start_ms, .slots = slots, .company = mem_dupz(buf_z(&name))};
+        buf_deinit(&name);
+}
+
+static int by_start(const void *a, const void *b)
+{
+        int64_t x = ((const struct seat *)a)->start_ms, y = ((const struct seat *)b)->start_ms;
+
+        return (x > y) - (x < y);
+}
+
+/* When one node or group, or all, can take a whole set; 0: never. */
+static int64_t set_start(struct core_quoting *x, uint64_t *ret_slots)
+{
+        struct map *sums = map_new();
+        int64_t start_ms = 0;
+
+        if (x->part.seat_count > 1)
+                qsort(x->part.seats, x->part.seat_count, sizeof(*x->part.seats), by_start);
+        *ret_slots = 0;
+        for (size_t i = 0; i < x->part.seat_count; i++) {
+                const struct seat *s = &x->part.seats[i];
+                uint64_t sum = (uint64_t)(uintptr_t)map_get(sums, str_of(s->company)) + s->slots;
+
+                map_put(sums, str_of(s->company), (void *)(uintptr_t)sum);
+                if (sum >= gang_size(x->part.part) && !start_ms)
+                        start_ms = s->start_ms;
+                *ret_slots = sum > *ret_slots ? sum : *ret_slots;
+        }
+        map_free(sums);
+        return start_ms;
+}
+
+static void quote_place(struct core_quoting *x, const struct queue *q, const struct core_cost *cost,
+                        struct core_quote *ret)
+{
+        struct core *c = x->core;
+        const struct part *p = x->part.part;
+        int64_t job_ms = cost_held_ms(cost);
+        uint64_t together = p->template->gang.within == GANG_NODE && gang_size(p) ? gang_size(p) : 1;
+        const struct bucket *b = request_bucket(c, x->request, p->first);
+        int64_t at = eta_quote_at(x->play, b, q, p->template->cpus * (int64_t)together, job_ms);
+        uint64_t slots = eta_slots(q, p->template->cpus * (int64_t)together) * together;
+
+        uint64_t room = eta_quote_room(x->play, b, q);
+
+        slots = slots < room ? slots : room;
+        if (slots == 0 || at == 0)
+                return;
+        x->part.room = room > x->part.room ? room : x->part.room;
+        ret->start_ms = at + cost_input_ms(cost);
+        ret->end_ms = at + job_ms * (int64_t)((p->count + slots - 1) / slots);
+        ret->bytes_moved = bytes_moved(c, p, q, cost);
+        ret->price = cost->price * p->count;
+        x->part.slots += slots;
+        note_seat(x, q, ret->start_ms, slots);
+        if (!x->part.best.end_ms || ret->end_ms < x->part.best.end_ms)
+                x->part.best = *ret;
+        if (!x->part.start_ms || ret->start_ms < x->part.start_ms) {
+                x->part.start_ms = ret->start_ms;
+                x->part.job_ms = job_ms;
+        }
+}
+
+static void on_place(void *arg, const struct core_why *w)
+{
+        struct core_quoting *x = arg;
+        struct core_quote_place place = {x->part.number, *w, {.jobs = x->part.part->count}};
+        const struct queue *q = find_queue(x->core, w);
+        struct core_cost *cost = &place.why.cost;
+        bool blind = estimate_is_blind(x->core, x->part.part);
+
+        if (q && !q->wait_unknown && (w->verdict == CORE_FITS || w->verdict == CORE_BUSY)) {
+                if (w->verdict == CORE_BUSY)
+                        cost_later(cost);
+                quote_place(x, q, cost, &place.quote);
+                if (place.quote.start_ms) /* what is queued already goes first */
+                        cost->wait_ms = place.quote.start_ms - x->core->now_ms - cost_input_ms(cost);
+                cost->total_ms += cost->wait_ms - w->cost.wait_ms;
+        }
+        if (blind)
+                place.quote.end_ms = 0;
+        x->fn(x->arg, &place);
+}
+
+/* All places together: they share the jobs. */
+static void add_part(struct core_quoting *x)
+{
+        struct core_quote *ret = &x->sum;
+        uint64_t n = x->part.part->count;
+        int64_t end;
+
+        x->part.slots = x->part.slots < x->part.room ? x->part.slots : x->part.room;
+        if (gang_size(x->part.part)) {
+                x->part.start_ms = set_start(x, &x->part.slots);
+                if (!x->part.start_ms)
+                        x->part.best.end_ms = x->part.slots = 0;
+                else if (x->part.best.end_ms < x->part.start_ms + x->part.job_ms)
+                        x->part.best.end_ms = x->part.start_ms + x->part.job_ms;
+        }
+        end = x->part.slots
+                      ? x->part.start_ms + x->part.job_ms * (int64_t)((n + x->part.slots - 1) / x->part.slots)
+                      : 0;
+
+        if (end > x->part.best.end_ms || n == 1)
+                end = x->part.best.end_ms;
+        ret->jobs += n;
+        ret->bytes_moved += x->part.best.bytes_moved;
+        ret->price += x->part.best.price;
+        if (x->part.start_ms && (!ret->start_ms || x->part.start_ms < ret->start_ms))
+                ret->start_ms = x->part.start_ms;
+        ret->end_ms = end > ret->end_ms ? end : ret->end_ms;
+}
+
+static void part_end(struct core_quoting *x)
+{
+        for (size_t k = 0; k < x->part.seat_count; k++)
+                free(x->part.seats[k].company);
+        free(x->part.seats);
+        x->part = (struct asked){0};
+        core_walk_free(x->walk);
+        x->walk = NULL;
+}
+
+/* False: there is none that has not been asked about. */
+static bool part_begin(struct core_quoting *x)
+{
+        struct request *r = x->request;
+
+        while (x->next < r->part_count && r->parts[x->next].count == 0)
+                x->next++;
+        if (x->next == r->part_count)
+                return false;
+        x->part = (struct asked){.part = &r->parts[x->next], .number = (uint32_t)x->next};
+        x->next++;
+        if (!x->play)
+                x->play = eta_play_new(x->core, request_bucket(x->core, r, x->part.part->first));
+        return true;
+}
+
+struct core_quoting *core_quote_new(struct core_draft *d)
+{
+        struct request *r = draft_request(d);
+        struct core_quoting *x = mem_new(struct core_quoting);
+
+        x->core = draft_core(d);
+        x->known = true;
+        x->draft = d;
+        x->request = r;
+        return x;
+}
+
+bool core_quote_some(struct core_quoting *x, void (*fn)(void *arg, const struct core_quote_place *p),
+                     void *arg)
+{
+        if (!x->part.part)
+                return part_begin(x);
+        if (eta_play_some(x->play, PLAY_SLICE))
+                return true;
+        if (!x->walk) { /* sorts all agents */
+                x->walk = core_walk_new(x->core);
+                return true;
+        }
+        x->fn = fn;
+        x->arg = arg;
+        why_some(x->core, x->walk, QUEUES_SLICE, x->request, x->part.part->first, on_place, x);
+        if (!core_walk_is_over(x->walk))
+                return true;
+        add_part(x);
+        x->known &= x->part.best.end_ms != 0;
+        x->blind |= estimate_is_blind(x->core, x->part.part);
+        part_end(x);
+        return true;
+}
+
+void core_quote_sum(const struct core_quoting *x, struct core_quote *ret)
+{
+        *ret = x->sum;
+        if (!x->known) /* a part that has no place has no end */
+                ret->start_ms = ret->end_ms = 0;
+        if (x->blind)
+                ret->end_ms = 0;
+}
+
+void core_quote_free(struct core_quoting *x)
+{
+        if (!x)
+                return;
+        part_end(x);
+        eta_play_free(x->play);
+        core_draft_free(x->draft);
+        free(x);
+}
+
+int core_quote(struct core *c, const struct submission *s,
+               void (*fn)(void *arg, const struct core_quote_place *p), void *arg, struct core_quote *ret,
+               struct err *err)
+{
+        struct core_draft *d = NULL;
+        struct core_quoting *x;
+        bool more = true;
+        int r = submission_check(s, err) ? CORE_INVALID : core_draft_new(c, s, CORE_DRAFT_QUOTE, &d, err);
+
+        *ret = (struct core_quote){0};
+        while (!r && more)
+                r = core_draft_some(d, &more, err);
+        if (r) {
+                core_draft_free(d);
+                return r;
+        }
+        x = core_quote_new(d);
+        while (core_quote_some(x, fn, arg))
+                ;
+        core_quote_sum(x, ret);
+        core_quote_free(x);
+        return 0;
+}

@@ -1,0 +1,446 @@
+/* What a set is, and what its members do to each other. Nothing is kept of a set but its attempts' own
+ * fields: gang_settle counts the states of its members and emits the events that are missing. */
+#include "core/gang/gang.h"
+
+#include <stdio.h>
+
+#include "base/mem.h"
+
+void gang_class_init(struct core *c, struct class *k)
+{
+        if (!gang_class(k))
+                return;
+        k->gang_next = c->gang_classes;
+        if (k->gang_next)
+                k->gang_next->gang_prev = k;
+        c->gang_classes = k;
+}
+
+void gang_class_deinit(struct core *c, struct class *k)
+{
+        if (!gang_class(k))
+                return;
+        if (k->gang_next)
+                k->gang_next->gang_prev = k->gang_prev;
+        if (k->gang_prev)
+                k->gang_prev->gang_next = k->gang_next;
+        else
+                c->gang_classes = k->gang_next;
+}
+
+/* ---- which sets are to be looked at */
+
+static uint64_t key_of(uint64_t request, uint32_t first)
+{
+        return request << 32 | first;
+}
+
+static void look_at(struct core *c, const struct request *r, uint32_t first)
+{
+        if (!c->gang_todo)
+                c->gang_todo = idmap_new();
+        idmap_put(c->gang_todo, key_of(r->id, first), c);
+}
+
+static void look_at_members(struct core *c, const struct request *r, const struct set *members)
+{
+        uint32_t first, size;
+
+        for (uint64_t m = set_first(members); m != SET_END;) {
+                const struct part *p = request_part(r, (uint32_t)m, NULL);
+
+                if (gang_of(r, (uint32_t)m, &first, &size)) {
+                        look_at(c, r, first);
+                        m = set_next(members, (uint64_t)first + size);
+                } else {
+                        m = set_next(members, (uint64_t)p->first + p->count);
+                }
+        }
+}
+
+void gang_event(struct core *c, const struct event *e)
+{
+        struct request *r = request_find(c, e->request);
+
+        if (!r || !r->has_sets)
+                return;
+        switch (e->type) {
+        case EVENT_SET:
+                if (!c->gangs)
+                        c->gangs = idmap_new();
+                idmap_put(c->gangs, key_of(r->id, (uint32_t)(e->value >> 32)),
+                          (void *)(uintptr_t)c->steady_ms);
+                break;
+        case EVENT_ACCEPTED:
+        case EVENT_REFUSED:
+        case EVENT_STARTED:
+        case EVENT_EXITED:
+        case EVENT_LOST:
+        case EVENT_VACATING: look_at_members(c, r, &e->members); break;
+        case EVENT_REMOVED:
+                if (set_count(&e->members) < r->count)
+                        look_at_members(c, r, &e->members);
+                break;
+        default: break;
+        }
+}
+
+void gang_ready(struct core *c)
+{
+        void *value;
+
+        for (size_t at = 0; map_next(c->agents, &at, NULL, &value);)
+                for (struct queue *q = ((struct core_agent *)value)->queues; q; q = q->next)
+                        for (struct job *j = q->attempts; j; j = j->next) {
+                                if (!j->set_size || !j->request->has_sets)
+                                        continue;
+                                look_at(c, j->request, j->set_first);
+                                if (!j->set_goes) {
+                                        if (!c->gangs)
+                                                c->gangs = idmap_new();
+                                        idmap_put(c->gangs, key_of(j->request->id, j->set_first),
+                                                  (void *)(uintptr_t)c->steady_ms);
+                                }
+                        }
+}
+
+void gang_deinit(struct core *c)
+{
+        idmap_free(c->gangs);
+        idmap_free(c->gang_todo);
+}
+
+/* ---- what the members are */
+
+void gang_look_deinit(struct gang *g)
+{
+        set_deinit(&g->waits);
+        set_deinit(&g->runs);
+        set_deinit(&g->stops);
+        set_deinit(&g->idle);
+        set_deinit(&g->held);
+}
+
+static void add_attempt(struct gang *g, const struct job *j)
+{
+        if (j->state == JOB_VACATING) {
+                if (j->goal == JOB_REMOVED)
+                        g->removed = true;
+                else if (j->goal != JOB_COMPLETED)
+                        set_add(&g->stops, j->member);
+        } else if (j->set_size && !j->set_goes) {
+                set_add(&g->waits, j->member);
+                g->accepted &= j->accepted;
+                g->fence = j->fence;
+        } else {
+                set_add(&g->runs, j->member);
+        }
+}
+
+void gang_look(struct request *r, uint32_t first, struct gang *g)
+{
+        const struct part *p = request_part(r, first, NULL);
+        uint32_t size = 0, at = first;
+
+        gang_of(r, first, &at, &size);
+        *g = (struct gang){
+                .request = r, .first = at, .size = size, .first_ends = p->template->gang.first_ends};
+        g->accepted = true;
+        g->first_over = set_has(&request_rare(r)->completed, at);
+        for (uint32_t m = at; m < at + size; m++) {
+                const struct job *j = request_job(r, m);
+                enum job_state s = request_state(r, m);
+
+                if (j && j->queue)
+                        add_attempt(g, j);
+                else if (s == JOB_HELD)
+                        set_add(&g->held, m);
+                else if (s == JOB_REMOVED)
+                        g->removed = true;
+                else if (s != JOB_COMPLETED)
+                        set_add(&g->idle, m);
+        }
+}
+
+/* ---- what is missing */
+
+/* Calls fn for the members of each agent that have one fence. */
+static void each_agent(struct core *c, const struct request *r, const struct set *members,
+                       void (*fn)(struct core *c, const char *agent, uint64_t request, uint32_t fence,
+                                  const struct set *same, enum core_control what),
+                       enum core_control what)
+{
+        struct set left = {0};
+
+        set_copy(&left, members);
+        while (set_count(&left)) {
+                const struct job *lead = request_job(r, (uint32_t)set_first(&left));
+                struct set same = {0};
+
+                SET_FOREACH (&left, m) {
+                        const struct job *j = request_job(r, (uint32_t)m);
+
+                        if (j->queue->agent == lead->queue->agent && j->fence == lead->fence)
+                                set_add(&same, (uint32_t)m);
+                }
+                fn(c, lead->queue->agent->name, r->id, lead->fence, &same, what);
+                set_remove_all(&left, &same);
+                set_deinit(&same);
+        }
+        set_deinit(&left);
+}
+
+static void say_control(struct core *c, const char *agent, uint64_t request, uint32_t fence,
+                        const struct set *same, enum core_control what)
+{
+        c->world.control(c->world.arg, agent, what, request, fence, same);
+}
+
+static void say_go(struct core *c, const char *agent, uint64_t request, uint32_t fence,
+                   const struct set *same, enum core_control what)
+{
+        (void)what;
+        if (c->world.go)
+                c->world.go(c->world.arg, agent, request, fence, same);
+}
+
+static void emit(struct core *c, const struct gang *g, enum event_type type, const struct set *members,
+                 enum job_state next, const char *reason)
+{
+        struct event e = {.type = type,
+                          .request = g->request->id,
+                          .members = *members,
+                          .fence = g->fence,
+                          .next = next,
+                          .reason = str_of(reason)};
+
+        if (set_count(members))
+                core_emit(c, &e, NULL);
+}
+
+/* None of them has run, so nobody needs to be waited for. */
+static void free_waiting(struct core *c, struct gang *g, const char *why)
+{
+        if (set_count(&g->waits) == 0)
+                return;
+        each_agent(c, g->request, &g->waits, say_control, CORE_VACATE);
+        emit(c, g, EVENT_LOST, &g->waits, JOB_IDLE, why);
+        set_add_all(&g->idle, &g->waits);
+        set_deinit(&g->waits);
+}
+
+static void stop(struct core *c, const struct gang *g, const struct set *members, enum job_state next,
+                 const char *why)
+{
+        if (set_count(members) == 0)
+                return;
+        emit(c, g, EVENT_VACATING, members, next, why);
+        each_agent(c, g->request, members, say_control, next == JOB_IDLE ? CORE_VACATE : CORE_REMOVE);
+}
+
+static void end_all(struct core *c, struct gang *g, enum job_state next, const char *why)
+{
+        struct set rest = {0};
+
+        free_waiting(c, g, why);
+        stop(c, g, &g->runs, next, why);
+        stop(c, g, &g->stops, next, why);
+        set_copy(&rest, &g->idle);
+        set_add_all(&rest, &g->held);
+        emit(c, g, EVENT_REMOVED, &rest, JOB_REMOVED, why);
+        set_deinit(&rest);
+}
+
+/* A member that keeps the others: "7.3 of its set is held". */
+static void name_blocker(const struct gang *g, char *text, size_t n)
+{
+        const struct set *which = set_count(&g->held)    ? &g->held
+                                  : set_count(&g->stops) ? &g->stops
+                                                         : &g->idle;
+        uint32_t m = (uint32_t)set_first(which);
+
+        snprintf(text, n, "job %llu.%u of its set %s", (unsigned long long)g->request->id, m,
+                 which == &g->held    ? "is held"
+                 : which == &g->stops ? "was stopped"
+                                      : "runs no more");
+}
+
+static void settle(struct core *c, struct gang *g)
+{
+        char why[96];
+
+        if (g->first_ends && g->first_over) {
+                end_all(c, g, JOB_COMPLETED, "the first job of its set has ended");
+        } else if (g->removed) {
+                end_all(c, g, JOB_REMOVED, "a job of its set was removed");
+        } else if (set_count(&g->idle) || set_count(&g->held) || set_count(&g->stops)) {
+                name_blocker(g, why, sizeof(why));
+                free_waiting(c, g, why);
+                stop(c, g, &g->runs, JOB_IDLE, why);
+        } else if (set_count(&g->waits) && g->accepted) {
+                emit(c, g, EVENT_GO, &g->waits, 0, "");
+                each_agent(c, g->request, &g->waits, say_go, CORE_VACATE);
+        }
+}
+
+static struct request *take_todo(struct core *c, uint32_t *ret_first)
+{
+        size_t at = 0;
+        uint64_t key;
+        void *value;
+
+        if (!idmap_next(c->gang_todo, &at, &key, &value))
+                return NULL;
+        idmap_take(c->gang_todo, key);
+        *ret_first = (uint32_t)key;
+        return request_find(c, key >> 32);
+}
+
+void gang_settle(struct core *c)
+{
+        while (c->gang_todo && idmap_count(c->gang_todo)) {
+                uint32_t first;
+                struct request *r = take_todo(c, &first);
+                struct gang g;
+
+                if (!r || !r->parts || first >= r->count)
+                        continue;
+                gang_look(r, first, &g);
+                settle(c, &g);
+                gang_look_deinit(&g);
+        }
+        idmap_free(c->gang_todo);
+        c->gang_todo = NULL;
+}
+
+/* ---- those that wait for Go */
+
+/* True: the set waits still. */
+static bool may_wait(struct core *c, uint64_t key, int64_t since, int64_t *ret_left)
+{
+        struct request *r = request_find(c, key >> 32);
+        struct gang g;
+        bool waits;
+
+        if (!r || !r->parts)
+                return false;
+        gang_look(r, (uint32_t)key, &g);
+        waits = set_count(&g.waits) > 0;
+        if (waits && c->steady_ms - since >= c->config.set_wait_ms) {
+                free_waiting(c, &g, "not all jobs of its set were accepted in time");
+                waits = false;
+        } else if (waits && since + c->config.set_wait_ms - c->steady_ms < *ret_left) {
+                *ret_left = since + c->config.set_wait_ms - c->steady_ms;
+        }
+        gang_look_deinit(&g);
+        return waits;
+}
+
+int64_t gang_tick(struct core *c)
+{
+        uint64_t *over = NULL, key;
+        size_t n = 0, cap = 0;
+        int64_t left = INT64_MAX;
+        void *since;
+
+        for (size_t at = 0; c->gangs && idmap_next(c->gangs, &at, &key, &since);)
+                if (!may_wait(c, key, (int64_t)(uintptr_t)since, &left)) {
+                        MEM_GROW(over, cap, n + 1);
+                        over[n++] = key;
+                }
+        for (size_t i = 0; i < n; i++)
+                idmap_take(c->gangs, over[i]);
+        free(over);
+        for (struct class *k = c->gang_classes; k; k = k->gang_next) {
+                if (!k->gang_due_ms)
+                        continue;
+                if (c->steady_ms >= k->gang_due_ms) {
+                        k->gang_due_ms = 0;
+                        class_look_again(c, k);
+                        left = 0;
+                } else if (k->gang_due_ms - c->steady_ms < left) {
+                        left = k->gang_due_ms - c->steady_ms;
+                }
+        }
+        return left;
+}
+
+void gang_inventory(struct core *c, const char *agent, const struct core_attempts *has,
+                    const struct set *mine)
+{
+        struct request *r = request_find(c, has->request);
+        struct core_attempts unheard = {has->request, has->fence, mine};
+        struct set go = {0};
+
+        if (!r || !r->has_sets || set_count(mine) == 0)
+                return;
+        core_accepted(c, agent, &unheard);
+        SET_FOREACH (mine, m) {
+                const struct job *j = request_job(r, (uint32_t)m);
+
+                if (j && j->queue && j->set_goes && j->state == JOB_STAGING)
+                        set_add(&go, (uint32_t)m);
+        }
+        if (set_count(&go))
+                say_go(c, agent, r->id, has->fence, &go, CORE_VACATE);
+        set_deinit(&go);
+}
+
+void gang_agent_away(struct core *c, const struct core_agent *a)
+{
+        uint64_t *keys = NULL;
+        size_t n = 0, cap = 0;
+
+        for (const struct queue *q = a->queues; q; q = q->next)
+                for (const struct job *j = q->attempts; j; j = j->next)
+                        if (j->set_size && !j->set_goes && j->request->has_sets) {
+                                MEM_GROW(keys, cap, n + 1);
+                                keys[n++] = key_of(j->request->id, j->set_first);
+                        }
+        for (size_t i = 0; i < n; i++) {
+                struct gang g;
+
+                gang_look(request_find(c, keys[i] >> 32), (uint32_t)keys[i], &g);
+                free_waiting(c, &g, "the agent of a job of its set is away");
+                gang_look_deinit(&g);
+        }
+        free(keys);
+}
+
+/* ---- looking */
+
+static const char *check_set(struct request *r, uint32_t first)
+{
+        static char sentence[128];
+        struct gang g;
+        bool broken, mixed;
+
+        gang_look(r, first, &g);
+        broken = set_count(&g.idle) || set_count(&g.held) || set_count(&g.stops);
+        mixed = set_count(&g.runs) && set_count(&g.waits);
+        snprintf(sentence, sizeof(sentence),
+                 "half of the set %llu.%u runs (%llu run, %llu wait, %llu are idle, %llu held)",
+                 (unsigned long long)r->id, first, (unsigned long long)set_count(&g.runs),
+                 (unsigned long long)set_count(&g.waits), (unsigned long long)set_count(&g.idle),
+                 (unsigned long long)set_count(&g.held));
+        broken = (broken && (set_count(&g.runs) || set_count(&g.waits))) || mixed;
+        gang_look_deinit(&g);
+        return broken ? sentence : NULL;
+}
+
+const char *gang_invariant(struct core *c)
+{
+        for (struct request *r = c->first; r; r = r->next)
+                for (size_t i = 0; r->has_sets && r->active && i < r->part_count; i++) {
+                        const struct part *p = &r->parts[i];
+                        uint32_t size = gang_size(p);
+
+                        for (uint32_t at = p->first; size && at < p->first + p->count; at += size) {
+                                const char *bad = check_set(r, at);
+
+                                if (bad && !(c->gang_todo && idmap_get(c->gang_todo, key_of(r->id, at))))
+                                        return bad;
+                        }
+                }
+        return NULL;
+}

@@ -1,0 +1,328 @@
+#include "core/lifecycle/draft.h"
+
+#include <errno.h>
+
+#include "base/mem.h"
+#include "classad/sense.h"
+#include "core/data/label.h"
+#include "core/fairness/claim.h"
+#include "core/gang/gang.h"
+#include "core/model/forgotten.h"
+#include "core/model/split.h"
+#include "core/model/state.h"
+
+#define SYMBOLS_MAX 1000000u     /* names of all users; each has his own limit (names_max) */
+#define QUOTE_ID    (1ull << 62) /* no request has it */
+
+struct core_draft {
+        struct core *core;
+        const struct submission *from;
+        enum core_draft_use use;
+        uint64_t existing; /* the request with this uuid; 0: there is none */
+        uint64_t id;
+        struct request *request; /* NULL: it exists, or was accepted */
+        struct request_loading loading;
+        uint32_t checked;    /* parts */
+        struct split *split; /* NULL: not begun, or over */
+        bool is_split;
+        uint64_t keyed; /* core.keyed when it was over */
+        struct core_draft *next;
+};
+
+/* 0, and *ret the number of the request with its uuid, 0 if there is none; CORE_FORBIDDEN, CORE_CONFLICT. */
+static int find_known(struct core *c, const struct submission *s, uint64_t *ret, struct err *err)
+{
+        const struct request *r = request_by_uuid(c, s->uuid);
+        struct forgotten_request known = {0};
+
+        *ret = 0;
+        if (r)
+                known = (struct forgotten_request){
+                        .id = r->id, .digest = r->digest, .owner = str_of(request_owner(r))};
+        else if (!forgotten_find(c->forgotten, s->uuid, &known))
+                return 0;
+        if (!str_eq(s->owner, known.owner))
+                return err_set(err, CORE_FORBIDDEN, "another user has a request with this uuid");
+        if (s->digest && known.digest && s->digest != known.digest)
+                return err_set(
+                        err, CORE_CONFLICT,
+                        "request %llu was submitted with this uuid and other contents: make a new uuid for "
+                        "each request",
+                        (unsigned long long)known.id);
+        *ret = known.id;
+        return 0;
+}
+
+int core_draft_new(struct core *c, const struct submission *s, enum core_draft_use use,
+                   struct core_draft **ret, struct err *err)
+{
+        uint64_t last = c->draft_id > c->last_id ? c->draft_id : c->last_id, known = 0;
+        struct core_draft *d;
+        int r = use == CORE_DRAFT_SUBMIT ? find_known(c, s, &known, err) : 0;
+
+        if (r)
+                return r;
+        if (!known && symbols_used(c->symbols) > SYMBOLS_MAX)
+                return err_set(err, CORE_INVALID,
+                               "the jobs of all users have more than %u different attribute names: "
+                               "submit it when some have ended",
+                               SYMBOLS_MAX);
+        if (!known && (r = claim_check_room(c, s, err)) != 0)
+                return r;
+        d = mem_new(struct core_draft);
+        d->core = c;
+        d->from = s;
+        d->use = use;
+        d->existing = known;
+        d->id = known                     ? known
+                : use == CORE_DRAFT_QUOTE ? QUOTE_ID
+                : last < c->request_from  ? c->request_from
+                                          : last + 1;
+        d->next = c->drafts;
+        c->drafts = d;
+        *ret = d;
+        if (known)
+                return 0;
+        if (use == CORE_DRAFT_SUBMIT)
+                c->draft_id = d->id;
+        d->request = request_new(d->id, c->now_ms, (uint32_t)submission_members(s));
+        return request_load_begin(c, d->request, s, &d->loading, err);
+}
+
+static int no_sense(struct core *c, symbol name, const struct err *why, struct err *err)
+{
+        return err_set(err, -EINVAL, STR_FMT ": %s", STR_ARG(symbols_name(c->symbols, name)), why->text);
+}
+
+static bool is_set(const struct template *t, symbol name)
+{
+        for (size_t i = 0; i < t->late_count; i++)
+                if (t->late[i].name == name)
+                        return true;
+        return ad_find(t->ad, name) != NULL;
+}
+
+/* Values that no job can mean. */
+static int check_sense(struct core *c, const struct request *r, const struct part *p, struct err *err)
+{
+        BUF_CLEANUP struct buf sizes = {0}, inputs = {0};
+        const struct ad *ad = p->template->ad;
+        const symbol in = c->attr.TransferInput, of = c->attr.TransferInputSizes;
+        const struct expr *x;
+        uint32_t at = 0;
+        struct err why;
+        symbol name;
+
+        while (ad_next(ad, &at, &name, &x))
+                if (sense_check(symbols_name(c->symbols, name), x, &why) != 0)
+                        return no_sense(c, name, &why, err);
+        if (p->count == 0 || request_member_text(c, r, p->first, of, &sizes) != 0)
+                return 0;
+        if (request_member_text(c, r, p->first, in, &inputs) != 0 && is_set(p->template, in))
+                return 0; /* no text, but an expression: nobody knows */
+        if (sense_check_sizes(buf_view(&sizes), buf_view(&inputs), &why) != 0)
+                return no_sense(c, of, &why, err);
+        return 0;
+}
+
+/* A late attribute is tried with the first member: what is wrong there is wrong everywhere, most likely. */
+static int try_late(struct core *c, const struct request *r, const struct part *p, struct err *err)
+{
+        struct buf BUF_CLEANUP text = {.max = SUBMISSION_TEXT_MAX};
+
+        for (size_t i = 0; p->count > 0 && i < p->template->late_count; i++) {
+                const struct template_late *l = &p->template->late[i];
+                struct symbols_use *before = template_names(c, p->template);
+                struct expr *x = NULL;
+                struct err why;
+                int e;
+
+                buf_reset(&text);
+                e = part_expand(r, p, p->first, l->text, &text, &why);
+                if (!e)
+                        e = expr_parse(c->symbols, buf_view(&text), &x, &why);
+                if (!e)
+                        e = sense_check(symbols_name(c->symbols, l->name), x, &why);
+                expr_free(x);
+                symbols_use_set(c->symbols, before);
+                if (e)
+                        return err_set(err, -EINVAL, STR_FMT " of job %u: %s",
+                                       STR_ARG(symbols_name(c->symbols, l->name)), p->first, why.text);
+        }
+        return 0;
+}
+
+static int load_some(struct core_draft *d, uint32_t *budget, bool *ret_more, struct err *err)
+{
+        struct core *c = d->core;
+        int e = request_load_some(c, d->request, &d->loading, budget, ret_more, err);
+
+        for (; !e && d->checked < d->loading.part; d->checked++) {
+                const struct part *p = &d->request->parts[d->checked];
+
+                e = gang_check(c, p->template, p->count, err);
+                if (!e)
+                        e = try_late(c, d->request, p, err);
+                if (!e)
+                        e = check_sense(c, d->request, p, err);
+                if (!e)
+                        e = claim_check_part(c, d->from->owner, p->template->ad, err);
+        }
+        return e;
+}
+
+static int split_over(struct core_draft *d, struct err *err)
+{
+        struct core *c = d->core;
+        bool too_many = split_too_many(d->split);
+        int e;
+
+        split_end(d->split);
+        d->split = NULL;
+        d->is_split = true;
+        d->keyed = c->keyed;
+        if (too_many)
+                return err_set(
+                        err, CORE_INVALID,
+                        "its jobs differ in more than %u ways in what they require: make several requests",
+                        c->config.classes_max);
+        e = label_refuse(c, d->request, err);
+        return e ? e : gang_refuse(c, d->request, err);
+}
+
+int core_draft_some(struct core_draft *d, bool *ret_more, struct err *err)
+{
+        struct core *c = d->core;
+        uint32_t budget = c->config.rekey_slice * SPLIT_CLASS;
+        bool more = false;
+        int e = 0;
+
+        *ret_more = false;
+        if (!d->request || (d->is_split && d->keyed == c->keyed))
+                return 0;
+        if (d->checked < d->from->part_count)
+                e = load_some(d, &budget, &more, err);
+        if (!e && !more) {
+                if (!d->split)
+                        d->split = split_new(c, d->request, c->config.classes_max);
+                more = split_some(d->split, &budget);
+                if (!more)
+                        e = split_over(d, err);
+        }
+        *ret_more = more && !e;
+        return e ? CORE_INVALID : 0;
+}
+
+static void hold_on_submit(struct core *c, const struct submission *s, uint64_t id)
+{
+        struct request *r = request_find(c, id);
+        struct event e = {.type = EVENT_HELD,
+                          .request = id,
+                          .code = CORE_HOLD_SUBMIT,
+                          .reason = STR("submitted on hold at user's request")};
+
+        for (size_t i = 0; i < r->part_count; i++) {
+                const struct part *p = &r->parts[i];
+                bool hold = s->hold;
+
+                if (!hold)
+                        eval_boolean(&c->eval, p->template->ad, NULL, c->attr.HoldOnSubmit, &hold);
+                if (hold && p->count)
+                        set_add_range(&e.members, p->first, (uint64_t)p->first + p->count);
+        }
+        eval_reset(&c->eval);
+        if (set_count(&e.members))
+                core_emit(c, &e, NULL);
+        event_deinit(&e);
+}
+
+static int accept(struct core_draft *d, struct err *err)
+{
+        struct core *c = d->core;
+        struct event e = {.type = EVENT_SUBMITTED,
+                          .request = d->id,
+                          .value = d->request->count,
+                          .at_ms = d->request->submitted_ms};
+        struct buf BUF_CLEANUP record = {0};
+        int r;
+
+        submission_pack(&record, d->from);
+        c->submitting = d->request;
+        r = core_emit(c, &e, err);
+        c->submitting = NULL;
+        if (r)
+                return r < 0 ? r : CORE_INVALID;
+        d->request = NULL;
+        c->world.keep(c->world.arg, d->id, buf_view(&record));
+        hold_on_submit(c, d->from, d->id);
+        return 0;
+}
+
+int core_draft_submit(struct core_draft *d, uint64_t *ret_request, bool *ret_existing, struct err *err)
+{
+        bool more = true;
+        int r = find_known(d->core, d->from, &d->existing, err); /* the same one may have come twice */
+
+        *ret_existing = d->existing != 0;
+        *ret_request = d->existing ? d->existing : d->id;
+        if (r || d->existing)
+                return r;
+        while (more) /* there is some when a name has become significant */
+                if (core_draft_some(d, &more, err) != 0)
+                        return CORE_INVALID;
+        r = claim_check_room(d->core, d->from, err);
+        return r ? r : accept(d, err);
+}
+
+uint64_t core_draft_number(const struct core_draft *d, bool *ret_existing)
+{
+        *ret_existing = d->existing != 0;
+        return d->existing ? d->existing : d->id;
+}
+
+struct request *draft_request(const struct core_draft *d)
+{
+        return d->request;
+}
+
+struct core *draft_core(const struct core_draft *d)
+{
+        return d->core;
+}
+
+void core_draft_free(struct core_draft *d)
+{
+        struct core_draft **at;
+
+        if (!d)
+                return;
+        for (at = &d->core->drafts; *at != d; at = &(*at)->next)
+                ;
+        *at = d->next;
+        split_free(d->split);
+        if (d->request)
+                request_free(d->core, d->request);
+        if (d->core->draft_id == d->id)
+                d->core->draft_id--;
+        free(d);
+}
+
+int core_submit(struct core *c, const struct submission *s, bool check_only, uint64_t *ret_request,
+                bool *ret_existing, struct err *err)
+{
+        struct core_draft *d = NULL;
+        bool more = true;
+        int r = submission_check(s, err);
+
+        if (r)
+                return CORE_INVALID;
+        r = core_draft_new(c, s, CORE_DRAFT_SUBMIT, &d, err);
+        while (!r && more)
+                r = core_draft_some(d, &more, err);
+        if (!r)
+                *ret_request = core_draft_number(d, ret_existing);
+        if (!r && !check_only)
+                r = core_draft_submit(d, ret_request, ret_existing, err);
+        core_draft_free(d);
+        return r;
+}

@@ -1,0 +1,270 @@
+#include "core/lifecycle/hop.h"
+
+#include "base/mem.h"
+#include "core/core.h"
+#include "core/model/state.h"
+
+static char *copy(char *to, struct str *s)
+{
+        if (s->n)
+                memcpy(to, s->p, s->n);
+        s->p = to;
+        return to + s->n;
+}
+
+static void keep_origin(struct hop *h, const struct submission_origin *from)
+{
+        struct submission_origin *o;
+        char *at;
+
+        if (from->servers.n == 0)
+                return;
+        o = h->origin = mem_new(struct submission_origin);
+        *o = *from;
+        at = h->text = mem_alloc(o->servers.n + o->owner.n + o->label.n + o->path.n + o->job.n + 1);
+        at = copy(at, &o->servers);
+        at = copy(at, &o->owner);
+        at = copy(at, &o->label);
+        at = copy(at, &o->path);
+        copy(at, &o->job);
+}
+
+void hop_load(struct request *r, const struct submission *s)
+{
+        struct hop *h;
+
+        if (!s->hold_results && !s->lease_ms && s->origin.servers.n == 0)
+                return;
+        h = &request_rare_make(r)->hop;
+        h->hold_results = s->hold_results;
+        keep_origin(h, &s->origin);
+        h->lease_ms = s->lease_ms;
+}
+
+void hop_show(struct core *c, struct request *r)
+{
+        struct hop *h;
+
+        if (!request_rare(r)->hop.lease_ms)
+                return;
+        h = &r->rare->hop;
+        h->renewed_steady_ms = c->steady_ms;
+        MEM_GROW(c->hops.leased, c->hops.cap, c->hops.count + 1);
+        c->hops.leased[c->hops.count++] = r;
+}
+
+void hop_free(struct core *c, struct request *r)
+{
+        struct hop *h;
+
+        if (!r->rare)
+                return;
+        h = &r->rare->hop;
+        for (size_t i = 0; h->lease_ms && i < c->hops.count; i++)
+                if (c->hops.leased[i] == r) {
+                        c->hops.leased[i] = c->hops.leased[--c->hops.count];
+                        break;
+                }
+        set_deinit(&h->taken);
+        free(h->origin);
+        free(h->text);
+}
+
+void hops_deinit(struct core *c)
+{
+        free(c->hops.leased);
+}
+
+bool hop_keeps_results(const struct request *r)
+{
+        const struct hop *h = &request_rare(r)->hop;
+
+        return h->hold_results && !h->lease_over && set_count(&h->taken) < r->count;
+}
+
+/* ---- leases */
+
+static void end_lease(struct core *c, struct request *r)
+{
+        struct event e = {.type = EVENT_LEASE_ENDED, .request = r->id};
+        const struct core_command remove = {
+                .action = CORE_ACT_REMOVE,
+                .request = r->id,
+                .reason = STR("the submitter's lease ended: nothing was heard of it")};
+        uint64_t affected;
+
+        core_emit(c, &e, NULL);
+        event_deinit(&e);
+        core_act(c, &remove, &affected, NULL);
+}
+
+/* Does anything depend on the lease? */
+static bool lease_counts(const struct request *r)
+{
+        return !request_rare(r)->hop.lease_over && (!request_ended(r) || hop_keeps_results(r));
+}
+
+int64_t hops_tick(struct core *c)
+{
+        int64_t next = INT64_MAX;
+
+        for (size_t i = 0; i < c->hops.count; i++) {
+                struct request *r = c->hops.leased[i];
+                int64_t end = r->rare->hop.renewed_steady_ms + (int64_t)r->rare->hop.lease_ms;
+
+                if (!lease_counts(r))
+                        continue;
+                if (end <= c->steady_ms)
+                        end_lease(c, r);
+                else if (end - c->steady_ms < next)
+                        next = end - c->steady_ms;
+        }
+        return next;
+}
+
+void hops_ready(struct core *c)
+{
+        for (size_t i = 0; i < c->hops.count; i++)
+                c->hops.leased[i]->rare->hop.renewed_steady_ms = c->steady_ms;
+}
+
+static int find(struct core *c, uint64_t id, struct str owner, struct request **ret, struct err *err)
+{
+        struct request *r = request_find(c, id);
+
+        if (!r)
+                return err_set(err, CORE_UNKNOWN, "there is no request %llu", (unsigned long long)id);
+        if (owner.n && !str_eqz(owner, request_owner(r)))
+                return err_set(err, CORE_FORBIDDEN, "request %llu belongs to %s", (unsigned long long)id,
+                               request_owner(r));
+        *ret = r;
+        return 0;
+}
+
+int core_request_renew(struct core *c, uint64_t request, struct str owner, uint64_t lease_ms, struct err *err)
+{
+        struct request *r = NULL;
+        int e = find(c, request, owner, &r, err);
+
+        if (e)
+                return e;
+        if (!request_rare(r)->hop.lease_ms)
+                return err_set(err, CORE_INVALID, "request %llu was submitted without a lease",
+                               (unsigned long long)request);
+        if (request_rare(r)->hop.lease_over)
+                return err_set(err, CORE_INVALID, "the lease of request %llu has ended: it is removed",
+                               (unsigned long long)request);
+        if (lease_ms)
+                r->rare->hop.lease_ms = lease_ms;
+        r->rare->hop.renewed_steady_ms = c->steady_ms;
+        return 0;
+}
+
+/* ---- results */
+
+int core_results_taken(struct core *c, uint64_t request, struct str owner, const struct set *members,
+                       uint64_t *ret_left, struct err *err)
+{
+        struct event e = {.type = EVENT_RESULTS_TAKEN, .request = request};
+        const struct request_rare *rare;
+        struct request *r = NULL;
+        int result = find(c, request, owner, &r, err);
+
+        if (result)
+                return result;
+        rare = request_rare(r);
+        set_copy(&e.members, &rare->completed);
+        set_add_all(&e.members, &rare->removed);
+        set_keep_all(&e.members, members);
+        set_remove_all(&e.members, &rare->hop.taken);
+        if (rare->hop.hold_results && set_count(&e.members))
+                core_emit(c, &e, NULL);
+        event_deinit(&e);
+        rare = request_rare(r); /* the event may have made it */
+        *ret_left = rare->hop.hold_results ? r->count - set_count(&rare->hop.taken) : 0;
+        return 0;
+}
+
+int64_t core_results_held_since(struct core *c)
+{
+        int64_t since = INT64_MAX;
+
+        for (size_t i = 0; i < c->hops.count; i++)
+                if (hop_keeps_results(c->hops.leased[i]) && c->hops.leased[i]->submitted_ms < since)
+                        since = c->hops.leased[i]->submitted_ms;
+        return since;
+}
+
+/* ---- snapshots: the shadow has no records, so only what came by events */
+
+static const struct hop *changed(const struct request *r) /* NULL: by no event */
+{
+        const struct hop *h = &request_rare(r)->hop;
+
+        return h->lease_over || set_count(&h->taken) ? h : NULL;
+}
+
+void hops_pack(struct core *c, struct buf *out)
+{
+        uint64_t n = 0;
+
+        for (struct request *r = c->first; r; r = r->next)
+                n += changed(r) != NULL;
+        pack_u64(out, n);
+        for (struct request *r = c->first; r; r = r->next) {
+                const struct hop *h = changed(r);
+
+                if (!h)
+                        continue;
+                pack_u64(out, r->id);
+                pack_u64(out, h->lease_over);
+                set_pack(out, &h->taken);
+        }
+}
+
+void hops_unpack(struct core *c, struct unpack *u)
+{
+        for (uint64_t n = unpack_u64(u); n > 0 && !u->bad; n--) {
+                struct request *r = request_find(c, unpack_u64(u));
+                struct hop *h;
+
+                if (!r) {
+                        u->bad = true;
+                        return;
+                }
+                h = &request_rare_make(r)->hop;
+                h->lease_over = unpack_max(u, 1);
+                set_unpack(&h->taken, u);
+        }
+}
+
+/* ---- looking */
+
+int core_request_hop(struct core *c, uint64_t request, struct core_hop *ret)
+{
+        const struct request *r = request_find(c, request);
+        const struct hop *h;
+
+        if (!r)
+                return CORE_UNKNOWN;
+        h = &request_rare(r)->hop;
+        *ret = (struct core_hop){.lease_ms = h->lease_ms,
+                                 .left_ms = h->renewed_steady_ms + (int64_t)h->lease_ms - c->steady_ms,
+                                 .lease_over = h->lease_over,
+                                 .hold_results = h->hold_results,
+                                 .origin = h->origin};
+        if (ret->left_ms < 0 || ret->lease_over || !ret->lease_ms)
+                ret->left_ms = 0;
+        return 0;
+}
+
+void core_part_labels(struct core *c, uint64_t request, uint32_t part, struct buf *out)
+{
+        const struct request *r = request_find(c, request);
+        uint64_t labels = 0;
+
+        for (size_t i = 0; r && i < r->bucket_count; i++)
+                if (r->buckets[i]->part == part && r->buckets[i]->class)
+                        labels |= r->buckets[i]->class->labels;
+        label_print(c, labels, out);
+}

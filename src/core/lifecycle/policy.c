@@ -1,0 +1,346 @@
+/* The users' policies: what happens after an exit, and what is looked at from time to time.
+ *
+ * Source: HTCondor manual, condor_submit: on_exit_hold is looked at before on_exit_remove; a policy that is
+ * undefined where it has to decide puts the job on hold with code 5.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "classad/print.h"
+#include "core/model/state.h"
+
+static void say(struct exit_decision *d, enum job_state next, int32_t code, int32_t subcode,
+                struct str reason)
+{
+        d->next = next;
+        d->code = code;
+        d->subcode = subcode;
+        snprintf(d->reason, sizeof(d->reason), STR_FMT, STR_ARG(reason));
+}
+
+/* What the periodic policies of a request may take in one go, and so many steps count as another evaluation.
+ */
+#define POLICY_STEPS_MAX     200000u
+#define POLICY_STEPS_PER_JOB 100u
+#define POLICY_STEPS         100u
+
+/* "the job attribute OnExitHold (ExitCode > 3) is true" */
+static void say_policy(struct core *c, struct exit_decision *d, const struct ad *ad, symbol policy,
+                       symbol reason, symbol subcode, const char *is, int32_t code)
+{
+        struct buf text = {.max = 200};
+        struct str given;
+        int64_t sub = 0;
+
+        if (reason && eval_string(&c->eval, ad, NULL, reason, &given) && given.n) {
+                snprintf(d->reason, sizeof(d->reason), STR_FMT, STR_ARG(given));
+        } else {
+                const struct expr *e = ad_find(ad, policy);
+
+                buf_printf(&text, "the job attribute " STR_FMT " (",
+                           STR_ARG(symbols_name(c->symbols, policy)));
+                if (e)
+                        expr_print(&text, e, c->symbols);
+                buf_printf(&text, ") is %s", is);
+                snprintf(d->reason, sizeof(d->reason), "%s", buf_z(&text));
+        }
+        if (subcode)
+                eval_integer(&c->eval, ad, NULL, subcode, &sub);
+        d->code = code;
+        d->subcode = (int32_t)sub;
+        buf_deinit(&text);
+}
+
+static void decide_exit(struct core *c, const struct request *r, const struct job *j,
+                        const struct core_result *res, struct exit_decision *d)
+{
+        const struct attributes *a = &c->attr;
+        struct ad *ad = member_ad(c, r, j->member, j);
+        struct value v;
+        int64_t started = res->started_ms ? res->started_ms : j->started_ms, wall = j->wall_ms;
+
+        if (res->ended_ms > started && started)
+                wall += res->ended_ms - started;
+        ad_set_boolean(ad, a->ExitBySignal, res->signaled);
+        ad_set_integer(ad, res->signaled ? a->ExitSignal : a->ExitCode, res->exit_code);
+        ad_remove(ad, res->signaled ? a->ExitCode : a->ExitSignal);
+        ad_set_integer(ad, a->NumJobCompletions, (int64_t)j->completions + 1);
+        if (j->state == JOB_MATCHED || j->state == JOB_STAGING)
+                member_ad_starts(c, ad, (int64_t)j->starts + 1);
+        ad_set_real(ad, a->RemoteWallClockTime, (double)wall / 1000);
+        ad_set_integer(ad, a->JobStatus, 2);
+        say(d, JOB_COMPLETED, 0, 0, STR(""));
+        eval_attr(&c->eval, ad, NULL, a->OnExitHold, &v);
+        if (value_is_true(&v)) {
+                d->next = JOB_HELD;
+                say_policy(c, d, ad, a->OnExitHold, a->OnExitHoldReason, a->OnExitHoldSubCode, "true",
+                           CORE_HOLD_POLICY);
+        } else if (ad_find(ad, a->OnExitRemove)) {
+                eval_attr(&c->eval, ad, NULL, a->OnExitRemove, &v);
+                if (v.type == VALUE_UNDEFINED || v.type == VALUE_ERROR || v.type == VALUE_STRING) {
+                        d->next = JOB_HELD;
+                        say_policy(c, d, ad, a->OnExitRemove, 0, 0,
+                                   v.type == VALUE_UNDEFINED ? "undefined" : "an error",
+                                   CORE_HOLD_POLICY_UNDEFINED);
+                } else if (!value_is_true(&v)) {
+                        d->next = JOB_IDLE;
+                        say_policy(c, d, ad, a->OnExitRemove, 0, 0, "false: it runs again", 0);
+                }
+        }
+        eval_reset(&c->eval);
+        ad_free(ad);
+}
+
+void policy_exit(struct core *c, struct request *r, struct job *j, const struct core_result *res,
+                 struct exit_decision *d)
+{
+        const struct part *p = request_part(r, j->member, NULL);
+        struct str told = str_of(j->hold_reason);
+
+        if (j->state == JOB_VACATING &&
+            (res->outcome != CORE_EXITED || j->goal == JOB_REMOVED || j->goal == JOB_COMPLETED)) {
+                say(d, j->goal, j->hold_code, j->hold_subcode, told);
+                return;
+        }
+        switch (res->outcome) {
+        case CORE_NOT_STARTED:
+                say(d, JOB_HELD, res->hold_code ? res->hold_code : CORE_HOLD_NOT_STARTED, res->hold_subcode,
+                    res->reason);
+                return;
+        case CORE_STAGING_FAILED:
+                say(d, JOB_HELD, res->hold_code ? res->hold_code : CORE_HOLD_INPUT, res->hold_subcode,
+                    res->reason);
+                return;
+        case CORE_LIMIT_EXCEEDED:
+                say(d, JOB_HELD, res->hold_code ? res->hold_code : CORE_HOLD_LIMIT, res->hold_subcode,
+                    res->reason);
+                return;
+        case CORE_KILLED:
+        case CORE_OUTCOME_LOST: say(d, JOB_IDLE, 0, 0, res->reason); return;
+        case CORE_EXITED: break;
+        }
+        if (p->template && p->template->exit_policy)
+                decide_exit(c, r, j, res, d);
+        else
+                say(d, JOB_COMPLETED, 0, 0, STR(""));
+}
+
+/* ---- from time to time */
+
+/* AllowedExecuteDuration is the agent's to watch, unless it differs from job to job. Both are by the clock,
+ * as HTCondor's (condor_utils/user_job_policy.cpp): time that a job was suspended counts. */
+static bool duration_exceeded(struct core *c, const struct job *j, const struct ad *ad,
+                              struct exit_decision *d)
+{
+        const struct attributes *a = &c->attr;
+        int64_t ran_ms, most;
+
+        if (!j || !j->queue || !job_state_runs(j->state) || j->state == JOB_VACATING)
+                return false;
+        ran_ms = c->now_ms - j->started_ms;
+        if (eval_integer(&c->eval, ad, NULL, a->AllowedJobDuration, &most) && most >= 0 &&
+            ran_ms / 1000 >= most) {
+                d->code = CORE_HOLD_JOB_DURATION;
+                snprintf(d->reason, sizeof(d->reason), "The job exceeded allowed job duration of %lld s",
+                         (long long)most);
+                return true;
+        }
+        if (ad_find_own(ad, a->AllowedExecuteDuration) &&
+            eval_integer(&c->eval, ad, NULL, a->AllowedExecuteDuration, &most) && most > 0 &&
+            ran_ms / 1000 >= most) {
+                d->code = CORE_HOLD_EXECUTE_DURATION;
+                snprintf(d->reason, sizeof(d->reason), "The job exceeded allowed execute duration of %lld s",
+                         (long long)most);
+                return true;
+        }
+        return false;
+}
+
+static bool says(struct core *c, const struct ad *ad, symbol policy)
+{
+        struct value v;
+
+        eval_attr(&c->eval, ad, NULL, policy, &v);
+        return value_is_true(&v);
+}
+
+/* Where the policies of one member want it; d->next comes as its state. */
+static void periodic_decide(struct core *c, const struct job *j, const struct ad *ad, struct exit_decision *d)
+{
+        const struct attributes *a = &c->attr;
+        enum job_state state = d->next;
+
+        if (duration_exceeded(c, j, ad, d)) {
+                d->next = JOB_HELD;
+        } else if (says(c, ad, a->PeriodicRemove)) {
+                d->next = JOB_REMOVED;
+                say_policy(c, d, ad, a->PeriodicRemove, a->PeriodicRemoveReason, 0, "true", 0);
+        } else if (state == JOB_HELD) {
+                if (!says(c, ad, a->PeriodicRelease))
+                        return;
+                d->next = JOB_IDLE;
+                say_policy(c, d, ad, a->PeriodicRelease, 0, 0, "true", 0);
+        } else if (says(c, ad, a->PeriodicHold)) {
+                d->next = JOB_HELD;
+                say_policy(c, d, ad, a->PeriodicHold, a->PeriodicHoldReason, a->PeriodicHoldSubCode, "true",
+                           CORE_HOLD_POLICY);
+        } else if (job_state_runs(state) && state != JOB_VACATING && says(c, ad, a->PeriodicVacate)) {
+                d->next = JOB_IDLE;
+                say_policy(c, d, ad, a->PeriodicVacate, 0, 0, "true: it runs again", 0);
+        }
+}
+
+/* Emits what the policies of one member say. `members`: all those that they decide for. */
+static void periodic_act(struct core *c, struct request *r, uint32_t member, const struct set *members)
+{
+        struct job *j = request_job(r, member);
+        enum job_state state = request_state(r, member);
+        struct ad *ad = member_ad(c, r, member, j);
+        struct template *t = request_part(r, member, NULL)->template;
+        struct exit_decision d = {.next = state};
+        struct event e = {.request = r->id};
+        uint64_t overruns = c->eval.overruns;
+
+        if (!t->periodic_over)
+                periodic_decide(c, j, ad, &d);
+        if (c->eval.overruns != overruns || c->eval.steps_all - c->periodic_steps > c->periodic_steps_max)
+                t->periodic_over = true;
+        if (t->periodic_over && d.next == state && state != JOB_HELD)
+                say(&d, JOB_HELD, CORE_HOLD_POLICY_UNDEFINED, 0,
+                    STR("its periodic_* policies take too long to evaluate: submit it with simpler ones"));
+        eval_reset(&c->eval);
+        ad_free(ad);
+        if (d.next == state)
+                return;
+        e.code = d.code;
+        e.subcode = d.subcode;
+        e.reason = str_of(d.reason);
+        set_copy(&e.members, members);
+        if (!j || !j->queue) {
+                e.type = d.next == JOB_REMOVED ? EVENT_REMOVED
+                         : d.next == JOB_HELD  ? EVENT_HELD
+                                               : EVENT_RELEASED;
+                core_emit(c, &e, NULL);
+        } else if (state != JOB_VACATING) {
+                e.type = EVENT_VACATING;
+                e.next = d.next;
+                core_emit(c, &e, NULL);
+                c->world.control(c->world.arg, j->queue->agent->name,
+                                 d.next == JOB_REMOVED ? CORE_REMOVE
+                                 : d.next == JOB_IDLE  ? CORE_VACATE
+                                                       : CORE_HOLD,
+                                 r->id, j->fence, members);
+        }
+        event_deinit(&e);
+}
+
+struct differs {
+        const struct core *core;
+        const struct template *template;
+        bool found;
+};
+
+static void on_name(void *arg, symbol name, bool target)
+{
+        struct differs *d = arg;
+
+        if (target)
+                return;
+        d->found |= name == d->core->attr.ProcId;
+        for (size_t i = 0; i < d->template->late_count; i++)
+                d->found |= d->template->late[i].name == name;
+}
+
+/* Do these policies come out differently for members that wait in the same way? */
+static bool differs_by_member(const struct core *c, const struct template *t)
+{
+        const symbol policies[] = {c->attr.PeriodicHold, c->attr.PeriodicRelease, c->attr.PeriodicRemove};
+        struct differs d = {c, t, false};
+        struct expr_uses uses;
+
+        for (size_t i = 0; i < 3; i++) {
+                const struct expr *e = ad_find(t->ad, policies[i]);
+
+                on_name(&d, policies[i], false);
+                if (e)
+                        expr_references(e, t->ad, on_name, &d, &uses);
+        }
+        return d.found;
+}
+
+static void periodic_bare(struct core *c, struct request *r, const struct part *p, bool held)
+{
+        struct set bare = {0};
+        void *value;
+
+        if (held)
+                set_copy(&bare, &request_rare(r)->held);
+        else
+                request_idle_all(r, &bare);
+        set_remove_range(&bare, 0, p->first);
+        set_remove_range(&bare, (uint64_t)p->first + p->count, 1ull << 32);
+        for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);)
+                set_remove(&bare, ((struct job *)value)->member);
+        if (set_count(&bare) && !differs_by_member(c, p->template)) {
+                periodic_act(c, r, (uint32_t)set_first(&bare), &bare);
+        } else {
+                SET_FOREACH (&bare, m) {
+                        struct set one = {0};
+
+                        set_add(&one, (uint32_t)m);
+                        periodic_act(c, r, (uint32_t)m, &one);
+                        set_deinit(&one);
+                }
+        }
+        set_deinit(&bare);
+}
+
+static void periodic_request(struct core *c, struct request *r)
+{
+        struct set recorded = {0};
+        void *value;
+
+        c->periodic_steps = c->eval.steps_all;
+        c->periodic_steps_max = POLICY_STEPS_MAX + POLICY_STEPS_PER_JOB * (uint64_t)r->count;
+        for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);)
+                set_add(&recorded, ((struct job *)value)->member);
+        SET_FOREACH (&recorded, m) {
+                struct set one = {0};
+
+                if (!request_part(r, (uint32_t)m, NULL)->template->periodic_policy ||
+                    set_has(&request_rare(r)->left, (uint32_t)m))
+                        continue;
+                set_add(&one, (uint32_t)m);
+                periodic_act(c, r, (uint32_t)m, &one);
+                set_deinit(&one);
+        }
+        set_deinit(&recorded);
+        for (size_t i = 0; i < r->part_count; i++)
+                if (r->parts[i].template->periodic_policy) {
+                        periodic_bare(c, r, &r->parts[i], false);
+                        periodic_bare(c, r, &r->parts[i], true);
+                }
+}
+
+bool policy_periodic_step(struct core *c, unsigned budget)
+{
+        struct request *r = c->first;
+
+        while (r && r->id < c->periodic_request)
+                r = r->next;
+        for (; r; r = r->next) {
+                uint64_t work = r->jobs ? idmap_count(r->jobs) : 0, steps = c->eval.steps_all;
+
+                if (!r->periodic || request_ended(r))
+                        continue;
+                if (budget == 0) {
+                        c->periodic_request = r->id;
+                        return true;
+                }
+                periodic_request(c, r);
+                work += (c->eval.steps_all - steps) / POLICY_STEPS;
+                budget -= work + 1 < budget ? (unsigned)work + 1 : budget;
+        }
+        c->periodic_request = 0;
+        return false;
+}

@@ -1,0 +1,238 @@
+#include "core/match/better.h"
+
+#include "core/estimate/busy.h"
+#include "core/model/state.h"
+
+#define WORTH_MS    2000    /* nobody waits to save less than this */
+#define HOLDERS_MAX 16u     /* places looked at for one job: with its largest file; and where it comes to */
+#define WAITS_MAX   10000u  /* jobs of one request that may wait */
+#define LATE_MS     3600000 /* after an hour jobs go in their order, wherever their files are */
+#define AGAIN_MS    10000   /* how often those that wait are looked at again */
+
+static int64_t longest_wait(const struct core *c, const struct part *p)
+{
+        return p->template->better_wait_ms >= 0 ? p->template->better_wait_ms : c->config.better_wait_ms;
+}
+
+/* A member that was passed over. It keeps its place in the line of the queue that it waits for. */
+struct wait {
+        int64_t since_ms;
+        struct queue *queue; /* NULL: it waited, and does not at the moment */
+        uint32_t before;     /* so many were promised a place there when it was */
+};
+
+static struct wait *wait_of(const struct request *r, uint32_t member)
+{
+        return request_rare(r)->waits ? idmap_get(request_rare(r)->waits, member) : NULL;
+}
+
+/* NULL: too many others wait. */
+static struct wait *wait_get(struct core *c, struct request *r, uint32_t member)
+{
+        struct wait *w = wait_of(r, member);
+
+        if (w)
+                return w;
+        if (!request_rare(r)->waits)
+                request_rare_make(r)->waits = idmap_new();
+        if (idmap_count(request_rare(r)->waits) == WAITS_MAX)
+                return NULL;
+        w = mem_new(struct wait);
+        w->since_ms = c->steady_ms;
+        idmap_put(request_rare(r)->waits, member, w);
+        return w;
+}
+
+static void wait_for(struct wait *w, struct queue *q)
+{
+        if (w->queue == q)
+                return;
+        if (w->queue)
+                w->queue->promised--;
+        w->queue = q;
+        if (!q)
+                return;
+        w->before = q->promised++;
+}
+
+static void wait_free(struct wait *w)
+{
+        wait_for(w, NULL);
+        free(w);
+}
+
+struct missing {
+        const struct core_agent *agent;
+        uint64_t bytes; /* of the largest file that it does not hold */
+        uint64_t file;
+};
+
+static bool find_missing(void *arg, const struct input *f)
+{
+        struct missing *m = arg;
+
+        if (f->bytes > m->bytes && !agent_holds(m->agent, f->id)) {
+                m->bytes = f->bytes;
+                m->file = f->id;
+        }
+        return true;
+}
+
+/* Would it take the class if it had nothing to do? */
+static bool suits(struct core *c, const struct class *k, struct queue *q)
+{
+        struct ad *whole;
+        bool yes;
+
+        whole = queue_whole_ad(c, q);
+        yes = eta_suits(c, k, q, whole);
+        ad_free(whole);
+        return yes;
+}
+
+/* How many go before the one that waits so (NULL: not yet). */
+static uint32_t promised(const struct queue *q, const struct wait *w)
+{
+        uint32_t others = w && w->queue == q ? q->promised - 1 : q->promised;
+
+        return w && w->queue == q && w->before < others ? w->before : others;
+}
+
+/* The busy queue of this agent where the job would end soonest, before `limit` and with a bounded wait. */
+static struct queue *best_queue(struct core *c, const struct part *p, uint32_t member, const struct wait *w,
+                                const struct core_agent *a, int64_t longest, int64_t *limit)
+{
+        struct queue *found = NULL;
+
+        for (struct queue *q = a->queues; q; q = q->next) {
+                struct core_cost cost;
+                int64_t wait;
+
+                if (!q->ad || (q->offers && q->jobs_left > 0 && q->cpus > 0))
+                        continue; /* it was asked before the one at hand */
+                wait = busy_wait_ms(c, q, promised(q, w));
+                if (wait > longest)
+                        continue;
+                cost_of(c, p, member, q, &cost);
+                cost_wait(&cost, wait);
+                if (cost.total_ms < *limit) {
+                        *limit = cost.total_ms;
+                        found = q;
+                }
+        }
+        return found;
+}
+
+/* The busy place for which it should wait; NULL: there is none. */
+static struct queue *best_busy(struct core *c, const struct class *k, const struct bucket *b, uint32_t member,
+                               const struct queue *q, int64_t longest)
+{
+        const struct part *p = &b->request->parts[b->part];
+        const struct wait *w = wait_of(b->request, member);
+        struct missing missing = {.agent = q->agent};
+        struct queue *best = NULL;
+        struct core_cost here;
+        /* Where it comes to all have just begun: when there will be room is known from run times only. */
+        struct idmap *const where[] = {c->files, c->coming};
+        int64_t limit;
+
+        cost_of(c, p, member, q, &here);
+        if (cost_input_ms(&here) < WORTH_MS)
+                return NULL;
+        inputs_each(c, p->inputs, member, find_missing, &missing);
+        limit = here.total_ms - (here.total_ms / 10 > WORTH_MS ? here.total_ms / 10 : WORTH_MS);
+        for (int i = 0; missing.bytes && i < (here.run_known ? 2 : 1); i++) {
+                const struct file *f = where[i] ? idmap_get(where[i], missing.file) : NULL;
+
+                for (uint32_t n = 0; f && n < f->count && n < HOLDERS_MAX; n++) {
+                        struct core_agent *a = f->holders[n];
+                        struct queue *found = a->connected && a != q->agent
+                                                      ? best_queue(c, p, member, w, a, longest, &limit)
+                                                      : NULL;
+
+                        if (found && suits(c, k, found))
+                                best = found;
+                }
+        }
+        return best;
+}
+
+bool better_elsewhere(struct core *c, const struct class *k, const struct bucket *b, uint32_t member,
+                      struct queue *q)
+{
+        const struct part *p = &b->request->parts[b->part];
+        int64_t longest = longest_wait(c, p);
+        struct queue *best;
+        struct wait *w;
+
+        if (c->config.placement != CORE_PLACE_COST || longest <= 0 || (!c->files && !c->coming) || !p->inputs)
+                return false;
+        best = best_busy(c, k, b, member, q, longest);
+        w = best ? wait_get(c, b->request, member) : wait_of(b->request, member);
+        if (!w)
+                return false;
+        wait_for(w, c->steady_ms - w->since_ms < longest ? best : NULL);
+        if (!w->queue)
+                return false;
+        c->passed_over++;
+        if (c->better_due_ms == 0 || w->since_ms + longest < c->better_due_ms)
+                c->better_due_ms = w->since_ms + longest;
+        if (c->steady_ms + AGAIN_MS < c->better_due_ms)
+                c->better_due_ms = c->steady_ms + AGAIN_MS;
+        return true;
+}
+
+bool better_is_late(const struct core *c, const struct bucket *b)
+{
+        return c->now_ms - b->request->submitted_ms > LATE_MS;
+}
+
+void better_forget(struct request *r)
+{
+        void *wait;
+
+        for (size_t at = 0; request_rare(r)->waits && idmap_next(request_rare(r)->waits, &at, NULL, &wait);)
+                wait_free(wait);
+        if (!r->rare)
+                return;
+        idmap_free(r->rare->waits);
+        r->rare->waits = NULL;
+}
+
+void better_left(struct request *r, const struct set *members)
+{
+        struct set gone = {0};
+        uint64_t member;
+
+        if (!request_rare(r)->waits)
+                return;
+        if (set_count(members) <= idmap_count(request_rare(r)->waits))
+                set_copy(&gone, members);
+        else
+                for (size_t at = 0; idmap_next(request_rare(r)->waits, &at, &member, NULL);)
+                        if (set_has(members, (uint32_t)member))
+                                set_add(&gone, (uint32_t)member);
+        SET_FOREACH (&gone, m) {
+                struct wait *w = idmap_take(request_rare(r)->waits, m);
+
+                if (w)
+                        wait_free(w);
+        }
+        set_deinit(&gone);
+        if (idmap_count(request_rare(r)->waits) == 0)
+                better_forget(r);
+}
+
+int64_t better_tick(struct core *c)
+{
+        if (c->better_due_ms == 0)
+                return INT64_MAX;
+        if (c->steady_ms < c->better_due_ms)
+                return c->better_due_ms - c->steady_ms;
+        c->better_due_ms = 0;
+        for (struct request *r = c->first; r; r = r->next)
+                for (size_t i = 0; request_rare(r)->waits && i < r->bucket_count; i++)
+                        if (set_count(&r->buckets[i]->idle))
+                                class_look_again(c, r->buckets[i]->class);
+        return INT64_MAX;
+}

@@ -1,0 +1,304 @@
+/* Matching: who meets whom.
+ *
+ * A pass looks at pairs of which at least one is new: an offer that changed against all ready classes in
+ * their order, then a class that has become ready against all parked offers. The index (index.h) leaves out
+ * whom Requirements surely refuse and what has no room, so the work grows with the pairs that might be
+ * matched. A class that prefers some places to others is asked when it is its turn, and then meets all offers
+ * at once; an offer that prefers some jobs chooses among those between which the order does not decide.
+ */
+#include "base/mem.h"
+#include "core/fairness/claim.h"
+#include "core/fairness/order.h"
+#include "core/gang/gang.h"
+#include "core/match/better.h"
+#include "core/match/choose.h"
+#include "core/match/give.h"
+#include "core/match/places.h"
+
+/* A pass ends after so many looks, a few milliseconds; the rest comes with the next one. */
+#define LOOKS_MAX 10000u
+/* Of so many classes an offer chooses at once. */
+#define CHOICE_MAX 1000u
+/* So many places are compared for a class that names a Rank, those with most room. */
+#define RANKED_MAX 5000u
+/* So many that hold files of its members are compared for one that does not. */
+#define NEAR_MAX 512u
+
+void class_look_again(struct core *c, struct class *k)
+{
+        if (k)
+                k->met_at = 0;
+        if (!k || k->idle == 0 || k->dirty_at || c->config.shadow)
+                return;
+        MEM_GROW(c->dirty, c->dirty_cap, c->dirty_count + 1);
+        c->dirty[c->dirty_count++] = k;
+        k->dirty_at = c->dirty_count;
+        c->dirty_sorted = false;
+}
+
+void class_look_no_more(struct core *c, struct class *k)
+{
+        struct class *last;
+
+        if (!k->dirty_at)
+                return;
+        last = c->dirty[--c->dirty_count];
+        c->dirty[k->dirty_at - 1] = last;
+        last->dirty_at = k->dirty_at;
+        k->dirty_at = 0;
+        c->dirty_sorted = false;
+}
+
+void queue_look_again(struct core *c, struct queue *q)
+{
+        c->offers_new++;
+        if (q->changed_at || c->config.shadow)
+                return;
+        MEM_GROW(c->changed, c->changed_cap, c->changed_count + 1);
+        c->changed[c->changed_count++] = q;
+        q->changed_at = c->changed_count;
+        c->changed_sorted = false;
+}
+
+/* The next one last. */
+static int by_order(const void *x, const void *y)
+{
+        const struct class *a = *(struct class *const *)x, *b = *(struct class *const *)y;
+
+        return order_class_before(a, b) ? 1 : order_class_before(b, a) ? -1 : 0;
+}
+
+/* The next one last: offers that prefer some jobs first, then those that have more. */
+static int by_room(const void *x, const void *y)
+{
+        const struct queue *a = *(struct queue *const *)x, *b = *(struct queue *const *)y;
+
+        if (choose_offer_prefers(a) != choose_offer_prefers(b))
+                return choose_offer_prefers(a) ? 1 : -1;
+        if (a->cpus != b->cpus)
+                return a->cpus > b->cpus ? 1 : -1;
+        return (a->index.serial < b->index.serial) - (a->index.serial > b->index.serial);
+}
+
+static struct class *next_dirty(struct core *c)
+{
+        struct class *k;
+
+        if (!c->dirty_sorted && c->dirty_count > 1)
+                qsort(c->dirty, c->dirty_count, sizeof(struct class *), by_order);
+        for (size_t i = 0; !c->dirty_sorted && i < c->dirty_count; i++)
+                c->dirty[i]->dirty_at = i + 1;
+        c->dirty_sorted = true;
+        k = c->dirty[--c->dirty_count];
+        k->dirty_at = 0;
+        return k;
+}
+
+static struct queue *next_changed(struct core *c)
+{
+        struct queue *q;
+
+        if (!c->changed_sorted && c->changed_count > 1)
+                qsort(c->changed, c->changed_count, sizeof(struct queue *), by_room);
+        for (size_t i = 0; !c->changed_sorted && i < c->changed_count; i++)
+                c->changed[i]->changed_at = i + 1;
+        c->changed_sorted = true;
+        q = c->changed[--c->changed_count];
+        q->changed_at = 0;
+        return q;
+}
+
+/* A class that takes the places as they come, those with most room first. */
+static void class_meets_offers(struct core *c, struct class *k)
+{
+        struct index_offers w;
+        struct queue *q;
+        struct need need;
+
+        index_offers_begin(&w, k);
+        while (k->idle > 0 && !order_turn_is_over(c, k) && (q = index_offers_next(&w)) != NULL)
+                if (choose_fits(c, k, q, &need))
+                        give(c, k, q, GIVE_FITTING);
+        index_offers_end(&w);
+}
+
+/* A class that names a Rank: all places have to be asked. */
+static void class_ranks(struct core *c, struct class *k)
+{
+        struct candidate *found = NULL;
+        size_t n = 0, cap = 0;
+        struct index_offers w;
+        struct queue *q;
+        struct need need;
+
+        index_offers_begin(&w, k);
+        while (n < RANKED_MAX && (q = index_offers_next(&w)) != NULL)
+                if (choose_fits(c, k, q, &need)) {
+                        MEM_GROW(found, cap, n + 1);
+                        found[n++] = choose_worth(c, k, q);
+                }
+        index_offers_end(&w);
+        choose_sort(found, n);
+        for (size_t i = 0; n > 1 && i < n && k->idle > 0 && !order_turn_is_over(c, k); i++)
+                give(c, k, found[i].queue, GIVE_NEAR);
+        for (size_t i = 0; i < n && k->idle > 0 && !order_turn_is_over(c, k); i++)
+                give(c, k, found[i].queue, GIVE_ANY);
+        free(found);
+}
+
+/* A class to which the cost decides. What free places hold goes there, before any of them takes what is left.
+ */
+static void class_costs(struct core *c, struct class *k)
+{
+        struct candidate near[NEAR_MAX];
+        size_t n = places_near(c, k, near, NEAR_MAX);
+        uint64_t passed_over = c->passed_over;
+        struct places w;
+        struct queue *q;
+
+        for (size_t i = 0; i < n && k->idle > 0 && !order_turn_is_over(c, k); i++)
+                give(c, k, near[i].queue, GIVE_NEAR);
+        places_begin(&w, c, k);
+        while (k->idle > 0 && !order_turn_is_over(c, k) && (q = places_next(&w)) != NULL) {
+                bool more;
+
+                passed_over = c->passed_over;
+                /* Those that are left wait for a place that is better than the best one here. */
+                if (give_some(c, k, q, &more) == 0 && c->passed_over != passed_over)
+                        break;
+                if (more)
+                        places_again(q);
+        }
+        /* The job that goes first can go nowhere, or not to all: others of the class perhaps can. */
+        if (w.down && k->idle > 0 && !order_turn_is_over(c, k) && c->passed_over == passed_over)
+                class_meets_offers(c, k);
+}
+
+/* A class that prefers some places. */
+static void class_chooses(struct core *c, struct class *k)
+{
+        if (k->met_at == c->offers_new)
+                return; /* nobody has more for it than when it chose */
+        k->met_at = c->offers_new;
+        if (k->has_rank)
+                class_ranks(c, k);
+        else
+                class_costs(c, k);
+        if (order_turn_is_over(c, k))
+                k->met_at = 0; /* it has not seen the end of them */
+}
+
+/* The offer and this class, which can use it: it is the class's turn. */
+static void pair(struct core *c, struct class *k, struct queue *q, enum give_what what)
+{
+        if (k->met_at == c->offers_new || claim_must_wait(c, k))
+                return;
+        if (gang_class(k))
+                gang_place(c, k);
+        else if (choose_class_prefers(c, k) && (c->changed_count > 0 || k->dirty_at))
+                class_chooses(c, k);
+        else
+                give(c, k, q, what);
+        if (k->idle > 0)
+                claim_must_wait(c, k); /* gets in line where it has used up a limit */
+}
+
+static void offer_meets_classes(struct core *c, struct queue *q)
+{
+        struct index_classes w;
+        struct class *k;
+        struct need need;
+        bool moved;
+
+        do { /* from the front again, when it has become somebody else's turn */
+                moved = false;
+                index_classes_begin(&w, c, q);
+                while (!moved && q->jobs_left > 0 && (k = index_classes_next(&w)) != NULL)
+                        if (k->met_at != c->offers_new && choose_fits(c, k, q, &need)) {
+                                pair(c, k, q, GIVE_FITTING);
+                                moved = order_settle(c);
+                        }
+                index_classes_end(&w);
+        } while (moved && q->jobs_left > 0);
+}
+
+/* The best first of the classes between which the order does not decide, from `first` on. True: it has become
+ * somebody else's turn, and the walk is void. */
+static bool choose_among_level(struct core *c, struct queue *q, struct index_classes *w, struct class **first,
+                               struct liked *found)
+{
+        struct class *k = *first;
+        struct need need;
+        size_t n;
+
+        for (n = 0; k && n < CHOICE_MAX && order_class_level(*first, k); k = index_classes_next(w))
+                if (choose_fits(c, k, q, &need)) {
+                        found[n] = choose_liking(c, q, k, n);
+                        n++;
+                }
+        choose_sort_liked(found, n);
+        for (size_t i = 0; i < n && q->jobs_left > 0; i++) {
+                pair(c, found[i].class, q, GIVE_ANY);
+                if (order_settle(c))
+                        return true;
+        }
+        *first = k;
+        return false;
+}
+
+/* An offer that prefers some jobs: it sees as many classes as the order leaves to it, and takes the best
+ * first. */
+static void offer_chooses(struct core *c, struct queue *q)
+{
+        struct liked *found = mem_array(NULL, CHOICE_MAX, sizeof(*found));
+        struct index_classes w;
+        struct class *k;
+        bool moved;
+
+        do {
+                moved = false;
+                index_classes_begin(&w, c, q);
+                k = index_classes_next(&w);
+                while (k && q->jobs_left > 0 && !moved)
+                        moved = choose_among_level(c, q, &w, &k, found);
+                index_classes_end(&w);
+        } while (moved && q->jobs_left > 0);
+        free(found);
+}
+
+bool core_match(struct core *c)
+{
+        uint64_t until;
+
+        if (core_rekey_slice(c))
+                return true;
+        gang_settle(c);
+        until = c->looks + LOOKS_MAX;
+        order_refresh(c);
+        while (c->changed_count && c->looks < until) {
+                struct queue *q = next_changed(c);
+
+                if (choose_offer_prefers(q))
+                        offer_chooses(c, q);
+                else
+                        offer_meets_classes(c, q);
+                eval_reset(&c->eval);
+        }
+        while (c->dirty_count && c->looks < until) {
+                struct class *k = next_dirty(c);
+
+                if (claim_must_wait(c, k))
+                        continue;
+                if (gang_class(k))
+                        gang_place(c, k);
+                else if (choose_class_prefers(c, k))
+                        class_chooses(c, k);
+                else
+                        class_meets_offers(c, k);
+                if (k->idle > 0 && !claim_must_wait(c, k) && order_turn_is_over(c, k))
+                        class_look_again(c, k);
+                order_settle(c);
+                eval_reset(&c->eval);
+        }
+        return c->changed_count || c->dirty_count;
+}

@@ -1,0 +1,269 @@
+/* A bound makes it quick: a place's cost is at most that of its bay, where nothing is held, and at least that
+ * of the cheapest profile if all were held that anybody holds. Once a place costs no more than that, the
+ * others need not be asked; so an image that everybody holds costs as little as one that nobody does. */
+#include "core/match/places.h"
+
+#include "core/data/coming.h"
+#include "core/data/near.h"
+#include "core/fairness/order.h"
+
+/* Of one job's files those with most bytes that somebody holds, and of the holders of one so many. */
+#define FILES_MAX   32u
+#define HOLDERS_MAX 256u
+/* Terms are rounded each, and those of a bay together: sums of the same may differ by so much. */
+#define ROUNDED_MS 5
+/* Buckets of a class whose near agents are looked at. */
+#define BUCKETS_MAX 64u
+
+struct found_file {
+        struct file *file;
+        uint64_t bytes;
+};
+
+struct search {
+        struct core *core;
+        struct class *class;
+        const struct part *part;
+        uint32_t member;
+        uint64_t choice, number;
+        struct cost_load load;     /* all of its files */
+        struct cost_load not_held; /* those that nobody holds, the part of them that must come anywhere */
+        uint64_t held_bytes;       /* of those that somebody holds */
+        struct found_file files[FILES_MAX];
+        unsigned file_count;
+        double floor; /* nothing costs less */
+        bool down;    /* some place was left out since a store does not answer there */
+        struct candidate best;
+};
+
+void places_begin(struct places *w, struct core *c, struct class *k)
+{
+        *w = (struct places){.core = c, .class = k, .choice = ++c->choice};
+}
+
+static void note_file(struct search *s, struct file *f, uint64_t bytes)
+{
+        unsigned i = s->file_count;
+
+        if (i == FILES_MAX && s->files[i - 1].bytes >= bytes)
+                return;
+        if (i == FILES_MAX)
+                i--;
+        else
+                s->file_count++;
+        for (; i > 0 && s->files[i - 1].bytes < bytes; i--)
+                s->files[i] = s->files[i - 1];
+        s->files[i] = (struct found_file){f, bytes};
+}
+
+static bool on_file(void *arg, const struct input *f)
+{
+        struct search *s = arg;
+        struct file *held = s->core->files ? idmap_get(s->core->files, f->id) : NULL,
+                    *coming = s->core->coming ? idmap_get(s->core->coming, f->id) : NULL;
+
+        cost_load_add(&s->load, f, 1);
+        if (!held || coming) /* one that is held somewhere and comes elsewhere is no load for itself there */
+                cost_load_add(&s->not_held, f, held ? 0 : coming ? COMING_PART : 1);
+        if (held)
+                s->held_bytes += f->bytes;
+        if (held)
+                note_file(s, held, f->bytes);
+        if (coming)
+                note_file(s, coming, f->bytes);
+        return true;
+}
+
+static bool goes_before(const struct candidate *a, const struct candidate *b)
+{
+        if (!b->queue || a->cost != b->cost)
+                return !b->queue || a->cost < b->cost;
+        if (a->queue->cpus != b->queue->cpus)
+                return a->queue->cpus > b->queue->cpus;
+        return a->queue->index.serial < b->queue->index.serial;
+}
+
+/* The cost is asked first, since it is what most places fail by. */
+static bool consider(struct search *s, struct queue *q)
+{
+        struct candidate x = {.queue = q};
+        struct need need;
+
+        if (q->seen == s->choice)
+                return false;
+        x.cost = choose_cost(s->core, s->part, s->member, q);
+        if (x.cost >= (double)COST_NOWHERE) {
+                s->down = true;
+                return false;
+        }
+        if (s->best.queue && !goes_before(&x, &s->best))
+                return true;
+        if (!choose_fits(s->core, s->class, q, &need))
+                return false;
+        s->best = x;
+        return true;
+}
+
+static double load_cost(const struct search *s, const struct cost_load *l, const struct profile *p)
+{
+        enum core_placement placement = s->core->config.placement;
+        int64_t ms = placement == CORE_PLACE_BLIND ? 0 : cost_of_load_ms(s->core, s->part, l, p);
+
+        if (placement == CORE_PLACE_CACHED && ms < COST_NOWHERE)
+                ms = 0;
+        return (double)ms + choose_order(p->search_order);
+}
+
+static void on_bay(void *arg, struct index_bay *b)
+{
+        struct search *s = arg;
+        struct profile *p = b->profile;
+        struct queue *q = NULL;
+
+        if (p->asked != s->number) {
+                p->asked = s->number;
+                p->cost = load_cost(s, &s->load, p);
+                p->least = s->file_count ? load_cost(s, &s->not_held, p) : p->cost;
+        }
+        s->floor = p->least < s->floor ? p->least : s->floor;
+        if (p->cost >= (double)COST_NOWHERE) { /* who holds what is needed is asked with the holders */
+                s->down = true;
+                return;
+        }
+        if (s->best.queue &&
+            (p->cost > s->best.cost || (p->cost == s->best.cost && index_bay_cpus(b) <= s->best.queue->cpus)))
+                return;
+        do
+                q = index_bay_next(b, s->class, q);
+        while (q && !consider(s, q));
+}
+
+static bool good_enough(const struct search *s)
+{
+        double floor = s->core->config.placement == CORE_PLACE_CACHED ? -(double)s->held_bytes : s->floor;
+
+        return s->best.queue && s->best.cost <= floor + ROUNDED_MS;
+}
+
+static void ask_holders(struct search *s, struct file *f)
+{
+        uint32_t n = f->count < HOLDERS_MAX ? f->count : HOLDERS_MAX, first = f->next % f->count;
+
+        for (uint32_t i = 0; i < n && !good_enough(s); i++) {
+                uint32_t at = (first + i) % f->count;
+
+                for (struct queue *q = f->holders[at]->queues; q; q = q->next) {
+                        s->core->looks++;
+                        if (q->index.node.weight)
+                                consider(s, q);
+                }
+                f->next = at;
+        }
+}
+
+/* The same by looking at every offer. */
+static bool is_best(struct search *s)
+{
+        struct candidate best = {0};
+        uint64_t looks = s->core->looks;
+        struct index_offers w;
+        struct queue *q;
+        struct need need;
+
+        index_offers_begin(&w, s->class);
+        while ((q = index_offers_next(&w)) != NULL) {
+                struct candidate x = {.queue = q};
+
+                if (q->seen == s->choice || !choose_fits(s->core, s->class, q, &need))
+                        continue;
+                x.cost = choose_cost(s->core, s->part, s->member, q);
+                if (x.cost < (double)COST_NOWHERE && goes_before(&x, &best))
+                        best = x;
+        }
+        index_offers_end(&w);
+        s->core->looks = looks;
+        return s->best.queue ? best.queue && s->best.cost <= best.cost + ROUNDED_MS : !best.queue;
+}
+
+struct queue *places_next(struct places *w)
+{
+        struct search s = {.core = w->core, .class = w->class, .choice = w->choice, .floor = 1e18};
+        const struct bucket *b;
+
+        if (w->class->idle == 0)
+                return NULL;
+        b = class_first_bucket(w->class);
+        s.part = &b->request->parts[b->part];
+        s.member = (uint32_t)set_first(&b->idle);
+        if (s.core->config.placement != CORE_PLACE_BLIND)
+                inputs_each(s.core, s.part->inputs, s.member, on_file, &s);
+        s.number = ++s.core->searches;
+        index_bays_settle(s.core);
+        index_bays_each(s.class, on_bay, &s);
+        for (unsigned i = 0; i < s.file_count && !good_enough(&s); i++)
+                ask_holders(&s, s.files[i].file);
+        if (s.core->config.check_choices && !is_best(&s))
+                s.core->wrong_choice = true;
+        if (s.best.queue)
+                s.best.queue->seen = w->choice;
+        w->down |= s.down;
+        return s.best.queue;
+}
+
+void places_again(struct queue *q)
+{
+        q->seen = 0;
+}
+
+/* ---- near */
+
+static uint64_t first_of_both(const struct set *a, const struct set *b)
+{
+        uint64_t m = set_first(a), n;
+
+        for (;;) {
+                n = m == SET_END ? SET_END : set_next(b, m);
+                if (n == m || n == SET_END)
+                        return n;
+                m = set_next(a, n);
+        }
+}
+
+static size_t near_of_bucket(struct core *c, struct class *k, const struct bucket *b, struct candidate *ret,
+                             size_t n, size_t max)
+{
+        const struct part *p = &b->request->parts[b->part];
+        const struct set *members;
+        struct core_agent *a;
+        struct need need;
+
+        for (size_t at = 0; n < max && (members = near_next(p->inputs, &at, &a)) != NULL;)
+                for (struct queue *q = a->queues; q && n < max; q = q->next) {
+                        uint64_t m;
+
+                        c->looks++;
+                        if (!q->index.node.weight || q->seen == c->choice)
+                                continue;
+                        m = first_of_both(members, &b->idle);
+                        if (m == SET_END || !choose_fits(c, k, q, &need) ||
+                            !cost_reaches(c, p, (uint32_t)m, q))
+                                continue;
+                        q->seen = c->choice;
+                        ret[n++] = (struct candidate){.queue = q, .cost = choose_cost(c, p, (uint32_t)m, q)};
+                }
+        return n;
+}
+
+size_t places_near(struct core *c, struct class *k, struct candidate *ret, size_t max)
+{
+        size_t n = 0;
+
+        c->choice++;
+        for (size_t i = 0; data_counts(c) && i < k->buckets.count && i < BUCKETS_MAX; i++) {
+                const struct bucket *b = container_of(k->buckets.nodes[i], struct bucket, node);
+
+                n = near_of_bucket(c, k, b, ret, n, max);
+        }
+        choose_sort(ret, n);
+        return n;
+}

@@ -1,0 +1,152 @@
+/* Agents and their queues. They are made when first heard of, in an event or in a session, and stay. */
+#include <assert.h>
+
+#include "base/mem.h"
+#include "core/model/need.h"
+
+struct core_agent *agent_find(const struct core *c, const char *name)
+{
+        return map_get(c->agents, str_of(name));
+}
+
+struct core_agent *agent_get(struct core *c, struct str name)
+{
+        struct core_agent *a = map_get(c->agents, name);
+
+        if (!a) {
+                a = mem_new(struct core_agent);
+                a->name = str_dupz(name);
+                a->renewed_steady_ms = c->steady_ms;
+                a->cleared = label_cleared(c, a->name);
+                map_put(c->agents, name, a);
+                a->number = (uint32_t)map_count(c->agents);
+        }
+        return a;
+}
+
+struct queue *queue_get(struct core *c, struct core_agent *a, struct str name)
+{
+        struct queue *q, **end = &a->queues;
+
+        (void)c;
+        /* Sorted by name: whoever is heard of first, a snapshot has them in one order. */
+        for (q = a->queues; q && str_cmp(str_of(q->name), name) <= 0; end = &q->next, q = q->next)
+                if (str_eqz(name, q->name))
+                        return q;
+        q = mem_new(struct queue);
+        q->name = str_dupz(name);
+        q->agent = a;
+        a->queue_count++;
+        q->next = *end;
+        *end = q;
+        return q;
+}
+
+static int by_name(const void *a, const void *b)
+{
+        return strcmp((*(struct core_agent *const *)a)->name, (*(struct core_agent *const *)b)->name);
+}
+
+struct core_agent **agents_sorted(struct core *c, size_t *ret_count)
+{
+        struct core_agent **all = mem_array(NULL, map_count(c->agents) + 1, sizeof(struct core_agent *));
+        size_t n = 0;
+        void *value;
+
+        for (size_t at = 0; map_next(c->agents, &at, NULL, &value);)
+                all[n++] = value;
+        if (n)
+                qsort(all, n, sizeof(struct core_agent *), by_name);
+        *ret_count = n;
+        return all;
+}
+
+/* What the agent has not accepted yet is not in its offers: it is counted here (taken_*). */
+static void count_taken(struct queue *q, const struct job *j, int sign)
+{
+        q->taken_cpus += sign * (int64_t)j->cpus;
+        q->taken_memory_mib += sign * (int64_t)j->memory_mib;
+        q->taken_disk_kib += sign * (int64_t)j->disk_kib;
+        q->taken_jobs += (uint32_t)sign;
+        need_count_taken(q, j, sign);
+}
+
+void queue_attach(struct queue *q, struct job *j)
+{
+        assert(!j->queue);
+        j->queue = q;
+        j->prev = NULL;
+        j->next = q->attempts;
+        if (j->next)
+                j->next->prev = j;
+        q->attempts = j;
+        q->attempt_count++;
+        if (!j->accepted)
+                count_taken(q, j, 1);
+}
+
+void queue_accepted(struct queue *q, struct job *j)
+{
+        if (!j->accepted)
+                count_taken(q, j, -1);
+        j->accepted = true;
+}
+
+void queue_detach(struct queue *q, struct job *j)
+{
+        assert(j->queue == q && q->attempt_count > 0);
+        queue_accepted(q, j);
+        if (j->next)
+                j->next->prev = j->prev;
+        if (j->prev)
+                j->prev->next = j->next;
+        else
+                q->attempts = j->next;
+        j->next = j->prev = NULL;
+        j->last_queue = q;
+        j->queue = NULL;
+        q->attempt_count--;
+}
+
+struct str queue_denies_owner(const struct queue *q, const char *owner)
+{
+        return owners_deny(&q->owners, str_of(owner));
+}
+
+bool queue_allows_owner(const struct queue *q, const char *owner)
+{
+        return owners_allow(&q->owners, str_of(owner));
+}
+
+static void queue_free(struct queue *q)
+{
+        free(q->name);
+        free(q->unreachable);
+        free(q->closed);
+        ad_free(q->ad);
+        owners_deinit(&q->owners);
+        free(q->resources);
+        free(q->ends);
+        profile_unref(q->profile);
+        free(q);
+}
+
+void agents_free(struct core *c)
+{
+        void *value;
+
+        for (size_t at = 0; map_next(c->agents, &at, NULL, &value);) {
+                struct core_agent *a = value;
+
+                while (a->queues) {
+                        struct queue *q = a->queues;
+                        a->queues = q->next;
+                        queue_free(q);
+                }
+                agent_data_free(a->data);
+                free(a->labels);
+                free(a->name);
+                free(a);
+        }
+        map_free(c->agents);
+}

@@ -1,0 +1,93 @@
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "core/model/forgotten.h"
+
+static struct forgotten_request known(uint64_t id, const char *owner)
+{
+        struct forgotten_request r = {.id = id, .digest = id * 3, .owner = str_of(owner)};
+
+        memcpy(r.uuid, &id, sizeof(id));
+        return r;
+}
+
+static uint64_t found(const struct forgotten *f, uint64_t id)
+{
+        struct forgotten_request want = known(id, ""), got;
+
+        if (!forgotten_find(f, want.uuid, &got))
+                return 0;
+        assert_int_equal(got.digest, id * 3);
+        return got.id;
+}
+
+static void test_time(void **state)
+{
+        struct forgotten *f = forgotten_new();
+        struct forgotten_request r;
+
+        (void)state;
+        for (uint64_t i = 1; i <= 3; i++) {
+                r = known(i, i == 2 ? "bob@lab" : "ann@lab");
+                forgotten_add(f, &r, (int64_t)i * 1000);
+        }
+        assert_int_equal(found(f, 1), 1);
+        r = known(4, "bob@lab");
+        forgotten_add(f, &r, 2001 + FORGOTTEN_MS);
+        assert_int_equal(found(f, 1), 0);
+        assert_int_equal(found(f, 2), 0);
+        assert_int_equal(found(f, 3), 3);
+        assert_int_equal(found(f, 4), 4);
+        assert_int_equal(forgotten_count(f), 2);
+        forgotten_free(f);
+}
+
+/* One who has many loses his own oldest. */
+static void test_owners(void **state)
+{
+        struct forgotten *f = forgotten_new(), *again = forgotten_new();
+        struct forgotten_request r = known(1, "bob@lab"), got;
+        struct buf packed = {0}, twice = {0};
+        struct unpack u;
+
+        (void)state;
+        forgotten_add(f, &r, 0);
+        for (uint64_t i = 2; i < FORGOTTEN_MAX + 5; i++) {
+                r = known(i, "ann@lab");
+                forgotten_add(f, &r, 0);
+        }
+        assert_int_equal(forgotten_count(f), FORGOTTEN_MAX + 1);
+        assert_int_equal(found(f, 1), 1);
+        assert_int_equal(found(f, 4), 0);
+        assert_int_equal(found(f, 5), 5);
+        forgotten_pack(f, &packed);
+        u = unpack_from(buf_view(&packed));
+        forgotten_unpack(again, &u);
+        assert_true(unpack_done(&u));
+        forgotten_pack(again, &twice);
+        assert_true(str_eq(buf_view(&packed), buf_view(&twice)));
+        assert_true(forgotten_find(again, known(1, "").uuid, &got));
+        assert_true(str_eqz(got.owner, "bob@lab"));
+        assert_int_equal(forgotten_unpack_one(STR("\x03xyz"), &got), -EBADMSG);
+        buf_deinit(&packed);
+        buf_deinit(&twice);
+        forgotten_free(f);
+        forgotten_free(again);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_time),
+                cmocka_unit_test(test_owners),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

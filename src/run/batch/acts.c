@@ -1,0 +1,263 @@
+/* The commands that are run, and what the system is told to do with its tasks: all natives of a verb at once.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "run/batch/private.h"
+
+#define WORDS_SHOWN 400
+#define NOW_MS      10000 /* that the system has when we end */
+#define TRIES       5     /* of a command: what is refused as often will be refused again */
+
+/* How much of it, up to a colon and a blank, the other line begins with, too: "sbatch: error: ". */
+static size_t same_head(struct str line, struct str other)
+{
+        size_t head = 0;
+        for (size_t i = 0; i < line.n && i < other.n && line.p[i] == other.p[i]; i++)
+                if (i > 1 && line.p[i] == ' ' && line.p[i - 1] == ':')
+                        head = i + 1;
+        return head;
+}
+
+void batch_clean(struct buf *out, struct str words)
+{
+        struct str line, before = STR_NONE;
+        size_t from = out->n;
+        words = str_head(words, words.n < WORDS_SHOWN ? words.n : WORDS_SHOWN);
+        while (str_cut(&words, '\n', &line)) {
+                size_t head = same_head(line, before);
+                if (before.p)
+                        buf_addz(out, head ? "; " : " ");
+                for (size_t i = head; i < line.n; i++)
+                        buf_char(out, (unsigned char)line.p[i] < ' ' ? ' ' : line.p[i]);
+                before = line;
+        }
+        batch_make_utf8(str_skip(buf_view(out), from));
+}
+
+const char *batch_version(const struct batch *b)
+{
+        return b->requests ? requests_version(b->requests) : NULL;
+}
+
+bool batch_speaks(const struct batch *b)
+{
+        return !b->requests || !b->system->service->versions || requests_version(b->requests);
+}
+
+static struct request_spec request_of(const struct batch_call *call, const char *user)
+{
+        return (struct request_spec){.method = call->method,
+                                     .paths = &call->paths,
+                                     .body = buf_view(&call->input),
+                                     .user = user,
+                                     .once = call->once,
+                                     .version = call->version,
+                                     .timeout_ms = COMMAND_MS};
+}
+
+void batch_request(struct batch *b, const char *user, int slot, struct batch_call *call,
+                   command_done_fn *done, void *arg)
+{
+        const struct request_spec spec = request_of(call, user);
+        b->commands[slot] = request_run(b->requests, &spec, done, arg);
+        batch_call_deinit(call);
+}
+
+void batch_run(struct batch *b, int slot, struct batch_call *call, command_done_fn *done, void *arg)
+{
+        if (call->method) {
+                batch_request(b, NULL, slot, call, done, arg);
+                return;
+        }
+        b->commands[slot] =
+                command_run(b->loop, &call->argv, b->env.v, buf_view(&call->input), COMMAND_MS, done, arg);
+        batch_call_deinit(call);
+}
+
+/* The number is its own: no other job of ours, nor a stranger's, was seen with it since. */
+static bool has_its_number(const struct batch *b, const struct task *t)
+{
+        BUF_CLEANUP struct buf key = {0};
+        if (t->state != TASK_IN || t->strange)
+                return false;
+        batch_native_key(b, t, &key);
+        return map_get(b->natives, buf_view(&key)) == t;
+}
+
+void batch_act_unasked(struct batch *b, struct task *t, enum batch_verb verb)
+{
+        struct buf *out = &t->party->acts[verb];
+        if (!batch_has(b, verb) || (verb == BATCH_END && t->acted_ms) || !has_its_number(b, t))
+                return;
+        if (verb == BATCH_END)
+                t->acted_ms = clock_boot_ms();
+        if (out->n)
+                buf_char(out, ' ');
+        batch_native_key(b, t, out);
+}
+
+void batch_act(struct batch *b, struct task *t, enum batch_verb verb)
+{
+        static const unsigned opposite[BATCH_VERBS_COUNT] = {[BATCH_STOP] = 1u << BATCH_CONTINUE,
+                                                             [BATCH_CONTINUE] = 1u << BATCH_STOP,
+                                                             [BATCH_HOLD] = 1u << BATCH_RELEASE,
+                                                             [BATCH_RELEASE] = 1u << BATCH_HOLD};
+        if (verb == BATCH_NUDGE) {
+                batch_act_unasked(b, t, verb);
+        } else if (batch_has(b, verb) && t->state == TASK_IN && !(verb == BATCH_END && t->acted_ms)) {
+                t->wanted = (t->wanted & ~opposite[verb]) | 1u << verb;
+                b->wanted = b->ask_soon = true;
+        }
+}
+
+/* The answer names it, or its submit's own answer is younger than the question. */
+static bool was_named(const struct batch *b, const struct task *t)
+{
+        return t->seen == b->generation || t->in_ms > b->asked_ms;
+}
+
+void batch_acts_named(struct batch *b)
+{
+        bool any = b->wanted;
+        b->wanted = b->ask_soon = false;
+        for (struct task *t = b->all; any && t; t = t->next) {
+                if (!t->wanted)
+                        continue;
+                if (!was_named(b, t)) {
+                        b->wanted |= t->state == TASK_IN;
+                        continue;
+                }
+                for (int verb = 0; verb < BATCH_VERBS_COUNT; verb++)
+                        if (t->wanted & 1u << verb)
+                                batch_act_unasked(b, t, (enum batch_verb)verb);
+                t->wanted = 0;
+        }
+}
+
+#define HOLDS (1u << BATCH_HOLD | 1u << BATCH_RELEASE)
+#define STOPS (1u << BATCH_STOP | 1u << BATCH_CONTINUE)
+
+/* One command is about many, so it is not known which of them it has reached; but these may be told twice. An
+ * end is told again anyway, and what a nudge is about is found without it. */
+static void was_heard(struct batch *b, bool heard)
+{
+        struct str rest = str_of(b->acting), native;
+        unsigned verb = (1u << b->acting_verb) & (HOLDS | STOPS);
+        while (verb && str_word(&rest, &native)) {
+                struct task *t = map_get(b->natives, native);
+                if (!t)
+                        continue;
+                t->tries = heard ? 0 : t->tries + 1;
+                if (!heard && t->tries < TRIES)
+                        t->unheard |= verb;
+                b->unheard |= t->unheard != 0;
+        }
+        free(b->acting);
+        b->acting = NULL;
+}
+
+/* As it shall be now: meanwhile it may have been told something else. */
+static void tell_again(struct batch *b, struct task *t)
+{
+        if (!t->killing && !t->begun && t->unheard & HOLDS)
+                batch_act(b, t, t->held ? BATCH_HOLD : BATCH_RELEASE);
+        if (!t->killing && t->begun && t->unheard & STOPS)
+                batch_act(b, t, t->stopped ? BATCH_STOP : BATCH_CONTINUE);
+        t->unheard = 0;
+}
+
+void batch_acts_again(struct batch *b)
+{
+        bool any = b->unheard;
+        b->unheard = false;
+        for (struct task *t = b->all; any && t; t = t->next)
+                if (t->unheard)
+                        tell_again(b, t);
+}
+
+static void acted(void *arg, int status, struct str out, struct str errors)
+{
+        struct batch *b = arg;
+        (void)out;
+        b->commands[SLOT_ACT] = NULL;
+        was_heard(b, status == 0);
+        if (status != 0 && errors.n)
+                log_warn("msg=\"a command of the batch system failed\" queue=%s error=\"%s\"", b->queue,
+                         LOG_TEXT(str_head(errors, errors.n > 300 ? 300 : errors.n)));
+}
+
+/* At most 500 of a verb's natives, in one command. Which: the caller's to free. */
+static char *next_act(struct batch *b, struct party *p, enum batch_verb verb, struct batch_call *call)
+{
+        struct buf *all = &p->acts[verb];
+        struct str rest = buf_view(all), one;
+        for (unsigned n = 0; n < 500 && rest.n && str_cut(&rest, ' ', &one);)
+                n++;
+        size_t size = all->n - rest.n;
+        char *natives = str_dupz(str_trim(str_head(buf_view(all), size)));
+        b->system->act(call, verb, str_of(natives));
+        buf_consume(all, size);
+        return natives;
+}
+
+/* True: a command runs. */
+static bool act_for(struct batch *b, struct party *p)
+{
+        for (int verb = 0; verb < BATCH_VERBS_COUNT; verb++) {
+                struct batch_call call = {.settings = &b->settings, .version = batch_version(b)};
+                if (p->acts[verb].n == 0)
+                        continue;
+                b->acting_verb = (enum batch_verb)verb;
+                b->acting = next_act(b, p, b->acting_verb, &call);
+                if (call.method && !call.paths.n) {
+                        batch_call_deinit(&call);
+                        free(b->acting);
+                        b->acting = NULL;
+                        continue;
+                }
+                batch_run_as(b, p, SLOT_ACT, &call, acted, b);
+                return true;
+        }
+        return false;
+}
+
+/* One command for all natives of a verb; the next verb with the next tick. Who had his turn goes to the end.
+ */
+void batch_acts_run(struct batch *b)
+{
+        struct party **link = &b->parties, **last;
+        if (!batch_speaks(b))
+                return;
+        while (*link && !b->commands[SLOT_ACT]) {
+                struct party *p = *link;
+                if (!act_for(b, p)) {
+                        link = &p->next;
+                        continue;
+                }
+                *link = p->next;
+                p->next = NULL;
+                for (last = &b->parties; *last;)
+                        last = &(*last)->next;
+                *last = p;
+        }
+}
+
+/* At once, for we end. */
+void batch_act_now(struct batch *b, enum batch_verb verb)
+{
+        struct party *p = b->errands ? NULL : b->parties;
+        while (p && p->acts[verb].n) {
+                struct batch_call call = {.settings = &b->settings, .version = batch_version(b)};
+                free(next_act(b, p, verb, &call));
+                if (call.method) {
+                        struct request_spec spec = request_of(&call, NULL);
+                        spec.timeout_ms = NOW_MS;
+                        request_now(&b->server, &spec);
+                } else {
+                        command_now(&call.argv, b->env.v, buf_view(&call.input), NOW_MS);
+                }
+                batch_call_deinit(&call);
+        }
+}

@@ -1,0 +1,293 @@
+/* The runner's verbs over the table of tasks. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "run/batch/private.h"
+#include "run/batch/runner.h"
+
+#define SCRIPT_MAX (4u << 20)
+
+static struct batch *self(struct runner *r)
+{
+        return (struct batch *)(void *)r;
+}
+
+static struct task *find(struct batch *b, struct run_id id)
+{
+        return map_get(b->tasks, run_key(&id));
+}
+
+/* Nobody reads it before it has a submission: so not by a rename, of which a queue full would be many. What
+ * an earlier step has left there may be anything. */
+static int write_script(const char *path, struct str text, mode_t mode)
+{
+        unlink(path);
+        int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        int r = fd < 0 ? -errno : fs_write_all(fd, text.p, text.n);
+        if (fd >= 0 && r == 0 && fchmod(fd, mode) < 0) /* whatever our umask is */
+                r = -errno;
+        if (fd >= 0 && close(fd) < 0 && r == 0)
+                r = -errno;
+        return r;
+}
+
+void batch_submit(struct runner *r, const struct run_spec *spec)
+{
+        struct batch *b = self(r);
+        if (find(b, spec->id))
+                return;
+        struct task *t = batch_task_new(b, batch_party(b, spec->owner, spec->user), spec->id, spec->sandbox);
+        BUF_CLEANUP struct buf head = {0}, script = {0}, path = {0}, lease = {0};
+        struct batch_guard guard = {.traps = b->system->traps, .every_s = b->watch_s};
+        struct err err = {""};
+        t->state = TASK_FRESH;
+        b->fresh++;
+        if (b->system->resources(&b->settings, spec, &head, &err) < 0) {
+                batch_over(b, t, &(struct run_event){.state = RUN_FAILED, .what = "request", .error = EINVAL},
+                           err.text);
+                return;
+        }
+        batch_path(b, &lease, "lease", "");
+        guard.lease = buf_z(&lease);
+        batch_script(spec, buf_z(&head), &guard, &script);
+        buf_printf(&path, "%s/" BATCH_STEP ".%u.sh", spec->sandbox, spec->id.step);
+        int result = write_script(buf_z(&path), buf_view(&script), b->errands ? 0755 : 0700);
+        if (result < 0) {
+                err_set(&err, result, "cannot write %s: %s", buf_z(&path), strerror(-result));
+                batch_unwritten(b, t, -result, err.text);
+                return;
+        }
+        t->head = buf_take(&head);
+        batch_submit_later(b);
+}
+
+/* The system is told, if it has a word for it; the program is, unless that is enough. */
+void batch_stop(struct batch *b, struct task *t, bool on)
+{
+        enum batch_verb verb = on ? BATCH_STOP : BATCH_CONTINUE;
+        t->stopped = on;
+        if (batch_has(b, verb))
+                batch_act(b, t, verb);
+        else
+                batch_order(b, t, on ? SIGSTOP : SIGCONT);
+}
+
+void batch_kill(struct runner *r, struct run_id id, uint64_t grace_ms)
+{
+        struct batch *b = self(r);
+        struct task *t = find(b, id);
+        (void)grace_ms; /* the script's and the system's own */
+        if (!t || t->state == TASK_OVER)
+                return;
+        t->killing = true;
+        if (t->state == TASK_FRESH) {
+                batch_over(b, t,
+                           &(struct run_event){
+                                   .state = RUN_ENDED, .why = RUN_KILLED, .signaled = true, .exit_code = 15},
+                           NULL);
+                return;
+        }
+        batch_journal_kill(b, t);
+        if (t->stopped) /* its script may be, too */
+                batch_stop(b, t, false);
+        batch_act(b, t, BATCH_END);
+}
+
+static void hold(struct batch *b, struct task *t, bool on)
+{
+        if (t->begun || t->held == on)
+                return;
+        t->held = on;
+        batch_act(b, t, on ? BATCH_HOLD : BATCH_RELEASE);
+        if (!on)
+                batch_submit_later(b);
+}
+
+/* What is told to one that waits is known after a restart, too: else nothing would undo it. */
+static void wait_as(struct batch *b, struct task *t, bool held, bool suspended)
+{
+        bool same = t->held == held && t->suspended == suspended;
+        t->suspended = suspended;
+        hold(b, t, held);
+        if (!same)
+                batch_journal_held(b, t);
+}
+
+void batch_suspend(struct runner *r, struct run_id id)
+{
+        struct batch *b = self(r);
+        struct task *t = find(b, id);
+        if (t && t->begun)
+                batch_stop(b, t, true);
+        else if (t)
+                wait_as(b, t, true, true); /* it may begin all the same */
+}
+
+void batch_resume(struct runner *r, struct run_id id)
+{
+        struct batch *b = self(r);
+        struct task *t = find(b, id);
+        if (t && t->begun)
+                batch_stop(b, t, false);
+        if (t)
+                wait_as(b, t, false, false);
+}
+
+void batch_hold(struct runner *r, struct run_id id)
+{
+        struct batch *b = self(r);
+        struct task *t = find(b, id);
+        if (t)
+                wait_as(b, t, true, t->suspended);
+}
+
+void batch_release(struct runner *r, struct run_id id)
+{
+        struct batch *b = self(r);
+        struct task *t = find(b, id);
+        if (t)
+                wait_as(b, t, false, t->suspended);
+}
+
+void batch_signal(struct runner *r, struct run_id id, int signal)
+{
+        struct batch *b = self(r);
+        struct task *t = find(b, id);
+        if (t && (signal == SIGSTOP || signal == SIGCONT))
+                batch_stop(b, t, signal == SIGSTOP);
+        else if (t)
+                batch_order(b, t, signal);
+}
+
+void batch_status(struct runner *r, const struct run_id *ids, size_t count)
+{
+        struct batch *b = self(r);
+        for (size_t i = 0; i < count; i++) {
+                struct task *t = find(b, ids[i]);
+                if (t)
+                        batch_tell(b, t, true);
+        }
+}
+
+void batch_forget(struct runner *r, struct run_id id)
+{
+        struct batch *b = self(r);
+        struct task *t = find(b, id);
+        if (!t)
+                return;
+        batch_act_unasked(b, t, BATCH_END); /* of one that is not over: nobody wants it */
+        batch_journal_gone(b, t);
+        batch_task_free(b, t);
+}
+
+/* The time of the file lease.end, by the file system's clock, is that of the lease's end. Without it scripts
+ * reckon for themselves, which takes a few processes. */
+static void lease_end(struct batch *b, int64_t term_s)
+{
+        struct stat st;
+        struct timespec times[2];
+        if (fs_write(b->fd, BATCH_LEASE_END, STR(""), 0644, false, NULL) < 0 ||
+            fstatat(b->fd, BATCH_LEASE_END, &st, 0) < 0)
+                goto none;
+        st.st_mtim.tv_sec += term_s;
+        times[0] = times[1] = st.st_mtim;
+        if (utimensat(b->fd, BATCH_LEASE_END, times, 0) == 0)
+                return;
+none:
+        unlinkat(b->fd, BATCH_LEASE_END, 0);
+}
+
+/* A full disk has no room for another file, but what is there can be written over: it is of about the same
+ * length, and no longer than what a disk writes at once. */
+static int write_over(int dirfd, const char *name, struct str text)
+{
+        int fd = openat(dirfd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+        int r = fd < 0 ? -errno : fs_write_all(fd, text.p, text.n);
+        if (r == 0 && ftruncate(fd, (off_t)text.n) < 0)
+                r = -errno;
+        if (fd >= 0)
+                close(fd);
+        return r;
+}
+
+/* Scripts count from when the serial changes; so clocks of other machines do not matter. */
+void batch_lease(struct runner *r, int64_t until_boot_ms)
+{
+        struct batch *b = self(r);
+        int64_t left = until_boot_ms - clock_boot_ms();
+        BUF_CLEANUP struct buf text = {0};
+        struct err err = {""};
+        if (until_boot_ms == 0 || left <= 0)
+                return;
+        int64_t term = batch_script_lease(clock_wall_ms(), ++b->lease_serial, left, b->watch_s, &text);
+        lease_end(b, term); /* first: it is true whatever follows */
+        int result = fs_write(b->fd, "lease", buf_view(&text), 0644, false, &err);
+        if ((result == -ENOSPC || result == -EDQUOT) && write_over(b->fd, "lease", buf_view(&text)) == 0)
+                result = 0;
+        if (result < 0)
+                log_error("msg=\"cannot renew the lease of batch jobs\" error=\"%s\"",
+                          LOG_TEXT(str_of(err.text)));
+}
+
+int batch_script_of(struct runner *r, struct run_id id, struct buf *out)
+{
+        const struct task *t = find(self(r), id);
+        BUF_CLEANUP struct buf path = {0};
+        if (!t)
+                return batch_kept_read(self(r), id, out);
+        buf_printf(&path, "%s/" BATCH_STEP ".%u.sh", t->box, t->id.step);
+        return fs_read_regular(AT_FDCWD, buf_z(&path), SCRIPT_MAX, out, NULL);
+}
+
+int batch_where(struct runner *r, struct run_id id, struct run_where *ret)
+{
+        struct batch *b = self(r);
+        const struct task *t = find(b, id);
+        BUF_CLEANUP struct buf native = {0};
+        if (!t)
+                return -ENOENT;
+        const struct jam *jam = t->state == TASK_FRESH || t->state == TASK_NAMED
+                                        ? batch_jam(b, t->party,
+                                                    t->head ? t->head
+                                                    : t->s  ? t->s->head
+                                                            : NULL)
+                                        : NULL;
+        *ret = (struct run_where){.said = t->begun               ? NULL
+                                          : batch_jam_words(jam) ? batch_jam_words(jam)
+                                                                 : t->said,
+                                  .word = t->state == TASK_OVER            ? "over"
+                                          : t->stopped || t->stopped_there ? "suspended"
+                                          : t->held                        ? "held"
+                                          : t->begun                       ? "running"
+                                          : t->s && t->s->native           ? "waiting"
+                                          : batch_jam_words(jam)           ? "refused for now"
+                                                                           : "submitting"};
+        if (t->s && t->s->native) {
+                batch_native_key(b, t, &native);
+                snprintf(ret->native, sizeof(ret->native), "%s", buf_z(&native));
+        }
+        return 0;
+}
+
+void batch_capacity(struct runner *r, struct run_capacity *ret)
+{
+        *ret = self(r)->capacity;
+        ret->nothing = self(r)->nothing;
+        if (batch_jammed(self(r))) /* no more than may wait */
+                ret->idle_cpus_milli = ret->idle_gpus = 0;
+}
+
+void batch_flush(struct runner *r)
+{
+        struct batch *b = self(r);
+        batch_journal_may_go(b);
+        batch_journal_flush(b, false);
+        batch_acts_run(b);
+}

@@ -1,0 +1,269 @@
+/* How a task ended: what its script has written of it, and where that is missing the system's word. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "run/batch/private.h"
+
+#define WORDLESS_MS 10000
+#define PAST_MS     600000 /* an accounting that is away, or behind, is waited for */
+#define BEHIND_MS   60000  /* after it was away it may be */
+#define DONE_MAX    4096
+
+/* ---- files */
+
+static void step_path(const struct task *t, const char *end, struct buf *out)
+{
+        buf_printf(out, "%s/" BATCH_STEP ".%u.%s", t->box, t->id.step, end);
+}
+
+/* When a file of the step was written last, by the file system's clock; 0: it is not there. A folder is of
+ * the days when scripts made one. */
+static uint64_t written_ms(const struct task *t, const char *end)
+{
+        BUF_CLEANUP struct buf path = {0};
+        struct stat st;
+        step_path(t, end, &path);
+        if (lstat(buf_z(&path), &st) < 0)
+                return 0;
+        return (uint64_t)st.st_mtim.tv_sec * 1000 + (uint64_t)st.st_mtim.tv_nsec / 1000000;
+}
+
+void batch_see_begin(struct batch *b, struct task *t)
+{
+        uint64_t at = t->begun ? 0 : written_ms(t, "began");
+        if (!at)
+                return;
+        t->started_ms = at;
+        t->begun = true;
+        t->begun_ms = clock_boot_ms();
+        if (b->listed)
+                batch_tell(b, t, false);
+        if (t->suspended)
+                batch_stop(b, t, true);
+}
+
+/* What the system caught of the script. */
+static bool caught(const struct batch *b, const struct task *t, struct buf *out)
+{
+        BUF_CLEANUP struct buf path = {0};
+        batch_log_path(b, t, &path);
+        return fs_read_regular(AT_FDCWD, buf_z(&path), 1 << 16, out, NULL) == 0;
+}
+
+/* The first line of ours in it with this beginning. */
+static bool caught_line(const struct batch *b, const struct task *t, struct str begin, struct buf *out)
+{
+        BUF_CLEANUP struct buf text = {0};
+        struct str rest, line;
+        if (!caught(b, t, &text))
+                return false;
+        for (rest = buf_view(&text); rest.n && str_cut(&rest, '\n', &line);)
+                if (str_starts(line, begin)) {
+                        buf_str(out, str_skip(line, begin.n));
+                        return true;
+                }
+        return false;
+}
+
+/* The system has run it again, which its script has refused. */
+static bool ran_again(const struct task *t)
+{
+        return written_ms(t, "again");
+}
+
+static void say_why(const struct batch *b, const char *what, struct str reason, struct buf *out)
+{
+        buf_printf(out, "%s: %s", b->system->name, what);
+        if (reason.n && !str_ieqz(reason, "None")) {
+                buf_addz(out, " (");
+                batch_clean(out, reason);
+                buf_char(out, ')');
+        }
+}
+
+/* Not every system that kills for memory tells of it by its state. */
+static bool killed_for_memory(const struct batch *b, const struct task *t)
+{
+        BUF_CLEANUP struct buf text = {0};
+        return b->system->memory_words && caught(b, t, &text) &&
+               str_search(buf_view(&text), str_of(b->system->memory_words)) >= 0;
+}
+
+/* As the same attempt it cannot begin once more, for nobody knows what it has done; so it is taken out. */
+void batch_put_back(struct batch *b, struct task *t, struct str reason)
+{
+        BUF_CLEANUP struct buf text = {0};
+        say_why(b, "it was put back into the queue there after it had begun", reason, &text);
+        batch_act_unasked(b, t, BATCH_END); /* nothing is asked about it any more */
+        batch_over(b, t, &(struct run_event){.state = RUN_LOST}, buf_z(&text));
+}
+
+/* A script that was told to end says `killed`; by whom only the system knows. */
+static void somebody_ended_it(struct batch *b, struct task *t, struct run_event *e, struct str reason)
+{
+        BUF_CLEANUP struct buf text = {0};
+        if (t->phase == BATCH_OVER && ran_again(t)) {
+                batch_put_back(b, t, STR(""));
+                return;
+        }
+        switch (t->phase) {
+        case BATCH_TIMEOUT:
+                e->why = RUN_WALLTIME;
+                batch_over(b, t, e, NULL);
+                return;
+        case BATCH_MEMORY:
+                e->why = RUN_MEMORY;
+                batch_over(b, t, e, NULL);
+                return;
+        case BATCH_OVER: /* nobody else tells a script to end */
+        case BATCH_CANCELLED:
+                say_why(b, "it was cancelled there", reason, &text);
+                batch_over(b, t,
+                           &(struct run_event){.state = RUN_FAILED, .what = "batch", .error = ECANCELED},
+                           buf_z(&text));
+                return;
+        case BATCH_WAITING:
+        case BATCH_RUNNING: t->told_to_end = true; return; /* a later query tells by whom */
+        default:
+                say_why(b, "it was ended there", reason, &text);
+                batch_over(b, t, &(struct run_event){.state = RUN_LOST}, buf_z(&text));
+        }
+}
+
+/* How late a file may be seen after its task has ended; or a task be missing. */
+static int64_t wordless_ms(const struct batch *b)
+{
+        return b->system->wordless_s ? b->system->wordless_s * 1000 : WORDLESS_MS;
+}
+
+/* What it was may still be in an accounting that is away, or behind, or is being asked. */
+static bool in_the_books(const struct batch *b, const struct task *t, int64_t waited_ms)
+{
+        bool behind = b->past_away_ms && clock_boot_ms() - b->past_away_ms < BEHIND_MS;
+        return waited_ms < PAST_MS && (behind || t->owed || (b->system->past_away && b->commands[SLOT_PAST]));
+}
+
+/* A system that ends a job may reach the program before the script, which then knows no more than that a
+ * SIGTERM or a SIGKILL has ended it. Whose that was the system's state tells, soon, or its accounting; a job
+ * that is over has had its own, unless the system ran it again, which it does with none that ended by itself.
+ */
+static bool must_ask(const struct batch *b, struct task *t, const struct run_event *e)
+{
+        if (e->state != RUN_ENDED || e->why != RUN_ITSELF || !e->signaled ||
+            (e->exit_code != SIGTERM && e->exit_code != SIGKILL) || t->killing)
+                return false;
+        if (t->phase == BATCH_OVER)
+                return ran_again(t);
+        if (!t->term_ms)
+                t->term_ms = clock_boot_ms();
+        int64_t waited = clock_boot_ms() - t->term_ms;
+        return (t->phase != BATCH_WAITING && t->phase != BATCH_RUNNING) || waited < wordless_ms(b) ||
+               in_the_books(b, t, waited);
+}
+
+bool batch_see_end(struct batch *b, struct task *t, struct str reason)
+{
+        BUF_CLEANUP struct buf path = {0}, text = {0};
+        struct run_event e = {0};
+        step_path(t, "done", &path);
+        if (fs_read_regular(AT_FDCWD, buf_z(&path), DONE_MAX, &text, NULL) < 0 ||
+            !batch_script_done(buf_view(&text), &e))
+                return false; /* or not whole yet */
+        batch_see_begin(b, t);
+        if (e.state == RUN_ENDED) {
+                uint64_t at = written_ms(t, "done");
+                e.started_ms = t->started_ms;
+                e.ended_ms = at > t->started_ms ? at : t->started_ms;
+        }
+        if ((e.state == RUN_ENDED && e.why == RUN_KILLED && !t->killing) || must_ask(b, t, &e))
+                somebody_ended_it(b, t, &e, reason);
+        else
+                batch_over(b, t, &e, e.text);
+        return t->state == TASK_OVER;
+}
+
+/* ---- the end, by the system's word */
+
+static const struct run_event
+        killed = {.state = RUN_ENDED, .why = RUN_KILLED, .signaled = true, .exit_code = 15},
+        out_of_time = {.state = RUN_ENDED, .why = RUN_WALLTIME, .signaled = true, .exit_code = 9},
+        out_of_memory = {.state = RUN_ENDED, .why = RUN_MEMORY, .signaled = true, .exit_code = 9},
+        cancelled = {.state = RUN_FAILED, .what = "batch", .error = ECANCELED};
+
+/* True: what has no word yet may get one. Of what has an end the system has said all that it will. */
+static bool word_may_come(const struct batch *b, const struct task *t)
+{
+        int64_t gone = clock_boot_ms() - t->gone_ms;
+        return gone < wordless_ms(b) || (t->phase != BATCH_OVER && in_the_books(b, t, gone));
+}
+
+/* It is over, or missing, and nobody says how that came. */
+static void guess(const struct batch *b, const struct task *t, struct str reason, struct run_event *e,
+                  struct buf *text)
+{
+        bool cut = written_ms(t, "done");
+        if (caught_line(b, t, STR("drover: "), text))
+                *e = (struct run_event){.state = RUN_FAILED, .what = "batch", .error = ENOENT};
+        else if (t->killing)
+                *e = killed;
+        else if (!cut && killed_for_memory(b, t))
+                *e = out_of_memory;
+        else if (!cut && t->vanished && !t->begun) {
+                *e = cancelled;
+                say_why(b, "it was cancelled there while it waited", reason, text);
+        } else
+                say_why(b,
+                        t->told_to_end           ? "it was ended there, and nobody says by whom"
+                        : cut                    ? "how it ended cannot be read"
+                        : t->phase == BATCH_OVER ? "it ended without a word"
+                                                 : "it is not known there any more",
+                        reason, text);
+}
+
+void batch_settle(struct batch *b, struct task *t, enum batch_phase phase, struct str reason)
+{
+        BUF_CLEANUP struct buf text = {0};
+        struct run_event e = {.state = RUN_LOST};
+        batch_see_begin(b, t);
+        /* what has run was no misfit: its script was killed */
+        t->phase = phase == BATCH_UNFIT && t->begun ? BATCH_OVER : phase;
+        if (batch_see_end(b, t, reason))
+                return;
+        if (!t->gone_ms)
+                t->gone_ms = clock_boot_ms();
+        switch (t->phase) {
+        case BATCH_CANCELLED:
+                e = t->killing ? killed : cancelled;
+                say_why(b, "it was cancelled there", reason, &text);
+                break;
+        case BATCH_TIMEOUT: e = out_of_time; break;
+        case BATCH_MEMORY: e = out_of_memory; break;
+        case BATCH_LOST: say_why(b, "its node failed, or it had to make room", reason, &text); break;
+        case BATCH_UNFIT:
+                e = (struct run_event){.state = RUN_FAILED, .what = "batch", .error = EINVAL};
+                say_why(b, "it cannot run there", reason, &text);
+                break;
+        default:
+                if (word_may_come(b, t))
+                        return;
+                guess(b, t, reason, &e, &text);
+        }
+        if (e.state == RUN_ENDED)
+                e.started_ms = t->started_ms, e.ended_ms = (uint64_t)clock_wall_ms();
+        batch_over(b, t, &e, text.n ? buf_z(&text) : NULL);
+}
+
+/* A member of an array that is cancelled before it begins is gone at once in some systems, and in no
+ * accounting. What was there a moment ago, or came since, has not begun and been forgotten. */
+void batch_missing(struct batch *b, struct task *t)
+{
+        bool was = t->seen + 1 == b->generation || (b->asked_before_ms && t->in_ms >= b->asked_before_ms);
+        if (!t->gone_ms)
+                t->vanished =
+                        was && t->phase == BATCH_WAITING && t->s->count > 1 && t->s->seen == b->generation;
+        batch_settle(b, t, t->phase, STR(""));
+}

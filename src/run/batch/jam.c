@@ -1,0 +1,156 @@
+/* A system that takes no more for now: too many jobs of a user, of an account, of a QoS are in it. What it
+ * has not taken waits here. An array comes again at once, at half its size; one task alone after two seconds,
+ * four, and so on up to a minute. Then one submission at a time is sent, each of twice the size when the last
+ * was taken. The limits are not known, only what they are of: the user, and what those lines of the head say
+ * that system->limited_by has. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "run/batch/private.h"
+
+#define FIRST_MS   2000
+#define LAST_MS    60000
+#define JAMS_MAX   64 /* further ones share the last */
+#define WORDS_KEPT 200
+
+struct jam {
+        struct jam *next;
+        char *key, *words; /* words: the system's; NULL: it takes them again */
+        int64_t until_ms;  /* boot clock: nothing is sent before */
+        int64_t wait_ms;
+        unsigned size; /* of arrays */
+        unsigned open; /* submissions that wait or are sent */
+};
+
+static void key_of(const struct batch *b, const struct party *p, struct str head, struct buf *out)
+{
+        struct str line;
+        buf_addz(out, p->user ? p->user : "");
+        while (b->system->limited_by && head.n && str_cut(&head, '\n', &line))
+                if (batch_contains(line, b->system->limited_by)) {
+                        buf_char(out, '\n');
+                        buf_str(out, line);
+                }
+}
+
+struct jam *batch_jam(const struct batch *b, const struct party *p, const char *head)
+{
+        BUF_CLEANUP struct buf key = {0};
+        if (!b->jams || !head)
+                return NULL;
+        key_of(b, p, str_of(head), &key);
+        for (struct jam *j = b->jams; j; j = j->next)
+                if (str_eqz(buf_view(&key), j->key))
+                        return j;
+        return NULL;
+}
+
+static struct jam *made(struct batch *b, const struct party *p, const char *head)
+{
+        BUF_CLEANUP struct buf key = {0};
+        struct jam *j = batch_jam(b, p, head);
+        unsigned count = 0;
+        for (const struct jam *x = b->jams; x; x = x->next)
+                count++;
+        if (j || count >= JAMS_MAX)
+                return j ? j : b->jams;
+        key_of(b, p, str_of(head), &key);
+        j = mem_new(struct jam);
+        j->key = str_dupz(buf_view(&key));
+        j->size = b->array_max;
+        j->next = b->jams;
+        b->jams = j;
+        return j;
+}
+
+bool batch_jam_waits(const struct jam *j)
+{
+        return j && j->words && clock_boot_ms() < j->until_ms;
+}
+
+const char *batch_jam_words(const struct jam *j)
+{
+        return j ? j->words : NULL;
+}
+
+unsigned batch_jam_room(const struct jam *j, unsigned array_max)
+{
+        if (!j || !j->words)
+                return array_max;
+        if (j->open || batch_jam_waits(j))
+                return 0;
+        return j->size < array_max ? j->size : array_max;
+}
+
+unsigned batch_jam_size(const struct jam *j)
+{
+        return j && j->words ? j->size : UINT32_MAX;
+}
+
+void batch_jam_open(struct submission *s, struct jam *j)
+{
+        if (!s->jam && j && j->words) {
+                s->jam = j;
+                j->open++;
+        }
+}
+
+void batch_jam_close(struct submission *s)
+{
+        if (s->jam)
+                s->jam->open--;
+        s->jam = NULL;
+}
+
+void batch_jam_full(struct batch *b, struct submission *s, struct str errors)
+{
+        BUF_CLEANUP struct buf words = {.max = WORDS_KEPT};
+        struct jam *j = made(b, s->party, s->head);
+        int64_t now = clock_boot_ms();
+        unsigned half = s->count > 1 ? s->count / 2 : 1;
+        batch_clean(&words, str_head(errors, errors.n < WORDS_KEPT ? errors.n : WORDS_KEPT - 1));
+        if (!j->words)
+                log_warn("msg=\"the batch system takes no more for now\" queue=%s error=\"%s\"", b->queue,
+                         LOG_TEXT(buf_view(&words)));
+        if (s->count == 1 && now >= j->until_ms) { /* else another one has said it a moment ago */
+                j->wait_ms = !j->wait_ms ? FIRST_MS : j->wait_ms < LAST_MS / 2 ? 2 * j->wait_ms : LAST_MS;
+                j->until_ms = now + j->wait_ms;
+        }
+        j->size = half < j->size ? half : j->size;
+        free(j->words);
+        j->words = mem_dupz(buf_z(&words));
+        batch_jam_open(s, j);
+}
+
+void batch_jam_taken(struct batch *b, struct submission *s)
+{
+        struct jam *j = s->jam;
+        batch_jam_close(s);
+        if (!j || !j->words)
+                return;
+        j->wait_ms = j->until_ms = 0;
+        j->size = j->size < b->array_max / 2 ? 2 * j->size : b->array_max;
+        if (j->size == b->array_max && j->open == 0) {
+                free(j->words);
+                j->words = NULL;
+        }
+}
+
+bool batch_jammed(const struct batch *b)
+{
+        for (const struct jam *j = b->jams; j; j = j->next)
+                if (batch_jam_waits(j))
+                        return true;
+        return false;
+}
+
+void batch_jams_free(struct batch *b)
+{
+        for (struct jam *j = b->jams, *next; j; j = next) {
+                next = j->next;
+                free(j->key);
+                free(j->words);
+                free(j);
+        }
+}

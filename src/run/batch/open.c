@@ -1,0 +1,170 @@
+/* Opening and closing a queue of a batch system, and its tick. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/sha256.h"
+#include "run/batch/private.h"
+#include "run/batch/runner.h"
+
+#define TICK_MS 250
+
+static void on_tick(void *arg)
+{
+        struct batch *b = arg;
+        batch_acts_run(b);
+        batch_poll(b);
+        batch_journal_flush(b, false);
+        timer_start(b->tick, TICK_MS);
+}
+
+static int open_folder(struct batch *b, const struct runner_config *c, struct err *err)
+{
+        BUF_CLEANUP struct buf path = {0};
+        buf_printf(&path, "%s/batch.%s", c->dir, c->queue);
+        if (strchr(c->dir, '\n'))
+                return err_set(err, -EINVAL, "the agent's folder has a line's end in its name");
+        int r = fs_mkdirs(buf_z(&path), 0755);
+        b->dir = buf_take(&path);
+        b->fd = r < 0 ? -1 : open(b->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (b->fd < 0)
+                return err_set(err, -errno, "cannot use %s: %s", b->dir, strerror(errno));
+        fs_sweep(b->fd, fs_is_left);
+        return 0;
+}
+
+/* What names of this queue's submissions begin with, and no other's, of this agent or another: what has such
+ * a name and is not known is ended. */
+static int prefix(const struct batch_system *system, const struct runner_config *c, char **ret,
+                  struct err *err)
+{
+        BUF_CLEANUP struct buf whose = {0};
+        struct buf text = {0};
+        char hex[SHA256_HEX];
+        buf_printf(&whose, "%s/%s", c->instance, c->queue);
+        int r = sha256_hex(buf_view(&whose), hex, err);
+        if (r < 0)
+                return r;
+        hex[8] = 0;
+        if (system->short_names) {
+                buf_char(&text, 'd');
+                batch_digits(&text, strtoul(hex, NULL, 16), 4);
+        } else {
+                buf_printf(&text, BATCH_NAMES "%s-", hex);
+        }
+        *ret = buf_take(&text);
+        return 0;
+}
+
+static void open_service(struct batch *b)
+{
+        b->server = (struct request_server){.service = b->system->service,
+                                            .address = batch_setting(&b->settings, "rest"),
+                                            .token_file = batch_setting(&b->settings, "token_file"),
+                                            .user = b->user,
+                                            .arg = b->errands ? NULL : b->user};
+        b->requests = requests_new(b->loop, &b->server);
+}
+
+int batch_open(const struct runner_kind *kind, const struct batch_system *system,
+               const struct runner_config *c, struct runner **ret, struct err *err)
+{
+        const struct batch_settings settings = {c->settings, c->setting_count};
+        int r = batch_settings_check(system, c, err);
+        if (r == 0 && system->service && c->errands && !batch_setting(&settings, "token_file"))
+                r = err_set(
+                        err, -EINVAL,
+                        "jobs of several users need %s over http, with the token of one who may name others, "
+                        "in token_file",
+                        system->service->name);
+        if (r < 0)
+                return r;
+        struct batch *b = mem_new(struct batch);
+        const struct passwd *pw = getpwuid(geteuid());
+        b->base.kind = kind;
+        b->system = system;
+        b->settings = settings;
+        b->loop = c->loop;
+        b->events = c->events;
+        b->arg = c->arg;
+        b->fd = b->journal = -1;
+        b->array_max = batch_setting_number(b, "array_max", system->array_max);
+        b->verbs = system->verbs_of ? system->verbs_of(&b->settings) : system->verbs;
+        b->poll_ms = batch_setting_number(b, "poll", 2) * 1000;
+        b->watch_s = batch_setting_number(b, "watch", 5);
+        b->last = &b->all;
+        b->to_send_last = &b->to_send;
+        b->questions_last = &b->questions;
+        b->tasks = map_new();
+        b->natives = map_new();
+        b->submissions = map_new();
+        b->name_serial = (uint64_t)clock_wall_ms() << 8;
+        b->user = mem_dupz(pw ? pw->pw_name : "root");
+        b->named = pw != NULL;
+        b->errands = c->errands;
+        b->queue = mem_dupz(c->queue);
+        batch_environment(b);
+        if (system->service)
+                open_service(b);
+        b->tick = timer_new(b->loop, on_tick, b);
+        b->later = timer_new(b->loop, batch_tell_gathered, b);
+        b->gather = timer_new(b->loop, batch_submit_gathered, b);
+        r = prefix(system, c, &b->prefix, err);
+        if (r == 0)
+                r = open_folder(b, c, err);
+        if (r == 0)
+                batch_kept_open(b);
+        if (r == 0)
+                r = batch_journal_open(b, err);
+        if (r < 0) {
+                batch_close(&b->base, false);
+                return r;
+        }
+        timer_start(b->tick, 0);
+        *ret = &b->base;
+        return 0;
+}
+
+/* What does not reach the system ends by its lease, which ends now: of other users, all. */
+static void end_all(struct batch *b)
+{
+        unlinkat(b->fd, BATCH_LEASE_END, 0);
+        fs_write(b->fd, "lease", STR("ended 0\n"), 0644, false, NULL);
+        for (struct task *t = b->all; t; t = t->next)
+                batch_act_unasked(b, t, BATCH_END);
+        batch_act_now(b, BATCH_END);
+}
+
+void batch_close(struct runner *r, bool kill_all)
+{
+        struct batch *b = (struct batch *)(void *)r;
+        for (size_t i = 0; i < sizeof(b->commands) / sizeof(*b->commands); i++)
+                command_cancel(b->commands[i]);
+        if (kill_all)
+                end_all(b);
+        requests_free(b->requests);
+        batch_journal_close(b);
+        batch_when_close(b);
+        batch_jams_free(b);
+        batch_tasks_free(b);
+        batch_parties_free(b);
+        batch_kept_close(b);
+        timer_free(b->tick);
+        timer_free(b->later);
+        timer_free(b->gather);
+        args_deinit(&b->env);
+        if (b->fd >= 0)
+                close(b->fd);
+        free(b->dir);
+        free(b->queue);
+        free(b->prefix);
+        free(b->explaining);
+        free(b->acting);
+        free(b->nothing);
+        free(b->user);
+        free(b);
+}

@@ -1,0 +1,162 @@
+/* For whom tasks are: with a map of users each local user, who must be the one that the system sees submit
+ * and act; else one party that is ourselves. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "run/batch/private.h"
+
+#define LATE_MS 600000 /* after its last one a party's submissions may still come to light */
+
+/* Ours, but for what says who we are. */
+static void environment(const struct batch *b, struct party *p)
+{
+        for (size_t i = 0; i < b->env.n; i++) {
+                struct str e = str_of(b->env.v[i]);
+                if (!str_starts(e, STR("HOME=")) && !str_starts(e, STR("USER=")) &&
+                    !str_starts(e, STR("LOGNAME=")))
+                        args_add(&p->env, e);
+        }
+        errand_environment(&p->env, p->user);
+}
+
+struct party *batch_party(struct batch *b, const char *owner, const char *user)
+{
+        struct party **last = &b->parties;
+        BUF_CLEANUP struct buf folder = {0}, dir = {0};
+        if (!b->errands)
+                owner = user = NULL;
+        for (; *last; last = &(*last)->next)
+                if (!user || (!strcmp((*last)->user, user) && !strcmp((*last)->owner, owner)))
+                        return *last;
+        struct party *p = *last = mem_new(struct party);
+        if (!user) {
+                p->dir = mem_dupz(b->dir);
+                return p;
+        }
+        p->owner = mem_dupz(owner);
+        p->user = mem_dupz(user);
+        buf_printf(&folder, "batch.%s.%s", b->queue, user);
+        errand_folder(b->errands, buf_z(&folder), &dir);
+        p->folder = buf_take(&folder);
+        p->dir = buf_take(&dir);
+        environment(b, p);
+        return p;
+}
+
+struct party *batch_party_of(struct batch *b, struct str user)
+{
+        struct party *p = b->parties;
+        if (!b->errands)
+                return batch_party(b, NULL, NULL);
+        while (p && !str_eqz(user, p->user))
+                p = p->next;
+        return p;
+}
+
+void batch_parties_free(struct batch *b)
+{
+        for (struct party *p = b->parties, *next; p; p = next) {
+                next = p->next;
+                for (size_t i = 0; i < BATCH_VERBS_COUNT; i++)
+                        buf_deinit(&p->acts[i]);
+                args_deinit(&p->env);
+                free(p->owner);
+                free(p->user);
+                free(p->folder);
+                free(p->dir);
+                free(p);
+        }
+        b->parties = NULL;
+}
+
+void batch_users(const struct batch *b, struct buf *out)
+{
+        int64_t now = clock_boot_ms();
+        for (const struct party *p = b->parties; b->errands && p; p = p->next)
+                if (p->submissions || (p->left_ms && now - p->left_ms < LATE_MS))
+                        buf_printf(out, "%s%s", out->n ? "," : "", p->user);
+        if (out->n == 0)
+                buf_addz(out, b->user);
+}
+
+static struct command *errand(struct batch *b, struct party *p, const struct args *argv, struct str input,
+                              command_done_fn *done, void *arg)
+{
+        const struct errand_spec spec = {.owner = p->owner,
+                                         .user = p->user,
+                                         .folder = p->folder,
+                                         .argv = argv,
+                                         .envp = p->env.v,
+                                         .input = input,
+                                         .timeout_ms = COMMAND_MS};
+        return errand_run(b->errands, &spec, done, arg);
+}
+
+/* A request for a user whose folder is not there yet: an errand of his that does nothing makes it first. */
+struct first {
+        struct command base;
+        struct batch *b;
+        struct party *p;
+        int slot;
+        struct batch_call call;
+        command_done_fn *done;
+        void *arg;
+        struct command *errand;
+};
+
+static void first_free(struct first *f)
+{
+        batch_call_deinit(&f->call);
+        free(f);
+}
+
+static void first_cancel(struct command *c)
+{
+        struct first *f = (struct first *)(void *)c;
+        command_cancel(f->errand);
+        first_free(f);
+}
+
+static void first_done(void *arg, int status, struct str out, struct str errors)
+{
+        struct first *f = arg;
+        if (status == 0) {
+                f->p->made = true;
+                batch_request(f->b, f->p->user, f->slot, &f->call, f->done, f->arg);
+        } else {
+                f->done(f->arg, -1, out, errors);
+        }
+        first_free(f);
+}
+
+static void request_as(struct batch *b, struct party *p, int slot, struct batch_call *call,
+                       command_done_fn *done, void *arg)
+{
+        if (p->made) {
+                batch_request(b, p->user, slot, call, done, arg);
+                return;
+        }
+        ARGS_CLEANUP struct args nothing = {0};
+        struct first *f = mem_new(struct first);
+        *f = (struct first){{first_cancel}, b, p, slot, *call, done, arg, NULL};
+        *call = (struct batch_call){0};
+        args_add(&nothing, STR("true"));
+        f->errand = errand(b, p, &nothing, STR(""), first_done, f);
+        b->commands[slot] = &f->base;
+}
+
+void batch_run_as(struct batch *b, struct party *p, int slot, struct batch_call *call, command_done_fn *done,
+                  void *arg)
+{
+        if (!p->user) {
+                batch_run(b, slot, call, done, arg);
+                return;
+        }
+        if (call->method) {
+                request_as(b, p, slot, call, done, arg);
+                return;
+        }
+        b->commands[slot] = errand(b, p, &call->argv, buf_view(&call->input), done, arg);
+        batch_call_deinit(call);
+}

@@ -1,0 +1,254 @@
+/* Shared by the files of the batch base (batch*.c). */
+#pragma once
+#include "base/buf.h"
+#include "base/mem.h"
+#include "run/batch/batch.h"
+#include "run/process/errand.h"
+
+struct submission;
+struct sending { /* a submit command that runs */
+        struct batch *b;
+        struct submission *s;
+        int slot;
+};
+
+struct party { /* for whom tasks are; without a map of users the only one, and the names are NULL */
+        char *owner, *user;
+        char *folder, *dir; /* where the system puts what it catches of scripts: its name, and its path */
+        bool made;          /* the folder is there; an errand makes it */
+        struct args env;    /* of commands */
+        struct buf acts[BATCH_VERBS_COUNT]; /* natives for each verb, parted by spaces */
+        unsigned submissions;
+        int64_t left_ms; /* boot clock, when it had the last one; 0: it never had any */
+        struct party *next;
+};
+
+#define COMMAND_MS 60000
+
+enum task_state { TASK_FRESH, TASK_NAMED, TASK_IN, TASK_OVER };
+
+struct submission {
+        struct party *party;
+        char *name, *native;     /* native: of the whole array; NULL: not known */
+        char *head;              /* NULL after a restart: its script is there */
+        bool sending, unsure;    /* unsure: nobody knows whether the system has it */
+        int64_t unsure_ms;       /* boot clock, since when: answers to earlier questions do not tell */
+        uint64_t others;         /* the status query that meant its other members */
+        unsigned count, left;    /* members; of them not forgotten, and one while it is sent */
+        uint64_t seen;           /* the status query that named one of them last */
+        struct jam *jam;         /* it is sent again, or for the first time, in a jam */
+        struct submission *next; /* those to be sent */
+};
+
+struct task {
+        struct run_id id;
+        struct party *party;
+        enum task_state state;
+        char *box, *head; /* head: while it is fresh */
+        struct submission *s;
+        unsigned index; /* from 0, in s */
+        enum batch_phase phase;
+        uint64_t seen;    /* the status query that named it last */
+        int64_t gone_ms;  /* boot clock, since it is missing or without a word; 0: it is not */
+        int64_t in_ms;    /* when its native number became known */
+        int64_t begun_ms; /* when we saw that it had begun */
+        int64_t term_ms;  /* when we saw that a SIGTERM had ended its program; 0: none has */
+        int64_t acted_ms; /* boot clock, when the system was told to end it; 0: it was not */
+        bool begun, killing, held, stopped;
+        bool suspended;     /* while it waited: it is stopped if it begins all the same */
+        bool strange;       /* its number was named as another job's */
+        bool strange_told;  /* and the log says so */
+        bool stopped_there; /* says the system; by whomever */
+        bool told_to_end;   /* its script was, and not by us */
+        bool vanished;      /* it waited, and is missing or bare since: others of its array are there */
+        bool owed;          /* it is missing, and `past` has it as one that is not over: that comes late */
+        unsigned wanted;    /* verbs (1 << verb) that wait until an answer names it with its name */
+        unsigned unheard;   /* verbs (1 << verb) of commands about it that failed: it is told again */
+        unsigned tries;     /* such commands in a row */
+        uint64_t started_ms;
+        struct run_event result;   /* OVER */
+        char *text;                /* the result's */
+        char *said;                /* why it waits there, as the system says; NULL: it does not */
+        struct task *next, **link; /* all tasks, in the order of submit */
+};
+
+struct batch {
+        struct runner base;
+        const struct batch_system *system;
+        struct batch_settings settings;
+        struct loop *loop;
+        run_events_fn *events;
+        void *arg;
+        char *dir, *prefix, *user; /* prefix: of our submissions' names */
+        bool named;                /* our user has a name, which is `user` */
+        char *queue;
+        struct errands *errands;      /* NULL: all is ours */
+        struct request_server server; /* of a system with a service */
+        struct requests *requests;    /* NULL: it has commands */
+        struct party *parties;
+        struct kept *kept;
+        int fd; /* of dir */
+        struct args env;
+        struct map *tasks, *natives, *submissions; /* natives: those whose number is known */
+        struct task *all, **last, *cursor;
+        uint64_t name_serial, generation, lease_serial, order_serial;
+        unsigned array_max, fresh, watch_s, poll_ms, verbs;
+        struct submission *to_send, **to_send_last;
+        struct command *commands[7]; /* under way */
+        struct sending sends[2];
+        struct jam *jams;
+        struct question *questions, **questions_last; /* quotes that are open; the first one is asked */
+        unsigned question_count;
+        struct timer *tick, *gather, *later;
+        bool listed, gathering, ended; /* ended: a task, since the last look at the nodes */
+        bool away;                     /* it was told that the system does not answer */
+        char *nothing;                 /* why the system has nothing for the queue; NULL: it has */
+        int64_t past_away_ms; /* boot clock, when what is over could not be asked about; 0: it always could */
+        unsigned failures;    /* status queries in a row */
+        int64_t asked_ms, asked_before_ms, status_ms, took_ms,
+                capacity_ms; /* asked: of the last two status queries */
+        struct run_event *told;
+        size_t told_count, told_cap;
+        struct run_capacity capacity;
+        uint64_t capacity_wall_ms;
+        char *explaining; /* the native that a query is about */
+        char *acting;     /* those that a command is about, parted by spaces; NULL: none is under way */
+        enum batch_verb acting_verb;
+        bool unheard;  /* some task is */
+        bool wanted;   /* some task has verbs that wait for an answer */
+        bool ask_soon; /* there are new ones since the last answer */
+        int journal;
+        struct buf journal_out, journal_gone; /* gone: waits for batch_journal_may_go */
+        uint64_t journal_bytes, journal_live; /* of the file; after it was written anew */
+        int64_t journal_again_ms;             /* boot clock; when it is tried again */
+        bool journal_failed;                  /* an append; nothing is told to it before it is written anew */
+};
+enum { SLOT_SEND, SLOT_SEND_2, SLOT_STATUS, SLOT_PAST, SLOT_ACT, SLOT_CAPACITY, SLOT_WHEN };
+
+#define BATCH_LEASE_END "lease.end"
+
+/* batch_tasks.c */
+struct task *batch_task_new(struct batch *b, struct party *p, struct run_id id, const char *box);
+void batch_task_free(struct batch *b, struct task *t);
+struct submission *batch_submission_new(struct batch *b, struct party *p, const char *name);
+void batch_submission_unref(struct batch *b, struct submission *s); /* one of `left` less */
+void batch_native_known(struct batch *b, struct submission *s, struct str native);
+void batch_native_key(const struct batch *b, const struct task *t,
+                      struct buf *out); /* t->s->native is known */
+void batch_path(const struct batch *b, struct buf *out, const char *name, const char *end);
+void batch_log_path(const struct batch *b, const struct task *t,
+                    struct buf *out);   /* what the system caught of it */
+void batch_tasks_free(struct batch *b); /* and the maps */
+
+void batch_tell(struct batch *b, const struct task *t, bool known); /* an event, on the loop's next turn */
+void batch_tell_runner(struct batch *b, enum run_state state, const char *text); /* copied; may be NULL */
+/* It is over: the result is told and kept until it is forgotten. text is copied, may be NULL. */
+void batch_over(struct batch *b, struct task *t, const struct run_event *result, const char *text);
+/* It is over, for a file of it cannot be written, with this errno: if the disk is full, it is lost, for that
+ * is no fault of its own. */
+void batch_unwritten(struct batch *b, struct task *t, int error, const char *text);
+void batch_gather(struct batch *b, struct run_event e); /* to be told on the loop's next turn; copies text */
+void batch_tell_gathered(void *batch);
+
+/* batch_party.c */
+struct party *batch_party(struct batch *b, const char *owner, const char *user); /* made if there is none */
+/* One of those that we have had, by the system's word for its user; NULL: there is none. Without a map it is
+ * always ours. */
+struct party *batch_party_of(struct batch *b, struct str user);
+void batch_parties_free(struct batch *b);
+void batch_users(const struct batch *b,
+                 struct buf *out); /* whose jobs a status query is about, with commas */
+/* As batch_run, but by the party's user. */
+void batch_run_as(struct batch *b, struct party *p, int slot, struct batch_call *call, command_done_fn *done,
+                  void *arg);
+
+/* batch_kept.c */
+void batch_kept_open(struct batch *b);
+void batch_kept_close(struct batch *b);
+void batch_kept_add(struct batch *b, const struct task *t); /* it is over */
+/* The newest of that job, appended; fence and step are not looked at. 0, -ENOENT, or another -errno. */
+int batch_kept_read(const struct batch *b, struct run_id id, struct buf *out);
+
+/* batch_acts.c */
+/* It shall be told so. A number may be another job's since the last answer that named it, for a system that
+ * has lost its memory gives its numbers again: so the verb waits for the next answer that names it, which is
+ * asked for soon. A nudge harms nobody, and goes with the next batch_acts_run. */
+void batch_act(struct batch *b, struct task *t, enum batch_verb verb);
+/* The same by the last answer, for one that is forgotten or that nothing will be asked about any more. */
+void batch_act_unasked(struct batch *b, struct task *t, enum batch_verb verb);
+void batch_acts_named(struct batch *b); /* an answer was read: what waits goes out for those that it named */
+void batch_acts_run(struct batch *b);
+void batch_acts_again(struct batch *b);                    /* what was not heard: the system answers */
+void batch_act_now(struct batch *b, enum batch_verb verb); /* all of the verb that are ours, and waits */
+const char *batch_version(const struct batch *b); /* of the service's API; NULL: none, or not known yet */
+/* What depends on the service's version can be asked for: it is known, or there is none. */
+bool batch_speaks(const struct batch *b);
+/* Makes the requests of `call` for this user (NULL: ourselves), and frees it. */
+void batch_request(struct batch *b, const char *user, int slot, struct batch_call *call,
+                   command_done_fn *done, void *arg);
+/* Runs what `call` says, and frees it. */
+void batch_run(struct batch *b, int slot, struct batch_call *call, command_done_fn *done, void *arg);
+void batch_clean(struct buf *out, struct str words); /* the system's words, on one line, and not too many */
+
+/* batch_settings.c */
+int batch_settings_check(const struct batch_system *s, const struct runner_config *c, struct err *err);
+unsigned batch_setting_number(const struct batch *b, const char *name, unsigned otherwise); /* checked */
+void batch_environment(struct batch *b);                                                    /* into b->env */
+
+/* batch_submit.c */
+void batch_submit_gathered(void *batch);
+void batch_submit_later(struct batch *b); /* there are fresh tasks, or submissions to send */
+void batch_send_again(struct batch *b, struct submission *s);
+/* So many digits of names that may not be long, the lowest first. */
+void batch_digits(struct buf *out, uint64_t n, unsigned count);
+
+/* batch_orders.c */
+bool batch_has(const struct batch *b, enum batch_verb verb);
+void batch_order(struct batch *b, struct task *t, int signal); /* to its program, if it runs */
+
+/* batch_when.c */
+void batch_when_close(struct batch *b);
+
+/* batch_jam.c: limits of the system */
+struct jam *batch_jam(const struct batch *b, const struct party *p,
+                      const char *head);   /* NULL: none was met */
+bool batch_jam_waits(const struct jam *j); /* nothing is sent now. NULL: no */
+const char *batch_jam_words(
+        const struct jam *j); /* the system's; NULL: there is none any more. NULL is fine */
+unsigned batch_jam_room(const struct jam *j, unsigned array_max); /* of the next submission; 0: none now */
+unsigned batch_jam_size(const struct jam *j); /* the system may take arrays of so many. NULL: any */
+void batch_jam_open(struct submission *s, struct jam *j); /* it will be sent. NULL is fine */
+void batch_jam_close(struct submission *s);               /* it will not, or its answer is not known */
+/* The system has not taken it. It is open again. */
+void batch_jam_full(struct batch *b, struct submission *s, struct str errors);
+void batch_jam_taken(struct batch *b, struct submission *s);
+bool batch_jammed(const struct batch *b); /* something waits */
+void batch_jams_free(struct batch *b);
+
+/* batch_end.c */
+void batch_stop(struct batch *b, struct task *t, bool on); /* it has begun */
+void batch_see_begin(struct batch *b, struct task *t);     /* looks whether it has begun */
+/* Looks at its files. True: how it ended is known, and told. reason: the system's, if it was asked. */
+bool batch_see_end(struct batch *b, struct task *t, struct str reason);
+/* It is no longer in the system, or the system says that it has ended. Its own word counts, if it comes. */
+void batch_settle(struct batch *b, struct task *t, enum batch_phase phase, struct str reason);
+void batch_missing(struct batch *b, struct task *t); /* from the system's answer to a status query */
+/* It is back in the system's queue, after it had begun. */
+void batch_put_back(struct batch *b, struct task *t, struct str reason);
+
+/* batch_poll.c */
+void batch_poll(void *batch); /* the tick */
+
+/* batch_journal.c */
+int batch_journal_open(struct batch *b, struct err *err);
+void batch_journal_close(struct batch *b);
+void batch_journal_submission(struct batch *b, const struct submission *s);
+void batch_journal_task(struct batch *b, const struct task *t);
+void batch_journal_native(struct batch *b, const struct submission *s);
+void batch_journal_kill(struct batch *b, const struct task *t);
+void batch_journal_held(struct batch *b, const struct task *t); /* or not: as it is now */
+void batch_journal_gone(struct batch *b, const struct task *t);
+/* The agent has written down what became of those that are gone. */
+void batch_journal_may_go(struct batch *b);
+/* What was told is in the file, and with sync on disk. 0 or -errno: then nothing may be submitted. */
+int batch_journal_flush(struct batch *b, bool sync);

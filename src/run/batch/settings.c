@@ -1,0 +1,89 @@
+/* A queue's settings, a job's words, and the environment of the system's commands. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "run/batch/private.h"
+
+const char *batch_setting(const struct batch_settings *s, const char *name)
+{
+        for (size_t i = 0; i < s->n; i++)
+                if (!strcmp(s->v[i].name, name))
+                        return s->v[i].value;
+        return NULL;
+}
+
+const char *batch_word(const struct run_spec *spec, const char *const *names, const struct batch_settings *s,
+                       const char *setting)
+{
+        for (; *names; names++)
+                for (size_t i = 0; i < spec->word_count; i++)
+                        if (str_ieqz(str_of(spec->words[i].name), *names) && *spec->words[i].value)
+                                return spec->words[i].value;
+        return setting ? batch_setting(s, setting) : NULL;
+}
+
+static void add_variable(struct batch *b, const char *name, const char *value)
+{
+        BUF_CLEANUP struct buf one = {0};
+        buf_printf(&one, "%s=%s", name, value ? value : "");
+        if (value)
+                args_add(&b->env, buf_view(&one));
+}
+
+/* A small environment: what is submitted shall not depend on who started the agent. */
+void batch_environment(struct batch *b)
+{
+        static const char *const kept[] = {"HOME", "USER", "LOGNAME", "TZ"};
+        const char *path = getenv("PATH");
+        add_variable(b, "PATH", path ? path : "/usr/local/bin:/usr/bin:/bin");
+        add_variable(b, "LC_ALL", "C");
+        for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
+                add_variable(b, kept[i], getenv(kept[i]));
+        for (const struct batch_variable *v = b->system->variables; v && v->name; v++) {
+                const char *value = v->setting ? batch_setting(&b->settings, v->setting) : NULL;
+                add_variable(b, v->name, value ? value : getenv(v->name));
+        }
+}
+
+static bool is_in(const char *const *list, const char *name)
+{
+        while (*list && strcmp(*list, name) != 0)
+                list++;
+        return *list;
+}
+
+static int unknown(const struct batch_system *s, const char *const *ours, const char *name, struct err *err)
+{
+        BUF_CLEANUP struct buf all = {0};
+        for (size_t i = 0; s->settings[i]; i++)
+                buf_printf(&all, "%s, ", s->settings[i]);
+        return err_set(err, -EINVAL, "%s has no setting '%s': it has %s%s and %s", s->name, name, buf_z(&all),
+                       ours[0], ours[1]);
+}
+
+int batch_settings_check(const struct batch_system *s, const struct runner_config *c, struct err *err)
+{
+        static const char *const ours[] = {"poll", "watch", NULL};
+        struct batch_settings settings = {c->settings, c->setting_count};
+        for (size_t i = 0; i < c->setting_count; i++) {
+                const char *name = c->settings[i].name;
+                if (!is_in(ours, name) && !is_in(s->settings, name) &&
+                    !(s->set_free && str_starts(str_of(name), str_of(s->set_free))))
+                        return unknown(s, ours, name, err);
+                uint64_t seconds;
+                if (is_in(ours, name) && (str_to_u64(str_of(c->settings[i].value), &seconds) != 0 ||
+                                          seconds < 1 || seconds > 3600))
+                        return err_set(err, -EINVAL, "%s is a number of seconds, 1 to 3600", name);
+        }
+        return s->check ? s->check(&settings, err) : 0;
+}
+
+/* A setting that was checked. */
+unsigned batch_setting_number(const struct batch *b, const char *name, unsigned otherwise)
+{
+        const char *value = batch_setting(&b->settings, name);
+        uint64_t n = otherwise;
+        if (value)
+                str_to_u64(str_of(value), &n);
+        return (unsigned)n;
+}

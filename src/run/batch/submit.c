@@ -1,0 +1,376 @@
+/* From fresh tasks to submissions: those with the same resources become one array, whose name and members are
+ * on disk before the system hears of it. While submissions are under way new tasks gather, so that arrays
+ * grow with the load by themselves. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "run/batch/private.h"
+
+#define GATHER_MS    5
+#define NAMING       "# this submission:\n" /* ends the head */
+#define ERRORS_SHOWN 400
+#define SCRIPT_MAX   (4u << 20)
+
+struct group {
+        struct jam *jam;
+        struct task **v;
+        size_t n, cap;
+};
+
+void batch_submit_later(struct batch *b)
+{
+        if (!b->gathering) {
+                b->gathering = true;
+                timer_start(b->gather, GATHER_MS);
+        }
+}
+
+/* ---- making */
+
+/* Which script each member is: a file for some of them, so that no node reads all. */
+static int write_lists(struct batch *b, const struct submission *s, const struct group *g, struct err *err)
+{
+        BUF_CLEANUP struct buf list = {0}, name = {0}, script = {0};
+        int r = 0;
+        for (size_t i = 0; i < g->n && r == 0; i++) {
+                buf_reset(&script);
+                buf_printf(&script, "%s/" BATCH_STEP ".%u.sh", g->v[i]->box, g->v[i]->id.step);
+                batch_script_member((unsigned)i, buf_z(&script), &list);
+                if (i + 1 < g->n && (i + 1) % BATCH_LIST_PART != 0)
+                        continue;
+                buf_addz(&list, "esac\n");
+                buf_reset(&name);
+                buf_printf(&name, "%s.list.%u", s->name, (unsigned)(i / BATCH_LIST_PART));
+                r = fs_write(b->fd, buf_z(&name), buf_view(&list), 0644, false, err);
+                buf_reset(&list);
+        }
+        return r;
+}
+
+/* But for ".INDEX.log". */
+static void submission_log(const struct submission *s, struct buf *out)
+{
+        buf_printf(out, "%s/%s", s->party->dir, s->name);
+}
+
+static int write_files(struct batch *b, const struct submission *s, const struct group *g, struct err *err)
+{
+        BUF_CLEANUP struct buf head = {0}, script = {0}, name = {0}, path = {0}, log = {0};
+        batch_path(b, &path, s->name, ".list");
+        submission_log(s, &log);
+        buf_addz(&head, s->head);
+        buf_addz(&head, NAMING);
+        b->system->naming(s->name, buf_z(&log), (unsigned)g->n, &head);
+        const char *index = batch_setting(&b->settings, "index_variable");
+        batch_script_array(index ? index : b->system->index_variable, b->system->index_first, buf_z(&head),
+                           buf_z(&path), &script);
+        int r = write_lists(b, s, g, err);
+        buf_printf(&name, "%s.sh", s->name);
+        return r < 0 ? r : fs_write(b->fd, buf_z(&name), buf_view(&script), 0755, false, err);
+}
+
+static void to_send(struct batch *b, struct submission *s)
+{
+        s->next = NULL;
+        *b->to_send_last = s;
+        b->to_send_last = &s->next;
+}
+
+void batch_digits(struct buf *out, uint64_t n, unsigned count)
+{
+        static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+        for (; count; n /= 36, count--)
+                buf_char(out, digits[n % 36]);
+}
+
+/* Where a name may not be long it has fewer letters, of which there are more. */
+static void new_name(struct batch *b, struct buf *out)
+{
+        uint64_t n = ++b->name_serial;
+        buf_addz(out, b->prefix);
+        if (b->system->short_names)
+                batch_digits(out, n, 10);
+        else
+                buf_printf(out, "%llx", (unsigned long long)n);
+}
+
+static void make(struct batch *b, struct group *g)
+{
+        BUF_CLEANUP struct buf name = {0};
+        struct err err = {""};
+        new_name(b, &name);
+        struct submission *s = batch_submission_new(b, g->v[0]->party, buf_z(&name));
+        s->head = mem_dupz(g->v[0]->head);
+        s->count = s->left = (unsigned)g->n;
+        batch_jam_open(s, g->jam);
+        batch_journal_submission(b, s);
+        for (size_t i = 0; i < g->n; i++) {
+                struct task *t = g->v[i];
+                t->s = s;
+                t->index = (unsigned)i;
+                t->state = TASK_NAMED;
+                b->fresh--;
+                free(t->head);
+                t->head = NULL;
+                batch_journal_task(b, t);
+        }
+        int r = write_files(b, s, g, &err);
+        if (r < 0) {
+                batch_jam_close(s);
+                for (size_t i = 0; i < g->n; i++)
+                        batch_unwritten(b, g->v[i], -r, err.text);
+        } else {
+                to_send(b, s);
+        }
+        g->n = 0;
+}
+
+static void group_free(void *group)
+{
+        free(((struct group *)group)->v);
+        free(group);
+}
+
+static void name_fresh(struct batch *b)
+{
+        struct map *groups = map_new();
+        struct str key;
+        void *value;
+        for (struct task *t = b->all; t && b->fresh; t = t->next) {
+                if (t->state != TASK_FRESH || !t->head || t->held)
+                        continue;
+                BUF_CLEANUP struct buf alike = {0};
+                buf_printf(&alike, "%s\n%s", t->party->user ? t->party->user : "", t->head);
+                struct group *g = map_get(groups, buf_view(&alike));
+                if (!g) {
+                        map_put(groups, buf_view(&alike), g = mem_new(struct group));
+                        g->jam = batch_jam(b, t->party, t->head);
+                }
+                unsigned room = batch_jam_room(g->jam, b->array_max);
+                if (!room)
+                        continue;
+                MEM_GROW(g->v, g->cap, g->n + 1);
+                g->v[g->n++] = t;
+                if (g->n >= room)
+                        make(b, g);
+        }
+        for (size_t at = 0; map_next(groups, &at, &key, &value);) {
+                struct group *g = value;
+                if (g->n && batch_jam_room(g->jam, b->array_max))
+                        make(b, g);
+                group_free(g);
+        }
+        map_free(groups);
+}
+
+/* ---- sending */
+
+static void each_named(struct batch *b, const struct submission *s,
+                       void (*fn)(struct batch *b, struct task *t, const char *text), const char *text)
+{
+        for (struct task *t = b->all, *next; t; t = next) {
+                next = t->next;
+                if (t->s == s && t->state == TASK_NAMED)
+                        fn(b, t, text);
+        }
+}
+
+static void end_unsent(struct batch *b, struct task *t, const char *text)
+{
+        (void)text;
+        batch_over(
+                b, t,
+                &(struct run_event){.state = RUN_ENDED, .why = RUN_KILLED, .signaled = true, .exit_code = 15},
+                NULL);
+}
+
+static void end_if_killed(struct batch *b, struct task *t, const char *text)
+{
+        if (t->killing)
+                end_unsent(b, t, text);
+}
+
+static void refuse(struct batch *b, struct task *t, const char *text)
+{
+        batch_over(b, t, &(struct run_event){.state = RUN_FAILED, .what = "batch", .error = EINVAL}, text);
+}
+
+/* What is left of it goes on in submissions of at most `size`. They are on disk before its files go. */
+static void split(struct batch *b, struct submission *s, unsigned size)
+{
+        struct group g = {.jam = s->jam};
+        each_named(b, s, end_if_killed, NULL);
+        for (struct task *t = b->all; t; t = t->next) {
+                if (t->s != s || t->state != TASK_NAMED)
+                        continue;
+                s->left--; /* not the last: who calls holds it */
+                t->s = NULL;
+                t->head = mem_dupz(s->head);
+                b->fresh++;
+                MEM_GROW(g.v, g.cap, g.n + 1);
+                g.v[g.n++] = t;
+                if (g.n == size)
+                        make(b, &g);
+        }
+        if (g.n)
+                make(b, &g);
+        free(g.v);
+        batch_jam_close(s);
+        (void)batch_journal_flush(b, true);
+}
+
+/* It will be sent again; an array in parts. */
+static void full(struct batch *b, struct submission *s, struct str errors)
+{
+        batch_jam_full(b, s, errors);
+        if (s->count > 1)
+                split(b, s, batch_jam_size(s->jam));
+        else
+                to_send(b, s);
+}
+
+static void refused(struct batch *b, struct submission *s, struct str errors)
+{
+        BUF_CLEANUP struct buf text = {0};
+        if (b->system->refused_array && s->count > 1 && s->head && b->system->refused_array(errors)) {
+                b->array_max = 1;
+                split(b, s, 1);
+                return;
+        }
+        buf_printf(&text, "%s refuses it: ", b->system->name);
+        batch_clean(&text, errors);
+        each_named(b, s, refuse, buf_z(&text));
+}
+
+static void sent(void *arg, int status, struct str out, struct str errors)
+{
+        struct sending *sending = arg;
+        struct batch *b = sending->b;
+        struct submission *s = sending->s;
+        BUF_CLEANUP struct buf native = {0};
+        b->commands[sending->slot] = NULL;
+        s->sending = false;
+        if (!str_trim(errors).n)
+                errors = out; /* some complain there */
+        bool number = b->system->submitted(out, &native) && batch_is_native(buf_view(&native));
+        /* a command that fails, and says nothing but a number, may have been heard */
+        bool unclear = number && errors.p == out.p;
+        if (status == 0 && number) {
+                batch_jam_taken(b, s);
+                batch_native_known(b, s, buf_view(&native));
+                batch_journal_native(b, s);
+        } else if (status > 0 && b->system->full && b->system->full(errors)) {
+                full(b, s, str_trim(errors));
+        } else if (status > 0 && !unclear &&
+                   b->system->refused(WIFEXITED(status) ? WEXITSTATUS(status) : -1, errors)) {
+                batch_jam_close(s);
+                refused(b, s, str_trim(errors));
+        } else {
+                batch_jam_close(s);
+                log_warn("msg=\"it is not known whether a submission was taken\" name=%s status=%d "
+                         "error=\"%s\"",
+                         s->name, status,
+                         LOG_TEXT(str_head(errors, errors.n > ERRORS_SHOWN ? ERRORS_SHOWN : errors.n)));
+                s->unsure = true; /* the next status query tells */
+                s->unsure_ms = clock_boot_ms();
+        }
+        batch_submission_unref(b, s);
+        batch_submit_later(b);
+}
+
+/* What its script says, of an earlier life: the lines behind the first. */
+static char *head_of(const struct batch *b, const struct submission *s)
+{
+        BUF_CLEANUP struct buf name = {0}, text = {0};
+        buf_printf(&name, "%s.sh", s->name);
+        if (fs_read(b->fd, buf_z(&name), 1 << 20, &text, NULL) < 0)
+                return mem_dupz("");
+        struct str rest = buf_view(&text), first;
+        str_cut(&rest, '\n', &first);
+        ptrdiff_t end = str_search(rest, STR(NAMING));
+        rest = str_head(rest, end < 0 ? 0 : (size_t)end);
+        return str_dupz(rest);
+}
+
+static void send(struct batch *b, struct submission *s, int slot)
+{
+        struct batch_call call = {.settings = &b->settings, .version = batch_version(b)};
+        BUF_CLEANUP struct buf path = {0}, log = {0}, text = {0};
+        struct sending *sending = &b->sends[slot];
+        *sending = (struct sending){b, s, slot};
+        batch_path(b, &path, s->name, ".sh");
+        if (!s->head)
+                s->head = head_of(b, s);
+        submission_log(s, &log);
+        if (b->system->service)
+                fs_read(AT_FDCWD, buf_z(&path), SCRIPT_MAX, &text, NULL);
+        b->system->submit(&call, &(struct batch_sending){.name = s->name,
+                                                         .script = buf_z(&path),
+                                                         .head = s->head,
+                                                         .count = s->count,
+                                                         .log = buf_z(&log),
+                                                         .text = buf_view(&text),
+                                                         .env = s->party->user ? &s->party->env : &b->env});
+        s->sending = true;
+        s->left++; /* while it is sent */
+        batch_run_as(b, s->party, slot, &call, sent, sending);
+}
+
+static bool wanted(const struct batch *b, const struct submission *s)
+{
+        for (const struct task *t = b->all; t; t = t->next)
+                if (t->s == s && t->state == TASK_NAMED && !t->killing)
+                        return true;
+        return false;
+}
+
+/* The first that need not wait for room there, if somebody wants it. NULL: none. */
+static struct submission *next_to_send(struct batch *b)
+{
+        for (struct submission **at = &b->to_send, *s; (s = *at); at = &s->next) {
+                if (batch_jam_waits(s->jam) && wanted(b, s))
+                        continue;
+                *at = s->next;
+                if (b->to_send_last == &s->next)
+                        b->to_send_last = at;
+                return s;
+        }
+        return NULL;
+}
+
+void batch_submit_gathered(void *arg)
+{
+        struct batch *b = arg;
+        b->gathering = false;
+        if (b->commands[SLOT_SEND] && b->commands[SLOT_SEND_2])
+                return; /* called again when one is done */
+        if (b->fresh)
+                name_fresh(b);
+        /* nothing is submitted that a restart would not know */
+        if (b->to_send && batch_journal_flush(b, true) < 0)
+                return;
+        if (!batch_speaks(b))
+                return; /* called again with the first list */
+        for (int slot = SLOT_SEND; slot <= SLOT_SEND_2; slot++)
+                for (struct submission *s; !b->commands[slot] && (s = next_to_send(b));)
+                        if (!wanted(b, s) || s->count > batch_jam_size(s->jam)) {
+                                s->left++;
+                                split(b, s, batch_jam_size(s->jam));
+                                batch_submission_unref(b, s);
+                        } else {
+                                send(b, s, slot);
+                        }
+}
+
+void batch_send_again(struct batch *b, struct submission *s)
+{
+        s->unsure = false;
+        to_send(b, s);
+        batch_submit_later(b);
+}

@@ -1,0 +1,228 @@
+/* The table of tasks and submissions, and what is told of them: it goes out on the next turn of the loop. */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "run/batch/private.h"
+
+/* ---- telling */
+
+void batch_tell_gathered(void *arg)
+{
+        struct batch *b = arg;
+        struct run_event *events = b->told;
+        size_t count = b->told_count;
+        if (count == 0)
+                return;
+        b->told = NULL;
+        b->told_count = b->told_cap = 0;
+        b->events(b->arg, events, count);
+        for (size_t i = 0; i < count; i++)
+                free((char *)(uintptr_t)events[i].text);
+        free(events);
+}
+
+void batch_gather(struct batch *b, struct run_event e)
+{
+        MEM_GROW(b->told, b->told_cap, b->told_count + 1);
+        if (e.text)
+                e.text = mem_dupz(e.text);
+        b->told[b->told_count++] = e;
+        timer_start(b->later, 0);
+}
+
+void batch_tell(struct batch *b, const struct task *t, bool known)
+{
+        struct run_event e = {.state = t->begun ? RUN_RUNNING : RUN_WAITING};
+        if (t->state == TASK_OVER) {
+                e = t->result;
+                e.text = t->text;
+        }
+        e.id = t->id;
+        e.known = known;
+        e.slot = UINT32_MAX;
+        if (t->state != TASK_OVER)
+                e.started_ms = t->started_ms;
+        if (t->s && t->s->native)
+                e.native = (int64_t)strtoull(t->s->native, NULL, 10);
+        batch_gather(b, e);
+}
+
+void batch_tell_runner(struct batch *b, enum run_state state, const char *text)
+{
+        batch_gather(b, (struct run_event){.state = state, .text = text});
+}
+
+void batch_over(struct batch *b, struct task *t, const struct run_event *result, const char *text)
+{
+        if (t->state == TASK_OVER)
+                return;
+        if (t->state == TASK_FRESH)
+                b->fresh--;
+        t->state = TASK_OVER;
+        b->ended = true;
+        if (t->s)
+                batch_kept_add(b, t);
+        t->result = *result;
+        t->text = text ? mem_dupz(text) : NULL;
+        if (b->listed)
+                batch_tell(b, t, false);
+}
+
+void batch_unwritten(struct batch *b, struct task *t, int error, const char *text)
+{
+        bool full = error == ENOSPC || error == EDQUOT;
+        batch_over(
+                b, t,
+                &(struct run_event){.state = full ? RUN_LOST : RUN_FAILED, .what = "sandbox", .error = error},
+                text);
+}
+
+/* ---- the table */
+
+struct task *batch_task_new(struct batch *b, struct party *p, struct run_id id, const char *box)
+{
+        struct task *t = mem_new(struct task);
+        t->party = p;
+        t->id = id;
+        t->box = mem_dupz(box);
+        t->link = b->last;
+        *b->last = t;
+        b->last = &t->next;
+        map_put(b->tasks, run_key(&id), t);
+        return t;
+}
+
+struct submission *batch_submission_new(struct batch *b, struct party *p, const char *name)
+{
+        struct submission *s = mem_new(struct submission);
+        s->party = p;
+        p->submissions++;
+        s->name = mem_dupz(name);
+        map_put(b->submissions, str_of(name), s);
+        return s;
+}
+
+void batch_native_key(const struct batch *b, const struct task *t, struct buf *out)
+{
+        if (t->s->count > 1)
+                b->system->native_of(t->s->native, t->index, out);
+        else
+                buf_addz(out, t->s->native);
+}
+
+void batch_native_known(struct batch *b, struct submission *s, struct str native)
+{
+        if (s->native || !native.n)
+                return;
+        s->native = str_dupz(native);
+        s->unsure = false;
+        for (struct task *t = b->all; t; t = t->next) {
+                BUF_CLEANUP struct buf key = {0};
+                if (t->s != s || t->state == TASK_OVER)
+                        continue;
+                batch_native_key(b, t, &key);
+                map_put(b->natives, buf_view(&key), t);
+                t->state = TASK_IN;
+                t->in_ms = clock_boot_ms();
+                if (t->killing)
+                        batch_act(b, t, BATCH_END);
+                else if (t->held)
+                        batch_act(b, t, BATCH_HOLD);
+        }
+}
+
+void batch_submission_unref(struct batch *b, struct submission *s)
+{
+        if (!s || --s->left > 0 || s->sending)
+                return;
+        for (struct submission **at = &b->to_send; *at; at = &(*at)->next)
+                if (*at == s)
+                        return; /* goes when it would be sent */
+        BUF_CLEANUP struct buf name = {0};
+        buf_printf(&name, "%s.sh", s->name);
+        unlinkat(b->fd, buf_z(&name), 0);
+        for (unsigned i = 0; i * BATCH_LIST_PART < s->count; i++) {
+                buf_reset(&name);
+                buf_printf(&name, "%s.list.%u", s->name, i);
+                unlinkat(b->fd, buf_z(&name), 0);
+        }
+        batch_jam_close(s);
+        map_take(b->submissions, str_of(s->name));
+        s->party->submissions--;
+        s->party->left_ms = clock_boot_ms();
+        free(s->name);
+        free(s->native);
+        free(s->head);
+        free(s);
+}
+
+void batch_path(const struct batch *b, struct buf *out, const char *name, const char *end)
+{
+        buf_printf(out, "%s/%s%s", b->dir, name, end);
+}
+
+void batch_log_path(const struct batch *b, const struct task *t, struct buf *out)
+{
+        buf_printf(out, "%s/%s.%u.log", t->party->dir, t->s->name,
+                   t->index + (t->s->count > 1 ? b->system->index_first : 0));
+}
+
+void batch_task_free(struct batch *b, struct task *t)
+{
+        if (t->s && t->s->native) {
+                BUF_CLEANUP struct buf key = {0};
+                batch_native_key(b, t, &key);
+                if (map_get(b->natives, buf_view(&key)) == t) /* a system that forgot gives numbers twice */
+                        map_take(b->natives, buf_view(&key));
+        }
+        if (t->s) {
+                BUF_CLEANUP struct buf log = {0};
+                batch_log_path(b, t, &log);
+                unlink(buf_z(&log));
+        }
+        map_take(b->tasks, run_key(&t->id));
+        if (b->cursor == t)
+                b->cursor = t->next;
+        *t->link = t->next;
+        if (t->next)
+                t->next->link = t->link;
+        if (b->last == &t->next)
+                b->last = t->link;
+        if (t->state == TASK_FRESH)
+                b->fresh--;
+        batch_submission_unref(b, t->s);
+        free(t->box);
+        free(t->head);
+        free(t->text);
+        free(t->said);
+        free(t);
+}
+
+void batch_tasks_free(struct batch *b)
+{
+        struct str key;
+        void *value;
+        for (struct task *t = b->all, *next; t; t = next) {
+                next = t->next;
+                free(t->box);
+                free(t->head);
+                free(t->text);
+                free(t->said);
+                free(t);
+        }
+        for (size_t at = 0; map_next(b->submissions, &at, &key, &value);) {
+                struct submission *s = value;
+                free(s->name);
+                free(s->native);
+                free(s->head);
+                free(s);
+        }
+        for (size_t i = 0; i < b->told_count; i++)
+                free((char *)(uintptr_t)b->told[i].text);
+        free(b->told);
+        map_free(b->tasks);
+        map_free(b->natives);
+        map_free(b->submissions);
+}

@@ -1,0 +1,121 @@
+/* Quotes: the system's own guess, one question at a time, on a script with the same head. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "run/batch/private.h"
+#include "run/batch/runner.h"
+
+#define OPEN_MAX  32
+#define FILE_NAME "quote.sh"
+
+struct question {
+        struct run_id id;
+        struct party *party;
+        char *head;
+        struct question *next;
+};
+
+static void answer(struct batch *b, struct run_id id, uint64_t begins_ms, int error, const char *text)
+{
+        batch_gather(b, (struct run_event){.id = id,
+                                           .state = RUN_QUOTED,
+                                           .slot = UINT32_MAX,
+                                           .begins_ms = begins_ms,
+                                           .error = error,
+                                           .text = text});
+}
+
+static void question_free(struct question *q)
+{
+        if (q)
+                free(q->head);
+        free(q);
+}
+
+static struct question *take_first(struct batch *b)
+{
+        struct question *q = b->questions;
+        b->questions = q->next;
+        if (!b->questions)
+                b->questions_last = &b->questions;
+        b->question_count--;
+        return q;
+}
+
+static void ask(struct batch *b);
+
+static void on_answer(void *arg, int status, struct str out, struct str errors)
+{
+        struct batch *b = arg;
+        BUF_CLEANUP struct buf text = {0};
+        struct question *q = take_first(b);
+        uint64_t at = 0, now = (uint64_t)clock_wall_ms();
+        int error = 0;
+        b->commands[SLOT_WHEN] = NULL;
+        if (status == 0 && b->system->when_said(out, errors, &at)) {
+                answer(b, q->id, at > now ? at : now, 0, NULL);
+        } else {
+                bool full = b->system->full && b->system->full(errors);
+                if (status > 0 && !full && !b->system->when_is_now &&
+                    b->system->refused(WIFEXITED(status) ? WEXITSTATUS(status) : -1, errors))
+                        error = EINVAL;
+                batch_clean(&text, str_trim(errors));
+                answer(b, q->id, 0, error, text.n ? buf_z(&text) : NULL);
+        }
+        question_free(q);
+        ask(b);
+}
+
+static void ask(struct batch *b)
+{
+        while (b->questions && !b->commands[SLOT_WHEN]) {
+                struct batch_call call = {.settings = &b->settings};
+                BUF_CLEANUP struct buf path = {0}, script = {0};
+                struct err err = {""};
+                batch_path(b, &path, FILE_NAME, "");
+                buf_printf(&script, "#!/bin/sh\n%s:\n", b->questions->head);
+                if (fs_write(b->fd, FILE_NAME, buf_view(&script), 0755, false, &err) < 0) {
+                        struct question *q = take_first(b);
+                        answer(b, q->id, 0, 0, err.text);
+                        question_free(q);
+                        continue;
+                }
+                b->system->when(&call, &(struct batch_sending){.name = "quote",
+                                                               .script = buf_z(&path),
+                                                               .head = b->questions->head,
+                                                               .count = 1});
+                batch_run_as(b, b->questions->party, SLOT_WHEN, &call, on_answer, b);
+        }
+}
+
+void batch_when(struct runner *r, const struct run_spec *spec)
+{
+        struct batch *b = (struct batch *)(void *)r;
+        BUF_CLEANUP struct buf head = {0};
+        struct err err = {""};
+        if (b->system->resources(&b->settings, spec, &head, &err) < 0) {
+                answer(b, spec->id, 0, EINVAL, err.text);
+                return;
+        }
+        if (!b->system->when || b->question_count >= OPEN_MAX) {
+                answer(b, spec->id, 0, 0, NULL);
+                return;
+        }
+        struct question *q = mem_new(struct question);
+        q->id = spec->id;
+        q->party = batch_party(b, spec->owner, spec->user);
+        q->head = mem_dupz(buf_z(&head));
+        *b->questions_last = q;
+        b->questions_last = &q->next;
+        b->question_count++;
+        ask(b);
+}
+
+void batch_when_close(struct batch *b)
+{
+        while (b->questions)
+                question_free(take_first(b));
+}

@@ -1,0 +1,406 @@
+/* One client with a few connections for each server. Answers are skimmed as they come, so that a list of all
+ * jobs of a large cluster is never in memory, and never read in one go.
+ *
+ * What is as well with any version of the API is asked in the version that was answered last, at first in the
+ * newest; when the server has no such path, in the next one, and so on until each had its turn. So a server
+ * that is exchanged for a newer or an older one is understood from the next of these requests on. */
+#include "run/call/request.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "ev/http_client.h"
+
+#define TOKEN_MAX   16384
+#define ERRORS_MAX  4096
+#define HEAD_KEPT   200 /* bytes of an answer that is no JSON */
+#define CONNECTIONS 4
+
+struct requests {
+        struct loop *loop;
+        struct request_server server;
+        struct http_client *client;
+        size_t version; /* of the service's, that is asked for first */
+        bool answered;  /* with it */
+};
+
+struct request {
+        struct command base;
+        struct requests *all;
+        char *method, *user;
+        struct args paths;
+        size_t at, errors_at; /* of paths; of errors, where those of this one begin */
+        struct buf body, out, errors, head;
+        bool once;
+        const char *fixed;     /* the version that it was made for */
+        size_t version, tried; /* else: that is asked for now; how many were, for this path */
+        int status;
+        int64_t timeout_ms;
+        command_done_fn *done;
+        void *arg;
+        struct http_call *call;
+        struct timer *fail; /* when nothing can be sent */
+        struct json_skim skim;
+};
+
+int request_check(const char *address, struct err *err)
+{
+        struct str s = str_of(address), host;
+        uint64_t port;
+        if (str_starts(s, STR("unix:/")))
+                return 0;
+        if (str_starts(s, STR("http://"))) {
+                s = str_skip(s, strlen("http://"));
+                ptrdiff_t colon = str_rfind(s, ':');
+                host = str_head(s, colon < 0 ? 0 : (size_t)colon);
+                if (host.n && str_find(s, '/') < 0 && str_to_u64(str_skip(s, host.n + 1), &port) == 0 &&
+                    port > 0 && port < 65536)
+                        return 0;
+        }
+        return err_set(err, -EINVAL, "'%.200s' is not unix:/PATH or http://HOST:PORT", address);
+}
+
+struct requests *requests_new(struct loop *l, const struct request_server *s)
+{
+        struct requests *r = mem_new(struct requests);
+        struct str address = str_of(s->address);
+        if (str_starts(address, STR("http://")))
+                address = str_skip(address, strlen("http://"));
+        MEM_CLEANUP char *z = str_dupz(address);
+        r->loop = l;
+        r->server = *s;
+        r->server.address = NULL;
+        r->client =
+                http_client_new(l, &(struct http_client_config){.address = z, .connections = CONNECTIONS});
+        return r;
+}
+
+void requests_free(struct requests *r)
+{
+        if (r)
+                http_client_free(r->client);
+        free(r);
+}
+
+static void request_free(struct request *q)
+{
+        json_skim_deinit(&q->skim);
+        timer_free(q->fail);
+        args_deinit(&q->paths);
+        buf_deinit(&q->body);
+        buf_deinit(&q->out);
+        buf_deinit(&q->errors);
+        buf_deinit(&q->head);
+        free(q->method);
+        free(q->user);
+        free(q);
+}
+
+static void request_cancel(struct command *c)
+{
+        struct request *q = (struct request *)(void *)c;
+        http_call_cancel(q->call);
+        request_free(q);
+}
+
+static void finish(struct request *q)
+{
+        q->done(q->arg, q->status, buf_view(&q->out), buf_view(&q->errors));
+        request_free(q);
+}
+
+/* ---- the token */
+
+/* base64url (RFC 4648, section 5), as far as it goes. */
+static void decode(struct str text, struct buf *out)
+{
+        unsigned bits = 0, n = 0;
+        for (size_t i = 0; i < text.n; i++) {
+                char c = text.p[i];
+                int v = c >= 'A' && c <= 'Z'   ? c - 'A'
+                        : c >= 'a' && c <= 'z' ? c - 'a' + 26
+                        : c >= '0' && c <= '9' ? c - '0' + 52
+                        : c == '-'             ? 62
+                        : c == '_'             ? 63
+                                               : -1;
+                if (v < 0)
+                        return;
+                bits = bits << 6 | (unsigned)v;
+                n += 6;
+                if (n >= 8) {
+                        n -= 8;
+                        buf_char(out, (char)(bits >> n & 255));
+                }
+        }
+}
+
+struct claims {
+        struct buf user;
+        uint64_t until_s; /* 0: it does not say */
+};
+
+static void take_claims(void *arg, const struct json_skim_rows *rows, const struct str *values)
+{
+        struct claims *c = arg;
+        (void)rows;
+        str_to_u64(values[0], &c->until_s);
+        buf_str(&c->user, values[1]);
+}
+
+/* What the token says of itself, behind its first dot. */
+static void read_claims(struct str token, struct claims *ret)
+{
+        static const char *const fields[] = {"exp", "sun", NULL};
+        static const struct json_skim_rows rows[] = {{NULL, fields}, {NULL, NULL}};
+        BUF_CLEANUP struct buf text = {0};
+        struct json_skim skim;
+        struct str part;
+        str_cut(&token, '.', &part);
+        str_cut(&token, '.', &part);
+        decode(part, &text);
+        json_skim_init(&skim, rows, take_claims, ret);
+        json_skim_take(&skim, buf_view(&text));
+        json_skim_deinit(&skim);
+}
+
+/* As `scontrol token` prints it, or alone. 0, or -errno with err. */
+static int read_token(const struct requests *r, struct buf *out, struct err *err)
+{
+        static const char before[] = "SLURM_JWT=";
+        const char *file = r->server.token_file;
+        BUF_CLEANUP struct buf text = {0};
+        int e = fs_read_secret(AT_FDCWD, file, TOKEN_MAX, &text, err);
+        if (e < 0)
+                return err_prefix(err, e, "no token: %s", file);
+        struct str token = str_trim(buf_view(&text));
+        if (str_starts(token, str_of(before)))
+                token = str_skip(token, sizeof(before) - 1);
+        size_t dots = 0, n = 0;
+        for (; n < token.n && token.p[n] > ' ' && token.p[n] < 127; n++)
+                dots += token.p[n] == '.';
+        if (dots != 2 || n != token.n)
+                return err_set(err, -EINVAL, "%s holds no JSON Web Token", file);
+        buf_str(out, token);
+        return 0;
+}
+
+/* The server says less than is known here of what may be wrong. */
+static void suspect_token(struct request *q)
+{
+        const struct request_server *s = &q->all->server;
+        BUF_CLEANUP struct buf token = {0};
+        struct claims c = {{0}, 0};
+        struct err err;
+        const char *user = q->user ? q->user : s->user;
+        if (!s->token_file || read_token(q->all, &token, &err) < 0)
+                return;
+        read_claims(buf_view(&token), &c);
+        if (c.until_s && c.until_s * 1000 <= (uint64_t)clock_wall_ms())
+                buf_printf(&q->errors, " (the token in %s is outdated)", s->token_file);
+        else if (c.user.n && !str_eqz(buf_view(&c.user), user))
+                buf_printf(&q->errors, " (the token in %s is of " STR_FMT "; may that one ask for %s?)",
+                           s->token_file, STR_ARG(buf_view(&c.user)), user);
+        else
+                buf_printf(&q->errors, " (is the token in %s accepted?)", s->token_file);
+        buf_deinit(&c.user);
+}
+
+/* ---- a request */
+
+static void ask(struct request *q);
+
+static void on_row(void *arg, const struct json_skim_rows *rows, const struct str *values)
+{
+        struct request *q = arg;
+        const struct request_server *s = &q->all->server;
+        s->service->take(s->arg, rows, values, &q->out, &q->errors);
+}
+
+static void on_part(void *arg, int status, struct str part)
+{
+        struct request *q = arg;
+        (void)status;
+        if (q->head.n < HEAD_KEPT)
+                buf_str(&q->head, str_head(part, HEAD_KEPT - q->head.n));
+        json_skim_take(&q->skim, part);
+}
+
+/* ---- versions of the API */
+
+const char *requests_version(const struct requests *r)
+{
+        return r->answered ? r->server.service->versions[r->version] : NULL;
+}
+
+static void write_path(const struct request *q, struct buf *out)
+{
+        struct str path = str_of(q->paths.v[q->at]);
+        const char *const *versions = q->all->server.service->versions;
+        ptrdiff_t at = str_search(path, STR(REQUEST_VERSION));
+        if (at >= 0) {
+                buf_str(out, str_head(path, (size_t)at));
+                buf_addz(out, q->fixed ? q->fixed : versions[q->version]);
+                path = str_skip(path, (size_t)at + strlen(REQUEST_VERSION));
+        }
+        buf_str(out, path);
+}
+
+/* True: the server has no such path, and there is another version to ask for. What it says then is no JSON,
+ * unlike what it says of a job that is not there. */
+static bool next_version(struct request *q, int status)
+{
+        const char *const *versions = q->all->server.service->versions;
+        size_t n = 0;
+        if (!versions || q->fixed)
+                return false;
+        if (json_skim_done(&q->skim)) {
+                q->all->version = q->version;
+                q->all->answered = true;
+        }
+        if (status != 404 || json_skim_done(&q->skim))
+                return false;
+        while (versions[n])
+                n++;
+        q->version = (q->version + 1) % n;
+        return ++q->tried < n;
+}
+
+/* An answer that is no success. */
+static void failed(struct request *q, int status)
+{
+        const struct request_service *service = q->all->server.service;
+        q->status = 1 << 8;
+        if (q->errors.n == q->errors_at) {
+                buf_printf(&q->errors, "%s%s answers with HTTP status %d", q->errors.n ? "; " : "",
+                           service->name, status);
+                if (q->head.n && !json_skim_done(&q->skim))
+                        buf_printf(&q->errors, ": " STR_FMT, STR_ARG(str_trim(buf_view(&q->head))));
+        }
+        if (status == 401 || (service->doubt && service->doubt(str_skip(buf_view(&q->errors), q->errors_at))))
+                suspect_token(q);
+}
+
+static void on_answer(void *arg, int status, struct str body, const struct err *err)
+{
+        struct request *q = arg;
+        const struct request_service *service = q->all->server.service;
+        (void)body;
+        q->call = NULL;
+        if (status > 0 && next_version(q, status)) {
+                ask(q);
+                return;
+        }
+        q->tried = 0;
+        if (status <= 0) {
+                q->status = -1;
+                buf_addz(&q->errors, err->text);
+        } else if (status / 100 != 2) {
+                failed(q, status);
+        } else if (!json_skim_done(&q->skim)) {
+                q->status = -1;
+                buf_printf(&q->errors, "what came is not an answer of %s", service->name);
+        } else if (service->fault && service->fault(str_skip(buf_view(&q->errors), q->errors_at))) {
+                failed(q, status);
+        } else {
+                buf_truncate(&q->errors, q->errors_at); /* it did what it was asked for */
+        }
+        if (q->status < 0 || ++q->at == q->paths.n)
+                finish(q);
+        else
+                ask(q);
+}
+
+static void on_fail(void *arg)
+{
+        finish(arg);
+}
+
+static void ask(struct request *q)
+{
+        const struct request_server *s = &q->all->server;
+        BUF_CLEANUP struct buf fields = {0}, token = {0}, path = {0};
+        struct err err = {""};
+        if (s->token_file && read_token(q->all, &token, &err) < 0) {
+                q->status = -1;
+                buf_addz(&q->errors, err.text);
+                timer_start(q->fail, 0);
+                return;
+        }
+        if (s->token_file)
+                buf_printf(&fields, "%s: %s\r\n%s: " STR_FMT "\r\n", s->service->user_field,
+                           q->user ? q->user : s->user, s->service->token_field, STR_ARG(buf_view(&token)));
+        write_path(q, &path);
+        q->errors_at = q->errors.n;
+        q->errors.overflow = false;
+        buf_reset(&q->head);
+        json_skim_deinit(&q->skim);
+        json_skim_init(&q->skim, s->service->rows, on_row, q);
+        const struct http_call_spec spec = {.method = q->method,
+                                            .path = buf_z(&path),
+                                            .fields = fields.n ? buf_z(&fields) : NULL,
+                                            .body = buf_view(&q->body),
+                                            .timeout_ms = q->timeout_ms,
+                                            .once = q->once,
+                                            .part = on_part};
+        q->call = http_client_call(q->all->client, &spec, on_answer, q);
+}
+
+struct command *request_run(struct requests *r, const struct request_spec *s, command_done_fn *done,
+                            void *arg)
+{
+        struct request *q = mem_new(struct request);
+        q->base.cancel = request_cancel;
+        q->all = r;
+        q->method = mem_dupz(s->method);
+        q->user = mem_dupz(s->user);
+        for (size_t i = 0; i < s->paths->n; i++)
+                args_add(&q->paths, str_of(s->paths->v[i]));
+        buf_str(&q->body, s->body);
+        q->once = s->once;
+        q->fixed = s->version;
+        q->version = r->version;
+        q->timeout_ms = s->timeout_ms;
+        q->errors.max = ERRORS_MAX;
+        q->done = done;
+        q->arg = arg;
+        q->fail = timer_new(r->loop, on_fail, q);
+        ask(q);
+        return &q->base;
+}
+
+struct now {
+        struct loop *loop;
+        struct command *running;
+};
+
+static void on_now_done(void *arg, int status, struct str out, struct str errors)
+{
+        struct now *n = arg;
+        (void)status, (void)out, (void)errors;
+        n->running = NULL;
+        loop_stop(n->loop);
+}
+
+static void on_now_late(void *arg)
+{
+        loop_stop(((struct now *)arg)->loop);
+}
+
+/* On a loop of its own, for nothing else shall go on meanwhile. */
+void request_now(const struct request_server *server, const struct request_spec *s)
+{
+        struct now n = {.loop = loop_new()};
+        struct requests *r = requests_new(n.loop, server);
+        struct timer *late = timer_new(n.loop, on_now_late, &n);
+        timer_start(late, s->timeout_ms);
+        n.running = request_run(r, s, on_now_done, &n);
+        loop_run(n.loop);
+        command_cancel(n.running);
+        timer_free(late);
+        requests_free(r);
+        loop_free(n.loop);
+}

@@ -1,0 +1,430 @@
+/* What an engine is asked. podman and docker share nearly all words; where they differ, it says why. */
+#include "run/container/container.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/image.h"
+#include "base/mem.h"
+
+#define PLAIN_MAX 4000 /* bytes of a variable that goes into a file */
+
+static void add(struct args *a, const char *word)
+{
+        args_add(a, str_of(word));
+}
+
+static void add_all(struct args *a, const struct args *words)
+{
+        for (size_t i = 0; i < words->n; i++)
+                add(a, words->v[i]);
+}
+
+__attribute__((format(printf, 2, 3))) static void addf(struct args *a, const char *fmt, ...)
+{
+        BUF_CLEANUP struct buf b = {0};
+        va_list ap;
+        va_start(ap, fmt);
+        buf_vprintf(&b, fmt, ap);
+        va_end(ap);
+        args_add(a, buf_view(&b));
+}
+
+/* The engine, its own options, and what it shall do: words up to a NULL. */
+static void verb_words(const struct container_settings *s, enum container_engine e, struct args *out,
+                       const char *const *words)
+{
+        add(out, container_program(s, e));
+        add_all(out, &s->options);
+        for (; *words; words++)
+                add(out, *words);
+}
+#define verb(s, e, out, ...) verb_words(s, e, out, (const char *const[]){__VA_ARGS__, NULL})
+
+/* ---- images */
+
+static bool has_parent(struct str path)
+{
+        struct str part;
+        while (path.n && str_cut(&path, '/', &part))
+                if (str_eqz(part, ".."))
+                        return true;
+        return false;
+}
+
+int container_image(enum container_engine e, struct str image, struct buf *out, struct err *err)
+{
+        BUF_CLEANUP struct buf name = {0};
+        enum image_kind kind = image_name(image, &name);
+        for (size_t i = 0; i < image.n; i++)
+                if ((unsigned char)image.p[i] <= ' ' || image.p[i] == 127)
+                        return err_set(err, -EINVAL, "the image's name has a blank in it");
+        if (image.n == 0 || image.p[0] == '-')
+                return err_set(err, -EINVAL, "'" STR_FMT "' is no name of an image", STR_ARG(image));
+        if (kind == IMAGE_FILE && has_parent(image)) /* a pattern of allowed paths would not see it */
+                return err_set(err, -EINVAL, "an image's path cannot have .. in it");
+        if (e != CONTAINER_APPTAINER && kind != IMAGE_NAME)
+                return err_set(err, -EINVAL, "%s runs images of registries, not " STR_FMT,
+                               container_engine_name(e), STR_ARG(str_head(image, 200)));
+        if (kind == IMAGE_FILE && !str_starts(buf_view(&name), STR("/")) &&
+            !str_starts(buf_view(&name), STR("./")))
+                buf_addz(out, "./");
+        buf_str(out, buf_view(&name));
+        return 0;
+}
+
+/* ---- a container's name */
+
+void container_name(const char *instance, struct run_id id, char room[96])
+{
+        snprintf(room, 96, "drover-%.8s-%llu.%u.%u.%u", instance, (unsigned long long)id.request, id.member,
+                 id.fence, id.step);
+}
+
+bool container_name_read(struct str name, struct run_id *ret)
+{
+        MEM_CLEANUP char *z = str_dupz(str_skip(name, (size_t)(str_rfind(name, '-') + 1)));
+        unsigned long long request;
+        unsigned member, fence, step;
+        if (!str_starts(name, STR("drover-")) ||
+            sscanf(z, "%llu.%u.%u.%u", &request, &member, &fence, &step) != 4)
+                return false;
+        *ret = (struct run_id){request, member, fence, step, 0};
+        return true;
+}
+
+/* ---- the environment */
+
+static bool plain(const char *word)
+{
+        size_t n = strlen(word), name = strcspn(word, "=");
+        if (n > PLAIN_MAX || name == 0 || name == n || strpbrk(word, "\"'\\#$\n\r") || word[name + 1] == 0 ||
+            strchr(" \t", word[name + 1]) || strchr(" \t", word[n - 1]))
+                return false;
+        for (size_t i = 0; i < name; i++)
+                if (word[i] == ' ' || word[i] == '*')
+                        return false;
+        return true;
+}
+
+/* One that a shell can have: apptainer writes a script of them, and with another in it the program gets none.
+ */
+static bool is_shell_name(const char *word)
+{
+        size_t n = strcspn(word, "=");
+        for (size_t i = 0; i < n; i++)
+                if (!(word[i] == '_' || (word[i] >= 'a' && word[i] <= 'z') ||
+                      (word[i] >= 'A' && word[i] <= 'Z') || (i && word[i] >= '0' && word[i] <= '9')))
+                        return false;
+        return n > 0;
+}
+
+/* HOME is told otherwise: from here apptainer does not take it, and says so on the job's standard error. */
+static void apptainer_environment(const char *prefix, char *const *envp, struct args *out)
+{
+        addf(out, "%s_NO_EVAL=1", prefix); /* values are no pieces of shell */
+        for (; envp && *envp; envp++)
+                if (is_shell_name(*envp) && !str_starts(str_of(*envp), STR("HOME=")))
+                        addf(out, "%sENV_%s", prefix, *envp);
+}
+
+void container_environment(const struct container_settings *s, enum container_engine e, char *const *envp,
+                           struct buf *file, struct args *words, struct args *engine_env)
+{
+        bool old = strstr(container_program(s, e), "singularity") != NULL;
+        if (e == CONTAINER_APPTAINER) {
+                apptainer_environment(old ? "SINGULARITY" : "APPTAINER", envp, engine_env);
+                return;
+        }
+        for (; envp && *envp; envp++) {
+                if (plain(*envp)) {
+                        buf_addz(file, *envp);
+                        buf_char(file, '\n');
+                } else {
+                        add(words, "--env");
+                        add(words, *envp);
+                }
+        }
+}
+
+/* ---- starting */
+
+static int mountable(const char *path, struct err *err)
+{
+        return strchr(path, ':') || strchr(path, ',')
+                       ? err_set(err, -EINVAL, "cannot mount %s in a container: there is a ':' or ',' in it",
+                                 path)
+                       : 0;
+}
+
+static bool is_below(const char *path, const char *folder)
+{
+        size_t n = strlen(folder);
+        return !strncmp(path, folder, n) && (path[n] == 0 || path[n] == '/');
+}
+
+/* Empty folders over those of the mounted folder that no job sees. */
+static int covers(const struct container_job *j, enum container_engine e, struct args *out, struct err *err)
+{
+        int r = 0;
+        for (char *const *f = j->covered; r == 0 && f && *f; f++) {
+                r = e == CONTAINER_APPTAINER
+                            ? err_set(err, -EINVAL, "cannot mount %s in a container: %s is in it", j->cwd, *f)
+                            : mountable(*f, err);
+                addf(out, "--mount=type=tmpfs,destination=%s,tmpfs-size=65536%s", *f,
+                     e == CONTAINER_PODMAN ? ",notmpcopyup" : ""); /* docker never copies what is there */
+        }
+        return r;
+}
+
+static int mounts(const struct container_settings *s, const struct container_job *j, const char *option,
+                  struct args *out, struct err *err)
+{
+        const char *target = j->target ? j->target : j->sandbox;
+        int r = mountable(j->sandbox, err);
+        if (r == 0)
+                r = mountable(target, err);
+        if (r == 0 && j->cwd)
+                r = mountable(j->cwd, err);
+        if (r == 0 && j->mount_program)
+                r = mountable(j->mount_program, err);
+        if (r < 0)
+                return r;
+        add(out, option);
+        addf(out, "%s:%s", j->sandbox, target);
+        if (j->cwd && !is_below(j->cwd, target)) {
+                add(out, option);
+                addf(out, "%s:%s", j->cwd, j->cwd);
+        }
+        if (j->mount_program) {
+                add(out, option);
+                addf(out, "%s:%s:ro", j->mount_program, j->mount_program);
+        }
+        for (size_t i = 0; i < s->mounts.n; i++) {
+                const char *m = s->mounts.v[i], *colon = strchr(m, ':');
+                add(out, option);
+                if (!colon || !strcmp(colon, ":ro"))
+                        addf(out, "%.*s:%s", colon ? (int)(colon - m) : (int)strlen(m), m, m);
+                else
+                        add(out, m);
+        }
+        return 0;
+}
+
+/* Those of an engine that makes a control group of its own. As for a process, processors are shared by
+ * weight. */
+static void limits(const struct container_job *j, struct args *out)
+{
+        if (j->memory_bytes) {
+                addf(out, "--memory=%llu", (unsigned long long)j->memory_bytes);
+                addf(out, "--memory-swap=%llu", (unsigned long long)j->memory_bytes);
+        }
+        if (j->cpus_milli)
+                addf(out, "--cpu-shares=%llu", (unsigned long long)(j->cpus_milli * 1024 / 1000));
+        if (j->pids)
+                addf(out, "--pids-limit=%llu", (unsigned long long)j->pids);
+}
+
+static void user(const struct container_host *h, const struct container_job *j, struct args *out)
+{
+        /* without root podman has other numbers inside; so files are the user's own nevertheless */
+        bool rootless = h->engine == CONTAINER_PODMAN && h->rootless;
+        if (rootless && !j->one_id)
+                add(out, "--userns=keep-id");
+        if (rootless && j->one_id)
+                add(out, "--user=0:0");
+        else
+                addf(out, "--user=%u:%u", j->uid, j->gid);
+        add(out, "--cap-drop=all");
+        add(out, "--security-opt=no-new-privileges");
+        add(out, "--security-opt=label=disable"); /* SELinux would hide what is mounted */
+}
+
+static void podman_only(const struct container_host *h, const struct container_job *j, struct args *out)
+{
+        add(out, "--log-driver=none");
+        if (j->files)
+                addf(out, "--ulimit=nofile=%1$llu:%1$llu", (unsigned long long)j->files);
+        if (j->processes)
+                addf(out, "--ulimit=nproc=%1$llu:%1$llu", (unsigned long long)j->processes);
+        if (h->in_place)
+                add(out, "--cgroups=disabled");
+        if (j->gpus) {
+                struct str rest = str_of(j->gpus), id;
+                while (rest.n && str_cut(&rest, ',', &id))
+                        addf(out, "--device=nvidia.com/gpu=" STR_FMT, STR_ARG(id));
+        }
+}
+
+static int start_oci(const struct container_settings *s, const struct container_host *h,
+                     const struct container_job *j, struct args *out, struct err *err)
+{
+        const char *network = j->network && *j->network ? j->network : s->network;
+        verb(s, h->engine, out, "run", "--init", "--interactive", "--pull");
+        add(out, j->self_removing && s->pull == CONTAINER_MISSING  ? "missing"
+                 : j->self_removing && s->pull == CONTAINER_ALWAYS ? "always"
+                                                                   : "never"); /* else it was seen to */
+        if (j->self_removing)
+                add(out, "--rm");
+        addf(out, "--name=%s", j->name);
+        addf(out, "--label=" CONTAINER_LABEL "=%s", j->instance);
+        user(h, j, out);
+        if (network)
+                addf(out, "--network=%s", network);
+        int r = mounts(s, j, "--volume", out, err);
+        if (r == 0)
+                r = covers(j, h->engine, out, err);
+        if (r < 0)
+                return r;
+        addf(out, "--workdir=%s", j->cwd ? j->cwd : j->target ? j->target : j->sandbox);
+        if (h->engine == CONTAINER_PODMAN)
+                podman_only(h, j, out);
+        else if (j->gpus)
+                addf(out, "--gpus=\"device=%s\"", j->gpus);
+        if (!h->in_place)
+                limits(j, out);
+        if (j->env_file)
+                addf(out, "--env-file=%s", j->env_file);
+        if (j->env)
+                add_all(out, j->env);
+        add_all(out, &s->run_options);
+        if (j->override_entrypoint)
+                addf(out, "--entrypoint=%s", j->program);
+        add(out, j->image);
+        if (!j->override_entrypoint)
+                add(out, j->program);
+        return 0;
+}
+
+static int start_apptainer(const struct container_settings *s, const struct container_job *j,
+                           struct args *out, struct err *err)
+{
+        const char *network = j->network && *j->network ? j->network : s->network;
+        BUF_CLEANUP struct buf image = {0};
+        /* --no-home mounts none; --home is then what HOME says. Silent, but for errors: the rest would be in
+         * the job's standard error. */
+        verb(s, CONTAINER_APPTAINER, out, "--silent", "exec", "--containall", "--cleanenv", "--no-privs",
+             "--no-home", "--home");
+        addf(out, "%s:%s", j->sandbox,
+             j->home && *j->home == '/' && !strpbrk(j->home, ":,") ? j->home
+             : j->target                                           ? j->target
+                                                                   : j->sandbox);
+        int r = mounts(s, j, "--bind", out, err);
+        if (r == 0)
+                r = covers(j, CONTAINER_APPTAINER, out, err);
+        if (r < 0)
+                return r;
+        add(out, "--pwd");
+        add(out, j->cwd ? j->cwd : j->target ? j->target : j->sandbox);
+        if (network && strcmp(network, "host") != 0) {
+                add(out, "--net");
+                add(out, "--network");
+                add(out, network);
+        }
+        if (j->gpus)
+                add(out, "--nv");
+        add_all(out, &s->run_options);
+        if (str_starts(str_of(j->image), STR("./"))) /* in the job's folder */
+                buf_printf(&image, "%s/%s", j->sandbox, j->image + 2);
+        else if (!container_keeps(s, CONTAINER_APPTAINER, j->image, &image))
+                image_url(str_of(j->image), &image);
+        args_add(out, buf_view(&image));
+        add(out, j->program);
+        return 0;
+}
+
+int container_start(const struct container_settings *s, const struct container_host *h,
+                    const struct container_job *j, struct args *out, struct err *err)
+{
+        int r = h->engine == CONTAINER_APPTAINER ? start_apptainer(s, j, out, err)
+                                                 : start_oci(s, h, j, out, err);
+        for (char *const *a = j->argv + 1; r == 0 && j->argv[0] && *a; a++)
+                add(out, *a);
+        return r;
+}
+
+/* ---- the rest */
+
+void container_probe(const struct container_settings *s, enum container_engine e, struct args *out)
+{
+        if (e == CONTAINER_PODMAN)
+                verb(s, e, out, "info", "--format",
+                     "{{.Version.Version}} {{.Host.OCIRuntime.Name}} {{.Host.Security.Rootless}}");
+        else if (e == CONTAINER_DOCKER)
+                verb(s, e, out, "version", "--format", "{{.Server.Version}}");
+        else
+                verb(s, e, out, "--version");
+}
+
+void container_pull(const struct container_settings *s, enum container_engine e, const char *image,
+                    struct args *out)
+{
+        BUF_CLEANUP struct buf file = {0}, url = {0};
+        if (e != CONTAINER_APPTAINER) {
+                verb(s, e, out, "pull", "--quiet", image);
+        } else if (container_keeps(s, e, image, &file)) {
+                image_url(str_of(image), &url);
+                add(out, "sh");
+                add(out, "-c");
+                add(out, "url=$1; shift; part=$(printf '%s.%08x.tmp' \"$0\" $$); " /* see fs_is_left */
+                         "trap 'rm -f \"$part\"' EXIT; trap 'exit 1' INT TERM; "
+                         "\"$@\" \"$part\" \"$url\" && mv -f \"$part\" \"$0\"");
+                args_add(out, buf_view(&file));
+                args_add(out, buf_view(&url));
+                verb(s, e, out, "--silent", "pull", "--disable-cache", "--force");
+        }
+}
+
+void container_exists(const struct container_settings *s, enum container_engine e, const char *image,
+                      struct args *out)
+{
+        BUF_CLEANUP struct buf file = {0};
+        if (e != CONTAINER_APPTAINER)
+                verb(s, e, out, "image", "inspect", "--format", "{{.Id}}", image);
+        else if (container_keeps(s, e, image, &file)) {
+                add(out, "test");
+                add(out, "-s");
+                args_add(out, buf_view(&file));
+        }
+}
+
+void container_images(const struct container_settings *s, enum container_engine e, struct args *out)
+{
+        static const char *const find[] = {"-maxdepth", "1", "-name", "*.sif", "-printf", "%f %sB\n"};
+        if (e != CONTAINER_APPTAINER) {
+                verb(s, e, out, "images", "--format", "{{.Repository}}:{{.Tag}} {{.Size}}");
+        } else if (s->folder) {
+                add(out, "find");
+                add(out, s->folder);
+                for (size_t i = 0; i < sizeof(find) / sizeof(*find); i++)
+                        add(out, find[i]);
+        }
+}
+
+void container_list(const struct container_settings *s, enum container_engine e, const char *instance,
+                    struct args *out)
+{
+        BUF_CLEANUP struct buf filter = {0};
+        buf_printf(&filter, "label=" CONTAINER_LABEL "=%s", instance);
+        if (e != CONTAINER_APPTAINER)
+                verb(s, e, out, "ps", "--all", "--filter", buf_z(&filter), "--format", "{{.Names}}");
+}
+
+void container_remove(const struct container_settings *s, enum container_engine e, const char *name,
+                      struct args *out)
+{
+        if (e == CONTAINER_PODMAN)
+                verb(s, e, out, "rm", "--force", "--ignore", "--volumes", "--time", "0", name);
+        else if (e == CONTAINER_DOCKER)
+                verb(s, e, out, "rm", "--force", "--volumes", name);
+}
+
+void container_inspect(const struct container_settings *s, enum container_engine e, const char *name,
+                       struct args *out)
+{
+        if (e != CONTAINER_APPTAINER)
+                verb(s, e, out, "inspect", "--type", "container", "--format", "{{.State.OOMKilled}} {{.Id}}",
+                     name);
+}

@@ -1,0 +1,253 @@
+/* What the far server is told of jobs there: actions, signals, and that their results are here. Of each kind
+ * one call is under way; what comes meanwhile waits for its answer and goes together. */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "run/drover/private.h"
+
+#define ACT_MAX    500
+#define SIGNAL_MAX 64
+/* One that has begun, or is about to, is not held: it would be stopped. */
+#define ONLY_IDLE "\"constraint\":\"DroverState == \\\"idle\\\"\","
+
+/* ---- actions */
+
+void far_act_on(struct far *f, uint64_t request, uint32_t member, enum far_act what)
+{
+        struct buf *b = &f->acts[what];
+        buf_printf(b, "%s\"%llu.%u\"", b->n ? "," : "", (unsigned long long)request, member);
+        timer_start(f->later, 0);
+}
+
+void far_act(struct far_task *t, enum far_act what)
+{
+        far_act_on(t->far, far_number(t), t->member, what);
+}
+
+static void on_acted(void *arg, int status, struct str body, const struct err *err)
+{
+        struct far *f = arg;
+        (void)body;
+        f->act = NULL;
+        if (status <= 0 || far_later(status)) { /* once more, with what has come since */
+                struct buf *b = &f->acts[f->acting];
+                if (b->n)
+                        buf_char(&f->acting_ids, ',');
+                buf_str(&f->acting_ids, buf_view(b));
+                buf_reset(b);
+                buf_str(b, buf_view(&f->acting_ids));
+        }
+        buf_reset(&f->acting_ids);
+        if (status <= 0)
+                far_away(f, err->text);
+        else if (!far_later(status)) /* else with the next tick */
+                far_flush(f);
+}
+
+/* At most ACT_MAX of the ids. */
+static void take_ids(struct buf *from, struct buf *to)
+{
+        struct str rest = buf_view(from), one;
+        for (unsigned n = 0; n < ACT_MAX && rest.n && str_cut(&rest, ',', &one); n++)
+                buf_printf(to, "%s" STR_FMT, to->n ? "," : "", STR_ARG(one));
+        buf_consume(from, from->n - rest.n);
+}
+
+static void send_acts(struct far *f)
+{
+        static const char *const names[] = {"remove", "suspend", "resume", "hold", "release"};
+        for (int i = 0; i < FAR_ACTS && !f->act; i++) {
+                BUF_CLEANUP struct buf body = {0}, path = {0};
+                if (!f->acts[i].n)
+                        continue;
+                f->acting = (enum far_act)i;
+                take_ids(&f->acts[i], &f->acting_ids);
+                buf_printf(&body, "{\"action\":\"%s\",\"reason\":\"" FAR_REASON "\",%s\"ids\":[%s]}",
+                           names[i], i == FAR_HOLD ? ONLY_IDLE : "", buf_z(&f->acting_ids));
+                buf_addz(&path, "/v1/actions");
+                f->act = far_ask(f, "POST", &path, buf_view(&body), on_acted);
+        }
+}
+
+/* ---- signals: in order, and once. Those for a job that does not run there at this moment wait in its task
+ * until it is seen to run. Of a call without an answer nobody knows whether it was heard: it is not made
+ * again, and the log says so. */
+
+void far_signal(struct far_task *t, int signal)
+{
+        buf_printf(&t->far->signals, "%d \"%llu.%u\"\n", signal, (unsigned long long)far_number(t),
+                   t->member);
+        timer_start(t->far->later, 0);
+}
+
+void far_signals_due(struct far_task *t)
+{
+        for (int n = 1; t->signals && n <= SIGNAL_MAX; n++)
+                if (t->signals & (UINT64_C(1) << (n - 1)))
+                        far_signal(t, n);
+        t->signals = 0;
+}
+
+/* "7.0-3": those there that did not run. */
+static void keep_signal(struct far *f, struct str id, unsigned number)
+{
+        struct str request;
+        struct set members = {0};
+        uint64_t n = 0;
+        if (!str_cut(&id, '.', &request) || str_to_u64(request, &n) != 0)
+                return;
+        const struct far_request *r = idmap_get(f->requests, n);
+        if (r && set_parse(&members, id, r->count) == 0) {
+                SET_FOREACH (&members, m) {
+                        struct far_task *t = r->tasks[m];
+                        if (!t || t->state != FAR_IN)
+                                continue;
+                        t->signals |= UINT64_C(1) << (number - 1);
+                        t->dirty = true; /* it may have begun since */
+                }
+        }
+        set_deinit(&members);
+}
+
+static unsigned number_of(struct str line)
+{
+        struct str number = line;
+        uint64_t n = 0;
+        str_cut(&line, ' ', &number);
+        return str_to_u64(number, &n) == 0 && n >= 1 && n <= SIGNAL_MAX ? (unsigned)n : 1;
+}
+
+static void on_signalled(void *arg, int status, struct str body, const struct err *err)
+{
+        struct far *f = arg;
+        struct buf sent = f->signalled;
+        json_t *doc = status == 200 ? far_json(body) : NULL, *one;
+        size_t i;
+        f->signalled = (struct buf){0};
+        f->signalling = NULL;
+        if (status == HTTP_NOT_SENT || far_later(status)) {
+                buf_str(&sent, buf_view(&f->signals));
+                buf_deinit(&f->signals);
+                f->signals = sent;
+                sent = (struct buf){0};
+        } else if (!status) {
+                log_warn("msg=\"the other server may not have heard a signal\" queue=%s jobs=\"%s\"",
+                         f->queue, LOG_TEXT(str_trim(buf_view(&sent))));
+        }
+        json_array_foreach (json_object_get(doc, "not_running"), i, one)
+                if (json_is_string(one))
+                        keep_signal(f, str_of(json_string_value(one)), number_of(buf_view(&sent)));
+        json_decref(doc);
+        buf_deinit(&sent);
+        if (status <= 0)
+                far_away(f, err->text);
+        else if (!far_later(status))
+                far_flush(f);
+        timer_start(f->later, 0);
+}
+
+/* The first ones that have one number. */
+static void send_signals(struct far *f)
+{
+        struct str rest = buf_view(&f->signals), line, first = STR_NONE;
+        BUF_CLEANUP struct buf body = {0}, path = {0}, ids = {0};
+        if (f->signalling || !rest.n)
+                return;
+        for (unsigned n = 0; n < ACT_MAX && rest.n; n++) {
+                struct str next = rest, number, id;
+                str_cut(&next, '\n', &line);
+                id = line;
+                str_cut(&id, ' ', &number);
+                if (n && !str_eq(number, first))
+                        break;
+                first = number;
+                buf_printf(&ids, "%s" STR_FMT, n ? "," : "", STR_ARG(id));
+                rest = next;
+        }
+        buf_printf(&body, "{\"action\":\"signal\",\"value\":" STR_FMT ",\"ids\":[%s]}", STR_ARG(first),
+                   buf_z(&ids));
+        buf_str(&f->signalled, str_head(buf_view(&f->signals), f->signals.n - rest.n));
+        buf_consume(&f->signals, f->signals.n - rest.n);
+        buf_addz(&path, "/v1/actions");
+        const struct http_call_spec spec = {
+                .method = "POST", .path = buf_z(&path), .body = buf_view(&body), .once = true};
+        f->signalling = http_client_call(f->client, &spec, on_signalled, f);
+}
+
+/* ---- results that are here */
+
+void far_taken(struct far *f, uint64_t request, uint32_t member)
+{
+        buf_printf(&f->taken, "%llu %u\n", (unsigned long long)request, member);
+        timer_start(f->later, 0);
+}
+
+static void on_taken(void *arg, int status, struct str body, const struct err *err)
+{
+        struct far *f = arg;
+        struct set members = f->taking_members;
+        (void)body;
+        f->take = NULL;
+        f->taking_members = (struct set){0};
+        if (status <= 0 || far_later(status))
+                SET_FOREACH (&members, m)
+                        far_taken(f, f->taking, (uint32_t)m);
+        if (status <= 0)
+                far_away(f, err->text);
+        else if (!far_later(status))
+                far_flush(f);
+        set_deinit(&members);
+}
+
+/* Takes the lines of the first one's request out. */
+static void next_taken(struct far *f)
+{
+        BUF_CLEANUP struct buf lines = f->taken;
+        struct str rest = buf_view(&lines), line;
+        f->taken = (struct buf){0};
+        f->taking = 0;
+        while (rest.n && str_cut(&rest, '\n', &line)) {
+                struct str member = line, number;
+                uint64_t request = 0, m = 0;
+                str_cut(&member, ' ', &number);
+                if (str_to_u64(number, &request) != 0 || str_to_u64(member, &m) != 0)
+                        continue;
+                if (!f->taking)
+                        f->taking = request;
+                if (f->taking == request)
+                        set_add(&f->taking_members, (uint32_t)m);
+                else
+                        buf_printf(&f->taken, STR_FMT "\n", STR_ARG(line));
+        }
+}
+
+static void send_taken(struct far *f)
+{
+        BUF_CLEANUP struct buf path = {0}, body = {0};
+        if (f->take || !f->taken.n)
+                return;
+        next_taken(f);
+        buf_printf(&path, "/v1/requests/%llu/taken", (unsigned long long)f->taking);
+        buf_addz(&body, "{\"members\":\"");
+        set_print(&body, &f->taking_members);
+        buf_addz(&body, "\"}");
+        f->take = far_ask(f, "POST", &path, buf_view(&body), on_taken);
+}
+
+void far_acts_send(struct far *f)
+{
+        send_acts(f);
+        send_signals(f);
+        send_taken(f);
+}
+
+void far_acts_deinit(struct far *f)
+{
+        for (int i = 0; i < FAR_ACTS; i++)
+                buf_deinit(&f->acts[i]);
+        buf_deinit(&f->acting_ids);
+        buf_deinit(&f->signals);
+        buf_deinit(&f->signalled);
+        buf_deinit(&f->taken);
+        set_deinit(&f->taking_members);
+}

@@ -1,0 +1,378 @@
+/* What a step is at the far server: the attributes of its job, and the files that it needs. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/args.h"
+#include "base/json.h"
+#include "run/drover/private.h"
+#include "run/process/shepherd_protocol.h"
+
+#define DEPTH_MAX 32
+#define PROGRAM   "drover.program"
+#define INPUT     "drover.stdin"
+
+void far_files_deinit(struct far_files *files)
+{
+        for (size_t i = 0; i < files->n; i++) {
+                free(files->v[i].path);
+                free(files->v[i].name);
+        }
+        free(files->v);
+        *files = (struct far_files){0};
+}
+
+/* ---- which files */
+
+static int add_file(struct far_files *files, const char *path, const char *name, const struct stat *st)
+{
+        if (files->n == FAR_FILES_MAX)
+                return -E2BIG;
+        MEM_GROW(files->v, files->cap, files->n + 1);
+        files->v[files->n++] = (struct far_file){.path = mem_dupz(path),
+                                                 .name = mem_dupz(name),
+                                                 .size = (uint64_t)st->st_size,
+                                                 .mode = st->st_mode & 0777};
+        return 0;
+}
+
+/* Regular files of a folder, links not followed; what begins with ".drover_" at the top is the agent's. */
+static int add_folder(struct far_files *files, const char *dir, const char *inner, unsigned depth)
+{
+        DIR *d = depth > DEPTH_MAX ? NULL : opendir(dir);
+        struct dirent *e;
+        int r = 0;
+        if (!d)
+                return depth > DEPTH_MAX ? -ELOOP : errno == ENOENT ? 0 : -errno;
+        while (r == 0 && (e = readdir(d))) {
+                BUF_CLEANUP struct buf path = {0}, name = {0};
+                struct stat st;
+                if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+                    (depth == 0 && str_starts(str_of(e->d_name), STR(".drover_"))))
+                        continue;
+                buf_printf(&path, "%s/%s", dir, e->d_name);
+                buf_printf(&name, "%s%s%s", inner, *inner ? "/" : "", e->d_name);
+                if (lstat(buf_z(&path), &st) < 0)
+                        r = errno == ENOENT ? 0 : -errno;
+                else if (S_ISDIR(st.st_mode))
+                        r = add_folder(files, buf_z(&path), buf_z(&name), depth + 1);
+                else if (S_ISREG(st.st_mode))
+                        r = add_file(files, buf_z(&path), buf_z(&name), &st);
+        }
+        closedir(d);
+        return r;
+}
+
+static bool beneath(struct str path, const char *dir)
+{
+        struct str d = str_of(dir);
+        return str_starts(path, d) && path.n > d.n + 1 && path.p[d.n] == '/';
+}
+
+/* What every machine has of its own. */
+static bool of_the_system(struct str path)
+{
+        static const char *const dirs[] = {"/bin",   "/sbin", "/usr", "/lib",  "/lib64",
+                                           "/lib32", "/opt",  "/nix", "/snap", "/etc"};
+        for (size_t i = 0; i < sizeof(dirs) / sizeof(*dirs); i++)
+                if (beneath(path, dirs[i]))
+                        return true;
+        return false;
+}
+
+/* A file from outside of the sandbox, under a name that nothing there has. False: it is none. */
+static bool add_outside(struct far_task *t, const char *path, const char *name)
+{
+        struct stat st;
+        if (t->far->user) { /* he looks for it himself */
+                *(strcmp(name, PROGRAM) != 0 ? &t->stdin : &t->program) = mem_dupz(path);
+                return false;
+        }
+        if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || access(path, R_OK) < 0)
+                return false;
+        if (add_file(&t->files, path, name, &st) != 0)
+                return false;
+        t->files.v[t->files.n - 1].outside = true;
+        return true;
+}
+
+/* ---- the ad */
+
+static void add(struct far_task *t, const char *name, const struct buf *value, bool is_text)
+{
+        MEM_GROW(t->words, t->word_cap, t->word_count + 1);
+        t->words[t->word_count++] = (struct far_word){mem_dupz(name), str_dupz(buf_view(value)), is_text};
+}
+
+static void text(struct far_task *t, const char *name, struct str value)
+{
+        BUF_CLEANUP struct buf b = {0};
+        buf_str(&b, value);
+        add(t, name, &b, true);
+}
+
+static void expression(struct far_task *t, const char *name, struct str value)
+{
+        BUF_CLEANUP struct buf b = {0};
+        buf_str(&b, value);
+        add(t, name, &b, false);
+}
+
+static void number(struct far_task *t, const char *name, uint64_t value)
+{
+        BUF_CLEANUP struct buf b = {0};
+        buf_printf(&b, "%llu", (unsigned long long)value);
+        add(t, name, &b, false);
+}
+
+/* What the last agent sets itself is left to it. */
+static bool is_place_s(const struct far_user *u, const struct run_spec *s, struct str word)
+{
+        static const char *const names[] = {
+                SHEPHERD_MARKER, "DROVER_QUEUE=", "DROVER_CPUS=", "PATH=/usr/local/bin:/usr/bin:/bin"};
+        struct str name = STR_NONE, value = word;
+        for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+                if (str_starts(word, str_of(names[i])))
+                        return true;
+        str_cut(&value, '=', &name);
+        if (str_eqz(value, s->sandbox))
+                return true;
+        bool home = str_eqz(name, "HOME"), user = str_eqz(name, "USER") || str_eqz(name, "LOGNAME");
+        if (!home && !user)
+                return false;
+        const char *ours = u ? (home ? u->home : u->name)
+                             : getenv(home                    ? "HOME"
+                                      : str_eqz(name, "USER") ? "USER"
+                                                              : "LOGNAME");
+        return !ours || str_eqz(value, ours);
+}
+
+static void words(struct far_task *t, const struct run_spec *s)
+{
+        ARGS_CLEANUP struct args args = {0}, env = {0};
+        BUF_CLEANUP struct buf b = {0};
+        for (char *const *v = s->argv; v && *v; v++)
+                if (v != s->argv)
+                        args_add(&args, str_of(*v));
+        for (char *const *v = s->envp; v && *v; v++)
+                if (!is_place_s(t->far->user, s, str_of(*v)))
+                        args_add(&env, str_of(*v));
+        args_join_v2(&b, &args);
+        if (b.n)
+                text(t, "Arguments", buf_view(&b));
+        buf_reset(&b);
+        args_join_v2(&b, &env);
+        text(t, "Environment", buf_view(&b));
+}
+
+static void wishes(struct far_task *t, const struct run_spec *s)
+{
+        number(t, "RequestCpus", s->cpus_milli ? (s->cpus_milli + 999) / 1000 : 1);
+        if (s->memory_bytes)
+                number(t, "RequestMemory", (s->memory_bytes + (1u << 20) - 1) >> 20);
+        if (s->gpus)
+                number(t, "RequestGPUs", s->gpus);
+        if (s->hop.credentials)
+                text(t, FAR_CREDENTIALS, str_of(s->hop.credentials));
+        if (s->walltime_ms)
+                number(t, "AllowedExecuteDuration", (s->walltime_ms + 999) / 1000);
+        for (size_t i = 0; i < s->word_count; i++) {
+                struct str value = str_of(s->words[i].value);
+                int64_t n;
+                if (str_to_i64(value, &n) == 0)
+                        expression(t, s->words[i].name, value);
+                else
+                        text(t, s->words[i].name, value);
+        }
+}
+
+/* Who vacates it there has a checkpoint of it made, and it goes on from that there. */
+static void checkpoints(struct far_task *t, const struct run_checkpoints *c)
+{
+        if (c->made) {
+                number(t, c->by_signal ? "SuccessCheckpointExitSignal" : "CheckpointExitCode",
+                       (uint64_t)c->code);
+                if (c->by_signal)
+                        expression(t, "SuccessCheckpointExitBySignal", STR("true"));
+        }
+        if (c->made && c->signal)
+                number(t, "CheckpointSig", (uint64_t)c->signal);
+        if (c->made && *c->files)
+                text(t, "TransferCheckpoint", str_of(c->files));
+        if (c->kill_signal)
+                number(t, "KillSig", (uint64_t)c->kill_signal);
+        if (c->vacate_ms)
+                number(t, "JobMaxVacateTime", (c->vacate_ms + 999) / 1000);
+}
+
+/* Streams have files of their own, which go where they belong when all is here. */
+static void streams(struct far_task *t, const struct run_spec *s, bool shared)
+{
+        const char *const names[2] = {"out", "err"};
+        for (int i = 0; i < 2; i++) {
+                BUF_CLEANUP struct buf b = {0};
+                const char *path = i ? s->stderr_path : s->stdout_path;
+                if (!path || !strcmp(path, "/dev/null"))
+                        continue;
+                int which = i && s->flags & RUN_STDERR_IS_STDOUT ? 0 : i;
+                *(i ? &t->err : &t->out) = mem_dupz(path);
+                if (shared)
+                        buf_printf(&b, "%s/", s->sandbox);
+                buf_printf(&b, ".drover_hop.%u.%s", s->id.step, names[which]);
+                text(t, i ? "Err" : "Out", buf_view(&b));
+        }
+        t->out_append = s->flags & RUN_STDOUT_APPEND;
+        t->err_append = s->flags & RUN_STDERR_APPEND;
+        if (s->flags & RUN_STDERR_IS_STDOUT) {
+                free(t->err);
+                t->err = NULL;
+        }
+}
+
+static void program(struct far_task *t, const struct run_spec *s, bool shared)
+{
+        BUF_CLEANUP struct buf name = {0};
+        struct str path = str_of(s->path);
+        expression(t, "TransferExecutable", STR("false"));
+        if (!shared && beneath(path, s->sandbox)) {
+                buf_printf(&name, "." STR_FMT, STR_ARG(str_skip(path, strlen(s->sandbox))));
+        } else if (!shared && str_starts(path, STR("/")) && !of_the_system(path) &&
+                   add_outside(t, s->path, PROGRAM)) {
+                t->files.v[t->files.n - 1].mode |= 0111;
+                buf_addz(&name, "./" PROGRAM);
+        } else {
+                buf_str(&name, path);
+        }
+        text(t, "Cmd", buf_view(&name));
+}
+
+static void input(struct far_task *t, const struct run_spec *s, bool shared)
+{
+        struct str path = str_of(s->stdin_path);
+        if (!path.n || str_eqz(path, "/dev/null"))
+                return;
+        if (!shared && beneath(path, s->sandbox))
+                path = str_skip(path, strlen(s->sandbox) + 1);
+        else if (!shared && str_starts(path, STR("/")) && add_outside(t, s->stdin_path, INPUT))
+                path = STR(INPUT);
+        text(t, "In", path);
+}
+
+static void places(struct far_task *t, const struct run_spec *s, bool shared)
+{
+        BUF_CLEANUP struct buf b = {0};
+        number(t, "JobUniverse", 5);
+        if (shared) {
+                buf_addz(&b, "TARGET.FileSystemDomain == ");
+                far_quoted(&b, str_of(t->far->domain));
+                text(t, "FileSystemDomain", str_of(t->far->domain));
+                text(t, "Iwd", str_of(s->cwd ? s->cwd : s->sandbox));
+                text(t, "ShouldTransferFiles", STR("NO"));
+                expression(t, "Requirements", buf_view(&b));
+                return;
+        }
+        text(t, "FileSystemDomain", STR(FAR_NO_DOMAIN));
+        text(t, "Iwd", STR("/"));
+        text(t, "ShouldTransferFiles", STR("YES"));
+        text(t, "WhenToTransferOutput",
+             s->hop.on_success_only            ? STR("ON_SUCCESS")
+             : s->hop.checkpoints.when_evicted ? STR("ON_EXIT_OR_EVICT")
+                                               : STR("ON_EXIT"));
+        if (s->hop.outputs)
+                text(t, "TransferOutput", str_of(s->hop.outputs));
+        if (t->files.n)
+                text(t, "TransferInput", STR("./"));
+        expression(t, "Requirements", STR("true"));
+}
+
+/* But for the job's name, which is of each. */
+static void origin(struct far_task *t, const struct run_spec *s)
+{
+        struct buf b = {0};
+        struct json j = {.out = &b};
+        json_kstrz(&j, "servers", s->hop.servers);
+        json_kstrz(&j, "owner", s->hop.owner);
+        json_kstrz(&j, "label", s->hop.label);
+        json_kstrz(&j, "path", s->hop.path);
+        json_kint(&j, "hops_left", (int64_t)s->hop.hops_left - 1);
+        t->origin = buf_take(&b);
+        t->servers = mem_dupz(s->hop.servers ? s->hop.servers : "");
+        t->job = mem_dupz(s->hop.job ? s->hop.job : "");
+}
+
+/* Its attributes, and the files that they name; shared: for a place that sees them. */
+static void words_of(struct far_task *t, const struct run_spec *s, bool shared)
+{
+        t->sandbox = mem_dupz(s->sandbox);
+        origin(t, s);
+        program(t, s, shared);
+        input(t, s, shared);
+        words(t, s);
+        streams(t, s, shared);
+        wishes(t, s);
+        checkpoints(t, &s->hop.checkpoints);
+        places(t, s, shared);
+}
+
+void far_words_like(struct far_task *t, const struct run_spec *s)
+{
+        text(t, "Cmd", STR("/bin/true"));
+        text(t, "Iwd", STR("/"));
+        wishes(t, s);
+}
+
+void far_describe(struct far_task *t, const struct run_spec *s)
+{
+        bool shared = t->far->shared || s->cwd;
+        if (s->hop.hops_left == 0) {
+                far_fail(t, "path", ELOOP,
+                         "the job may not be handed on to another server: its path is as long as is allowed");
+                return;
+        }
+        t->exposed = shared;
+        int r = shared || t->far->user ? 0 : add_folder(&t->files, s->sandbox, "", 0);
+        if (r == -E2BIG)
+                far_fail_files(t);
+        else if (r < 0)
+                far_fail(t, "sandbox", -r, NULL);
+        else
+                words_of(t, s, shared);
+}
+
+static void set_text(struct far_task *t, const char *name, const char *value)
+{
+        for (size_t i = 0; i < t->word_count; i++)
+                if (!strcmp(t->words[i].name, name)) {
+                        free(t->words[i].value);
+                        t->words[i].value = mem_dupz(value);
+                }
+}
+
+void far_exposed(struct far_task *t, bool program, bool input)
+{
+        t->exposed = true;
+        if (program)
+                set_text(t, "Cmd", "./" PROGRAM);
+        if (input)
+                set_text(t, "In", INPUT);
+        if (t->files.n)
+                text(t, "TransferInput", STR("./"));
+}
+
+void far_words_deinit(struct far_task *t)
+{
+        for (size_t i = 0; i < t->word_count; i++) {
+                free(t->words[i].name);
+                free(t->words[i].value);
+        }
+        free(t->words);
+        free(t->origin);
+        free(t->servers);
+        free(t->job);
+        t->words = NULL;
+        t->word_count = t->word_cap = 0;
+        t->origin = t->servers = t->job = NULL;
+        far_files_deinit(&t->files);
+}

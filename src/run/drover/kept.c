@@ -1,0 +1,296 @@
+/* A checkpoint that the far server keeps, brought here while the job goes on there or waits.
+ *
+ * It was made because somebody vacated or held the job there; its files are named in the job's ad. Each comes
+ * into a file at the top of the sandbox, .drover_hop.STEP.kept.0.INDEX or .1.INDEX, in turns: the agent may
+ * still be reading the one before. There is no folder: with a map of users the sandbox is its user's, who
+ * could not remove what is in a folder of ours. What the job looks like is asked for once more when all are
+ * here: the far server may have had the next one meanwhile. Then the agent is told of them. A job that ends
+ * meanwhile has better things to bring, and they stay where they are. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "run/drover/private.h"
+
+#define KEEPING_MAX 6 /* tasks whose checkpoints are on their way at the same time */
+#define STREAM      ".drover_out."
+#define ALL         ".all" /* behind the name of a stream: joined to what was here */
+
+struct far_kept {
+        json_t *list;
+        char *id; /* the list as a text */
+        size_t at;
+};
+
+void far_kept_drop(struct far_task *t)
+{
+        if (!t->kept)
+                return;
+        t->far->keeping--;
+        json_decref(t->kept->list);
+        free(t->kept->id);
+        free(t->kept);
+        t->kept = NULL;
+}
+
+static const char *name_of(const struct far_kept *k, size_t i)
+{
+        const char *z = json_string_value(json_object_get(json_array_get(k->list, i), "Name"));
+        return z ? z : "";
+}
+
+static bool is_stream(const char *name)
+{
+        return str_starts(str_of(name), STR(STREAM));
+}
+
+/* Can a file of the checkpoint be called so? */
+static bool is_fit(const char *name)
+{
+        BUF_CLEANUP struct buf path = {0};
+        bool agent_s = str_starts(str_of(name), STR(".drover_")) && !is_stream(name);
+        return !agent_s && !strchr(name, '\n') && far_path_in(&path, ".", name) == 0;
+}
+
+/* What it is in the sandbox. */
+static void name_here(const struct far_task *t, size_t i, struct buf *out)
+{
+        buf_printf(out, ".drover_hop.%u.kept.%u.%zu", t->id.step, t->kept_turn & 1, i);
+}
+
+/* What is not brought: a later one may be. */
+static void give_up(struct far_task *t, const char *why)
+{
+        log_warn("msg=\"a checkpoint is left at the other server\" queue=%s job=%llu.%u error=\"%s\"",
+                 t->far->queue, (unsigned long long)t->id.request, t->id.member, LOG_TEXT(str_of(why)));
+        free(t->kept_id);
+        t->kept_id = mem_dupz(t->kept->id);
+        far_kept_drop(t);
+        t->dirty = true;
+}
+
+/* The far job's streams are those of this step's rounds there: they belong behind what is here already. */
+static const char *own_stream(const struct far_task *t, const char *name, bool *ret_append)
+{
+        bool out = !strcmp(name, STREAM "0");
+        *ret_append = out ? t->out_append : t->err_append;
+        return out ? t->out : !strcmp(name, STREAM "1") ? t->err : NULL;
+}
+
+static int new_file(const struct far_task *t, size_t i)
+{
+        BUF_CLEANUP struct buf name = {0};
+        const json_t *mode = json_object_get(json_array_get(t->kept->list, i), "Mode");
+        mode_t bits = ((mode_t)json_integer_value(mode) & 0777) | (t->far->user ? 0644 : 0600);
+        if (!is_fit(name_of(t->kept, i)))
+                return -EINVAL;
+        int dir = open(t->sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (dir < 0)
+                return -errno;
+        name_here(t, i, &name);
+        unlinkat(dir, buf_z(&name), 0); /* of an earlier life */
+        int fd = openat(dir, buf_z(&name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        int r = fd < 0 || fchmod(fd, bits) < 0 ? -errno : 0;
+        close(dir);
+        if (r < 0 && fd >= 0)
+                close(fd);
+        return r < 0 ? r : fd;
+}
+
+static void fetch_next(struct far_task *t);
+
+static void arrived(struct far_task *t)
+{
+        struct far_kept *k = t->kept;
+        k->at++;
+        t->dirty |= k->at == json_array_size(k->list); /* is it still so? */
+        if (!t->dirty)
+                fetch_next(t);
+}
+
+static void on_file(void *arg, int status, struct str body, const struct err *err)
+{
+        struct far_task *t = arg;
+        BUF_CLEANUP struct buf why = {0};
+        t->call = NULL;
+        close(t->fd);
+        t->fd = -1;
+        if (status == 200) {
+                arrived(t);
+        } else if (status < 0) {
+                give_up(t, err->text);
+        } else if (status == 0 || far_later(status)) {
+                t->dirty = true;
+                t->not_before_ms = clock_boot_ms() + 1000;
+                if (!status)
+                        far_away(t->far, err->text);
+        } else {
+                far_error(&why, status, body);
+                give_up(t, buf_z(&why));
+        }
+        timer_start(t->far->later, 0);
+}
+
+static void fetch_next(struct far_task *t)
+{
+        BUF_CLEANUP struct buf path = {0};
+        const char *name = name_of(t->kept, t->kept->at);
+        int fd = new_file(t, t->kept->at);
+        if (fd < 0) {
+                give_up(t, strerror(-fd));
+                return;
+        }
+        t->fd = fd;
+        far_file_path(t, name, &path);
+        const json_t *size = json_object_get(json_array_get(t->kept->list, t->kept->at), "Size");
+        const struct http_call_spec spec = {.method = "GET",
+                                            .path = buf_z(&path),
+                                            .fd = fd,
+                                            .to_fd = true,
+                                            .limited = true,
+                                            .limit = (uint64_t)json_integer_value(size),
+                                            .timeout_ms = 3600000};
+        t->call = http_client_call(t->far->client, &spec, on_file, t);
+}
+
+/* ---- all is here */
+
+static int copy_into(const char *from, int to)
+{
+        int in = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        if (in < 0)
+                return errno == ENOENT ? 0 : -errno;
+        int r = fs_copy(in, to, NULL);
+        close(in);
+        return r;
+}
+
+/* What the stream has here, and behind it what came: in a file of its own. */
+static int join_stream(const struct far_task *t, struct str came, struct str ours)
+{
+        BUF_CLEANUP struct buf there = {0}, here = {0}, all = {0};
+        buf_printf(&there, "%s/" STR_FMT, t->sandbox, STR_ARG(came));
+        buf_printf(&here, "%s/" STR_FMT, t->sandbox, STR_ARG(ours));
+        buf_printf(&all, "%s" ALL, buf_z(&there));
+        int fd = open(buf_z(&all), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+        if (fd < 0)
+                return -errno;
+        int r = copy_into(buf_z(&here), fd);
+        if (r == 0)
+                r = copy_into(buf_z(&there), fd);
+        close(fd);
+        return r;
+}
+
+/* Lines in pairs. `names`: what is in the sandbox as the first shall be the second in it. `joins`: the first
+ * belongs behind what the stream has here already, the second. */
+static void write_names(const struct far_task *t, struct buf *names, struct buf *joins)
+{
+        for (size_t i = 0; i < json_array_size(t->kept->list); i++) {
+                BUF_CLEANUP struct buf here = {0};
+                const char *name = name_of(t->kept, i);
+                bool append = false;
+                const char *ours = is_stream(name) ? own_stream(t, name, &append) : name;
+                if (!ours || *ours == '/')
+                        continue;
+                name_here(t, i, &here);
+                if (append)
+                        buf_printf(joins, "%s\n%s\n", buf_z(&here), ours);
+                buf_printf(names, "%s%s\n%s\n", buf_z(&here), append ? ALL : "", ours);
+        }
+}
+
+void far_joined(struct far_task *t, const char *why)
+{
+        BUF_CLEANUP struct buf names = {0}, joins = {0};
+        if (t->state != FAR_IN || !t->kept)
+                return;
+        if (why) {
+                give_up(t, why);
+                return;
+        }
+        write_names(t, &names, &joins);
+        free(t->kept_id);
+        t->kept_id = mem_dupz(t->kept->id);
+        far_kept_drop(t);
+        far_gather(t->far, (struct run_event){.id = t->id,
+                                              .state = RUN_CHECKPOINTED,
+                                              .slot = UINT32_MAX,
+                                              .text = buf_z(&names)});
+}
+
+static void complete(struct far_task *t)
+{
+        BUF_CLEANUP struct buf names = {0}, joins = {0};
+        struct str came, ours;
+        int r = 0;
+        write_names(t, &names, &joins);
+        if (joins.n && t->far->user) {
+                far_join(t, buf_view(&joins));
+                return;
+        }
+        for (struct str rest = buf_view(&joins);
+             r == 0 && str_cut(&rest, '\n', &came) && str_cut(&rest, '\n', &ours);)
+                r = join_stream(t, came, ours);
+        far_joined(t, r < 0 ? strerror(-r) : NULL);
+}
+
+/* Those of the turn before the last one. */
+static void remove_old(struct far_task *t, size_t count)
+{
+        size_t *most = &t->kept_most[t->kept_turn & 1];
+        int dir = open(t->sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        for (size_t i = 0; dir >= 0 && i < *most; i++) {
+                BUF_CLEANUP struct buf name = {0};
+                name_here(t, i, &name);
+                unlinkat(dir, buf_z(&name), 0);
+                buf_addz(&name, ALL);
+                unlinkat(dir, buf_z(&name), 0);
+        }
+        if (dir >= 0)
+                close(dir);
+        *most = count;
+}
+
+static void begin(struct far_task *t, const json_t *list, char *id)
+{
+        far_kept_drop(t);
+        t->far->keeping++;
+        t->kept = mem_new(struct far_kept);
+        t->kept->list = json_deep_copy(list);
+        t->kept->id = id;
+        t->kept_turn++;
+        remove_old(t, json_array_size(list));
+        fetch_next(t);
+}
+
+bool far_keep_here(struct far_task *t, const json_t *job)
+{
+        const json_t *list = json_object_get(json_object_get(job, "ad"), "DroverCheckpoint");
+        size_t n = json_array_size(list);
+        if (t->state != FAR_IN || t->call || t->dirty || t->killing || t->far->shared || n == 0 ||
+            n > FAR_FILES_MAX)
+                return t->call || t->dirty;
+        char *dump = json_dumps(list, JSON_COMPACT), *id = mem_dupz(dump);
+        free(dump);
+        bool same = t->kept && !strcmp(t->kept->id, id), here = t->kept_id && !strcmp(t->kept_id, id);
+        if (!here && !same && (t->kept || t->far->keeping < KEEPING_MAX)) {
+                begin(t, list, id);
+                return t->kept || t->dirty;
+        }
+        free(id);
+        if (!here && !same) { /* others' first */
+                t->dirty = true;
+                t->not_before_ms = clock_boot_ms() + 1000;
+        } else if (same && t->kept->at < n) {
+                fetch_next(t);
+        } else if (same) {
+                complete(t);
+        }
+        return t->kept || t->dirty;
+}

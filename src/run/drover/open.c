@@ -1,0 +1,212 @@
+/* Opening and closing the drover runner: its settings, the way to the far server, and the folder in which
+ * the requests are that were handed on before. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/uuid.h"
+#include "run/drover/private.h"
+
+/* ---- settings */
+
+const char *far_setting(const struct runner_config *c, const char *name)
+{
+        for (size_t i = 0; i < c->setting_count; i++)
+                if (!strcmp(c->settings[i].name, name))
+                        return c->settings[i].value;
+        return NULL;
+}
+
+static int check_settings(const struct runner_config *c, struct err *err)
+{
+        static const char *const known[] = {"server", "token_file", "users_token_file", "files", NULL};
+        for (size_t i = 0; i < c->setting_count; i++) {
+                size_t k = 0;
+                while (known[k] && strcmp(known[k], c->settings[i].name) != 0)
+                        k++;
+                if (!known[k])
+                        return err_set(
+                                err, -EINVAL,
+                                "drover has no setting '%s': it has server, token_file, users_token_file and "
+                                "files",
+                                c->settings[i].name);
+        }
+        const char *files = far_setting(c, "files");
+        if (files && strcmp(files, "copied") != 0 && strcmp(files, "shared") != 0)
+                return err_set(err, -EINVAL, "files is copied or shared");
+        return 0;
+}
+
+/* ---- the way there */
+
+/* drover-user-token.v1.<fingerprint of the server's CA>.<id>.<secret>. Read anew when we are not in touch, so
+ * that it may be replaced. */
+static int read_token(struct far *f, struct buf *token, struct str *ret_fingerprint, struct err *err)
+{
+        struct str rest, part = STR_NONE;
+        int r = fs_read_secret(AT_FDCWD, f->token_file, 4096, token, err);
+        if (r < 0)
+                return r;
+        rest = str_trim(buf_view(token));
+        for (int i = 0; i < 3; i++)
+                str_cut(&rest, '.', &part);
+        if (!str_starts(buf_view(token), STR("drover-user-token.v1.")) || part.n != 64)
+                return err_set(err, -EINVAL, "%s holds no token of `drover token user`", f->token_file);
+        *ret_fingerprint = part;
+        return 0;
+}
+
+static int make_client(struct far *f, const char *server, struct err *err)
+{
+        BUF_CLEANUP struct buf token = {0}, address = {0};
+        struct str fingerprint, host = str_of(server);
+        struct http_client_config c = {.handshake_ms = 10000};
+        int r = 0;
+        if (str_starts(host, STR("https://"))) {
+                host = str_skip(host, 8);
+                while (str_ends(host, STR("/")))
+                        host.n--;
+                if (!f->token_file)
+                        return err_set(err, -EINVAL,
+                                       "%s needs a token_file, with what `drover token user` prints there",
+                                       server);
+                r = read_token(f, &token, &fingerprint, err);
+                if (r == 0)
+                        r = tls_client_new(&(struct tls_config){.ca_fingerprint = fingerprint}, &f->tls, err);
+        } else if (!str_starts(host, STR("unix:"))) {
+                return err_set(err, -EINVAL,
+                               "server is unix:PATH or https://HOST:PORT, of the other server's API");
+        }
+        if (r < 0)
+                return r;
+        buf_str(&address, host);
+        MEM_CLEANUP char *bearer = str_dupz(str_trim(buf_view(&token)));
+        c.address = buf_z(&address);
+        c.tls = f->tls;
+        c.bearer = *bearer && !f->user ? bearer : NULL; /* a user's own comes when he is there */
+        f->client = http_client_new(f->loop, &c);
+        return 0;
+}
+
+/* ---- the folder */
+
+static int open_folder(struct far *f, const struct runner_config *c, struct err *err)
+{
+        BUF_CLEANUP struct buf path = {0};
+        buf_printf(&path, "%s/hop.%s", c->dir, c->queue);
+        if (f->user)
+                buf_printf(&path, "/%s", f->user->name);
+        int r = fs_mkdirs(buf_z(&path), 0700);
+        f->dir = buf_take(&path);
+        f->fd = r < 0 ? -1 : open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (f->fd < 0)
+                return err_set(err, -errno, "cannot use %s: %s", f->dir, strerror(errno));
+        return f->user ? fs_write(f->fd, FAR_OWNER, str_of(f->user->owner), 0600, true, err) : 0;
+}
+
+/* What an end in the middle has left: half a file, the rest of a request that is gone. */
+static void sweep(const struct far *f, const char *name)
+{
+        struct str s = str_of(name), request = str_head(s, s.n < FAR_UUID - 1 ? s.n : FAR_UUID - 1);
+        MEM_CLEANUP char *of = str_dupz(request);
+        if (uuid_valid(request) &&
+            (str_ends(s, STR(".tmp")) ||
+             (str_ends(s, STR(".gone")) && faccessat(f->fd, of, F_OK, AT_SYMLINK_NOFOLLOW) < 0)))
+                unlinkat(f->fd, name, 0);
+}
+
+static int read_folder(struct far *f, struct err *err)
+{
+        DIR *d = opendir(f->dir);
+        struct dirent *e;
+        if (!d)
+                return err_set(err, -errno, "cannot read %s: %s", f->dir, strerror(errno));
+        while ((e = readdir(d))) {
+                BUF_CLEANUP struct buf text = {0};
+                if (!uuid_valid(str_of(e->d_name))) {
+                        sweep(f, e->d_name);
+                        continue;
+                }
+                if (fs_read(f->fd, e->d_name, 64 << 20, &text, NULL) < 0 ||
+                    !far_restore(f, buf_view(&text), e->d_name))
+                        log_warn("msg=\"a file of a handed-on job cannot be read\" file=\"%s/%s\"", f->dir,
+                                 e->d_name);
+        }
+        closedir(d);
+        return 0;
+}
+
+/* ---- open and close */
+
+void far_close(struct far *f)
+{
+        far_tasks_close(f);
+        while (f->sent)
+                far_request_free(f->sent);
+        far_quotes_drop(f);
+        http_client_free(f->client);
+        tls_unref(f->tls);
+        timer_free(f->tick);
+        timer_free(f->hello);
+        map_free(f->known);
+        idmap_free(f->requests);
+        far_acts_deinit(f);
+        command_cancel(f->reading);
+        far_user_free(f->user);
+        if (f->token >= 0)
+                close(f->token);
+        if (f->fd >= 0)
+                close(f->fd);
+        free(f->queue);
+        free(f->dir);
+        free(f->address);
+        free(f->token_file);
+        free(f->domain);
+        free(f->why);
+        free(f);
+}
+
+int far_open(const struct runner_config *c, struct far_user *user, struct far **ret, struct err *err)
+{
+        const char *server = far_setting(c, "server"), *files = far_setting(c, "files");
+        int r = check_settings(c, err);
+        if (r == 0 && !server)
+                r = err_set(err, -EINVAL, "a queue of the runner drover needs `drover: {server: …}`");
+        if (r < 0) {
+                far_user_free(user);
+                return r;
+        }
+        struct far *f = mem_new(struct far);
+        f->user = user;
+        f->token = -1;
+        f->loop = c->loop;
+        f->events = c->events;
+        f->arg = c->arg;
+        f->queue = mem_dupz(c->queue);
+        f->address = mem_dupz(server);
+        f->token_file = far_setting(c, "token_file") ? mem_dupz(far_setting(c, "token_file")) : NULL;
+        f->domain = mem_dupz(c->filesystem_domain ? c->filesystem_domain : "");
+        f->closed = c->closed;
+        f->shared = files && !strcmp(files, "shared");
+        f->fd = -1;
+        f->sent_last = &f->sent;
+        f->known = map_new();
+        f->requests = idmap_new();
+        far_tasks_open(f);
+        r = open_folder(f, c, err);
+        if (r == 0)
+                r = make_client(f, server, err);
+        if (r == 0)
+                r = read_folder(f, err);
+        if (r < 0) {
+                far_close(f);
+                return r;
+        }
+        far_link_open(f);
+        *ret = f;
+        return 0;
+}

@@ -1,0 +1,381 @@
+/* What a job's user does for the drover runner, with a map of users: errands, each a small script of the
+ * shell.
+ *
+ * His token never is a file of ours: the script writes it to its standard input, which is memory that we
+ * keep. What is in his sandbox he opens up for reading; nobody but him and the agent's group comes into that
+ * folder. We open there only plain files that are his, beneath it, by whatever way, since he may change all
+ * of it at any time. What came back we write beside, and he puts it where it belongs, so that it is his. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/hidden.h"
+#include "base/secret.h"
+#include "run/drover/private.h"
+
+#define TOKEN_MAX 4096
+#define TOKEN_MS  20000
+#define FILES_MS  (6 * 3600000ll) /* nothing is copied longer */
+#define SAID_MAX  300
+#define PREFIX    ".drover_hop."
+#define JOIN_MS   3600000
+
+/* ---- in whose name */
+
+/* Beneath his home, unless it is absolute; %u is his name. */
+static void token_path(const struct far_user *u, const char *setting, struct buf *out)
+{
+        struct str rest = str_of(setting);
+        if (*setting != '/')
+                buf_printf(out, "%s/", u->home);
+        for (ptrdiff_t at; (at = str_search(rest, STR("%u"))) >= 0; rest = str_skip(rest, (size_t)at + 2))
+                buf_printf(out, STR_FMT "%s", STR_ARG(str_head(rest, (size_t)at)), u->name);
+        buf_str(out, rest);
+}
+
+int far_user_new(const char *owner, const char *name, const char *token, struct errands *errands,
+                 struct far_user **ret, struct err *err)
+{
+        const struct passwd *pw = getpwnam(name);
+        struct buf path = {0}, folder = {0};
+        if (!pw)
+                return err_set(err, -ENOENT, "there is no user %s here", name);
+        struct far_user *u = mem_new(struct far_user);
+        u->owner = mem_dupz(owner);
+        u->name = mem_dupz(name);
+        u->home = mem_dupz(pw->pw_dir);
+        u->uid = pw->pw_uid;
+        u->errands = errands;
+        token_path(u, token, &path);
+        u->token = buf_take(&path);
+        buf_printf(&folder, "hop.%s", name);
+        u->folder = buf_take(&folder);
+        args_add(&u->env, STR("PATH=/usr/local/bin:/usr/bin:/bin"));
+        errand_environment(&u->env, name);
+        *ret = u;
+        return 0;
+}
+
+void far_user_free(struct far_user *u)
+{
+        if (!u)
+                return;
+        args_deinit(&u->env);
+        free(u->owner);
+        free(u->name);
+        free(u->home);
+        free(u->token);
+        free(u->folder);
+        free(u);
+}
+
+/* `as`: what is particular to it. */
+static struct command *run(const struct far_user *u, const char *script, const char *const *words,
+                           const struct errand_spec *as, command_done_fn *done, void *arg)
+{
+        ARGS_CLEANUP struct args argv = {0};
+        args_add(&argv, STR("/bin/sh"));
+        args_add(&argv, STR("-c"));
+        args_add(&argv, str_of(script));
+        args_add(&argv, STR("drover"));
+        for (; *words; words++)
+                args_add(&argv, str_of(*words));
+        const struct errand_spec spec = {.owner = u->owner,
+                                         .user = u->name,
+                                         .folder = u->folder,
+                                         .argv = &argv,
+                                         .envp = u->env.v,
+                                         .input = as->input,
+                                         .input_fd = as->input_fd,
+                                         .timeout_ms = as->timeout_ms};
+        return errand_run(u->errands, &spec, done, arg);
+}
+
+/* What a script said when it failed, on one line. */
+static void said(struct buf *out, struct str errors)
+{
+        errors = str_trim(errors);
+        for (size_t i = 0; i < errors.n && i < SAID_MAX; i++)
+                buf_char(out, (unsigned char)errors.p[i] < ' ' ? ' ' : errors.p[i]);
+}
+
+/* ---- his token */
+
+static void on_token(void *arg, int status, struct str out, struct str errors)
+{
+        struct far *f = arg;
+        SECRET_CLEANUP struct buf token = {0};
+        BUF_CLEANUP struct buf why = {0};
+        (void)out;
+        ssize_t n = pread(f->token, buf_room(&token, TOKEN_MAX), TOKEN_MAX, 0);
+        token.n = n > 0 ? (size_t)n : 0;
+        f->reading = NULL;
+        close(f->token);
+        f->token = -1;
+        struct str text = str_trim(buf_view(&token));
+        bool one = text.n && !memchr(text.p, '\n', text.n) && !memchr(text.p, '\r', text.n);
+        if (status == 0 && one) {
+                SECRET_CLEANUP struct buf z = {0};
+                buf_str(&z, text);
+                http_client_bearer(f->client, buf_z(&z));
+                far_hello(f);
+                return;
+        }
+        buf_printf(&why, "user %s has no token for the other server in %s: ", f->user->name, f->user->token);
+        if (status == 0)
+                buf_addz(&why, "it is not one line");
+        else
+                said(&why, errors);
+        far_refused(f, buf_z(&why));
+}
+
+void far_token(struct far *f)
+{
+        static const char script[] = "exec head -c 4096 -- \"$1\" >&0";
+        const char *words[] = {f->user->token, NULL};
+        f->token = memfd_create("token", MFD_CLOEXEC);
+        if (f->token < 0) {
+                far_refused(f, "the agent cannot make a file in memory");
+                return;
+        }
+        const struct errand_spec s = {.input_fd = f->token, .timeout_ms = TOKEN_MS};
+        f->reading = run(f->user, script, words, &s, on_token, f);
+}
+
+/* ---- files that go up */
+
+/* "644 17 NAME\0"; the first two may be the files from outside. */
+static bool take_file(struct far_task *t, struct str line)
+{
+        struct str mode, size;
+        uint64_t bytes;
+        char *end, octal[8];
+        if (!str_cut(&line, ' ', &mode) || !str_cut(&line, ' ', &size) || mode.n >= sizeof(octal) ||
+            str_to_u64(size, &bytes) != 0 || !line.n || t->files.n == FAR_FILES_MAX)
+                return false;
+        memcpy(octal, mode.p, mode.n);
+        octal[mode.n] = 0;
+        unsigned bits = (unsigned)strtoul(octal, &end, 8);
+        MEM_GROW(t->files.v, t->files.cap, t->files.n + 1);
+        t->files.v[t->files.n++] = (struct far_file){
+                .path = str_dupz(line), .name = str_dupz(line), .size = bytes, .mode = bits & 0777};
+        return *end == 0;
+}
+
+/* The copy of a file from outside goes under its own name. */
+static bool is_outside(struct far_task *t, const char *end, const char *name)
+{
+        BUF_CLEANUP struct buf copy = {0};
+        buf_printf(&copy, PREFIX "%u.%s", t->id.step, end);
+        for (size_t i = 0; i < t->files.n; i++)
+                if (!strcmp(t->files.v[i].name, buf_z(&copy))) {
+                        free(t->files.v[i].name);
+                        t->files.v[i].name = mem_dupz(name);
+                        return true;
+                }
+        return false;
+}
+
+static void on_exposed(void *arg, int status, struct str out, struct str errors)
+{
+        struct far_task *t = arg;
+        BUF_CLEANUP struct buf why = {0};
+        struct str line;
+        t->errand = NULL;
+        if (status != 0) {
+                said(&why, errors);
+                far_fail(t, "sandbox", EIO, buf_z(&why));
+                return;
+        }
+        while (out.n && str_cut(&out, '\0', &line))
+                if (!take_file(t, line)) {
+                        far_fail_files(t);
+                        return;
+                }
+        bool program = is_outside(t, "program", "drover.program"),
+             input = is_outside(t, "stdin", "drover.stdin");
+        far_exposed(t, program, input);
+        timer_start(t->far->later, 0);
+}
+
+void far_expose(struct far_task *t)
+{
+        static const char script[] = "cd -- \"$1\" || exit 1\n"
+                                     "outside() {\n"
+                                     "        if [ -n \"$1\" ] && [ -f \"$1\" ] && [ -r \"$1\" ]; then\n"
+                                     "                cp -- \"$1\" \"$2\" && chmod \"$3\" \"$2\" && find "
+                                     "\"$2\" -printf '%m %s %p\\0' || exit 1\n"
+                                     "        fi\n"
+                                     "}\n"
+                                     "outside \"$3\" \"$2.program\" 755\n"
+                                     "outside \"$4\" \"$2.stdin\" 644\n"
+                                     "find . -mindepth 1 -maxdepth 33 ! -path './.drover_*' -type f -printf "
+                                     "'%m %s %P\\0' || exit 1\n"
+                                     "exec find . -mindepth 1 -maxdepth 33 ! -path './.drover_*' \\( -type d "
+                                     "! -perm -005 -o -type f ! -perm -004 \\) "
+                                     "-exec chmod o+rX -- {} +\n";
+        BUF_CLEANUP struct buf prefix = {0};
+        buf_printf(&prefix, PREFIX "%u", t->id.step);
+        const char *words[] = {t->sandbox, buf_z(&prefix), t->program ? t->program : "",
+                               t->stdin ? t->stdin : "", NULL};
+        const struct errand_spec s = {.timeout_ms = FILES_MS};
+        far_files_deinit(&t->files);
+        t->errand = run(t->far->user, script, words, &s, on_exposed, t);
+}
+
+static int sandbox(const struct far_task *t)
+{
+        int fd = open(t->sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+}
+
+int far_input(struct far_task *t, const struct far_file *file)
+{
+        struct stat st;
+        if (!t->far->user) {
+                int fd = open(file->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+                if (fd < 0 || !file->outside || hidden_check(t->far->closed, fd) == 0)
+                        return fd < 0 ? -errno : fd;
+                close(fd);
+                return -EACCES;
+        }
+        int dir = sandbox(t);
+        int fd = dir < 0 ? dir : fs_open_beneath(dir, file->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+        if (dir >= 0)
+                close(dir);
+        if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != t->far->user->uid)) {
+                close(fd);
+                return -EPERM;
+        }
+        return fd;
+}
+
+/* ---- files that come back */
+
+static void new_name(const struct far_task *t, size_t index, struct buf *out)
+{
+        buf_printf(out, PREFIX "%u.new.%zu", t->id.step, index);
+}
+
+int far_user_output(const struct far_task *t, size_t index)
+{
+        BUF_CLEANUP struct buf name = {0};
+        int dir = sandbox(t);
+        if (dir < 0)
+                return dir;
+        new_name(t, index, &name);
+        unlinkat(dir, buf_z(&name), 0); /* of an earlier life */
+        int fd = openat(dir, buf_z(&name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+        int r = fd < 0 ? -errno : fchmod(fd, 0644) < 0 ? -errno : 0; /* whatever our umask is */
+        if (r < 0 && fd >= 0)
+                close(fd);
+        close(dir);
+        return r < 0 ? r : fd;
+}
+
+/* "FROM MODE append|whole TO": a line for the script below. */
+static int add_line(const struct far_task *t, struct buf *out, const char *from, const char *name,
+                    unsigned mode)
+{
+        BUF_CLEANUP struct buf to = {0};
+        bool appending;
+        if (far_destination(t, ".", name, &to, &appending) < 0 || memchr(to.p, '\n', to.n))
+                return -EINVAL;
+        buf_printf(out, "%s %03o %s %s\n", from, mode ? (mode & 0777) | 0600 : 0644,
+                   appending ? "append" : "whole", buf_z(&to));
+        return 0;
+}
+
+static void on_placed(void *arg, int status, struct str out, struct str errors)
+{
+        struct far_task *t = arg;
+        BUF_CLEANUP struct buf why = {0};
+        struct run_event result = t->result;
+        (void)out;
+        t->errand = NULL;
+        if (status == 0) {
+                far_over(t, &result, NULL);
+                return;
+        }
+        said(&why, errors);
+        far_cannot_keep(t, "", buf_z(&why), EIO);
+}
+
+void far_place(struct far_task *t)
+{
+        static const char script[] =
+                "cd -- \"$1\" || exit 1\n"
+                "while read -r from mode how to; do\n"
+                "        [ -e \"$from\" ] || continue\n"
+                "        mkdir -p -- \"${to%/*}/\" || exit 1\n"
+                "        if [ $how = append ]; then\n"
+                "                if [ -s \"$from.at\" ]; then\n" /* once more */
+                "                        dd status=none conv=notrunc oflag=seek_bytes bs=64K "
+                "seek=\"$(cat \"$from.at\")\" if=\"$from\" of=\"$to\" || exit 1\n"
+                "                else\n"
+                "                        : >>\"$to\" && wc -c <\"$to\" >\"$from.at\" && "
+                "cat \"$from\" >>\"$to\" || exit 1\n"
+                "                fi\n"
+                "        else\n"
+                "                cp --reflink=auto -- \"$from\" \"$from.own\" && chmod "
+                "$mode \"$from.own\" && "
+                "mv -f -- \"$from.own\" \"$to\" || exit 1\n"
+                "        fi\n"
+                "        rm -f -- \"$from\"\n"
+                "done\n";
+        static const char *const streams[] = {"out", "err"};
+        BUF_CLEANUP struct buf lines = {0};
+        const char *words[] = {t->sandbox, NULL};
+        int r = 0;
+        for (size_t i = 0; i < t->files.n && r == 0; i++) {
+                BUF_CLEANUP struct buf from = {0};
+                new_name(t, i, &from);
+                r = add_line(t, &lines, buf_z(&from), t->files.v[i].name, t->files.v[i].mode);
+                if (r < 0)
+                        far_cannot_keep(t, t->files.v[i].name, "its name cannot be one here", EINVAL);
+        }
+        for (int i = 0; i < 2 && r == 0; i++) { /* where the last place wrote them where we see them */
+                BUF_CLEANUP struct buf from = {0};
+                buf_printf(&from, PREFIX "%u.%s", t->id.step, streams[i]);
+                if (i ? t->err : t->out)
+                        add_line(t, &lines, buf_z(&from), buf_z(&from), 0);
+        }
+        if (r < 0)
+                return;
+        const struct errand_spec s = {.input = buf_view(&lines), .timeout_ms = FILES_MS};
+        t->errand = run(t->far->user, script, words, &s, on_placed, t);
+}
+
+/* ---- a checkpoint's streams */
+
+static void on_joined(void *arg, int status, struct str out, struct str errors)
+{
+        struct far_task *t = arg;
+        BUF_CLEANUP struct buf why = {0};
+        (void)out;
+        t->errand = NULL;
+        if (status != 0)
+                said(&why, errors);
+        far_joined(t, status == 0 ? NULL : why.n ? buf_z(&why) : "its streams cannot be joined");
+        t->dirty = true; /* what has happened meanwhile? */
+        timer_start(t->far->later, 0);
+}
+
+void far_join(struct far_task *t, struct str lines)
+{
+        static const char script[] = "cd -- \"$1\" || exit 1\n"
+                                     "while read -r came && read -r stream; do\n"
+                                     "        [ -e \"./$stream\" ] || : >\"./$stream\"\n"
+                                     "        cat -- \"./$stream\" \"$came\" >\"$came.all\" || exit 1\n"
+                                     "done\n";
+        const char *words[] = {t->sandbox, NULL};
+        const struct errand_spec s = {.input = lines, .timeout_ms = JOIN_MS};
+        t->errand = run(t->far->user, script, words, &s, on_joined, t);
+}

@@ -1,0 +1,337 @@
+/* private: what the files of the drover runner share.
+ *
+ * A far request holds the tasks that were there at the same time and are alike: one, or an array of many,
+ * each a member. It is submitted under a uuid made from the origin's servers and its tasks' jobs and fences,
+ * so that whatever is submitted twice is one request. A task's life:
+ *
+ *   FRESH --inputs are there--> READY --its request's file is written--> KEPT --submitted--> IN
+ *                                          IN --it has ended--> FETCHING --its outputs are here--> OVER
+ *
+ * and from every state, when it fails or is killed, to OVER.
+ *
+ * The file (DIR/hop.QUEUE/UUID) holds the submission as it is sent, and what is needed to bring the results
+ * home: after a restart it is submitted once more, which gives the number of the request that is there.
+ * Until it is written the agent's restart finds nothing, and nothing was submitted. UUID.gone beside it has
+ * the indexes of tasks that were forgotten.
+ *
+ *   drover.c         the verbs
+ *   drover_open.c    open and close: settings, the client, the folder
+ *   drover_tasks.c   the table of tasks, whose turn it is, what is told of them
+ *   drover_describe.c what a step is there: attributes, and files that it needs
+ *   drover_send.c    files up
+ *   drover_group.c   those that are alike become one request: its document
+ *   drover_users.c   with a map of users: each is there in his own name, with a struct far of his own
+ *   drover_party.c   and what is done by him: his token, his files, his outputs
+ *   drover_submit.c  the submission: its file, the call
+ *   drover_carry.c   credentials, which follow the submission
+ *   drover_link.c    is the far server there; its events, room and paths; leases
+ *   drover_acts.c    what it is told: actions, signals, results that are here
+ *   drover_job.c     what became of a job; files down
+ *   drover_kept.c    checkpoints that are kept there, brought here while it goes on
+ *   drover_quote.c   when would it begin there
+ */
+#pragma once
+#include "base/json_read.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/set.h"
+#include "ev/http_client.h"
+#include "run/process/errand.h"
+#include "run/runner.h"
+
+#define FAR_UUID        37
+#define FAR_FILES_MAX   20000 /* of a job, that go up or come as its checkpoint */
+#define FAR_CREDENTIALS "DroverCredentials"
+#define FAR_OWNER       "owner"                           /* file: the user's, name@domain */
+#define FAR_NO_DOMAIN   "drover-hop"                      /* no place sees the files of a sandbox */
+#define FAR_REASON      "by the server that it came from" /* of what is done to jobs there */
+
+enum far_state { FAR_FRESH, FAR_READY, FAR_KEPT, FAR_IN, FAR_FETCHING, FAR_OVER };
+enum far_act { FAR_REMOVE, FAR_SUSPEND, FAR_RESUME, FAR_HOLD, FAR_RELEASE, FAR_ACTS };
+
+struct far_file { /* up: from a path here; down: to one */
+        char *path, *name;
+        char sha256[65];
+        uint64_t size, offset;
+        unsigned mode;
+        bool outside; /* of the sandbox: by a path of the job's */
+};
+struct far_files {
+        struct far_file *v;
+        size_t n, cap, at;
+};
+
+struct far_word { /* an attribute */
+        char *name, *value;
+        bool text; /* else an expression */
+};
+
+struct far_credential { /* kept in memory only */
+        struct far_credential *next;
+        char *name, *type;
+        struct buf data;
+        bool fresh; /* the far server does not have it so */
+};
+
+struct far_request {
+        struct far *far;
+        struct far_request *next, **link;
+        struct far_task **tasks; /* by member; NULL: forgotten */
+        size_t count, left;
+        char uuid[FAR_UUID];
+        char *submission; /* until it is in */
+        uint64_t number;  /* at the far server; 0: not known */
+        struct http_call *call;
+        char *said;                        /* why it is not taken yet, in the far server's words; or NULL */
+        int64_t renewed_ms, not_before_ms; /* boot clock; the last: nothing is tried before */
+        uint64_t cursor;                   /* of the feed when it was submitted */
+        uint64_t lease_serial;             /* of the agent's lease, when it was renewed there */
+        bool lease_over;
+        struct far_credential *credentials, *carrying; /* carrying: its call is under way */
+};
+
+struct far_task {
+        struct far *far;
+        struct far_task *next, **link;
+        struct run_id id;
+        enum far_state state;
+        struct far_request *in;    /* from KEPT on */
+        uint32_t member;           /* of it */
+        char *sandbox, *out, *err; /* streams' files, beneath the sandbox; NULL: none */
+        bool out_append, err_append;
+        struct far_word *words; /* what it is, until it is IN: for if it must be sent again */
+        size_t word_count, word_cap;
+        char *origin; /* members of the JSON object, but for the job */
+        char *servers, *job;
+        struct far_credential *credentials; /* until it is in a request */
+        struct http_call *call;
+        struct far_files files; /* on their way up, or down */
+        char *upload;           /* under way, its id */
+        int fd;                 /* of the file under way; -1 */
+        char *program, *stdin;  /* with a map of users: files from outside that may go along */
+        struct command *errand; /* what its user does with its files */
+        bool exposed;           /* they can be read */
+        bool again;             /* files were sent twice: the far server had lost them */
+        bool given;             /* since the last flush: the agent has not written it down yet */
+        bool forgotten;         /* likewise */
+        bool unsettled;         /* since we are in touch its state was not looked at */
+        bool dirty;             /* something happened: look */
+        bool begun, killing, lease_ended, suspended;
+        bool held;        /* suspended before it began: held there */
+        bool waits;       /* held by the agent: likewise */
+        bool restored;    /* of an earlier life: what it was told then is learned from its state there */
+        uint64_t signals; /* for when it runs: 1 << (number - 1) */
+        int64_t ready_ms; /* boot clock */
+        uint64_t started_ms;
+        int64_t not_before_ms; /* boot clock: nothing is tried before */
+        struct run_event result;
+        char *text;
+        char *said;            /* why its files are not taken yet, in the far server's words; or NULL */
+        char *hops;            /* JSON, or NULL */
+        char *global;          /* the far job's GlobalJobId, once it was seen: no other has it */
+        struct far_kept *kept; /* a checkpoint on its way here; or NULL */
+        char *kept_id;         /* the last that is here; or NULL */
+        unsigned kept_turn;
+        size_t kept_most[2]; /* files of it, by turn */
+        json_t *failed; /* the job there, held by what happened to it, while its path is asked for; or NULL */
+};
+
+struct far_user {
+        char *owner, *name, *home; /* name@domain, who is mapped to the local user; the user, his home */
+        unsigned uid;
+        char *token;  /* the file's path */
+        char *folder; /* of errands: its name */
+        struct args env;
+        struct errands *errands;
+};
+
+struct far {
+        struct runner base;
+        struct far_user *user; /* with a map of users: in whose name; NULL: in our own */
+        struct command *reading;
+        int token; /* what it reads goes there; -1 */
+        struct loop *loop;
+        run_events_fn *events;
+        void *arg;
+        char *queue, *dir, *address, *token_file, *domain;
+        const struct hidden *closed; /* where no path of a job's may lead */
+        bool shared;                 /* its places see our files */
+        int fd;                      /* of dir */
+        struct http_client *client;
+        struct tls_context *tls;
+        struct map *tasks;      /* by id */
+        struct idmap *requests; /* those that are in, by the far number */
+        struct far_task *all, **last;
+        struct far_request *sent, **sent_last; /* all requests */
+        bool gathering;                        /* tasks were given or forgotten since the last flush */
+        struct map *known;                     /* checksums of objects that the far server has of us */
+        struct timer *later, *tick, *hello, *gather;
+        struct run_event *told;
+        size_t told_count, told_cap;
+        bool up;      /* we are in touch */
+        bool listed;  /* READY was told */
+        bool refused; /* it does not take this user for anybody */
+        char *why;    /* that was told of its being away; NULL: it is not, or nothing was told */
+        int64_t retry_ms;
+        size_t unsettled, keeping;
+        char server[FAR_UUID], you[256];
+        uint64_t cursor, paths_at;
+        int64_t feed_ms; /* boot clock, when the feed was asked last */
+        struct http_call *feed, *room, *paths, *act;
+        struct buf acts[FAR_ACTS]; /* ids, quoted, with commas */
+        enum far_act acting;
+        struct buf acting_ids;
+        struct buf signals;   /* "number id", a line each, in order */
+        struct buf signalled; /* those of them that are on their way */
+        struct http_call *signalling;
+        struct buf taken; /* "request member", a line each: results that we have */
+        uint64_t taking;
+        struct set taking_members;
+        struct http_call *take;
+        struct http_call *renew;
+        uint64_t renewing, lease_serial;
+        int64_t lease_until_ms, lease_ms, lease_given_ms, renewing_ms, room_ms, paths_ms;
+        struct run_capacity capacity;
+        unsigned quotes; /* open */
+        struct far_quote *quoting;
+};
+
+static inline uint64_t far_number(const struct far_task *t) /* of its request; 0: not known */
+{
+        return t->in ? t->in->number : 0;
+}
+
+/* drover.c */
+void far_lease_ended(struct far *f); /* the agent's: everything is ended */
+
+/* drover_open.c */
+/* As open() of struct runner_kind, which is not set. user: NULL, or taken, also with an error. */
+int far_open(const struct runner_config *c, struct far_user *user, struct far **ret, struct err *err);
+const char *far_setting(const struct runner_config *c, const char *name); /* NULL: it is not set */
+void far_close(struct far *f); /* and frees; also one that is half open */
+
+/* drover_tasks.c */
+void far_tasks_open(struct far *f);
+void far_tasks_close(struct far *f); /* frees them */
+struct far_task *far_task_new(struct far *f, struct run_id id);
+void far_task_free(struct far_task *t);             /* its request does not know */
+void far_gather(struct far *f, struct run_event e); /* told in the next turn; its text is copied */
+void far_tell(struct far *f, const struct far_task *t, bool known);
+void far_tell_waits(struct far_task *t); /* with the signals that are for it */
+void far_tell_runner(struct far *f, enum run_state state, const char *why); /* why: or NULL; copied */
+void far_told(struct far *f);                                               /* tells what is gathered, now */
+/* The result is final: its files are here, or never come. Once: later ones are dropped. Text: or NULL;
+ * copied. */
+void far_over(struct far_task *t, const struct run_event *result, const char *text);
+void far_fail(struct far_task *t, const char *what, int error, const char *text);
+void far_fail_files(struct far_task *t); /* it has more than FAR_FILES_MAX */
+void far_work(struct far *f);            /* lets tasks that wait for a turn go on */
+
+/* drover_party.c: with a map of users. Nothing that a user names is opened with our own rights, and what he
+ * has in his sandbox only through far_input */
+int far_user_new(const char *owner, const char *name, const char *token, struct errands *errands,
+                 struct far_user **ret, struct err *err);
+void far_user_free(struct far_user *u);
+void far_token(struct far *f);       /* reads it, then far_hello or far_refused */
+void far_expose(struct far_task *t); /* FRESH: lets us read its files; they are in t->files then */
+int far_input(struct far_task *t, const struct far_file *file); /* a descriptor or -errno */
+int far_user_output(const struct far_task *t, size_t index); /* a new file for what is fetched; or -errno */
+void far_place(struct far_task *t); /* FETCHING: all is here; puts it where it belongs, then it is OVER */
+/* Lines in pairs: what came of a stream, the stream; both are joined in "CAME.all". Then far_joined. */
+void far_join(struct far_task *t, struct str lines);
+
+/* drover_users.c */
+int far_users_open(const struct runner_config *c, struct runner **ret, struct err *err);
+
+/* drover_describe.c */
+void far_describe(struct far_task *t, const struct run_spec *spec); /* FRESH: what it is, and its files */
+void far_exposed(struct far_task *t, bool program,
+                 bool input); /* with a map of users: what is sent is known */
+/* The attributes of a job that wants as much, and does nothing. */
+void far_words_like(struct far_task *t, const struct run_spec *spec);
+void far_words_deinit(struct far_task *t); /* with its files */
+void far_files_deinit(struct far_files *files);
+
+/* drover_send.c */
+void far_send_files(struct far_task *t); /* then it is READY */
+
+/* drover_group.c */
+void far_group(struct far *f); /* READY tasks become requests */
+/* "parts" of these tasks, which are alike, in an open object. */
+struct json;
+void far_parts(struct json *j, struct far_task *const *tasks, size_t count);
+/* The document of a request of these tasks, which are alike, open at the end. */
+void far_document(struct buf *out, const char *uuid, struct far_task *const *tasks, size_t count);
+void far_quoted(struct buf *out, struct str s); /* a text of ClassAds */
+
+/* drover_submit.c */
+struct far_request *far_request_new(struct far *f, const char *uuid, size_t count);
+void far_request_free(struct far_request *r); /* its tasks are in none */
+void far_keep(struct far_request *r);         /* writes its file, and sends it; its tasks are READY */
+void far_submit(struct far_request *r);       /* KEPT: once, or once more */
+bool far_restore(struct far *f, struct str document, const char *uuid); /* from its file */
+void far_request_left(struct far_request *r, uint32_t member); /* its task is forgotten; may free it */
+
+/* drover_carry.c */
+void far_credential_set(struct far_credential **list, const struct run_credential *c); /* replaces */
+void far_credentials_free(struct far_credential **list);
+void far_carry(struct far_request *r); /* IN: sends what the far server does not have yet */
+
+/* drover_kept.c */
+/* IN, as the job was seen just now. True: a checkpoint is on its way here, or looked for. */
+bool far_keep_here(struct far_task *t, const json_t *job);
+void far_joined(struct far_task *t, const char *why); /* why: they cannot be; NULL: they are */
+void far_kept_drop(struct far_task *t);               /* what is on its way */
+
+/* drover_quote.c */
+void far_quote(struct far *f, const struct run_spec *spec);
+void far_quotes_drop(struct far *f);
+
+/* drover_link.c */
+void far_link_open(struct far *f);
+void far_hello(struct far *f);
+/* Nothing can be done there in this user's name, for now: what was not sent yet fails. */
+void far_refused(struct far *f, const char *why);
+void far_away(struct far *f, const char *why); /* a call had no answer */
+void far_settled(struct far_task *t);          /* its state was looked at, or does not matter */
+void far_flush(struct far *f);                 /* sends what there is to send, if we are in touch */
+int64_t far_lease_ms(const struct far *f);     /* what a request is given */
+/* A call of our own, with a deadline: it borrows path and body until it returns. */
+struct http_call *far_ask(struct far *f, const char *method, struct buf *path, struct str body,
+                          http_call_fn *fn);
+/* Appends a text of another server as one line of UTF-8 without control characters, and not too long. */
+void far_words(struct buf *out, struct str words);
+/* Sets the task's hops from an array; none, if that is longer than a path can be. */
+void far_set_hops(struct far_task *t, const json_t *hops);
+/* A body as JSON; NULL: it is none, or has more values than an answer can need. */
+json_t *far_json(struct str body);
+/* A refusal that is none for good: its disk is full, it is stopping or restarted, our token is a new one by
+ * then. */
+static inline bool far_later(int status)
+{
+        return status == 401 || status == 429 || (status >= 502 && status <= 504);
+}
+/* The sentence of an answer that is a refusal. */
+void far_error(struct buf *out, int status, struct str body);
+
+/* drover_acts.c: they go out with far_flush() */
+void far_act(struct far_task *t, enum far_act what);
+void far_signal(struct far_task *t, int signal); /* IN; kept for when it runs, if it does not now */
+void far_signals_due(struct far_task *t);        /* it runs: those that were kept */
+void far_act_on(struct far *f, uint64_t request, uint32_t member, enum far_act what);
+void far_taken(struct far *f, uint64_t request, uint32_t member);
+void far_acts_send(struct far *f);
+void far_acts_deinit(struct far *f);
+
+/* drover_job.c */
+/* Where an output belongs, appended: beneath `dir`, or for a stream wherever its job wants it. 0, or -EINVAL:
+ * its name would leave the folder. */
+int far_destination(const struct far_task *t, const char *dir, const char *name, struct buf *out,
+                    bool *ret_append);
+int far_path_in(struct buf *out, const char *dir,
+                const char *name); /* dir/name; -EINVAL: it would not be in it */
+void far_file_path(const struct far_task *t, const char *name, struct buf *out); /* of the API */
+void far_cannot_keep(struct far_task *t, const char *name, const char *why, int error);
+void far_look(struct far_task *t);
+void far_forget_marks(const struct far_task *t); /* that kept its streams from being appended twice */
+void far_fetch(struct far_task *t);

@@ -1,0 +1,367 @@
+/* The submission: its file, the call, and the file once more after a restart.
+ *
+ * The far server may have forgotten an input that is only named: then it refuses the submission, and all
+ * files go up again, once. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "run/drover/private.h"
+
+#define GONE_MAX (1u << 20)
+
+struct far_request *far_request_new(struct far *f, const char *uuid, size_t count)
+{
+        struct far_request *r = mem_new(struct far_request);
+        r->far = f;
+        r->count = count;
+        r->tasks = mem_zalloc((count + 1) * sizeof(*r->tasks));
+        snprintf(r->uuid, sizeof(r->uuid), "%s", uuid);
+        r->link = f->sent_last;
+        *f->sent_last = r;
+        f->sent_last = &r->next;
+        return r;
+}
+
+void far_request_free(struct far_request *r)
+{
+        struct far *f = r->far;
+        http_call_cancel(r->call);
+        if (r->number && idmap_get(f->requests, r->number) == r)
+                idmap_take(f->requests, r->number);
+        *r->link = r->next;
+        if (r->next)
+                r->next->link = r->link;
+        if (f->sent_last == &r->next)
+                f->sent_last = r->link;
+        far_credentials_free(&r->credentials);
+        free(r->said);
+        free(r->tasks);
+        free(r->submission);
+        free(r);
+}
+
+static void gone_name(const struct far_request *r, char name[FAR_UUID + 8])
+{
+        snprintf(name, FAR_UUID + 8, "%s.gone", r->uuid);
+}
+
+static void remove_files(struct far_request *r)
+{
+        char name[FAR_UUID + 8];
+        gone_name(r, name);
+        unlinkat(r->far->fd, r->uuid, 0);
+        unlinkat(r->far->fd, name, 0);
+}
+
+/* Its file stays for the others. That a line is lost with the machine's power does no harm: the agent is told
+ * of the task again, and forgets it again. */
+static void note_gone(struct far_request *r, uint32_t member)
+{
+        char name[FAR_UUID + 8], line[16];
+        gone_name(r, name);
+        int n = snprintf(line, sizeof(line), "%u\n", member);
+        int fd = openat(r->far->fd, name, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd < 0 || fs_write_all(fd, line, (size_t)n) < 0)
+                log_warn("msg=\"cannot note that a handed-on job is forgotten\" file=\"%s/%s\" error=\"%s\"",
+                         r->far->dir, name, strerror(errno));
+        if (fd >= 0)
+                close(fd);
+}
+
+void far_request_left(struct far_request *r, uint32_t member)
+{
+        r->tasks[member] = NULL;
+        if (--r->left > 0) {
+                note_gone(r, member);
+                return;
+        }
+        remove_files(r);
+        far_request_free(r);
+}
+
+/* ---- the file */
+
+static void write_task(const struct far_task *t, struct json *j)
+{
+        BUF_CLEANUP struct buf id = {0};
+        run_id_print(&id, t->id);
+        json_open(j, '{');
+        json_kstr(j, "task", buf_view(&id));
+        json_kstrz(j, "sandbox", t->sandbox);
+        if (t->out)
+                json_kstrz(j, "out", t->out);
+        if (t->err)
+                json_kstrz(j, "err", t->err);
+        json_kbool(j, "out_append", t->out_append);
+        json_kbool(j, "err_append", t->err_append);
+        json_close(j, '}');
+}
+
+static void write_spooled(const struct far_files *files, struct json *j)
+{
+        json_open(j, '[');
+        for (size_t i = 0; i < files->n; i++) {
+                json_open(j, '{');
+                json_kstrz(j, "name", files->v[i].name);
+                json_kstrz(j, "sha256", files->v[i].sha256);
+                json_kint(j, "size", (int64_t)files->v[i].size);
+                json_kbool(j, "executable", files->v[i].mode & 0111);
+                json_close(j, '}');
+        }
+        json_close(j, ']');
+}
+
+static void finish_document(struct far_request *r)
+{
+        BUF_CLEANUP struct buf spooled = {0};
+        struct json j = {.out = &spooled};
+        struct buf whole = {0};
+        write_spooled(&r->tasks[0]->files, &j);
+        buf_printf(&whole, "%s,\"hold_results\":true,\"lease_ms\":%lld,\"spooled\":" STR_FMT "}",
+                   r->submission, (long long)far_lease_ms(r->far), STR_ARG(buf_view(&spooled)));
+        free(r->submission);
+        r->submission = buf_take(&whole);
+}
+
+/* Its tasks are not in it any more. */
+static void dissolve(struct far_request *r)
+{
+        for (struct far_credential *c = r->credentials; c; c = c->next)
+                for (size_t i = 0; i < r->count; i++)
+                        if (r->tasks[i])
+                                far_credential_set(
+                                        &r->tasks[i]->credentials,
+                                        &(struct run_credential){c->name, c->type, buf_view(&c->data)});
+        for (size_t i = 0; i < r->count; i++)
+                if (r->tasks[i])
+                        r->tasks[i]->in = NULL;
+        remove_files(r);
+        far_request_free(r);
+}
+
+void far_keep(struct far_request *r)
+{
+        BUF_CLEANUP struct buf all = {0};
+        struct json j = {.out = &all};
+        struct err err = {""};
+        finish_document(r);
+        json_open(&j, '{');
+        json_key(&j, "tasks");
+        json_open(&j, '[');
+        for (size_t i = 0; i < r->count; i++)
+                write_task(r->tasks[i], &j);
+        json_close(&j, ']');
+        json_key(&j, "submit");
+        json_raw(&j, str_of(r->submission));
+        json_close(&j, '}');
+        int e = fs_write(r->far->fd, r->uuid, buf_view(&all), 0600, true, &err);
+        for (size_t i = 0; i < r->count; i++)
+                if (e == 0)
+                        r->tasks[i]->state = FAR_KEPT;
+                else
+                        far_over(r->tasks[i], &(struct run_event){.state = RUN_LOST}, err.text);
+        if (e < 0)
+                dissolve(r);
+        else
+                far_submit(r);
+}
+
+/* ---- the call */
+
+/* The far server has forgotten a file, or never had it. */
+static void send_again(struct far_request *r)
+{
+        map_free(r->far->known);
+        r->far->known = map_new();
+        for (size_t i = 0; i < r->count; i++) {
+                struct far_task *t = r->tasks[i];
+                if (!t || t->state != FAR_KEPT)
+                        continue;
+                if (t->again || !t->words) {
+                        far_over(t, &(struct run_event){.state = RUN_LOST},
+                                 "the other server no longer has the job's inputs");
+                        continue;
+                }
+                t->again = true;
+                t->files.at = 0;
+                t->state = FAR_FRESH;
+        }
+        dissolve(r);
+}
+
+static void task_in(struct far_task *t, bool look)
+{
+        t->state = FAR_IN;
+        far_words_deinit(t);
+        if (t->killing)
+                far_act(t, FAR_REMOVE);
+        else if (t->suspended || t->waits)
+                far_act(t, FAR_HOLD);
+        t->dirty |= look || t->unsettled;
+}
+
+static void submitted(struct far_request *r, const json_t *doc)
+{
+        struct far *f = r->far;
+        bool look = json_is_true(json_object_get(doc, "existing")) || r->cursor != f->cursor;
+        r->number = (uint64_t)json_integer_value(json_object_get(doc, "id"));
+        r->renewed_ms = clock_boot_ms();
+        r->lease_serial = f->lease_serial;
+        idmap_put(f->requests, r->number, r);
+        free(r->submission);
+        free(r->said);
+        r->submission = r->said = NULL;
+        for (size_t i = 0; i < r->count; i++) {
+                struct far_task *t = r->tasks[i];
+                if (t && t->unsettled)
+                        r->lease_serial = 0;
+                if (t && t->state == FAR_KEPT) {
+                        task_in(t, look);
+                } else { /* nobody wants it any more */
+                        far_act_on(f, r->number, (uint32_t)i, FAR_REMOVE);
+                        if (!t)
+                                far_taken(f, r->number, (uint32_t)i);
+                }
+        }
+        far_carry(r);
+}
+
+static void fail_all(struct far_request *r, const char *why)
+{
+        for (size_t i = 0; i < r->count; i++)
+                if (r->tasks[i])
+                        far_fail(r->tasks[i], "request", EREMOTEIO, why);
+}
+
+static void refused(struct far_request *r, int status, struct str body, const struct err *err)
+{
+        BUF_CLEANUP struct buf b = {0};
+        if (status <= 0) {
+                r->not_before_ms = clock_boot_ms() + 1000;
+                far_away(r->far, err->text);
+                return;
+        }
+        far_error(&b, status, body);
+        if (far_later(status)) {
+                r->not_before_ms = clock_boot_ms() + 1000;
+                free(r->said);
+                r->said = mem_dupz(buf_z(&b));
+                return;
+        }
+        fail_all(r, buf_z(&b));
+}
+
+static void on_submitted(void *arg, int status, struct str body, const struct err *err)
+{
+        struct far_request *r = arg;
+        struct far *f = r->far;
+        r->call = NULL;
+        json_t *doc = status ? far_json(body) : NULL;
+        const char *code = json_string_value(json_object_get(json_object_get(doc, "error"), "code"));
+        json_int_t id = json_integer_value(json_object_get(doc, "id"));
+        if (status / 100 == 2 && id > 0 && idmap_get(f->requests, (uint64_t)id))
+                fail_all(r, "the other server gave it the number of another request");
+        else if (status / 100 == 2 && id > 0)
+                submitted(r, doc);
+        else if (code && !strcmp(code, "bad_upload"))
+                send_again(r);
+        else
+                refused(r, status / 100 == 2 ? 0 : status, body, err);
+        json_decref(doc);
+        timer_start(f->later, 0);
+}
+
+static bool is_wanted(const struct far_request *r)
+{
+        for (size_t i = 0; i < r->count; i++)
+                if (r->tasks[i] && r->tasks[i]->state == FAR_KEPT)
+                        return true;
+        return false;
+}
+
+void far_submit(struct far_request *r)
+{
+        if (!is_wanted(r))
+                return;
+        r->cursor = r->far->cursor;
+        const struct http_call_spec spec = {
+                .method = "POST", .path = "/v1/requests", .body = str_of(r->submission), .timeout_ms = 60000};
+        r->call = http_client_call(r->far->client, &spec, on_submitted, r);
+}
+
+/* ---- after a restart */
+
+static char *text_of(const json_t *doc, const char *name)
+{
+        const char *z = json_string_value(json_object_get(doc, name));
+        return z ? mem_dupz(z) : NULL;
+}
+
+static void read_gone(const struct far_request *r, struct set *gone)
+{
+        char name[FAR_UUID + 8];
+        BUF_CLEANUP struct buf text = {0};
+        struct str rest, one;
+        uint64_t member;
+        gone_name(r, name);
+        if (fs_read(r->far->fd, name, GONE_MAX, &text, NULL) < 0)
+                return;
+        for (rest = buf_view(&text); rest.n && str_cut(&rest, '\n', &one);)
+                if (str_to_u64(one, &member) == 0 && member < r->count)
+                        set_add(gone, (uint32_t)member);
+}
+
+static bool restore_task(struct far_request *r, uint32_t member, const json_t *doc)
+{
+        const char *id = json_string_value(json_object_get(doc, "task"));
+        struct run_id name;
+        if (!id || !run_id_parse(str_of(id), &name) || !json_object_get(doc, "sandbox"))
+                return false;
+        struct far_task *t = far_task_new(r->far, name);
+        t->state = FAR_KEPT;
+        t->restored = true;
+        t->in = r;
+        t->member = member;
+        t->sandbox = text_of(doc, "sandbox");
+        t->out = text_of(doc, "out");
+        t->err = text_of(doc, "err");
+        t->out_append = json_is_true(json_object_get(doc, "out_append"));
+        t->err_append = json_is_true(json_object_get(doc, "err_append"));
+        r->tasks[member] = t;
+        r->left++;
+        return true;
+}
+
+bool far_restore(struct far *f, struct str text, const char *uuid)
+{
+        json_t *doc = far_json(text), *submit = json_object_get(doc, "submit");
+        json_t *tasks = json_object_get(doc, "tasks"), *one;
+        struct set gone = {0};
+        bool good = submit != NULL;
+        size_t i;
+        if (good) {
+                struct far_request *r = far_request_new(f, uuid, tasks ? json_array_size(tasks) : 1);
+                char *dump = json_dumps(submit, JSON_COMPACT);
+                r->submission = mem_dupz(dump);
+                r->renewed_ms = clock_boot_ms(); /* not later */
+                free(dump);
+                read_gone(r, &gone);
+                if (!tasks) /* as version 0.1.0 wrote it */
+                        good = restore_task(r, 0, doc);
+                json_array_foreach (tasks, i, one)
+                        if (!set_has(&gone, (uint32_t)i))
+                                good &= restore_task(r, (uint32_t)i, one);
+                if (r->left == 0)
+                        dissolve(r);
+        }
+        set_deinit(&gone);
+        json_decref(doc);
+        return good;
+}

@@ -1,0 +1,326 @@
+/* Another server as a place for the jobs of several users: one struct far for each of them, who is there in
+ * his own name, with his own token; and one in the agent's own, which has no jobs. It says whether the far
+ * server is there, and has room: the queue is ready when it is in touch and all that the others had is
+ * accounted for. A user whom the far server does not take keeps nobody else's jobs waiting: his fail, with
+ * the reason. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/uuid.h"
+#include "run/drover/private.h"
+
+struct hub {
+        struct runner base;
+        struct runner_config config;
+        const char *token; /* of each user: where it is */
+        struct far *own, *users[1024];
+        size_t count;
+        run_events_fn *events;
+        void *arg;
+        int64_t lease_until_ms;
+        bool listed, settling;
+};
+
+static const struct runner_kind hub_kind;
+
+static struct hub *self(struct runner *r)
+{
+        return (struct hub *)(void *)r;
+}
+
+/* ---- what the queue is told */
+
+/* Everybody's tasks are known, or cannot be looked at. */
+static void settle(struct hub *h)
+{
+        if (h->listed || h->settling || !h->own->listed)
+                return;
+        for (size_t i = 0; i < h->count; i++)
+                if (h->users[i]->all && !h->users[i]->listed && !h->users[i]->refused)
+                        return;
+        h->settling = true;
+        for (size_t i = 0; i < h->count; i++) {
+                for (const struct far_task *t = h->users[i]->all; t; t = t->next)
+                        far_tell(h->users[i], t, true);
+                far_told(h->users[i]);
+        }
+        h->settling = false;
+        h->listed = true;
+        h->events(h->arg, &(struct run_event){.state = RUN_READY}, 1);
+}
+
+static void on_own(void *arg, const struct run_event *events, size_t count)
+{
+        struct hub *h = arg;
+        for (size_t i = 0; i < count; i++) {
+                if (events[i].state == RUN_READY)
+                        continue;
+                h->listed = h->listed && events[i].state != RUN_AWAY;
+                h->events(h->arg, &events[i], 1);
+        }
+        settle(h);
+}
+
+static void on_user(void *arg, const struct run_event *events, size_t count)
+{
+        struct hub *h = arg;
+        for (size_t i = 0; i < count; i++) {
+                struct run_event e = events[i];
+                if (e.state == RUN_READY || e.state == RUN_AWAY)
+                        continue;
+                e.known = e.known && !h->listed; /* he alone was away: to the agent it is news */
+                h->events(h->arg, &e, 1);
+        }
+        settle(h);
+}
+
+/* ---- who is there */
+
+static struct far *add(struct hub *h, const char *owner, const char *name, struct err *err)
+{
+        struct runner_config c = h->config;
+        struct far_user *user;
+        struct far *f;
+        c.events = on_user;
+        c.arg = h;
+        if (h->count == sizeof(h->users) / sizeof(*h->users)) {
+                err_set(err, -E2BIG, "jobs of %zu users are handed on already", h->count);
+                return NULL;
+        }
+        if (far_user_new(owner, name, h->token, h->config.errands, &user, err) < 0 ||
+            far_open(&c, user, &f, err) < 0)
+                return NULL;
+        f->base.kind = &runner_drover;
+        if (h->lease_until_ms)
+                runner_drover.lease(&f->base, h->lease_until_ms);
+        h->users[h->count++] = f;
+        return f;
+}
+
+static struct far *find_user(const struct hub *h, const char *name)
+{
+        for (size_t i = 0; i < h->count; i++)
+                if (!strcmp(h->users[i]->user->name, name))
+                        return h->users[i];
+        return NULL;
+}
+
+static struct far *whose(const struct hub *h, struct run_id id)
+{
+        for (size_t i = 0; i < h->count; i++)
+                if (map_get(h->users[i]->tasks, run_key(&id)))
+                        return h->users[i];
+        return NULL;
+}
+
+static bool has_requests(int dir)
+{
+        DIR *d = fdopendir(dir);
+        const struct dirent *e;
+        bool any = false;
+        while (d && !any && (e = readdir(d)))
+                any = uuid_valid(str_of(e->d_name));
+        if (d)
+                closedir(d);
+        return any;
+}
+
+/* Who had jobs there before. */
+static int restore(struct hub *h, struct err *err)
+{
+        DIR *d = opendir(h->own->dir);
+        const struct dirent *e;
+        if (!d)
+                return err_set(err, -errno, "cannot read %s: %s", h->own->dir, strerror(errno));
+        while ((e = readdir(d))) {
+                BUF_CLEANUP struct buf owner = {0};
+                struct err why = {""};
+                int dir = *e->d_name == '.'
+                                  ? -1
+                                  : openat(h->own->fd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                if (dir < 0)
+                        continue;
+                int r = fs_read(dir, FAR_OWNER, 1024, &owner, &why);
+                if (has_requests(dir) && (r < 0 || !add(h, buf_z(&owner), e->d_name, &why)))
+                        log_warn("msg=\"a user's jobs at another server cannot be looked at\" queue=%s "
+                                 "user=%s error=\"%s\"",
+                                 h->own->queue, e->d_name, LOG_TEXT(str_of(why.text)));
+        }
+        closedir(d);
+        return 0;
+}
+
+/* ---- the verbs */
+
+static void fail(struct hub *h, const struct run_spec *spec, const struct err *err)
+{
+        far_gather(h->own, (struct run_event){.id = spec->id,
+                                              .state = RUN_FAILED,
+                                              .slot = UINT32_MAX,
+                                              .what = "credential",
+                                              .error = EACCES,
+                                              .text = err->text});
+}
+
+static struct far *for_user(struct hub *h, const struct run_spec *spec, struct err *err)
+{
+        struct far *f = find_user(h, spec->user);
+        return f ? f : add(h, spec->owner, spec->user, err);
+}
+
+static void hub_submit(struct runner *r, const struct run_spec *spec)
+{
+        struct hub *h = self(r);
+        struct err err = {""};
+        struct far *f = for_user(h, spec, &err);
+        if (f)
+                runner_drover.submit(&f->base, spec);
+        else
+                fail(h, spec, &err);
+}
+
+static void hub_quote(struct runner *r, const struct run_spec *spec)
+{
+        struct hub *h = self(r);
+        struct far *f = spec->user ? for_user(h, spec, NULL) : NULL; /* none: asked for nobody's job */
+        runner_drover.quote(f ? &f->base : &h->own->base, spec);
+}
+
+#define HUB_VERB(verb)                                                                                       \
+        static void hub_##verb(struct runner *r, struct run_id id)                                           \
+        {                                                                                                    \
+                struct far *f = whose(self(r), id);                                                          \
+                if (f)                                                                                       \
+                        runner_drover.verb(&f->base, id);                                                    \
+        }
+HUB_VERB(suspend)
+HUB_VERB(resume)
+HUB_VERB(hold)
+HUB_VERB(release)
+HUB_VERB(forget)
+
+static void hub_kill(struct runner *r, struct run_id id, uint64_t grace_ms)
+{
+        struct far *f = whose(self(r), id);
+        if (f)
+                runner_drover.kill(&f->base, id, grace_ms);
+}
+
+static void hub_signal(struct runner *r, struct run_id id, int signal)
+{
+        struct far *f = whose(self(r), id);
+        if (f)
+                runner_drover.signal(&f->base, id, signal);
+}
+
+static void hub_credential(struct runner *r, struct run_id id, const struct run_credential *c)
+{
+        struct far *f = whose(self(r), id);
+        if (f)
+                runner_drover.credential(&f->base, id, c);
+}
+
+static void hub_status(struct runner *r, const struct run_id *ids, size_t count)
+{
+        for (size_t i = 0; i < self(r)->count; i++)
+                runner_drover.status(&self(r)->users[i]->base, ids, count);
+}
+
+static void hub_lease(struct runner *r, int64_t until_boot_ms)
+{
+        struct hub *h = self(r);
+        h->lease_until_ms = until_boot_ms;
+        for (size_t i = 0; i < h->count; i++)
+                runner_drover.lease(&h->users[i]->base, until_boot_ms);
+}
+
+static void hub_flush(struct runner *r)
+{
+        for (size_t i = 0; i < self(r)->count; i++)
+                runner_drover.flush(&self(r)->users[i]->base);
+}
+
+/* The most that one of them sees. */
+static void hub_capacity(struct runner *r, struct run_capacity *ret)
+{
+        struct hub *h = self(r);
+        *ret = h->own->capacity;
+        for (size_t i = 0; i < h->count; i++) {
+                const struct run_capacity *c = &h->users[i]->capacity;
+                if (h->own->up && c->known && c->cpus_milli > ret->cpus_milli)
+                        *ret = *c;
+        }
+}
+
+static int hub_where(struct runner *r, struct run_id id, struct run_where *ret)
+{
+        struct far *f = whose(self(r), id);
+        return f ? runner_drover.where(&f->base, id, ret) : -ENOENT;
+}
+
+static void hub_close(struct runner *r, bool kill_all)
+{
+        struct hub *h = self(r);
+        (void)kill_all;
+        while (h->count)
+                far_close(h->users[--h->count]);
+        if (h->own)
+                far_close(h->own);
+        free(h);
+}
+
+int far_users_open(const struct runner_config *c, struct runner **ret, struct err *err)
+{
+        struct runner_config own = *c;
+        const char *token = far_setting(c, "users_token_file");
+        if (!token || !*token)
+                return err_set(err, -EINVAL,
+                               "with `users` each user is at the other server in his own name: give "
+                               "users_token_file, "
+                               "where he has its token, as ~ sees it (.config/drover/east.token)");
+        struct hub *h = mem_new(struct hub);
+        h->base.kind = &hub_kind;
+        h->config = *c;
+        h->token = str_starts(str_of(token), STR("~/")) ? token + 2 : token;
+        h->events = c->events;
+        h->arg = c->arg;
+        own.events = on_own;
+        own.arg = h;
+        int r = far_open(&own, NULL, &h->own, err);
+        if (r == 0) {
+                h->own->base.kind = &runner_drover;
+                r = restore(h, err);
+        }
+        if (r < 0) {
+                hub_close(&h->base, false);
+                return r;
+        }
+        *ret = &h->base;
+        return 0;
+}
+
+static const struct runner_kind hub_kind = {
+        .name = "drover",
+        .for_users = true,
+        .close = hub_close,
+        .flush = hub_flush,
+        .submit = hub_submit,
+        .kill = hub_kill,
+        .suspend = hub_suspend,
+        .resume = hub_resume,
+        .hold = hub_hold,
+        .release = hub_release,
+        .signal = hub_signal,
+        .quote = hub_quote,
+        .status = hub_status,
+        .forget = hub_forget,
+        .lease = hub_lease,
+        .capacity = hub_capacity,
+        .credential = hub_credential,
+        .where = hub_where,
+};

@@ -1,0 +1,538 @@
+/* Slurm, by its commands: sbatch, squeue, sacct, scancel, scontrol, sinfo, with their options and columns as
+ * in Slurm 20.11 to 26 (sbatch(1), squeue(1), ...). Whether there is accounting or not: ended jobs stay in
+ * squeue's list of all states for MinJobAge, and sacct is asked only about what is missing there. */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/map.h"
+#include "base/u64.h"
+#include "run/batch/runner.h"
+#include "run/systems/slurm.h"
+
+const char *const slurm_settings[] = {"conf",      "partition",   "account", "qos",  "constraint", "license",
+                                      "gres_name", "reservation", "requeue", "rest", "token_file", NULL};
+
+static const struct batch_variable variables[] = {{"SLURM_CONF", "conf"}, {NULL, NULL}};
+
+static const struct {
+        const char *option, *setting;
+        const char *const words[3]; /* attributes of the job */
+} options[] = {
+        {"partition", "partition", {"SlurmPartition", "BatchQueue", NULL}},
+        {"account", "account", {"SlurmAccount", "BatchProject", NULL}},
+        {"qos", "qos", {"SlurmQOS", NULL}},
+        {"constraint", "constraint", {"SlurmConstraint", NULL}},
+        {"licenses", "license", {"SlurmLicenses", NULL}},
+        {"reservation", "reservation", {"SlurmReservation", NULL}},
+        {"comment", NULL, {"SlurmComment", NULL}},
+};
+
+static const char *gres_name(const struct batch_settings *s)
+{
+        const char *name = batch_setting(s, "gres_name");
+        return name && batch_plain(name) ? name : "gpu";
+}
+
+/* Whether Slurm may put a job back into its queue when its node fails. */
+static int requeue(const struct batch_settings *s, bool *ret, struct err *err)
+{
+        const char *word = batch_setting(s, "requeue");
+        bool yes = word && !strcmp(word, "yes");
+        if (word && !yes && strcmp(word, "no") != 0)
+                return err_set(err, -EINVAL, "requeue is yes or no, not '%.40s'", word);
+        *ret = yes;
+        return 0;
+}
+
+int slurm_check(const struct batch_settings *s, struct err *err)
+{
+        bool again;
+        if (batch_setting(s, "token_file") && !batch_setting(s, "rest"))
+                return err_set(err, -EINVAL, "token_file is for slurmrestd, whose address `rest` would be");
+        return requeue(s, &again, err);
+}
+
+int slurm_resources(const struct batch_settings *s, const struct run_spec *spec, struct buf *out,
+                    struct err *err)
+{
+        uint64_t cpus = (spec->cpus_milli + 999) / 1000;
+        bool again = false;
+        requeue(s, &again, NULL);
+        buf_addz(out, "#SBATCH --nodes=1\n#SBATCH --ntasks=1\n#SBATCH --export=ALL\n"
+                      "#SBATCH --chdir=/\n#SBATCH --input=/dev/null\n#SBATCH --open-mode=append\n");
+        buf_printf(out, "#SBATCH --%srequeue\n", again ? "" : "no-");
+        buf_printf(out, "#SBATCH --cpus-per-task=%llu\n", (unsigned long long)(cpus ? cpus : 1));
+        if (spec->memory_bytes)
+                buf_printf(out, "#SBATCH --mem=%lluM\n",
+                           (unsigned long long)((spec->memory_bytes + (1 << 20) - 1) >> 20));
+        if (spec->walltime_ms)
+                buf_printf(out, "#SBATCH --time=%llu\n",
+                           (unsigned long long)((spec->walltime_ms + 59999) / 60000));
+        if (spec->gpus)
+                buf_printf(out, "#SBATCH --gres=%s:%llu\n", gres_name(s), (unsigned long long)spec->gpus);
+        for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
+                const char *value = batch_word(spec, options[i].words, s, options[i].setting);
+                if (!value || !*value)
+                        continue;
+                if (!batch_plain(value))
+                        return err_set(err, -EINVAL, "'%.100s' cannot be the %s of a job in Slurm", value,
+                                       options[i].option);
+                buf_printf(out, "#SBATCH --%s=%s\n", options[i].option, value);
+        }
+        return 0;
+}
+
+void slurm_naming(const char *name, const char *log, unsigned count, struct buf *out)
+{
+        buf_printf(out, "#SBATCH --job-name=%s\n", name);
+        if (count > 1)
+                buf_printf(out, "#SBATCH --array=0-%u\n#SBATCH --output=%s.%%a.log\n", count - 1, log);
+        else
+                buf_printf(out, "#SBATCH --output=%s.0.log\n", log);
+}
+
+static void slurm_submit(struct batch_call *c, const struct batch_sending *s)
+{
+        batch_word_add(c, "sbatch");
+        batch_word_add(c, "--parsable");
+        batch_word_add(c, s->script);
+}
+
+/* "17" or "17;cluster" in the last line */
+static bool slurm_submitted(struct str out, struct buf *ret_native)
+{
+        struct str last = batch_last_line(out), number;
+        uint64_t n;
+        if (!str_cut(&last, ';', &number) || str_to_u64(number, &n) != 0)
+                return false;
+        buf_str(ret_native, number);
+        return true;
+}
+
+bool slurm_unsure(struct str errors)
+{
+        static const char *const words[] = {"Unable to contact",    "timed out",
+                                            "Zero Bytes",           "not responding",
+                                            "Connection refused",   "communication",
+                                            "Resource temporarily", "Protocol authentication",
+                                            "in standby mode",      NULL};
+        return batch_contains(errors, words);
+}
+
+static bool slurm_refused(int exit_code, struct str errors)
+{
+        static const char *const said[] = {"error:", "allocation failure:", NULL};
+        (void)exit_code;
+        return !slurm_unsure(errors) && batch_contains(errors, said);
+}
+
+/* sbatch says which limit it is, in a line before; old ones do not. Of those limits only that on submitted
+ * jobs passes by itself: AssocMaxSubmitJobLimit, QOSMaxSubmitJobPerUserLimit, ... */
+bool slurm_full(struct str errors)
+{
+        static const char *const which[] = {"error: QOS", "error: Assoc", NULL};
+        return str_search(errors, STR("Job violates accounting/QOS policy")) >= 0 &&
+               (str_search(errors, STR("SubmitJob")) >= 0 || !batch_contains(errors, which));
+}
+
+const char *const slurm_limited_by[] = {"--account=", "--qos=", "--partition=", NULL};
+
+bool slurm_refused_array(struct str errors)
+{
+        return str_search(errors, STR("Invalid job array specification")) >= 0;
+}
+
+void slurm_native_of(const char *native, unsigned index, struct buf *out)
+{
+        buf_printf(out, "%s_%u", native, index);
+}
+
+/* A name may be anybody's, and have line ends in it. So much of it is printed as the longest of ours has;
+ * that is too short for a line about one of ours, which has its name in it. */
+#define NAME_MAX_PRINTED "30"
+
+static void slurm_status(struct batch_call *c, const char *user)
+{
+        BUF_CLEANUP struct buf u = {0};
+        buf_printf(&u, "--user=%s", user);
+        batch_words_add(c, STR("squeue --noheader --array --states=all --format=%F|%K|%T|%" NAME_MAX_PRINTED
+                               "j|%r|%u"));
+        batch_word_add(c, buf_z(&u));
+}
+
+static const struct {
+        const char *name;
+        enum batch_phase phase;
+} states[] = {
+        {"PENDING", BATCH_WAITING},       {"CONFIGURING", BATCH_WAITING}, {"REQUEUED", BATCH_WAITING},
+        {"REQUEUE_HOLD", BATCH_WAITING},  {"REQUEUE_FED", BATCH_WAITING}, {"SPECIAL_EXIT", BATCH_WAITING},
+        {"RESV_DEL_HOLD", BATCH_WAITING}, {"RUNNING", BATCH_RUNNING},     {"COMPLETING", BATCH_RUNNING},
+        {"SUSPENDED", BATCH_RUNNING},     {"STOPPED", BATCH_RUNNING},     {"SIGNALING", BATCH_RUNNING},
+        {"STAGE_OUT", BATCH_RUNNING},     {"RESIZING", BATCH_RUNNING},    {"COMPLETED", BATCH_OVER},
+        {"FAILED", BATCH_OVER},           {"CANCELLED", BATCH_CANCELLED}, {"REVOKED", BATCH_CANCELLED},
+        {"TIMEOUT", BATCH_TIMEOUT},       {"DEADLINE", BATCH_TIMEOUT},    {"OUT_OF_MEMORY", BATCH_MEMORY},
+        {"NODE_FAIL", BATCH_LOST},        {"BOOT_FAIL", BATCH_LOST},      {"PREEMPTED", BATCH_LOST},
+};
+
+/* Of "PENDING", or of slurmrestd's "PENDING,LAUNCH_FAILED,REQUEUE_HOLD": what a state has besides, and we
+ * know, is what counts of it. One that only a later Slurm has is of a job that is there: nobody may take it
+ * for gone. */
+static enum batch_phase phase_of(struct str state, bool *ret_stopped)
+{
+        struct str one;
+        enum batch_phase phase = BATCH_RUNNING;
+        *ret_stopped = false;
+        while (state.n && str_cut(&state, ',', &one))
+                for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
+                        if (str_eqz(one, states[i].name)) {
+                                phase = states[i].phase;
+                                *ret_stopped = str_eqz(one, "SUSPENDED") || str_eqz(one, "STOPPED");
+                        }
+        return phase;
+}
+
+/* Reasons with which a job fails that never began. */
+static bool unfit(struct str reason)
+{
+        return str_eqz(reason, "BadConstraints") || str_eqz(reason, "LaunchFailed") ||
+               str_eqz(reason, "JobLaunchFailure");
+}
+
+static size_t fields(struct str line, struct str *field, size_t max)
+{
+        size_t n = 0;
+        while (n < max && line.p && str_cut(&line, '|', &field[n]))
+                n++;
+        return n;
+}
+
+/* "17|3|RUNNING|name|None|user", "18|N/A|…". The native number of an array's member is made in the line
+ * itself: its '|' becomes the '_'. */
+static bool status_line(struct str line, struct batch_line *ret)
+{
+        struct str field[6];
+        if (fields(line, field, 6) != 6)
+                return false;
+        *ret = (struct batch_line){
+                .native = field[0], .name = str_trim(field[3]), .reason = field[4], .user = field[5]};
+        ret->phase = phase_of(field[2], &ret->stopped);
+        if (!ret->name.n) /* ours have one, by which they are told from others that have their number */
+                return false;
+        if (str_eqz(field[1], SLURM_OTHERS)) {
+                ret->others = true;
+        } else if (!str_eqz(field[1], "N/A") && field[1].n) {
+                ((char *)(uintptr_t)field[0].p)[field[0].n] = '_';
+                ret->native = str_make(field[0].p, field[0].n + 1 + field[1].n);
+        }
+        if (ret->phase == BATCH_OVER && unfit(ret->reason))
+                ret->phase = BATCH_UNFIT;
+        return true;
+}
+
+void slurm_status_read(struct str out, batch_take_fn *take, void *arg)
+{
+        struct str text;
+        struct batch_line line;
+        while (out.n && str_cut(&out, '\n', &text))
+                if (status_line(text, &line))
+                        take(arg, &line);
+}
+
+/* Whole lines of squeue's; or none, if no job is there. Some wrappers print an error here and end with 0. */
+static bool slurm_is_answer(struct str out)
+{
+        struct str line, field[6];
+        if (!out.n)
+                return true;
+        if (out.p[out.n - 1] != '\n')
+                return false;
+        while (out.n && str_cut(&out, '\n', &line))
+                if (fields(line, field, 6) == 6)
+                        return true;
+        return false;
+}
+
+/* "17_3|COMPLETED|name", "18|CANCELLED by 1000|name" */
+static void past_read(struct str out, batch_take_fn *take, void *arg)
+{
+        struct str line, field[3], state;
+        bool stopped;
+        while (out.n && str_cut(&out, '\n', &line)) {
+                if (fields(line, field, 3) != 3 || !field[2].n)
+                        continue;
+                str_cut(&field[1], ' ', &state);
+                take(arg, &(struct batch_line){.native = field[0],
+                                               .name = field[2],
+                                               .reason = field[1],
+                                               .phase = phase_of(state, &stopped)});
+        }
+}
+
+static void slurm_past(struct batch_call *c, const char *user, const char *natives)
+{
+        BUF_CLEANUP struct buf b = {0};
+        buf_printf(&b, "--jobs=%s", natives);
+        batch_words_add(c, STR("sacct --noheader --parsable2 --allocations --format=JobID,State,JobName"));
+        batch_word_add(c, buf_z(&b));
+        buf_reset(&b);
+        buf_printf(&b, "--user=%s", user); /* names of others' jobs could have lines about ours in them */
+        batch_word_add(c, buf_z(&b));
+}
+
+/* Where there is no accounting, or no such command, there is nothing to wait for. */
+static bool slurm_past_away(struct str errors)
+{
+        static const char *const never[] = {"disabled", "No such file", "only support", "nrecognized", NULL};
+        return !batch_contains(errors, never);
+}
+
+static void slurm_act(struct batch_call *c, enum batch_verb verb, struct str natives)
+{
+        static const char *const words[] = {[BATCH_END] = "scancel",
+                                            [BATCH_STOP] = "scancel --signal=TSTP --full",
+                                            [BATCH_CONTINUE] = "scancel --signal=CONT --full",
+                                            [BATCH_HOLD] = "scontrol hold",
+                                            [BATCH_RELEASE] = "scontrol release",
+                                            [BATCH_NUDGE] = "scancel --signal=URG --batch"};
+        batch_words_add(c, str_of(words[verb]));
+        batch_words_add(c, natives);
+}
+
+static void slurm_capacity(struct batch_call *c)
+{
+        const char *partition = batch_setting(c->settings, "partition");
+        BUF_CLEANUP struct buf b = {0};
+        batch_words_add(c,
+                        STR("sinfo --noheader --Node "
+                            "--Format=Partition:64,CPUsState:32,Memory:20,AllocMem:20,Available:10,Time:20,"
+                            "NodeList:200,StateLong:20,Gres:200,GresUsed:200"));
+        if (partition) {
+                buf_printf(&b, "--partition=%s", partition);
+                batch_word_add(c, buf_z(&b));
+        }
+}
+
+/* Of "gpu:a100:4(S:0-1),shard:8" or, used, "gpu:a100:1(IDX:0,2),shard:0": how many of this name, "gpu" of any
+ * type or "gpu:a100" of one. */
+static uint64_t gres_count(struct str list, struct str name)
+{
+        uint64_t sum = 0, n;
+        struct str kind, inside;
+        while (list.n) {
+                size_t end = 0;
+                while (end < list.n && list.p[end] != '(' && list.p[end] != ',')
+                        end++;
+                struct str one = str_head(list, end);
+                list = str_skip(list, end);
+                if (list.n && list.p[0] == '(') /* which ones: commas in it part nothing */
+                        str_cut(&list, ')', &inside);
+                if (list.n)
+                        list = str_skip(list, 1);
+                ptrdiff_t at = str_rfind(one, ':');
+                kind = at < 0 || str_to_u64(str_skip(one, (size_t)at + 1), &n) != 0
+                               ? (n = 1, one)
+                               : str_head(one, (size_t)at);
+                if (str_starts(kind, name) && (kind.n == name.n || kind.p[name.n] == ':'))
+                        sum += n;
+        }
+        return sum;
+}
+
+/* Of those in the setting, with commas between; without it the default one. */
+static bool is_ours(const char *setting, struct str partition)
+{
+        struct str rest = str_of(setting), one;
+        bool is_default = str_ends(partition, STR("*"));
+        while (rest.n && str_cut(&rest, ',', &one))
+                if (str_eq(one, str_head(partition, partition.n - is_default)))
+                        return true;
+        return !setting && is_default;
+}
+
+/* "5:00", "1-12:00:00", "infinite" and the like: a partition's limit. */
+static uint64_t time_limit(struct str text)
+{
+        struct str days = STR("0"), part;
+        uint64_t n = 0, s = 0;
+        if (str_find(text, '-') >= 0)
+                str_cut(&text, '-', &days);
+        if (str_to_u64(days, &n) != 0 || n > 100000)
+                return UINT64_MAX;
+        n *= 24;
+        for (int parts = 0; text.n && str_cut(&text, ':', &part); parts++) {
+                uint64_t value;
+                if (parts == 3 || str_to_u64(part, &value) != 0 || value > 10000000)
+                        return UINT64_MAX;
+                s = s * 60 + value;
+        }
+        return (n * 3600 + s) * 1000;
+}
+
+struct nodes {
+        const struct batch_settings *settings;
+        struct map *seen; /* names; NULL: each node is told once */
+        struct run_capacity *capacity;
+};
+
+struct node {
+        uint64_t usable, idle, memory, memory_taken, gpus, gpus_taken;
+};
+
+/* What sinfo counts as idle though nothing of ours begins there: what does not answer, or is restarted ("*",
+ * "^"), what somebody has reserved, and what the next large job waits for. The last is only for now. */
+static void consider_state(const struct batch_settings *s, struct str state, struct node *n)
+{
+        char last = state.n ? state.p[state.n - 1] : 0;
+        bool reserved = str_starts(state, STR("reserved")) || str_starts(state, STR("maint")) || last == '$';
+        if (last == '*' || last == '^' || (reserved && !batch_setting(s, "reservation")))
+                n->usable -= n->idle, n->idle = 0;
+        else if (str_starts(state, STR("planned")) || last == '-')
+                n->idle = 0;
+}
+
+static void add_node(const struct node *n, struct run_capacity *c)
+{
+        const struct batch_node node = {.cpus = n->usable,
+                                        .idle_cpus = n->idle,
+                                        .memory_bytes = n->memory << 20,
+                                        .idle_memory_bytes = u64_left(n->memory, n->memory_taken) << 20,
+                                        .gpus = n->gpus,
+                                        .idle_gpus = u64_left(n->gpus, n->gpus_taken)};
+        if (n->usable)
+                batch_node_add(c, &node, n->usable);
+        else
+                c->nodes++;
+}
+
+/* Those in several of the queue's partitions are told for each. */
+static bool is_new(struct nodes *all, struct str name)
+{
+        return !all->seen || !map_put(all->seen, name, all);
+}
+
+enum { PARTITION, CPUS, MEMORY, MEMORY_TAKEN, AVAILABLE, TIME, NAME, STATE, GRES, GRES_USED, WORDS };
+
+/* "main*   0/4/0/4   4000   0   up   5:00   a1   idle   gpu:2   gpu:1(IDX:0)": allocated, idle, other and all
+ * processors; memory in MiB. Without a partition of its own a job goes to the default one, which has the
+ * star; with several it may have the time that one of them gives. */
+static void node_line(struct nodes *all, struct str line)
+{
+        struct str word[WORDS], part[4], rest = line, name = str_of(gres_name(all->settings));
+        struct run_capacity *c = all->capacity;
+        struct node node = {0};
+        uint64_t n[4];
+        size_t count = 0;
+        while (count < WORDS && str_word(&rest, &word[count]))
+                count++;
+        for (size_t i = count; i < WORDS; i++)
+                word[i] = STR("");
+        if (count <= STATE || !is_ours(batch_setting(all->settings, "partition"), word[PARTITION]))
+                return;
+        for (size_t i = 0; i < 4; i++)
+                if (!str_cut(&word[CPUS], '/', &part[i]) || str_to_u64(part[i], &n[i]) != 0)
+                        return;
+        if (str_to_u64(word[MEMORY], &node.memory) != 0 ||
+            str_to_u64(word[MEMORY_TAKEN], &node.memory_taken) != 0)
+                return;
+        if (!str_eqz(word[AVAILABLE], "up")) {
+                c->nothing = "it takes no jobs";
+                return;
+        }
+        c->walltime_max_ms = u64_max(c->walltime_max_ms, time_limit(word[TIME]));
+        if (!is_new(all, word[NAME]))
+                return;
+        node.usable = n[0] + n[1];
+        node.idle = n[1];
+        consider_state(all->settings, word[STATE], &node);
+        if (node.memory && node.memory_taken >= node.memory)
+                node.idle = 0;
+        node.gpus = count > GRES_USED ? gres_count(word[GRES], name) : 0;
+        node.gpus_taken = gres_count(word[GRES_USED], name);
+        add_node(&node, c);
+}
+
+void slurm_capacity_read(const struct batch_settings *s, struct str out, struct run_capacity *c)
+{
+        const char *partition = batch_setting(s, "partition");
+        struct nodes all = {s, partition && strchr(partition, ',') ? map_new() : NULL, c};
+        struct str line;
+        while (out.n && str_cut(&out, '\n', &line))
+                node_line(&all, line);
+        map_free(all.seen);
+        if (c->nodes && !c->cpus_milli)
+                c->nothing = "all its nodes are down, drained or reserved";
+        else if (!c->nothing)
+                c->nothing = partition ? "there is none of that name" : "there is no default partition";
+        if (c->cpus_milli)
+                c->nothing = NULL;
+}
+
+static void slurm_when(struct batch_call *c, const struct batch_sending *s)
+{
+        batch_word_add(c, "sbatch");
+        batch_word_add(c, "--test-only");
+        batch_word_add(c, s->script);
+}
+
+/* "sbatch: Job 17 to start at 2026-11-21T19:40:11 using 1 processors on ..." on standard error, in the zone
+ * that the command had, which is ours. */
+static bool slurm_when_said(struct str out, struct str errors, uint64_t *ret_ms)
+{
+        const struct str mark = STR(" to start at ");
+        ptrdiff_t at = str_search(errors, mark);
+        BUF_CLEANUP struct buf text = {0};
+        struct tm tm = {.tm_isdst = -1};
+        (void)out;
+        if (at < 0)
+                return false;
+        buf_str(&text, str_head(str_skip(errors, (size_t)at + mark.n), strlen("2026-01-01T00:00:00")));
+        if (!strptime(buf_z(&text), "%Y-%m-%dT%H:%M:%S", &tm))
+                return false;
+        time_t when = mktime(&tm);
+        if (when > 0)
+                *ret_ms = (uint64_t)when * 1000;
+        return when > 0;
+}
+
+const struct batch_system batch_slurm = {
+        .name = "slurm",
+        .owners = true,
+        .settings = slurm_settings,
+        .variables = variables,
+        .index_variable = "SLURM_ARRAY_TASK_ID",
+        .array_max = 1000,
+        .check = slurm_check,
+        .resources = slurm_resources,
+        .naming = slurm_naming,
+        .submit = slurm_submit,
+        .submitted = slurm_submitted,
+        .refused = slurm_refused,
+        .full = slurm_full,
+        .limited_by = slurm_limited_by,
+        .refused_array = slurm_refused_array,
+        .native_of = slurm_native_of,
+        .status = slurm_status,
+        .is_answer = slurm_is_answer,
+        .status_read = slurm_status_read,
+        .past = slurm_past,
+        .past_read = past_read,
+        .past_away = slurm_past_away,
+        .memory_words = SLURM_MEMORY_WORDS,
+        .act = slurm_act,
+        .capacity = slurm_capacity,
+        .capacity_read = slurm_capacity_read,
+        .when = slurm_when,
+        .when_said = slurm_when_said,
+        .verbs = (1u << BATCH_VERBS_COUNT) - 1,
+};
+
+/* With an address of slurmrestd by requests to it, else by commands. */
+static int slurm_open(const struct runner_config *c, struct runner **ret, struct err *err)
+{
+        const struct batch_settings s = {c->settings, c->setting_count};
+        const struct batch_system *system = batch_setting(&s, "rest") ? &batch_slurm_rest : &batch_slurm;
+        return batch_open(&runner_slurm, system, c, ret, err);
+}
+
+const struct runner_kind runner_slurm = {.name = "slurm", .open = slurm_open, BATCH_VERBS};

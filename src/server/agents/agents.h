@@ -1,0 +1,79 @@
+/* agents: the core thread's view of the agents: who is connected by which session, what it was sent.
+ *
+ * A session is a number that the front thread gives to each connection; messages from the core name it, and
+ * one for a session that is over is dropped there. Assignments of a turn are gathered and leave as one
+ * message for each offer (agents_flush at the end of the turn).
+ */
+#pragma once
+#include "base/owners.h"
+#include "server/daemon/server.h"
+#include "wire/drover.pb-c.h"
+
+struct certificate;
+struct command;
+struct agents;
+struct agents *agents_new(struct server *s);
+void agents_drop_all(struct agents *a);
+
+struct agent {
+        char *name;
+        uint64_t session; /* 0: not connected */
+        bool lapsed;      /* leases ended in this session: it is closed at the end of the turn */
+        char *hostname, *filesystem_domain, *program, *instance;
+        int64_t since_ms, seen_ms; /* Unix milliseconds: connected since; last word */
+        struct map *asked;         /* credentials that it was given in this session: see grants.h */
+        struct idmap *sent;        /* request → templates sent in this session: see assign.h */
+        struct pending *pending;   /* assignments of this turn */
+        /* of the certificate of this session */
+        int64_t until_boot_ms; /* its end, at which the session ends: a clock that is set ends none */
+        struct owners owners;  /* whom it may serve at most */
+        bool owners_said;      /* the admin has said whom */
+        char *tags;            /* "": no bound */
+        bool warned;           /* that its offers are cut */
+        /* see agents_do */
+        bool waits; /* it is among those that have something put off */
+        struct task *put_off, **put_off_last;
+        struct agent *put_off_next; /* of those that have something put off */
+        uint64_t turn;              /* the last in which something was done for it */
+        int64_t spent_ns;           /* in that turn */
+};
+struct agent *agents_find(struct server *s, struct str name); /* NULL when it never came */
+/* In no order. size_t at = 0; while (agents_next(s, &at, &agent)). */
+bool agents_next(struct server *s, size_t *at, struct agent **ret);
+
+struct agent_hello {
+        const char *name, *hostname, *filesystem_domain, *program;
+        const char *instance; /* of its folder; NULL: not said */
+        uint64_t session;
+        const struct certificate *certificate;
+};
+/* Whether an agent with another folder is connected under this name; err says so in words for the one that
+ * comes. Each would end the other's session, and the jobs of the other, for ever. */
+bool agents_is_taken(struct server *s, const struct agent_hello *h, struct err *err);
+/* A second session of one name takes the place of the first, which is closed. */
+struct agent *agents_connected(struct server *s, const struct agent_hello *h);
+/* Ends its session, if it has one. True: it had. */
+bool agents_expel(struct server *s, struct str name, const char *why);
+/* Ends all sessions: each agent comes back at once, with its inventory. */
+void agents_greet_again(struct server *s);
+/* Ends the sessions whose certificates have ended: who has a new one comes back with it. */
+void agents_tick(struct server *s);
+/* See `heard` of struct core_world. */
+int64_t agents_heard(struct server *s, const char *name, int64_t known_ms);
+void agents_gone(struct server *s, struct str name, uint64_t session);
+/* The agent whose session this is, or NULL when another has taken its place. */
+struct agent *agents_session(struct server *s, struct str name, uint64_t session);
+
+/* Does what an agent has said, in the order in which it was said. What one agent says has a few milliseconds
+ * of each turn of the core; the rest is put off to the next turn, behind what everybody else has said. What a
+ * session has said is dropped when another takes its place. Takes the command. */
+void agents_do(struct server *s, struct agent *a, struct command *c);
+
+/* From the core, by world.c. */
+void agents_assign(struct server *s, const struct core_assignment *a);
+void agents_control(struct server *s, const char *agent, enum core_control what, uint64_t request,
+                    uint32_t fence, const struct set *members);
+void agents_go(struct server *s, const char *agent, uint64_t request, uint32_t fence,
+               const struct set *members);
+void agents_forget(struct server *s, uint64_t request);
+void agents_flush(struct server *s);

@@ -1,0 +1,363 @@
+#include "server/agents/command.h"
+
+#include <errno.h>
+
+#include "base/name.h"
+#include "base/pack.h"
+#include "server/loop/inflow.h"
+
+/* The counts of agents are added up: no sum of these can pass the end. */
+#define AMOUNT_MAX  (1ull << 50)
+#define SIGNAL_MAX  64
+#define ARENA_LEAST 1024 /* bytes of an arena in which something is */
+
+struct command *command_new(enum command_kind kind, uint64_t session, struct str agent)
+{
+        struct command *c = mem_new(struct command);
+
+        c->kind = kind;
+        c->session = session;
+        c->task.run = command_run;
+        c->task.drop = (void (*)(struct task *))command_free;
+        c->agent = arena_str(&c->arena, agent);
+        return c;
+}
+
+void command_free(struct command *c)
+{
+        if (!c)
+                return;
+        for (size_t i = 0; i < c->attempt_count; i++) {
+                struct set *members = (struct set *)c->attempts[i].members;
+
+                set_deinit(members);
+                free(members);
+        }
+        free(c->attempts);
+        arena_deinit(&c->arena);
+        if (c->inflow)
+                inflow_give(c->inflow, c->counted);
+        free(c);
+}
+
+bool command_count(struct command *c, struct inflow *f)
+{
+        c->inflow = f;
+        c->counted = sizeof(*c) + ARENA_LEAST + c->arena.used;
+        for (size_t i = 0; i < c->attempt_count; i++)
+                c->counted += sizeof(*c->attempts) + sizeof(struct set) + set_bytes(c->attempts[i].members);
+        return !inflow_take(f, c->counted);
+}
+
+void command_count_as(struct command *to, struct command *from)
+{
+        to->inflow = from->inflow;
+        to->counted = from->counted;
+        from->inflow = NULL;
+}
+
+struct str command_text(struct command *c, const char *z)
+{
+        return arena_str(&c->arena, str_of(z));
+}
+
+/* Words for people: what is too long is cut. */
+static struct str words(struct command *c, const char *z, size_t max)
+{
+        return arena_str(&c->arena, str_head(str_of(z), max));
+}
+
+static struct str bytes(struct command *c, ProtobufCBinaryData d)
+{
+        return arena_str(&c->arena, str_make((const char *)d.data, d.len));
+}
+
+/* Adds attempts; both lists of an inventory come here. */
+static int add_attempts(struct command *c, Drover__Attempts *const *list, size_t count, struct err *err)
+{
+        uint64_t members = 0;
+
+        if (count > COMMAND_ATTEMPTS_MAX)
+                return err_set(err, -E2BIG, "too many attempts in one message");
+        for (size_t i = 0; i < c->attempt_count; i++)
+                members += set_count(c->attempts[i].members);
+        if (count == 0)
+                return 0;
+        c->attempts = mem_array(c->attempts, c->attempt_count + count, sizeof(*c->attempts));
+        for (size_t i = 0; i < count; i++) {
+                struct set *set = mem_new(struct set);
+
+                c->attempts[c->attempt_count++] =
+                        (struct core_attempts){list[i]->request, list[i]->fence, set};
+                for (size_t k = 0; k < list[i]->n_members; k++) {
+                        const Drover__Range *r = list[i]->members[k];
+
+                        members += r->count;
+                        if (members > COMMAND_MEMBERS_MAX)
+                                return err_set(err, -E2BIG, "too many members in one message");
+                        if ((uint64_t)r->first + r->count > UINT32_MAX)
+                                return err_set(err, -ERANGE, "a range of members passes the end");
+                        set_add_range(set, r->first, (uint64_t)r->first + r->count);
+                }
+        }
+        return 0;
+}
+
+static struct str pack_outputs(struct command *c, const Drover__JobResult *j)
+{
+        BUF_CLEANUP struct buf out = {0};
+        size_t n = 0;
+
+        for (size_t i = 0; i < j->n_outputs; i++)
+                n += j->outputs[i]->sha256.len == 32;
+        if (n == 0)
+                return STR_NONE;
+        pack_u64(&out, n);
+        for (size_t i = 0; i < j->n_outputs; i++) {
+                const Drover__OutputRef *o = j->outputs[i];
+
+                if (o->sha256.len != 32)
+                        continue;
+                pack_str(&out, str_of(o->name));
+                buf_add(&out, o->sha256.data, 32);
+                pack_u64(&out, o->size);
+                pack_u64(&out, o->mode);
+        }
+        return arena_str(&c->arena, buf_view(&out));
+}
+
+/* The step that decides: the first that failed, else the last. */
+static const Drover__StepResult *deciding_step(const Drover__JobResult *j)
+{
+        for (size_t i = 0; i < j->n_steps; i++)
+                if (j->steps[i]->signaled || j->steps[i]->exit_code != 0)
+                        return j->steps[i];
+        return j->n_steps ? j->steps[j->n_steps - 1] : NULL;
+}
+
+static int64_t amount(uint64_t said)
+{
+        return (int64_t)(said < AMOUNT_MAX ? said : AMOUNT_MAX);
+}
+
+static int add_results(struct command *c, Drover__JobResult *const *list, size_t count, struct err *err)
+{
+        c->results = arena_alloc(&c->arena, (count + 1) * sizeof(*c->results));
+        for (size_t i = 0; i < count; i++) {
+                const Drover__JobResult *j = list[i];
+                const Drover__StepResult *step = deciding_step(j);
+
+                if ((unsigned)j->outcome > CORE_OUTCOME_LOST)
+                        return err_set(err, -EPROTO, "a result has an outcome that is not known here");
+                if (step && step->signaled && (step->exit_code < 1 || step->exit_code > SIGNAL_MAX))
+                        return err_set(err, -EPROTO, "a result has the signal %d, which there is not",
+                                       step->exit_code);
+                c->results[c->result_count++] = (struct core_result){
+                        .request = j->request,
+                        .member = j->member,
+                        .fence = j->fence,
+                        .outcome = (enum core_outcome)j->outcome,
+                        .signaled = step && step->signaled,
+                        .exit_code = step ? step->exit_code : 0,
+                        .started_ms = amount(j->started_ms),
+                        .ended_ms = amount(j->ended_ms),
+                        .cpu_user_ms = amount(j->cpu_user_ms),
+                        .cpu_system_ms = amount(j->cpu_system_ms),
+                        .memory_peak_bytes = (uint64_t)amount(j->memory_peak_bytes),
+                        .bytes_in = (uint64_t)amount(j->bytes_in),
+                        .bytes_out = (uint64_t)amount(j->bytes_out),
+                        .hold_code = (int32_t)j->hold_code,
+                        .hold_subcode = j->hold_subcode,
+                        .reason = words(c, j->reason, COMMAND_REASON_MAX),
+                        .outputs = pack_outputs(c, j),
+                        .checkpoint = j->checkpoint,
+                };
+        }
+        return 0;
+}
+
+static int set_offer(struct command *c, const Drover__Offer *o, struct err *err)
+{
+        if (!name_is_queue(str_of(o->queue)))
+                return err_set(err, -EPROTO, "an offer of a queue whose name is not " NAME_QUEUE_IS);
+        if (o->n_owners > COMMAND_OWNERS_MAX)
+                return err_set(err, -E2BIG, "an offer with more than %u owners", COMMAND_OWNERS_MAX);
+        for (size_t i = 0; i < o->n_owners; i++)
+                if (!name_is_line(str_of(o->owners[i]), COMMAND_REASON_MAX))
+                        return err_set(err, -EPROTO, "an offer with an owner that is no line of text");
+        c->text[COMMAND_QUEUE] = command_text(c, o->queue);
+        c->text[COMMAND_AD] = command_text(c, o->ad);
+        c->number[COMMAND_SERIAL] = o->serial;
+        c->number[COMMAND_JOBS_MAX] = o->jobs_max;
+        c->flag = o->own_users;
+        c->owners = arena_alloc(&c->arena, (o->n_owners + 1) * sizeof(*c->owners));
+        for (size_t i = 0; i < o->n_owners; i++)
+                c->owners[c->owner_count++] = command_text(c, o->owners[i]);
+        for (size_t i = 0, n = 0; i < o->n_wishes && n < CORE_WISHES_MAX; i++)
+                if (o->wishes[i] > DROVER__WISH__WISH_NONE && o->wishes[i] <= DROVER__WISH__WISH_LARGE_MEMORY)
+                        c->wishes[n++] = (enum core_wish)o->wishes[i];
+        return 0;
+}
+
+static int set_hash(struct command *c, ProtobufCBinaryData d, struct err *err)
+{
+        if (d.len != 32)
+                return err_set(err, -EPROTO, "a checksum is not 32 bytes long");
+        memcpy(c->sha256, d.data, 32);
+        return 0;
+}
+
+static int set_spool_read(struct command *c, const Drover__SpoolRead *r, struct err *err)
+{
+        c->number[COMMAND_REQUEST] = r->request;
+        c->number[COMMAND_OFFSET] = r->offset;
+        c->number[COMMAND_MEMBER_OR_LENGTH] = r->length;
+        return set_hash(c, r->sha256, err);
+}
+
+static int set_spool_write(struct command *c, const Drover__SpoolWrite *w, struct err *err)
+{
+        c->number[COMMAND_REQUEST] = w->request;
+        c->number[COMMAND_OFFSET] = w->offset;
+        c->number[COMMAND_FENCE] = w->fence;
+        c->number[COMMAND_MEMBER_OR_LENGTH] = w->member;
+        c->flag = w->last;
+        c->text[0] = bytes(c, w->data);
+        return set_hash(c, w->sha256, err);
+}
+
+static void set_cache_delta(struct command *c, const Drover__CacheDelta *d)
+{
+        c->flag = d->full;
+        c->files = arena_alloc(&c->arena, (d->n_added + 1) * sizeof(*c->files));
+        for (size_t i = 0; i < d->n_added; i++)
+                c->files[c->file_count++] =
+                        (struct core_file){d->added[i]->file, (uint64_t)amount(d->added[i]->size)};
+        c->gone_count = d->n_removed;
+        c->gone = arena_alloc(&c->arena, (d->n_removed + 1) * sizeof(*c->gone));
+        if (d->n_removed)
+                memcpy(c->gone, d->removed, d->n_removed * sizeof(*c->gone));
+}
+
+static void set_links(struct command *c, const Drover__Links *l)
+{
+        c->links = arena_alloc(&c->arena, (l->n_links + 1) * sizeof(*c->links));
+        for (size_t i = 0; i < l->n_links; i++)
+                c->links[c->link_count++] = (struct core_link){
+                        .store = command_text(c, l->links[i]->store),
+                        .latency_us = (uint64_t)amount(l->links[i]->latency_us),
+                        .bytes_per_s = (uint64_t)amount(l->links[i]->bytes_per_s),
+                        .bytes_per_s_out = (uint64_t)amount(l->links[i]->bytes_per_s_out),
+                        .down_ms = l->links[i]->down_ms,
+                        .down_why = command_text(c, l->links[i]->down_why),
+                        .measured_ms = l->links[i]->measured_ms,
+                };
+}
+
+static void set_whereabouts(struct command *c, const Drover__Whereabouts *m)
+{
+        c->wheres = arena_alloc(&c->arena, (m->n_attempts + 1) * sizeof(*c->wheres));
+        for (size_t i = 0; i < m->n_attempts; i++) {
+                const Drover__Whereabout *w = m->attempts[i];
+
+                c->wheres[c->where_count++] = (struct whereabout){.request = w->request,
+                                                                  .member = w->member,
+                                                                  .fence = w->fence,
+                                                                  .runner = command_text(c, w->runner),
+                                                                  .native = command_text(c, w->native),
+                                                                  .word = command_text(c, w->word),
+                                                                  .said = command_text(c, w->said),
+                                                                  .doing = command_text(c, w->doing),
+                                                                  .doing_since_ms = w->doing_since_ms,
+                                                                  .doing_bytes = w->doing_bytes,
+                                                                  .doing_bytes_all = w->doing_bytes_all,
+                                                                  .hops = bytes(c, w->hops)};
+        }
+}
+
+static int fill(struct command *c, const Drover__ToServer *m, struct err *err)
+{
+        int r;
+
+        switch (m->kind_case) {
+        case DROVER__TO_SERVER__KIND_OFFER: c->kind = COMMAND_OFFER; return set_offer(c, m->offer, err);
+        case DROVER__TO_SERVER__KIND_WITHDRAW:
+                c->kind = COMMAND_WITHDRAW;
+                c->text[COMMAND_QUEUE] = command_text(c, m->withdraw->queue);
+                return 0;
+        case DROVER__TO_SERVER__KIND_ACCEPT:
+                c->kind = COMMAND_ACCEPT;
+                return add_attempts(c, m->accept->attempts, m->accept->n_attempts, err);
+        case DROVER__TO_SERVER__KIND_REFUSE:
+                c->kind = COMMAND_REFUSE;
+                c->text[COMMAND_REASON] = words(c, m->refuse->reason, COMMAND_REASON_MAX);
+                c->flag = m->refuse->hold;
+                return add_attempts(c, m->refuse->attempts, m->refuse->n_attempts, err);
+        case DROVER__TO_SERVER__KIND_STARTED:
+                c->kind = COMMAND_STARTED;
+                c->number[0] = (uint64_t)amount(m->started->at_ms);
+                return add_attempts(c, m->started->attempts, m->started->n_attempts, err);
+        case DROVER__TO_SERVER__KIND_RESULT:
+                c->kind = COMMAND_RESULT;
+                return add_results(c, m->result->jobs, m->result->n_jobs, err);
+        case DROVER__TO_SERVER__KIND_RENEW:
+                c->kind = COMMAND_RENEW;
+                c->number[COMMAND_SERIAL] = m->renew->serial;
+                return 0;
+        case DROVER__TO_SERVER__KIND_INVENTORY:
+                c->kind = COMMAND_INVENTORY;
+                r = add_attempts(c, m->inventory->running, m->inventory->n_running, err);
+                return r ? r : add_attempts(c, m->inventory->finished, m->inventory->n_finished, err);
+        case DROVER__TO_SERVER__KIND_SPOOL_READ:
+                c->kind = COMMAND_SPOOL_READ;
+                return set_spool_read(c, m->spool_read, err);
+        case DROVER__TO_SERVER__KIND_SPOOL_WRITE:
+                c->kind = COMMAND_SPOOL_WRITE;
+                return set_spool_write(c, m->spool_write, err);
+        case DROVER__TO_SERVER__KIND_CACHE_DELTA:
+                c->kind = COMMAND_CACHE_DELTA;
+                set_cache_delta(c, m->cache_delta);
+                return 0;
+        case DROVER__TO_SERVER__KIND_LINKS:
+                c->kind = COMMAND_LINKS;
+                set_links(c, m->links);
+                return 0;
+        case DROVER__TO_SERVER__KIND_CHECKPOINT:
+                c->kind = COMMAND_CHECKPOINT;
+                return add_results(c, &m->checkpoint, 1, err);
+        case DROVER__TO_SERVER__KIND_CREDENTIAL_GET:
+                c->kind = COMMAND_CREDENTIAL_GET;
+                c->number[COMMAND_REQUEST] = m->credential_get->request;
+                c->number[COMMAND_PART] = m->credential_get->part;
+                c->text[COMMAND_CREDENTIAL] = command_text(c, m->credential_get->name);
+                return 0;
+        case DROVER__TO_SERVER__KIND_SCRIPT:
+                c->kind = COMMAND_SCRIPT_TEXT;
+                c->number[COMMAND_SERIAL] = m->script->serial;
+                c->text[COMMAND_SCRIPT] = words(c, m->script->text, COMMAND_SCRIPT_MAX);
+                c->text[COMMAND_REASON] = words(c, m->script->error, COMMAND_REASON_MAX);
+                return 0;
+        case DROVER__TO_SERVER__KIND_WHEREABOUTS:
+                c->kind = COMMAND_WHEREABOUTS;
+                set_whereabouts(c, m->whereabouts);
+                return 0;
+        case DROVER__TO_SERVER__KIND_USER_LOG_WRITTEN:
+                c->kind = COMMAND_USER_LOG_WRITTEN;
+                c->number[COMMAND_SERIAL] = m->user_log_written->serial;
+                c->text[COMMAND_REASON] = words(c, m->user_log_written->error, COMMAND_REASON_MAX);
+                c->flag = m->user_log_written->again;
+                c->number[COMMAND_ADDED] = m->user_log_written->added;
+                return 0;
+        default: return err_set(err, -EPROTO, "a message that is not expected here");
+        }
+}
+
+struct command *command_from(const Drover__ToServer *m, uint64_t session, struct str agent, struct err *err)
+{
+        struct command *c = command_new(COMMAND_GONE, session, agent);
+
+        if (fill(c, m, err) == 0)
+                return c;
+        command_free(c);
+        return NULL;
+}

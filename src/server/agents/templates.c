@@ -1,0 +1,347 @@
+#include "server/agents/templates.h"
+#include "server/loop/expressions.h"
+
+#include "base/args.h"
+#include "base/macro.h"
+#include "base/signals.h"
+#include "classad/eval.h"
+#include "core/model/attributes.h"
+#include "server/access/origin.h"
+#include "server/agents/grants.h"
+#include "server/agents/templates_place.h"
+
+struct maker {
+        struct server *server;
+        struct message *m;
+        uint64_t request;
+        uint32_t part;
+        const struct ad *ad;
+        struct attributes attr;
+        struct eval eval;
+        struct ad *late;           /* one late attribute at a time */
+        struct symbols_use *names; /* of it */
+        bool any_late;
+};
+
+/* The value of a text attribute, ready for the agent; borrowed until the maker ends. False: it has none. */
+static bool text_of(struct maker *k, symbol name, struct str *ret)
+{
+        struct str late = core_part_late(k->server->core, k->request, k->part, name);
+        BUF_CLEANUP struct buf escaped = {0};
+
+        if (late.p) {
+                k->any_late = true;
+                struct symbols *y = core_symbols(k->server->core);
+                struct symbols_use *before = symbols_use_set(y, k->names);
+                int r = ad_set_text(k->late, name, late, NULL);
+
+                symbols_use_set(y, before);
+                if (r != 0)
+                        return false;
+                return eval_string(&k->eval, k->late, NULL, name, ret);
+        }
+        if (!eval_string(&k->eval, k->ad, NULL, name, ret))
+                return false;
+        if (!macro_present(*ret))
+                return true;
+        for (size_t i = 0; i < ret->n; i++)
+                if (ret->p[i] == '$')
+                        buf_addz(&escaped, "$(DOLLAR)");
+                else
+                        buf_char(&escaped, ret->p[i]);
+        *ret = arena_str(&k->m->arena, buf_view(&escaped));
+        return true;
+}
+
+static char *text(struct maker *k, symbol name)
+{
+        struct str v;
+
+        return text_of(k, name, &v) ? message_text(k->m, v) : (char *)protobuf_c_empty_string;
+}
+
+static int64_t number(struct maker *k, symbol name, int64_t otherwise)
+{
+        eval_integer(&k->eval, k->ad, NULL, name, &otherwise);
+        return otherwise < 0 ? 0 : otherwise;
+}
+
+static bool flag(struct maker *k, symbol name, bool otherwise)
+{
+        eval_boolean(&k->eval, k->ad, NULL, name, &otherwise);
+        return otherwise;
+}
+
+static char **list(struct maker *k, struct str value, size_t *ret_count)
+{
+        struct str rest = value, one;
+        size_t n = 0;
+        char **v;
+
+        while (macro_cut(&rest, ',', &one))
+                n += one.n > 0;
+        v = message_alloc(k->m, (n ? n : 1) * sizeof(*v));
+        *ret_count = n;
+        for (rest = value, n = 0; macro_cut(&rest, ',', &one);)
+                if (one.n)
+                        v[n++] = message_text(k->m, one);
+        return v;
+}
+
+static void set_files(struct maker *k, Drover__Template *t)
+{
+        struct str v, rest, one;
+        size_t n = 0;
+
+        if (text_of(k, k->attr.TransferInput, &v))
+                t->input_files = list(k, v, &t->n_input_files);
+        if (text_of(k, k->attr.TransferOutput, &v))
+                t->output_files = list(k, v, &t->n_output_files);
+        else
+                t->all_outputs = true;
+        t->output_destination = text(k, k->attr.OutputDestination);
+        if (!text_of(k, k->attr.TransferOutputRemaps, &v))
+                return;
+        for (rest = v; macro_cut(&rest, ';', &one);)
+                n++;
+        t->output_remaps = message_alloc(k->m, n * sizeof(*t->output_remaps));
+        for (rest = v; macro_cut(&rest, ';', &one);) {
+                ptrdiff_t eq = str_find(one, '=');
+                Drover__Remap *r;
+
+                if (eq <= 0)
+                        continue;
+                r = message_alloc(k->m, sizeof(*r));
+                drover__remap__init(r);
+                r->name = message_text(k->m, str_trim(str_head(one, (size_t)eq)));
+                r->path = message_text(k->m, str_trim(str_skip(one, (size_t)eq + 1)));
+                t->output_remaps[t->n_output_remaps++] = r;
+        }
+}
+
+static void set_transfer(struct maker *k, Drover__Template *t)
+{
+        struct str v;
+
+        if (text_of(k, k->attr.ShouldTransferFiles, &v)) {
+                if (str_ieqz(v, "YES"))
+                        t->transfer = DROVER__TRANSFER__TRANSFER_YES;
+                else if (str_ieqz(v, "NO"))
+                        t->transfer = DROVER__TRANSFER__TRANSFER_NO;
+        }
+        t->outputs_on_failure = !(text_of(k, k->attr.WhenToTransferOutput, &v) && str_ieqz(v, "ON_SUCCESS"));
+}
+
+static void set_spooled(struct maker *k, Drover__Template *t)
+{
+        const struct submission_file *files;
+        size_t count;
+
+        if (core_request_spooled(k->server->core, k->request, &files, &count) != 0)
+                return;
+        t->spooled = message_alloc(k->m, (count ? count : 1) * sizeof(*t->spooled));
+        for (size_t i = 0; i < count; i++) {
+                Drover__SpoolRef *r = message_alloc(k->m, sizeof(*r));
+
+                drover__spool_ref__init(r);
+                r->name = message_text(k->m, files[i].name);
+                r->sha256.data = (uint8_t *)arena_dup(&k->m->arena, files[i].sha256, 32);
+                r->sha256.len = 32;
+                r->size = files[i].size;
+                r->executable = files[i].executable;
+                t->spooled[t->n_spooled++] = r;
+        }
+}
+
+/* HTCondor's old environment syntax, as the new one. */
+static char *old_environment(struct maker *k)
+{
+        struct args words = {0};
+        BUF_CLEANUP struct buf out = {0};
+        struct str v;
+
+        if (text_of(k, k->attr.Env, &v) && args_env_v1(&words, v, NULL) == 0)
+                args_join_v2(&out, &words);
+        args_deinit(&words);
+        return message_text(k->m, buf_view(&out));
+}
+
+/* The image a step runs in, as the place that runs containers is told it; "": none. */
+static char *container(struct maker *k)
+{
+        BUF_CLEANUP struct buf image = {0};
+        struct str v;
+
+        if (text_of(k, k->attr.ContainerImage, &v))
+                return message_text(k->m, v);
+        if (!text_of(k, k->attr.DockerImage, &v))
+                return (char *)protobuf_c_empty_string;
+        buf_printf(&image, "docker://" STR_FMT, STR_ARG(v));
+        return message_text(k->m, buf_view(&image));
+}
+
+static void set_step(struct maker *k, Drover__Template *t)
+{
+        Drover__Step *step = message_alloc(k->m, sizeof(*step));
+        struct str v;
+
+        drover__step__init(step);
+        step->executable = text(k, k->attr.Cmd);
+        if (text_of(k, k->attr.Arguments, &v))
+                step->arguments_v2 = message_text(k->m, v);
+        else
+                step->arguments_v1 = text(k, k->attr.Args);
+        if (text_of(k, k->attr.Environment, &v))
+                step->environment_v2 = message_text(k->m, v);
+        else
+                step->environment_v2 = old_environment(k);
+        step->stdin_file = text(k, k->attr.In);
+        step->stdout_file = text(k, k->attr.Out);
+        step->stderr_file = text(k, k->attr.Err);
+        step->container = container(k);
+        step->container_network = text(k, k->attr.DockerNetworkType);
+        step->container_target_dir = text(k, k->attr.ContainerTargetDir);
+        step->container_pull_always = text_of(k, k->attr.DockerPullPolicy, &v) && str_ieqz(v, "always");
+        step->container_override_entrypoint = flag(k, k->attr.DockerOverrideEntrypoint, false);
+        step->transfer_executable = flag(k, k->attr.TransferExecutable, true);
+        t->steps = message_alloc(k->m, sizeof(*t->steps));
+        t->steps[t->n_steps++] = step;
+}
+
+static int32_t signal_of(struct maker *k, symbol name)
+{
+        struct str text;
+        int64_t n = 0;
+
+        if (eval_integer(&k->eval, k->ad, NULL, name, &n))
+                return n > 0 && n < 65 ? (int32_t)n : 0;
+        return text_of(k, name, &text) ? signal_number(text) : 0;
+}
+
+/* In HTCondor's words: checkpoint_exit_code, or what came before it. */
+static void set_checkpointing(struct maker *k, Drover__Template *t)
+{
+        const struct attributes *a = &k->attr;
+        int64_t code = -1;
+        struct str when, files;
+
+        t->kill_signal = signal_of(k, a->KillSig);
+        t->vacate_ms = (uint64_t)number(k, a->JobMaxVacateTime, 0) * 1000;
+        t->keeps_when_evicted =
+                text_of(k, a->WhenToTransferOutput, &when) && str_ieqz(when, "ON_EXIT_OR_EVICT");
+        if (!eval_integer(&k->eval, k->ad, NULL, a->CheckpointExitCode, &code))
+                eval_integer(&k->eval, k->ad, NULL, a->SuccessCheckpointExitCode, &code);
+        bool by_signal = flag(k, a->SuccessCheckpointExitBySignal, false);
+        int32_t ended_by = signal_of(k, a->SuccessCheckpointExitSignal);
+        if (by_signal ? ended_by == 0 : code < 0 || code > 255)
+                return;
+        Drover__Checkpointing *c = t->checkpointing = message_alloc(k->m, sizeof(*c));
+        drover__checkpointing__init(c);
+        c->by_signal = by_signal;
+        c->code = by_signal ? ended_by : (int32_t)code;
+        c->signal = signal_of(k, a->CheckpointSig);
+        if (text_of(k, a->TransferCheckpoint, &files))
+                c->files = list(k, files, &c->n_files);
+}
+
+static void set_limits(struct maker *k, Drover__Template *t)
+{
+        double cpus = 1;
+
+        eval_real(&k->eval, k->ad, NULL, k->attr.RequestCpus, &cpus);
+        t->cpus_milli = cpus > 0 && cpus < 1e9 ? (uint64_t)(cpus * 1000 + 0.5) : 1000;
+        t->memory_bytes = (uint64_t)number(k, k->attr.RequestMemory, 0) << 20;
+        t->disk_bytes = (uint64_t)number(k, k->attr.RequestDisk, 0) << 10;
+        t->walltime_ms = (uint64_t)number(k, k->attr.AllowedExecuteDuration, 0) * 1000;
+}
+
+/* Where the job comes from, for an agent that hands it on. */
+static void set_origin(struct maker *k, Drover__Template *t, const struct core_request *r)
+{
+        struct symbols *y = core_symbols(k->server->core);
+        Drover__Origin *o = message_alloc(k->m, sizeof(*o));
+        BUF_CLEANUP struct buf servers = {0}, label = {0};
+        struct core_hop hop = {0};
+        struct str path = STR_NONE, first;
+        int64_t hops = ORIGIN_HOPS_DEFAULT;
+
+        drover__origin__init(o);
+        core_request_hop(k->server->core, k->request, &hop);
+        core_part_labels(k->server->core, k->request, k->part, &label);
+        if (hop.origin) {
+                buf_printf(&servers, STR_FMT " ", STR_ARG(hop.origin->servers));
+                o->owner = message_text(k->m, hop.origin->owner);
+                o->job = message_text(k->m, hop.origin->job);
+                path = hop.origin->path;
+                o->hops_left = hop.origin->hops_left;
+        } else {
+                o->owner = message_text(k->m, r->owner);
+                eval_string(&k->eval, k->ad, NULL, symbols_intern(y, STR("DroverPath")), &path);
+                eval_integer(&k->eval, k->ad, NULL, symbols_intern(y, STR("DroverMaxHops")), &hops);
+                o->hops_left = hops < 0                     ? 0
+                               : hops > SUBMISSION_HOPS_MAX ? SUBMISSION_HOPS_MAX
+                                                            : (uint32_t)hops;
+        }
+        buf_addz(&servers, k->server->uuid);
+        origin_path_cut(&path, &first);
+        o->servers = message_text(k->m, buf_view(&servers));
+        o->path = message_text(k->m, path);
+        o->label = message_text(k->m, buf_view(&label));
+        t->origin = o;
+}
+
+static void fill(struct maker *k, Drover__Template *t, const struct core_request *r)
+{
+        BUF_CLEANUP struct buf credentials = {0};
+        char **names;
+
+        t->request = k->request;
+        t->part = k->part;
+        t->owner = message_text(k->m, r->owner);
+        t->iwd = text(k, k->attr.Iwd);
+        t->filesystem_domain = text(k, k->attr.FileSystemDomain);
+        t->user_log = text(k, k->attr.UserLog);
+        t->modules = text(k, k->attr.Modules);
+        t->conda_env = text(k, k->attr.CondaEnv);
+        t->python_env = text(k, k->attr.PythonEnv);
+        core_credential_names(k->server->core, k->ad, &credentials);
+        t->credentials = list(k, buf_view(&credentials), &t->n_credentials);
+        t->n_variables = core_part_variables(k->server->core, k->request, k->part, &names);
+        t->variables = message_alloc(k->m, (t->n_variables + 1) * sizeof(*t->variables));
+        for (size_t i = 0; i < t->n_variables; i++)
+                t->variables[i] = message_text(k->m, str_of(names[i]));
+        set_step(k, t);
+        set_files(k, t);
+        set_transfer(k, t);
+        set_spooled(k, t);
+        set_limits(k, t);
+        set_checkpointing(k, t);
+        templates_place(k->m, &k->eval, k->ad, t);
+        set_origin(k, t, r);
+}
+
+Drover__Template *templates_make(struct server *s, struct message *m, uint64_t request, uint32_t part,
+                                 bool *ret_late)
+{
+        struct maker k = {.server = s, .m = m, .request = request, .part = part};
+        struct core_request r;
+        Drover__Template *t;
+
+        k.ad = core_request_ad(s->core, request, part);
+        if (!k.ad || core_request_get(s->core, request, &r) != 0)
+                return NULL;
+        attributes_intern(&k.attr, core_symbols(s->core));
+        expressions_eval_init(&k.eval, r.submitted_ms / 1000);
+        k.eval.random = request;
+        k.names = symbols_use_new(core_symbols(s->core), STR_NONE);
+        k.late = ad_new(core_symbols(s->core));
+        ad_set_parent(k.late, k.ad);
+        t = message_alloc(m, sizeof(*t));
+        drover__template__init(t);
+        fill(&k, t, &r);
+        ad_free(k.late);
+        symbols_use_free(k.names);
+        eval_deinit(&k.eval);
+        *ret_late = k.any_late;
+        return t;
+}

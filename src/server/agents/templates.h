@@ -1,0 +1,12 @@
+/* templates: a part of a request as the Template message that an agent runs its members by.
+ *
+ * Attributes that are late keep their macros, for the agent to expand; in all others a '$' that would read as
+ * a macro is written $(DOLLAR). A late attribute that is not a plain string is evaluated with the macros in
+ * it.
+ */
+#pragma once
+#include "server/loop/message.h"
+
+/* NULL when there is no such part. *ret_late: a text holds macros, so members need their items. */
+Drover__Template *templates_make(struct server *s, struct message *m, uint64_t request, uint32_t part,
+                                 bool *ret_late);

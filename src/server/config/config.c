@@ -1,0 +1,396 @@
+#include "server/config/config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/doc.h"
+#include "base/fs.h"
+#include "server/userlog/format.h"
+
+#define CONFIG_FILE_MAX (1u << 20)
+
+enum kind { KIND_TEXT, KIND_LIST, KIND_LEVEL, KIND_DURATION, KIND_WAIT, KIND_NESTED };
+
+static int read_user_log(void *at, const struct doc *d, struct err *err);
+static int read_placement(void *at, const struct doc *d, struct err *err);
+static int read_reserve_idle(void *at, const struct doc *d, struct err *err);
+
+/* One row a setting: its key in the file, and what it is. */
+static const struct setting {
+        const char *key;
+        enum kind kind;
+        size_t offset;
+        int (*read)(void *at, const struct doc *d, struct err *err); /* of KIND_NESTED */
+} settings[] = {
+        {"domain", KIND_TEXT, offsetof(struct config, domain)},
+        {"user", KIND_TEXT, offsetof(struct config, user)},
+        {"listen", KIND_LIST, offsetof(struct config, listen)},
+        {"api_listen", KIND_TEXT, offsetof(struct config, api_listen)},
+        {"names", KIND_LIST, offsetof(struct config, names)},
+        {"admins", KIND_LIST, offsetof(struct config, admins)},
+        {"operators", KIND_LIST, offsetof(struct config, operators)},
+        {"log_level", KIND_LEVEL, offsetof(struct config, log_level)},
+        {"lease", KIND_DURATION, offsetof(struct config, lease_ms)},
+        {"agent_certificate", KIND_DURATION, offsetof(struct config, agent_certificate_ms)},
+        {"keep_finished", KIND_DURATION, offsetof(struct config, keep_finished_ms)},
+        {"limits", KIND_NESTED, offsetof(struct config, limits), config_limits_read},
+        {"users", KIND_NESTED, offsetof(struct config, limits), config_limits_read_users},
+        {"fair_share", KIND_NESTED, offsetof(struct config, order), config_order_read_share},
+        {"accounts", KIND_NESTED, offsetof(struct config, order), config_order_read_accounts},
+        {"qos", KIND_NESTED, offsetof(struct config, order), config_order_read_qos},
+        {"priority", KIND_NESTED, offsetof(struct config, order), config_order_read_weights},
+        {"set_wait", KIND_DURATION, offsetof(struct config, set_wait_ms)},
+        {"reserve_after", KIND_WAIT, offsetof(struct config, reserve_after_ms)},
+        {"reserve_idle", KIND_NESTED, offsetof(struct config, reserve_idle), read_reserve_idle},
+        {"better_place_wait", KIND_WAIT, offsetof(struct config, better_wait_ms)},
+        {"placement", KIND_NESTED, offsetof(struct config, placement), read_placement},
+        {"stores", KIND_NESTED, offsetof(struct config, stores), config_stores_read},
+        {"clearance", KIND_NESTED, offsetof(struct config, stores), config_clearance_read},
+        {"user_log_format", KIND_NESTED, offsetof(struct config, user_log), read_user_log},
+        {"keep", KIND_NESTED, offsetof(struct config, keep), config_keep_read},
+        {"notify", KIND_NESTED, offsetof(struct config, notify), config_notify_read},
+};
+#define SETTINGS (sizeof(settings) / sizeof(settings[0]))
+
+static void list_deinit(struct config_list *l)
+{
+        for (size_t i = 0; i < l->count; i++)
+                free(l->items[i]);
+        *l = (struct config_list){0};
+}
+
+void config_deinit(struct config *c)
+{
+        free(c->dir);
+        free(c->file);
+        free(c->domain);
+        free(c->user);
+        free(c->api_listen);
+        free(c->user_log);
+        free(c->backup);
+        free(c->restore);
+        list_deinit(&c->listen);
+        list_deinit(&c->names);
+        list_deinit(&c->admins);
+        list_deinit(&c->operators);
+        config_limits_deinit(&c->limits);
+        config_order_deinit(&c->order);
+        config_stores_deinit(&c->stores);
+        config_notify_deinit(&c->notify);
+        *c = (struct config){0};
+}
+
+static int list_add(struct config_list *l, struct str value, struct err *err)
+{
+        if (l->count == CONFIG_LISTS_MAX)
+                return err_set(err, -E2BIG, "more than %d values", CONFIG_LISTS_MAX);
+        l->items[l->count++] = str_dupz(value);
+        return 0;
+}
+
+static int add_word(void *arg, struct str word, struct err *err)
+{
+        return list_add(arg, word, err);
+}
+
+static int set_duration(int64_t *at, const struct doc *d, struct err *err)
+{
+        uint64_t ms;
+        int r = doc_duration(d, &ms, err);
+
+        if (r != 0)
+                return r;
+        if (ms == 0) {
+                err_set(err, -EINVAL, "%s must be longer than that", d->key.p);
+                return doc_where(err, -EINVAL, d);
+        }
+        *at = (int64_t)ms;
+        return 0;
+}
+
+/* As the core has it: 0 is its default, -1 never. */
+static int set_wait(int64_t *at, const struct doc *d, struct err *err)
+{
+        uint64_t ms;
+        int r = doc_duration(d, &ms, err);
+
+        if (r == 0)
+                *at = ms ? (int64_t)ms : -1;
+        return r;
+}
+
+static int set_level(enum log_level *at, const struct doc *d, struct err *err)
+{
+        if (d->kind == DOC_WORD && log_level_parse(d->text.p, at) == 0)
+                return 0;
+        err_set(err, -EINVAL, "%s must be error, warn, info or debug", d->key.p);
+        return doc_where(err, -EINVAL, d);
+}
+
+static int add_user_log(void *arg, struct str word, struct err *err)
+{
+        struct str unknown = STR_NONE;
+        struct buf *words = arg;
+
+        userlog_options(word, 0, &unknown);
+        if (unknown.n)
+                return err_set(err, -EINVAL, "there is no form of a log '" STR_FMT "'",
+                               STR_ARG(str_head(unknown, 40)));
+        buf_str(words, word);
+        buf_char(words, ' ');
+        return 0;
+}
+
+static int read_reserve_idle(void *at, const struct doc *d, struct err *err)
+{
+        char *end = NULL;
+        double percent = d->kind == DOC_WORD ? strtod(d->text.p, &end) : 0;
+
+        if (end && percent >= 0.1 && percent <= 100 && !strcmp(end, "%")) {
+                *(double *)at = percent / 100;
+                return 0;
+        }
+        err_set(err, -EINVAL, "%s must be a percentage from 0.1%% to 100%%, which is without a bound",
+                d->key.p);
+        return doc_where(err, -EINVAL, d);
+}
+
+static int read_user_log(void *at, const struct doc *d, struct err *err)
+{
+        BUF_CLEANUP struct buf words = {0};
+        char **text = at;
+        int r;
+
+        buf_char(&words, '"');
+        r = doc_words(d, add_user_log, &words, err);
+        buf_char(&words, '"');
+        free(*text);
+        *text = r == 0 ? buf_take(&words) : NULL;
+        return r;
+}
+
+static int read_placement(void *at, const struct doc *d, struct err *err)
+{
+        static const char *const names[] = {"cost", "blind", "fifo", "cached"};
+
+        for (unsigned i = 0; d->kind == DOC_WORD && i < sizeof(names) / sizeof(names[0]); i++)
+                if (str_eqz(d->text, names[i])) {
+                        *(enum core_placement *)at = (enum core_placement)i;
+                        return 0;
+                }
+        err_set(err, -EINVAL, "%s must be cost, blind, fifo or cached", d->key.p);
+        return doc_where(err, -EINVAL, d);
+}
+
+static int set_value(struct config *c, const struct setting *s, const struct doc *d, struct err *err)
+{
+        void *at = (char *)c + s->offset;
+        struct str text;
+        int r;
+
+        switch (s->kind) {
+        case KIND_TEXT:
+                r = doc_text(d, &text, err);
+                if (r == 0 && !*(char **)at)
+                        *(char **)at = str_dupz(text);
+                return r;
+        case KIND_LIST: return doc_words(d, add_word, at, err);
+        case KIND_DURATION: return set_duration(at, d, err);
+        case KIND_WAIT: return set_wait(at, d, err);
+        case KIND_LEVEL: return set_level(at, d, err);
+        case KIND_NESTED: return s->read(at, d, err);
+        }
+        return 0;
+}
+
+static const struct setting *find_setting(struct str key)
+{
+        for (size_t i = 0; i < SETTINGS; i++)
+                if (str_eqz(key, settings[i].key))
+                        return &settings[i];
+        return NULL;
+}
+
+int config_parse(struct config *c, const char *name, struct str text, struct err *err)
+{
+        const char *keys[SETTINGS + 1] = {0};
+        struct doc *root;
+        int r = doc_parse(name, text, &root, err);
+
+        if (r != 0 || !root)
+                return r;
+        for (size_t i = 0; i < SETTINGS; i++)
+                keys[i] = settings[i].key;
+        r = doc_only(root, keys, err);
+        for (const struct doc *d = root->first; d && r == 0; d = d->next)
+                r = set_value(c, find_setting(d->key), d, err);
+        doc_free(root);
+        return r;
+}
+
+static int read_file(struct config *c, struct err *err)
+{
+        BUF_CLEANUP struct buf path = {0}, text = {0};
+        bool given = c->file;
+        int r;
+
+        if (given)
+                buf_addz(&path, c->file);
+        else
+                buf_printf(&path, "%s/droverd.yaml", c->dir);
+        r = fs_read(AT_FDCWD, buf_z(&path), CONFIG_FILE_MAX, &text, err);
+        if (r == -ENOENT && !given)
+                return 0;
+        if (r != 0)
+                return r;
+        return config_parse(c, buf_z(&path), buf_view(&text), err);
+}
+
+static const char help[] =
+        "usage: droverd --dir DIR [options]\n"
+        "\n"
+        "  --dir DIR              the instance's folder, made when it is not there (also $DROVER_DIR)\n"
+        "  --listen HOST:PORT     take agents on this address too; may be given several times\n"
+        "  --api-listen HOST:PORT serve the API over TLS on this address\n"
+        "  --name NAME            a further name or address of this server, for its certificate; several "
+        "times\n"
+        "  --domain D             local users are USER@D (default: local)\n"
+        "  --user NAME            become this user, if root starts the server (default: the owner of the "
+        "database;\n"
+        "                         of a new one: drover, if there is such a user)\n"
+        "  --config FILE          settings (default: DIR/droverd.yaml, if it is there)\n"
+        "  --log-level LEVEL      error, warn, info or debug\n"
+        "  --foreground           accepted for clarity: the server never leaves the foreground\n"
+        "  --check                read the whole state, check it, print a summary, and stop\n"
+        "  --backup FOLDER        copy the whole instance into this new folder, while its server runs, and "
+        "stop\n"
+        "  --restore FOLDER       put such a copy into --dir, where no instance may be, and stop\n"
+        "  --json                 say what --backup or --restore did as JSON\n"
+        "  --help, --version\n";
+
+enum {
+        OPT_DIR = 256,
+        OPT_LISTEN,
+        OPT_API,
+        OPT_NAME,
+        OPT_DOMAIN,
+        OPT_USER,
+        OPT_CONFIG,
+        OPT_LEVEL,
+        OPT_FORE,
+        OPT_CHECK,
+        OPT_BACKUP,
+        OPT_RESTORE,
+        OPT_JSON,
+        OPT_HELP,
+        OPT_VERSION
+};
+static const struct option options[] = {
+        {"dir", required_argument, NULL, OPT_DIR},
+        {"listen", required_argument, NULL, OPT_LISTEN},
+        {"api-listen", required_argument, NULL, OPT_API},
+        {"name", required_argument, NULL, OPT_NAME},
+        {"domain", required_argument, NULL, OPT_DOMAIN},
+        {"user", required_argument, NULL, OPT_USER},
+        {"config", required_argument, NULL, OPT_CONFIG},
+        {"log-level", required_argument, NULL, OPT_LEVEL},
+        {"foreground", no_argument, NULL, OPT_FORE},
+        {"check", no_argument, NULL, OPT_CHECK},
+        {"help", no_argument, NULL, OPT_HELP},
+        {"version", no_argument, NULL, OPT_VERSION},
+        {"backup", required_argument, NULL, OPT_BACKUP},
+        {"restore", required_argument, NULL, OPT_RESTORE},
+        {"json", no_argument, NULL, OPT_JSON},
+        {0},
+};
+
+static void set_text(char **at, const char *value)
+{
+        free(*at);
+        *at = mem_dupz(value);
+}
+
+static int read_option(struct config *c, int option, int *level, struct err *err)
+{
+        enum log_level l;
+
+        switch (option) {
+        case OPT_DIR: set_text(&c->dir, optarg); return 0;
+        case OPT_LISTEN: return list_add(&c->listen, str_of(optarg), err);
+        case OPT_API: set_text(&c->api_listen, optarg); return 0;
+        case OPT_NAME: return list_add(&c->names, str_of(optarg), err);
+        case OPT_DOMAIN: set_text(&c->domain, optarg); return 0;
+        case OPT_USER: set_text(&c->user, optarg); return 0;
+        case OPT_CONFIG: set_text(&c->file, optarg); return 0;
+        case OPT_FORE: return 0;
+        case OPT_CHECK: c->check = true; return 0;
+        case OPT_BACKUP: set_text(&c->backup, optarg); return 0;
+        case OPT_RESTORE: set_text(&c->restore, optarg); return 0;
+        case OPT_JSON: c->json = true; return 0;
+        case OPT_LEVEL:
+                if (log_level_parse(optarg, &l) != 0)
+                        return err_set(err, -EINVAL, "'%s' is not a log level: error, warn, info, debug",
+                                       optarg);
+                *level = (int)l;
+                return 0;
+        case OPT_HELP: fputs(help, stdout); return 1;
+        case OPT_VERSION: puts("droverd " DROVER_VERSION); return 1;
+        default: return -EINVAL; /* getopt_long knows which one */
+        }
+}
+
+static int wrong_option(int option, const char *word, struct err *err)
+{
+        if (option == ':')
+                return err_set(err, -EINVAL, "%s needs a value: see droverd --help", word);
+        return err_set(err, -EINVAL, "there is no option %s: see droverd --help", word);
+}
+
+int config_read(struct config *c, int argc, char **argv, struct err *err)
+{
+        int level = -1, option, r;
+        char cwd[PATH_MAX];
+
+        *c = (struct config){.log_level = LOG_INFO, .argc = argc, .argv = argv};
+        config_notify_default(&c->notify);
+        opterr = 0;
+        optind = 0; /* anew: see getopt(3) */
+        while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+                if (option == ':' || option == '?')
+                        return wrong_option(option, argv[optind - 1], err);
+                r = read_option(c, option, &level, err);
+                if (r != 0)
+                        return r;
+        }
+        if (optind < argc)
+                return err_set(err, -EINVAL, "'%s' is not an option: see droverd --help", argv[optind]);
+        if (!!c->backup + !!c->restore + c->check > 1)
+                return err_set(err, -EINVAL, "--backup, --restore and --check are each done alone");
+        if (!c->dir && getenv("DROVER_DIR"))
+                c->dir = mem_dupz(getenv("DROVER_DIR"));
+        if (!c->dir || !*c->dir)
+                return err_set(err, -EINVAL, "say which folder holds the instance: --dir DIR");
+        if (c->dir[0] != '/') {
+                struct buf b = {0};
+
+                if (!getcwd(cwd, sizeof(cwd)))
+                        return err_set(err, -errno, "cannot tell the current directory");
+                buf_printf(&b, "%s/%s", cwd, c->dir);
+                free(c->dir);
+                c->dir = buf_take(&b);
+        }
+        while (strlen(c->dir) > 1 && c->dir[strlen(c->dir) - 1] == '/')
+                c->dir[strlen(c->dir) - 1] = '\0';
+        r = read_file(c, err);
+        if (r != 0)
+                return r;
+        if (level >= 0)
+                c->log_level = (enum log_level)level;
+        if (!c->domain)
+                c->domain = mem_dupz("local");
+        return 0;
+}

@@ -1,0 +1,58 @@
+/* config: what the server was told, by its options and by DIR/droverd.yaml.
+ *
+ * Options win over the file. The file is a small YAML mapping; every key is in the table in config.c, an
+ * unknown one is an error that names file and line.
+ */
+#pragma once
+#include "base/err.h"
+#include "base/log.h"
+#include "core/core.h"
+#include "server/config/keep.h"
+#include "server/config/limits.h"
+#include "server/config/notify.h"
+#include "server/config/order.h"
+#include "server/config/stores.h"
+
+#define CONFIG_LISTS_MAX 32
+
+struct config_list {
+        char *items[CONFIG_LISTS_MAX];
+        size_t count;
+};
+struct config {
+        char *dir;                            /* absolute */
+        char *file;                           /* NULL: DIR/droverd.yaml if it is there */
+        char *domain;                         /* of local users: root@DOMAIN */
+        char *user;                           /* who runs it, if root starts it: see own_user.h; or NULL */
+        char *api_listen;                     /* host:port of the API over TLS; NULL: none */
+        struct config_list listen;            /* host:port for agents */
+        struct config_list names;             /* further names and addresses in the server's certificate */
+        struct config_list admins, operators; /* principals */
+        enum log_level log_level;
+        int64_t lease_ms;              /* 0: the core's default */
+        int64_t agent_certificate_ms;  /* how long one is good; 0: 30 days */
+        int64_t keep_finished_ms;      /* 0: the core's default */
+        int64_t set_wait_ms;           /* 0: the core's default */
+        double reserve_idle;           /* a part of 1; 0: the core's default */
+        int64_t reserve_after_ms;      /* 0: the core's default; -1: never */
+        int64_t better_wait_ms;        /* likewise */
+        enum core_placement placement; /* how a place is chosen for a job */
+        struct config_limits limits;
+        struct config_order order;
+        struct config_stores stores; /* stores, and who is cleared for which label */
+        char *user_log; /* UserLogFormat of jobs that say nothing, as an expression; NULL: the default */
+        struct config_notify notify;
+        struct config_keep keep;
+        bool check;             /* only open, replay, check */
+        char *backup, *restore; /* only make one into this folder; only put this one back */
+        bool json;              /* what these did, as JSON */
+        int argc;               /* what it was read from, borrowed: for reading it again */
+        char **argv;
+};
+
+void config_deinit(struct config *c);
+/* From the command line and the file. 0; or -EINVAL, -errno with err. --help and --version print and
+ * return 1. */
+int config_read(struct config *c, int argc, char **argv, struct err *err);
+/* The file alone, as text; `name` is for messages. Values that are set already stay. For tests, too. */
+int config_parse(struct config *c, const char *name, struct str text, struct err *err);

@@ -1,0 +1,14 @@
+/* keep: the section "keep" of the settings: how long what jobs have left is kept. */
+#pragma once
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct doc;
+struct config_keep {
+        int64_t history_ms;    /* rows of finished jobs; 0: for ever */
+        uint64_t history_jobs; /* the newest so many at most; 0: no limit */
+        int64_t outputs_ms; /* outputs in the spool, after they were delivered; 0: as long as the history */
+};
+/* `place` is a struct config_keep, read anew. 0, or -EINVAL with err that names file and line. */
+int config_keep_read(void *place, const struct doc *d, struct err *err);

@@ -1,0 +1,142 @@
+/* droverd: options, the lock, and then the server; or, with --check, only a look at the state. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/secret.h"
+#include "server/daemon/backup.h"
+#include "server/daemon/daemon.h"
+#include "server/daemon/own_user.h"
+
+#define EXIT_USAGE 2
+
+static int check(struct server *s, const struct recovered *r)
+{
+        struct core_counts n;
+        const char *wrong = core_check(s->core);
+
+        core_totals(s->core, &n);
+        printf("%s: snapshot after record %" PRIu64 ", %" PRIu64 " records replayed in %" PRId64
+               " ms, last record %" PRIu64 "\n",
+               s->paths.store, r->snapshot_seq, r->records, r->took_ms, r->last_seq);
+        printf("jobs: %" PRIu64 " (%" PRIu64 " idle, %" PRIu64 " running, %" PRIu64 " held, %" PRIu64
+               " completed, %" PRIu64 " removed), %zu bytes\n",
+               n.jobs, n.idle, n.running, n.held, n.completed, n.removed, core_bytes(s->core));
+        printf("%s%s\n", wrong ? "wrong: " : "ok", wrong ? wrong : "");
+        return wrong ? 1 : 0;
+}
+
+static void raise_files_limit(void)
+{
+        struct rlimit l;
+
+        if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+                l.rlim_cur = l.rlim_max;
+                setrlimit(RLIMIT_NOFILE, &l);
+        }
+}
+
+/* Who only looks makes nothing: a folder that is misspelt is no empty instance. */
+static int look_for(const char *dir, struct err *err)
+{
+        BUF_CLEANUP struct buf store = {0};
+
+        buf_printf(&store, "%s/drover.db", dir);
+        if (access(buf_z(&store), F_OK) == 0)
+                return 0;
+        return err_set(err, -errno, "there is nothing to check: %s: %s", buf_z(&store), strerror(errno));
+}
+
+static int serve(struct server *s)
+{
+        struct recovered recovered;
+        struct err err = {0};
+        int lock, r;
+
+        r = s->config.check ? look_for(s->config.dir, &err)
+                            : own_user_become(s->config.dir, s->config.user, &err);
+        if (r == 0)
+                r = paths_init(&s->paths, s->config.dir, &err);
+        if (r == 0)
+                r = paths_lock(&s->paths, &lock, &err);
+        if (r == 0) {
+                paths_sweep(&s->paths); /* of one that was killed */
+                r = server_open(s, &recovered, &err);
+                if (r == 0 && s->config.check)
+                        s->exit_code = check(s, &recovered);
+                else if (r == 0)
+                        r = server_run(s, &err);
+                server_close(s);
+        }
+        paths_deinit(&s->paths);
+        if (r == 0)
+                return s->exit_code;
+        fprintf(stderr, "droverd: %s\n", err.text);
+        return 1;
+}
+
+static void say_copied(const struct config *c, const struct backup_done *done)
+{
+        BUF_CLEANUP struct buf out = {0};
+        struct json j = {.out = &out};
+
+        if (c->json) {
+                json_open(&j, '{');
+                json_kstrz(&j, "dir", c->dir);
+                json_kstrz(&j, c->backup ? "backup" : "restored", c->backup ? c->backup : c->restore);
+                json_kint(&j, "files", (int64_t)done->files);
+                json_kint(&j, "bytes", (int64_t)done->bytes);
+                json_kint(&j, "took_ms", done->took_ms);
+                json_close(&j, '}');
+        } else {
+                buf_printf(&out, "%s: %" PRIu64 " files, %" PRIu64 " bytes in %" PRId64 " ms",
+                           c->backup ? c->backup : c->dir, done->files, done->bytes, done->took_ms);
+        }
+        puts(buf_z(&out));
+}
+
+/* --backup or --restore. The exit code. */
+static int copy(const struct config *c)
+{
+        struct backup_done done = {0};
+        struct err err = {0};
+        int r = c->backup ? backup_make(c, c->backup, &done, &err)
+                          : backup_restore(c, c->restore, &done, &err);
+
+        if (r == 0)
+                say_copied(c, &done);
+        else
+                fprintf(stderr, "droverd: %s\n", err.text);
+        return r == 0 ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+        struct server s = {0};
+        struct err err = {0};
+        int r;
+
+        secret_no_dumps();
+        r = config_read(&s.config, argc, argv, &err);
+        if (r < 0) {
+                fprintf(stderr, "droverd: %s\n", err.text);
+                config_deinit(&s.config);
+                return EXIT_USAGE;
+        }
+        if (r == 0) {
+                log_init("droverd", s.config.log_level);
+                signal(SIGHUP, SIG_IGN); /* until the server serves, and reads its settings again on it */
+                umask(077);
+                raise_files_limit();
+                r = s.config.backup || s.config.restore ? copy(&s.config) : serve(&s);
+        } else {
+                r = 0;
+        }
+        config_deinit(&s.config);
+        return r;
+}

@@ -1,0 +1,130 @@
+#include "server/daemon/recover.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/daemon/world.h"
+#include "server/loop/expressions.h"
+#include "server/userlog/userlog.h"
+
+struct replay {
+        struct server *server;
+        uint64_t count;
+};
+
+void core_config_of(const struct server *s, bool shadow, struct core_config *ret)
+{
+        *ret = (struct core_config){
+                .lease_ms = s->config.lease_ms,
+                .keep_finished_ms = s->config.keep_finished_ms,
+                .reserve_after_ms = s->config.reserve_after_ms,
+                .reserve_idle = s->config.reserve_idle,
+                .set_wait_ms = s->config.set_wait_ms,
+                .better_wait_ms = s->config.better_wait_ms,
+                .placement = s->config.placement,
+                .shadow = shadow,
+                .seed = (uint64_t)clock_wall_ms(),
+                .eval_clock_ns = expressions_clock_ns,
+        };
+        config_order_config(&s->config.order, ret);
+}
+
+static int on_record(void *arg, uint64_t seq, struct str record, struct err *err)
+{
+        struct replay *x = arg;
+        int r;
+
+        userlog_record(x->server, seq);
+        r = core_replay(x->server->core, record, err);
+
+        x->count++;
+        if (r == 0)
+                return 0;
+        return err_prefix(err, r, "%s: record %" PRIu64 " cannot be replayed", x->server->paths.store, seq);
+}
+
+static int restore_snapshot(struct server *s, uint64_t *ret_seq, struct err *err)
+{
+        BUF_CLEANUP struct buf data = {0};
+        int r = store_snapshot_get(s->store, ret_seq, &data, err);
+
+        *ret_seq = r == STORE_NOT_FOUND ? 0 : *ret_seq;
+        if (r != 0)
+                return r == STORE_NOT_FOUND ? 0 : r;
+        r = core_restore(s->core, buf_view(&data), err);
+        return r == 0 ? 0
+                      : err_prefix(err, r, "%s: the snapshot after record %" PRIu64, s->paths.store,
+                                   *ret_seq);
+}
+
+static int open_store(struct server *s, struct err *err)
+{
+        BUF_CLEANUP struct buf address = {0};
+        bool network = false;
+        int r;
+
+        buf_printf(&address, "sqlite:%s", s->paths.store);
+        r = store_open(buf_z(&address), &s->store, &network, err);
+        if (r != 0)
+                return r;
+        if (network)
+                log_warn("msg=\"the instance is on a network filesystem: it is slower there, and only one "
+                         "machine "
+                         "may use it\" dir=\"%s\"",
+                         s->paths.dir);
+        return 0;
+}
+
+static uint64_t memory_bytes(void)
+{
+        return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void warn_unclear(void *arg, struct str label, struct str store)
+{
+        (void)arg;
+        log_warn("msg=\"no agent is cleared for this label: nothing that reads from the store will run\" "
+                 "label=\"" STR_FMT "\" store=\"" STR_FMT "\"",
+                 STR_ARG(label), STR_ARG(store));
+}
+
+int recover(struct server *s, struct recovered *ret, struct err *err)
+{
+        struct core_config config;
+        struct core_data data = config_stores_data(&s->config.stores);
+        struct core_world world;
+        struct replay x = {.server = s};
+        int64_t from = clock_boot_ms();
+        int r = open_store(s, err);
+
+        *ret = (struct recovered){0};
+        if (r != 0)
+                return r;
+        world_init(&world, s);
+        core_config_of(s, false, &config);
+        s->core = core_new(&config, &world);
+        config_limits_apply(&s->config.limits, memory_bytes(), s->core);
+        r = config_order_apply(&s->config.order, s->core, err);
+        if (r != 0)
+                return r;
+        core_clock(s->core, clock_wall_ms(), clock_boot_ms());
+        config_stores_unclear(&s->config.stores, warn_unclear, NULL);
+        r = core_data_set(s->core, &data, err);
+        if (r == 0)
+                r = restore_snapshot(s, &ret->snapshot_seq, err);
+        if (r == 0)
+                r = userlog_restore(s, ret->snapshot_seq, err);
+        if (r == 0)
+                r = store_scan(s->store, ret->snapshot_seq + 1, on_record, &x, err);
+        if (r != 0)
+                return r;
+        ret->last_seq = store_last_seq(s->store);
+        userlog_recovered(s, ret->last_seq + 1);
+        ret->records = x.count;
+        ret->took_ms = clock_boot_ms() - from;
+        atomic_store(&s->durable_seq, ret->last_seq);
+        return 0;
+}

@@ -1,0 +1,117 @@
+/* The record of a request is kept when the core forgets the request: history rows hold only what was a job's
+ * own, and take the rest from it. */
+#include "server/daemon/world.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "server/agents/agents.h"
+#include "server/agents/grants.h"
+#include "server/agents/whereabouts.h"
+#include "server/history/prune.h"
+#include "server/loop/turn.h"
+#include "server/loop/waits.h"
+#include "server/notices/notices.h"
+#include "server/userlog/userlog.h"
+
+struct str world_record_name(char room[WORLD_NAME_MAX], uint64_t request)
+{
+        int n = snprintf(room, WORLD_NAME_MAX, "request/%llu", (unsigned long long)request);
+
+        return str_make(room, (size_t)n);
+}
+
+static void on_event(void *arg, const struct event *e)
+{
+        struct server *s = arg;
+        BUF_CLEANUP struct buf record = {0};
+
+        event_pack(&record, e);
+        store_batch_event(e->type == EVENT_ACCEPTED || e->type == EVENT_STARTED ? turn_inform(s->turn)
+                                                                                : turn_batch(s->turn),
+                          buf_view(&record));
+        waits_changed(s, e->request);
+        whereabouts_event(s, e);
+        userlog_event(s, e);
+        notices_event(s, e);
+}
+
+static void on_replayed(void *arg, const struct event *e)
+{
+        userlog_event(arg, e);
+}
+
+static void on_history(void *arg, const struct past_job *f)
+{
+        struct server *s = arg;
+
+        store_batch_history(turn_batch(s->turn), f);
+        prune_row_added(s);
+        notices_ended(s, f);
+}
+
+static void on_keep(void *arg, uint64_t request, struct str record)
+{
+        struct server *s = arg;
+        char room[WORLD_NAME_MAX];
+
+        store_batch_blob_put(turn_batch(s->turn), world_record_name(room, request), record);
+}
+
+static void on_forget(void *arg, uint64_t request)
+{
+        agents_forget(arg, request);
+}
+
+static void on_assign(void *arg, const struct core_assignment *a)
+{
+        agents_assign(arg, a);
+}
+
+static void on_control(void *arg, const char *agent, enum core_control what, uint64_t request, uint32_t fence,
+                       const struct set *members)
+{
+        agents_control(arg, agent, what, request, fence, members);
+}
+
+static void on_go(void *arg, const char *agent, uint64_t request, uint32_t fence, const struct set *members)
+{
+        agents_go(arg, agent, request, fence, members);
+}
+
+static int on_load(void *arg, uint64_t request, struct buf *ret, struct err *err)
+{
+        struct server *s = arg;
+        char room[WORLD_NAME_MAX];
+
+        return store_blob_get(s->store, world_record_name(room, request), ret, err);
+}
+
+static void on_credential(void *arg, uint64_t request, struct str owner, bool handed_on,
+                          struct file_credential *ret)
+{
+        grants_credential(arg, request, owner, handed_on, ret);
+}
+
+static int64_t on_heard(void *arg, const char *agent, int64_t known_ms)
+{
+        return agents_heard(arg, agent, known_ms);
+}
+
+void world_init(struct core_world *w, struct server *s)
+{
+        *w = (struct core_world){
+                .arg = s,
+                .event = on_event,
+                .history = on_history,
+                .keep = on_keep,
+                .forget = on_forget,
+                .assign = on_assign,
+                .control = on_control,
+                .load = on_load,
+                .replayed = on_replayed,
+                .go = on_go,
+                .credential = on_credential,
+                .heard = on_heard,
+        };
+}

@@ -1,0 +1,107 @@
+#include "server/files/scripts.h"
+
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "server/agents/agents.h"
+#include "server/loop/message.h"
+#include "server/loop/waits.h"
+
+#define ASKED_MAX 1000
+
+struct question {
+        uint64_t request;
+        char *agent;
+        bool answered;
+        struct buf text, error;
+};
+struct scripts {
+        struct idmap *questions;
+        uint64_t last;
+};
+
+struct scripts *scripts_new(void)
+{
+        struct scripts *x = mem_new(struct scripts);
+
+        x->questions = idmap_new();
+        return x;
+}
+
+static void question_free(struct question *q)
+{
+        if (!q)
+                return;
+        free(q->agent);
+        buf_deinit(&q->text);
+        buf_deinit(&q->error);
+        free(q);
+}
+
+void scripts_free(struct scripts *x)
+{
+        size_t at = 0;
+        void *v;
+
+        if (!x)
+                return;
+        while (idmap_next(x->questions, &at, NULL, &v))
+                question_free(v);
+        idmap_free(x->questions);
+        free(x);
+}
+
+uint64_t scripts_ask(struct server *s, const char *agent, uint64_t request, uint32_t member, uint32_t fence)
+{
+        struct scripts *x = s->scripts;
+        const struct agent *a = agents_find(s, str_of(agent));
+        Drover__ScriptGet *get;
+        struct question *q;
+        struct message *m;
+
+        if (!a || !a->session || idmap_count(x->questions) >= ASKED_MAX)
+                return 0;
+        q = mem_new(struct question);
+        q->request = request;
+        q->agent = mem_dupz(agent);
+        idmap_put(x->questions, ++x->last, q);
+        m = message_new(a->session, DROVER__TO_AGENT__KIND_SCRIPT_GET);
+        get = message_alloc(m, sizeof(*get));
+        drover__script_get__init(get);
+        get->serial = x->last;
+        get->request = request;
+        get->member = member;
+        get->fence = fence;
+        m->to_agent.script_get = get;
+        message_send(s, m, TURN_NOW);
+        return x->last;
+}
+
+void scripts_answer(struct server *s, const struct command *c)
+{
+        struct question *q = idmap_get(s->scripts->questions, c->number[COMMAND_SERIAL]);
+
+        if (!q || q->answered || !str_eqz(c->agent, q->agent))
+                return;
+        q->answered = true;
+        buf_str(&q->text, c->text[COMMAND_SCRIPT]);
+        buf_str(&q->error, c->text[COMMAND_REASON]);
+        waits_changed(s, q->request);
+}
+
+bool scripts_take(struct server *s, uint64_t number, struct buf *text, struct buf *error)
+{
+        struct question *q = idmap_get(s->scripts->questions, number);
+
+        if (!q || !q->answered)
+                return false;
+        buf_str(text, buf_view(&q->text));
+        buf_str(error, buf_view(&q->error));
+        scripts_forget(s, number);
+        return true;
+}
+
+void scripts_forget(struct server *s, uint64_t number)
+{
+        question_free(idmap_take(s->scripts->questions, number));
+}

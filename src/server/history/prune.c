@@ -1,0 +1,353 @@
+#include "server/history/prune.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/daemon/reader.h"
+#include "server/daemon/snapshot.h"
+#include "server/daemon/world.h"
+#include "server/files/objects.h"
+#include "server/loop/turn.h"
+#include "server/userlog/private.h"
+
+#define ROWS       1000 /* in one commit, and as many new ones are reason to look */
+#define RECORDS    500  /* looked up in one step of the reader, or deleted in one commit */
+#define OUTPUTS    1000 /* in one commit */
+#define EVERY_MS   60000
+#define DAY_MS     86400000
+#define SWEEP_EASE 20 /* a sweep takes at most a twentieth of the reader's time */
+
+struct ids {
+        uint64_t *v;
+        size_t count, cap;
+};
+struct prune {
+        bool busy;           /* the reader looks */
+        bool more;           /* there are more rows that are too old */
+        bool cut;            /* rows have gone since the last sweep began, or there was none */
+        uint64_t added;      /* rows since the last look */
+        int64_t due_ms;      /* boot clock */
+        int64_t began_ms;    /* the look that is under way */
+        struct timer *again; /* while there is more, the next look */
+        uint64_t rows;       /* gone since the last line in the log */
+        struct ids sweep;    /* requests that have a record: those from `at` on are still to be looked at */
+        size_t at;
+        bool sweeping;
+        int64_t sweep_began_ms, sweep_due_ms;
+        struct ids doomed; /* records that nothing needs once a snapshot is younger than doomed_seq */
+        uint64_t doomed_seq;
+};
+
+static void look_again(void *arg);
+
+struct prune *prune_new(struct server *s)
+{
+        struct prune *p = mem_new(struct prune);
+
+        p->again = timer_new(s->loop, look_again, s);
+        p->cut = true;
+        return p;
+}
+
+void prune_free(struct prune *p)
+{
+        if (!p)
+                return;
+        timer_free(p->again);
+        free(p->sweep.v);
+        free(p->doomed.v);
+        free(p);
+}
+
+static void ids_add(struct ids *ids, uint64_t id)
+{
+        MEM_GROW(ids->v, ids->cap, ids->count + 1);
+        ids->v[ids->count++] = id;
+}
+
+static void ids_reset(struct ids *ids)
+{
+        free(ids->v);
+        *ids = (struct ids){0};
+}
+
+/* ---- history */
+
+struct look {
+        struct task task;
+        int64_t before_ms,
+                after_ms; /* rows that ended before this, or, by a wrong clock, after that, are old */
+        uint64_t keep_rows;
+        int64_t held_ms; /* rows that ended since may be waited for */
+        uint64_t newest, upto, count;
+        bool more, failed;
+};
+
+static int on_newest(void *arg, uint64_t row, const struct past_job *h)
+{
+        (void)h;
+        ((struct look *)arg)->newest = row;
+        return 0;
+}
+
+static int on_oldest(void *arg, uint64_t row, const struct past_job *h)
+{
+        struct look *x = arg;
+        bool old = x->before_ms && (h->ended_ms < x->before_ms || h->ended_ms > x->after_ms);
+        bool too_many = x->keep_rows && x->newest >= x->keep_rows && row <= x->newest - x->keep_rows;
+
+        if ((!old && !too_many) || h->ended_ms >= x->held_ms)
+                return 1;
+        if (x->count == ROWS) {
+                x->more = true;
+                return 1;
+        }
+        x->upto = row;
+        x->count++;
+        return 0;
+}
+
+static void looked(struct server *s, struct task *t)
+{
+        struct look *x = (struct look *)t;
+        struct prune *p = s->prune;
+
+        p->busy = false;
+        p->more = x->more && !x->failed;
+        p->rows += x->count;
+        if (p->more) { /* half of the time is others' */
+                timer_start(p->again, clock_boot_ms() - p->began_ms);
+        } else if (p->rows) {
+                log_info("msg=\"history was pruned\" jobs=%" PRIu64, p->rows);
+                p->rows = 0;
+        }
+        free(x);
+}
+
+/* Front thread. */
+static void cut_is_durable(struct server *s, struct task *t)
+{
+        t->run = looked;
+        server_to_core(s, t);
+}
+
+/* The next look waits until the rows have gone from the disk: a look before it would find, cut and count them
+ * again. */
+static void cut(struct server *s, struct task *t)
+{
+        struct look *x = (struct look *)t;
+
+        if (turn_full(s->turn))
+                x->count = 0;
+        if (x->count == 0) {
+                looked(s, t);
+                return;
+        }
+        store_batch_history_cut(turn_batch(s->turn), x->upto);
+        s->prune->cut = true;
+        t->run = cut_is_durable;
+        turn_send(s->turn, t, TURN_DURABLE);
+}
+
+static void look_run(struct server *s, struct task *t)
+{
+        struct look *x = (struct look *)t;
+        struct err err = {""};
+        int r = store_history_query(s->store, &(struct store_query){.limit = 1}, on_newest, x, &err);
+
+        if (r == 0)
+                r = store_history_query(s->store, &(struct store_query){.oldest = true, .limit = ROWS + 1},
+                                        on_oldest, x, &err);
+        if (r != 0 && r != 1) {
+                log_warn("msg=\"history was not pruned\" why=\"%s\"", LOG_TEXT(str_of(err.text)));
+                x->failed = true;
+                x->count = 0;
+        }
+        t->run = cut;
+        server_to_core(s, t);
+}
+
+static void start_look(struct server *s)
+{
+        const struct config_keep *k = &server_settings(s)->keep;
+        struct look *x = mem_new(struct look);
+        int64_t now = clock_wall_ms();
+
+        x->task.run = look_run;
+        x->before_ms = k->history_ms ? now - k->history_ms : 0;
+        x->after_ms = now + DAY_MS;
+        x->keep_rows = k->history_jobs;
+        x->held_ms = core_results_held_since(s->core);
+        s->prune->busy = true;
+        s->prune->added = 0;
+        s->prune->began_ms = clock_boot_ms();
+        server_to_reader(s, &x->task);
+}
+
+/* ---- records of requests */
+
+struct sweep {
+        struct task task;
+        bool list; /* first, which there are */
+        struct ids in, out;
+};
+
+static void sweep_drop(struct task *t)
+{
+        struct sweep *x = (struct sweep *)t;
+
+        free(x->in.v);
+        free(x->out.v);
+        free(x);
+}
+
+static int on_record(void *arg, struct str name)
+{
+        uint64_t id;
+
+        if (str_to_u64(str_skip(name, sizeof("request/") - 1), &id) == 0)
+                ids_add(arg, id);
+        return 0;
+}
+
+static int on_any(void *arg, uint64_t row, const struct past_job *h)
+{
+        (void)arg;
+        (void)row;
+        (void)h;
+        return 1;
+}
+
+static void swept(struct server *s, struct task *t)
+{
+        struct sweep *x = (struct sweep *)t;
+        struct prune *p = s->prune;
+        struct core_request known;
+        bool any = false;
+
+        p->busy = false;
+        if (x->list) {
+                ids_reset(&p->sweep);
+                p->sweep = x->out;
+                x->out = (struct ids){0};
+                p->at = 0;
+        }
+        for (size_t i = 0; i < x->out.count; i++)
+                if (core_request_get(s->core, x->out.v[i], &known) != 0) {
+                        ids_add(&p->doomed, x->out.v[i]);
+                        any = true;
+                }
+        if (any) /* the core has forgotten it by the events so far */
+                p->doomed_seq = s->userlog->next_seq - 1;
+        if (p->at >= p->sweep.count) {
+                int64_t now = clock_boot_ms();
+
+                p->sweeping = false;
+                p->sweep_due_ms = now + (now - p->sweep_began_ms) * SWEEP_EASE;
+                ids_reset(&p->sweep);
+        }
+        sweep_drop(t);
+}
+
+static void sweep_run(struct server *s, struct task *t)
+{
+        struct sweep *x = (struct sweep *)t;
+
+        if (x->list)
+                store_blob_list(s->store, STR("request/"), on_record, &x->out, NULL);
+        for (size_t i = 0; i < x->in.count; i++)
+                if (store_history_query(s->store, &(struct store_query){.request = x->in.v[i], .limit = 1},
+                                        on_any, NULL, NULL) == 0)
+                        ids_add(&x->out, x->in.v[i]);
+        t->run = swept;
+        server_to_core(s, t);
+}
+
+static void start_sweep(struct server *s)
+{
+        struct prune *p = s->prune;
+        struct sweep *x = mem_new(struct sweep);
+
+        x->task.run = sweep_run;
+        x->task.drop = sweep_drop;
+        x->list = !p->sweeping;
+        if (x->list) {
+                p->sweeping = true;
+                p->cut = false;
+                p->sweep_began_ms = clock_boot_ms();
+        }
+        for (unsigned n = 0; !x->list && n < RECORDS && p->at < p->sweep.count; n++)
+                ids_add(&x->in, p->sweep.v[p->at++]);
+        p->busy = true;
+        server_to_reader(s, &x->task);
+}
+
+static void drop_records(struct server *s)
+{
+        struct prune *p = s->prune;
+
+        if (p->doomed.count == 0 || !snapshot_covers(s, p->doomed_seq))
+                return;
+        log_info("msg=\"records of requests were pruned\" requests=%zu",
+                 p->doomed.count < RECORDS ? p->doomed.count : (size_t)RECORDS);
+        for (unsigned n = 0; n < RECORDS && p->doomed.count; n++) {
+                char room[WORLD_NAME_MAX];
+
+                store_batch_blob_delete(turn_batch(s->turn),
+                                        world_record_name(room, p->doomed.v[--p->doomed.count]));
+        }
+        if (p->doomed.count == 0)
+                ids_reset(&p->doomed);
+}
+
+/* ---- */
+
+static void drop_outputs(struct server *s)
+{
+        const struct config_keep *k = &server_settings(s)->keep;
+        int64_t age = k->outputs_ms && (!k->history_ms || k->outputs_ms < k->history_ms) ? k->outputs_ms
+                                                                                         : k->history_ms;
+        int64_t before = clock_wall_ms() - age, held = core_results_held_since(s->core);
+        size_t n = age ? objects_unkeep(s, held < before ? held : before, OUTPUTS) : 0;
+
+        if (n)
+                log_info("msg=\"outputs were pruned\" files=%zu", n);
+}
+
+void prune_tick(struct server *s)
+{
+        const struct config_keep *k = &server_settings(s)->keep;
+        struct prune *p = s->prune;
+        int64_t now = clock_boot_ms();
+
+        if (turn_full(s->turn))
+                return;
+        drop_outputs(s);
+        drop_records(s);
+        if (p->busy || timer_running(p->again) || (!k->history_ms && !k->history_jobs))
+                return;
+        if (p->sweeping) {
+                start_sweep(s);
+        } else if (p->more || now >= p->due_ms || (k->history_jobs && p->added >= ROWS)) {
+                p->due_ms = now + EVERY_MS;
+                start_look(s);
+        } else if (p->cut && p->doomed.count == 0 && now >= p->sweep_due_ms) {
+                start_sweep(s);
+        }
+}
+
+void prune_row_added(struct server *s)
+{
+        s->prune->added++;
+}
+
+static void look_again(void *arg)
+{
+        struct server *s = arg;
+
+        turn_begin(s->turn);
+        prune_tick(s);
+        turn_end(s->turn);
+}

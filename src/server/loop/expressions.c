@@ -1,0 +1,95 @@
+#include "server/loop/expressions.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "core/core.h"
+
+void expressions_eval_init(struct eval *ev, int64_t now_s)
+{
+        eval_init(ev, now_s, 0);
+        ev->steps_max = CORE_EVAL_STEPS_MAX;
+        ev->bytes_max = CORE_EVAL_BYTES_MAX;
+        ev->clock_ns = expressions_clock_ns;
+}
+
+uint64_t expressions_clock_ns(void)
+{
+        return (uint64_t)clock_thread_ns();
+}
+
+int constraint_begin(struct constraint *x, struct symbols *symbols, struct str text, struct err *err)
+{
+        struct symbols_use *before;
+        int r = 0;
+
+        expressions_eval_init(&x->eval, clock_wall_ms() / 1000);
+        if (text.n == 0)
+                return 0;
+        x->names = symbols_use_new(symbols, STR_NONE);
+        symbols_use_limit(x->names, CONSTRAINT_NAMES_MAX);
+        before = symbols_use_set(symbols, x->names);
+        r = expr_parse(symbols, text, &x->expr, err);
+        symbols_use_set(symbols, before);
+        if (r != 0)
+                constraint_end(x);
+        return r;
+}
+
+void constraint_end(struct constraint *x)
+{
+        expr_free(x->expr);
+        x->expr = NULL;
+        symbols_use_free(x->names);
+        x->names = NULL;
+        eval_deinit(&x->eval);
+}
+
+void constraint_deinit(struct constraint *x)
+{
+        constraint_end(x);
+        free(x->error);
+}
+
+static void fail(struct constraint *x, uint64_t request, uint32_t member)
+{
+        const char *which = x->eval.limit_hit;
+        BUF_CLEANUP struct buf text = {0};
+
+        if (x->eval.overruns == 0)
+                buf_printf(&text,
+                           "the constraint takes too long: past the limit of %u steps, and %u for each job, "
+                           "after "
+                           "%" PRIu64 " jobs",
+                           CONSTRAINT_STEPS_MAX, CONSTRAINT_STEPS_PER_JOB, x->jobs);
+        else if (strcmp(which, "steps") == 0)
+                buf_printf(&text,
+                           "the constraint takes too long: past the limit of %u steps for job %" PRIu64 ".%u",
+                           CORE_EVAL_STEPS_MAX, request, member);
+        else if (strcmp(which, "time") == 0)
+                buf_printf(&text,
+                           "the constraint takes too long: past the limit of 50 ms for job %" PRIu64 ".%u",
+                           request, member);
+        else
+                buf_printf(&text, "the constraint is past the limit of %s for job %" PRIu64 ".%u",
+                           strcmp(which, "depth") == 0 ? "nested references" : "memory", request, member);
+        x->error = str_dupz(buf_view(&text));
+}
+
+bool constraint_holds(struct constraint *x, const struct ad *ad, uint64_t request, uint32_t member)
+{
+        uint64_t before = x->eval.steps_all;
+        struct value v;
+        bool yes;
+
+        if (!x->expr)
+                return true;
+        eval_expr(&x->eval, x->expr, ad, NULL, &v);
+        yes = value_is_true(&v);
+        eval_reset(&x->eval);
+        x->steps += x->eval.steps_all - before;
+        x->jobs++;
+        if (x->eval.overruns || x->steps > CONSTRAINT_STEPS_MAX + x->jobs * CONSTRAINT_STEPS_PER_JOB)
+                fail(x, request, member);
+        return yes && !x->error;
+}

@@ -1,0 +1,35 @@
+/* turn: what the core decided in one turn of its loop, on the way to the disk and then to the world.
+ *
+ * A turn collects records (events, history rows, blobs) in a batch, and tasks for the front thread in an
+ * outbox. At the end of the turn the core matches, the batch goes to the store, and the outbox waits until
+ * the batch is durable. Several batches may be under way; they become durable in order and their outboxes
+ * leave in order.
+ *
+ * On a full disk the batch is kept and retried with growing pauses: until it fits nothing durable leaves, no
+ * work is matched, and the API refuses submits (turn_full). Records of later turns gather behind it. Once all
+ * is written and the store's reserve could be taken again, everything is as before. Any other failure of the
+ * store ends the server.
+ *
+ * Core thread only.
+ */
+#pragma once
+#include "server/daemon/server.h"
+
+enum turn_when {
+        TURN_NOW,     /* depends on nothing: leaves at once */
+        TURN_READ,    /* shows state: leaves behind what was decided before, except while the disk is full */
+        TURN_DURABLE, /* follows from an event: only after it is durable */
+};
+
+struct turn *turn_new(struct server *s);
+void turn_free(struct turn *t); /* NULL is fine */
+/* Before anything is done to the core in this turn: tells it the time. Again in the same turn: nothing. */
+void turn_begin(struct turn *t);
+void turn_end(struct turn *t);
+struct store_batch *turn_batch(struct turn *t); /* of this turn */
+/* The same, for a record that only informs: it holds nothing back and is written with the next batch, or a
+ * little later alone. */
+struct store_batch *turn_inform(struct turn *t);
+void turn_send(struct turn *t, struct task *task, enum turn_when when);
+bool turn_full(const struct turn *t);
+bool turn_idle(const struct turn *t); /* everything is durable and has left */

@@ -1,0 +1,34 @@
+/* text: what a notice says about a job, in words for a mail or as JSON for a web hook.
+ *
+ * Everything is taken from the job's ad as it is at that moment. Pure, but for the time zone.
+ */
+#pragma once
+#include "base/buf.h"
+#include "classad/ad.h"
+
+enum notice_what {
+        NOTICE_COMPLETED,
+        NOTICE_FAILED,
+        NOTICE_HELD,
+        NOTICE_REMOVED,
+        NOTICE_STARTED,
+        NOTICE_WHATS
+};
+extern const char *const notice_names[NOTICE_WHATS]; /* "completed" … */
+
+struct notice_job {
+        enum notice_what what;
+        uint64_t request;
+        uint32_t member;
+        int64_t at_ms;
+        const struct ad *ad; /* its parent has what all jobs share */
+        struct str reason;   /* of a hold or a removal */
+};
+/* "Job 7.42 failed with exit code 3": one line of ASCII. */
+void notice_subject(struct buf *out, const struct notice_job *j);
+/* A paragraph, with a line for each attribute that EmailAttributes names and the job has. */
+void notice_words(struct buf *out, const struct notice_job *j);
+/* An object: id, what, at, exit_code or signal, reason, command, batch, place, attributes. */
+void notice_json(struct buf *out, const struct notice_job *j);
+/* "57 jobs: 50 completed, 7 failed". */
+void notice_counts(struct buf *out, const uint64_t counts[NOTICE_WHATS]);

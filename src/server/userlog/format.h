@@ -1,0 +1,92 @@
+/* format: events of a job as HTCondor's job event log writes them.
+ *
+ * As text an event is a line that begins with its number, the job and the time, what follows by number, and a
+ * line "...". In XML and JSON it is a ClassAd (userlog_ad.c). Numbers and forms: HTCondor manual, "Job Event
+ * Log Codes" and EVENT_LOG_FORMAT_OPTIONS, and what its reader accepts (condor_event.cpp). The text depends
+ * on nothing but what is given, so that the same event formatted again, after a restart, is the same text.
+ * Pure, but for the time zone.
+ */
+#pragma once
+#include <time.h>
+
+#include "base/buf.h"
+#include "core/events/event.h"
+
+/* The words of HTCondor's DEFAULT_USERLOG_FORMAT_OPTIONS, and two that it has no word for. */
+enum userlog_option {
+        USERLOG_XML = 1,
+        USERLOG_JSON = 2,        /* wins over XML */
+        USERLOG_ISO_DATE = 0x10, /* else MM/DD, without the year; only text knows both */
+        USERLOG_UTC = 0x20,      /* else local time; marked by a Z */
+        USERLOG_SUB_SECOND = 0x40,
+};
+#define USERLOG_OPTIONS USERLOG_ISO_DATE /* when nobody says anything */
+/* Words parted by blanks or commas, in any case, "!" before one takes it back, LEGACY takes back ISO_DATE,
+ * UTC and SUB_SECOND; the form's words (XML, JSON, and TEXT of our own) each replace the one before. Adds
+ * them to `options`; other words are left out, and the first of them is put into *unknown (NULL is fine). */
+unsigned userlog_options(struct str words, unsigned options, struct str *unknown);
+
+enum userlog_number {
+        USERLOG_SUBMIT = 0,
+        USERLOG_EXECUTE = 1,
+        USERLOG_EXECUTABLE_ERROR = 2,
+        USERLOG_CHECKPOINTED = 3,
+        USERLOG_EVICTED = 4,
+        USERLOG_TERMINATED = 5,
+        USERLOG_IMAGE_SIZE = 6,
+        USERLOG_GENERIC = 8,
+        USERLOG_ABORTED = 9,
+        USERLOG_SUSPENDED = 10,
+        USERLOG_UNSUSPENDED = 11,
+        USERLOG_HELD = 12,
+        USERLOG_RELEASED = 13,
+        USERLOG_DISCONNECTED = 22,
+        USERLOG_RECONNECT_FAILED = 24,
+};
+
+/* What may be said of one job. Text has no limit but is cut to USERLOG_TEXT_MAX bytes where it is written;
+ * ends of lines in it become '|'. */
+#define USERLOG_TEXT_MAX 8191
+struct userlog_line {
+        uint64_t request;
+        uint32_t member;
+        int64_t at_ms;
+        const char *host;               /* submit: of the submitter; else the agent */
+        const char *queue;              /* NULL: not known */
+        const char *notes, *user_notes; /* submit; NULL or empty: none */
+        struct str reason;
+        int32_t code, subcode;
+        bool requeued; /* evicted: it ended by itself and runs again */
+        bool signaled;
+        int32_t exit_code; /* or the signal */
+        int64_t cpu_user_ms, cpu_system_ms, total_user_ms, total_system_ms;
+        uint64_t bytes_in, bytes_out /* checkpointed: its files' */, memory_peak_bytes;
+        uint32_t cpus; /* what the attempt took; 0: not known, and no table of resources is written */
+        uint64_t memory_mib, disk_kib;
+        unsigned options;        /* userlog_option */
+        struct symbols *symbols; /* for XML and JSON: names of attributes are put there */
+};
+void userlog_format(struct buf *out, enum userlog_number number, const struct userlog_line *l);
+/* Pieces of it. */
+void userlog_cpu_time(struct buf *out, int64_t user_ms,
+                      int64_t system_ms);                         /* Usr 0 00:00:00, Sys 0 00:00:00 */
+void userlog_time(const struct userlog_line *l, struct tm *ret);  /* of the event, in the zone asked for */
+void userlog_slot(struct buf *out, const struct userlog_line *l); /* queue@host */
+void userlog_address(struct buf *out, const char *host);          /* <host:0?alias=host> */
+static inline uint64_t userlog_mib(uint64_t bytes)
+{
+        return (bytes + (1 << 20) - 1) >> 20;
+}
+/* In userlog_ad.c: the whole event in XML or JSON. */
+void userlog_format_ad(struct buf *out, enum userlog_number number, const struct userlog_line *l);
+
+/* Which events a record of the core is in the log, in order; returns how many. `started`: the attempt's
+ * execute event is in the log (or this record is it). */
+#define USERLOG_NUMBERS_MAX 5
+struct userlog_record {
+        enum event_type type;
+        uint32_t next, outcome; /* as in struct event */
+        int32_t code;
+        bool started, has_memory;
+};
+unsigned userlog_numbers(const struct userlog_record *r, enum userlog_number numbers[USERLOG_NUMBERS_MAX]);
