@@ -8,7 +8,8 @@
 
 #include "base/clock.h"
 #include "cli/client/api.h"
-#include "cli/help.h"
+#include "cli/command/commands.h"
+#include "cli/command/help_text.h"
 
 static const char *command_name(const void *arg, size_t i)
 {

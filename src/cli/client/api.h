@@ -5,7 +5,7 @@
  * a folder only server.json is read: it tells where the socket is.
  */
 #pragma once
-#include "cli/cli.h"
+#include "cli/terminal/cli.h"
 
 /* What a call can return; all are positive, and err has a sentence. */
 enum api_error {

@@ -1,7 +1,7 @@
 /* credential: a user's proxies, tokens and keys on their way to the server, where his jobs get them from. */
 #pragma once
 #include "cli/client/api.h"
-#include "cli/options.h"
+#include "cli/terminal/options.h"
 #include "jdl/form.h"
 
 /* Where one of this type usually is: what the environment names, else the file that its tools make. */

@@ -2,7 +2,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
-#include "cli/client/view.h"
+#include "cli/terminal/view.h"
 
 #define INSTANCE_PATH_MAX 4096
 

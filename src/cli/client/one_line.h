@@ -7,7 +7,7 @@
  */
 #pragma once
 #include "base/buf.h"
-#include "cli/options.h"
+#include "cli/terminal/options.h"
 
 /* An option that describes such a command, and is given; NULL: there is none. */
 const char *one_line_option(const struct options *o);

@@ -7,7 +7,7 @@
  * CondaEnv, *.yml) is always sent.
  */
 #pragma once
-#include "cli/cli.h"
+#include "cli/terminal/cli.h"
 #include "jdl/form_json.h"
 
 #define SHIP_FILES_MAX 100000

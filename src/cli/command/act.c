@@ -3,8 +3,9 @@
 #include "base/signals.h"
 #include "classad/expr.h"
 #include "cli/client/api.h"
-#include "cli/output/human.h"
-#include "cli/output/jobs.h"
+#include "cli/client/jobs.h"
+#include "cli/command/commands.h"
+#include "cli/terminal/human.h"
 
 struct action {
         const char *name, *done; /* as the API calls it; as people read it */

@@ -1,6 +1,7 @@
 #include "base/url.h"
 #include "cli/client/api.h"
-#include "cli/output/human.h"
+#include "cli/command/commands.h"
+#include "cli/terminal/human.h"
 
 static const struct table_column columns[] = {
         {"NAME", false, true},   {"STATE", false, false}, {"QUEUE", false, false}, {"CPUS", true, false},

@@ -2,9 +2,10 @@
  * asks no server. The words are read here, not by the table: an expression may begin with a minus. */
 #include "classad/match.h"
 #include "classad/print.h"
-#include "cli/cli.h"
-#include "cli/help.h"
-#include "cli/output/convert.h"
+#include "cli/command/commands.h"
+#include "cli/command/convert.h"
+#include "cli/command/help_text.h"
+#include "cli/terminal/cli.h"
 
 struct bench {
         struct symbols *symbols;

@@ -1,6 +1,7 @@
 #include "cli/client/credential.h"
 #include "base/url.h"
-#include "cli/output/human.h"
+#include "cli/command/commands.h"
+#include "cli/terminal/human.h"
 
 static const struct table_column columns[] = {{"NAME", false, false},    {"TYPE", false, false},
                                               {"OWNER", false, true},    {"ADDED", false, false},

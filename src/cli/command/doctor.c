@@ -3,6 +3,7 @@
  * A check is a function that adds rows: what was looked at, a verdict, a sentence, and what to do. Those of
  * the folder read it and this machine, and need no server; the others ask a running one. */
 #include "cli/command/doctor.h"
+#include "cli/command/commands.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,7 +26,7 @@
 #include "cli/client/api.h"
 #include "cli/client/certificate.h"
 #include "cli/client/instance.h"
-#include "cli/output/human.h"
+#include "cli/terminal/human.h"
 
 #define TEXT_MAX     (1u << 20)
 #define DAY_MS       86400000

@@ -1,6 +1,6 @@
-/* doctor: what is wrong with an installation (cmd_doctor.c). */
+/* doctor: what is wrong with an installation (doctor.c). */
 #pragma once
-#include "cli/cli.h"
+#include "cli/terminal/cli.h"
 
 /* Looks at the folder and this machine without asking a server, and prints to standard error what is wrong,
  * a line each; warnings are left out. */

@@ -12,8 +12,9 @@
 #include "base/url.h"
 #include "cli/client/api.h"
 #include "cli/client/ids.h"
-#include "cli/output/human.h"
-#include "cli/output/jobs.h"
+#include "cli/client/jobs.h"
+#include "cli/command/commands.h"
+#include "cli/terminal/human.h"
 
 static const struct table_column columns[] = {
         {"JOB", true, false}, {"SIZE", true, false}, {"NAME", false, true}};

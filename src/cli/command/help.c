@@ -1,6 +1,7 @@
 /* help, version and completion: commands about the program itself. */
-#include "cli/help.h"
 #include "cli/client/api.h"
+#include "cli/command/commands.h"
+#include "cli/command/help_text.h"
 
 int cmd_help(struct cli *cli, const struct options *o)
 {

@@ -1,7 +1,8 @@
 #include "classad/expr.h"
 #include "cli/client/api.h"
-#include "cli/output/human.h"
-#include "cli/output/jobs.h"
+#include "cli/client/jobs.h"
+#include "cli/command/commands.h"
+#include "cli/terminal/human.h"
 
 #define HISTORY_ROWS 100
 

@@ -1,5 +1,6 @@
 #include "cli/client/api.h"
-#include "cli/output/human.h"
+#include "cli/command/commands.h"
+#include "cli/terminal/human.h"
 
 static const struct table_column columns[] = {{"LIMIT", false, true},
                                               {"USED", true, false},

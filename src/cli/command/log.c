@@ -1,6 +1,7 @@
 #include "cli/client/api.h"
-#include "cli/output/human.h"
-#include "cli/output/jobs.h"
+#include "cli/client/jobs.h"
+#include "cli/command/commands.h"
+#include "cli/terminal/human.h"
 
 static const struct table_column columns[] = {
         {"TIME", false, false}, {"EVENT", false, false}, {"DETAILS", false, true}};

@@ -1,7 +1,8 @@
 /* path: where a job is, hop by hop. */
 #include "cli/client/api.h"
-#include "cli/output/human.h"
-#include "cli/output/jobs.h"
+#include "cli/client/jobs.h"
+#include "cli/command/commands.h"
+#include "cli/terminal/human.h"
 
 static const struct table_column columns[] = {
         {"HOP", true, false}, {"SERVER", false, false}, {"JOB", false, false},    {"STATE", false, false},

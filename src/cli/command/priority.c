@@ -1,8 +1,9 @@
 #include <math.h>
 
 #include "cli/client/api.h"
-#include "cli/output/human.h"
-#include "cli/output/jobs.h"
+#include "cli/client/jobs.h"
+#include "cli/command/commands.h"
+#include "cli/terminal/human.h"
 
 static const struct table_column component_columns[] = {
         {"COMPONENT", false, true}, {"POINTS", true, false}, {"VALUE", true, false}, {"OF", false, true}};

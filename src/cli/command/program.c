@@ -4,7 +4,8 @@
 
 #include "base/args.h"
 #include "base/program.h"
-#include "cli/cli.h"
+#include "cli/command/commands.h"
+#include "cli/terminal/cli.h"
 
 int cmd_program(struct cli *cli, const struct options *o)
 {

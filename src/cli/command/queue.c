@@ -2,8 +2,9 @@
 
 #include "classad/expr.h"
 #include "cli/client/api.h"
-#include "cli/output/human.h"
-#include "cli/output/jobs.h"
+#include "cli/client/jobs.h"
+#include "cli/command/commands.h"
+#include "cli/terminal/human.h"
 
 static const struct table_column request_columns[] = {
         {"ID", true, false},   {"OWNER", false, true}, {"SUBMITTED", false, false}, {"JOBS", true, false},

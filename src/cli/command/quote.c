@@ -1,6 +1,7 @@
 #include "cli/client/submit.h"
-#include "cli/output/cost.h"
-#include "cli/output/human.h"
+#include "cli/command/commands.h"
+#include "cli/terminal/cost.h"
+#include "cli/terminal/human.h"
 
 static const struct table_column columns[] = {
         {"PART", true, false}, /* only where there are several */

@@ -2,7 +2,8 @@
 
 #include "cli/client/api.h"
 #include "cli/client/ids.h"
-#include "cli/output/human.h"
+#include "cli/command/commands.h"
+#include "cli/terminal/human.h"
 
 static const struct table_column columns[] = {{"", false, false}, {"", false, false}};
 

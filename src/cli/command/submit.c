@@ -2,8 +2,9 @@
 
 #include "cli/client/one_line.h"
 #include "cli/client/submit.h"
+#include "cli/command/commands.h"
 #include "cli/command/wait.h"
-#include "cli/output/human.h"
+#include "cli/terminal/human.h"
 
 #define SHOWN_ROWS 3 /* of the items, by --dry-run */
 

@@ -1,7 +1,8 @@
 #include "base/json.h"
 #include "base/url.h"
 #include "cli/client/api.h"
-#include "cli/output/human.h"
+#include "cli/command/commands.h"
+#include "cli/terminal/human.h"
 
 static const struct table_column columns[] = {{"ID", false, false},  {"KIND", false, false},
                                               {"NAME", false, true}, {"ROLE", false, false},

@@ -28,6 +28,7 @@
 #include "cli/client/api.h"
 #include "cli/client/instance.h"
 #include "cli/command/child.h"
+#include "cli/command/commands.h"
 #include "cli/command/doctor.h"
 
 #define START_MS 60000 /* recovering a big queue takes seconds */

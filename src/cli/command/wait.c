@@ -9,9 +9,10 @@
 
 #include "base/clock.h"
 #include "cli/client/api.h"
+#include "cli/client/jobs.h"
+#include "cli/command/commands.h"
 #include "cli/command/wait.h"
-#include "cli/output/human.h"
-#include "cli/output/jobs.h"
+#include "cli/terminal/human.h"
 
 #define POLL_MS       30000
 #define PAUSE_MS      100  /* when an answer brought nothing new */

@@ -1,6 +1,6 @@
 /* wait: waiting for jobs to finish, with what shows how far they are. */
 #pragma once
-#include "cli/cli.h"
+#include "cli/terminal/cli.h"
 
 struct wait {
         const char *ids;   /* "7,8.0-3" */

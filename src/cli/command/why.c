@@ -1,7 +1,8 @@
 #include "cli/client/api.h"
-#include "cli/output/cost.h"
-#include "cli/output/human.h"
-#include "cli/output/jobs.h"
+#include "cli/client/jobs.h"
+#include "cli/command/commands.h"
+#include "cli/terminal/cost.h"
+#include "cli/terminal/human.h"
 
 static const struct table_column columns[] = {
         {"AGENT", false, true}, {"QUEUE", false, false}, {"VERDICT", false, false}, {"REASON", false, true}};

@@ -1,7 +1,7 @@
 /* ads: ads in the server's answers, read back. */
 #pragma once
 #include "classad/ad.h"
-#include "cli/client/view.h"
+#include "cli/terminal/view.h"
 
 /* An ad of a JSON object as the server writes it (classad/print.h, ad_print_json); an empty one of what is
  * none. The caller frees it. */

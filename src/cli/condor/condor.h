@@ -1,8 +1,8 @@
 /* condor: the look-alike commands, one file each: tool_NAME.c. main.c finds one by the name it was called by.
  */
 #pragma once
-#include "cli/cli.h"
 #include "cli/condor/flags.h"
+#include "cli/terminal/cli.h"
 
 extern const struct condor_tool *const condor_tools[]; /* up to NULL */
 

@@ -1,9 +1,9 @@
 /* output: how condor_q, condor_history and condor_status print ads: -autoformat and -format, -json, -jsonl,
  * -long, -xml, and -attributes with the last four. */
 #pragma once
-#include "cli/cli.h"
 #include "cli/condor/columns.h"
 #include "cli/condor/flags.h"
+#include "cli/terminal/cli.h"
 
 enum output_form { OUTPUT_TABLE, OUTPUT_COLUMNS, OUTPUT_JSON, OUTPUT_JSONL, OUTPUT_LONG, OUTPUT_XML };
 struct output {

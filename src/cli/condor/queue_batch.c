@@ -1,7 +1,7 @@
 #include "cli/condor/queue_batch.h"
 
 #include "cli/condor/clock_text.h"
-#include "cli/output/human.h"
+#include "cli/terminal/human.h"
 
 void totals_add(struct totals *t, int64_t status, int64_t n)
 {

@@ -1,7 +1,7 @@
 /* queue_batch: the table of condor_q without -nobatch, and its totals. */
 #pragma once
 #include "base/buf.h"
-#include "cli/client/view.h"
+#include "cli/terminal/view.h"
 
 struct totals {
         int64_t by_status[8]; /* JobStatus */

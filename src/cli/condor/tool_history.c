@@ -2,13 +2,13 @@
 #include "base/mem.h"
 #include "classad/eval.h"
 #include "classad/expr.h"
+#include "cli/client/jobs.h"
 #include "cli/condor/ads.h"
 #include "cli/condor/clock_text.h"
 #include "cli/condor/condor.h"
 #include "cli/condor/output.h"
 #include "cli/condor/select.h"
-#include "cli/output/human.h"
-#include "cli/output/jobs.h"
+#include "cli/terminal/human.h"
 
 struct past {
         struct cli *cli;

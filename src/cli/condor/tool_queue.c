@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "cli/client/jobs.h"
 #include "cli/condor/clock_text.h"
 #include "cli/condor/condor.h"
 #include "cli/condor/output.h"
 #include "cli/condor/queue_batch.h"
 #include "cli/condor/select.h"
-#include "cli/output/human.h"
-#include "cli/output/jobs.h"
+#include "cli/terminal/human.h"
 
 #define STATES_LEFT    "waiting,idle,reserved,running,held,left" /* "running" is all states of an attempt */
 #define ROW_ATTRIBUTES "MemoryUsage,RemoteWallClockTime,RemoteHost"

@@ -6,7 +6,7 @@
 #include "cli/condor/condor.h"
 #include "cli/condor/output.h"
 #include "cli/condor/select.h"
-#include "cli/output/human.h"
+#include "cli/terminal/human.h"
 
 enum slot_table { SLOTS, SLOTS_COMPACT, SLOTS_TOTAL };
 struct slots {

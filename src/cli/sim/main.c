@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/command/commands.h"
 #include "cli/sim/study.h"
 
 int main(int argc, char **argv)

@@ -6,8 +6,9 @@
 #include <unistd.h>
 
 #include "base/map.h"
-#include "cli/output/human.h"
+#include "cli/command/commands.h"
 #include "cli/sim/study.h"
+#include "cli/terminal/human.h"
 #include "sim/game.h"
 
 /* ---- games with faults */

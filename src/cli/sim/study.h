@@ -1,6 +1,7 @@
 /* study: what `drover sim` was asked for: a workload, a site, and the policies to compare on them. */
 #pragma once
-#include "cli/cli.h"
+#include "cli/command/commands.h"
+#include "cli/terminal/cli.h"
 #include "sim/run.h"
 
 #define STUDY_POLICIES 4u

@@ -6,7 +6,7 @@
 
 #include "base/fs.h"
 #include "base/quantity.h"
-#include "cli/output/human.h"
+#include "cli/terminal/human.h"
 #include "sim/generate.h"
 #include "sim/trace_swf.h"
 #include "sim/trace_workflow.h"

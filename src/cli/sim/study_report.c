@@ -7,8 +7,8 @@
 
 #include "base/fs.h"
 #include "base/json.h"
-#include "cli/output/human.h"
 #include "cli/sim/study.h"
+#include "cli/terminal/human.h"
 #include "sim/plot.h"
 
 /* ---- for people */

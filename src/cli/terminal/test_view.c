@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "cli/client/view.h"
+#include "cli/terminal/view.h"
 
 static void finds_fields(void **state)
 {

@@ -1,8 +1,8 @@
-#include "cli/output/cost.h"
+#include "cli/terminal/cost.h"
 
 #include <stdlib.h>
 
-#include "cli/output/human.h"
+#include "cli/terminal/human.h"
 
 static void time_cell(struct table *t, int64_t ms)
 {

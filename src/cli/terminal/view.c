@@ -1,4 +1,4 @@
-#include "cli/client/view.h"
+#include "cli/terminal/view.h"
 
 #include <stdlib.h>
 

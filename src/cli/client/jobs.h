@@ -1,6 +1,6 @@
 /* jobs: a job of the server's listings (docs/openapi.json, Job) as a row of a table. */
 #pragma once
-#include "cli/cli.h"
+#include "cli/terminal/cli.h"
 
 struct job_row {
         struct view id, owner, state, agent, queue, starts, exit_code, exit_signal, hold_reason;

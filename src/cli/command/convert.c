@@ -1,7 +1,7 @@
 /* One ad is held at a time (and the text of one file): it is written before the next one is read. What is
  * written stands in one frame, so that the ads of many files are one document. Nothing closes that frame
  * after an error: a document that is cut off shows that it is. */
-#include "cli/output/convert.h"
+#include "cli/command/convert.h"
 
 #include <errno.h>
 #include <fcntl.h>

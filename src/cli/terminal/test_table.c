@@ -5,8 +5,8 @@
 
 #include <cmocka.h>
 
-#include "cli/output/human.h"
-#include "cli/output/table.h"
+#include "cli/terminal/human.h"
+#include "cli/terminal/table.h"
 
 static const struct table_column columns[] = {{"ID", true, false}, {"NAME", false, true}, {"X", false, true}};
 

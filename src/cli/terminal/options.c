@@ -1,10 +1,10 @@
-#include "cli/options.h"
+#include "cli/terminal/options.h"
 
 #include <assert.h>
 #include <errno.h>
 
 #include "base/mem.h"
-#include "cli/output/human.h"
+#include "cli/terminal/human.h"
 
 const struct option_row options_common[] = {
         {"dir", 0, OPTION_TEXT, "DIR",

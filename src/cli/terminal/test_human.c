@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cli/output/human.h"
+#include "cli/terminal/human.h"
 
 static void durations(void **state)
 {

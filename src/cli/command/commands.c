@@ -1,5 +1,6 @@
 /* The table of commands: the parser, --help, the manual pages and the completion are made from it. */
-#include "cli/cli.h"
+#include "cli/command/commands.h"
+#include "cli/terminal/cli.h"
 
 #define JSON_ROW                                                                                             \
         {                                                                                                    \
@@ -599,3 +600,11 @@ const struct command commands[] = {
          "", false, cmd_version},
         {0},
 };
+
+const struct command *command_find(struct str name)
+{
+        for (const struct command *c = commands; c->name; c++)
+                if (str_eqz(name, c->name))
+                        return c;
+        return NULL;
+}

@@ -1,4 +1,4 @@
-#include "cli/output/human.h"
+#include "cli/terminal/human.h"
 
 #include <errno.h>
 #include <time.h>

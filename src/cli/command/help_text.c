@@ -1,6 +1,6 @@
-#include "cli/help.h"
+#include "cli/command/help_text.h"
 
-#include "cli/output/human.h"
+#include "cli/terminal/human.h"
 
 static void add_option_names(struct buf *out, const struct option_row *row)
 {

@@ -1,8 +1,8 @@
 /* options: subcommands and their options as tables, and the words of one call read by them.
  *
- * A row of the table makes the parser, --help, the manual page and the completion (help.h). An option may
- * stand anywhere; "--" ends them; --name=value, --name value, -nvalue and -n value are the same; letters of
- * flags may stand together. A name may be shortened as long as it is clear which is meant.
+ * A row of the table makes the parser, --help, the manual page and the completion (command/help_text.h). An
+ * option may stand anywhere; "--" ends them; --name=value, --name value, -nvalue and -n value are the same;
+ * letters of flags may stand together. A name may be shortened as long as it is clear which is meant.
  */
 #pragma once
 #include "base/err.h"

@@ -1,4 +1,4 @@
-#include "cli/output/jobs.h"
+#include "cli/client/jobs.h"
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
-/* help: what is made from the table of commands, other than the parser. All append to out. */
+/* help_text: what is made from the table of commands, other than the parser. All append to out. */
 #pragma once
-#include "cli/cli.h"
+#include "cli/command/commands.h"
 
 void help_all(struct buf *out, const struct cli *cli);                              /* drover --help */
 void help_command(struct buf *out, const struct cli *cli, const struct command *c); /* drover queue --help */

@@ -1,8 +1,8 @@
-#include "cli/output/table.h"
+#include "cli/terminal/table.h"
 
 #include <assert.h>
 
-#include "cli/output/human.h"
+#include "cli/terminal/human.h"
 
 #define GAP 2
 

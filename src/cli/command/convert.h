@@ -1,7 +1,7 @@
 /* convert: `drover classad parse|unparse|convert`: ads from files in any encoding, written in another. */
 #pragma once
 #include "classad/read.h"
-#include "cli/cli.h"
+#include "cli/terminal/cli.h"
 
 /* The whole of a file, or of standard input for "-", which can be read once: *taken remembers. Returns an
  * exit code; what is wrong was told. */

@@ -1,6 +1,7 @@
 /* cost: what a job would take at a place, and when: the columns that `why` and `quote` share. */
 #pragma once
-#include "cli/client/api.h"
+#include "cli/terminal/table.h"
+#include "cli/terminal/view.h"
 
 #define COST_COLUMNS                                                                                         \
         {"WAIT", true, false}, {"LINK", true, false}, {"FETCH", true, false}, {"MAKE", true, false},         \

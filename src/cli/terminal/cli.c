@@ -1,4 +1,4 @@
-#include "cli/cli.h"
+#include "cli/terminal/cli.h"
 
 #include <stdio.h>
 
@@ -53,12 +53,4 @@ void cli_print_table_below(const struct cli *cli, struct table *t)
         buf_char(&line, '\n');
         cli_print(&line);
         cli_print_table(cli, t);
-}
-
-const struct command *command_find(struct str name)
-{
-        for (const struct command *c = commands; c->name; c++)
-                if (str_eqz(name, c->name))
-                        return c;
-        return NULL;
 }

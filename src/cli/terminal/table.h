@@ -5,7 +5,7 @@
  * for a terminal (human_safe). */
 #pragma once
 #include "base/buf.h"
-#include "cli/client/view.h"
+#include "cli/terminal/view.h"
 
 struct table_column {
         const char *title;

@@ -1,0 +1,42 @@
+/* commands: the table of subcommands, and the functions that its rows name. */
+#pragma once
+#include "cli/terminal/cli.h"
+
+extern const struct command commands[];              /* up to a row without a name */
+const struct command *command_find(struct str name); /* NULL: there is none */
+
+/* Each is in a file of its own, command/NAME.c, and returns the exit code. */
+int cmd_agents(struct cli *cli, const struct options *o);
+int cmd_doctor(struct cli *cli, const struct options *o);
+int cmd_limits(struct cli *cli, const struct options *o);
+int cmd_quote(struct cli *cli, const struct options *o);
+int cmd_priority(struct cli *cli, const struct options *o);
+int cmd_shares(struct cli *cli, const struct options *o);
+int cmd_sim(struct cli *cli, const struct options *o);
+int cmd_stores(struct cli *cli, const struct options *o);
+int cmd_classad(struct cli *cli, const struct options *o);
+int cmd_completion(struct cli *cli, const struct options *o);
+int cmd_get(struct cli *cli, const struct options *o);
+int cmd_help(struct cli *cli, const struct options *o);
+int cmd_history(struct cli *cli, const struct options *o);
+int cmd_checkpoint(struct cli *cli, const struct options *o);
+int cmd_signal(struct cli *cli, const struct options *o);
+int cmd_hold(struct cli *cli, const struct options *o);
+int cmd_log(struct cli *cli, const struct options *o);
+int cmd_path(struct cli *cli, const struct options *o);
+int cmd_prio(struct cli *cli, const struct options *o);
+int cmd_program(struct cli *cli, const struct options *o); /* server, agent */
+int cmd_queue(struct cli *cli, const struct options *o);
+int cmd_release(struct cli *cli, const struct options *o);
+int cmd_rm(struct cli *cli, const struct options *o);
+int cmd_suspend(struct cli *cli, const struct options *o);
+int cmd_resume(struct cli *cli, const struct options *o);
+int cmd_vacate(struct cli *cli, const struct options *o);
+int cmd_show(struct cli *cli, const struct options *o);
+int cmd_submit(struct cli *cli, const struct options *o);
+int cmd_credential(struct cli *cli, const struct options *o);
+int cmd_token(struct cli *cli, const struct options *o);
+int cmd_up(struct cli *cli, const struct options *o);
+int cmd_version(struct cli *cli, const struct options *o);
+int cmd_wait(struct cli *cli, const struct options *o);
+int cmd_why(struct cli *cli, const struct options *o);
