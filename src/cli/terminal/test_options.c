@@ -10,10 +10,10 @@
 #include "cli/command/commands.h"
 #include "cli/terminal/cli.h"
 
-        static const struct option_row rows[] = {
-                {"all", 'a', OPTION_FLAG, NULL, "x"},    {"owner", 'u', OPTION_TEXT, "NAME", "x"},
-                {"limit", 'l', OPTION_NUMBER, "N", "x"}, {"timeout", 't', OPTION_DURATION, "TIME", "x"},
-                {"append", 'A', OPTION_LIST, "X", "x"},  {0}};
+static const struct option_row rows[] = {
+        {"all", 'a', OPTION_FLAG, NULL, "x"},    {"owner", 'u', OPTION_TEXT, "NAME", "x"},
+        {"limit", 'l', OPTION_NUMBER, "N", "x"}, {"timeout", 't', OPTION_DURATION, "TIME", "x"},
+        {"append", 'A', OPTION_LIST, "X", "x"},  {0}};
 static const struct command command = {"try", "", "", "ID...", "", NULL, rows, 1, 2, "", false, NULL};
 
 static int read_words(struct options *o, struct err *err, const char *text)
