@@ -9,6 +9,7 @@ import stat
 import agents
 import containers
 import pytest
+import unseen
 import users
 from drover import alive, sh, wait_until
 from users import AGENT, ONE, TWO
@@ -423,6 +424,21 @@ def test_in_a_container(instance):
                         universe="container", output="out", error="err"))
         words = instance.read("out").split()
         assert words[-1] == "end" and not [w for w in words if w.startswith("drover") or w.endswith((".key", ".sock", ".db"))], words
+
+
+
+def test_a_process_that_nobody_can_look_at(instance):
+    """An agent that ends what a container has left looks into no process of another user's: it could wait there for ever."""
+    with containers.engine_with_image(instance.base) as engine, unseen.process(f"{instance.base}/silent", TWO) as pid:
+        if not pid:
+            pytest.skip("no file system of one's own here")
+        instance.env.update(engine.env)
+        instance.up()
+        wait_until(lambda: instance.agents("connected"))
+        for _ in range(2):
+            instance.run(sh("echo fine", container_image=engine.image, universe="container", output="out", error="err"))
+            assert instance.read("out") == "fine\n"
+
 
 def held_for(one, job):
     """Why the job is held; its other ends are failures here."""

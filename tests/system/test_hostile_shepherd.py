@@ -10,6 +10,7 @@ import subprocess
 import time
 
 import pytest
+import unseen
 
 from drover import alive, wait_until
 from users import AGENT, LOW, ONE, TWO, as_user
@@ -334,6 +335,31 @@ def test_nothing_of_a_job_is_left(site):
     site.process.wait()
     site.serve()
     wait_until(lambda: not alive(left))
+
+
+@pytest.mark.parametrize("begins", [False, True])
+def test_a_process_that_nobody_can_look_at(site, begins):
+    """Whoever reads its environment waits for ever. Its user's jobs, and those of others, are started, ended and told of all the same; and so
+    it is when the shepherd is started and looks for what an earlier one has left."""
+    marker = "_DROVER_ATTEMPT=hostile/{}.0.1"
+    with unseen.process(os.path.join(site.base, "silent"), TWO) as pid:
+        if not pid:
+            pytest.skip("no file system of one's own here")
+        if begins:
+            site.process.kill()
+            site.process.wait()
+            site.serve()
+            site.hello()
+        for _ in range(2):
+            request = site.number + 1
+            site.start("/bin/sh", "-c", "setsid sleep 1000 & echo $! >left.new; mv left.new left; sleep 1000", cwd=site.home,
+                       env=[marker.format(request)], flags=CONTAINER)
+            left = site.wait_pid("left")
+            site.say(KILL, 0, form="Q", request=request)
+            assert site.end(request).why == 1
+            assert not alive(left)
+            os.unlink(os.path.join(site.home, "left"))
+        site.serves()
 
 
 def test_messages_that_are_none(site):

@@ -7,10 +7,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 
 #define DEPTH_MAX 8
+
+/* A monitor of our own user's. Its command line is in its memory, and whoever reads that waits for as long as
+ * the process wants (shepherd/look.c): no other process's is read. */
+static bool may_be_monitor(long pid)
+{
+        BUF_CLEANUP struct buf status = {0};
+        char path[64], uid[32];
+        snprintf(path, sizeof(path), "/proc/%ld/status", pid);
+        snprintf(uid, sizeof(uid), "\nUid:\t%u\t", (unsigned)geteuid());
+        return fs_read(AT_FDCWD, path, 1 << 16, &status, NULL) == 0 &&
+               str_starts(buf_view(&status), STR("Name:\tconmon\n")) &&
+               str_search(buf_view(&status), str_of(uid)) > 0;
+}
 
 /* Words of /proc/PID/cmdline end with a NUL each. */
 static bool is_monitor(long pid, const char *name)
@@ -19,6 +33,8 @@ static bool is_monitor(long pid, const char *name)
         struct str rest, word;
         char path[64];
         bool monitor = false, first = true;
+        if (!may_be_monitor(pid))
+                return false;
         snprintf(path, sizeof(path), "/proc/%ld/cmdline", pid);
         if (fs_read(AT_FDCWD, path, 1 << 20, &words, NULL) < 0)
                 return false;

@@ -2,8 +2,9 @@
  *
  * Uses the C library only. One thread, one loop. Files: main (options, lock, socket), serve (the agent's
  * messages), start (a request for a child), child (its way to its program), containment (what is put around
- * it), tree (killing all that a child left), groups (control groups), table (pids on disk, for the next
- * shepherd), users (whom may a job become), sandbox (its folder), world (clock and log).
+ * it), tree (killing all that a child left), look (which processes are a job's), groups (control groups),
+ * table (pids on disk, for the next shepherd), users (whom may a job become), sandbox (its folder), world
+ * (clock and log).
  *
  * Its agent may be of another user, and is not believed then: the table of what it may ask for is in
  * drover-shepherd(8), "What an agent may ask for". Code that runs as root takes names from it, never paths.
@@ -164,6 +165,15 @@ void tree_signal(const struct child *c, int signal);  /* to its process group; n
 int64_t tree_timers(struct shepherd *s, int64_t now); /* acts on what is due; ms until the next, or -1 */
 void tree_kill_strays(const char *marker,
                       size_t length); /* any process whose environment has a string that begins so */
+/* look.c: which processes were started with a string in their environment. A round of looks takes no longer
+ * than one process can keep it waiting. */
+#define LOOK_MARKER_MAX 256
+void look_begin(void);
+/* Has it a string that begins with `length` bytes of the marker, or is those? False, too: it is not there,
+ * cannot be looked at, or the round was held up before. */
+bool look_for(pid_t pid, const char *marker, size_t length, bool whole);
+bool look_end(void);     /* false: the round was held up, and did not look at all that it was asked for */
+bool look_is(pid_t pid); /* our process that looks, while a round lasts */
 /* table.c */
 int table_open(struct shepherd *s);      /* kills what the last shepherd left; 0 or -errno */
 unsigned table_take(struct shepherd *s); /* TABLE_MAX: full */

@@ -36,45 +36,15 @@ static struct slot *slot_of(struct shepherd *s, const struct child *c)
         return c->tell.slot < SLOTS_MAX ? s->slots[c->tell.slot] : NULL;
 }
 
-static bool has_marker(pid_t pid, const char *marker, size_t length, bool whole)
-{
-        char path[64], room[65536];
-        snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0)
-                return false;
-        bool found = false, line_start = true;
-        ssize_t n;
-        size_t kept = 0;
-        while (!found && (n = read(fd, room + kept, sizeof(room) - kept)) > 0) {
-                size_t size = kept + (size_t)n;
-                char *p = room, *end = room + size;
-                while (!found && p < end) {
-                        char *z = memchr(p, 0, (size_t)(end - p));
-                        if (!z && p > room)
-                                break;
-                        size_t len = z ? (size_t)(z - p) : (size_t)(end - p);
-                        found = line_start && len >= length && !memcmp(p, marker, length) &&
-                                (!whole || len == length);
-                        line_start = z != NULL;
-                        p = z ? z + 1 : end;
-                }
-                kept = (size_t)(end - p);
-                memmove(room, p, kept);
-        }
-        close(fd);
-        return found;
-}
-
 /* Whether it had the marker, and was signalled. The process that is looked at is the one that is signalled:
  * its number may be another's in between, its descriptor may not. */
 static bool signal_if_marked(pid_t pid, const char *marker, size_t length, bool whole, int sig)
 {
-        if (!has_marker(pid, marker, length, whole))
+        if (!look_for(pid, marker, length, whole))
                 return false;
         int fd = pidfd_open(pid, 0);
         bool done =
-                fd >= 0 && has_marker(pid, marker, length, whole) && pidfd_send_signal(fd, sig, NULL, 0) == 0;
+                fd >= 0 && look_for(pid, marker, length, whole) && pidfd_send_signal(fd, sig, NULL, 0) == 0;
         if (fd >= 0)
                 close(fd);
         return done;
@@ -87,6 +57,7 @@ void tree_kill_strays(const char *marker, size_t length)
                 DIR *dir = opendir("/proc");
                 struct dirent *e;
                 bool any = false;
+                look_begin();
                 while (dir && (e = readdir(dir))) {
                         long pid = strtol(e->d_name, NULL, 10);
                         if (pid > 1 && pid != getpid() &&
@@ -95,7 +66,7 @@ void tree_kill_strays(const char *marker, size_t length)
                 }
                 if (dir)
                         closedir(dir);
-                if (!any)
+                if (look_end() && !any)
                         return;
                 usleep(2000);
         }
@@ -117,6 +88,7 @@ static unsigned signal_marked(const struct child *c, int sig)
         DIR *dir = c->container && c->marker ? opendir("/proc") : NULL;
         struct dirent *e;
         unsigned n = 0;
+        look_begin();
         while (dir && (e = readdir(dir))) {
                 long pid = strtol(e->d_name, NULL, 10);
                 if (pid > 1 && pid != getpid() && pid != c->tell.pid &&
@@ -126,6 +98,7 @@ static unsigned signal_marked(const struct child *c, int sig)
         }
         if (dir)
                 closedir(dir);
+        look_end();
         return n;
 }
 
@@ -149,16 +122,18 @@ static unsigned kill_orphans_if(struct shepherd *s,
         char path[64], room[16384];
         unsigned found = 0;
         snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+        look_begin();
         for (const char *p = read_proc(path, room, sizeof(room)); *p;) {
                 char *end;
                 long pid = strtol(p, &end, 10);
                 if (end == p)
                         break;
                 p = end;
-                if (pid > 1 && !child_by_pid(s, (pid_t)pid) && which(s, c, (pid_t)pid) &&
-                    kill((pid_t)pid, SIGKILL) == 0)
+                if (pid > 1 && !child_by_pid(s, (pid_t)pid) && !look_is((pid_t)pid) &&
+                    which(s, c, (pid_t)pid) && kill((pid_t)pid, SIGKILL) == 0)
                         found++;
         }
+        look_end();
         return found;
 }
 
@@ -166,7 +141,7 @@ static unsigned kill_orphans_if(struct shepherd *s,
 static bool is_of(struct shepherd *s, const struct child *c, pid_t pid)
 {
         bool alone = s->running == c && !c->run_next;
-        return alone || (c->marker && has_marker(pid, c->marker, strlen(c->marker), true));
+        return alone || (c->marker && look_for(pid, c->marker, strlen(c->marker), true));
 }
 
 /* A process of podman's container that is our child: its monitor, whose child it was, is dead. It may be the
