@@ -152,16 +152,20 @@ def test_the_agents_disk_is_full(small_agent):
         assert final_events(small_agent, f"{request}.0") == ["exited"]
 
 
-def test_an_agent_is_started_on_a_full_disk(small_agent):
-    """It says what it cannot write, and begins when there is room."""
+@pytest.mark.parametrize("table", ["whole", "torn"])
+def test_an_agent_is_started_on_a_full_disk(small_agent, table):
+    """It says what it cannot write, and begins when there is room; so does its shepherd, whose table has lost the room that it had."""
     folder = os.path.join(small_agent.base, "agent")
     _, agent, start_agent = apart(small_agent)
     shepherd = one(small_agent, "drover-shepherd")
     agent.kill()
     kill9(shepherd)
+    if table == "torn":
+        os.truncate(os.path.join(folder, "shepherd.table"), 100)
     fill(folder)
     agent = start_agent()
-    wait_until(lambda: "No space left" in agent.output() and small_agent.agents("connected"))
+    says = f"cannot make what it needs in {folder}: No space left" if table == "torn" else "No space left"
+    wait_until(lambda: says in agent.output() and small_agent.agents("connected"))
     assert not any(offered(small_agent))
     os.unlink(os.path.join(folder, "ballast"))
     small_agent.run(sh("true", request_disk="0"))

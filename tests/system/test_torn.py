@@ -1,16 +1,20 @@
-"""Files that are torn when a machine fails: the agent's journal, that of a batch queue, an input in the spool. What is left of them is
-read up to the tear; no job is lost, told twice or run twice at a time, and none gets a piece of a file for the whole."""
+"""Files that are torn when a machine fails: the agent's journal, that of a batch queue, the shepherd's table, an input in the spool.
+What is left of them is read up to the tear; no job is lost, told twice or run twice at a time, and none gets a piece of a file for the
+whole."""
 import os
+import random
 import signal
+import struct
+import subprocess
 
 import pytest
 
 import agents
-from drover import free_port, sh, wait_until
+from drover import alive, free_port, processes, sh, wait_until
 from exec_runner import Processes
-from test_asleep import begin, whole
-from test_kill import FINAL
-from test_outlive import runs
+from test_asleep import begin, in_turn, send, whole
+from test_kill import FINAL, kill9
+from test_outlive import beating, runs
 from test_remote import start_remote, token
 
 
@@ -64,6 +68,85 @@ def test_the_journal_of_a_batch_queue(instance, how, request):
     assert len(runs(instance)[job]) <= 2, agent.output()
     wait_until(lambda: not system.jobs())
     assert instance.history(instance.run(sh("true")))[0]["starts"] == 1
+
+
+# ---- the shepherd's table: a head (what it is, of which boot), and an entry for each child (agent/shepherd/shepherd.h)
+
+HEAD, ENTRY = 48, struct.Struct("=iIIIq")
+
+
+def entry_of(data, pid):
+    for at in range(HEAD, len(data), ENTRY.size):
+        if ENTRY.unpack_from(data, at)[0] == pid:
+            return at
+    raise AssertionError(f"the table has no entry of {pid}")
+
+
+def half_a_record(data, at, _):
+    return data[:at + ENTRY.size // 2]
+
+
+def garbage_tail(data, at, other):
+    """Behind half of the entry, also as an entry of a process that is none of the shepherd's, and further than the file went."""
+    noise = random.Random(14).randbytes(len(data) + 5000)
+    noise = noise[:ENTRY.size] + ENTRY.pack(other, 0, 0, 0, 1) + noise[ENTRY.size:]
+    return data[:at + ENTRY.size // 2] + b"\xff" * (ENTRY.size // 2) + noise[at + ENTRY.size:]
+
+
+def zeroed_page(data, _, __):
+    return b"\0" * 4096 + data[4096:]
+
+
+def empty(*_):
+    return b""
+
+
+@pytest.mark.parametrize("tear", [half_a_record, garbage_tail, zeroed_page, empty])
+def test_the_shepherds_table(instance, tear):
+    """With its agent and shepherd killed, a job's process that the shepherd's death does not end lives on, and no control group holds it.
+    However the table is torn, the next shepherd ends that process before the job runs again, and no other; and it says that the table is
+    damaged. What had ended is not run again."""
+    config = os.path.join(instance.base, "droverd.yaml")
+    with open(config, "w", encoding="utf-8") as f:
+        f.write("lease: 60s\n")
+    instance.server("--config", config)
+    alone = "cpus: 1\ncgroups: off\n"
+    agent = agents.start(instance, alone)
+    ended = instance.run(sh(f"echo ran >>{instance.work}/ended"))
+    flag = os.path.join(instance.work, "flag")
+    instance.write("beats", beating(instance, flag))
+    request = instance.submit(sh(f"echo $$ >{instance.work}/main; setsid sh {instance.work}/beats & wait", output="out"))
+    job = f"{request}.0"
+    wait_until(lambda: instance.exists("log") and runs(instance) and instance.written("main"))
+    instance.wait_state(job, "running")
+    shepherd, = instance.pids("drover-shepherd")
+    agent.kill()
+    kill9(shepherd)
+    main = int(instance.read("main"))
+    wait_until(lambda: not alive(main))
+    orphans = processes(os.path.join(instance.work, "beats"))
+    assert orphans, "nothing outlived the shepherd"
+    path = os.path.join(instance.base, "n1", "shepherd.table")
+    with subprocess.Popen(["sleep", "1000"], start_new_session=True) as other:
+        try:
+            left = tear(content(path), entry_of(content(path), main), other.pid)
+            with open(path, "wb") as f:
+                f.write(left)
+            agent = agents.start(instance, alone)
+            wait_until(lambda: instance.job(job)["state"] == "running" and len(runs(instance)[job]) == 2)
+            assert not [pid for pid in orphans if alive(pid)], agent.output()
+            assert other.poll() is None
+        finally:
+            other.kill()
+            for pid in orphans:
+                send(pid, signal.SIGKILL)
+    assert b"shepherd.table is damaged" in content(os.path.join(instance.base, "n1", "shepherd.log"))
+    instance.write("flag", "")
+    instance.wait(request)
+    in_turn(instance, job)
+    assert instance.read("out") == "whole\n"
+    assert [e["event"] for e in instance.events(job) if e["event"] in FINAL] == ["exited"]
+    assert instance.read("ended") == "ran\n" and instance.history(ended)[0]["starts"] == 1
 
 
 @pytest.mark.parametrize("how", ["a_byte", "all"])

@@ -1,6 +1,7 @@
 /* The pids of the children, in a file mapped by all: an entry costs no system call. A pid alone says nothing
  * after a while, so each is written with the time of its start, which /proc tells again in clock ticks since
- * boot. */
+ * boot. The file is never flushed: it need not outlive the machine. One that is damaged is no reason to leave
+ * processes behind: those that have the marker in their environment are found without it. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 
 #include "agent/shepherd/shepherd.h"
 
+#define TABLE_FILE  "shepherd.table"
 #define TABLE_MAGIC 0x31656c6261745344u /* "DStable1" */
 
 static void read_boot_id(char *room, size_t size)
@@ -45,11 +47,23 @@ static int64_t start_of(pid_t pid)
         return p ? strtoll(p, NULL, 10) * 1000 / sysconf(_SC_CLK_TCK) : -1;
 }
 
-static void kill_recorded(struct shepherd *s)
+/* A write that never reached the disk, or somebody else's bytes: such an entry names no process. */
+static bool is_damaged(const struct table_entry *e, int64_t now)
 {
-        int64_t tick_ms = 1000 / sysconf(_SC_CLK_TCK);
+        return e->pid < 0 || e->zero || e->start_boot_ms < 0 || e->start_boot_ms > now;
+}
+
+/* Of a table of this boot. Returns how many entries are damaged. */
+static unsigned kill_recorded(struct shepherd *s)
+{
+        int64_t tick_ms = 1000 / sysconf(_SC_CLK_TCK), now = boot_ms();
+        unsigned damaged = 0;
         for (unsigned i = 0; i < TABLE_MAX; i++) {
                 const struct table_entry *e = &s->table->entries[i];
+                if (is_damaged(e, now)) {
+                        damaged++;
+                        continue;
+                }
                 if (e->pid <= 1)
                         continue;
                 int fd = pidfd_open(e->pid, 0); /* before its start is read: it is this process or none */
@@ -64,36 +78,58 @@ static void kill_recorded(struct shepherd *s)
                 if (fd >= 0)
                         close(fd);
         }
+        return damaged;
+}
+
+/* The file with room on the disk for all of it: a write to a mapped page that has none is SIGBUS. Returns the
+ * descriptor or -errno; *ret_size is what there was, -1: no file. */
+static int open_file(struct shepherd *s, int64_t *ret_size)
+{
+        struct stat st;
+        int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW, r = 0;
+        int fd = openat(s->dir, TABLE_FILE, flags | O_CREAT | O_EXCL, 0600);
+        bool is_new = fd >= 0;
+        if (fd < 0 && errno == EEXIST)
+                fd = openat(s->dir, TABLE_FILE, flags);
+        if (fd < 0)
+                return -errno;
+        if (fstat(fd, &st) < 0 || ftruncate(fd, sizeof(struct table)) < 0)
+                r = -errno;
+        else
+                r = -posix_fallocate(fd, 0, sizeof(struct table));
+        if (r < 0) {
+                close(fd);
+                return r;
+        }
+        *ret_size = is_new ? -1 : st.st_size;
+        return fd;
 }
 
 int table_open(struct shepherd *s)
 {
-        int fd = openat(s->dir, "shepherd.table", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        int64_t size = -1;
+        int fd = open_file(s, &size);
         if (fd < 0)
-                return -errno;
-        if (ftruncate(fd, sizeof(struct table)) < 0) {
-                int r = -errno;
-                close(fd);
-                return r;
-        }
+                return fd;
         s->table = mmap(NULL, sizeof(struct table), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         close(fd);
         if (s->table == MAP_FAILED)
                 return -errno;
-        char boot[sizeof(s->table->boot_id)];
+        char boot[sizeof(s->table->boot_id)], marker[256];
         read_boot_id(boot, sizeof(boot));
-        bool same = s->table->magic == TABLE_MAGIC && !memcmp(s->table->boot_id, boot, sizeof(boot));
-        if (same) {
-                char marker[256];
-                int n = snprintf(marker, sizeof(marker), SHEPHERD_MARKER "%s/", s->instance);
-                kill_recorded(s);
-                tree_kill_strays(marker, (size_t)n);
-                for (unsigned i = 0; i < TABLE_MAX; i++)
-                        if (s->table->entries[i].pid)
-                                s->table->entries[i] = (struct table_entry){0};
-        } else {
-                memset(s->table, 0, sizeof(*s->table));
-        }
+        bool whole = size == sizeof(struct table) && s->table->magic == TABLE_MAGIC;
+        unsigned damaged = 0;
+        /* Numbers and times of one boot may come again in the next, for others. */
+        if (whole && !memcmp(s->table->boot_id, boot, sizeof(boot)))
+                damaged = kill_recorded(s);
+        if ((!whole && size >= 0) || damaged)
+                complain("msg=\"" TABLE_FILE
+                         " is damaged: what the last shepherd has left is looked for by its "
+                         "marker alone\" bytes=%lld of=%zu damaged_entries=%u",
+                         (long long)size, sizeof(struct table), damaged);
+        int n = snprintf(marker, sizeof(marker), SHEPHERD_MARKER "%s/", s->instance);
+        tree_kill_strays(marker, (size_t)n); /* whatever the table says, or has lost */
+        memset(s->table, 0, sizeof(*s->table));
         memcpy(s->table->boot_id, boot, sizeof(boot));
         s->table->magic = TABLE_MAGIC;
         return 0;
