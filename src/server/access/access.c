@@ -149,7 +149,7 @@ static void look(struct server *s, struct call *c)
                 c->token_until_ms = t->expires_ms;
         }
         c->state = NULL; /* in the call's arena */
-        call_front(c, b->next);
+        call_io(c, b->next);
 }
 
 void access_bearer(struct call *c, struct str token, call_fn *next)

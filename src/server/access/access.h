@@ -1,11 +1,11 @@
 /* access: who may come in: the instance's authority, its tokens, and the certificates it gave to agents.
  *
- * Core thread, except access_tls (before the threads start) and access_tls_renew (front thread). What changes
+ * Core thread, except access_tls (before the threads start) and access_tls_renew (I/O thread). What changes
  * goes into the turn's batch, so replies that follow from it are sent TURN_DURABLE.
  */
 #pragma once
 #include "auth/token.h"
-#include "server/api/call.h"
+#include "server/calls/call.h"
 
 #include "auth/certificates.h"
 
@@ -16,7 +16,7 @@ struct access {
         struct certificates *certificates;
         struct credentials *credentials; /* of users, for their jobs */
         int64_t pruned_ms;
-        int64_t issued_ms; /* Unix: the server's certificate; front thread */
+        int64_t issued_ms; /* Unix: the server's certificate; I/O thread */
         char *own[2];      /* principals of the user who runs the server, and of root; NULL: it has none */
 };
 int access_open(struct server *s, struct access **ret, struct err *err); /* 0, or an error with err */
@@ -29,7 +29,7 @@ int access_tls_renew(struct access *a, const struct config *config, struct tls_c
 
 /* The role that a user has today, by the settings. Any thread. */
 enum role access_role(const struct server *s, const char *who);
-/* Front thread: finds out whom a bearer token stands for (c->who stays NULL when it is none), then runs next.
+/* I/O thread: finds out whom a bearer token stands for (c->who stays NULL when it is none), then runs next.
  */
 void access_bearer(struct call *c, struct str token, call_fn *next);
 

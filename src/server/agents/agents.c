@@ -11,19 +11,20 @@
 #include "server/agents/command.h"
 #include "server/agents/grants.h"
 #include "server/agents/leases.h"
-#include "server/loop/message.h"
+#include "server/agents/message.h"
 #include "server/loop/turn.h"
 
 #define AGENTS_MAX 100000  /* names remembered */
 #define SHARE_NS   5000000 /* of a turn, for what one agent says */
 
 struct agents {
+        command_fn *const *handlers;
         struct map *by_name;
         int64_t first_end_ms;   /* boot clock: no session's certificate ends before */
         struct agent **pending; /* those with assignments in this turn */
         size_t pending_count, pending_cap;
         bool lapsed; /* one is */
-        /* see agents_do */
+        /* see agents_hear */
         uint64_t turn;
         struct agent *put_off, **put_off_last; /* those that have something put off, each once */
         struct timer *go_on;
@@ -31,10 +32,11 @@ struct agents {
 
 static void go_on(void *arg);
 
-struct agents *agents_new(struct server *s)
+struct agents *agents_new(struct server *s, command_fn *const handlers[COMMAND_KINDS])
 {
         struct agents *a = mem_new(struct agents);
 
+        a->handlers = handlers;
         a->by_name = map_new();
         a->first_end_ms = INT64_MAX;
         a->turn = 1;
@@ -385,7 +387,9 @@ static void do_now(struct server *s, struct agent *a, struct command *c)
                 a->turn = s->agents->turn;
                 a->spent_ns = 0;
         }
-        command_do(s, c, a);
+        if (a->session == c->session)
+                s->agents->handlers[c->kind](s, c, a);
+        command_free(c);
         a->spent_ns += clock_mono_ns() - began_ns;
 }
 
@@ -401,7 +405,7 @@ static void wait_for_turn(struct agents *all, struct agent *a)
         all->put_off_last = &a->put_off_next;
 }
 
-void agents_do(struct server *s, struct agent *a, struct command *c)
+static void do_in_turn(struct server *s, struct agent *a, struct command *c)
 {
         struct agents *all = s->agents;
 
@@ -417,6 +421,21 @@ void agents_do(struct server *s, struct agent *a, struct command *c)
         a->waits = true;
         if (!timer_running(all->go_on))
                 timer_start(all->go_on, 0);
+}
+
+void agents_hear(struct server *s, struct task *t)
+{
+        struct command *c = (struct command *)t;
+        struct agent *a;
+
+        if (c->kind == COMMAND_JOIN || c->kind == COMMAND_HELLO) {
+                s->agents->handlers[c->kind](s, c, NULL);
+                command_free(c);
+        } else if ((a = agents_session(s, c->agent, c->session))) {
+                do_in_turn(s, a, c);
+        } else {
+                command_free(c);
+        }
 }
 
 /* Each of those that wait has its share, and goes behind the others with what is left. */

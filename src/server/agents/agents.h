@@ -1,18 +1,19 @@
 /* agents: the core thread's view of the agents: who is connected by which session, what it was sent.
  *
- * A session is a number that the front thread gives to each connection; messages from the core name it, and
+ * A session is a number that the I/O thread gives to each connection; messages from the core name it, and
  * one for a session that is over is dropped there. Assignments of a turn are gathered and leave as one
  * message for each offer (agents_flush at the end of the turn).
  */
 #pragma once
 #include "base/owners.h"
-#include "server/daemon/server.h"
+#include "server/agents/command.h"
+#include "server/loop/server.h"
 #include "wire/drover.pb-c.h"
 
 struct certificate;
-struct command;
 struct agents;
-struct agents *agents_new(struct server *s);
+/* handlers: what each kind of command does; borrowed. */
+struct agents *agents_new(struct server *s, command_fn *const handlers[COMMAND_KINDS]);
 void agents_drop_all(struct agents *a);
 
 struct agent {
@@ -30,7 +31,7 @@ struct agent {
         bool owners_said;      /* the admin has said whom */
         char *tags;            /* "": no bound */
         bool warned;           /* that its offers are cut */
-        /* see agents_do */
+        /* see agents_hear */
         bool waits; /* it is among those that have something put off */
         struct task *put_off, **put_off_last;
         struct agent *put_off_next; /* of those that have something put off */
@@ -64,10 +65,10 @@ void agents_gone(struct server *s, struct str name, uint64_t session);
 /* The agent whose session this is, or NULL when another has taken its place. */
 struct agent *agents_session(struct server *s, struct str name, uint64_t session);
 
-/* Does what an agent has said, in the order in which it was said. What one agent says has a few milliseconds
- * of each turn of the core; the rest is put off to the next turn, behind what everybody else has said. What a
- * session has said is dropped when another takes its place. Takes the command. */
-void agents_do(struct server *s, struct agent *a, struct command *c);
+/* Does a command, or what its agent has said before first. What one agent says has a few milliseconds of each
+ * turn of the core; the rest is put off to the next turn, behind what everybody else has said. What a session
+ * has said is dropped when another takes its place. The task of a command; takes it. */
+void agents_hear(struct server *s, struct task *t);
 
 /* From the core, by world.c. */
 void agents_assign(struct server *s, const struct core_assignment *a);

@@ -3,8 +3,8 @@
 #include "base/log.h"
 #include "base/pack.h"
 #include "core/match/fill.h"
+#include "server/agents/message.h"
 #include "server/agents/templates.h"
-#include "server/loop/message.h"
 
 struct answer { /* to one offer: one Assign */
         struct answer *next;

@@ -4,7 +4,8 @@
 
 #include "base/name.h"
 #include "base/pack.h"
-#include "server/loop/inflow.h"
+#include "server/agents/agents.h"
+#include "server/agents/inflow.h"
 
 /* The counts of agents are added up: no sum of these can pass the end. */
 #define AMOUNT_MAX  (1ull << 50)
@@ -17,7 +18,7 @@ struct command *command_new(enum command_kind kind, uint64_t session, struct str
 
         c->kind = kind;
         c->session = session;
-        c->task.run = command_run;
+        c->task.run = agents_hear;
         c->task.drop = (void (*)(struct task *))command_free;
         c->agent = arena_str(&c->arena, agent);
         return c;

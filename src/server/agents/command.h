@@ -1,12 +1,12 @@
 /* command: what an agent said, as plain data for the core thread.
  *
- * Made on the front thread from a protocol message, which it does not refer to any more. Everything in it is
+ * Made on the I/O thread from a protocol message, which it does not refer to any more. Everything in it is
  * owned by it. Member numbers in one message are capped, so that a short message cannot make the core walk
  * far.
  */
 #pragma once
 #include "server/agents/whereabouts.h"
-#include "server/daemon/server.h"
+#include "server/loop/server.h"
 #include "wire/drover.pb-c.h"
 
 #define COMMAND_MEMBERS_MAX  2000000u
@@ -36,6 +36,7 @@ enum command_kind {
         COMMAND_CREDENTIAL_GET,
         COMMAND_CHECKPOINT,
         COMMAND_SCRIPT_TEXT,
+        COMMAND_KINDS,
 };
 
 struct agent;
@@ -87,12 +88,10 @@ struct command *command_new(enum command_kind kind, uint64_t session, struct str
 void command_free(struct command *c);
 struct str command_text(struct command *c, const char *z); /* a copy in its arena */
 /* Counts it among what its session has said and the core has not done. False: the session is to be read no
- * further for now, see inflow.h. Front thread. */
+ * further for now, see inflow.h. I/O thread. */
 bool command_count(struct command *c, struct inflow *f);
 /* `to` is counted in the place of `from`, of the same session, which goes before it. */
 void command_count_as(struct command *to, struct command *from);
 
-/* Core thread: does it, or what its agent has said before first (agents_do). Takes it. */
-void command_run(struct server *s, struct task *t);
-/* Does it, if its session is still that of the agent `a`, and frees it. */
-void command_do(struct server *s, struct command *c, struct agent *a);
+/* Does it, on the core thread; does not own it. `a`: its agent; NULL: of COMMAND_JOIN and COMMAND_HELLO. */
+typedef void command_fn(struct server *s, struct command *c, struct agent *a);

@@ -11,7 +11,7 @@
 #include "base/secret.h"
 #include "classad/eval.h"
 #include "server/access/access.h"
-#include "server/loop/message.h"
+#include "server/agents/message.h"
 #include "server/loop/words.h"
 
 #define TICK_MS   1000

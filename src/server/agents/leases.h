@@ -1,7 +1,7 @@
-/* leases: renewals that the front thread acknowledges whatever the core thread is doing.
+/* leases: renewals that the I/O thread acknowledges whatever the core thread is doing.
  *
  * The table has the sessions that the core has opened, each with the time at which its newest renewal was
- * received. The front thread records a renewal here and acknowledges it. The core asks for that time before
+ * received. The I/O thread records a renewal here and acknowledges it. The core asks for that time before
  * it ends the leases of an agent. The answer "nothing newer" and the end of acknowledgements in that session
  * are one step, so a lease that was acknowledged is never given away, and one that was given away is never
  * acknowledged: the session is then closed, and the agent greets again and learns which attempts are no

@@ -5,7 +5,7 @@
  * it.
  */
 #pragma once
-#include "server/loop/message.h"
+#include "server/agents/message.h"
 
 /* NULL when there is no such part. *ret_late: a text holds macros, so members need their items. */
 Drover__Template *templates_make(struct server *s, struct message *m, uint64_t request, uint32_t part,

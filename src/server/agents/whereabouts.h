@@ -8,7 +8,7 @@
  */
 #pragma once
 #include "base/json.h"
-#include "server/daemon/server.h"
+#include "server/loop/server.h"
 
 #define WHEREABOUTS_HOPS_MAX (64u << 10) /* bytes of a path */
 

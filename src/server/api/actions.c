@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "classad/eval.h"
-#include "server/api/route.h"
+#include "server/api/routes.h"
 #include "server/loop/expressions.h"
 #include "server/loop/ids.h"
 
@@ -215,7 +215,7 @@ static void finish(struct call *c)
                 call_fail(c, 404, "not_found", STR_FMT ": " STR_FMT, STR_ARG(x->failures[0].id),
                           STR_ARG(x->failures[0].message));
         else
-                call_front(c, write_reply);
+                call_io(c, write_reply);
 }
 
 /* One slice: the named ids, or with a constraint alone every request of which something is in the queue. */

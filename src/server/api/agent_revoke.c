@@ -2,7 +2,7 @@
 #include "base/log.h"
 #include "server/access/access.h"
 #include "server/agents/agents.h"
-#include "server/api/route.h"
+#include "server/api/routes.h"
 
 static void reply(struct server *s, struct call *c)
 {
@@ -38,7 +38,7 @@ static void revoke(struct server *s, struct call *c)
         json_kbool(&j, "was_connected", connected);
         json_close(&j, '}');
         c->when = TURN_DURABLE;
-        call_front(c, reply);
+        call_io(c, reply);
 }
 
 void api_agent_revoke(struct server *s, struct call *c)

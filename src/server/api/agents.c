@@ -7,7 +7,7 @@
 #include "classad/print.h"
 #include "server/access/access.h"
 #include "server/agents/agents.h"
-#include "server/api/route.h"
+#include "server/api/routes.h"
 #include "server/loop/expressions.h"
 
 #define SLICE_NS 4000000

@@ -3,7 +3,7 @@
  * them. */
 #include "base/clock.h"
 #include "classad/eval.h"
-#include "server/api/route.h"
+#include "server/api/routes.h"
 #include "server/loop/expressions.h"
 
 struct room {

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "server/access/access.h"
 #include "server/agents/grants.h"
-#include "server/api/route.h"
+#include "server/api/routes.h"
 
 #define SLICE_NS 4000000
 
@@ -54,7 +54,7 @@ static void release(struct server *s, struct call *c)
         struct put *p = c->state;
 
         if (grants_release_slice(s, &p->release, clock_mono_ns() + SLICE_NS))
-                call_front(c, write_put);
+                call_io(c, write_put);
         else
                 call_core(c, release);
 }
@@ -133,7 +133,7 @@ static void put(struct server *s, struct call *c)
         }
         if (p->release.shown_elsewhere)
                 core_request_credentials(s->core, p->request);
-        call_front(c, write_put); /* its jobs waited, and were not held */
+        call_io(c, write_put); /* its jobs waited, and were not held */
 }
 
 /* One too many is kept, so that it is refused. */
@@ -238,7 +238,7 @@ static void drop(struct server *s, struct call *c)
         }
         buf_addz(&c->out, "{}");
         c->when = TURN_DURABLE;
-        call_front(c, send);
+        call_io(c, send);
 }
 
 void api_credential_delete(struct server *s, struct call *c)

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "server/api/route.h"
-#include "server/loop/waits.h"
+#include "server/api/routes.h"
+#include "server/calls/waits.h"
 
 #define LIMIT_DEFAULT  1000
 #define LIMIT_MAX      10000
@@ -96,7 +96,7 @@ static void woken(struct server *s, struct call *c)
 {
         (void)s;
         c->when = TURN_NOW;
-        call_front(c, ask_reader);
+        call_io(c, ask_reader);
 }
 
 /* Core: whose they are; nothing for this caller: wait for more. */
@@ -117,9 +117,9 @@ static void sift(struct server *s, struct call *c)
         f->count = n;
         c->when = TURN_NOW; /* what was read is durable */
         if (n == 0 && f->after < atomic_load(&s->durable_seq))
-                call_front(c, ask_reader);
+                call_io(c, ask_reader);
         else if (n || now >= f->deadline_ms)
-                call_front(c, write_feed);
+                call_io(c, write_feed);
         else
                 waits_park_durable(s, c, f->deadline_ms - now, woken);
 }

@@ -7,8 +7,7 @@
 #include "base/hex.h"
 #include "base/pack.h"
 #include "server/api/jobs.h"
-#include "server/api/route.h"
-#include "server/daemon/reader.h"
+#include "server/api/routes.h"
 #include "server/files/objects.h"
 #include "server/loop/ids.h"
 #include "spool/spool.h"
@@ -112,7 +111,7 @@ static bool query(struct server *s, struct call *c, bool one)
                 .request = f->request, .has_member = one, .member = f->member, .before = f->before};
         struct err err = {0};
 
-        f->past = reader_past(s->reader);
+        f->past = s->past;
         if (store_history_query(s->store, &q, on_row, f, &err) < 0) {
                 call_fail_err(c, 500, "store", &err);
                 return false;
@@ -148,7 +147,7 @@ static void list(struct server *s, struct call *c, bool one)
                 json_kstrz(&f->j, "next", f->more ? next : NULL);
         }
         json_close(&f->j, '}');
-        call_front(c, reply);
+        call_io(c, reply);
 }
 
 static void list_job(struct server *s, struct call *c)
@@ -247,7 +246,7 @@ static void read_chunk(struct server *s, struct call *c)
                 c->out.n += (size_t)f->got;
                 f->offset += (uint64_t)f->got;
         }
-        call_front(c, write_chunk);
+        call_io(c, write_chunk);
 }
 
 static void drained(void *arg, struct http_request *r)

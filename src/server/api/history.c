@@ -3,8 +3,7 @@
 #include <stdio.h>
 
 #include "server/api/jobs.h"
-#include "server/api/route.h"
-#include "server/daemon/reader.h"
+#include "server/api/routes.h"
 #include "server/loop/ids.h"
 
 #define LIMIT_DEFAULT 1000
@@ -87,7 +86,7 @@ static void read_rows(struct server *s, struct call *c)
         struct err err = {0};
         int r;
 
-        h->past = reader_past(s->reader);
+        h->past = s->past;
         h->call = c;
         if (h->ids.count == 1) {
                 q.request = h->ids.items[0].request;
@@ -105,7 +104,7 @@ static void read_rows(struct server *s, struct call *c)
         else if (h->filter.error)
                 call_fail(c, 400, "constraint_limit", "%s", h->filter.error);
         else
-                call_front(c, write_reply);
+                call_io(c, write_reply);
 }
 
 void api_history(struct server *s, struct call *c)

@@ -1,6 +1,6 @@
 /* PUT /v1/requests/7/lease, POST /v1/requests/7/taken: a submitter that stays in touch. */
 #include "server/access/origin.h"
-#include "server/api/route.h"
+#include "server/api/routes.h"
 
 struct touch {
         json_t *doc;
@@ -72,7 +72,7 @@ static void renew(struct server *s, struct call *c)
         if (r != 0)
                 fail(c, r, &err);
         else
-                call_front(c, write_lease);
+                call_io(c, write_lease);
 }
 
 void api_request_lease(struct server *s, struct call *c)
@@ -116,7 +116,7 @@ static void take(struct server *s, struct call *c)
         if (r != 0)
                 fail(c, r, &err);
         else
-                call_front(c, write_left);
+                call_io(c, write_left);
 }
 
 void api_request_taken(struct server *s, struct call *c)

@@ -3,8 +3,7 @@
 
 #include "classad/print.h"
 #include "server/api/jobs.h"
-#include "server/api/route.h"
-#include "server/daemon/reader.h"
+#include "server/api/routes.h"
 #include "server/loop/ids.h"
 
 struct job {
@@ -40,7 +39,7 @@ static void find(struct server *s, struct call *c)
 
         if (core_request_get(s->core, x->request, &r) != 0) {
                 if (x->past && x->request <= core_request_last(s->core))
-                        call_front(c, ask_past);
+                        call_io(c, ask_past);
                 else
                         not_found(c);
                 return;
@@ -48,7 +47,7 @@ static void find(struct server *s, struct call *c)
         if (!call_may(c, r.owner) || core_job_get(s->core, x->request, x->member, &j) != 0)
                 not_found(c);
         else if (x->past && (j.state == JOB_COMPLETED || j.state == JOB_REMOVED))
-                call_front(c, ask_past);
+                call_io(c, ask_past);
         else
                 x->there(s, c);
 }
@@ -91,7 +90,7 @@ static void make_row(struct server *s, struct call *c)
         ad_print_json(&out, ad, true);
         ad_free(ad);
         x->row.ad = arena_str(&c->arena, buf_view(&out));
-        call_front(c, write_row);
+        call_io(c, write_row);
 }
 
 static void make_unfiled(struct server *s, struct call *c)
@@ -116,7 +115,7 @@ static void read_row(struct server *s, struct call *c)
         else if (!call_may(c, x->row.owner))
                 not_found(c);
         else
-                call_front(c, write_row);
+                call_io(c, write_row);
 }
 
 void api_job(struct server *s, struct call *c)
@@ -177,7 +176,7 @@ static void make_log(struct server *s, struct call *c)
         core_job_log(s->core, x->request, x->member, on_entry, &w);
         json_close(&w.j, ']');
         json_close(&w.j, '}');
-        call_front(c, write_log);
+        call_io(c, write_log);
 }
 
 /* "1700000000000 matched 3 agent queue 0 text", as core writes it into the history row. */
@@ -227,7 +226,7 @@ static void read_log(struct server *s, struct call *c)
         json_close(&w.j, ']');
         json_close(&w.j, '}');
         json_decref(ad);
-        call_front(c, write_log);
+        call_io(c, write_log);
 }
 
 void api_job_log(struct server *s, struct call *c)

@@ -1,14 +1,13 @@
 /* GET /v1/jobs: a listing in slices. The core thread fills rows for at most SLICE_JOBS jobs or SLICE_NS, the
- * reader adds what is only in history, the front writes them; the next slice begins when the client has taken
- * enough of the last. GET /v1/jobs/7.42: one job with its whole ad. */
+ * reader adds what is only in history, the I/O thread writes them; the next slice begins when the client has
+ * taken enough of the last. GET /v1/jobs/7.42: one job with its whole ad. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/clock.h"
 #include "classad/eval.h"
 #include "server/api/jobs.h"
-#include "server/api/route.h"
-#include "server/daemon/reader.h"
+#include "server/api/routes.h"
 #include "server/history/past.h"
 #include "server/loop/expressions.h"
 #include "server/loop/ids.h"
@@ -172,8 +171,7 @@ static int on_history(void *arg, uint64_t row, const struct past_job *h)
 
 bool jobs_fill_past(struct server *s, struct arena *a, struct row *r, bool whole, struct str names)
 {
-        struct jobs_past x = {
-                .past = reader_past(s->reader), .arena = a, .whole = whole, .names = names, .row = r};
+        struct jobs_past x = {.past = s->past, .arena = a, .whole = whole, .names = names, .row = r};
         struct store_query q = {.request = r->request, .has_member = true, .member = r->member, .limit = 1};
 
         return store_history_query(s->store, &q, on_history, &x, NULL) == 0 && x.found;
@@ -200,8 +198,7 @@ static int on_run(void *arg, uint64_t at, const struct past_job *h)
                         high = middle;
         }
         if (low < f->end && f->l->rows[low].member == h->member && f->l->rows[low].past)
-                past_row(reader_past(f->server->reader), h, NULL, &f->l->arena, false, f->l->names,
-                         &f->l->rows[low]);
+                past_row(f->server->past, h, NULL, &f->l->arena, false, f->l->names, &f->l->rows[low]);
         return 0;
 }
 
@@ -242,7 +239,7 @@ static void fill_past(struct server *s, struct call *c)
                 if (q.member_end)
                         store_history_query(s->store, &q, on_run, &f, NULL);
         }
-        call_front(c, write_slice);
+        call_io(c, write_slice);
 }
 
 static void ask_past(struct server *s, struct call *c)
@@ -291,10 +288,10 @@ static void slice(struct server *s, struct call *c)
         if (l->filter.error && !c->chunked)
                 call_fail(c, 400, "constraint_limit", "%s", l->filter.error);
         else
-                call_front(c, l->more ? ask_past : write_slice);
+                call_io(c, l->more ? ask_past : write_slice);
 }
 
-/* ---- front */
+/* ---- I/O thread */
 
 static void write_slice(struct server *s, struct call *c)
 {

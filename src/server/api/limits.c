@@ -2,7 +2,7 @@
  * and what the caller has uploaded. */
 #include "server/api/limits.h"
 
-#include "server/api/route.h"
+#include "server/api/routes.h"
 #include "server/files/holdings.h"
 #include "server/files/objects.h"
 

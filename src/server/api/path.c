@@ -1,7 +1,7 @@
 /* GET /v1/jobs/7.42/path, GET /v1/paths: where a job is, hop by hop. */
 #include "server/agents/whereabouts.h"
 #include "server/api/jobs.h"
-#include "server/api/route.h"
+#include "server/api/routes.h"
 #include "server/loop/ids.h"
 
 #define PATHS_MAX 1000
@@ -55,7 +55,7 @@ static void read_past(struct server *s, struct call *c)
         json_close(&j, '}');
         json_close(&j, ']');
         json_close(&j, '}');
-        call_front(c, reply);
+        call_io(c, reply);
 }
 
 static void ask_past(struct server *s, struct call *c)
@@ -73,7 +73,7 @@ static void look(struct server *s, struct call *c)
 
         if (core_request_get(s->core, p->request, &r) != 0) {
                 if (p->request <= core_request_last(s->core))
-                        call_front(c, ask_past);
+                        call_io(c, ask_past);
                 else
                         not_found(c);
                 return;
@@ -83,13 +83,13 @@ static void look(struct server *s, struct call *c)
                 return;
         }
         if (job.state == JOB_COMPLETED || job.state == JOB_REMOVED) {
-                call_front(c, ask_past);
+                call_io(c, ask_past);
                 return;
         }
         json_open(&j, '{');
         whereabouts_write(s, &j, p->request, p->member);
         json_close(&j, '}');
-        call_front(c, reply);
+        call_io(c, reply);
 }
 
 void api_job_path(struct server *s, struct call *c)
@@ -137,7 +137,7 @@ static void look_changed(struct server *s, struct call *c)
         json_close(&p->j, ']');
         json_kint(&p->j, "next", (int64_t)next);
         json_close(&p->j, '}');
-        call_front(c, reply);
+        call_io(c, reply);
 }
 
 void api_paths(struct server *s, struct call *c)

@@ -5,9 +5,9 @@
 #include "base/clock.h"
 #include "base/hex.h"
 #include "server/api/counts.h"
-#include "server/api/route.h"
-#include "server/api/row.h"
-#include "server/daemon/world.h"
+#include "server/api/routes.h"
+#include "server/history/request_record.h"
+#include "server/history/row.h"
 
 #define SLICE_REQUESTS 1000
 #define SLICE_NS       4000000
@@ -111,7 +111,7 @@ static void write_fields(struct json *j, const struct request_row *r)
 static void write_slice(struct server *s, struct call *c);
 static void slice(struct server *s, struct call *c);
 
-/* Front: what came in between has had its turn. */
+/* I/O thread: what came in between has had its turn. */
 static void slice_on(struct server *s, struct call *c)
 {
         (void)s;
@@ -125,7 +125,7 @@ static void slice(struct server *s, struct call *c)
         struct row_maker m;
 
         if (!c->chunked && core_eta_some(s->core, &l->times)) {
-                call_front(c, slice_on);
+                call_io(c, slice_on);
                 return;
         }
         arena_reset(&l->arena);
@@ -147,7 +147,7 @@ static void slice(struct server *s, struct call *c)
                 l->given++;
         }
         row_maker_deinit(&m);
-        call_front(c, write_slice);
+        call_io(c, write_slice);
 }
 
 static void write_slice(struct server *s, struct call *c)
@@ -252,9 +252,8 @@ static void read_parts(struct server *s, struct call *c)
         struct json j = {.out = &c->out};
         BUF_CLEANUP struct buf record = {0};
         struct submission sub = {0};
-        char room[WORLD_NAME_MAX];
 
-        if (store_blob_get(s->store, world_record_name(room, row->id), &record, NULL) == 0)
+        if (request_record_get(s, row->id, &record, NULL) == 0)
                 submission_unpack(&sub, buf_view(&record), NULL);
         json_open(&j, '{');
         write_fields(&j, row);
@@ -266,7 +265,7 @@ static void read_parts(struct server *s, struct call *c)
         json_close(&j, ']');
         json_close(&j, '}');
         submission_deinit(&sub);
-        call_front(c, write_one);
+        call_io(c, write_one);
 }
 
 static void ask_parts(struct server *s, struct call *c)
@@ -297,7 +296,7 @@ static void look(struct server *s, struct call *c)
                 return;
         }
         if (r.counts.idle && core_eta_some(s->core, &one->times)) {
-                call_front(c, look_on);
+                call_io(c, look_on);
                 return;
         }
         row_maker_init(&m, s, &c->arena);
@@ -305,7 +304,7 @@ static void look(struct server *s, struct call *c)
         row_maker_deinit(&m);
         core_request_hop(s->core, id, &row->hop);
         row->hop.origin = NULL; /* the core's */
-        call_front(c, ask_parts);
+        call_io(c, ask_parts);
 }
 
 void api_request(struct server *s, struct call *c)

@@ -2,10 +2,10 @@
  * last; its agent is asked. */
 #include "base/clock.h"
 #include "server/api/jobs.h"
-#include "server/api/route.h"
+#include "server/api/routes.h"
+#include "server/calls/waits.h"
 #include "server/files/scripts.h"
 #include "server/loop/ids.h"
-#include "server/loop/waits.h"
 
 #define ANSWER_MS 10000
 
@@ -43,7 +43,7 @@ static void woken(struct server *s, struct call *c)
         json_kint(&j, "member", x->member);
         json_kstr(&j, "script", buf_view(&text));
         json_close(&j, '}');
-        call_front(c, reply);
+        call_io(c, reply);
 }
 
 /* Until it changes, which may be for another reason, or the time is up. */
@@ -109,7 +109,7 @@ static void read_past(struct server *s, struct call *c)
         if (!jobs_fill_past(s, &c->arena, &x->row, false, STR_NONE) || !call_may(c, x->row.owner))
                 not_found(c);
         else
-                call_front(c, to_core);
+                call_io(c, to_core);
 }
 
 static void to_reader(struct server *s, struct call *c)
@@ -130,7 +130,7 @@ static void ask(struct server *s, struct call *c)
         if (known && (!call_may(c, r.owner) || core_job_get(s->core, x->request, x->member, &job) != 0))
                 not_found(c);
         else if (!known || job.state == JOB_COMPLETED || job.state == JOB_REMOVED)
-                call_front(c, to_reader);
+                call_io(c, to_reader);
         else if (job.agent)
                 ask_agent(s, c, job.agent, job.fence);
         else if (job.last_agent) /* it keeps those of jobs that are over, also of such as were held */

@@ -1,8 +1,8 @@
 /* GET /v1/server, GET /v1/openapi.json */
 #include "base/clock.h"
 #include "server/api/counts.h"
-#include "server/api/openapi.h"
-#include "server/api/route.h"
+#include "server/api/routes.h"
+#include "server/calls/openapi.h"
 
 static void look(struct server *s, struct call *c)
 {

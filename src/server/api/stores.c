@@ -1,5 +1,5 @@
 /* GET /v1/stores: the places for files that are configured, and how far from each agent they are. */
-#include "server/api/route.h"
+#include "server/api/routes.h"
 
 static void write_words(struct json *j, const char *key, const struct str *v, size_t count)
 {

@@ -7,10 +7,10 @@
 #include "core/lifecycle/draft.h"
 #include "server/access/origin.h"
 #include "server/api/place.h"
-#include "server/api/route.h"
+#include "server/api/routes.h"
 #include "server/api/submit_json.h"
+#include "server/calls/waits.h"
 #include "server/files/objects.h"
-#include "server/loop/waits.h"
 #include "server/notices/notices.h"
 #include "server/userlog/userlog.h"
 
@@ -292,7 +292,7 @@ static void submit_draft(struct server *s, struct call *c)
         if (core_request_get(s->core, x->id, &known) == 0)
                 x->jobs = known.counts.jobs;
         c->when = x->dry_run ? TURN_READ : TURN_DURABLE;
-        call_front(c, write_reply);
+        call_io(c, write_reply);
 }
 
 static void submit(struct server *s, struct call *c)

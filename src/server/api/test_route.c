@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "server/api/body.h"
-#include "server/api/openapi.h"
-#include "server/api/route.h"
+#include "server/api/routes.h"
+#include "server/calls/body.h"
+#include "server/calls/openapi.h"
 
 static void test_match(void **state)
 {
@@ -35,15 +35,15 @@ static void test_find(void **state)
         bool known;
 
         (void)state;
-        assert_non_null(route_find(HTTP_GET, STR("/v1/jobs"), p, &known));
-        assert_ptr_equal(route_find(HTTP_HEAD, STR("/v1/jobs"), p, &known),
-                         route_find(HTTP_GET, STR("/v1/jobs"), p, &known));
-        assert_null(route_find(HTTP_DELETE, STR("/v1/jobs"), p, &known));
+        assert_non_null(routes_find(HTTP_GET, STR("/v1/jobs"), p, &known));
+        assert_ptr_equal(routes_find(HTTP_HEAD, STR("/v1/jobs"), p, &known),
+                         routes_find(HTTP_GET, STR("/v1/jobs"), p, &known));
+        assert_null(routes_find(HTTP_DELETE, STR("/v1/jobs"), p, &known));
         assert_true(known);
-        assert_null(route_find(HTTP_GET, STR("/v2/jobs"), p, &known));
+        assert_null(routes_find(HTTP_GET, STR("/v2/jobs"), p, &known));
         assert_false(known);
-        assert_null(route_find(HTTP_GET, STR(""), p, &known));
-        assert_ptr_equal(route_find(HTTP_GET, STR("/v1/openapi.json"), p, &known)->start, api_openapi);
+        assert_null(routes_find(HTTP_GET, STR(""), p, &known));
+        assert_ptr_equal(routes_find(HTTP_GET, STR("/v1/openapi.json"), p, &known)->start, api_openapi);
 }
 
 static const char *method_key(enum http_method m)
@@ -75,7 +75,7 @@ static void test_openapi(void **state)
                 json_object_foreach (path, method, operation)
                         described += strcmp(method, "parameters") != 0;
         }
-        for (const struct route *r; (r = route_at(routes)); routes++) {
+        for (const struct route *r; (r = routes_at(routes)); routes++) {
                 BUF_CLEANUP struct buf name = {0};
 
                 for (const char *c = r->path; *c; c++)
@@ -94,7 +94,7 @@ static const struct route *route_of(enum http_method method, const char *path)
         struct str p[2] = {0};
         bool known;
 
-        return route_find(method, str_of(path), p, &known);
+        return routes_find(method, str_of(path), p, &known);
 }
 
 /* A wrong type is refused with the member's name and what is expected, whichever route it is. */
@@ -145,7 +145,7 @@ static void test_bodies(void **state)
                  "\"urls[0]\" must be a string, and is an integer"},
                 {HTTP_GET, "/v1/jobs", "{'ids':7}", NULL},
         };
-        struct bodies *b = bodies_new();
+        struct bodies *b = routes_bodies();
 
         (void)state;
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

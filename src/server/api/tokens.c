@@ -4,7 +4,7 @@
 #include "auth/ca.h"
 #include "base/clock.h"
 #include "server/access/access.h"
-#include "server/api/route.h"
+#include "server/api/routes.h"
 
 #define AGENT_S 3600
 #define USER_S  (90 * 86400)
@@ -60,7 +60,7 @@ static void make(struct server *s, struct call *c)
         explicit_bzero(text.p, text.n);
         c->status = 201;
         c->when = TURN_DURABLE;
-        call_front(c, send);
+        call_io(c, send);
 }
 
 /* Fills the token; false when the call has ended. */
@@ -195,7 +195,7 @@ static void remove_token(struct server *s, struct call *c)
         tokens_remove(s->access->tokens, c->param[0], turn_batch(s->turn));
         buf_addz(&c->out, "{}");
         c->when = TURN_DURABLE;
-        call_front(c, send);
+        call_io(c, send);
 }
 
 void api_token_delete(struct server *s, struct call *c)

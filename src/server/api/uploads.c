@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "server/api/route.h"
+#include "server/api/routes.h"
 #include "server/files/holdings.h"
 #include "server/files/objects.h"
 #include "spool/spool.h"
@@ -72,7 +72,7 @@ static void begin(struct server *s, struct call *c)
         json_kint(&j, "size", (int64_t)u->size);
         json_close(&j, '}');
         c->status = 201;
-        call_front(c, reply);
+        call_io(c, reply);
 }
 
 void api_upload_new(struct server *s, struct call *c)
@@ -106,7 +106,7 @@ static void put(struct server *s, struct call *c)
         json_open(&j, '{');
         json_kint(&j, "size", (int64_t)u->size);
         json_close(&j, '}');
-        call_front(c, reply);
+        call_io(c, reply);
 }
 
 static bool read_id(struct call *c, struct upload *u)
@@ -151,7 +151,7 @@ static void own(struct server *s, struct call *c)
         json_kint(&j, "size", (int64_t)u->size);
         json_close(&j, '}');
         c->when = TURN_DURABLE;
-        call_front(c, reply);
+        call_io(c, reply);
 }
 
 static void finish(struct server *s, struct call *c)

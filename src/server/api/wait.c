@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "server/api/route.h"
-#include "server/loop/waits.h"
+#include "server/api/routes.h"
+#include "server/calls/waits.h"
 
 #define WAIT_PACE_MS  100
 #define WAIT_MAX_MS   300000
@@ -168,7 +168,7 @@ static void read_failures(struct server *s, struct call *c)
 
                         if (clock_mono_ns() > end_ns) {
                                 w->n.failed += f.count;
-                                call_front(c, ask_reader);
+                                call_io(c, ask_reader);
                                 return;
                         }
                         if (store_history_query(s->store, &q, on_row, &f, &err) != 0) {
@@ -179,7 +179,7 @@ static void read_failures(struct server *s, struct call *c)
                 }
                 w->n.failed += f.count;
         }
-        call_front(c, write_reply);
+        call_io(c, write_reply);
 }
 
 static void ask_reader(struct server *s, struct call *c)
@@ -199,9 +199,9 @@ static void look(struct server *s, struct call *c)
         changed = strcmp(w->seen, w->now) != 0;
         c->when = TURN_DURABLE;
         if (is_done(w))
-                call_front(c, w->some && w->n.completed ? ask_reader : write_reply);
+                call_io(c, w->some && w->n.completed ? ask_reader : write_reply);
         else if (now >= w->deadline_ms || (changed && (!*w->seen || now - w->came_ms >= WAIT_PACE_MS)))
-                call_front(c, write_reply);
+                call_io(c, write_reply);
         else if (changed)
                 waits_park(s, c, NULL, w->came_ms + WAIT_PACE_MS - now, look);
         else

@@ -9,7 +9,7 @@
 #include "server/api/limits.h"
 #include "server/api/order.h"
 #include "server/api/place.h"
-#include "server/api/route.h"
+#include "server/api/routes.h"
 #include "server/loop/ids.h"
 #include "server/loop/words.h"
 
@@ -338,7 +338,7 @@ static void write_eta(struct json *j, struct core *c, const struct core_job *job
 
 static void look(struct server *s, struct call *c);
 
-/* Front: what came in between has had its turn. */
+/* I/O thread: what came in between has had its turn. */
 static void look_on(struct server *s, struct call *c)
 {
         (void)s;
@@ -424,7 +424,7 @@ static void look(struct server *s, struct call *c)
                 call_fail(c, 404, "not_found", "there is no job " STR_FMT " in the queue",
                           STR_ARG(c->param[0]));
         else if (ask_some(s, w, &job))
-                call_front(c, look_on);
+                call_io(c, look_on);
         else
                 reply(s, c, w, &job);
 }

@@ -7,9 +7,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/doc.h"
 #include "base/fs.h"
-#include "server/userlog/format.h"
+#include "server/config/log_options.h"
 
 #define CONFIG_FILE_MAX (1u << 20)
 
@@ -393,4 +394,19 @@ int config_read(struct config *c, int argc, char **argv, struct err *err)
         if (!c->domain)
                 c->domain = mem_dupz("local");
         return 0;
+}
+
+void config_core(const struct config *c, struct core_config *ret)
+{
+        *ret = (struct core_config){
+                .lease_ms = c->lease_ms,
+                .keep_finished_ms = c->keep_finished_ms,
+                .reserve_after_ms = c->reserve_after_ms,
+                .reserve_idle = c->reserve_idle,
+                .set_wait_ms = c->set_wait_ms,
+                .better_wait_ms = c->better_wait_ms,
+                .placement = c->placement,
+                .seed = (uint64_t)clock_wall_ms(),
+        };
+        config_order_config(&c->order, ret);
 }

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "server/daemon/paths.h"
+#include "server/config/paths.h"
 #include "store/store.h"
 
 #define DATABASE   "drover.db"

@@ -9,7 +9,7 @@
  * time and is not heard of: it is given to nobody before the lease of that agent must have ended.
  */
 #pragma once
-#include "server/daemon/server.h"
+#include "server/loop/server.h"
 
 /* At the start, in the first turn: tells the core from where numbers go on. What is new is in the turn's
  * batch. 0, or an error with err. */

@@ -3,7 +3,7 @@
  * forgotten ten minutes at most. Core thread only, in a turn.
  */
 #pragma once
-#include "server/daemon/server.h"
+#include "server/loop/server.h"
 
 void learned_restore(struct server *s); /* after the replay; what is damaged is said, and learned again */
 void learned_tick(struct server *s);

@@ -15,23 +15,6 @@ struct replay {
         uint64_t count;
 };
 
-void core_config_of(const struct server *s, bool shadow, struct core_config *ret)
-{
-        *ret = (struct core_config){
-                .lease_ms = s->config.lease_ms,
-                .keep_finished_ms = s->config.keep_finished_ms,
-                .reserve_after_ms = s->config.reserve_after_ms,
-                .reserve_idle = s->config.reserve_idle,
-                .set_wait_ms = s->config.set_wait_ms,
-                .better_wait_ms = s->config.better_wait_ms,
-                .placement = s->config.placement,
-                .shadow = shadow,
-                .seed = (uint64_t)clock_wall_ms(),
-                .eval_clock_ns = expressions_clock_ns,
-        };
-        config_order_config(&s->config.order, ret);
-}
-
 static int on_record(void *arg, uint64_t seq, struct str record, struct err *err)
 {
         struct replay *x = arg;
@@ -104,7 +87,8 @@ int recover(struct server *s, struct recovered *ret, struct err *err)
         if (r != 0)
                 return r;
         world_init(&world, s);
-        core_config_of(s, false, &config);
+        config_core(&s->config, &config);
+        config.eval_clock_ns = expressions_clock_ns;
         s->core = core_new(&config, &world);
         config_limits_apply(&s->config.limits, memory_bytes(), s->core);
         r = config_order_apply(&s->config.order, s->core, err);

@@ -1,25 +1,14 @@
-/* The record of a request is kept when the core forgets the request: history rows hold only what was a job's
- * own, and take the rest from it. */
 #include "server/daemon/world.h"
-
-#include <errno.h>
-#include <stdio.h>
 
 #include "server/agents/agents.h"
 #include "server/agents/grants.h"
 #include "server/agents/whereabouts.h"
+#include "server/calls/waits.h"
 #include "server/history/prune.h"
+#include "server/history/request_record.h"
 #include "server/loop/turn.h"
-#include "server/loop/waits.h"
 #include "server/notices/notices.h"
 #include "server/userlog/userlog.h"
-
-struct str world_record_name(char room[WORLD_NAME_MAX], uint64_t request)
-{
-        int n = snprintf(room, WORLD_NAME_MAX, "request/%llu", (unsigned long long)request);
-
-        return str_make(room, (size_t)n);
-}
 
 static void on_event(void *arg, const struct event *e)
 {
@@ -53,9 +42,9 @@ static void on_history(void *arg, const struct past_job *f)
 static void on_keep(void *arg, uint64_t request, struct str record)
 {
         struct server *s = arg;
-        char room[WORLD_NAME_MAX];
+        char room[REQUEST_RECORD_NAME_MAX];
 
-        store_batch_blob_put(turn_batch(s->turn), world_record_name(room, request), record);
+        store_batch_blob_put(turn_batch(s->turn), request_record_name(room, request), record);
 }
 
 static void on_forget(void *arg, uint64_t request)
@@ -81,10 +70,7 @@ static void on_go(void *arg, const char *agent, uint64_t request, uint32_t fence
 
 static int on_load(void *arg, uint64_t request, struct buf *ret, struct err *err)
 {
-        struct server *s = arg;
-        char room[WORLD_NAME_MAX];
-
-        return store_blob_get(s->store, world_record_name(room, request), ret, err);
+        return request_record_get(arg, request, ret, err);
 }
 
 static void on_credential(void *arg, uint64_t request, struct str owner, bool handed_on,

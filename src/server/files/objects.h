@@ -14,7 +14,7 @@
 #pragma once
 #include "server/agents/agents.h"
 #include "server/agents/command.h"
-#include "server/api/call.h"
+#include "server/calls/call.h"
 
 struct objects;
 struct holdings;

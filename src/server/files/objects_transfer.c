@@ -6,9 +6,8 @@
 #include <unistd.h>
 
 #include "base/hex.h"
-#include "server/daemon/reader.h"
+#include "server/agents/message.h"
 #include "server/files/objects_private.h"
-#include "server/loop/message.h"
 
 #define READ_MAX  (1u << 20)
 #define WRITE_MAX (4u << 20)
@@ -64,7 +63,7 @@ static void answer(struct server *s, struct transfer *t)
 
         t->reply = NULL;
         transfer_drop(&t->task);
-        server_to_front(s, &m->task);
+        server_to_io(s, &m->task);
 }
 
 static void data_error(struct transfer *t, const char *text)

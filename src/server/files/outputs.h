@@ -4,7 +4,7 @@
  * the file stays in the spool. Core thread only; what changes goes into the turn's batch.
  */
 #pragma once
-#include "server/daemon/server.h"
+#include "server/loop/server.h"
 
 struct outputs;
 /* Reads what the store has. In a turn: those that were written before times were kept get one. 0 or an error

@@ -4,8 +4,8 @@
 
 #include "base/map.h"
 #include "server/agents/agents.h"
-#include "server/loop/message.h"
-#include "server/loop/waits.h"
+#include "server/agents/message.h"
+#include "server/calls/waits.h"
 
 #define ASKED_MAX 1000
 

@@ -5,7 +5,7 @@
  */
 #pragma once
 #include "server/agents/command.h"
-#include "server/daemon/server.h"
+#include "server/loop/server.h"
 
 struct scripts;
 struct scripts *scripts_new(void);

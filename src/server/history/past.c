@@ -5,7 +5,7 @@
 #include "classad/eval.h"
 #include "classad/print.h"
 #include "core/model/attributes.h"
-#include "server/daemon/world.h"
+#include "server/history/request_record.h"
 
 #define KEPT_MAX 32 /* requests */
 
@@ -84,13 +84,12 @@ static struct kept *load(struct past *p, uint64_t request)
         BUF_CLEANUP struct buf record = {0};
         struct kept *k = mem_new(struct kept);
         struct submission s;
-        char room[WORLD_NAME_MAX];
         struct symbols_use *before;
         uint64_t end = 0;
 
         k->request = request;
         k->names = symbols_use_new(p->symbols, STR_NONE);
-        if (store_blob_get(p->server->store, world_record_name(room, request), &record, NULL) != 0 ||
+        if (request_record_get(p->server, request, &record, NULL) != 0 ||
             submission_unpack(&s, buf_view(&record), NULL) != 0)
                 return k;
         memcpy(k->uuid, s.uuid, sizeof(k->uuid));

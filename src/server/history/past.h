@@ -5,7 +5,7 @@
  */
 #pragma once
 #include "classad/ad.h"
-#include "server/api/row.h"
+#include "server/history/row.h"
 #include "server/loop/expressions.h"
 
 struct past;

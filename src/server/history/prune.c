@@ -5,12 +5,11 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/daemon/reader.h"
-#include "server/daemon/snapshot.h"
-#include "server/daemon/world.h"
 #include "server/files/objects.h"
+#include "server/history/request_record.h"
+#include "server/history/snapshot.h"
 #include "server/loop/turn.h"
-#include "server/userlog/private.h"
+#include "server/userlog/userlog.h"
 
 #define ROWS       1000 /* in one commit, and as many new ones are reason to look */
 #define RECORDS    500  /* looked up in one step of the reader, or deleted in one commit */
@@ -126,7 +125,7 @@ static void looked(struct server *s, struct task *t)
         free(x);
 }
 
-/* Front thread. */
+/* I/O thread. */
 static void cut_is_durable(struct server *s, struct task *t)
 {
         t->run = looked;
@@ -207,7 +206,7 @@ static int on_record(void *arg, struct str name)
 {
         uint64_t id;
 
-        if (str_to_u64(str_skip(name, sizeof("request/") - 1), &id) == 0)
+        if (str_to_u64(str_skip(name, sizeof(REQUEST_RECORD_PREFIX) - 1), &id) == 0)
                 ids_add(arg, id);
         return 0;
 }
@@ -240,7 +239,7 @@ static void swept(struct server *s, struct task *t)
                         any = true;
                 }
         if (any) /* the core has forgotten it by the events so far */
-                p->doomed_seq = s->userlog->next_seq - 1;
+                p->doomed_seq = userlog_last_seq(s);
         if (p->at >= p->sweep.count) {
                 int64_t now = clock_boot_ms();
 
@@ -256,7 +255,7 @@ static void sweep_run(struct server *s, struct task *t)
         struct sweep *x = (struct sweep *)t;
 
         if (x->list)
-                store_blob_list(s->store, STR("request/"), on_record, &x->out, NULL);
+                store_blob_list(s->store, STR(REQUEST_RECORD_PREFIX), on_record, &x->out, NULL);
         for (size_t i = 0; i < x->in.count; i++)
                 if (store_history_query(s->store, &(struct store_query){.request = x->in.v[i], .limit = 1},
                                         on_any, NULL, NULL) == 0)
@@ -293,10 +292,10 @@ static void drop_records(struct server *s)
         log_info("msg=\"records of requests were pruned\" requests=%zu",
                  p->doomed.count < RECORDS ? p->doomed.count : (size_t)RECORDS);
         for (unsigned n = 0; n < RECORDS && p->doomed.count; n++) {
-                char room[WORLD_NAME_MAX];
+                char room[REQUEST_RECORD_NAME_MAX];
 
                 store_batch_blob_delete(turn_batch(s->turn),
-                                        world_record_name(room, p->doomed.v[--p->doomed.count]));
+                                        request_record_name(room, p->doomed.v[--p->doomed.count]));
         }
         if (p->doomed.count == 0)
                 ids_reset(&p->doomed);

@@ -15,7 +15,7 @@
  * The store is read on the reader thread. Core thread only.
  */
 #pragma once
-#include "server/daemon/server.h"
+#include "server/loop/server.h"
 
 struct prune *prune_new(struct server *s); /* after its loop is there */
 void prune_free(struct prune *p);          /* NULL is fine */

@@ -1,4 +1,4 @@
-/* What leaves when: a turn on a store in memory, with a front that only notes what reached it. */
+/* What leaves when: a turn on a store in memory, with an I/O thread that only notes what reached it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,16 +7,7 @@
 
 #include <cmocka.h>
 
-#include "server/agents/agents.h"
-#include "server/agents/leases.h"
-#include "server/api/call.h"
-#include "server/daemon/front.h"
-#include "server/daemon/recover.h"
-#include "server/daemon/snapshot.h"
 #include "server/loop/turn.h"
-#include "server/loop/waits.h"
-#include "server/notices/notices.h"
-#include "server/userlog/userlog.h"
 
 struct note {
         struct task task;
@@ -24,10 +15,9 @@ struct note {
 };
 struct bench {
         struct server server;
-        struct front front;
-        struct loop *front_loop; /* the server's, but in one test */
-        struct buf said;         /* letters, in the order in which they reached the front */
-        size_t until;            /* letters */
+        struct loop *io_loop; /* the server's, but in one test */
+        struct buf said;      /* letters, in the order in which they reached the I/O thread */
+        size_t until;         /* letters */
 };
 static struct bench *bench;
 
@@ -37,7 +27,7 @@ static void note_run(struct server *s, struct task *t)
         buf_char(&bench->said, ((struct note *)t)->letter);
         free(t);
         if (bench->said.n >= bench->until)
-                loop_stop(bench->front_loop);
+                loop_stop(bench->io_loop);
 }
 
 static void say(char letter, enum turn_when when)
@@ -66,7 +56,7 @@ static const char *wait_for(size_t letters)
 {
         bench->until = letters;
         if (bench->said.n < letters)
-                loop_run(bench->front_loop);
+                loop_run(bench->io_loop);
         return buf_z(&bench->said);
 }
 
@@ -95,6 +85,20 @@ static void record(struct store_batch *b)
         store_batch_event(b, STR("x"));
 }
 
+static void nothing(struct server *s)
+{
+        (void)s;
+}
+
+static void nothing_durable(struct server *s, uint64_t seq, size_t bytes)
+{
+        (void)s;
+        (void)seq;
+        (void)bytes;
+}
+
+static const struct turn_hooks hooks = {.slept = nothing, .ending = nothing, .durable = nothing_durable};
+
 static int setup(void **state)
 {
         struct core_config config = {0};
@@ -105,20 +109,13 @@ static int setup(void **state)
         bench = mem_new(struct bench);
         s = &bench->server;
         s->loop = loop_new();
-        s->mail = mailbox_new(s->loop, receive, NULL, s);
-        bench->front_loop = s->loop;
-        bench->front.mail = mailbox_new(s->loop, receive, NULL, s);
-        s->front = &bench->front;
+        s->core_mail = mailbox_new(s->loop, receive, NULL, s);
+        bench->io_loop = s->loop;
+        s->io_mail = mailbox_new(s->loop, receive, NULL, s);
         assert_int_equal(store_open("memory:", &s->store, NULL, NULL), 0);
         assert_int_equal(store_term_take(s->store, &s->term, NULL), 0);
         s->core = core_new(&config, &world);
-        s->agents = agents_new(s);
-        s->leases = leases_new();
-        s->turn = turn_new(s);
-        s->waits = waits_new(s);
-        s->userlog = userlog_new();
-        s->notices = notices_new();
-        s->snapshots = snapshots_new(s, 0);
+        s->turn = turn_new(s, &hooks);
         turn_begin(s->turn);
         return 0;
 }
@@ -129,15 +126,9 @@ static int teardown(void **state)
 
         (void)state;
         store_close(s->store);
-        mailbox_free(s->mail, drop);
-        waits_free(s->waits);
-        userlog_free(s->userlog);
-        notices_free(s->notices);
+        mailbox_free(s->core_mail, drop);
         turn_free(s->turn);
-        mailbox_free(bench->front.mail, drop);
-        snapshots_free(s->snapshots);
-        agents_drop_all(s->agents);
-        leases_free(s->leases);
+        mailbox_free(s->io_mail, drop);
         core_free(s->core);
         loop_free(s->loop);
         buf_deinit(&bench->said);
@@ -183,15 +174,15 @@ static void test_durable_before_visible(void **state)
         assert_int_equal(wait_for(4)[3], '3');
 }
 
-/* An answer reaches the front while the core's thread sleeps; what is read then comes behind it. */
+/* An answer reaches the I/O thread while the core's thread sleeps; what is read then comes behind it. */
 static void test_answers_do_not_wait_for_the_core(void **state)
 {
         struct turn *t = bench->server.turn;
 
         (void)state;
-        mailbox_free(bench->front.mail, drop);
-        bench->front_loop = loop_new();
-        bench->front.mail = mailbox_new(bench->front_loop, receive, NULL, &bench->server);
+        mailbox_free(bench->server.io_mail, drop);
+        bench->io_loop = loop_new();
+        bench->server.io_mail = mailbox_new(bench->io_loop, receive, NULL, &bench->server);
         record(turn_batch(t));
         say('1', TURN_DURABLE);
         say('2', TURN_DURABLE);
@@ -204,10 +195,10 @@ static void test_answers_do_not_wait_for_the_core(void **state)
         turn_end(t);
         assert_string_equal(wait_for(3), "12r");
         wait_until_idle();
-        mailbox_free(bench->front.mail, drop);
-        loop_free(bench->front_loop);
-        bench->front_loop = bench->server.loop;
-        bench->front.mail = mailbox_new(bench->front_loop, receive, NULL, &bench->server);
+        mailbox_free(bench->server.io_mail, drop);
+        loop_free(bench->io_loop);
+        bench->io_loop = bench->server.loop;
+        bench->server.io_mail = mailbox_new(bench->io_loop, receive, NULL, &bench->server);
 }
 
 static void test_several_turns_keep_their_order(void **state)
@@ -258,36 +249,6 @@ static void test_an_answer_takes_the_informing_along(void **state)
         assert_false(turn_idle(t));
         assert_string_equal(wait_for(1), "d");
         assert_int_equal(atomic_load(&bench->server.durable_seq), 1);
-}
-
-static void drop_call(struct task *t)
-{
-        call_free((struct call *)t);
-}
-
-static struct call *waiting_call(const char *who)
-{
-        struct call *c = mem_new(struct call);
-
-        c->server = &bench->server;
-        c->place = CALL_CORE;
-        c->task.drop = drop_call;
-        c->who = mem_dupz(who);
-        return c;
-}
-
-/* One who waits as often as he can leaves room for the next one. */
-static void test_waiting_is_shared(void **state)
-{
-        struct server *s = &bench->server;
-        size_t n = 0;
-
-        (void)state;
-        while (waits_park(s, waiting_call("ann@local"), NULL, 60000, NULL))
-                n++;
-        assert_int_equal(n, WAITS_MAX / 2);
-        assert_true(waits_park(s, waiting_call("bob@local"), NULL, 60000, NULL));
-        assert_false(waits_park(s, waiting_call("ann@local"), NULL, 60000, NULL));
 }
 
 static void look_full(void *arg)
@@ -341,7 +302,6 @@ int main(void)
                 TURN(test_several_turns_keep_their_order),
                 TURN(test_informing_waits),
                 TURN(test_an_answer_takes_the_informing_along),
-                TURN(test_waiting_is_shared),
                 TURN(test_a_full_disk),
         };
 

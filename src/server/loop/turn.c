@@ -3,11 +3,11 @@
  * of those under way is in, the retry timer appends the first again, and each success appends the next, so
  * that order holds.
  *
- * The store's thread itself hands the outbox to the front as soon as the batch is durable: who waits for an
- * answer does not wait for the core's thread to wake and pass it on. The core learns of it by a landing, and
- * does then what nobody waits for. What it puts behind a flight meanwhile goes into that outbox as long as
- * that has not left, and else to the front at once; the lock makes it one or the other, so order holds here
- * too.
+ * The store's thread itself hands the outbox to the I/O thread as soon as the batch is durable: who waits for
+ * an answer does not wait for the core's thread to wake and pass it on. The core learns of it by a landing,
+ * and does then what nobody waits for. What it puts behind a flight meanwhile goes into that outbox as long
+ * as that has not left, and else to the I/O thread at once; the lock makes it one or the other, so order
+ * holds here too.
  */
 #include "server/loop/turn.h"
 
@@ -15,18 +15,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/agents/agents.h"
-#include "server/daemon/snapshot.h"
-#include "server/loop/waits.h"
-#include "server/notices/notices.h"
-#include "server/userlog/userlog.h"
 
 #define RETRY_FIRST_MS 250
 #define RETRY_LAST_MS  5000
 #define SLEPT_MS       1000 /* less is the time between two looks at the clocks */
 #define INFORM_MS      100  /* what only informs is written at the latest after this */
 
-struct outbox { /* what goes to the front together */
+struct outbox { /* what goes to the I/O thread together */
         struct task task;
         struct task *first, **tail;
 };
@@ -40,6 +35,7 @@ struct flight {
 };
 struct turn {
         struct server *server;
+        const struct turn_hooks *hooks;
         pthread_mutex_t lock; /* see `out` and `left`; the store's thread takes it too */
         struct flight *open;
         struct flight *first, *last;
@@ -85,7 +81,7 @@ static void outbox_drop(struct task *t)
         free(o);
 }
 
-/* On the front. */
+/* On the I/O thread. */
 static void outbox_run(struct server *s, struct task *t)
 {
         struct outbox *o = (struct outbox *)t;
@@ -147,7 +143,7 @@ static void flight_leave(struct flight *f, uint64_t seq)
         atomic_store(&t->server->durable_seq, seq);
         f->left = true;
         if (f->out)
-                server_to_front(t->server, &f->out->task);
+                server_to_io(t->server, &f->out->task);
         f->out = NULL;
         pthread_mutex_unlock(&t->lock);
 }
@@ -159,7 +155,7 @@ static void flight_follow(struct flight *f, struct outbox *behind)
 
         pthread_mutex_lock(&t->lock);
         if (f->left)
-                server_to_front(t->server, &behind->task);
+                server_to_io(t->server, &behind->task);
         else if (f->out)
                 outbox_append(f->out, behind);
         else
@@ -175,11 +171,12 @@ static int64_t asleep_ms(void)
         return clock_boot_ms() - clock_mono_ns() / 1000000;
 }
 
-struct turn *turn_new(struct server *s)
+struct turn *turn_new(struct server *s, const struct turn_hooks *hooks)
 {
         struct turn *t = mem_new(struct turn);
 
         t->server = s;
+        t->hooks = hooks;
         pthread_mutex_init(&t->lock, NULL);
         t->open = flight_new(t);
         t->asleep_ms = asleep_ms();
@@ -220,7 +217,7 @@ static void look_for_sleep(struct turn *t)
                  "seconds=%lld",
                  (long long)((t->asleep_ms - before) / 1000));
         core_ready(t->server->core);
-        agents_greet_again(t->server);
+        t->hooks->slept(t->server);
 }
 
 void turn_begin(struct turn *t)
@@ -254,7 +251,7 @@ void turn_send(struct turn *t, struct task *task, enum turn_when when)
 {
         t->urgent |= when == TURN_DURABLE;
         if (when == TURN_NOW || (when == TURN_READ && t->full)) {
-                server_to_front(t->server, task);
+                server_to_io(t->server, task);
                 return;
         }
         if (!t->open->out)
@@ -283,6 +280,8 @@ static void landed_drop(struct task *task)
 /* What is left to do when it is durable and its outbox has left. */
 static void flight_done(struct turn *t, struct flight *f, uint64_t seq)
 {
+        size_t bytes;
+
         if (f != t->first) {
                 server_fatal(t->server, "the store finished a batch out of order");
                 return;
@@ -290,9 +289,9 @@ static void flight_done(struct turn *t, struct flight *f, uint64_t seq)
         t->first = f->next;
         if (!t->first)
                 t->last = NULL;
-        snapshot_poke(t->server, seq, f->bytes);
+        bytes = f->bytes;
         flight_free(f);
-        waits_durable(t->server);
+        t->hooks->durable(t->server, seq, bytes);
 }
 
 static void enter_full(struct turn *t)
@@ -410,7 +409,7 @@ static void follow_last(struct turn *t)
         if (t->last)
                 flight_follow(t->last, out);
         else
-                server_to_front(t->server, &out->task);
+                server_to_io(t->server, &out->task);
 }
 
 static void inform(void *arg)
@@ -438,10 +437,7 @@ void turn_end(struct turn *t)
                 return;
         if (!t->full && !stopping && core_match(t->server->core))
                 timer_start(t->again, 0);
-        agents_flush(t->server);
-        waits_flush(t->server);
-        userlog_flush(t->server);
-        notices_flush(t->server);
+        t->hooks->ending(t->server);
         t->begun = false;
         if (t->broken)
                 return;

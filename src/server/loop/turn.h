@@ -1,6 +1,6 @@
 /* turn: what the core decided in one turn of its loop, on the way to the disk and then to the world.
  *
- * A turn collects records (events, history rows, blobs) in a batch, and tasks for the front thread in an
+ * A turn collects records (events, history rows, blobs) in a batch, and tasks for the I/O thread in an
  * outbox. At the end of the turn the core matches, the batch goes to the store, and the outbox waits until
  * the batch is durable. Several batches may be under way; they become durable in order and their outboxes
  * leave in order.
@@ -13,7 +13,15 @@
  * Core thread only.
  */
 #pragma once
-#include "server/daemon/server.h"
+#include "server/loop/server.h"
+
+/* What other parts do in a turn. All on the core thread. */
+struct turn_hooks {
+        void (*slept)(struct server *s);  /* this machine has been asleep, and leases begin anew; in a turn */
+        void (*ending)(struct server *s); /* after the core has matched, before the batch is closed */
+        void (*durable)(struct server *s, uint64_t seq,
+                        size_t bytes); /* the next batch is, up to this record */
+};
 
 enum turn_when {
         TURN_NOW,     /* depends on nothing: leaves at once */
@@ -21,8 +29,8 @@ enum turn_when {
         TURN_DURABLE, /* follows from an event: only after it is durable */
 };
 
-struct turn *turn_new(struct server *s);
-void turn_free(struct turn *t); /* NULL is fine */
+struct turn *turn_new(struct server *s, const struct turn_hooks *hooks); /* hooks: borrowed */
+void turn_free(struct turn *t);                                          /* NULL is fine */
 /* Before anything is done to the core in this turn: tells it the time. Again in the same turn: nothing. */
 void turn_begin(struct turn *t);
 void turn_end(struct turn *t);

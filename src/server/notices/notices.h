@@ -14,7 +14,7 @@
 #pragma once
 #include "core/events/event.h"
 #include "core/model/submission.h"
-#include "server/daemon/server.h"
+#include "server/loop/server.h"
 
 #define NOTICE_ROWS_MAX 100
 #define NOTICES_MAX     200 /* of one owner that wait: one for each address that he uses */

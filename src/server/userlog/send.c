@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/pack.h"
-#include "server/loop/message.h"
+#include "server/agents/message.h"
 #include "server/userlog/private.h"
 
 #define SLICE_MEMBERS 1000 /* made lines in one turn */

@@ -68,8 +68,8 @@ static int make_server(void **state)
                                    .control = on_control};
 
         s->loop = loop_new();
-        s->turn = turn_new(s);
-        s->agents = agents_new(s);
+        s->turn = turn_new(s, NULL);
+        s->agents = agents_new(s, NULL);
         s->leases = leases_new();
         s->userlog = userlog_new();
         s->core = core_new(&config, &world);

@@ -264,6 +264,11 @@ static void on_members(struct server *s, struct logged *l, const struct event *e
         entry_add(s, n);
 }
 
+uint64_t userlog_last_seq(const struct server *s)
+{
+        return s->userlog->next_seq - 1;
+}
+
 void userlog_event(struct server *s, const struct event *e)
 {
         struct userlog *u = s->userlog;

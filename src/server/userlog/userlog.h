@@ -41,6 +41,7 @@ void userlog_check(const struct submission *sub, struct buf *warning);
 
 /* The core has made an event, or replayed one. It has the number that was said, or the next. */
 void userlog_event(struct server *s, const struct event *e);
+uint64_t userlog_last_seq(const struct server *s); /* of the newest event */
 /* At the end of each turn, before its batch is closed: sends what is durable and fits. */
 void userlog_flush(struct server *s);
 struct userlog_answer {

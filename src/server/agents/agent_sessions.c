@@ -1,0 +1,306 @@
+#include "server/agents/agent_sessions.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/name.h"
+#include "ev/admission.h"
+#include "server/agents/command.h"
+#include "server/agents/inflow.h"
+#include "server/agents/leases.h"
+
+#define STRANGERS_MAX  1024u
+#define HELLO_MS       5000 /* from the connection to its Hello, handshake included */
+#define NAME_MAX_BYTES 128
+#define WORDS_MAX      256 /* bytes of what an agent says of itself */
+
+struct agent_session {
+        struct agent_sessions *all;
+        uint64_t id;
+        struct session *session;
+        struct admission_place place;
+        struct timer *hello; /* until it has said it */
+        char *name;          /* of its certificate; NULL before Hello */
+        bool said_hello;     /* told to the core, or a Join was */
+        struct inflow *inflow;
+};
+struct agent_sessions {
+        struct server *server;
+        struct loop *loop;
+        struct tls_context *tls;
+        struct admission *admission;
+        struct idmap *by_id;
+        uint64_t last_id;
+        struct listener **listeners;
+        char **addresses;
+        size_t count;
+};
+
+static void agent_session_free(struct agent_session *a)
+{
+        idmap_take(a->all->by_id, a->id);
+        session_free(a->session);
+        inflow_unref(a->inflow);
+        timer_free(a->hello);
+        admission_give(&a->place);
+        free(a->name);
+        free(a);
+}
+
+static void tell_core(struct agent_session *a, struct command *c)
+{
+        if (!command_count(c, a->inflow))
+                session_pause(a->session);
+        server_to_core(a->all->server, &c->task);
+}
+
+static void end(struct agent_session *a, unsigned code, const char *text)
+{
+        Drover__ToAgent m = DROVER__TO_AGENT__INIT;
+        Drover__Error e = DROVER__ERROR__INIT;
+
+        e.code = code;
+        e.text = (char *)text;
+        m.kind_case = DROVER__TO_AGENT__KIND_ERROR;
+        m.error = &e;
+        log_info("msg=\"a session is ended\" peer=\"%s\" why=\"%s\"",
+                 LOG_TEXT(stream_peer(session_stream(a->session))), LOG_TEXT(str_of(text)));
+        session_send(a->session, &m.base);
+        session_finish(a->session);
+        if (a->name)
+                tell_core(a, command_new(COMMAND_GONE, a->id, str_of(a->name)));
+        free(a->name);
+        a->name = NULL;
+        a->said_hello = true;
+}
+
+static void on_join(struct agent_session *a, const Drover__Join *j)
+{
+        struct command *c;
+
+        if (j->version != 1) {
+                end(a, 1, "this server speaks version 1 of the protocol");
+                return;
+        }
+        c = command_new(COMMAND_JOIN, a->id, STR_NONE);
+        c->text[COMMAND_TOKEN] = command_text(c, j->token);
+        c->text[COMMAND_NAME] = command_text(c, j->name);
+        c->text[COMMAND_CSR] = command_text(c, j->csr_pem);
+        tell_core(a, c);
+}
+
+static void on_hello(struct agent_session *a, const Drover__Hello *h)
+{
+        struct str name = stream_peer_name(session_stream(a->session));
+        struct command *c;
+
+        if (h->version != 1) {
+                end(a, 1, "this server speaks version 1 of the protocol");
+                return;
+        }
+        if (name.n == 0 || name.n > NAME_MAX_BYTES) {
+                end(a, 2, "an agent needs a certificate of this server: join with a token first");
+                return;
+        }
+        if (!name_is_line(str_of(h->hostname), WORDS_MAX) ||
+            !name_is_line(str_of(h->filesystem_domain), WORDS_MAX) ||
+            !name_is_line(str_of(h->program), WORDS_MAX) || !name_is_line(str_of(h->instance), WORDS_MAX)) {
+                end(a, 3, "a host, a filesystem domain, a program or an instance that is no line of text");
+                return;
+        }
+        a->name = str_dupz(name);
+        c = command_new(COMMAND_HELLO, a->id, name);
+        c->cert_serial = arena_str(&c->arena, stream_peer_serial(session_stream(a->session)));
+        c->text[COMMAND_HOSTNAME] = command_text(c, h->hostname);
+        c->text[COMMAND_DOMAIN] = command_text(c, h->filesystem_domain);
+        c->text[COMMAND_PROGRAM] = command_text(c, h->program);
+        c->text[COMMAND_CSR_AGAIN] = command_text(c, h->csr_pem);
+        c->text[COMMAND_INSTANCE] = command_text(c, h->instance);
+        tell_core(a, c);
+}
+
+/* Answered here: an agent whose renewals wait for the core ends its jobs, whatever the core is held by. */
+static void on_renew(struct agent_session *a, const Drover__Renew *renew)
+{
+        Drover__ToAgent m = DROVER__TO_AGENT__INIT;
+        Drover__RenewAck ack = DROVER__RENEW_ACK__INIT;
+
+        if (!leases_renew(a->all->server->leases, a->id, clock_boot_ms()))
+                return;
+        ack.serial = renew->serial;
+        m.kind_case = DROVER__TO_AGENT__KIND_RENEW_ACK;
+        m.renew_ack = &ack;
+        session_send(a->session, &m.base);
+}
+
+static void message(void *arg, struct session *session, const ProtobufCMessage *pm)
+{
+        struct agent_session *a = arg;
+        const Drover__ToServer *m = (const Drover__ToServer *)pm;
+        struct command *c;
+        struct err err = {0};
+
+        (void)session;
+        if (m->kind_case == DROVER__TO_SERVER__KIND__NOT_SET)
+                return; /* of a newer version, or nothing: it breaks silence */
+        if (!a->said_hello) {
+                a->said_hello = true;
+                timer_stop(a->hello);
+                if (m->kind_case == DROVER__TO_SERVER__KIND_JOIN)
+                        on_join(a, m->join);
+                else if (m->kind_case == DROVER__TO_SERVER__KIND_HELLO)
+                        on_hello(a, m->hello);
+                else
+                        end(a, 3, "say Hello or Join first");
+                return;
+        }
+        if (!a->name)
+                return; /* being closed, or joined: nothing more is expected */
+        if (m->kind_case == DROVER__TO_SERVER__KIND_GOODBYE) {
+                session_finish(a->session);
+                return;
+        }
+        if (m->kind_case == DROVER__TO_SERVER__KIND_RENEW)
+                on_renew(a, m->renew);
+        c = command_from(m, a->id, str_of(a->name), &err);
+        if (c)
+                tell_core(a, c);
+        else
+                end(a, 3, err.text);
+}
+
+static void closed(void *arg, struct session *session, const struct err *why)
+{
+        struct agent_session *a = arg;
+
+        log_info("msg=\"a session ended\" agent=\"%s\" peer=\"%s\" why=\"%s\"", LOG_TEXT(str_of(a->name)),
+                 LOG_TEXT(stream_peer(session_stream(session))), LOG_TEXT(str_of(why ? why->text : "")));
+        if (a->name)
+                tell_core(a, command_new(COMMAND_GONE, a->id, str_of(a->name)));
+        agent_session_free(a);
+}
+
+static void not_welcome(void *arg)
+{
+        struct agent_session *a = arg;
+        struct err why;
+
+        err_set(&why, 0, "it did not say who it is in time");
+        stream_abort(session_stream(a->session), &why);
+}
+
+static const struct session_ops ops = {.message = message, .closed = closed};
+
+static void on_accept(void *arg, int fd)
+{
+        struct agent_sessions *all = arg;
+        struct admission_place place;
+        struct agent_session *a;
+
+        if (!admission_take(all->admission, fd, true, &place)) {
+                close(fd);
+                return;
+        }
+        a = mem_new(struct agent_session);
+        a->all = all;
+        a->place = place;
+        a->hello = timer_new(all->loop, not_welcome, a);
+        timer_start(a->hello, HELLO_MS);
+        a->id = ++all->last_id;
+        idmap_put(all->by_id, a->id, a);
+        a->inflow = inflow_new(all->server, a->id);
+        a->session = session_accept(all->loop, fd, all->tls, 0, &ops, a);
+}
+
+void agent_sessions_send(struct server *s, uint64_t session, const Drover__ToAgent *m, bool finish)
+{
+        struct agent_session *a = idmap_get(s->agent_sessions->by_id, session);
+
+        if (!a)
+                return;
+        if (m->kind_case == DROVER__TO_AGENT__KIND_WELCOME) {
+                session_frame_max(a->session, SESSION_FRAME_MAX);
+                stream_silence(session_stream(a->session), s->renew_ms * 3);
+                admission_known(&a->place);
+        }
+        session_send(a->session, &m->base);
+        if (finish)
+                session_finish(a->session);
+}
+
+void agent_sessions_read_on(struct server *s, uint64_t session)
+{
+        struct agent_session *a = idmap_get(s->agent_sessions->by_id, session);
+
+        if (a)
+                session_read_on(a->session);
+}
+
+static int listen_on(struct agent_sessions *all, const char *address, struct err *err)
+{
+        struct listener *l;
+        int r = listener_new(all->loop, address, 0666, on_accept, all, &l, err);
+
+        if (r != 0)
+                return r;
+        all->listeners = mem_array(all->listeners, all->count + 1, sizeof(*all->listeners));
+        all->addresses = mem_array(all->addresses, all->count + 1, sizeof(*all->addresses));
+        all->listeners[all->count] = l;
+        all->addresses[all->count++] =
+                mem_dupz(str_starts(str_of(address), STR("unix:")) ? address : listener_address(l));
+        return 0;
+}
+
+int agent_sessions_new(struct server *s, struct loop *loop, struct tls_context *tls, size_t most,
+                       struct agent_sessions **ret, struct err *err)
+{
+        struct agent_sessions *all = mem_new(struct agent_sessions);
+        int r;
+
+        all->server = s;
+        all->loop = loop;
+        all->tls = tls;
+        all->by_id = idmap_new();
+        all->admission = admission_new(most, STRANGERS_MAX);
+        r = listen_on(all, s->paths.agents, err);
+        for (size_t i = 0; r == 0 && i < s->config.listen.count; i++)
+                r = listen_on(all, s->config.listen.items[i], err);
+        if (r != 0)
+                agent_sessions_free(all);
+        else
+                *ret = all;
+        return r;
+}
+
+void agent_sessions_free(struct agent_sessions *all)
+{
+        size_t at = 0;
+        void *v;
+
+        if (!all)
+                return;
+        for (size_t i = 0; i < all->count; i++) {
+                listener_free(all->listeners[i]);
+                free(all->addresses[i]);
+        }
+        while (at = 0, idmap_next(all->by_id, &at, NULL, &v))
+                agent_session_free(v);
+        idmap_free(all->by_id);
+        admission_free(all->admission);
+        free(all->listeners);
+        free(all->addresses);
+        free(all);
+}
+
+size_t agent_sessions_count_addresses(const struct agent_sessions *all)
+{
+        return all->count;
+}
+
+const char *agent_sessions_address(const struct agent_sessions *all, size_t n)
+{
+        return all->addresses[n];
+}

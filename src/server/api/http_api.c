@@ -1,0 +1,243 @@
+#include "server/api/http_api.h"
+
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "server/access/access.h"
+#include "server/access/job_peer.h"
+#include "server/api/routes.h"
+#include "server/calls/body.h"
+
+#define USERS_MAX     10000
+#define USER_FRESH_MS 60000
+
+struct api_user {
+        char *name; /* principal; NULL: the system knows no such user */
+        int64_t asked_ms;
+};
+struct http_api {
+        struct server *server;
+        struct http_server *http;
+        struct map *users; /* uid as bytes → struct api_user */
+        struct bodies *bodies;
+        char *tls_address; /* in use, or NULL */
+};
+
+/* ---- who is calling */
+
+static char *ask_user(struct http_api *a, uid_t uid)
+{
+        struct buf who = {0};
+
+        if (principal_of_uid(&who, uid, str_of(a->server->config.domain), NULL) == 0)
+                return buf_take(&who);
+        buf_deinit(&who);
+        return NULL;
+}
+
+static void forget_users(struct http_api *a)
+{
+        size_t at = 0;
+        void *v;
+
+        while (map_next(a->users, &at, NULL, &v)) {
+                free(((struct api_user *)v)->name);
+                free(v);
+        }
+        map_free(a->users);
+        a->users = map_new();
+}
+
+/* The local user's principal, remembered for a minute: a directory service may be behind it. */
+static const char *local_user(struct http_api *a, uid_t uid)
+{
+        struct str key = str_make((const char *)&uid, sizeof(uid));
+        struct api_user *u = map_get(a->users, key);
+
+        if (u && clock_boot_ms() - u->asked_ms < USER_FRESH_MS)
+                return u->name;
+        if (!u) {
+                if (map_count(a->users) >= USERS_MAX)
+                        forget_users(a);
+                u = mem_new(struct api_user);
+                map_put(a->users, key, u);
+        }
+        free(u->name);
+        u->name = ask_user(a, uid);
+        u->asked_ms = clock_boot_ms();
+        return u->name;
+}
+
+/* ---- HTTP */
+
+static void on_close(void *arg, struct http_request *r)
+{
+        struct call *c = arg;
+
+        (void)r;
+        c->http = NULL;
+        if (c->waits)
+                call_free(c); /* the next step would have been the client's: to take more, or to send its body
+                               */
+}
+
+static void body_read(void *arg, struct http_request *r)
+{
+        struct call *c = arg;
+
+        (void)r;
+        c->waits = false;
+        c->route->start(c->server, c);
+}
+
+/* The caller is known: the body may come. */
+static void start(struct call *c)
+{
+        c->waits = true;
+        http_read_body(c->http, str_of(c->who), body_read, c);
+}
+
+static void identified(struct server *s, struct call *c)
+{
+        (void)s;
+        if (!c->who) {
+                call_fail(c, 401, "unauthorized", "this token is not valid: ask for a new one");
+                return;
+        }
+        http_trust(c->http);
+        start(c);
+}
+
+/* A bearer token, checked by the core thread: over TLS, and of a job's process. */
+static void identify_token(struct call *c)
+{
+        struct str header = http_header(c->http, "Authorization");
+
+        if (!str_istarts(header, STR("Bearer "))) {
+                http_add_header(c->http, "WWW-Authenticate", "Bearer");
+                call_fail(c, 401, "unauthorized",
+                          "send a user token: Authorization: Bearer drover-user-token.v1…");
+                return;
+        }
+        access_bearer(c, str_trim(str_skip(header, 7)), identified);
+}
+
+enum peer { PEER_UNKNOWN, PEER_USER, PEER_JOB }; /* notes of a connection on the unix socket */
+
+static enum peer peer_of(struct http_request *r, pid_t pid)
+{
+        enum peer note = http_peer_note(r);
+        int fd;
+
+        if (note != PEER_UNKNOWN)
+                return note;
+        fd = http_peer_pidfd(r);
+        note = job_peer_is(pid, fd) ? PEER_JOB : PEER_USER;
+        if (fd >= 0)
+                close(fd);
+        http_set_peer_note(r, note);
+        return note;
+}
+
+/* A job's process has the rights of the token that it was given, and without one none. */
+static void identify_job(struct call *c)
+{
+        if (http_header(c->http, "Authorization").n)
+                identify_token(c);
+        else
+                call_fail(c, 403, "job",
+                          "a job's processes do not speak for their user: give the job a user token "
+                          "(drover token user), and send it (DROVER_TOKEN)");
+}
+
+static void identify_local(struct http_api *a, struct call *c, uid_t uid)
+{
+        struct server *s = a->server;
+        const char *user = local_user(a, uid);
+
+        if (!user) {
+                call_fail(c, 403, "forbidden",
+                          "user %u of this machine has no usable name, so it cannot own jobs", (unsigned)uid);
+                return;
+        }
+        c->who = mem_dupz(user);
+        c->role = uid == 0 || uid == geteuid() ? ROLE_ADMIN : access_role(s, c->who);
+        start(c);
+}
+
+static void handle(void *arg, struct http_request *r)
+{
+        struct http_api *a = arg;
+        struct call *c = mem_new(struct call);
+        bool path_known;
+        uid_t uid;
+        pid_t pid;
+
+        c->server = a->server;
+        c->bodies = a->bodies;
+        c->http = r;
+        c->when = TURN_READ;
+        c->status = 200;
+        c->path = str_dupz(http_path(r));
+        http_on_close(r, on_close, c);
+        if (atomic_load(&a->server->stopping)) {
+                call_fail(c, 503, "stopping", "the server is stopping: try again when it is back");
+                return;
+        }
+        c->route = routes_find(http_method(r), str_of(c->path), c->param, &path_known);
+        if (!c->route) {
+                if (path_known)
+                        call_fail(c, 405, "bad_method", "this method does not work on %s", c->path);
+                else
+                        call_fail(c, 404, "not_found", "there is nothing at %s", c->path);
+                return;
+        }
+        if (http_peer_uid(r, &uid, &pid) != 0)
+                identify_token(c);
+        else if (peer_of(r, pid) == PEER_JOB)
+                identify_job(c);
+        else
+                identify_local(a, c, uid);
+}
+
+/* ---- opening */
+
+int http_api_new(struct server *s, struct loop *loop, struct tls_context *tls, size_t connections,
+                 struct http_api **ret, struct err *err)
+{
+        struct http_api *a = mem_new(struct http_api);
+        const char *address;
+        int r;
+
+        a->server = s;
+        a->users = map_new();
+        a->bodies = routes_bodies();
+        a->http = http_server_new(loop, handle, a);
+        http_server_limits(a->http, &(struct http_limits){.connections = connections});
+        *ret = a;
+        r = http_server_listen(a->http, s->paths.api, 0666, NULL, NULL, err);
+        if (r == 0 && s->config.api_listen) {
+                r = http_server_listen(a->http, s->config.api_listen, 0, tls, &address, err);
+                if (r == 0)
+                        a->tls_address = mem_dupz(address);
+        }
+        return r;
+}
+
+const char *http_api_tls_address(const struct http_api *a)
+{
+        return a->tls_address;
+}
+
+void http_api_free(struct http_api *a)
+{
+        if (!a)
+                return;
+        http_server_free(a->http);
+        forget_users(a);
+        map_free(a->users);
+        bodies_free(a->bodies);
+        free(a->tls_address);
+        free(a);
+}

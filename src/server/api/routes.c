@@ -1,0 +1,61 @@
+#include "server/api/routes.h"
+
+#include "server/calls/body.h"
+
+static const struct route routes[] = {
+        {HTTP_GET, "/v1/server", api_server},
+        {HTTP_GET, "/v1/openapi.json", api_openapi},
+        {HTTP_POST, "/v1/uploads", api_upload_new},
+        {HTTP_PUT, "/v1/uploads/{id}", api_upload_put},
+        {HTTP_POST, "/v1/uploads/{id}/finish", api_upload_finish},
+        {HTTP_POST, "/v1/requests", api_submit},
+        {HTTP_GET, "/v1/requests", api_requests},
+        {HTTP_GET, "/v1/requests/{id}", api_request},
+        {HTTP_GET, "/v1/requests/{id}/files", api_request_files},
+        {HTTP_PUT, "/v1/requests/{id}/lease", api_request_lease},
+        {HTTP_POST, "/v1/requests/{id}/taken", api_request_taken},
+        {HTTP_PUT, "/v1/requests/{id}/credentials/{name}", api_request_credential},
+        {HTTP_GET, "/v1/jobs", api_jobs},
+        {HTTP_GET, "/v1/jobs/{id}", api_job},
+        {HTTP_GET, "/v1/jobs/{id}/log", api_job_log},
+        {HTTP_GET, "/v1/jobs/{id}/why", api_job_why},
+        {HTTP_GET, "/v1/jobs/{id}/path", api_job_path},
+        {HTTP_GET, "/v1/jobs/{id}/script", api_job_script},
+        {HTTP_GET, "/v1/paths", api_paths},
+        {HTTP_GET, "/v1/jobs/{id}/priority", api_job_priority},
+        {HTTP_GET, "/v1/jobs/{id}/files", api_job_files},
+        {HTTP_GET, "/v1/jobs/{id}/files/{name+}", api_job_file},
+        {HTTP_POST, "/v1/actions", api_action},
+        {HTTP_GET, "/v1/wait", api_wait},
+        {HTTP_GET, "/v1/history", api_history},
+        {HTTP_POST, "/v1/quote", api_quote},
+        {HTTP_GET, "/v1/agents", api_agents},
+        {HTTP_POST, "/v1/agents/{name}/revoke", api_agent_revoke},
+        {HTTP_GET, "/v1/capacity", api_capacity},
+        {HTTP_GET, "/v1/limits", api_limits},
+        {HTTP_GET, "/v1/accounts", api_accounts},
+        {HTTP_GET, "/v1/stores", api_stores},
+        {HTTP_GET, "/v1/events", api_events},
+        {HTTP_POST, "/v1/tokens", api_token_new},
+        {HTTP_GET, "/v1/tokens", api_tokens},
+        {HTTP_DELETE, "/v1/tokens/{id}", api_token_delete},
+        {HTTP_GET, "/v1/credentials", api_credentials},
+        {HTTP_PUT, "/v1/credentials/{name}", api_credential_put},
+        {HTTP_DELETE, "/v1/credentials/{name}", api_credential_delete},
+};
+
+const struct route *routes_find(enum http_method method, struct str path, struct str param[2],
+                                bool *ret_path_known)
+{
+        return route_find(routes, sizeof(routes) / sizeof(routes[0]), method, path, param, ret_path_known);
+}
+
+const struct route *routes_at(size_t n)
+{
+        return n < sizeof(routes) / sizeof(routes[0]) ? &routes[n] : NULL;
+}
+
+struct bodies *routes_bodies(void)
+{
+        return bodies_new(routes, sizeof(routes) / sizeof(routes[0]));
+}

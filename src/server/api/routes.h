@@ -1,0 +1,19 @@
+/* routes: the table of what the API has. docs/openapi.json describes the same; a test compares them. */
+#pragma once
+#include "server/calls/route.h"
+
+/* As route_find, in that table. */
+const struct route *routes_find(enum http_method method, struct str path, struct str param[2],
+                                bool *ret_path_known);
+const struct route *routes_at(size_t n); /* NULL at the end */
+struct bodies *routes_bodies(void);      /* of that table: see body.h */
+
+call_fn api_server, api_openapi;
+call_fn api_upload_new, api_upload_put, api_upload_finish;
+call_fn api_submit, api_requests, api_request, api_request_files, api_request_lease, api_request_taken;
+call_fn api_jobs, api_job, api_job_log, api_job_why, api_job_files, api_job_file;
+call_fn api_action, api_wait, api_history, api_agents, api_agent_revoke, api_stores, api_quote, api_events,
+        api_limits, api_capacity, api_job_path, api_job_script, api_paths;
+call_fn api_accounts, api_job_priority;
+call_fn api_token_new, api_tokens, api_token_delete;
+call_fn api_credential_put, api_request_credential, api_credentials, api_credential_delete;

@@ -1,0 +1,293 @@
+#include "server/calls/call.h"
+
+#include <stdio.h>
+
+#include "server/calls/body.h"
+
+#define PENDING_MAX (1u << 20) /* bytes that a client may be behind before a reply in parts pauses */
+
+void *call_state(struct call *c, size_t size, void (*state_free)(void *state))
+{
+        c->state = mem_zalloc(size);
+        c->state_free = state_free;
+        return c->state;
+}
+
+void call_free(struct call *c)
+{
+        if (c->state) {
+                if (c->state_free)
+                        c->state_free(c->state);
+                else
+                        free(c->state);
+        }
+        free(c->path);
+        free(c->who);
+        arena_deinit(&c->arena);
+        buf_deinit(&c->out);
+        free(c);
+}
+
+static void unanswered(void *arg, struct http_request *r)
+{
+        (void)arg;
+        (void)r;
+}
+
+/* The server ends: the request goes with its connection. */
+static void drop(struct task *t)
+{
+        struct call *c = (struct call *)t;
+
+        if (c->http)
+                http_on_close(c->http, unanswered, NULL);
+        call_free(c);
+}
+
+static void run(struct server *s, struct task *t)
+{
+        struct call *c = (struct call *)t;
+
+        if (c->place == CALL_IO && !c->http)
+                call_free(c);
+        else
+                c->step(s, c);
+}
+
+static void prepare(struct call *c, enum call_place place, call_fn *fn)
+{
+        c->place = place;
+        c->step = fn;
+        c->task.run = run;
+        c->task.drop = drop;
+}
+
+void call_core(struct call *c, call_fn *fn)
+{
+        prepare(c, CALL_CORE, fn);
+        server_to_core(c->server, &c->task);
+}
+
+void call_reader(struct call *c, call_fn *fn)
+{
+        prepare(c, CALL_READER, fn);
+        server_to_reader(c->server, &c->task);
+}
+
+void call_io(struct call *c, call_fn *fn)
+{
+        enum call_place from = c->place;
+
+        prepare(c, CALL_IO, fn);
+        if (from == CALL_CORE)
+                turn_send(c->server->turn, &c->task, c->when);
+        else if (from == CALL_READER)
+                server_to_io(c->server, &c->task);
+        else
+                run(c->server, &c->task);
+}
+
+static void send_reply(struct server *s, struct call *c)
+{
+        struct http_request *r = c->http;
+
+        (void)s;
+        c->http = NULL;
+        http_on_close(r, NULL, NULL);
+        http_reply(r, c->status, NULL, &c->out);
+        call_free(c);
+}
+
+void call_end(struct call *c)
+{
+        struct http_request *r = c->http;
+
+        c->http = NULL;
+        http_on_close(r, NULL, NULL);
+        http_reply_end(r);
+        call_free(c);
+}
+
+static void drained(void *arg, struct http_request *r)
+{
+        struct call *c = arg;
+
+        (void)r;
+        if (!c->waits)
+                return; /* the next part is on its way */
+        c->waits = false;
+        call_core(c, c->more);
+}
+
+void call_chunk(struct call *c, bool last, call_fn *more)
+{
+        if (last && !c->chunked) {
+                call_reply(c);
+                return;
+        }
+        if (!c->chunked)
+                http_reply_start(c->http, c->status, NULL, drained, c);
+        c->chunked = true;
+        c->more = more;
+        http_reply_chunk(c->http, &c->out);
+        if (last)
+                call_end(c);
+        else if (http_reply_pending(c->http) < PENDING_MAX)
+                call_core(c, more);
+        else
+                c->waits = true; /* until drained */
+}
+
+static void send_error(struct server *s, struct call *c)
+{
+        struct json j = {.out = &c->out};
+
+        buf_reset(&c->out);
+        json_open(&j, '{');
+        json_key(&j, "error");
+        json_open(&j, '{');
+        json_kstrz(&j, "code", c->code);
+        json_kstrz(&j, "message", c->err.text);
+        json_close(&j, '}');
+        json_close(&j, '}');
+        send_reply(s, c);
+}
+
+void call_reply(struct call *c)
+{
+        call_io(c, send_reply);
+}
+
+void call_fail(struct call *c, int status, const char *code, const char *fmt, ...)
+{
+        va_list ap;
+
+        c->status = status;
+        c->code = code;
+        va_start(ap, fmt);
+        err_vset(&c->err, 0, fmt, ap);
+        va_end(ap);
+        call_io(c, send_error);
+}
+
+void call_fail_err(struct call *c, int status, const char *code, const struct err *err)
+{
+        call_fail(c, status, code, "%s", err->text);
+}
+
+bool call_number(struct call *c, const char *name, uint64_t max, uint64_t *ret)
+{
+        struct str text;
+        uint64_t v;
+
+        if (!http_query(c->http, name, &text))
+                return true;
+        if (str_to_u64(text, &v) != 0 || v > max) {
+                call_fail(c, 400, "bad_parameter", "'%s' must be a number from 0 to %llu", name,
+                          (unsigned long long)max);
+                return false;
+        }
+        *ret = v;
+        return true;
+}
+
+struct str call_query(struct call *c, const char *name)
+{
+        struct str text;
+
+        if (!http_query(c->http, name, &text))
+                return STR_NONE;
+        return arena_str(&c->arena, text);
+}
+
+bool call_flag(struct call *c, const char *name)
+{
+        struct str text;
+
+        return http_query(c->http, name, &text) && !str_eqz(text, "0") && !str_eqz(text, "false");
+}
+
+/* A document as jansson keeps it. */
+#define OBJECT_BYTES 256u /* of an object or a list */
+#define VALUE_BYTES  128u /* of a value in it, and its key */
+#define PARSED_MAX   (96u << 20)
+#define SMALL_MAX    65536u /* less is not counted */
+
+/* Bytes that the document takes when it is read, at most: a few letters may become a whole object. */
+static size_t parsed_size(struct str body)
+{
+        size_t objects = 0, values = 0;
+        bool text = false;
+
+        for (size_t i = 0; i < body.n; i++)
+                switch (body.p[i]) {
+                case '"': text = !text; break;
+                case '\\': i += text; break;
+                case '{':
+                case '[': objects += !text; break;
+                case ',': values += !text; break;
+                default: break;
+                }
+        return body.n + objects * OBJECT_BYTES + values * VALUE_BYTES;
+}
+
+/* False: the body takes more than may be, or than is left, and the call has failed. */
+static bool body_fits(struct call *c)
+{
+        size_t size = parsed_size(http_body(c->http));
+
+        if (size > PARSED_MAX)
+                call_fail(c, 413, "too_large",
+                          "the body has too many values: they would take %zu MiB, and may take %u",
+                          size >> 20, PARSED_MAX >> 20);
+        else if (size >= SMALL_MAX && !http_body_grow(c->http, size))
+                call_fail(c, 503, "busy",
+                          "too many large requests of yours are on their way at once: send this one later");
+        else
+                return true;
+        return false;
+}
+
+json_t *call_json(struct call *c)
+{
+        if (!body_fits(c))
+                return NULL;
+        struct str body = http_body(c->http);
+        json_error_t e;
+        json_t *doc = json_loadb(body.p ? body.p : "", body.n, JSON_REJECT_DUPLICATES, &e);
+        struct err err;
+
+        if (doc && !json_is_object(doc)) {
+                json_decref(doc);
+                call_fail(c, 400, "bad_json", "the body must be a JSON object");
+        } else if (doc && body_check(c->bodies, c->route, doc, &err) != 0) {
+                json_decref(doc);
+                call_fail_err(c, 400, "bad_type", &err);
+        } else if (doc) {
+                return doc;
+        } else {
+                call_fail(c, 400, "bad_json", "the body is not JSON: line %d, column %d: %s", e.line,
+                          e.column, e.text);
+        }
+        return NULL;
+}
+
+struct str call_json_text(const json_t *object, const char *key)
+{
+        const json_t *v = json_object_get(object, key);
+
+        return json_is_string(v) ? str_make(json_string_value(v), json_string_length(v)) : STR_NONE;
+}
+
+bool call_may(const struct call *c, struct str owner)
+{
+        return c->role != ROLE_USER || str_eqz(owner, c->who);
+}
+
+bool call_owner_is(struct str owner, struct str wanted)
+{
+        ptrdiff_t at = str_rfind(owner, '@');
+
+        return wanted.n == 0 || str_eq(owner, wanted) ||
+               (at >= 0 && str_eq(str_head(owner, (size_t)at), wanted));
+}

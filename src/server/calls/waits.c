@@ -1,0 +1,270 @@
+#include "server/calls/waits.h"
+
+#include "base/clock.h"
+#include "base/heap.h"
+#include "base/map.h"
+#include "base/share.h"
+
+struct interest {                    /* of one waiter in one request */
+        struct interest *next, **at; /* of the request's list */
+        struct interest *also;       /* the same waiter's */
+        struct watched *watched;
+        struct waiter *waiter;
+};
+struct watched { /* a request that somebody waits for */
+        uint64_t request;
+        struct interest *first;
+        struct watched *next_changed;
+        bool changed;
+};
+struct waiter {
+        struct heap_node due; /* first, by due_ms */
+        int64_t due_ms;
+        struct call *call;
+        call_fn *woken;
+        struct interest *interests;
+        struct waiter *next, **at; /* of those that wait for the disk */
+        struct waiter *next_woken;
+        bool wake;
+};
+struct waits {
+        struct server *server;
+        struct heap due;
+        struct idmap *watched;
+        struct watched *changed;
+        struct waiter *durable;
+        struct timer *timer;
+        struct share *share; /* of places for parked calls, by who called */
+};
+
+static bool before(const struct heap_node *a, const struct heap_node *b)
+{
+        return container_of(a, struct waiter, due)->due_ms < container_of(b, struct waiter, due)->due_ms;
+}
+
+static void interest_free(struct waits *w, struct interest *i)
+{
+        struct watched *watched = i->watched;
+
+        *i->at = i->next;
+        if (i->next)
+                i->next->at = i->at;
+        free(i);
+        if (!watched->first && !watched->changed) {
+                idmap_take(w->watched, watched->request);
+                free(watched);
+        }
+}
+
+/* Takes it out of everything. */
+static struct call *unpark(struct waits *w, struct waiter *x)
+{
+        struct call *c = x->call;
+
+        while (x->interests) {
+                struct interest *i = x->interests;
+
+                x->interests = i->also;
+                interest_free(w, i);
+        }
+        if (x->at) {
+                *x->at = x->next;
+                if (x->next)
+                        x->next->at = x->at;
+        }
+        heap_take(&w->due, &x->due);
+        share_give(w->share, str_of(c->who));
+        free(x);
+        return c;
+}
+
+static void set_timer(struct waits *w)
+{
+        struct heap_node *first = heap_first(&w->due);
+
+        if (!first) {
+                timer_stop(w->timer);
+        } else {
+                int64_t in = container_of(first, struct waiter, due)->due_ms - clock_boot_ms();
+
+                timer_start(w->timer, in > 0 ? in : 0);
+        }
+}
+
+static void wake(struct waits *w, struct waiter *x)
+{
+        call_fn *woken = x->woken;
+        struct call *c = unpark(w, x);
+
+        woken(w->server, c);
+}
+
+static void on_timer(void *arg)
+{
+        struct waits *w = arg;
+        int64_t now = clock_boot_ms();
+        struct heap_node *first;
+
+        turn_begin(w->server->turn);
+        for (size_t n = w->due.count; n > 0 && (first = heap_first(&w->due)); n--) {
+                struct waiter *x = container_of(first, struct waiter, due);
+
+                if (x->due_ms > now)
+                        break;
+                wake(w, x);
+        }
+        set_timer(w);
+        turn_end(w->server->turn);
+}
+
+struct waits *waits_new(struct server *s)
+{
+        struct waits *w = mem_new(struct waits);
+
+        w->server = s;
+        w->due.before = before;
+        w->watched = idmap_new();
+        w->share = share_new(WAITS_MAX);
+        w->timer = timer_new(s->loop, on_timer, w);
+        return w;
+}
+
+void waits_free(struct waits *w)
+{
+        struct heap_node *first;
+        size_t at = 0;
+        void *v;
+
+        if (!w)
+                return;
+        while ((first = heap_first(&w->due)))
+                task_drop(&unpark(w, container_of(first, struct waiter, due))->task);
+        while (idmap_next(w->watched, &at, NULL, &v))
+                free(v);
+        idmap_free(w->watched);
+        heap_deinit(&w->due);
+        timer_free(w->timer);
+        share_free(w->share);
+        free(w);
+}
+
+static struct waiter *park(struct server *s, struct call *c, int64_t timeout_ms, call_fn *woken)
+{
+        struct waits *w = s->waits;
+        struct waiter *x;
+
+        if (!share_take(w->share, str_of(c->who))) {
+                call_fail(c, 503, "busy",
+                          "too many calls of yours are waiting, and others need room, too: try again later");
+                return NULL;
+        }
+        x = mem_new(struct waiter);
+        x->call = c;
+        x->woken = woken;
+        x->due_ms = clock_boot_ms() + (timeout_ms > 0 ? timeout_ms : 0);
+        heap_put(&w->due, &x->due);
+        set_timer(w);
+        return x;
+}
+
+static void add_interest(struct waits *w, struct waiter *x, uint64_t request)
+{
+        struct watched *watched = idmap_get(w->watched, request);
+        struct interest *i;
+
+        if (!watched) {
+                watched = mem_new(struct watched);
+                watched->request = request;
+                idmap_put(w->watched, request, watched);
+        }
+        i = mem_new(struct interest);
+        i->watched = watched;
+        i->waiter = x;
+        i->also = x->interests;
+        x->interests = i;
+        i->at = &watched->first;
+        i->next = watched->first;
+        if (i->next)
+                i->next->at = &i->next;
+        watched->first = i;
+}
+
+bool waits_park(struct server *s, struct call *c, const struct ids *ids, int64_t timeout_ms, call_fn *woken)
+{
+        struct waiter *x = park(s, c, timeout_ms, woken);
+
+        for (size_t i = 0; x && ids && i < ids->count; i++)
+                add_interest(s->waits, x, ids->items[i].request);
+        return x != NULL;
+}
+
+void waits_park_durable(struct server *s, struct call *c, int64_t timeout_ms, call_fn *woken)
+{
+        struct waits *w = s->waits;
+        struct waiter *x = park(s, c, timeout_ms, woken);
+
+        if (!x)
+                return;
+        x->at = &w->durable;
+        x->next = w->durable;
+        if (x->next)
+                x->next->at = &x->next;
+        w->durable = x;
+}
+
+void waits_changed(struct server *s, uint64_t request)
+{
+        struct watched *watched = s->waits ? idmap_get(s->waits->watched, request) : NULL;
+
+        if (!watched || watched->changed)
+                return;
+        watched->changed = true;
+        watched->next_changed = s->waits->changed;
+        s->waits->changed = watched;
+}
+
+void waits_flush(struct server *s)
+{
+        struct waits *w = s->waits;
+        struct waiter *woken = NULL;
+
+        if (!w->changed)
+                return;
+        while (w->changed) {
+                struct watched *watched = w->changed;
+
+                w->changed = watched->next_changed;
+                watched->changed = false;
+                for (struct interest *i = watched->first; i; i = i->next) {
+                        if (i->waiter->wake)
+                                continue;
+                        i->waiter->wake = true;
+                        i->waiter->next_woken = woken;
+                        woken = i->waiter;
+                }
+                if (!watched->first) {
+                        idmap_take(w->watched, watched->request);
+                        free(watched);
+                }
+        }
+        while (woken) {
+                struct waiter *x = woken;
+
+                woken = x->next_woken;
+                wake(w, x);
+        }
+        set_timer(w);
+}
+
+void waits_durable(struct server *s)
+{
+        struct waits *w = s->waits;
+        struct waiter *x = w->durable;
+
+        /* Those that park again while this runs are on a list of their own. */
+        if (x)
+                x->at = &x;
+        w->durable = NULL;
+        while (x)
+                wake(w, x);
+}

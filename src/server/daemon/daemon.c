@@ -1,0 +1,344 @@
+/* The core thread: every task runs in a turn; the turn ends when all that waited in the mailbox has run. */
+#include "server/daemon/daemon.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "core/forecast/quote.h"
+#include "server/access/access.h"
+#include "server/agents/agent_sessions.h"
+#include "server/agents/agents.h"
+#include "server/agents/grants.h"
+#include "server/agents/leases.h"
+#include "server/agents/whereabouts.h"
+#include "server/calls/waits.h"
+#include "server/daemon/commands.h"
+#include "server/daemon/epoch.h"
+#include "server/daemon/io_thread.h"
+#include "server/daemon/learned.h"
+#include "server/daemon/recover.h"
+#include "server/files/objects.h"
+#include "server/files/scripts.h"
+#include "server/history/past.h"
+#include "server/history/prune.h"
+#include "server/history/snapshot.h"
+#include "server/loop/thread.h"
+#include "server/loop/turn.h"
+#include "server/notices/notices.h"
+#include "server/userlog/userlog.h"
+
+#define LEASE_MS     300000 /* the core's default */
+#define RENEW_MAX_MS 30000
+#define TICK_MAX_MS  1000
+#define STOP_MS      10000 /* for what is under way when the server is told to stop */
+#define STOP_LOOK_MS 20
+
+/* Other threads may still look at a configuration of before: all stay until the end. */
+struct reread {
+        struct config config;
+        struct reread *older;
+};
+
+struct daemon {
+        struct server *server;
+        struct timer *tick, *stop;
+        struct watch_signal *terminate, *interrupt, *hang_up;
+        int64_t stop_by_ms;
+        bool announced;
+};
+
+static void receive(void *arg, struct mail *m)
+{
+        struct server *s = arg;
+        struct task *t = (struct task *)m;
+
+        turn_begin(s->turn);
+        t->run(s, t);
+}
+
+static void received(void *arg)
+{
+        turn_end(((struct server *)arg)->turn);
+}
+
+static void drop(struct mail *m)
+{
+        task_drop((struct task *)m);
+}
+
+static void on_tick(void *arg)
+{
+        struct daemon *d = arg;
+        struct server *s = d->server;
+        int64_t next;
+
+        turn_begin(s->turn);
+        next = core_tick(s->core);
+        access_prune(s);
+        agents_tick(s);
+        grants_tick(s);
+        objects_tick(s);
+        notices_tick(s);
+        prune_tick(s);
+        learned_tick(s);
+        turn_end(s->turn);
+        timer_start(d->tick, next < 0 ? 0 : next > TICK_MAX_MS ? TICK_MAX_MS : next);
+}
+
+/* ---- a turn */
+
+static void on_durable(struct server *s, uint64_t seq, size_t bytes)
+{
+        snapshot_poke(s, seq, bytes);
+        waits_durable(s);
+}
+
+static void on_turn_ending(struct server *s)
+{
+        agents_flush(s);
+        waits_flush(s);
+        userlog_flush(s);
+        notices_flush(s);
+}
+
+static const struct turn_hooks turn_hooks = {
+        .slept = agents_greet_again, .ending = on_turn_ending, .durable = on_durable};
+
+/* ---- stopping */
+
+static void on_stop_look(void *arg)
+{
+        struct daemon *d = arg;
+
+        if (turn_idle(d->server->turn) || clock_boot_ms() >= d->stop_by_ms)
+                loop_stop(d->server->loop);
+        else
+                timer_start(d->stop, STOP_LOOK_MS);
+}
+
+static void on_signal(void *arg)
+{
+        struct daemon *d = arg;
+
+        if (atomic_exchange(&d->server->stopping, true))
+                return;
+        log_info("msg=\"stopping\"");
+        paths_remove_ready(&d->server->paths);
+        turn_begin(d->server->turn);
+        learned_keep(d->server);
+        turn_end(d->server->turn);
+        d->stop_by_ms = clock_boot_ms() + STOP_MS;
+        timer_start(d->stop, 0);
+}
+
+/* ---- reading the settings again */
+
+static void on_hang_up(void *arg)
+{
+        struct server *s = ((struct daemon *)arg)->server;
+        struct reread *x = mem_new(struct reread);
+        struct err err = {0};
+
+        if (config_read(&x->config, s->config.argc, s->config.argv, &err) != 0) {
+                log_error("msg=\"the settings cannot be read again, and stay as they are\" error=\"%s\"",
+                          LOG_TEXT(str_of(err.text)));
+                config_deinit(&x->config);
+                free(x);
+                return;
+        }
+        x->older = s->rereads;
+        s->rereads = x;
+        atomic_store(&s->settings, &x->config);
+        log_level_set(x->config.log_level);
+        log_info("msg=\"the settings were read again; other changes than these hold from the next start\" "
+                 "changed=\"admins operators agent_certificate keep log_level\"");
+}
+
+static void drop_rereads(struct server *s)
+{
+        for (struct reread *x = s->rereads, *older; x; x = older) {
+                older = x->older;
+                config_deinit(&x->config);
+                free(x);
+        }
+        s->rereads = NULL;
+}
+
+/* ---- starting */
+
+static int read_uuid(struct server *s, struct err *err)
+{
+        BUF_CLEANUP struct buf text = {0};
+        int r = store_blob_get(s->store, STR("server/uuid"), &text, err);
+
+        if (r == 0 && uuid_valid(buf_view(&text))) {
+                snprintf(s->uuid, sizeof(s->uuid), "%s", buf_z(&text));
+                return 0;
+        }
+        if (r != 0 && r != STORE_NOT_FOUND)
+                return r;
+        uuid_new(s->uuid);
+        store_batch_blob_put(turn_batch(s->turn), STR("server/uuid"), str_of(s->uuid));
+        return 0;
+}
+
+int server_open(struct server *s, struct recovered *ret, struct err *err)
+{
+        int r;
+
+        s->lease_ms = s->config.lease_ms ? s->config.lease_ms : LEASE_MS;
+        s->renew_ms = s->lease_ms / 3 < RENEW_MAX_MS ? s->lease_ms / 3 : RENEW_MAX_MS;
+        s->remote_agents = s->config.listen.count > 0;
+        s->loop = loop_new();
+        s->core_mail = mailbox_new(s->loop, receive, received, s);
+        s->agents = agents_new(s, command_handlers);
+        s->leases = leases_new();
+        s->turn = turn_new(s, &turn_hooks);
+        s->userlog = userlog_new();
+        s->notices = notices_new();
+        s->prune = prune_new(s);
+        r = recover(s, ret, err);
+        if (r != 0)
+                return r;
+        learned_restore(s);
+        s->snapshots = snapshots_new(s, ret->snapshot_seq);
+        s->waits = waits_new(s);
+        s->whereabouts = whereabouts_new();
+        s->scripts = scripts_new();
+        return 0;
+}
+
+/* The order matters: calls that are still somewhere hold HTTP requests, so they go before the I/O thread
+ * does. */
+void server_close(struct server *s)
+{
+        atomic_store(&s->stopping, true);
+        io_thread_stop(s->io_thread);
+        thread_finish(s->reader);
+        notices_stop(s->notices);
+        if (s->snapshots)
+                snapshots_stop(s->snapshots);
+        store_close(s->store);
+        if (s->core_mail)
+                mailbox_free(s->core_mail, drop);
+        agents_drop_all(s->agents); /* what they have said is given back to the I/O thread */
+        waits_free(s->waits);
+        whereabouts_free(s->whereabouts);
+        scripts_free(s->scripts);
+        userlog_free(s->userlog);
+        notices_free(s->notices);
+        prune_free(s->prune);
+        turn_free(s->turn);
+        thread_free(s->reader);
+        past_free(s->past);
+        io_thread_free(s->io_thread);
+        snapshots_free(s->snapshots);
+        leases_free(s->leases);
+        objects_free(s->objects);
+        access_free(s->access);
+        core_quote_free(s->quoting);
+        core_free(s->core);
+        loop_free(s->loop);
+        atomic_store(&s->settings, NULL);
+        drop_rereads(s);
+}
+
+static int announce(struct server *s, struct err *err)
+{
+        size_t count = agent_sessions_count_addresses(s->agent_sessions);
+        const char **agents = mem_array(NULL, count, sizeof(*agents));
+        struct paths_ready ready = {.uuid = s->uuid,
+                                    .api_tls = io_thread_api_tls(s->io_thread),
+                                    .agents = agents,
+                                    .agent_count = count};
+        int r;
+
+        for (size_t i = 0; i < count; i++)
+                agents[i] = agent_sessions_address(s->agent_sessions, i);
+        r = paths_write_ready(&s->paths, &ready, err);
+        free(agents);
+        return r;
+}
+
+static int start_reader(struct server *s, struct err *err)
+{
+        s->past = past_new(s);
+        s->reader = thread_new(s);
+        s->reader_mail = thread_mail(s->reader);
+        return thread_start(s->reader, err);
+}
+
+static int start_parts(struct server *s, struct err *err)
+{
+        int r;
+
+        r = store_term_take(s->store, &s->term, err);
+        if (r != 0)
+                return r;
+        turn_begin(s->turn);
+        core_ready(s->core);
+        r = read_uuid(s, err);
+        if (r == 0)
+                r = epoch_open(s, err);
+        if (r == 0)
+                r = access_open(s, &s->access, err);
+        if (r == 0)
+                grants_open(s);
+        if (r == 0)
+                r = objects_open(s, &s->objects, err);
+        if (r == 0)
+                r = notices_open(s, err);
+        if (r == 0)
+                r = start_reader(s, err);
+        if (r == 0)
+                r = io_thread_new(s, &s->io_thread, err);
+        if (r == 0)
+                r = io_thread_start(s->io_thread, err);
+        turn_end(s->turn);
+        return r;
+}
+
+static void watch(struct daemon *d)
+{
+        struct server *s = d->server;
+
+        d->tick = timer_new(s->loop, on_tick, d);
+        d->stop = timer_new(s->loop, on_stop_look, d);
+        d->terminate = watch_signal_new(s->loop, SIGTERM, on_signal, d);
+        d->interrupt = watch_signal_new(s->loop, SIGINT, on_signal, d);
+        d->hang_up = watch_signal_new(s->loop, SIGHUP, on_hang_up, d);
+        timer_start(d->tick, 0);
+}
+
+static void unwatch(struct daemon *d)
+{
+        timer_free(d->tick);
+        timer_free(d->stop);
+        watch_signal_free(d->terminate);
+        watch_signal_free(d->interrupt);
+        watch_signal_free(d->hang_up);
+}
+
+int server_run(struct server *s, struct err *err)
+{
+        struct daemon d = {.server = s};
+        int r = start_parts(s, err);
+
+        if (r == 0)
+                r = announce(s, err);
+        if (r == 0) {
+                log_info("msg=ready pid=%ld dir=\"%s\" api=\"%s\"", (long)getpid(), s->paths.dir,
+                         s->paths.api);
+                watch(&d);
+                loop_run(s->loop);
+                unwatch(&d);
+        }
+        paths_remove_ready(&s->paths);
+        if (r == 0)
+                log_info("msg=stopped code=%d", s->exit_code);
+        return r;
+}

@@ -1,0 +1,85 @@
+/* server: what all parts of the daemon share, and how its threads talk.
+ *
+ * Three threads with a loop each, and the store's own:
+ *   core    the main thread. It alone touches the core, the turn and what hangs on them (agents, waits).
+ *   I/O     all sockets: agents' sessions and HTTP, and the reading and writing of JSON.
+ *   reader  what may block on the disk but changes no state of the core: history, events, the spool.
+ * A thread never touches what is another's: it posts a task, a struct with plain data and a function, which
+ * the other's loop calls. Tasks of one thread to another arrive in order.
+ *
+ * Each member of struct server belongs to the part that is named like it; daemon/ makes and frees all of
+ * them.
+ */
+#pragma once
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "base/uuid.h"
+#include "core/core.h"
+#include "ev/loop.h"
+#include "ev/mailbox.h"
+#include "server/config/config.h"
+#include "server/config/paths.h"
+#include "store/store.h"
+
+struct server;
+struct task {
+        struct mail mail;
+        void (*run)(struct server *s, struct task *t); /* on the thread it was posted to; owns the task */
+        void (*drop)(struct task *t); /* instead of run, when the thread has ended; NULL: free() */
+};
+
+struct server {
+        struct config config;                    /* as it was at the start: see server_settings */
+        _Atomic(const struct config *) settings; /* NULL: config */
+        struct paths paths;
+        char uuid[UUID_TEXT];
+        bool remote_agents;  /* agents may come over TCP */
+        struct store *store; /* reading calls: any thread */
+        uint64_t term;
+        atomic_uint_least64_t durable_seq; /* last record that is on disk */
+        atomic_bool stopping;
+        struct mailbox *core_mail, *io_mail, *reader_mail; /* any thread: see server_to_core */
+        struct leases *leases;                             /* any thread */
+
+        /* core thread */
+        struct loop *loop;
+        struct core *core;
+        struct turn *turn;
+        struct agents *agents;
+        struct waits *waits;
+        struct core_quoting *quoting; /* the quote under way (api/submit.c); NULL: none */
+        bool drafting;                /* a large submit is being made (api/submit.c) */
+        struct whereabouts *whereabouts;
+        struct scripts *scripts;
+        struct userlog *userlog;
+        struct notices *notices;
+        struct prune *prune;
+        struct snapshots *snapshots;
+        struct access *access;
+        struct objects *objects; /* see objects.h */
+        int64_t lease_ms, renew_ms;
+        int64_t grants_due_ms;  /* boot clock: see grants_tick */
+        int64_t learned_due_ms; /* learned.h's */
+        uint64_t learned_count;
+        int exit_code;
+
+        struct agent_sessions *agent_sessions; /* I/O thread */
+        struct past *past;                     /* reader thread */
+
+        /* daemon.c's */
+        struct io_thread *io_thread;
+        struct thread *reader;
+        struct reread *rereads; /* the configurations that were read on SIGHUP, newest first */
+};
+
+/* From any thread: the settings that hold from when SIGHUP was received, which are admins, operators,
+ * agent_certificate and keep. The object stays as it is until the server is closed. */
+const struct config *server_settings(const struct server *s);
+/* From any thread. Each takes the task. */
+void server_to_core(struct server *s, struct task *t);
+void server_to_io(struct server *s, struct task *t); /* before there is an I/O thread the task is dropped */
+void server_to_reader(struct server *s, struct task *t);
+void task_drop(struct task *t);
+/* Core thread: logs why, and stops at once without a snapshot; the exit code is 1. */
+void server_fatal(struct server *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
