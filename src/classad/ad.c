@@ -8,8 +8,6 @@
 #include "classad/build.h"
 #include "classad/parse.h"
 
-#define CODE_KEEP_MAX (1u << 20) /* buffers lent by the table of symbols that are kept between parses */
-
 struct ad *ad_new(struct symbols *symbols)
 {
         struct ad *ad = mem_new(struct ad);
@@ -79,12 +77,7 @@ struct ad *ad_pack(struct symbols *symbols, const struct entry *entries, size_t 
 /* What parse_ad() left in the table's buffers. */
 static struct ad *parsed(struct symbols *symbols)
 {
-        struct code *code = &symbols->code;
-        struct ad *ad = ad_pack(symbols, symbols->entries, symbols->entries_n, code);
-
-        if (code->cap > CODE_KEEP_MAX)
-                code_deinit(code);
-        return ad;
+        return ad_pack(symbols, symbols->entries, symbols->entries_n, &symbols->code);
 }
 
 int ad_parse(struct symbols *symbols, struct str text, enum classad_syntax syntax, struct ad **ret_ad,
@@ -319,6 +312,8 @@ int ad_set_text(struct ad *ad, symbol name, struct str text, struct err *err)
                 return r;
         if (!ad_get_own(ad, name) && ad->count >= CLASSAD_ATTRIBUTES_MAX)
                 return err_set(err, CLASSAD_TOO_BIG, "more than %d attributes", CLASSAD_ATTRIBUTES_MAX);
+        if (ad->code_n + (size_t)from->n > CODE_MAX)
+                return err_set(err, CLASSAD_TOO_BIG, "the ad is too big");
         c = begin_write(ad);
         p = code_room(&c, from->n);
         memcpy(p, from->p, from->n);

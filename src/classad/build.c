@@ -22,7 +22,7 @@ void build_deinit(struct build *b)
 
 static void build_reset(struct build *b)
 {
-        b->code.n = 0;
+        b->code.n = b->code.again = 0;
         b->entries_n = b->kids_n = 0;
 }
 

@@ -3,7 +3,10 @@
  * evaluation does, so both agree by construction (and a test compares them).
  *
  * && and || are kept flat: `a && (b && c) && d` is one node of four clauses. It means the same, because what
- * stands left decides in both, and it is how conditions are explained clause by clause. */
+ * stands left decides in both, and it is how conditions are explained clause by clause. The operands of the
+ * inner node are written again for that, which may take as much as all other code and AGAIN_FREE; past that
+ * an inner node stays as it is, or hundreds of parentheses around a long condition would be hundreds of
+ * copies. */
 #include "classad/compile.h"
 
 #include "base/mem.h"
@@ -13,7 +16,7 @@ void code_deinit(struct code *c)
 {
         free(c->p);
         c->p = NULL;
-        c->n = c->cap = 0;
+        c->n = c->cap = c->again = 0;
 }
 
 char *code_room(struct code *c, size_t n)
@@ -211,22 +214,32 @@ uint32_t code_binary(struct code *c, enum op op, uint32_t x, uint32_t y)
         return fold(c, at, &result);
 }
 
-/* Number of operands when nodes of the same && or || among them are taken apart. */
-static uint32_t flat_count(const struct code *c, enum op op, const uint32_t *kids, uint32_t n)
+#define AGAIN_FREE 4096u /* bytes */
+
+/* Number of operands when nodes of the same && or || among them are taken apart; *flatten becomes false when
+ * they stay as they are. */
+static uint32_t flat_count(struct code *c, enum op op, const uint32_t *kids, uint32_t n, bool *flatten)
 {
-        uint32_t count = 0;
+        uint64_t count = 0, again = 0;
 
         for (uint32_t i = 0; i < n; i++) {
                 const struct node *nd = code_node(c, kids[i]);
+
                 count += nd->op == op ? nd->n : 1;
+                again += nd->op == op ? nd->n * sizeof(int32_t) : 0;
         }
-        return count;
+        if (c->again + again > AGAIN_FREE + (uint64_t)(c->n - c->again)) {
+                *flatten = false;
+                return n;
+        }
+        c->again += (uint32_t)again;
+        return (uint32_t)count;
 }
 
 uint32_t code_wide(struct code *c, enum op op, symbol name, const uint32_t *kids, uint32_t n)
 {
         bool flatten = op == OP_AND || op == OP_OR;
-        uint32_t count = flatten ? flat_count(c, op, kids, n) : n, at, out = 0;
+        uint32_t count = flatten ? flat_count(c, op, kids, n, &flatten) : n, at, out = 0;
         struct node *nd = (struct node *)(void *)code_room(c, sizeof(*nd) + (size_t)count * sizeof(int32_t));
         int32_t *to = (int32_t *)(void *)(nd + 1);
 

@@ -9,10 +9,12 @@
 struct code {
         char *p;
         uint32_t n, cap;
+        uint32_t again; /* of n: bytes of operands that were written once more when nested && and || became
+                           one */
         bool no_fold;
         struct symbols *symbols;
 };
-#define CODE_MAX (1u << 30)
+#define CODE_MAX (1u << 30) /* bytes: distances between nodes have 32 bits */
 
 void code_deinit(struct code *c);
 static inline struct node *code_node(const struct code *c, uint32_t at)

@@ -46,7 +46,9 @@ static const struct {
         [TOKEN_SLASH] = {10, OP_DIVIDE},
         [TOKEN_PERCENT] = {10, OP_MODULUS},
 };
-#define LEVEL_AND 2
+#define LEVEL_AND     2
+
+#define CODE_KEEP_MAX (1u << 20) /* of the table's buffer, between two texts */
 
 static bool expression(struct parse *p, uint32_t *ret);
 
@@ -488,7 +490,9 @@ static void begin(struct parse *p, struct symbols *s, struct str text, struct er
 {
         *p = (struct parse){.symbols = s, .code = &s->code, .err = err};
         p->lx = (struct lex){.p = text.p, .end = text.p + text.n, .start = text.p, .scratch = &s->text};
-        s->code.n = 0;
+        if (s->code.cap > CODE_KEEP_MAX)
+                code_deinit(&s->code);
+        s->code.n = s->code.again = 0;
         s->code.no_fold = false;
         s->entries_n = s->kids_n = 0;
         if (s->text.cap > 65536)

@@ -89,6 +89,32 @@ static void test_depth(void **state)
         assert_int_equal(parse_code(&text), 0);
 }
 
+/* Parentheses around a long condition add to it what they are, not a copy of it each. */
+static void test_conditions_within(void **state)
+{
+        static const char *const ways[][2] = {{"(", ") && x"}, {"(", ") || x"}};
+        struct symbols *s = symbols_new();
+        struct buf text BUF_CLEANUP = {0}, middle BUF_CLEANUP = {0};
+        struct expr *e;
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+                struct ad *ad = ad_new(s);
+                symbol a = symbols_intern(s, STR("a"));
+
+                nested(&middle, "", "x", ways[i][1] + 1, 10000);
+                nested(&text, ways[i][0], buf_z(&middle), ways[i][1], 390);
+                assert_int_equal(ad_set_text(ad, a, buf_view(&text), NULL), 0);
+                assert_true(ad_bytes(ad) < 32 * text.n);
+                ad_free(ad);
+        }
+        nested(&text, "(", "x", " && x)", 40); /* what people write is one condition */
+        assert_int_equal(expr_parse(s, buf_view(&text), &e, NULL), 0);
+        assert_int_equal(expr_clause_count(e), 41);
+        expr_free(e);
+        symbols_free(s);
+}
+
 static void test_too_long(void **state)
 {
         struct buf text BUF_CLEANUP = {0};
@@ -154,9 +180,9 @@ static void test_old_syntax(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_errors),     cmocka_unit_test(test_depth),
-                cmocka_unit_test(test_too_long),   cmocka_unit_test(test_new_syntax),
-                cmocka_unit_test(test_old_syntax),
+                cmocka_unit_test(test_errors),     cmocka_unit_test(test_conditions_within),
+                cmocka_unit_test(test_depth),      cmocka_unit_test(test_too_long),
+                cmocka_unit_test(test_new_syntax), cmocka_unit_test(test_old_syntax),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

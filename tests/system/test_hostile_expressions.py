@@ -1,12 +1,14 @@
 """Expressions that take long, written to hold up the server: in constraints of calls and in jobs. Each ends at a limit, who wrote
 it is told which, and others are served all the while."""
 import json
+import resource
 
 import pytest
 
 import agents
 from drover import made, wait_until
-from test_hostile_client import World, described
+from test_hostile_client import MIB, World, described
+from test_hostile_requests import grows_by_less
 
 PATTERN = "(?:a?){12}[bc]d"
 LONG = "a" * 10000 + "d"
@@ -141,3 +143,17 @@ def test_a_listing_that_has_begun(world):
     said = world.cli("queue", str(made_id), "--constraint", text, code=1)
     assert f"past the limit of 20000 steps for job {made_id}.5000" in said.err
     world.api("POST", "/v1/actions", {"action": "remove", "ids": [str(made_id)]})
+
+
+# ---- what an expression takes in memory -----------------------------------------------------------------------------
+
+
+def test_parentheses_around_a_long_condition(world):
+    """Each pair was a copy of all in it: seven such attributes in one dry run took more than four gigabytes, and ended the server."""
+    condition = "(" * 390 + " && ".join(["a"] * 100000) + ")&&a" * 390
+    resource.prlimit(world.server_pid(), resource.RLIMIT_AS, (4 << 30, 4 << 30))
+    with grows_by_less(world, 400 * MIB):
+        for path in "/v1/requests?dry_run=1", "/v1/quote":
+            status, said = world.as_user("mallory", "POST", path, described(**{f"A{n}": condition for n in range(10)}))
+            assert status == 200, said
+    submit(world, "alice")
