@@ -27,6 +27,14 @@ bool macro_is_name(struct str name)
         return name.n > 0;
 }
 
+int macro_spend(struct macro_run *r, size_t n)
+{
+        r->work += n;
+        if (r->work <= r->work_max)
+                return 0;
+        return err_set(r->err, -EMSGSIZE, "macros expand to more than %zu KiB in all", r->work_max >> 10);
+}
+
 /* Where the ')' is whose '(' stood before s; -1 when there is none. */
 static ptrdiff_t macro_close(struct str s)
 {
@@ -43,12 +51,10 @@ static ptrdiff_t macro_close(struct str s)
 
 int macro_deeper(struct macro_run *r, struct str text, struct buf *out, bool *late)
 {
-        int rc;
+        int rc = macro_spend(r, text.n + 1);
 
-        r->work += text.n + 1;
-        if (r->work > MACRO_WORK_MAX)
-                return err_set(r->err, -EMSGSIZE, "macros expand to more than %u MiB in all",
-                               MACRO_WORK_MAX >> 20);
+        if (rc)
+                return rc;
         if (r->depth >= MACRO_DEPTH_MAX)
                 return err_set(r->err, -EINVAL,
                                "macros refer to each other deeper than %d levels; does one refer to itself?",
@@ -88,6 +94,7 @@ int macro_value(struct macro_run *r, struct str name, struct buf *out, bool *lat
         int rc = 0;
 
         *found = r->world->lookup(r->world->arg, name, &raw);
+        r->work += raw.n;
         if (buf_check(&raw))
                 return err_set(r->err, -EMSGSIZE, "the value of $(" STR_FMT ") is too long",
                                STR_ARG(str_head(name, 80)));
@@ -98,9 +105,10 @@ int macro_value(struct macro_run *r, struct str name, struct buf *out, bool *lat
         return rc;
 }
 
-/* How long a name is that stands at the front of s, in which $(…) may stand; *nested says whether one does.
+/* How long a name is that stands at the front of s, in which $(…) may stand; *nested says whether one does,
+ * and *work grows by the bytes that were looked at beyond it.
  */
-static size_t name_length(struct str s, bool *nested)
+static size_t name_length(struct str s, bool *nested, size_t *work)
 {
         size_t i = 0;
 
@@ -113,6 +121,7 @@ static size_t name_length(struct str s, bool *nested)
                 if (!str_starts(str_skip(s, i), STR("$(")))
                         return i;
                 end = macro_close(str_skip(s, i + 2));
+                *work += end < 0 ? s.n - i : (size_t)end;
                 if (end < 0)
                         return i;
                 *nested = true;
@@ -204,7 +213,7 @@ static int unclosed(struct macro_run *r, struct str s)
 static int parenthesis(struct macro_run *r, struct str s, struct buf *out, bool *late, size_t *used)
 {
         bool nested;
-        size_t n = name_length(str_skip(s, 2), &nested), at = n + 2;
+        size_t n = name_length(str_skip(s, 2), &nested, &r->work), at = n + 2;
         struct str name = str_make(s.p + 2, n), fallback;
         bool has_default = false;
         ptrdiff_t end;
@@ -276,6 +285,8 @@ int macro_run(struct macro_run *r, struct str text, struct buf *out, bool *late)
                         break;
                 text = str_skip(text, (size_t)at);
                 rc = one_reference(r, text, out, late, &used);
+                if (!rc)
+                        rc = macro_spend(r, 0); /* of what it found */
                 if (rc)
                         return rc;
                 text = str_skip(text, used);
@@ -289,19 +300,21 @@ int macro_expand(const struct macro_world *w, struct str text, struct buf *out, 
                  struct err *err)
 {
         BUF_CLEANUP struct buf whole = {.max = MACRO_TEXT_MAX};
-        struct macro_run r = {.world = w, .err = err, .keep_dollar = true};
+        size_t own = MACRO_WORK_MAX, *left = w->work ? w->work : &own;
+        struct macro_run r = {.world = w, .err = err, .work_max = *left, .keep_dollar = true};
         uint64_t random = w->random ? *w->random : 0;
         bool late = false;
         size_t start = out->n;
         int rc = macro_run(&r, text, &whole, &late);
 
         if (!rc && !late && r.saw_dollar && !w->keep_dollar) {
-                r = (struct macro_run){.world = w, .err = err};
+                r.keep_dollar = r.saw_dollar = false;
                 if (w->random)
                         *w->random = random;
                 buf_reset(&whole);
                 rc = macro_run(&r, text, &whole, &late);
         }
+        *left -= r.work < *left ? r.work : *left;
         if (rc)
                 return rc;
         buf_str(out, buf_view(&whole));
@@ -326,21 +339,24 @@ static size_t literal_length(struct str s)
         return 0;
 }
 
-/* What stands before the next string literal; quotes in a reference belong to the reference. */
-static size_t outside_length(struct str s)
+/* What stands before the next string literal; quotes in a reference belong to the reference. What is looked
+ * at more than once is taken from *left; the text goes on no further when that is used up. */
+static size_t outside_length(struct str s, size_t *left)
 {
         size_t i = 0;
 
-        while (i < s.n && s.p[i] != '"') {
+        while (i < s.n && s.p[i] != '"' && *left > 0) {
                 struct str rest = str_skip(s, i);
                 ptrdiff_t end;
-                size_t n = s.p[i] == '$' ? function_length(rest) : 0;
+                size_t n = s.p[i] == '$' ? function_length(rest) : 0, looked;
 
                 if (n == 0 && !str_starts(rest, STR("$("))) {
                         i++;
                         continue;
                 }
                 end = macro_close(str_skip(rest, n + 2));
+                looked = end < 0 ? rest.n : (size_t)end;
+                *left -= looked < *left ? looked : *left;
                 i += n + 2 + (end < 0 ? 0 : (size_t)end + 1);
         }
         return i < s.n ? i : s.n;
@@ -411,19 +427,23 @@ static int expand_literal(const struct macro_world *w, struct str inner, struct 
 int macro_expand_expression(const struct macro_world *w, struct str text, struct buf *out, bool *ret_late,
                             struct err *err)
 {
-        size_t start = out->n;
+        size_t start = out->n, own = MACRO_WORK_MAX, *left = w->work ? w->work : &own;
+        struct macro_world world = *w;
         bool any_late = false;
         int rc = 0;
 
+        world.work = left;
         while (text.n && !rc) {
                 bool late = false;
-                size_t n = outside_length(text);
+                size_t n = outside_length(text, left);
 
-                if (n) {
-                        rc = macro_expand(w, str_head(text, n), out, &late, err);
+                if (*left == 0) {
+                        rc = err_set(err, -EMSGSIZE, "its macros expand to too much in all");
+                } else if (n) {
+                        rc = macro_expand(&world, str_head(text, n), out, &late, err);
                 } else if ((n = literal_length(text)) > 0) {
                         buf_char(out, '"');
-                        rc = expand_literal(w, str_make(text.p + 1, n - 2), out, &late, err);
+                        rc = expand_literal(&world, str_make(text.p + 1, n - 2), out, &late, err);
                         buf_char(out, '"');
                 } else { /* an open quote: the parser of expressions will say so */
                         n = text.n;
@@ -471,6 +491,8 @@ bool macro_cut(struct str *rest, char sep, struct str *ret_element)
 
 bool macro_present(struct str text)
 {
+        size_t work = 0;
+
         for (ptrdiff_t at; (at = str_find(text, '$')) >= 0;) {
                 bool nested;
 
@@ -481,8 +503,9 @@ bool macro_present(struct str text)
                 }
                 if (function_length(text))
                         return true;
-                if (str_starts(text, STR("$(")) && name_length(str_skip(text, 2), &nested) > 0)
-                        return true;
+                if (str_starts(text, STR("$(")) &&
+                    (name_length(str_skip(text, 2), &nested, &work) > 0 || work > MACRO_WORK_MAX))
+                        return true; /* who expands it is told that it is too much */
                 text = str_skip(text, 1);
         }
         return false;

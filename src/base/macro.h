@@ -20,7 +20,7 @@
 
 #define MACRO_DEPTH_MAX 32
 #define MACRO_TEXT_MAX  (16u << 20) /* bytes of one expansion */
-#define MACRO_WORK_MAX  (64u << 20) /* bytes looked up for one expansion */
+#define MACRO_WORK_MAX  (64u << 20) /* bytes looked at for one expansion */
 
 enum macro_found {
         MACRO_UNKNOWN, /* no such name: the default if there is one, else `missing` decides */
@@ -44,6 +44,9 @@ struct macro_world {
         bool keep_dollar; /* the text will be expanded once more: $(DOLLAR) stays, also without late ones */
         bool missing_is_error; /* an unknown name without default: an error, or the empty string */
         const char *cwd;       /* what $Ff() puts before a relative path; NULL: an error */
+        /* Bytes that may still be looked at, by all the expansions that share this; each takes from it what it
+         * looked at. NULL: MACRO_WORK_MAX for each. */
+        size_t *work;
         /* Told of each unknown name without default that became the empty string; NULL: nobody asks. */
         void (*missing)(void *arg, struct str name);
 };

@@ -7,13 +7,15 @@ struct macro_run {
         const struct macro_world *world;
         struct err *err;
         unsigned depth;
-        size_t work;      /* bytes looked at so far; see MACRO_WORK_MAX */
+        size_t work;      /* bytes looked at so far */
+        size_t work_max;  /* MACRO_WORK_MAX, or less */
         bool keep_dollar; /* $(DOLLAR) stays */
         bool saw_dollar;
 };
 
 /* From macro.c. Each appends to out, sets *late when something late is left, and returns 0 or as
  * macro_expand. */
+int macro_spend(struct macro_run *r, size_t n); /* n bytes are looked at: 0, or -EMSGSIZE */
 int macro_run(struct macro_run *r, struct str text, struct buf *out, bool *late);
 int macro_deeper(struct macro_run *r, struct str text, struct buf *out,
                  bool *late); /* the same, one level down */

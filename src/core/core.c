@@ -70,6 +70,7 @@ void core_free(struct core *c)
                 return;
         while (c->drafts)
                 core_draft_free(c->drafts);
+        set_deinit(&c->periodic_each);
         reserve_deinit(c);
         while (c->first)
                 request_free(c, c->first);

@@ -175,6 +175,29 @@ def test_brackets_in_text_are_text(world):
     assert world.as_user("mallory", "POST", "/v1/requests?dry_run=1", body)[0] == 200
 
 
+# ---- time for the asking -----------------------------------------------------------------------------------------
+
+
+NAMES = [f"A{n}" for n in range(900)]
+TOO_MUCH = "the attributes of one job that have macros come to more than 2048 KiB in all"
+EXPANSIONS = {
+    "references that never end": ({"A": '"' + "$(x" * 200000 + '"'}, ["A"], ["x"], "1"),
+    "the same outside of a text": ({"A": "$(x" * 200000}, ["A"], ["x"], "1"),
+    "references to references": ({n: '"' + "$(x)" * 1000 + '"' for n in NAMES}, NAMES, ["x", "y"], "$(y)" * 1000 + "\x1f"),
+    "a long item, often": ({n: "$(x)" for n in NAMES}, NAMES, ["x"], "{" + "1," * 450000 + "1}"),
+}
+
+
+@pytest.mark.parametrize("what", EXPANSIONS)
+def test_macros_that_expand_without_end(world, what):
+    """Each of these held the core for 4 to 75 s in one call, a dry run, and again whenever somebody looked at the job."""
+    attributes, late, variables, items = EXPANSIONS[what]
+    part = {"attributes": {"Cmd": '"/bin/true"', **attributes}, "late": late, "variables": variables, "items": items + "\n", "rows": 1}
+    for path in "/v1/requests?dry_run=1", "/v1/quote":
+        status, got = world.as_user("mallory", "POST", path, {"uuid": str(uuid.uuid4()), "parts": [part]})
+        assert status == 400 and TOO_MUCH in got["error"]["message"], got
+
+
 # ---- long answers -----------------------------------------------------------------------------------------------
 
 

@@ -252,6 +252,7 @@ int core_member_text(struct core *c, uint64_t request, uint32_t member, symbol n
 int request_member_text(struct core *c, const struct request *r, uint32_t member, symbol name, struct buf *to)
 {
         struct buf BUF_CLEANUP text = {.max = SUBMISSION_TEXT_MAX};
+        size_t left = LATE_TEXT_MAX;
         const struct part *p;
         struct str late, value;
         struct symbols_use *before;
@@ -267,7 +268,7 @@ int request_member_text(struct core *c, const struct request *r, uint32_t member
         before = template_names(c, p->template);
         own = ad_new(c->symbols);
         ad_set_parent(own, p->template->ad);
-        if (late.p && (part_expand(r, p, member, late, &text, NULL) != 0 ||
+        if (late.p && (part_expand(c, r, p, member, late, &left, &text, NULL) != 0 ||
                        ad_set_text(own, name, buf_view(&text), NULL) != 0))
                 result = CORE_INVALID;
         if (!result && eval_string(&c->eval, own, NULL, name, &value))

@@ -129,6 +129,7 @@ static int check_sense(struct core *c, const struct request *r, const struct par
 static int try_late(struct core *c, const struct request *r, const struct part *p, struct err *err)
 {
         struct buf BUF_CLEANUP text = {.max = SUBMISSION_TEXT_MAX};
+        size_t left = LATE_TEXT_MAX;
 
         for (size_t i = 0; p->count > 0 && i < p->template->late_count; i++) {
                 const struct template_late *l = &p->template->late[i];
@@ -138,7 +139,7 @@ static int try_late(struct core *c, const struct request *r, const struct part *
                 int e;
 
                 buf_reset(&text);
-                e = part_expand(r, p, p->first, l->text, &text, &why);
+                e = part_expand(c, r, p, p->first, l->text, &left, &text, &why);
                 if (!e)
                         e = expr_parse(c->symbols, buf_view(&text), &x, &why);
                 if (!e)
@@ -157,8 +158,9 @@ static int load_some(struct core_draft *d, uint32_t *budget, bool *ret_more, str
         struct core *c = d->core;
         int e = request_load_some(c, d->request, &d->loading, budget, ret_more, err);
 
-        for (; !e && d->checked < d->loading.part; d->checked++) {
+        for (; !e && *budget > 0 && d->checked < d->loading.part; d->checked++) {
                 const struct part *p = &d->request->parts[d->checked];
+                uint64_t steps = core_steps(c);
 
                 e = gang_check(c, p->template, p->count, err);
                 if (!e)
@@ -167,7 +169,10 @@ static int load_some(struct core_draft *d, uint32_t *budget, bool *ret_more, str
                         e = check_sense(c, d->request, p, err);
                 if (!e)
                         e = claim_check_part(c, d->from->owner, p->template->ad, err);
+                steps = (core_steps(c) - steps) / SPLIT_STEPS;
+                *budget -= steps < *budget ? (uint32_t)steps : *budget;
         }
+        *ret_more |= d->checked < d->loading.part;
         return e;
 }
 

@@ -199,11 +199,12 @@ static void periodic_act(struct core *c, struct request *r, uint32_t member, con
         struct template *t = request_part(r, member, NULL)->template;
         struct exit_decision d = {.next = state};
         struct event e = {.request = r->id};
-        uint64_t overruns = c->eval.overruns;
+        uint64_t overruns = c->eval.overruns, steps = c->eval.steps_all;
 
         if (!t->periodic_over)
                 periodic_decide(c, j, ad, &d);
-        if (c->eval.overruns != overruns || c->eval.steps_all - c->periodic_steps > c->periodic_steps_max)
+        c->periodic_steps += c->eval.steps_all - steps;
+        if (c->eval.overruns != overruns || c->periodic_steps > c->periodic_steps_max)
                 t->periodic_over = true;
         if (t->periodic_over && d.next == state && state != JOB_HELD)
                 say(&d, JOB_HELD, CORE_HOLD_POLICY_UNDEFINED, 0,
@@ -268,6 +269,7 @@ static bool differs_by_member(const struct core *c, const struct template *t)
         return d.found;
 }
 
+/* Members that wait in the same way: one decides for all of them, or each is looked at later. */
 static void periodic_bare(struct core *c, struct request *r, const struct part *p, bool held)
 {
         struct set bare = {0};
@@ -281,45 +283,63 @@ static void periodic_bare(struct core *c, struct request *r, const struct part *
         set_remove_range(&bare, (uint64_t)p->first + p->count, 1ull << 32);
         for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);)
                 set_remove(&bare, ((struct job *)value)->member);
-        if (set_count(&bare) && !differs_by_member(c, p->template)) {
+        if (set_count(&bare) && !differs_by_member(c, p->template))
                 periodic_act(c, r, (uint32_t)set_first(&bare), &bare);
-        } else {
-                SET_FOREACH (&bare, m) {
-                        struct set one = {0};
-
-                        set_add(&one, (uint32_t)m);
-                        periodic_act(c, r, (uint32_t)m, &one);
-                        set_deinit(&one);
-                }
-        }
+        else
+                set_add_all(&c->periodic_each, &bare);
         set_deinit(&bare);
 }
 
-static void periodic_request(struct core *c, struct request *r)
+static void periodic_end(struct core *c)
 {
-        struct set recorded = {0};
+        set_deinit(&c->periodic_each);
+        c->periodic_begun = c->periodic_member = 0;
+}
+
+static void periodic_begin(struct core *c, struct request *r)
+{
         void *value;
 
-        c->periodic_steps = c->eval.steps_all;
+        periodic_end(c);
+        c->periodic_begun = r->id;
+        c->periodic_steps = 0;
         c->periodic_steps_max = POLICY_STEPS_MAX + POLICY_STEPS_PER_JOB * (uint64_t)r->count;
         for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);)
-                set_add(&recorded, ((struct job *)value)->member);
-        SET_FOREACH (&recorded, m) {
-                struct set one = {0};
-
-                if (!request_part(r, (uint32_t)m, NULL)->template->periodic_policy ||
-                    set_has(&request_rare(r)->left, (uint32_t)m))
-                        continue;
-                set_add(&one, (uint32_t)m);
-                periodic_act(c, r, (uint32_t)m, &one);
-                set_deinit(&one);
-        }
-        set_deinit(&recorded);
+                set_add(&c->periodic_each, ((struct job *)value)->member);
         for (size_t i = 0; i < r->part_count; i++)
                 if (r->parts[i].template->periodic_policy) {
                         periodic_bare(c, r, &r->parts[i], false);
                         periodic_bare(c, r, &r->parts[i], true);
                 }
+}
+
+static void spend(unsigned *budget, uint64_t work)
+{
+        *budget -= work < *budget ? (unsigned)work : *budget;
+}
+
+/* Looks at some of those that are looked at one by one; what has changed since they were chosen is seen.
+ * True: there are more. */
+static bool periodic_some(struct core *c, struct request *r, unsigned *budget)
+{
+        uint64_t m = set_next(&c->periodic_each, c->periodic_member);
+
+        for (; m != SET_END && *budget > 0; m = set_next(&c->periodic_each, m + 1)) {
+                enum job_state state = request_state(r, (uint32_t)m);
+                uint64_t steps = core_steps(c);
+                struct set one = {0};
+
+                if (request_part(r, (uint32_t)m, NULL)->template->periodic_policy &&
+                    !set_has(&request_rare(r)->left, (uint32_t)m) && state != JOB_COMPLETED &&
+                    state != JOB_REMOVED) {
+                        set_add(&one, (uint32_t)m);
+                        periodic_act(c, r, (uint32_t)m, &one);
+                        set_deinit(&one);
+                }
+                spend(budget, 1 + (core_steps(c) - steps) / POLICY_STEPS);
+                c->periodic_member = m + 1;
+        }
+        return m != SET_END;
 }
 
 bool policy_periodic_step(struct core *c, unsigned budget)
@@ -329,18 +349,21 @@ bool policy_periodic_step(struct core *c, unsigned budget)
         while (r && r->id < c->periodic_request)
                 r = r->next;
         for (; r; r = r->next) {
-                uint64_t work = r->jobs ? idmap_count(r->jobs) : 0, steps = c->eval.steps_all;
+                uint64_t steps = core_steps(c);
 
                 if (!r->periodic || request_ended(r))
                         continue;
-                if (budget == 0) {
-                        c->periodic_request = r->id;
+                c->periodic_request = r->id;
+                if (budget == 0)
                         return true;
-                }
-                periodic_request(c, r);
-                work += (c->eval.steps_all - steps) / POLICY_STEPS;
-                budget -= work + 1 < budget ? (unsigned)work + 1 : budget;
+                if (c->periodic_begun != r->id)
+                        periodic_begin(c, r);
+                spend(&budget, 1 + (core_steps(c) - steps) / POLICY_STEPS);
+                if (periodic_some(c, r, &budget))
+                        return true;
+                periodic_end(c);
         }
+        periodic_end(c);
         c->periodic_request = 0;
         return false;
 }

@@ -147,6 +147,41 @@ static void test_periodic(void **state)
         check_held(c, r->id, "its periodic_* policies take too long");
 }
 
+/* A policy that names the job's number is asked of each job, some in each call; all get their answer, also
+ * when some have ended between two calls. */
+static void test_periodic_of_many(void **state)
+{
+        static const char *const of_some[] = {"PeriodicRemove", "ProcId % 10000 == 9999", "Requirements",
+                                              "false", NULL};
+        static const char *const of_one[] = {"PeriodicHold", "ProcId == 0", "Requirements", "false", NULL};
+        struct core *c = *state;
+        struct request *r = request_find(c, test_submit(c, "ann@lab", 100000, of_some));
+        struct request *behind = request_find(c, test_submit(c, "bob@lab", 3, of_one));
+        struct core_command remove = {.action = CORE_ACT_REMOVE, .request = r->id};
+        struct set some = {0};
+        uint64_t before, removed, calls = 0;
+
+        core_ready(c);
+        c->periodic_due_ms = c->steady_ms;
+        set_add_range(&some, 50000, 70000);
+        remove.members = &some;
+        do {
+                before = c->eval.steps_all;
+                core_tick(c);
+                assert_in_range(c->eval.steps_all - before, 0, 100000);
+                if (++calls == 3)
+                        assert_int_equal(core_act(c, &remove, &removed, NULL), 0);
+        } while (c->periodic_request);
+        assert_in_range(calls, 100, 1000);
+        assert_int_equal(request_state(r, 9998), JOB_IDLE);
+        assert_int_equal(request_state(r, 9999), JOB_REMOVED);
+        assert_int_equal(request_state(r, 99999), JOB_REMOVED);
+        assert_int_equal(request_unended(r), 100000 - 20000 - 8);
+        assert_int_equal(request_state(behind, 0), JOB_HELD);
+        assert_int_equal(request_state(behind, 1), JOB_IDLE);
+        set_deinit(&some);
+}
+
 /* Many jobs below the limit, each different: they take their account's part of a second, no more, and another
  * account's job goes at once. They are not held. */
 static void test_below_the_limit(void **state)
@@ -196,6 +231,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_a_queue, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_whose_fault, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_periodic, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_periodic_of_many, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_below_the_limit, bare_core, bare_core_free),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,6 +123,7 @@ static struct ad *class_ad(struct core *c, const struct request *r, const struct
         struct str user = str_of(request_owner(r)), name = user;
         struct ad *ad = ad_new(c->symbols);
         struct buf BUF_CLEANUP text = {.max = SUBMISSION_TEXT_MAX};
+        size_t left = LATE_TEXT_MAX;
 
         if (str_find(user, '@') >= 0)
                 name = str_head(user, (size_t)str_find(user, '@'));
@@ -135,7 +136,7 @@ static struct ad *class_ad(struct core *c, const struct request *r, const struct
                 const struct template_late *l = &p->template->late[i];
 
                 buf_reset(&text);
-                if (part_expand(r, p, member, l->text, &text, NULL) != 0 ||
+                if (part_expand(c, r, p, member, l->text, &left, &text, NULL) != 0 ||
                     ad_set_text(ad, l->name, buf_view(&text), NULL) != 0)
                         ad_set_undefined(ad, l->name);
         }

@@ -69,14 +69,27 @@ static enum macro_found lookup(void *arg, struct str name, struct buf *out)
         return MACRO_UNKNOWN;
 }
 
-int part_expand(const struct request *r, const struct part *p, uint32_t member, struct str text,
-                struct buf *out, struct err *err)
+#define LATE_STEP 32u /* bytes that take as long as a step of an evaluation, with the parse that follows */
+
+int part_expand(struct core *c, const struct request *r, const struct part *p, uint32_t member,
+                struct str text, size_t *left, struct buf *out, struct err *err)
 {
         struct expansion x = {.request = r, .part = p, .member = member};
         uint64_t random = macro_job_seed(r->id, member);
-        struct macro_world w = {.arg = &x, .lookup = lookup, .random = &random};
+        size_t had = *left, start = out->n, written;
+        struct macro_world w = {.arg = &x, .lookup = lookup, .random = &random, .work = left};
+        int rc = macro_expand_expression(&w, text, out, NULL, err);
 
-        return macro_expand_expression(&w, text, out, NULL, err);
+        written = out->n - start;
+        if (written > *left || (rc && *left == 0)) {
+                buf_truncate(out, start);
+                rc = err_set(err, -EMSGSIZE,
+                             "the attributes of one job that have macros come to more than %u KiB in all",
+                             LATE_TEXT_MAX >> 10);
+        }
+        *left -= written < *left ? written : *left;
+        c->late_steps += (had - *left) / LATE_STEP;
+        return rc;
 }
 
 int core_member_expand(struct core *c, uint64_t request, uint32_t member, struct str text, struct buf *to)
@@ -178,15 +191,17 @@ static void set_labels(struct core *c, struct ad *ad, const struct request *r, u
 }
 
 /* Both were tried at submit with the first member; what fails for another one is undefined. */
-static void set_late(struct ad *ad, const struct request *r, const struct part *p, uint32_t member)
+static void set_late(struct core *c, struct ad *ad, const struct request *r, const struct part *p,
+                     uint32_t member)
 {
         struct buf BUF_CLEANUP text = {.max = SUBMISSION_TEXT_MAX};
+        size_t left = LATE_TEXT_MAX;
 
         for (size_t i = 0; p->template && i < p->template->late_count; i++) {
                 const struct template_late *l = &p->template->late[i];
 
                 buf_reset(&text);
-                if (part_expand(r, p, member, l->text, &text, NULL) != 0 ||
+                if (part_expand(c, r, p, member, l->text, &left, &text, NULL) != 0 ||
                     ad_set_text(ad, l->name, buf_view(&text), NULL) != 0)
                         ad_set_undefined(ad, l->name);
                 ad_set_spelling(ad, l->name, l->spelling);
@@ -239,7 +254,7 @@ struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, c
         ad_set_string(ad, a->Owner, name);
         ad_set_string(ad, a->User, user);
         ad_set_integer(ad, a->QDate, r->submitted_ms / 1000);
-        set_late(ad, r, p, member);
+        set_late(c, ad, r, p, member);
         ad_set_integer(ad, a->JobStatus, job_state_status(state));
         ad_set_string(ad, a->DroverState, str_of(job_state_name(state)));
         set_seconds(ad, a->EnteredCurrentStatus, j ? j->entered_ms : r->submitted_ms);

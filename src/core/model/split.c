@@ -45,15 +45,17 @@ static void alike_end(struct alike *a)
 }
 
 /* The bucket of members like this one; NULL: there was none yet, or that is not known. */
-static struct bucket *alike_find(const struct request *r, const struct part *p, uint32_t member,
-                                 struct alike *a)
+static struct bucket *alike_find(struct core *c, const struct request *r, const struct part *p,
+                                 uint32_t member, struct alike *a)
 {
+        size_t left = LATE_TEXT_MAX;
+
         buf_reset(&a->key);
         for (size_t i = 0; !a->none && i < p->template->late_count; i++) {
                 if (!a->matters[i])
                         continue;
                 buf_reset(&a->text);
-                if (part_expand(r, p, member, p->template->late[i].text, &a->text, NULL) != 0)
+                if (part_expand(c, r, p, member, p->template->late[i].text, &left, &a->text, NULL) != 0)
                         return NULL;
                 pack_str(&a->key, buf_view(&a->text));
         }
@@ -139,9 +141,6 @@ static void spend(uint32_t *budget, uint32_t cost)
         *budget -= *budget < cost ? *budget : cost;
 }
 
-/* Steps of evaluations that are worth as much as a member that is like another. */
-#define SPLIT_STEPS 64u
-
 /* A part whose members are all alike is done at once. */
 static void part_begin(struct split *s, uint32_t *budget)
 {
@@ -201,13 +200,13 @@ static void part_some(struct split *s, uint32_t *budget)
 
         p->template->late_class = s->late_class; /* the template may be others' too */
         for (; *budget > 0 && s->member < end && !split_too_many(s); s->member++) {
-                struct bucket *b = alike_find(s->request, p, s->member, &s->alike);
-                uint64_t steps = s->core->eval.steps_all;
+                uint64_t steps = core_steps(s->core);
+                struct bucket *b = alike_find(s->core, s->request, p, s->member, &s->alike);
 
                 spend(budget, b ? 1 : SPLIT_CLASS);
                 if (!b)
                         b = find_bucket(s, p, s->member);
-                spend(budget, (uint32_t)((s->core->eval.steps_all - steps) / SPLIT_STEPS));
+                spend(budget, (uint32_t)((core_steps(s->core) - steps) / SPLIT_STEPS));
                 set_add(b->members, s->member);
         }
         if (s->member == end)

@@ -14,6 +14,7 @@ struct request;
 struct split;
 
 /* What a step costs is counted in members that are like an earlier one, some 0.6 µs each. */
+#define SPLIT_STEPS 64u /* of evaluations are worth as much as a member that is like another */
 #define SPLIT_CLASS 25u /* to find the class of a member */
 
 /* classes_max: with more buckets than this it ends early (split_too_many); 0: any number. */

@@ -400,9 +400,12 @@ struct core {
 
         int64_t lease_due_ms; /* on the second clock: no lease ends before; 0: look */
         int64_t periodic_due_ms;
-        uint64_t periodic_steps,
-                periodic_steps_max; /* eval.steps_all before this request, and what it may take */
-        uint64_t periodic_request;  /* where the slice goes on; 0: not under way */
+        uint64_t periodic_steps, periodic_steps_max; /* of the request under way: taken, and to be taken */
+        uint64_t periodic_request;                   /* where the slice goes on; 0: not under way */
+        uint64_t periodic_begun;                     /* the request that periodic_each is of; 0: of none */
+        struct set periodic_each;                    /* its members that are looked at one by one, */
+        uint64_t periodic_member;                    /* of which those before this one were */
+        uint64_t late_steps;        /* taken by part_expand: what it does counts like steps of evaluations */
         struct request *submitting; /* a draft, while it is accepted: spares loading the record */
         bool replaying;
 };
@@ -485,9 +488,17 @@ void request_hold_drop(struct request *r, const struct set *members);
 
 /* item.c: rows of a part, and a member's own ad */
 size_t part_row(const struct part *p, uint64_t row, struct str *values, size_t max);
-/* Appends the text with the macros of a member in it filled in. As macro_expand. */
-int part_expand(const struct request *r, const struct part *p, uint32_t member, struct str text,
-                struct buf *out, struct err *err);
+/* Appends the text with the macros of a member in it filled in, and takes from *left the bytes that were
+ * looked at and written: it begins with LATE_TEXT_MAX for all late attributes of a member. The work is
+ * counted in core.late_steps. As macro_expand. */
+#define LATE_TEXT_MAX (2u << 20)
+int part_expand(struct core *c, const struct request *r, const struct part *p, uint32_t member,
+                struct str text, size_t *left, struct buf *out, struct err *err);
+/* Steps that the core has taken, ever. */
+static inline uint64_t core_steps(const struct core *c)
+{
+        return c->eval.steps_all + c->late_steps;
+}
 /* As core_member_text, of a request that need not be shown. */
 int request_member_text(struct core *c, const struct request *r, uint32_t member, symbol name,
                         struct buf *to);
