@@ -44,8 +44,8 @@ struct macro_world {
         bool keep_dollar; /* the text will be expanded once more: $(DOLLAR) stays, also without late ones */
         bool missing_is_error; /* an unknown name without default: an error, or the empty string */
         const char *cwd;       /* what $Ff() puts before a relative path; NULL: an error */
-        /* Bytes that may still be looked at, by all the expansions that share this; each takes from it what it
-         * looked at. NULL: MACRO_WORK_MAX for each. */
+        /* Bytes that may still be looked at, by all the expansions that share this; each takes from it what
+         * it looked at. NULL: MACRO_WORK_MAX for each. */
         size_t *work;
         /* Told of each unknown name without default that became the empty string; NULL: nobody asks. */
         void (*missing)(void *arg, struct str name);
