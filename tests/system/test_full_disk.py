@@ -1,9 +1,12 @@
-"""A full disk: a small tmpfs as the server's folder, or the agent's. Accepting stops, running goes on, nothing is lost."""
+"""A full disk: a small tmpfs as the server's folder, or the agent's, without room or without inodes. Accepting stops, running goes on,
+nothing is lost."""
 import collections
 import concurrent.futures
 import contextlib
 import os
+import shutil
 import subprocess
+import time
 
 import pytest
 
@@ -13,10 +16,10 @@ from test_remote import start_remote, token
 
 
 @contextlib.contextmanager
-def small_disk(instance, folder):
+def small_disk(instance, folder, limits="size=32m"):
     """The folder is a disk of its own; the instance is stopped before it goes."""
     os.makedirs(folder, mode=0o700)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m,mode=0700", "tmpfs", folder], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"{limits},mode=0700", "tmpfs", folder], check=True)
     try:
         yield instance
         instance.stop()
@@ -33,6 +36,18 @@ def small(instance):
 @pytest.fixture
 def small_agent(instance):
     with small_disk(instance, os.path.join(instance.base, "agent")):
+        yield instance
+
+
+@pytest.fixture
+def few_inodes(instance):
+    with small_disk(instance, instance.dir, "size=64m,nr_inodes=400"):
+        yield instance
+
+
+@pytest.fixture
+def few_inodes_agent(instance):
+    with small_disk(instance, os.path.join(instance.base, "agent"), "size=64m,nr_inodes=400"):
         yield instance
 
 
@@ -207,3 +222,110 @@ def test_the_disk_fills_while_much_goes_on(small):
     done = collections.Counter(row["id"] for row in small.history() if row["exit_code"] == 0)
     assert done == {f"{request}.{member}": 1 for request in accepted for member in range(4)}
     assert all(final_events(small, f"{request}.3") == ["exited"] for request in accepted)
+
+
+# ---- a disk that has room, and no inodes for new files
+
+
+@contextlib.contextmanager
+def no_inodes(folder):
+    """Nothing can be made in it, until the end."""
+    ballast = os.path.join(folder, "ballast")
+
+    def fill_again():
+        """all that were free have gone, those that somebody has given back meanwhile, too"""
+        with contextlib.suppress(OSError):
+            os.makedirs(ballast, exist_ok=True)
+            for n in range(len(os.listdir(ballast)), 10000):
+                with open(os.path.join(ballast, str(n)), "xb"):
+                    pass
+        return os.statvfs(folder).f_favail == 0
+
+    wait_until(fill_again)
+    try:
+        yield fill_again
+    finally:
+        shutil.rmtree(ballast)
+
+
+def test_the_server_has_no_inodes(few_inodes):
+    """Files are refused, and the user told why; leases go on, and what runs ends with its outputs waiting at the agent. With inodes all
+    goes on, and nothing has begun twice."""
+    small = few_inodes
+    small.port = free_port()
+    small.write("lease.yaml", "lease: 3s\n")
+    server = small.server("--listen", f"127.0.0.1:{small.port}", "--config", os.path.join(small.work, "lease.yaml"))
+    agent = start_remote(small, "far", token(small, "far"))
+    small.write("in", "shipped\n")
+    go = os.path.join(small.work, "go")
+    running = small.submit(sh(f"echo s >>{small.work}/starts; while [ ! -e {go} ]; do sleep 0.05; done; echo said; exit 3", output="out"))
+    wait_until(lambda: small.written("starts"))
+    with no_inodes(small.dir) as fill_again:
+        small.write("in", "shipped later\n")
+        refused = small.cli("submit", "-", stdin=sh("cat in", transfer_input_files="in", should_transfer_files="YES", output="got"), code=None)
+        assert refused.code != 0 and "disk is full" in refused.err, refused.err
+        small.wait_state(f"{running}.0", "running")
+        end = time.monotonic() + 10
+        wait_until(lambda: time.monotonic() > end)  # three leases
+        assert fill_again()
+        assert small.job(f"{running}.0")["state"] == "running"
+        small.write("go", "")
+        wait_until(lambda: "the server's disk is full" in agent.output())
+        assert small.job(f"{running}.0")["state"] not in ("held", "completed")
+    small.wait(running, code=1)
+    assert "the server has room again" in agent.output()
+    later = small.run(sh("cat in", transfer_input_files="in", should_transfer_files="YES", output="got"))
+    small.cli("get", str(running), str(later), "-o", "files")
+    server.stop()
+    small.server("--listen", f"127.0.0.1:{small.port}")
+    assert small.read("starts") == "s\n"
+    assert small.history(running)[0]["exit_code"] == 3 and final_events(small, f"{running}.0") == ["exited"]
+    assert small.history(later)[0]["exit_code"] == 0
+
+
+def test_the_agent_has_no_inodes(few_inodes_agent):
+    """No sandbox can be made: it takes nothing, and says why; what runs ends, and is told. With inodes it goes on; no job was held."""
+    small = few_inodes_agent
+    folder = os.path.join(small.base, "agent")
+    _, agent, start_agent = apart(small)
+    go = os.path.join(small.work, "go")
+    running = small.submit(sh(f"echo s >>{small.work}/starts; while [ ! -e {go} ]; do sleep 0.05; done; exit 3", request_disk="0"))
+    wait_until(lambda: small.written("starts"))
+    small.wait_state(f"{running}.0", "running")
+    wait_until(lambda: any(offered(small)))
+    small.write("in", "shipped\n")
+    job = sh(f"cat in; echo s >>{small.work}/later", transfer_input_files="in", should_transfer_files="YES", output="out.$(Cluster)", request_disk="0")
+    with no_inodes(folder):
+        waits = small.submit(job)
+        wait_until(lambda: "No space left" in agent.output() or "no inodes" in agent.output())
+        wait_until(lambda: not any(offered(small)))
+        assert small.job(f"{waits}.0")["state"] == "idle"
+        assert "no inodes" in small.cli("why", f"{waits}.0")
+        small.write("go", "")
+        small.wait(running, code=1)
+    small.wait(waits)
+    agent.kill()
+    start_agent()
+    last = small.run(job)
+    assert small.read("starts") == "s\n" and small.history(running)[0]["exit_code"] == 3
+    assert small.read("later") == "s\ns\n"
+    for request in (running, waits, last):
+        assert final_events(small, f"{request}.0") == ["exited"]
+
+
+def test_an_agent_is_started_without_inodes(few_inodes_agent):
+    """The agent takes nothing, and says so; with inodes it begins."""
+    small = few_inodes_agent
+    folder = os.path.join(small.base, "agent")
+    _, agent, start_agent = apart(small)
+    shepherd = one(small, "drover-shepherd")
+    agent.kill()
+    kill9(shepherd)
+    waits = small.submit(sh(f"echo s >>{small.work}/starts", request_disk="0"))
+    with no_inodes(folder):
+        agent = start_agent()
+        wait_until(lambda: "no inodes left" in agent.output() and small.agents("connected"))
+        wait_until(lambda: one(small, "drover-shepherd"))
+        assert not any(offered(small)) and small.job(f"{waits}.0")["state"] == "idle"
+    small.wait(waits)
+    assert agent.running() and small.read("starts") == "s\n"

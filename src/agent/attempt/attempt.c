@@ -320,6 +320,10 @@ void attempt_staged(struct attempt *at, int hold_code, const char *reason)
                 r = credentials_place(at);
         if (r > 0)
                 return; /* called again */
+        if (machine_is_out_of_inodes(&at->a->machine, at->a->dir, hold_code ? at->hold_subcode : -r)) {
+                attempt_give_back(at, MACHINE_NO_INODES); /* no fault of the job's */
+                return;
+        }
         if (hold_code) {
                 attempt_set_outcome(at, DROVER__OUTCOME__STAGING_FAILED, (uint32_t)hold_code, "%s", reason);
         } else if (r < 0) {

@@ -82,6 +82,7 @@ static void start_failed(struct attempt *at, const struct run_event *e)
                                     at->q->config->name);
         } else {
                 log_error("msg=\"cannot start a job\" what=\"%s\" error=\"%s\"", e->what, why);
+                machine_is_out_of_inodes(&at->a->machine, at->a->dir, e->error); /* closes the queues */
                 attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "the agent could not start it (%s): %s",
                                     e->what, why);
         }

@@ -3,6 +3,7 @@
 #include "agent/queue/machine.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -13,8 +14,10 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/log.h"
 
 #define MEASURE_MS 15000
+#define INODES_MIN 64 /* a job takes some before it runs */
 #define GPUS_MAX   256
 
 static uint64_t processors(void)
@@ -189,8 +192,30 @@ void machine_measure(struct machine *m, int dir)
         m->measured_ms = now;
         if (getloadavg(&load, 1) == 1)
                 m->load_milli = (uint64_t)(load * 10) * 100;
-        if (fstatvfs(dir, &v) == 0)
-                m->disk_free_bytes = (uint64_t)v.f_bavail * v.f_frsize >> 28 << 28;
+        if (fstatvfs(dir, &v) < 0)
+                return;
+        m->disk_free_bytes = (uint64_t)v.f_bavail * v.f_frsize >> 28 << 28;
+        bool lacked = machine_lacks_inodes(m);
+        m->inodes_free = v.f_files ? v.f_favail : UINT64_MAX;
+        if (!lacked && machine_lacks_inodes(m))
+                log_error("msg=\"the disk has no inodes left: no more work is taken\" free=%llu",
+                          (unsigned long long)m->inodes_free);
+        else if (lacked && !machine_lacks_inodes(m))
+                log_info("msg=\"the disk has inodes again\"");
+}
+
+bool machine_lacks_inodes(const struct machine *m)
+{
+        return m->inodes_free < INODES_MIN;
+}
+
+bool machine_is_out_of_inodes(struct machine *m, int dir, int error)
+{
+        if (error != ENOSPC)
+                return false;
+        m->measured_ms = 0;
+        machine_measure(m, dir);
+        return machine_lacks_inodes(m);
 }
 
 void machine_init(struct machine *m)
@@ -198,7 +223,8 @@ void machine_init(struct machine *m)
         struct utsname u;
         const char *path = getenv("PATH");
         uname(&u);
-        *m = (struct machine){.cpus_milli = processors(),
+        *m = (struct machine){.inodes_free = UINT64_MAX,
+                              .cpus_milli = processors(),
                               .memory_bytes =
                                       (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE)};
         upper(m->arch, sizeof(m->arch), u.machine);

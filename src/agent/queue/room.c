@@ -280,6 +280,8 @@ static void why_closed(const struct queue *q, const struct run_capacity *has,
         BUF_CLEANUP struct buf why = {0};
         if (journal)
                 buf_printf(&why, "its agent cannot write what it takes to its disk: %s", strerror(-journal));
+        else if (machine_lacks_inodes(&q->a->machine))
+                buf_addz(&why, MACHINE_NO_INODES);
         else if (q->config->closed)
                 buf_addz(&why, "closed in its agent's configuration");
         else if (has->nothing)
@@ -335,7 +337,8 @@ void offers_look(struct queue *q, struct offers_room *ret)
         int journal = journal_error(a);
         why_closed(q, &has, &may, journal, &o->devices);
         ret->ad.devices = buf_z(&o->devices);
-        if (!q->backend->ready || unreachable || may.closed || q->config->closed || journal)
+        if (!q->backend->ready || unreachable || may.closed || q->config->closed || journal ||
+            machine_lacks_inodes(&a->machine))
                 return;
         if (queue_is_local(q))
                 look_at_resources(q, &may, cpus, memory, ret);

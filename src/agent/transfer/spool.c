@@ -99,20 +99,24 @@ void spool_fetch(struct agent *a, struct fetch *f)
         ask(a, f);
 }
 
-static void end(struct agent *a, struct fetch *f, const char *why)
+/* error: an errno, with why. */
+static void end(struct agent *a, struct fetch *f, int error, const char *why)
 {
         struct cached *e = NULL;
         unsigned char got[32];
         if (!why && (EVP_DigestFinal_ex(f->sum, got, NULL) != 1 || memcmp(got, f->sha256, 32) != 0))
                 why = "an input from the spool does not have the checksum it should have";
-        if (!why && cache_keep(a->cache, f->part, f->sha256, f->offset, clock_wall_ms(), &e) < 0)
+        int r = why ? 0 : cache_keep(a->cache, f->part, f->sha256, f->offset, clock_wall_ms(), &e);
+        if (r < 0) {
+                error = -r;
                 why = "cannot keep an input from the spool";
+        }
         if (!why)
                 f->part[0] = 0;
         if (!why)
                 stores_measured(a, STORE_SPOOL, PROBE_IN, f->offset,
                                 (uint64_t)(clock_mono_ns() - f->began_ns) / 1000);
-        fetch_end(f, e, EIO, why);
+        fetch_end(f, e, error, why);
 }
 
 void spool_data(struct agent *a, const Drover__SpoolData *m)
@@ -124,19 +128,21 @@ void spool_data(struct agent *a, const Drover__SpoolData *m)
                 if (fetch_for_another(f))
                         ask(a, f);
                 else
-                        end(a, f, m->error);
+                        end(a, f, EIO, m->error);
                 return;
         }
         f->refused = 0;
-        int r = f->fd < 0 ? -EIO : fs_write_all(f->fd, m->data.data, m->data.len);
+        int r = f->fd < 0 ? f->fd : fs_write_all(f->fd, m->data.data, m->data.len);
         if (r < 0) {
-                end(a, f, "cannot write an input from the spool into the cache");
+                BUF_CLEANUP struct buf why = {0};
+                buf_printf(&why, "cannot write an input from the spool into the cache: %s", strerror(-r));
+                end(a, f, -r, buf_z(&why));
                 return;
         }
         EVP_DigestUpdate(f->sum, m->data.data, m->data.len);
         f->offset += m->data.len;
         if (f->offset >= m->size || m->data.len == 0)
-                end(a, f, NULL);
+                end(a, f, EIO, NULL);
         else
                 ask(a, f);
 }
