@@ -1,6 +1,7 @@
 /* Nothing here or below asks for a locale: text is UTF-8 or bytes, and loading locale data would cost more
  * than a whole query. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -10,6 +11,8 @@
 #include "cli/client/api.h"
 #include "cli/command/commands.h"
 #include "cli/command/help_text.h"
+
+#define WATCH_MS 2000
 
 static const char *command_name(const void *arg, size_t i)
 {
@@ -32,11 +35,29 @@ static void look_at_terminal(struct cli *cli)
 
 static int unknown_command(const char *word)
 {
-        const char *near = options_nearest(str_of(word), command_name, NULL);
+        const char *near = command_meant(str_of(word));
 
+        if (!near)
+                near = options_nearest(str_of(word), command_name, NULL);
         if (near)
                 return cli_error(CLI_USAGE, "there is no command \"%s\": did you mean %s?", word, near);
         return cli_error(CLI_USAGE, "there is no command \"%s\": see drover --help", word);
+}
+
+/* Runs the command again and again, until it fails or the user has seen enough. */
+static int watch(struct cli *cli, const struct command *c, const struct options *o)
+{
+        int code;
+
+        for (;;) {
+                cli->now_ms = clock_wall_ms();
+                if (cli->terminal)
+                        fputs("\033[H\033[2J", stdout);
+                code = c->run(cli, o);
+                if (code != CLI_OK || fflush(stdout) != 0)
+                        return code;
+                poll(NULL, 0, WATCH_MS);
+        }
 }
 
 static int run(struct cli *cli, const struct command *c, int argc, char **argv)
@@ -56,8 +77,15 @@ static int run(struct cli *cli, const struct command *c, int argc, char **argv)
                 if (options_text(&o, "dir"))
                         cli->dir = options_text(&o, "dir");
                 cli->json = options_row(c, STR("json")) && options_flag(&o, "json");
+                if (options_row(c, STR("columns")))
+                        cli->form = (struct table_form){.columns = options_text(&o, "columns"),
+                                                        .sort = options_text(&o, "sort"),
+                                                        .csv = options_flag(&o, "csv"),
+                                                        .bare = options_flag(&o, "no-header")};
         }
-        return c->run(cli, &o);
+        if (!options_row(c, STR("watch")) || !options_flag(&o, "watch"))
+                return c->run(cli, &o);
+        return watch(cli, c, &o);
 }
 
 /* What may stand before the command. Returns how many words it took, or -1 after an error. */

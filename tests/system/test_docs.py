@@ -67,7 +67,7 @@ def test_no_marks_of_markdown_are_left_in_the_pages(installed):
 def test_units_and_completion_are_installed(installed):
     names = files_below(installed)
     for end in ("systemd/system/droverd.service", "systemd/system/drover-agent.service",
-                "bash-completion/completions/drover"):
+                "bash-completion/completions/drover", "zsh/vendor-completions/_drover", "fish/vendor_completions.d/drover.fish"):
         assert [n for n in names if n.endswith(end)], end
     unit = [n for n in names if n.endswith("droverd.service")][0]
     with open(unit, encoding="utf-8") as f:
@@ -102,10 +102,25 @@ def test_help_and_version(instance, program):
         assert program in out.stdout
 
 
-def test_completion_is_bash(instance, tmp_path):
+# What each shell is asked to complete: "drover qu", and the options of rm.
+COMPLETE = {
+    "bash": "COMP_WORDS=(drover qu); COMP_CWORD=1; _drover; printf '%s\n' \"${COMPREPLY[@]}\"; "
+            "COMP_WORDS=(drover rm --); COMP_CWORD=2; _drover; printf '%s\n' \"${COMPREPLY[@]}\"",
+    "zsh": "CURRENT=2; words=(drover qu); _drover; CURRENT=3; words=(drover rm --); _drover",
+    "fish": "complete -C 'drover qu'; complete -C 'drover rm --'",
+}
+# zsh's own functions work only while somebody types: these print what they were given.
+STUBS = {"zsh": "compdef() {}; _describe() { print -l $commands }; _arguments() { print -l -- $@ }; "}
+
+
+@pytest.mark.parametrize("shell", COMPLETE)
+def test_completion(instance, shell, tmp_path):
     script = tmp_path / "completion"
-    script.write_text(instance.cli("completion", "bash"))
-    subprocess.run(["bash", "-n", str(script)], check=True)
+    script.write_text(instance.cli("completion", shell))
+    p = subprocess.run([shell, "-c", f"{STUBS.get(shell, '')}source {script}; {COMPLETE[shell]}"], stdout=subprocess.PIPE,
+                       stderr=subprocess.STDOUT, text=True, env={**instance.env, "HOME": str(tmp_path)}, timeout=60, check=True)
+    for expected in ("queue", "quote", "--reason", "--json"):
+        assert expected in p.stdout, (expected, p.stdout)
 
 
 def tour():

@@ -30,9 +30,9 @@ def start(instance, store, config=QUICK, urls=None):
 
 
 def cost(instance, text):
-    """What the server thinks the job would cost at the agent."""
+    """What the server thinks the job would cost at the agent, once it offers."""
     instance.write("job.sub", text)
-    return wait_until(lambda: instance.json("quote", "job.sub")["places"])[0]["cost"]
+    return wait_until(lambda: [place["cost"] for place in instance.json("quote", "job.sub")["places"] if "cost" in place])[0]
 
 
 def gets(store, name):

@@ -355,8 +355,9 @@ int api_table(struct cli *cli, const struct api_table *a)
         size_t at = 0;
         int code;
 
-        table_init(&t, a->columns, a->column_count);
-        code = api_get(cli, a->path, &answer);
+        code = cli_table(cli, &t, a->columns, a->column_count);
+        if (code == 0)
+                code = api_get(cli, a->path, &answer);
         if (code != 0)
                 return code;
         if (api_print_json(cli, &answer))
@@ -364,11 +365,11 @@ int api_table(struct cli *cli, const struct api_table *a)
         list = view_get(answer.root, a->array);
         while (view_next(list, &at, &item))
                 a->row(cli, &t, item);
-        if (table_rows(&t) > 0)
+        if (table_rows(&t) > 0 || !cli_plain(cli))
                 cli_print_table(cli, &t);
         else
                 buf_addz(&out, a->none);
-        if (a->below)
+        if (a->below && cli_plain(cli))
                 a->below(&out, list);
         cli_print(&out);
         return CLI_OK;

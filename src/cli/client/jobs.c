@@ -88,15 +88,19 @@ enum table_colour job_colour(struct view state)
 
 int jobs_ids(const char *const *words, size_t count, struct buf *out)
 {
+        struct str rest, word;
         struct err err;
         struct id id;
 
         for (size_t i = 0; i < count; i++) {
-                if (id_parse(str_of(words[i]), &id, &err) != 0)
-                        return cli_error(CLI_USAGE, "%s", err.text);
-                if (i > 0)
-                        buf_char(out, ',');
-                buf_addz(out, words[i]);
+                rest = str_of(words[i]);
+                while (str_cut(&rest, ',', &word)) {
+                        if (id_parse(word, &id, &err) != 0)
+                                return cli_error(CLI_USAGE, "%s", err.text);
+                        if (out->n)
+                                buf_char(out, ',');
+                        buf_str(out, word);
+                }
         }
         return 0;
 }

@@ -13,7 +13,8 @@ void job_outcome(const struct job_row *j,
 enum table_colour job_colour(struct view state);
 bool job_has_begun(struct view state); /* it is at an agent, and its program was started */
 
-/* Appends the ids, checked, as "7,8.0-3". Returns 0 or, after an error was printed, CLI_USAGE. */
+/* Appends the ids of words such as "7" and "8.0-3,8.5", checked, as "7,8.0-3,8.5". Returns 0 or, after an
+ * error was printed, CLI_USAGE. */
 int jobs_ids(const char *const *words, size_t count, struct buf *out);
 struct api_answer;
 /* GET /v1/jobs/ID/what of exactly one job: 7.42, or 7 when request 7 has one job only. Returns 0; or an exit

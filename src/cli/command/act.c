@@ -1,4 +1,7 @@
 /* hold, release, rm, suspend, resume, vacate, signal and prio: one call of the API, POST /v1/actions. */
+#include <stdio.h>
+#include <unistd.h>
+
 #include "base/json.h"
 #include "base/signals.h"
 #include "classad/expr.h"
@@ -7,9 +10,12 @@
 #include "cli/command/commands.h"
 #include "cli/terminal/human.h"
 
+#define ASK_ABOVE 1000
+
 struct action {
         const char *name, *done; /* as the API calls it; as people read it */
-        const char *reason, *constraint;
+        const char *reason;
+        const struct options *options; /* --constraint, --owner, --name, --yes; those of them that it has */
         const char *const *ids;
         size_t id_count;
         bool has_value;
@@ -31,23 +37,97 @@ static void print_errors(struct view errors)
         }
 }
 
-static void build_body(const struct action *a, struct buf *body)
+static const char *given(const struct action *a, const char *option)
+{
+        return options_row(a->options->command, str_of(option)) ? options_text(a->options, option) : NULL;
+}
+
+static void add_clause(struct buf *out, const char *before, struct str text, const char *after)
+{
+        buf_addz(out, out->n ? " && " : "");
+        buf_addz(out, before);
+        buf_str(out, text);
+        buf_addz(out, after);
+}
+
+/* The pattern of a shell as a regular expression in a ClassAd string. */
+static void add_pattern(struct buf *out, const char *glob)
+{
+        for (; *glob; glob++) {
+                if (*glob == '*')
+                        buf_addz(out, ".*");
+                else if (*glob == '?')
+                        buf_char(out, '.');
+                else if (*glob == '"')
+                        buf_addz(out, "\\\"");
+                else if (strchr("\\^$.|()[]{}+", *glob))
+                        buf_printf(out, *glob == '\\' ? "\\\\\\%c" : "\\\\%c", *glob);
+                else
+                        buf_char(out, *glob);
+        }
+}
+
+/* What the jobs named must be besides: empty when nothing was given. */
+static int build_constraint(const struct action *a, struct buf *out)
+{
+        const char *constraint = given(a, "constraint"), *owner = given(a, "owner"), *name = given(a, "name");
+        struct buf text BUF_CLEANUP = {0};
+
+        if (owner && strpbrk(owner, "\"\\"))
+                return cli_error(CLI_USAGE, "\"%s\" is no user's name", owner);
+        if (constraint) {
+                expr_text_from_old(str_of(constraint), &text);
+                add_clause(out, owner || name ? "(" : "", buf_view(&text), owner || name ? ")" : "");
+        }
+        if (owner)
+                add_clause(out, strchr(owner, '@') ? "User == \"" : "Owner == \"", str_of(owner), "\"");
+        buf_reset(&text);
+        if (name) {
+                add_pattern(&text, name);
+                add_clause(out, "regexp(\"^", buf_view(&text), "$\", JobBatchName)");
+        }
+        return 0;
+}
+
+/* Asks the user whether an action on many jobs is meant, where there is one to ask. Returns whether to go on.
+ */
+static bool is_meant(struct cli *cli, const struct action *a, struct str ids, struct str constraint)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0};
+        struct view job;
+        size_t at = 0, n = 0;
+        char line[16];
+
+        if (options_flag(a->options, "yes") || isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1)
+                return true;
+        buf_printf(&path, "/v1/jobs?limit=%d", ASK_ABOVE + 1);
+        api_query(&path, "id", ids);
+        api_query(&path, "constraint", constraint);
+        if (api_call(cli, &(struct api_request){.path = buf_z(&path)}, &answer, NULL) != 0)
+                return true; /* the action itself says what is wrong */
+        while (view_next(view_get(answer.root, "jobs"), &at, &job))
+                n++;
+        if (n <= ASK_ABOVE)
+                return true;
+        fprintf(stderr, "More than %d jobs would be %s. Go on? [y/N] ", ASK_ABOVE, a->done);
+        return fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y');
+}
+
+static void build_body(const struct action *a, struct str ids, struct str constraint, struct buf *body)
 {
         struct json j = {.out = body};
+        struct str id;
 
         json_open(&j, '{');
         json_kstrz(&j, "action", a->name);
         json_key(&j, "ids");
         json_open(&j, '[');
-        for (size_t i = 0; i < a->id_count; i++)
-                json_strz(&j, a->ids[i]);
+        while (str_cut(&ids, ',', &id))
+                json_str(&j, id);
         json_close(&j, ']');
-        if (a->constraint) {
-                struct buf text BUF_CLEANUP = {0};
-
-                expr_text_from_old(str_of(a->constraint), &text);
-                json_kstr(&j, "constraint", buf_view(&text));
-        }
+        if (constraint.n)
+                json_kstr(&j, "constraint", constraint);
         if (a->reason)
                 json_kstrz(&j, "reason", a->reason);
         if (a->has_value)
@@ -58,17 +138,24 @@ static void build_body(const struct action *a, struct buf *body)
 static int act(struct cli *cli, const struct action *a)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
-        struct buf body BUF_CLEANUP = {0}, checked BUF_CLEANUP = {0}, out BUF_CLEANUP = {0};
+        struct buf body BUF_CLEANUP = {0}, ids BUF_CLEANUP = {0}, out BUF_CLEANUP = {0},
+                        constraint BUF_CLEANUP = {0};
         struct view errors;
         int64_t affected;
         int code;
 
-        if (a->id_count == 0 && !a->constraint)
-                return cli_error(CLI_USAGE, "which jobs? Give ids, or --constraint EXPR");
-        code = jobs_ids(a->ids, a->id_count, &checked);
+        code = build_constraint(a, &constraint);
+        if (code == 0)
+                code = jobs_ids(a->ids, a->id_count, &ids);
         if (code != 0)
                 return code;
-        build_body(a, &body);
+        if (ids.n == 0 && constraint.n == 0)
+                return cli_error(CLI_USAGE,
+                                 "which jobs? Give ids, --owner USER, --name NAME or --constraint EXPR");
+        if (options_row(a->options->command, STR("yes")) &&
+            !is_meant(cli, a, buf_view(&ids), buf_view(&constraint)))
+                return cli_error(CLI_FAILED, "nothing was done");
+        build_body(a, buf_view(&ids), buf_view(&constraint), &body);
         code = api_post(cli, "/v1/actions", buf_view(&body), &answer);
         if (code != 0)
                 return code;
@@ -92,7 +179,7 @@ static int simple(struct cli *cli, const struct options *o, const char *name, co
         return act(cli, &(struct action){.name = name,
                                          .done = done,
                                          .reason = options_text(o, "reason"),
-                                         .constraint = options_text(o, "constraint"),
+                                         .options = o,
                                          .ids = o->words,
                                          .id_count = o->word_count});
 }
@@ -137,7 +224,7 @@ int cmd_signal(struct cli *cli, const struct options *o)
         const char *text = o->words[o->word_count - 1];
         struct action a = {.name = "signal",
                            .done = "signalled",
-                           .constraint = options_text(o, "constraint"),
+                           .options = o,
                            .ids = o->words,
                            .id_count = o->word_count - 1,
                            .has_value = true,
@@ -153,7 +240,7 @@ int cmd_prio(struct cli *cli, const struct options *o)
         const char *text = o->words[o->word_count - 1];
         struct action a = {.name = "priority",
                            .done = "changed",
-                           .constraint = options_text(o, "constraint"),
+                           .options = o,
                            .ids = o->words,
                            .id_count = o->word_count - 1,
                            .has_value = true};

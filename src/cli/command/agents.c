@@ -54,7 +54,6 @@ static void add_queue(struct cli *cli, struct table *t, struct view agent, struc
         bool connected = view_is(view_get(agent, "state"), "connected");
         struct view unreachable = view_get(queue, "unreachable"), closed = view_get(queue, "closed");
         int64_t seen_ms = view_integer(view_get(agent, "seen_ms"), 0);
-        struct buf text BUF_CLEANUP = {0};
 
         table_view(t, view_get(agent, "name"));
         if (view_true(view_get(agent, "revoked")))
@@ -74,8 +73,9 @@ static void add_queue(struct cli *cli, struct table *t, struct view agent, struc
         table_view(t, view_get(queue, "running"));
         table_view(t, view_get(agent, "completed"));
         if (seen_ms > 0)
-                human_duration(&text, cli->now_ms - seen_ms);
-        table_text(t, buf_view(&text));
+                table_duration(t, cli->now_ms - seen_ms);
+        else
+                table_text(t, STR(""));
         add_limits(t, connected && view_there(unreachable) ? unreachable
                       : connected && view_there(closed)    ? closed
                                                            : view_get(queue, "limits"));
@@ -131,9 +131,9 @@ int cmd_agents(struct cli *cli, const struct options *o)
                 return revoke(cli, o->words[1]);
         if (o->word_count)
                 return cli_error(CLI_USAGE, "drover agents, or drover agents revoke NAME");
-        code = api_get(cli, "/v1/agents", &answer);
-
-        table_init(&t, columns, sizeof(columns) / sizeof(columns[0]));
+        code = cli_table(cli, &t, columns, sizeof(columns) / sizeof(columns[0]));
+        if (code == 0)
+                code = api_get(cli, "/v1/agents", &answer);
         if (code != 0)
                 return code;
         if (api_print_json(cli, &answer))
@@ -145,11 +145,11 @@ int cmd_agents(struct cli *cli, const struct options *o)
                 else
                         hidden++;
         }
-        if (table_rows(&t) > 0)
+        if (table_rows(&t) > 0 || !cli_plain(cli))
                 cli_print_table(cli, &t);
         if (hidden)
                 cli_note("%llu revoked: see --all", (unsigned long long)hidden);
-        else if (table_rows(&t) == 0)
+        else if (table_rows(&t) == 0 && cli_plain(cli))
                 buf_addz(&out, "no agents: start one with `drover up`, or see drover-token(1)\n");
         cli_print(&out);
         return CLI_OK;

@@ -7,7 +7,19 @@
                 "json", 0, OPTION_FLAG, NULL, "Print the server's answer as one JSON document."              \
         }
 
+/* Of commands whose answer is a table (cli_table). */
+#define TABLE_ROWS                                                                                           \
+        {"columns", 'o', OPTION_TEXT, "COLUMNS",                                                             \
+         "Show these columns, in this order: id,state,agent. An unknown name lists them."},                  \
+                {"sort", 0, OPTION_TEXT, "COLUMN",                                                           \
+                 "Sort by a column; with a minus before it, the largest first."},                            \
+                {"csv", 0, OPTION_FLAG, NULL, "Print CSV: times in ISO 8601, lengths of time in seconds."},  \
+        {                                                                                                    \
+                "no-header", 0, OPTION_FLAG, NULL, "Leave out the line of titles."                           \
+        }
+
 static const struct option_row json_only[] = {JSON_ROW, {0}};
+static const struct option_row table_only[] = {TABLE_ROWS, JSON_ROW, {0}};
 static const struct option_row none[] = {{0}};
 
 static const struct option_row up_options[] = {
@@ -65,10 +77,13 @@ static const struct option_row queue_options[] = {
         {"all", 'a', OPTION_FLAG, NULL, "Finished requests and jobs too."},
         {"jobs", 'j', OPTION_FLAG, NULL, "List jobs, not requests."},
         {"owner", 'u', OPTION_TEXT, "NAME", "Of this owner only."},
-        {"state", 's', OPTION_TEXT, "STATES", "Jobs in these states only: idle,running,held,..."},
+        {"state", 's', OPTION_TEXT, "STATES",
+         "Jobs in these states only: idle,running,held,...; or failed: those that ended so."},
         {"constraint", 'c', OPTION_TEXT, "EXPR",
          "Jobs for which this ClassAd expression is true; `drover history -c` has those that have ended."},
         {"limit", 'l', OPTION_NUMBER, "N", "At most so many rows."},
+        {"watch", 0, OPTION_FLAG, NULL, "Show it again every two seconds."},
+        TABLE_ROWS,
         JSON_ROW,
         {0},
 };
@@ -95,11 +110,17 @@ static const struct option_row wait_options[] = {
         {"timeout", 't', OPTION_DURATION, "TIME",
          "Exit 124 after so long: 90s, 15m, 1h; a bare number is seconds."},
         {"quiet", 'q', OPTION_FLAG, NULL, "Print nothing; the exit code tells."},
+        {"fail-fast", 0, OPTION_FLAG, NULL, "Exit 1 as soon as one job has failed or was removed."},
+        {"ignore-held", 0, OPTION_FLAG, NULL, "Go on waiting when all that is left is held."},
         JSON_ROW,
         {0},
 };
 static const struct option_row act_options[] = {
         {"constraint", 'c', OPTION_TEXT, "EXPR", "Jobs for which this ClassAd expression is true."},
+        {"owner", 'u', OPTION_TEXT, "USER", "Jobs of this user."},
+        {"name", 'n', OPTION_TEXT, "PATTERN", "Jobs of requests with this name: build-7, or 'build-*'."},
+        {"yes", 'y', OPTION_FLAG, NULL,
+         "On a terminal: do not ask before more than 1000 jobs are concerned."},
         {"reason", 'r', OPTION_TEXT, "TEXT", "A reason, kept with the jobs."},
         JSON_ROW,
         {0},
@@ -114,6 +135,7 @@ static const struct option_row history_options[] = {
         {"owner", 'u', OPTION_TEXT, "NAME", "Of this owner only."},
         {"constraint", 'c', OPTION_TEXT, "EXPR", "Jobs for which this ClassAd expression is true."},
         {"limit", 'l', OPTION_NUMBER, "N", "At most so many jobs, the latest. Default: 100; 0: all."},
+        TABLE_ROWS,
         JSON_ROW,
         {0},
 };
@@ -155,6 +177,7 @@ static const struct option_row credential_options[] = {
 
 static const struct option_row agents_options[] = {
         {"all", 'a', OPTION_FLAG, NULL, "Revoked ones too."},
+        TABLE_ROWS,
         JSON_ROW,
         {0},
 };
@@ -289,7 +312,7 @@ const struct command commands[] = {
          "it, and what it saw stands below. "
          "Stores "
          "are described in droverd(8).",
-         NULL, json_only, 0, 0, "", false, cmd_stores},
+         NULL, table_only, 0, 0, "", false, cmd_stores},
         {"token", RUNNING, "make, list and revoke tokens", "agent|user|list|revoke [OPTIONS] [ID]",
          "`drover token agent --name N` makes a token with which an agent joins this server. `drover token "
          "user` makes "
@@ -343,12 +366,13 @@ const struct command commands[] = {
          "drover quote hello.sub\n  before it is submitted\ndrover quote --json hello.sub\n  for a program",
          json_only, 1, 1, "files", false, cmd_quote},
         {"wait", WORKING, "wait until jobs are done", "[OPTIONS] ID...",
-         "Waits until all jobs named are finished. Held jobs are not finished: it says so and goes on "
-         "waiting. It also "
-         "goes on when the server is restarted in between.\n\n"
-         "Exits 0 when all succeeded, 1 when some failed or were removed, 2 for an id that doesn't exist, "
-         "and 124 when "
-         "--timeout ran out.",
+         "Waits until all jobs named are finished. When all that is left is held it says so and exits 3, "
+         "unless --ignore-held is given. "
+         "It goes on waiting when the server is restarted in between. Ctrl-C ends the waiting, not the "
+         "jobs.\n\n"
+         "Exits 0 when all succeeded, 1 when some failed or were removed, 2 for an id that does not exist, 3 "
+         "when all that is left is held, "
+         "and 124 when --timeout ran out.",
          "drover wait 7 8.0-99\n  all of request 7 and the first hundred jobs of 8", wait_options, 1,
          WORDS_ANY, "requests", false, cmd_wait},
         {"get", WORKING, "fetch output files that the server keeps", "[OPTIONS] ID...",
@@ -394,7 +418,7 @@ const struct command commands[] = {
          NULL, show_options, 1, WORDS_ANY, "jobs", false, cmd_show},
         {"log", LOOKING, "show what happened to a job", "[OPTIONS] ID",
          "Shows the events of a job in order. A request of one job may be named by its number alone.", NULL,
-         json_only, 1, 1, "jobs", false, cmd_log},
+         table_only, 1, 1, "jobs", false, cmd_log},
         {"why", LOOKING, "tell why a job doesn't run", "[OPTIONS] ID",
          "Tells in words why a job is where it is: for an idle one which condition keeps it from each agent, "
          "or which store that it needs does not answer there and since when, "
@@ -429,7 +453,7 @@ const struct command commands[] = {
          "user may have running, and in the queue. Below that is what you have uploaded to the server, and "
          "may have there, "
          "and to an operator what others have. See drover-priority(7).",
-         NULL, json_only, 0, 0, "", false, cmd_limits},
+         NULL, table_only, 0, 0, "", false, cmd_limits},
         {"priority", LOOKING, "show what an idle job's place in the order is made of", "[OPTIONS] ID",
          "Shows the points that decide whose turn it is: of the fair share of the job's account, of its "
          "quality of "
@@ -445,7 +469,7 @@ const struct command commands[] = {
          "against them (halved with each half-life), the processors that they have had on average of late, "
          "those "
          "that they take now, and their running and waiting jobs. See drover-priority(7).",
-         NULL, json_only, 0, 0, "", false, cmd_shares},
+         NULL, table_only, 0, 0, "", false, cmd_shares},
         {"history", LOOKING, "list finished jobs", "[OPTIONS] [ID...]",
          "Lists finished jobs, the latest first.",
          "drover history -c 'ExitCode != 0'\n  those that failed\ndrover history 7 -l 3\n  the last three of "
@@ -588,11 +612,13 @@ const struct command commands[] = {
          "job's condition gives for the node\ndrover classad match job.ad node.ad\n  do they accept each "
          "other?\ncondor_q -long:json | drover classad convert --to xml\n  the same ads in XML",
          classad_options, 0, WORDS_ANY, "eval match parse unparse convert", true, cmd_classad},
-        {"completion", TOOLS, "print shell completion and manual pages", "bash|ids|man [COMMAND]",
-         "Prints the completion script for bash; or the ids of your requests, which that script asks for; or "
-         "the source "
+        {"completion", TOOLS, "print shell completion and manual pages", "bash|zsh|fish|ids|man [COMMAND]",
+         "Prints the completion script for a shell; or the ids of your requests, which that script asks for; "
+         "or the source "
          "of a manual page.",
-         "source <(drover completion bash)", none, 1, 2, "bash ids man", false, cmd_completion},
+         "source <(drover completion bash)\n  also of zsh\n"
+         "drover completion fish > ~/.config/fish/completions/drover.fish",
+         none, 1, 2, "bash zsh fish ids man", false, cmd_completion},
         {"help", TOOLS, "show help", "[COMMAND]", "Shows the commands, or the help of one.", NULL, none, 0, 1,
          "commands", false, cmd_help},
         {"version", TOOLS, "show the version", "[OPTIONS]",
@@ -601,8 +627,49 @@ const struct command commands[] = {
         {0},
 };
 
+/* Words that other systems and other tools have for a command here. */
+static const struct {
+        const char *word, *command;
+        bool runs; /* false: only named, as what may have been meant */
+} words_for[] = {
+        {"cancel", "rm", true},        {"kill", "rm", true},           {"status", "queue", true},
+        {"ps", "queue", true},         {"logs", "log", true},          {"info", "show", true},
+        {"remove", "rm", false},       {"delete", "rm", false},        {"abort", "rm", false},
+        {"scancel", "rm", false},      {"qdel", "rm", false},          {"list", "queue", false},
+        {"ls", "queue", false},        {"jobs", "queue", false},       {"squeue", "queue", false},
+        {"qstat", "queue", false},     {"top", "queue", false},        {"run", "submit", false},
+        {"sbatch", "submit", false},   {"qsub", "submit", false},      {"start", "up", false},
+        {"nodes", "agents", false},    {"workers", "agents", false},   {"machines", "agents", false},
+        {"output", "get", false},      {"outputs", "get", false},      {"download", "get", false},
+        {"fetch", "get", false},       {"results", "get", false},      {"explain", "why", false},
+        {"where", "path", false},      {"describe", "show", false},    {"stat", "show", false},
+        {"pause", "hold", false},      {"unhold", "release", false},   {"retry", "release", false},
+        {"continue", "resume", false}, {"stop", "suspend", false},     {"nice", "prio", false},
+        {"evict", "vacate", false},    {"requeue", "vacate", false},   {"users", "shares", false},
+        {"estimate", "quote", false},  {"price", "quote", false},      {"check", "doctor", false},
+        {"events", "log", false},      {"proxy", "credential", false}, {"key", "credential", false},
+        {"simulate", "sim", false},    {"man", "help", false},
+};
+
+const char *command_meant(struct str word)
+{
+        for (size_t i = 0; i < sizeof(words_for) / sizeof(words_for[0]); i++)
+                if (str_eqz(word, words_for[i].word))
+                        return words_for[i].command;
+        return NULL;
+}
+
+static struct str command_name(struct str word)
+{
+        for (size_t i = 0; i < sizeof(words_for) / sizeof(words_for[0]); i++)
+                if (words_for[i].runs && str_eqz(word, words_for[i].word))
+                        return str_of(words_for[i].command);
+        return word;
+}
+
 const struct command *command_find(struct str name)
 {
+        name = command_name(name);
         for (const struct command *c = commands; c->name; c++)
                 if (str_eqz(name, c->name))
                         return c;

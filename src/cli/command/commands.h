@@ -2,8 +2,11 @@
 #pragma once
 #include "cli/terminal/cli.h"
 
-extern const struct command commands[];              /* up to a row without a name */
-const struct command *command_find(struct str name); /* NULL: there is none */
+extern const struct command commands[]; /* up to a row without a name */
+/* By its name, or by a word that stands for it: "cancel" is rm. NULL: there is none. */
+const struct command *command_find(struct str name);
+/* The command that somebody may mean who types this word; NULL: nobody knows. */
+const char *command_meant(struct str word);
 
 /* Each is in a file of its own, command/NAME.c, and returns the exit code. */
 int cmd_agents(struct cli *cli, const struct options *o);

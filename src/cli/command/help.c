@@ -1,6 +1,7 @@
 /* help, version and completion: commands about the program itself. */
 #include "cli/client/api.h"
 #include "cli/command/commands.h"
+#include "cli/command/completion.h"
 #include "cli/command/help_text.h"
 
 int cmd_help(struct cli *cli, const struct options *o)
@@ -73,9 +74,7 @@ int cmd_completion(struct cli *cli, const struct options *o)
         const struct command *c;
         int code = CLI_OK;
 
-        if (str_eqz(what, "bash")) {
-                help_bash(&out);
-        } else if (str_eqz(what, "ids")) {
+        if (str_eqz(what, "ids")) {
                 code = print_ids(cli, &out);
         } else if (str_eqz(what, "man") && o->word_count == 1) {
                 help_page_commands(&out);
@@ -85,7 +84,7 @@ int cmd_completion(struct cli *cli, const struct options *o)
                         return cli_error(CLI_USAGE, "there is no command \"%s\": see drover --help",
                                          o->words[1]);
                 help_page(&out, c);
-        } else {
+        } else if (!completion_script(&out, what)) {
                 return cli_error(CLI_USAGE, "drover completion %s, not \"%s\"", o->command->usage,
                                  o->words[0]);
         }

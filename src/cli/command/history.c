@@ -6,10 +6,20 @@
 
 #define HISTORY_ROWS 100
 
-static const struct table_column columns[] = {
-        {"ID", true, false},     {"OWNER", false, true},  {"ENDED", false, false},
-        {"RAN", true, false},    {"STATE", false, false}, {"RESULT", false, true},
-        {"STARTS", true, false}, {"AGENT", false, true},  {"COMMAND", false, true}};
+static const struct table_column columns[] = {{"ID", true, false},
+                                              {"OWNER", false, true},
+                                              {"ENDED", false, false},
+                                              {"RAN", true, false},
+                                              {"STATE", false, false},
+                                              {"RESULT", false, true},
+                                              {"STARTS", true, false},
+                                              {"AGENT", false, true},
+                                              {"COMMAND", false, true},
+                                              {"QUEUE", false, true, true},
+                                              {"SUBMITTED", false, false, true},
+                                              {"STARTED", false, false, true},
+                                              {"EXIT", true, false, true},
+                                              {"SIGNAL", true, false, true}};
 
 struct listing {
         struct cli *cli;
@@ -29,14 +39,12 @@ static int add(void *arg, struct view job)
         ended = view_integer(j.ended_ms, 0);
         table_view(t, j.id);
         table_view(t, j.owner);
-        human_time(&text, ended, l->cli->now_ms);
-        table_text(t, buf_view(&text));
-        buf_reset(&text);
+        table_time(t, ended, l->cli->now_ms);
         if (started > 0)
-                human_duration(&text, ended - started);
-        table_text(t, buf_view(&text));
+                table_duration(t, ended - started);
+        else
+                table_text(t, STR(""));
         table_view(t, j.state);
-        buf_reset(&text);
         job_outcome(&j, &text);
         table_text(t, buf_view(&text));
         if (view_integer(j.exit_code, 0) != 0 || view_integer(j.exit_signal, 0) != 0)
@@ -46,7 +54,11 @@ static int add(void *arg, struct view job)
         buf_reset(&text);
         job_command(&j, &text);
         table_text(t, buf_view(&text));
-        table_end_row(t);
+        table_view(t, j.queue);
+        table_time(t, view_integer(j.submitted_ms, 0), l->cli->now_ms);
+        table_time(t, started, l->cli->now_ms);
+        table_view(t, j.exit_code);
+        table_view(t, j.exit_signal);
         return 0;
 }
 
@@ -57,6 +69,8 @@ int cmd_history(struct cli *cli, const struct options *o)
         struct listing l = {.cli = cli};
         int code = jobs_ids(o->words, o->word_count, &ids);
 
+        if (code == 0)
+                code = cli_table(cli, &l.table, columns, sizeof(columns) / sizeof(columns[0]));
         if (code == 0 && limit < 0)
                 code = cli_error(CLI_USAGE, "--limit takes a number of rows");
         if (code != 0)
@@ -66,7 +80,6 @@ int cmd_history(struct cli *cli, const struct options *o)
         api_query(&path, "owner", str_of(options_text(o, "owner")));
         expr_text_from_old(str_of(options_text(o, "constraint")), &constraint);
         api_query(&path, "constraint", buf_view(&constraint));
-        table_init(&l.table, columns, sizeof(columns) / sizeof(columns[0]));
         code = api_list(cli, &(struct api_list){.path = &path,
                                                 .array = "jobs",
                                                 .cursor = "before",
@@ -76,7 +89,7 @@ int cmd_history(struct cli *cli, const struct options *o)
         if (code == 0 && !cli->json) {
                 struct buf out BUF_CLEANUP = {0};
 
-                if (table_rows(&l.table) > 0)
+                if (table_rows(&l.table) > 0 || !cli_plain(cli))
                         cli_print_table(cli, &l.table);
                 else
                         buf_addz(&out, "no finished jobs\n");

@@ -46,21 +46,22 @@ static void add_limit(struct table *t, struct view limit)
         add_users(t, view_get(limit, "users"));
 }
 
-static void print_limits(struct cli *cli, struct view limits)
+static int print_limits(struct cli *cli, struct view limits)
 {
         struct buf none BUF_CLEANUP = {0};
         struct table t TABLE_CLEANUP;
         struct view limit;
         size_t at = 0;
+        int code = cli_table(cli, &t, columns, sizeof(columns) / sizeof(columns[0]));
 
-        table_init(&t, columns, sizeof(columns) / sizeof(columns[0]));
-        while (view_next(limits, &at, &limit))
+        while (code == 0 && view_next(limits, &at, &limit))
                 add_limit(&t, limit);
         buf_addz(&none, "no limits: see drover-priority(7) for how to set some\n");
-        if (table_rows(&t) > 0)
+        if (code == 0 && (table_rows(&t) > 0 || !cli_plain(cli)))
                 cli_print_table(cli, &t);
-        else
+        else if (code == 0)
                 cli_print(&none);
+        return code;
 }
 
 static void add_bytes(struct table *t, struct view bytes)
@@ -95,7 +96,8 @@ int cmd_limits(struct cli *cli, const struct options *o)
         (void)o;
         if (code != 0 || api_print_json(cli, &answer))
                 return code;
-        print_limits(cli, view_get(answer.root, "limits"));
-        print_spool(cli, view_get(answer.root, "spool"));
-        return CLI_OK;
+        code = print_limits(cli, view_get(answer.root, "limits"));
+        if (code == 0)
+                print_spool(cli, view_get(answer.root, "spool"));
+        return code;
 }

@@ -1,7 +1,6 @@
 #include "cli/client/api.h"
 #include "cli/client/jobs.h"
 #include "cli/command/commands.h"
-#include "cli/terminal/human.h"
 
 static const struct table_column columns[] = {
         {"TIME", false, false}, {"EVENT", false, false}, {"DETAILS", false, true}};
@@ -33,8 +32,9 @@ int cmd_log(struct cli *cli, const struct options *o)
         size_t at = 0;
         int code;
 
-        table_init(&t, columns, 3);
-        code = jobs_get(cli, o->words[0], "log", &answer);
+        code = cli_table(cli, &t, columns, 3);
+        if (code == 0)
+                code = jobs_get(cli, o->words[0], "log", &answer);
         if (code != 0)
                 return code;
         if (api_print_json(cli, &answer))
@@ -43,10 +43,8 @@ int cmd_log(struct cli *cli, const struct options *o)
         while (view_next(events, &at, &event)) {
                 struct buf text BUF_CLEANUP = {0};
 
-                human_time(&text, view_integer(view_get(event, "at_ms"), 0), cli->now_ms);
-                table_text(&t, buf_view(&text));
+                table_time(&t, view_integer(view_get(event, "at_ms"), 0), cli->now_ms);
                 table_view(&t, view_get(event, "event"));
-                buf_reset(&text);
                 add_details(&text, event);
                 table_text(&t, buf_view(&text));
         }

@@ -2,6 +2,7 @@
 
 #include "classad/expr.h"
 #include "cli/client/api.h"
+#include "cli/client/ids.h"
 #include "cli/client/jobs.h"
 #include "cli/command/commands.h"
 #include "cli/terminal/human.h"
@@ -10,15 +11,44 @@ static const struct table_column request_columns[] = {
         {"ID", true, false},   {"OWNER", false, true}, {"SUBMITTED", false, false}, {"JOBS", true, false},
         {"IDLE", true, false}, {"RUN", true, false},   {"HELD", true, false},       {"DONE", true, false},
         {"FAIL", true, false}, {"RM", true, false},    {"END", true, false},        {"COMMAND", false, true}};
-static const struct table_column job_columns[] = {
-        {"ID", true, false},    {"OWNER", false, true},  {"STATE", false, false}, {"TIME", true, false},
-        {"AGENT", false, true}, {"STARTS", true, false}, {"NOTE", false, true},   {"COMMAND", false, true}};
+static const struct table_column job_columns[] = {{"ID", true, false},
+                                                  {"OWNER", false, true},
+                                                  {"STATE", false, false},
+                                                  {"TIME", true, false},
+                                                  {"AGENT", false, true},
+                                                  {"STARTS", true, false},
+                                                  {"NOTE", false, true},
+                                                  {"COMMAND", false, true},
+                                                  {"QUEUE", false, true, true},
+                                                  {"SUBMITTED", false, false, true},
+                                                  {"STARTED", false, false, true},
+                                                  {"ENDED", false, false, true},
+                                                  {"EXIT", true, false, true},
+                                                  {"SIGNAL", true, false, true},
+                                                  {"REASON", false, true, true}};
+
+/* Jobs of one request that follow each other and differ in nothing but their number. */
+struct range {
+        uint64_t request;
+        uint32_t first, last;
+        int64_t time_ms;
+        struct buf owner, state, note, command; /* empty state: there are none */
+};
 
 struct listing {
         struct cli *cli;
         struct table table;
-        int64_t idle, running, held, other;
+        struct range range;
+        int64_t rows, idle, running, held, other;
 };
+
+static void range_deinit(struct range *r)
+{
+        buf_deinit(&r->owner);
+        buf_deinit(&r->state);
+        buf_deinit(&r->note);
+        buf_deinit(&r->command);
+}
 
 static void count_cell(struct table *t, int64_t n, enum table_colour colour)
 {
@@ -43,28 +73,27 @@ static int add_request(void *arg, struct view r)
 {
         struct listing *l = arg;
         struct table *t = &l->table;
-        struct buf text BUF_CLEANUP = {0};
         int64_t idle = view_integer(view_get(r, "idle"), 0),
                 running = view_integer(view_get(r, "running"), 0),
-                held = view_integer(view_get(r, "held"), 0);
+                held = view_integer(view_get(r, "held"), 0), failed = view_integer(view_get(r, "failed"), 0);
 
         table_view(t, view_get(r, "id"));
         table_view(t, view_get(r, "owner"));
-        human_time(&text, view_integer(view_get(r, "submitted_ms"), 0), l->cli->now_ms);
-        table_text(t, buf_view(&text));
+        table_time(t, view_integer(view_get(r, "submitted_ms"), 0), l->cli->now_ms);
         table_view(t, view_get(r, "jobs"));
         count_cell(t, idle, TABLE_YELLOW);
         count_cell(t, running, TABLE_GREEN);
         count_cell(t, held, TABLE_RED);
-        count_cell(t, view_integer(view_get(r, "completed"), 0), TABLE_PLAIN);
-        count_cell(t, view_integer(view_get(r, "failed"), 0), TABLE_RED);
+        count_cell(t, view_integer(view_get(r, "completed"), 0) - failed, TABLE_PLAIN);
+        count_cell(t, failed, TABLE_RED);
         count_cell(t, view_integer(view_get(r, "removed"), 0), TABLE_PLAIN);
-        buf_reset(&text);
         if (view_integer(view_get(r, "eta_end_ms"), 0))
-                human_duration(&text, view_integer(view_get(r, "eta_end_ms"), 0) - l->cli->now_ms);
-        table_text(t, buf_view(&text));
+                table_duration(t, view_integer(view_get(r, "eta_end_ms"), 0) - l->cli->now_ms);
+        else
+                table_text(t, STR(""));
         request_name(t, r);
         table_end_row(t);
+        l->rows++;
         l->idle += idle;
         l->running += running;
         l->held += held;
@@ -86,32 +115,121 @@ static int64_t job_time_ms(const struct job_row *j, int64_t now_ms)
         return now_ms - view_integer(j->submitted_ms, now_ms);
 }
 
+static void add_note(const struct job_row *j, struct buf *out)
+{
+        if (view_is(j->state, "held"))
+                view_text(j->hold_reason, out);
+        else
+                job_outcome(j, out);
+}
+
+static enum table_colour state_colour(struct str state)
+{
+        return str_eqz(state, "held") ? TABLE_RED : TABLE_YELLOW;
+}
+
+static void set(struct buf *to, struct str text)
+{
+        buf_reset(to);
+        buf_str(to, text);
+}
+
+/* The row of the range that is at hand, if there is one. */
+static void add_range(struct listing *l)
+{
+        struct range *r = &l->range;
+        struct table *t = &l->table;
+
+        if (r->state.n == 0)
+                return;
+        if (r->first == r->last)
+                table_format(t, "%llu.%u", (unsigned long long)r->request, r->first);
+        else
+                table_format(t, "%llu.%u-%u", (unsigned long long)r->request, r->first, r->last);
+        table_text(t, buf_view(&r->owner));
+        table_text(t, buf_view(&r->state));
+        table_paint(t, state_colour(buf_view(&r->state)));
+        table_duration(t, r->time_ms);
+        table_text(t, STR("-"));
+        table_text(t, STR("0"));
+        table_text(t, buf_view(&r->note));
+        table_text(t, buf_view(&r->command));
+        table_end_row(t);
+        buf_reset(&r->state);
+}
+
+/* Jobs that were never started stand in one row while they are alike. False: this one has to have its own. */
+static bool join_range(struct listing *l, const struct job_row *j)
+{
+        struct buf id_text BUF_CLEANUP = {0}, owner BUF_CLEANUP = {0}, state BUF_CLEANUP = {0},
+                           note BUF_CLEANUP = {0}, command BUF_CLEANUP = {0};
+        int64_t time_ms = job_time_ms(j, l->cli->now_ms);
+        struct range *r = &l->range;
+        struct id id;
+
+        view_text(j->id, &id_text);
+        if (!cli_plain(l->cli) || view_integer(j->starts, 0) > 0 ||
+            !(view_is(j->state, "idle") || view_is(j->state, "held")) ||
+            id_parse(buf_view(&id_text), &id, NULL) != 0)
+                return false;
+        view_text(j->owner, &owner);
+        view_text(j->state, &state);
+        add_note(j, &note);
+        job_command(j, &command);
+        if (r->state.n && r->request == id.request && r->last + 1 == id.first && r->time_ms == time_ms &&
+            str_eq(buf_view(&r->owner), buf_view(&owner)) && str_eq(buf_view(&r->state), buf_view(&state)) &&
+            str_eq(buf_view(&r->note), buf_view(&note)) &&
+            str_eq(buf_view(&r->command), buf_view(&command))) {
+                r->last = id.first;
+                return true;
+        }
+        add_range(l);
+        r->request = id.request;
+        r->first = r->last = id.first;
+        r->time_ms = time_ms;
+        set(&r->owner, buf_view(&owner));
+        set(&r->state, buf_view(&state));
+        set(&r->note, buf_view(&note));
+        set(&r->command, buf_view(&command));
+        return true;
+}
+
+static void add_job_row(struct listing *l, const struct job_row *j)
+{
+        struct buf text BUF_CLEANUP = {0};
+        struct table *t = &l->table;
+
+        add_range(l);
+        table_view(t, j->id);
+        table_view(t, j->owner);
+        table_view(t, j->state);
+        table_paint(t, job_colour(j->state));
+        table_duration(t, job_time_ms(j, l->cli->now_ms));
+        table_view(t, j->agent);
+        table_view(t, j->starts);
+        add_note(j, &text);
+        table_text(t, buf_view(&text));
+        buf_reset(&text);
+        job_command(j, &text);
+        table_text(t, buf_view(&text));
+        table_view(t, j->queue);
+        table_time(t, view_integer(j->submitted_ms, 0), l->cli->now_ms);
+        table_time(t, view_integer(j->started_ms, 0), l->cli->now_ms);
+        table_time(t, view_integer(j->ended_ms, 0), l->cli->now_ms);
+        table_view(t, j->exit_code);
+        table_view(t, j->exit_signal);
+        table_view(t, j->hold_reason);
+}
+
 static int add_job(void *arg, struct view job)
 {
         struct listing *l = arg;
-        struct table *t = &l->table;
-        struct buf text BUF_CLEANUP = {0};
         struct job_row j;
 
         job_read(job, &j);
-        table_view(t, j.id);
-        table_view(t, j.owner);
-        table_view(t, j.state);
-        table_paint(t, job_colour(j.state));
-        human_duration(&text, job_time_ms(&j, l->cli->now_ms));
-        table_text(t, buf_view(&text));
-        table_view(t, j.agent);
-        table_view(t, j.starts);
-        buf_reset(&text);
-        if (view_is(j.state, "held"))
-                view_text(j.hold_reason, &text);
-        else
-                job_outcome(&j, &text);
-        table_text(t, buf_view(&text));
-        buf_reset(&text);
-        job_command(&j, &text);
-        table_text(t, buf_view(&text));
-        table_end_row(t);
+        if (!join_range(l, &j))
+                add_job_row(l, &j);
+        l->rows++;
         if (view_is(j.state, "idle"))
                 l->idle++;
         else if (view_is(j.state, "running"))
@@ -127,7 +245,7 @@ static void print_summary(const struct listing *l, const char *one, const char *
 {
         struct buf out BUF_CLEANUP = {0};
 
-        human_count(&out, (int64_t)table_rows(&l->table), one, many);
+        human_count(&out, l->rows, one, many);
         buf_printf(&out, ": %lld idle, %lld running, %lld held", (long long)l->idle, (long long)l->running,
                    (long long)l->held);
         if (jobs && l->other)
@@ -139,8 +257,30 @@ static void print_summary(const struct listing *l, const char *one, const char *
 /* Nothing was found among the jobs that have not ended, and those that have ended were not looked at. */
 static void say_where_ended(const struct options *o, const struct listing *l)
 {
-        if (options_text(o, "constraint") && table_rows(&l->table) == 0 && !options_text(o, "state"))
+        if (options_text(o, "constraint") && l->rows == 0 && !options_text(o, "state"))
                 cli_note("jobs that have ended were not looked at: drover history -c EXPR does that");
+}
+
+static bool wants_failed(const struct options *o)
+{
+        return str_eqz(str_of(options_text(o, "state")), "failed");
+}
+
+/* Jobs that have failed are in the history. */
+static void build_failed(const struct options *o, struct str ids, struct buf *path)
+{
+        struct buf constraint BUF_CLEANUP = {0};
+
+        buf_addz(path, "/v1/history");
+        api_query(path, "id", ids);
+        api_query(path, "owner", str_of(options_text(o, "owner")));
+        buf_addz(&constraint, "JobStatus =?= 4 && ExitCode =!= 0");
+        if (options_text(o, "constraint")) {
+                buf_addz(&constraint, " && (");
+                expr_text_from_old(str_of(options_text(o, "constraint")), &constraint);
+                buf_addz(&constraint, ")");
+        }
+        api_query(path, "constraint", buf_view(&constraint));
 }
 
 static int build_path(const struct options *o, bool jobs, struct buf *path)
@@ -150,6 +290,10 @@ static int build_path(const struct options *o, bool jobs, struct buf *path)
 
         if (code != 0)
                 return code;
+        if (wants_failed(o)) {
+                build_failed(o, buf_view(&ids), path);
+                return 0;
+        }
         buf_addz(path, jobs ? "/v1/jobs" : "/v1/requests");
         api_query(path, "id", buf_view(&ids));
         api_query(path, "owner", str_of(options_text(o, "owner")));
@@ -174,25 +318,30 @@ int cmd_queue(struct cli *cli, const struct options *o)
         if (options_number(o, "limit", 0) < 0)
                 return cli_error(CLI_USAGE, "--limit takes a number of rows");
         if (jobs)
-                table_init(&l.table, job_columns, sizeof(job_columns) / sizeof(job_columns[0]));
+                code = cli_table(cli, &l.table, job_columns, sizeof(job_columns) / sizeof(job_columns[0]));
         else
-                table_init(&l.table, request_columns, sizeof(request_columns) / sizeof(request_columns[0]));
+                code = cli_table(cli, &l.table, request_columns,
+                                 sizeof(request_columns) / sizeof(request_columns[0]));
+        if (code != 0)
+                return code;
         code = api_list(cli, &(struct api_list){.path = &path,
                                                 .array = jobs ? "jobs" : "requests",
-                                                .cursor = "after",
-                                                .whole = true,
+                                                .cursor = wants_failed(o) ? "before" : "after",
+                                                .whole = !wants_failed(o),
                                                 .limit = options_number(o, "limit", 0),
                                                 .each = jobs ? add_job : add_request,
                                                 .arg = &l});
         if (code == 0 && !cli->json) {
-                if (table_rows(&l.table) > 0)
+                add_range(&l);
+                if (table_rows(&l.table) > 0 || !cli_plain(cli))
                         cli_print_table(cli, &l.table);
-                if (jobs)
+                if (cli_plain(cli) && jobs)
                         print_summary(&l, "job", "jobs", true);
-                else
+                else if (cli_plain(cli))
                         print_summary(&l, "request", "requests", false);
                 say_where_ended(o, &l);
         }
+        range_deinit(&l.range);
         table_deinit(&l.table);
         return code;
 }

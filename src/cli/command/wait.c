@@ -2,6 +2,7 @@
  * the bar follows the jobs without asking more often than they change, and the end is known at once.
  */
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -31,6 +32,7 @@ struct waiting {
         struct buf seen;
         struct counts now;
         int64_t began_ms, line_ms; /* boot clock; line_ms: of the last line */
+        int64_t finished_before;   /* jobs that had finished when the first answer came; -1: none came yet */
         int64_t deadline_ms;       /* -1: none */
         int64_t told_held;         /* held jobs that were spoken of */
         int64_t away_ms;           /* pause before the next try; 0: the server is there */
@@ -73,6 +75,21 @@ static void add_counts(struct buf *out, const struct counts *c)
         }
 }
 
+/* How fast jobs finish, and how long the others take at that pace; nothing while none has. */
+static void add_pace(const struct waiting *s, struct buf *out)
+{
+        int64_t done = s->now.finished - s->finished_before, took_ms = clock_boot_ms() - s->began_ms;
+
+        if (s->finished_before < 0 || done <= 0 || took_ms < 1000)
+                return;
+        buf_printf(out, ", %.3g/s", (double)done * 1000 / (double)took_ms);
+        if (s->now.held == 0 && s->now.finished < s->now.jobs) {
+                buf_addz(out, ", ");
+                human_duration(out, (s->now.jobs - s->now.finished) * took_ms / done);
+                buf_addz(out, " left");
+        }
+}
+
 static unsigned terminal_width(void)
 {
         struct winsize w;
@@ -99,6 +116,7 @@ static void draw(struct waiting *s)
         unsigned width = terminal_width(), room;
 
         add_counts(&text, &s->now);
+        add_pace(s, &text);
         buf_addz(&text, "  ");
         human_duration(&text, clock_boot_ms() - s->began_ms);
         if (s->away_ms)
@@ -153,7 +171,7 @@ static void show(struct waiting *s)
         if (s->now.held > s->told_held) {
                 clear_line(s);
                 add_held(s, &text);
-                cli_note("%lld held%s; waiting goes on: release or remove them", (long long)s->now.held,
+                cli_note("%lld held%s: see drover release and drover rm", (long long)s->now.held,
                          buf_z(&text));
                 buf_reset(&text);
         }
@@ -162,6 +180,7 @@ static void show(struct waiting *s)
                 draw(s);
         } else if (!s->now.done && now_ms - s->line_ms >= LINE_MS) {
                 add_counts(&text, &s->now);
+                add_pace(s, &text);
                 fprintf(stderr, "%s\n", buf_z(&text));
                 s->line_ms = now_ms;
         }
@@ -229,10 +248,14 @@ static int ask(struct waiting *s, struct buf *last)
         buf_str(&s->seen, buf_view(&seen));
         buf_reset(last);
         buf_str(last, answer.root.text);
+        if (s->finished_before < 0)
+                s->finished_before = s->now.finished;
         show(s);
-        if (!s->now.done)
-                return -1;
-        return s->now.failed || s->now.removed ? CLI_FAILED : CLI_OK;
+        if (s->now.done || (s->w->fail_fast && s->now.failed + s->now.removed > 0))
+                return s->now.failed || s->now.removed ? CLI_FAILED : CLI_OK;
+        if (!s->w->ignore_held && s->now.held > 0 && s->now.finished + s->now.held == s->now.jobs)
+                return CLI_HELD;
+        return -1;
 }
 
 /* Who waits for one request is told where its outputs are, if these have not come back by themselves. */
@@ -263,6 +286,12 @@ static void print_end(struct waiting *s, int code, struct buf *last)
         } else if (code == CLI_TIMEOUT) {
                 cli_note("not done in time");
                 add_counts(&out, &s->now);
+        } else if (code == CLI_HELD) {
+                cli_note("all that is left is held: drover release %s lets it run, drover rm %s removes it",
+                         s->w->ids, s->w->ids);
+                add_counts(&out, &s->now);
+        } else if (code == CLI_FAILED && !s->now.done) {
+                add_counts(&out, &s->now);
         } else if (code == CLI_OK) {
                 human_count(&out, s->now.jobs, "job, it succeeded", "jobs, all succeeded");
         } else {
@@ -276,6 +305,28 @@ static void print_end(struct waiting *s, int code, struct buf *last)
                 tell_of_outputs(s);
 }
 
+/* What Ctrl-C prints; made before, since a handler may not. */
+static char interrupted_text[200];
+
+static void on_interrupt(int sig)
+{
+        ssize_t ignored = write(STDERR_FILENO, interrupted_text, strlen(interrupted_text));
+
+        (void)ignored;
+        raise(sig); /* SA_RESETHAND: the default, which a shell sees */
+}
+
+static void say_when_interrupted(const struct wait *w)
+{
+        struct sigaction before,
+                action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
+
+        snprintf(interrupted_text, sizeof(interrupted_text),
+                 "\n%s: the jobs go on; drover wait %.100s waits for them again\n", cli_name, w->ids);
+        if (!w->quiet && sigaction(SIGINT, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+                sigaction(SIGINT, &action, NULL);
+}
+
 int wait_for_jobs(struct cli *cli, const struct wait *w)
 {
         struct buf last BUF_CLEANUP = {0};
@@ -283,11 +334,13 @@ int wait_for_jobs(struct cli *cli, const struct wait *w)
                             .w = w,
                             .began_ms = clock_boot_ms(),
                             .line_ms = clock_boot_ms(),
+                            .finished_before = -1,
                             .deadline_ms = w->timeout_s < 0 ? -1 : clock_boot_ms() + w->timeout_s * 1000,
                             .live = !w->quiet && isatty(STDERR_FILENO) == 1};
         int code;
 
         fflush(stdout);
+        say_when_interrupted(w);
         for (;;) {
                 code = ask(&s, &last);
                 if (code >= 0)
@@ -316,5 +369,7 @@ int cmd_wait(struct cli *cli, const struct options *o)
                 return code;
         return wait_for_jobs(cli, &(struct wait){.ids = buf_z(&ids),
                                                  .timeout_s = options_number(o, "timeout", -1),
-                                                 .quiet = options_flag(o, "quiet")});
+                                                 .quiet = options_flag(o, "quiet"),
+                                                 .ignore_held = options_flag(o, "ignore-held"),
+                                                 .fail_fast = options_flag(o, "fail-fast")});
 }

@@ -34,6 +34,19 @@ void cli_print(struct buf *out)
         buf_reset(out);
 }
 
+int cli_table(const struct cli *cli, struct table *t, const struct table_column *columns, unsigned count)
+{
+        struct err err;
+
+        table_init(t, columns, count);
+        return table_set_form(t, &cli->form, &err) == 0 ? 0 : cli_error(CLI_USAGE, "%s", err.text);
+}
+
+bool cli_plain(const struct cli *cli)
+{
+        return !cli->form.columns && !cli->form.sort && !cli->form.csv && !cli->form.bare;
+}
+
 void cli_print_table(const struct cli *cli, struct table *t)
 {
         struct buf out BUF_CLEANUP = {0};
@@ -48,7 +61,7 @@ void cli_print_table_below(const struct cli *cli, struct table *t)
 {
         struct buf line BUF_CLEANUP = {0};
 
-        if (table_rows(t) == 0)
+        if (table_rows(t) == 0 || !cli_plain(cli))
                 return;
         buf_char(&line, '\n');
         cli_print(&line);

@@ -1,6 +1,10 @@
 #include "cli/terminal/table.h"
 
 #include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
 
 #include "cli/terminal/human.h"
 
@@ -14,7 +18,60 @@ static const char *const codes[] = {
 void table_init(struct table *t, const struct table_column *columns, unsigned count)
 {
         assert(count <= TABLE_COLUMNS_MAX);
-        *t = (struct table){.columns = columns, .column_count = count};
+        *t = (struct table){.columns = columns, .column_count = count, .sort = count};
+        for (unsigned c = 0; c < count; c++)
+                if (!columns[c].extra)
+                        t->shown[t->shown_count++] = c;
+}
+
+/* A title as it is typed and as CSV has it: "UNDER WAY" is under_way. */
+static void add_key(struct buf *out, const char *title)
+{
+        for (; *title; title++)
+                buf_char(out, *title == ' ' ? '_' : (char)tolower((unsigned char)*title));
+}
+
+static int find_column(const struct table *t, struct str name, unsigned *ret, struct err *err)
+{
+        struct buf key BUF_CLEANUP = {0}, all BUF_CLEANUP = {0};
+
+        for (unsigned c = 0; c < t->column_count; c++) {
+                buf_reset(&key);
+                add_key(&key, t->columns[c].title);
+                if (str_ieq(name, buf_view(&key))) {
+                        *ret = c;
+                        return 0;
+                }
+                buf_addz(&all, c ? ", " : "");
+                buf_str(&all, buf_view(&key));
+        }
+        return err_set(err, -EINVAL, "there is no column \"" STR_FMT "\"; the columns are %s", STR_ARG(name),
+                       buf_z(&all));
+}
+
+int table_set_form(struct table *t, const struct table_form *form, struct err *err)
+{
+        struct str rest = str_of(form->columns), name;
+        int r;
+
+        t->csv = form->csv;
+        t->bare = form->bare;
+        if (form->columns)
+                t->shown_count = 0;
+        while (str_cut(&rest, ',', &name)) {
+                if (t->shown_count == TABLE_COLUMNS_MAX)
+                        return err_set(err, -EINVAL, "too many columns: at most %d", TABLE_COLUMNS_MAX);
+                r = find_column(t, str_trim(name), &t->shown[t->shown_count++], err);
+                if (r != 0)
+                        return r;
+        }
+        if (t->shown_count == 0)
+                return find_column(t, STR(""), &t->sort, err);
+        if (!form->sort)
+                return 0;
+        name = str_of(form->sort);
+        t->descending = str_starts(name, STR("-"));
+        return find_column(t, str_skip(name, t->descending ? 1 : 0), &t->sort, err);
 }
 
 void table_deinit(struct table *t)
@@ -36,6 +93,12 @@ static void add_cell(struct table *t, size_t from)
                 .n = (uint32_t)text.n, .width = (uint16_t)(width < UINT16_MAX ? width : UINT16_MAX)};
 }
 
+static void set_value(struct table *t, enum table_kind kind, int64_t value)
+{
+        t->cells[t->cell_count - 1].kind = (uint8_t)kind;
+        t->cells[t->cell_count - 1].value = value;
+}
+
 void table_text(struct table *t, struct str text)
 {
         size_t from = t->text.n;
@@ -53,6 +116,9 @@ void table_view(struct table *t, struct view v)
                 buf_char(&t->text, '-');
         } else if (view_type(v) == VIEW_NUMBER) {
                 buf_str(&t->text, v.text);
+                add_cell(t, from);
+                set_value(t, TABLE_NUMBER, view_integer(v, 0));
+                return;
         } else {
                 view_text(v, &text);
                 human_safe(&t->text, buf_view(&text));
@@ -69,6 +135,24 @@ void table_format(struct table *t, const char *fmt, ...)
         buf_vprintf(&text, fmt, ap);
         va_end(ap);
         table_text(t, buf_view(&text));
+}
+
+void table_time(struct table *t, int64_t at_ms, int64_t now_ms)
+{
+        size_t from = t->text.n;
+
+        human_time(&t->text, at_ms, now_ms);
+        add_cell(t, from);
+        set_value(t, TABLE_TIME, at_ms);
+}
+
+void table_duration(struct table *t, int64_t ms)
+{
+        size_t from = t->text.n;
+
+        human_duration(&t->text, ms);
+        add_cell(t, from);
+        set_value(t, TABLE_DURATION, ms);
 }
 
 void table_paint(struct table *t, enum table_colour colour)
@@ -91,25 +175,25 @@ size_t table_rows(const struct table *t)
 /* Cuts the wide columns, the widest first, until the line fits. */
 static void fit(const struct table *t, unsigned widths[])
 {
-        unsigned total = (t->column_count - 1) * GAP;
+        unsigned total = (t->shown_count - 1) * GAP;
 
-        for (unsigned c = 0; c < t->column_count; c++)
+        for (unsigned c = 0; c < t->shown_count; c++)
                 total += widths[c];
         while (t->width && total > t->width) {
-                unsigned widest = t->column_count, second = 0, cut, least;
+                unsigned widest = t->shown_count, second = 0, cut, least;
 
-                for (unsigned c = 0; c < t->column_count; c++) {
-                        least = human_width(str_of(t->columns[c].title));
-                        if (!t->columns[c].wide || widths[c] <= (least < 8 ? 8 : least))
+                for (unsigned c = 0; c < t->shown_count; c++) {
+                        least = human_width(str_of(t->columns[t->shown[c]].title));
+                        if (!t->columns[t->shown[c]].wide || widths[c] <= (least < 8 ? 8 : least))
                                 continue;
-                        if (widest == t->column_count || widths[c] > widths[widest]) {
-                                second = widest == t->column_count ? 0 : widths[widest];
+                        if (widest == t->shown_count || widths[c] > widths[widest]) {
+                                second = widest == t->shown_count ? 0 : widths[widest];
                                 widest = c;
                         } else if (widths[c] > second) {
                                 second = widths[c];
                         }
                 }
-                if (widest == t->column_count)
+                if (widest == t->shown_count)
                         return;
                 least = human_width(str_of(t->columns[widest].title));
                 if (least < 8)
@@ -146,13 +230,14 @@ static void fill(struct buf *out, unsigned n)
                 buf_char(out, ' ');
 }
 
-static void print_cell(const struct table *t, struct buf *out, struct str text, unsigned width,
-                       unsigned column, unsigned room, uint8_t colour)
+/* `at`: the column's place among those that are shown. */
+static void print_cell(const struct table *t, struct buf *out, struct str text, unsigned width, unsigned at,
+                       unsigned room, uint8_t colour)
 {
-        bool last = column + 1 == t->column_count;
+        bool last = at + 1 == t->shown_count, right = t->columns[t->shown[at]].right;
         unsigned pad = width < room ? room - width : 0;
 
-        if (t->columns[column].right)
+        if (right)
                 fill(out, pad);
         if (t->colour && colour)
                 buf_printf(out, "\033[%sm", codes[colour]);
@@ -164,7 +249,7 @@ static void print_cell(const struct table *t, struct buf *out, struct str text, 
         }
         if (t->colour && colour)
                 buf_addz(out, "\033[0m");
-        if (!t->columns[column].right && !last)
+        if (!right && !last)
                 fill(out, pad);
         if (!last)
                 fill(out, GAP);
@@ -178,34 +263,176 @@ static void end_line(struct buf *out)
         buf_char(out, '\n');
 }
 
-void table_print(const struct table *t, struct buf *out)
+/* Where each cell's text begins, and the rows in the order in which they are shown. */
+struct order {
+        const struct table *t;
+        size_t *text_at, *rows;
+};
+
+static struct str cell_text(const struct order *o, size_t row, unsigned column)
+{
+        size_t cell = row * o->t->column_count + column;
+
+        return str_make(o->t->text.p + o->text_at[cell], o->t->cells[cell].n);
+}
+
+static bool is_digit(struct str s, size_t i)
+{
+        return i < s.n && s.p[i] >= '0' && s.p[i] <= '9';
+}
+
+/* Texts in which numbers count as such: 7.9 comes before 7.10, node2 before node10. */
+static int compare_texts(struct str a, struct str b)
+{
+        size_t i = 0, k = 0;
+
+        while (i < a.n && k < b.n) {
+                size_t ai = i, bk = k;
+
+                if (!is_digit(a, i) || !is_digit(b, k)) {
+                        if (a.p[i] != b.p[k])
+                                return (unsigned char)a.p[i] < (unsigned char)b.p[k] ? -1 : 1;
+                        i++, k++;
+                        continue;
+                }
+                while (is_digit(a, ai) && a.p[ai] == '0')
+                        ai++;
+                while (is_digit(b, bk) && b.p[bk] == '0')
+                        bk++;
+                for (i = ai; is_digit(a, i);)
+                        i++;
+                for (k = bk; is_digit(b, k);)
+                        k++;
+                if (i - ai != k - bk)
+                        return i - ai < k - bk ? -1 : 1;
+                if (memcmp(a.p + ai, b.p + bk, i - ai) != 0)
+                        return memcmp(a.p + ai, b.p + bk, i - ai);
+        }
+        return i < a.n ? 1 : k < b.n ? -1 : 0;
+}
+
+static int compare_rows(const void *left, const void *right, void *arg)
+{
+        const struct order *o = arg;
+        size_t l = *(const size_t *)left, r = *(const size_t *)right;
+        const struct table_cell *a = &o->t->cells[l * o->t->column_count + o->t->sort],
+                                *b = &o->t->cells[r * o->t->column_count + o->t->sort];
+        int by = a->kind != TABLE_TEXT && b->kind != TABLE_TEXT
+                         ? (a->value > b->value) - (a->value < b->value)
+                         : compare_texts(cell_text(o, l, o->t->sort), cell_text(o, r, o->t->sort));
+
+        if (by != 0)
+                return o->t->descending ? -by : by;
+        return (l > r) - (l < r);
+}
+
+static void order_init(struct order *o, const struct table *t)
+{
+        size_t at = 0;
+
+        o->t = t;
+        o->text_at = mem_alloc(t->cell_count * sizeof(*o->text_at) + 1);
+        o->rows = mem_alloc(table_rows(t) * sizeof(*o->rows) + 1);
+        for (size_t i = 0; i < t->cell_count; i++) {
+                o->text_at[i] = at;
+                at += t->cells[i].n;
+        }
+        for (size_t row = 0; row < table_rows(t); row++)
+                o->rows[row] = row;
+        if (t->sort < t->column_count)
+                qsort_r(o->rows, table_rows(t), sizeof(*o->rows), compare_rows, o);
+}
+
+static void add_csv_text(struct buf *out, struct str text)
+{
+        bool quoted = false;
+
+        for (size_t i = 0; i < text.n; i++)
+                quoted |= text.p[i] == ',' || text.p[i] == '"';
+        if (quoted)
+                buf_char(out, '"');
+        for (size_t i = 0; i < text.n; i++) {
+                if (text.p[i] == '"')
+                        buf_char(out, '"');
+                buf_char(out, text.p[i]);
+        }
+        if (quoted)
+                buf_char(out, '"');
+}
+
+static void add_csv_cell(struct buf *out, const struct table_cell *cell, struct str text)
+{
+        time_t at = (time_t)(cell->value / 1000);
+        char time_text[40];
+        struct tm tm;
+
+        if (cell->kind == TABLE_DURATION)
+                buf_printf(out, "%lld.%03d", (long long)(cell->value / 1000),
+                           (int)(llabs(cell->value) % 1000));
+        else if (cell->kind == TABLE_TIME && cell->value > 0 && gmtime_r(&at, &tm))
+                buf_add(out, time_text, strftime(time_text, sizeof(time_text), "%Y-%m-%dT%H:%M:%SZ", &tm));
+        else if (!str_eqz(text, "-"))
+                add_csv_text(out, text);
+}
+
+static void print_csv(const struct table *t, const struct order *o, struct buf *out)
+{
+        for (unsigned c = 0; c < t->shown_count && !t->bare; c++) {
+                buf_addz(out, c ? "," : "");
+                add_key(out, t->columns[t->shown[c]].title);
+        }
+        buf_addz(out, t->bare ? "" : "\n");
+        for (size_t i = 0; i < table_rows(t); i++) {
+                for (unsigned c = 0; c < t->shown_count; c++) {
+                        buf_addz(out, c ? "," : "");
+                        add_csv_cell(out, &t->cells[o->rows[i] * t->column_count + t->shown[c]],
+                                     cell_text(o, o->rows[i], t->shown[c]));
+                }
+                buf_char(out, '\n');
+        }
+}
+
+static void print_aligned(const struct table *t, const struct order *o, struct buf *out)
 {
         unsigned widths[TABLE_COLUMNS_MAX];
-        const char *text = t->text.p;
 
-        assert(t->cell_count % t->column_count == 0);
-        for (unsigned c = 0; c < t->column_count; c++)
-                widths[c] = t->bare ? 0 : human_width(str_of(t->columns[c].title));
-        for (size_t i = 0; i < t->cell_count; i++)
-                if (t->cells[i].width > widths[i % t->column_count])
-                        widths[i % t->column_count] = t->cells[i].width;
+        for (unsigned c = 0; c < t->shown_count; c++) {
+                widths[c] = t->bare ? 0 : human_width(str_of(t->columns[t->shown[c]].title));
+                for (size_t i = t->shown[c]; i < t->cell_count; i += t->column_count)
+                        if (t->cells[i].width > widths[c])
+                                widths[c] = t->cells[i].width;
+        }
         fit(t, widths);
-        for (unsigned c = 0; c < t->column_count && !t->bare; c++) {
-                struct str title = str_of(t->columns[c].title);
+        for (unsigned c = 0; c < t->shown_count && !t->bare; c++) {
+                struct str title = str_of(t->columns[t->shown[c]].title);
 
                 print_cell(t, out, title, human_width(title), c, widths[c], TABLE_BOLD);
         }
         if (!t->bare)
                 end_line(out);
-        for (size_t i = 0; i < t->cell_count; i++) {
-                const struct table_cell *cell = &t->cells[i];
-                unsigned c = (unsigned)(i % t->column_count);
+        for (size_t i = 0; i < table_rows(t); i++) {
+                for (unsigned c = 0; c < t->shown_count; c++) {
+                        const struct table_cell *cell = &t->cells[o->rows[i] * t->column_count + t->shown[c]];
 
-                print_cell(t, out, str_make(text, cell->n), cell->width, c, widths[c], cell->colour);
-                text += cell->n;
-                if (c + 1 == t->column_count)
-                        end_line(out);
+                        print_cell(t, out, cell_text(o, o->rows[i], t->shown[c]), cell->width, c, widths[c],
+                                   cell->colour);
+                }
+                end_line(out);
         }
+}
+
+void table_print(const struct table *t, struct buf *out)
+{
+        struct order o;
+
+        assert(t->cell_count % t->column_count == 0);
+        order_init(&o, t);
+        if (t->csv)
+                print_csv(t, &o, out);
+        else
+                print_aligned(t, &o, out);
+        free(o.text_at);
+        free(o.rows);
 }
 
 void table_coloured(struct buf *out, bool on, enum table_colour colour, const char *text)

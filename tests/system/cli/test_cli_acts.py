@@ -1,10 +1,13 @@
 """Commands that change something, waiting, fetching, tokens, and what goes wrong on the way."""
 import hashlib
 import os
+import signal
+import subprocess
 import threading
 import time
 
 import pytest
+from drover import wait_until
 
 COUNTS = {"jobs": 4, "finished": 0, "succeeded": 0, "failed": 0, "removed": 0, "held": 0, "running": 0, "idle": 4}
 
@@ -55,9 +58,58 @@ def test_wait(cli, end, code, text):
     fake = cli.fake(replies={"GET /v1/wait": [counts("a", running=2), counts("b", held=1), counts("c", **end)],
                              "GET /v1/jobs": {"jobs": [held], "next": None}})
     assert cli("wait", "7", "8.1", code=code) == text
-    assert "1 held (7.3: no such file); waiting goes on" in cli.err
+    assert "1 held (7.3: no such file): see drover release and drover rm" in cli.err
     assert [r.query.get("seen") for r in fake.asked("GET", "/v1/wait")] == [None, "a", "b"]
     assert fake.requests[0].query["ids"] == "7,8.1"
+
+
+def test_wait_ends_when_all_that_is_left_is_held(cli):
+    fake = cli.fake(replies={"GET /v1/wait": [counts("a", finished=3, succeeded=3, held=1),
+                                              counts("b", finished=4, succeeded=4, done=True)],
+                             "GET /v1/jobs": {"jobs": [], "next": None}})
+    assert cli("wait", "7", code=3) == "3 of 4 done, 1 held\n"
+    assert "drover release 7 lets it run, drover rm 7 removes it" in cli.err
+    assert len(fake.asked("GET", "/v1/wait")) == 1
+    assert cli("wait", "7", "--ignore-held") == "4 jobs, all succeeded\n"
+
+
+def test_wait_ends_with_the_first_failure(cli):
+    cli.fake(replies={"GET /v1/wait": [counts("a", running=4), counts("b", finished=1, failed=1, running=3)]})
+    assert cli("wait", "7", "--fail-fast", code=1) == "1 of 4 done, 1 failed, 3 running\n"
+
+
+def test_ctrl_c_ends_the_waiting_only(cli):
+    cli.fake(replies={"GET /v1/wait": lambda r: (time.sleep(0.2), counts("a", running=4))[1]})
+    p = subprocess.Popen([cli.program, "wait", "7"], cwd=cli.work, env=cli.env, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until(lambda: cli.fakes[0].asked("GET", "/v1/wait"))
+        p.send_signal(signal.SIGINT)
+        assert "the jobs go on; drover wait 7 waits for them again" in p.communicate(timeout=60)[1]
+        assert p.returncode == -signal.SIGINT
+    finally:
+        p.kill()
+
+
+def test_whom_an_action_is_for(cli):
+    """Owners and names become a constraint; a name is a pattern of the shell, and no regular expression."""
+    fake = cli.fake(replies={"POST /v1/actions": {"affected": 2, "errors": []}})
+    cli("rm", "30.1,30.4-9", "8", "-u", "ann", "-n", "a.b-*")
+    cli("hold", "--owner", "ann@lab.org", "-c", "ProcId > 3 || x")
+    asked = [r.body for r in fake.asked("POST", "/v1/actions")]
+    assert asked[0] == {"action": "remove", "ids": ["30.1", "30.4-9", "8"],
+                        "constraint": 'Owner == "ann" && regexp("^a\\\\.b-.*$", JobBatchName)'}
+    assert asked[1] == {"action": "hold", "ids": [], "constraint": '(ProcId > 3 || x) && User == "ann@lab.org"'}
+    cli("rm", "-u", 'x" || true || "', code=2)
+    assert "is no user's name" in cli.err
+
+
+def test_other_words_for_commands(cli):
+    cli.fake(replies={"GET /v1/requests": {"requests": [], "next": None}, "POST /v1/actions": {"affected": 1, "errors": []}})
+    assert cli("cancel", "7") == "1 job removed\n"
+    assert cli("status") == cli("queue")
+    for word, meant in (("squeue", "queue"), ("sbatch", "submit"), ("results", "get"), ("quue", "queue")):
+        cli(word, code=2)
+        assert f"did you mean {meant}?" in cli.err, word
 
 
 def test_wait_runs_out_of_time(cli):

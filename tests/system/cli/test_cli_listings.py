@@ -7,6 +7,7 @@ import subprocess
 import time
 
 import pytest
+from drover import wait_until
 
 UUID = "11111111-2222-4333-8444-555555555555"
 NOW_MS = 1763715600000
@@ -58,6 +59,49 @@ def test_jobs(cli):
     assert out.splitlines()[-1] == "4 jobs: 0 idle, 1 running, 1 held, 2 other"
 
 
+def test_jobs_that_are_alike_share_a_row(cli):
+    """Until one differs, or has been at a place; whoever asks for columns has a row for each."""
+    jobs = [job(7, n) for n in range(4)] + [job(7, 4, "held", hold_reason="by ann")] + [job(7, n) for n in (5, 6, 8)] + [
+        job(8, 0), job(8, 1, starts=1), job(8, 2, args="other")]
+    cli.fake(replies={"GET /v1/jobs": {"jobs": jobs, "next": None}})
+    lines = cli("queue", "-j").splitlines()
+    assert [line.split()[0] for line in lines[1:-1]] == ["7.0-3", "7.4", "7.5-6", "7.8", "8.0", "8.1", "8.2"]
+    assert lines[-1] == "11 jobs: 10 idle, 0 running, 1 held"
+    assert cli("queue", "-j", "-o", "id", "--no-header").split() == [j["id"] for j in jobs]
+
+
+def test_columns_order_and_csv(cli):
+    jobs = [job(7, 9, "running", agent="n,1", starts=1, started_ms=NOW_MS + 1500, queue="q"),
+            job(7, 10, "completed", exit_code=3, started_ms=NOW_MS, ended_ms=NOW_MS + 125000, agent='n"2', starts=2),
+            job(12, 0)]
+    cli.fake(replies={"GET /v1/jobs": {"jobs": jobs, "next": None}, "GET /v1/agents": {"agents": []}})
+    assert cli("queue", "-j", "-o", "ID,exit, agent", "--sort=-id").splitlines() == [
+        "  ID  EXIT  AGENT", "12.0     -  -", "7.10     3  n\"2", " 7.9     -  n,1"]
+    assert cli("queue", "-j", "--csv", "-o", "id,agent,starts,started,exit", "--sort", "starts").splitlines() == [
+        "id,agent,starts,started,exit", "12.0,,0,,", '7.9,"n,1",1,2025-11-21T09:00:01Z,', '7.10,"n""2",2,2025-11-21T09:00:00Z,3']
+    assert cli("queue", "-j", "--csv", "--no-header", "-o", "time", "-s", "completed").splitlines()[1] == "125.000"
+    cli("queue", "-o", "id,color", code=2)
+    assert 'there is no column "color"; the columns are id, owner,' in cli.err
+    cli("queue", "-o", "", code=2)
+    assert cli("agents", "--csv") == "name,state,queue,cpus,memory,disk,run,done,seen,limits\n"
+
+
+def test_jobs_that_failed_are_in_the_history(cli):
+    fake = cli.fake(replies={"GET /v1/history": {"jobs": [job(7, 1, "completed", exit_code=1)], "next": None}})
+    assert "exit 1" in cli("queue", "7", "--state", "failed", "-c", "ProcId > 0")
+    assert fake.requests[0].query["constraint"] == "JobStatus =?= 4 && ExitCode =!= 0 && (ProcId > 0)"
+
+
+def test_watching(cli):
+    fake = cli.fake(replies={"GET /v1/requests": {"requests": [request(7)], "next": None}})
+    p = subprocess.Popen([cli.program, "queue", "--watch"], cwd=cli.work, env=cli.env, stdout=subprocess.PIPE, text=True)
+    try:
+        wait_until(lambda: len(fake.asked("GET", "/v1/requests")) >= 2)
+    finally:
+        p.kill()
+        assert p.communicate()[0].count("1 request: ") >= 1
+
+
 def test_times_of_earlier_attempts_count_for_nothing(cli):
     """What runs again has run since it was started last; what waits again waits; what is held is held since then."""
     now = int(time.time() * 1000)
@@ -94,7 +138,7 @@ def test_a_big_answer_in_chunks(cli):
     fake = cli.fake(replies={"GET /v1/jobs": {"jobs": [job(7, n) for n in range(20000)], "next": None}})
     fake.chunked = True
     assert len(cli.json("queue", "7")["jobs"]) == 20000
-    assert len(cli("queue", "7").splitlines()) == 20002
+    assert len(cli("queue", "7", "-o", "id").splitlines()) == 20001
 
 
 def test_show(cli):
