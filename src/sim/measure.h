@@ -14,8 +14,10 @@
 #define SIM_SIZES 4 /* 1, 2-8, 9-64, more processors */
 extern const char *const sim_size_names[SIM_SIZES];
 
-struct sim_times { /* of a job, milliseconds; -1: not yet */
+struct sim_times { /* of a job, milliseconds since the start; -1: not yet */
         int64_t submitted, started, ended;
+        uint32_t cluster;  /* where it ran last */
+        uint64_t bytes_in; /* that were fetched for its last run: what others brought is theirs */
 };
 struct sim_spread {
         uint64_t count;

@@ -200,7 +200,7 @@ static int make(struct run *r, struct err *err)
         r->times = mem_array(NULL, r->w->job_count + 1, sizeof(*r->times));
         r->waits = mem_array(NULL, r->w->job_count + 1, sizeof(*r->waits));
         for (size_t i = 0; i < r->w->job_count; i++) {
-                r->times[i] = (struct sim_times){-1, -1, -1};
+                r->times[i] = (struct sim_times){.submitted = -1, .started = -1, .ended = -1};
                 r->waits[i] = r->w->jobs[i].waits;
         }
         if (r->o->guesses)
@@ -408,6 +408,16 @@ static int play(struct run *r, struct err *err)
         return 0;
 }
 
+static void give_times(const struct run *r)
+{
+        for (size_t i = 0; r->o->times && i < r->w->job_count; i++) {
+                r->o->times[i] = r->times[i];
+                r->o->times[i].submitted -= START_MS;
+                r->o->times[i].started -= START_MS;
+                r->o->times[i].ended -= START_MS;
+        }
+}
+
 int sim_run(const struct sim_run_options *o, struct sim_measures *ret, struct err *err)
 {
         struct sim_measures m = {.jobs = 0};
@@ -418,6 +428,7 @@ int sim_run(const struct sim_run_options *o, struct sim_measures *ret, struct er
         if (e == 0)
                 e = play(&r, err);
         if (e == 0) {
+                give_times(&r);
                 sim_measure_jobs(&m, o->workload, r.times, sim_site_cpus(o->site), r.used_cpu_s);
                 if (r.guesses)
                         sim_guesses_measure(r.guesses, r.times, &m.guesses);

@@ -28,7 +28,8 @@ struct sim_run_options {
         int64_t lease_ms;                         /* 0: 40 min, that of batch queues */
         int64_t better_wait_ms, reserve_after_ms; /* as in core_config */
         double reserve_idle;
-        bool guesses; /* measure expected starts and ends as well */
+        bool guesses;            /* measure expected starts and ends as well */
+        struct sim_times *times; /* of each job, written when it is over; NULL: nobody wants them */
         void (*progress)(void *arg, const struct sim_progress *p); /* a few times a second; may be NULL */
         void *arg;
 };

@@ -362,6 +362,8 @@ static void attempt_report(struct run *r, struct attempt *t)
         attempt_free(r, t);
         if (core_result(sim_world_core(r->world), p->name, &result)) {
                 r->times[job].ended = run_now(r);
+                r->times[job].cluster = p->cluster_index;
+                r->times[job].bytes_in = result.bytes_in;
                 run_job_ended(r, job);
         } else {
                 r->waiting++;

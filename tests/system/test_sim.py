@@ -1,4 +1,5 @@
 """drover sim: real logs and workflows in virtual time, and what is told of bad ones."""
+import csv
 import json
 import os
 import subprocess
@@ -41,6 +42,37 @@ def test_two_real_clusters_at_once(sim):
     assert cost["makespan_s"] <= blind["makespan_s"] * 1.001
     assert sum(s["count"] for s in cost["wait_by_processors_s"].values()) == cost["wait_s"]["count"]
     assert 0 < cost["utilisation"] < 1 and 0 < cost["fairness"] <= 1
+
+
+@pytest.mark.parametrize("estimates", [[], ["--no-estimates"]], ids=["estimates", "none"])
+@pytest.mark.parametrize("hurry", [2, 4])
+@pytest.mark.parametrize("log", [HPC2N, WAGAP], ids=["hpc2n", "wagap"])
+def test_beside_the_reference_schedulers(sim, log, hurry, estimates):
+    """The mean wait is no longer than with EASY, which is told the true run times where users give none; and fair shares shorten it
+    there, as they should."""
+    by = compare(sim, log, "--hurry", hurry, "--input", 0, *estimates, "--compare", "fcfs,easy,easy-fairshare,cost")
+    wait = {policy: p["wait_s"]["mean"] for policy, p in by.items()}
+    assert wait["cost"] < wait["easy"] < wait["fcfs"], wait
+    assert wait["easy-fairshare"] < wait["easy"], wait
+    assert by["cost"]["slowdown"]["mean"] < 1.25 * by["easy"]["slowdown"]["mean"]
+    assert len({p["utilisation"] * p["makespan_s"] // 10 for p in by.values()}) == 1  # all have done the same work
+
+
+def test_when_and_where_each_job_ran(sim, tmp_path):
+    """The file has what the table was made of; conservative backfilling starts nobody before he came."""
+    file = tmp_path / "jobs.csv"
+    by = compare(sim, HPC2N, WAGAP, "--site", TWO, "--hurry", 2, "--first", 300, "--input", 0, "--compare", "cost,conservative",
+                 "--write-jobs", file)
+    with open(file, encoding="utf-8") as f:
+        rows = list(csv.DictReader(f))
+    for policy, p in by.items():
+        own = [row for row in rows if row["policy"] == policy]
+        assert len(own) == p["wait_s"]["count"] == 600
+        waits = [float(row["started_s"]) - float(row["submitted_s"]) for row in own]
+        assert min(waits) >= 0
+        assert sum(waits) / len(waits) == pytest.approx(p["wait_s"]["mean"], abs=0.01)
+        assert max(float(row["ended_s"]) for row in own) == pytest.approx(p["makespan_s"], abs=1)
+        assert {row["place"] for row in own} == {"hpc2n", "wagap"}
 
 
 def test_reservations_for_a_guess_cost_little(sim, tmp_path):
@@ -167,6 +199,8 @@ def test_mistakes_are_told(sim, tmp_path):
     assert "--jobs is for jobs that are generated" in sim(HPC2N, "--jobs", 5, code=2)
     for plot in tmp_path / "none" / "p.svg", tmp_path:
         assert f"cannot write {plot}: " in sim("--jobs", 50, "--plot", plot, code=1)
+    assert "easy: it knows nothing of files" in sim(HPC2N, "--compare", "easy", code=2)
+    assert "easy: it knows nothing of failures" in sim("--jobs", 5, "--input", 0, "--mtbf", "1h", "--compare", "easy", code=2)
     assert "the agents fail so often" in sim("--jobs", 5, "--mtbf", "1s", code=1)
 
 

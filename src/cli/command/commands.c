@@ -194,7 +194,8 @@ static const struct option_row classad_options[] = {
 
 static const struct option_row sim_options[] = {
         {"compare", 'c', OPTION_TEXT, "POLICIES",
-         "Policies to run, one after the other: cost, blind, fifo, cached-bytes. Default: cost."},
+         "Policies to run, one after the other: cost, blind, fifo, cached-bytes; and reference schedulers: "
+         "fcfs, easy, conservative, easy-fairshare. Default: cost."},
         {"site", 's', OPTION_TEXT, "FILE", "The places, in YAML; see PLACES."},
         {"agents", 0, OPTION_NUMBER, "N", "Without --site: so many agents in all. Default: 16."},
         {"clusters", 0, OPTION_NUMBER, "N", "In so many clusters, each with a store of its own. Default: 2."},
@@ -227,6 +228,7 @@ static const struct option_row sim_options[] = {
          "no files."},
         {"first", 0, OPTION_NUMBER, "N", "Only the first N jobs of each trace."},
         {"hurry", 0, OPTION_TEXT, "X", "Jobs of traces are submitted X times as fast."},
+        {"no-estimates", 0, OPTION_FLAG, NULL, "As if no user had said how long a job of a trace may run."},
         {"copies", 0, OPTION_NUMBER, "N", "Run each workflow so many times."},
         {"lease", 0, OPTION_DURATION, "TIME", "Length of leases. Default: 40m."},
         {"better-wait", 0, OPTION_DURATION, "TIME",
@@ -238,6 +240,8 @@ static const struct option_row sim_options[] = {
         {"seeds", 0, OPTION_NUMBER, "N", "With --faults: so many games, with seeds from --seed on."},
         {"steps", 0, OPTION_NUMBER, "N", "With --faults: steps of each game. Default: 700."},
         {"verbose", 'v', OPTION_FLAG, NULL, "With --faults: tell every move."},
+        {"write-jobs", 0, OPTION_TEXT, "FILE",
+         "Write when and where each job ran under each policy to FILE, as CSV."},
         {"plot", 'p', OPTION_TEXT, "FILE", "Write curves of waiting jobs and bytes moved to FILE, as SVG."},
         {"json", 0, OPTION_FLAG, NULL, "Print the results as one JSON document."},
         {0},
@@ -541,6 +545,14 @@ const struct command commands[] = {
          "of "
          "the job's "
          "bytes.\n\n"
+         "The reference schedulers are no part of Drover: they are here so that it can be measured by them "
+         "on any log. `fcfs` starts jobs strictly in "
+         "their order, `easy` backfills behind a reservation for the first one that waits, `conservative` "
+         "gives each job a "
+         "reservation, `easy-fairshare` is easy in the order of what the users had. They know nothing of "
+         "files: use --input 0. "
+         "Where a log has no estimates of run times they are told the run times themselves, which nobody "
+         "knows: a bound.\n\n"
          "The table shows: the makespan; bytes moved between stores and agents, and how many of these over "
          "far "
          "links; bytes "

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "base/mem.h"
 #include "cli/command/commands.h"
 #include "cli/sim/study.h"
 #include "cli/terminal/human.h"
@@ -66,25 +67,42 @@ static void show_progress(void *arg, const struct sim_progress *p)
         s->any = true;
 }
 
-static int run_all(struct study *s)
+static int run_one(const struct study *s, const struct study_policy *p, struct shown *shown,
+                   struct study_result *ret, struct err *err)
+{
+        struct sim_reference_options re = {.site = &s->site,
+                                           .workload = &s->workload,
+                                           .scheduler = p->reference,
+                                           .times = ret->times,
+                                           .progress = show_progress,
+                                           .arg = shown};
+        struct sim_run_options ro = {.site = &s->site,
+                                     .workload = &s->workload,
+                                     .placement = p->placement,
+                                     .seed = s->seed,
+                                     .lease_ms = s->lease_ms,
+                                     .better_wait_ms = s->better_wait_ms,
+                                     .reserve_after_ms = s->reserve_after_ms,
+                                     .reserve_idle = s->reserve_idle,
+                                     .guesses = s->guesses,
+                                     .times = ret->times,
+                                     .progress = show_progress,
+                                     .arg = shown};
+
+        return p->is_reference ? sim_reference_run(&re, &ret->m, err) : sim_run(&ro, &ret->m, err);
+}
+
+static int run_all(struct study *s, bool times)
 {
         for (size_t i = 0; i < s->policy_count; i++) {
-                struct shown shown = {study_policy_name(s->policies[i]), isatty(STDERR_FILENO) == 1, false};
-                struct sim_run_options ro = {.site = &s->site,
-                                             .workload = &s->workload,
-                                             .placement = s->policies[i],
-                                             .seed = s->seed,
-                                             .lease_ms = s->lease_ms,
-                                             .better_wait_ms = s->better_wait_ms,
-                                             .reserve_after_ms = s->reserve_after_ms,
-                                             .reserve_idle = s->reserve_idle,
-                                             .guesses = s->guesses,
-                                             .progress = show_progress,
-                                             .arg = &shown};
+                struct shown shown = {s->policies[i]->name, isatty(STDERR_FILENO) == 1, false};
                 struct study_result *result = &s->results[s->result_count];
                 struct err err;
-                int r = sim_run(&ro, &result->m, &err);
+                int r;
 
+                if (times)
+                        result->times = mem_array(NULL, s->workload.job_count + 1, sizeof(*result->times));
+                r = run_one(s, s->policies[i], &shown, result, &err);
                 if (shown.any)
                         fputs("\r\033[K", stderr);
                 if (r)
@@ -105,9 +123,11 @@ int cmd_sim_run(struct cli *cli, const struct options *o)
                 return play_games(cli, o);
         code = study_read(&s, o);
         if (code == CLI_OK && options_text(o, "plot"))
-                code = study_plot_check(options_text(o, "plot"));
+                code = study_file_check(options_text(o, "plot"));
+        if (code == CLI_OK && options_text(o, "write-jobs"))
+                code = study_file_check(options_text(o, "write-jobs"));
         if (code == CLI_OK)
-                code = run_all(&s);
+                code = run_all(&s, options_text(o, "write-jobs") != NULL);
         if (code == CLI_OK) {
                 if (cli->json)
                         study_print_json(&s);
@@ -115,6 +135,8 @@ int cmd_sim_run(struct cli *cli, const struct options *o)
                         study_print_table(cli, &s);
                 if (options_text(o, "plot"))
                         code = study_plot(&s, options_text(o, "plot"));
+                if (code == CLI_OK && options_text(o, "write-jobs"))
+                        code = study_write_jobs(&s, options_text(o, "write-jobs"));
         }
         study_deinit(&s);
         return code;

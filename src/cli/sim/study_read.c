@@ -17,17 +17,23 @@
 #define INPUT_DEFAULT  (10ull << 30) /* of a trace's job, median */
 #define SETS_OF_A_USER 8u
 
-static const char *const policy_names[STUDY_POLICIES] = {"cost", "blind", "fifo", "cached-bytes"};
-
-const char *study_policy_name(enum core_placement p)
-{
-        return policy_names[p];
-}
+static const struct study_policy policies[STUDY_POLICIES] = {
+        {"cost", false, CORE_PLACE_COST, 0},
+        {"blind", false, CORE_PLACE_BLIND, 0},
+        {"fifo", false, CORE_PLACE_FIFO, 0},
+        {"cached-bytes", false, CORE_PLACE_CACHED, 0},
+        {"fcfs", true, 0, SIM_FCFS},
+        {"easy", true, 0, SIM_EASY},
+        {"conservative", true, 0, SIM_CONSERVATIVE},
+        {"easy-fairshare", true, 0, SIM_EASY_FAIRSHARE},
+};
 
 void study_deinit(struct study *s)
 {
-        for (size_t i = 0; i < s->result_count; i++)
+        for (size_t i = 0; i < s->result_count; i++) {
                 sim_measures_deinit(&s->results[i].m);
+                free(s->results[i].times);
+        }
         sim_workload_deinit(&s->workload);
         sim_site_deinit(&s->site);
         buf_deinit(&s->title);
@@ -74,15 +80,17 @@ static bool read_policies(struct study *s, const char *list)
         while (str_cut(&rest, ',', &word)) {
                 size_t p = 0;
 
-                while (p < STUDY_POLICIES && !str_eqz(str_trim(word), policy_names[p]))
+                while (p < STUDY_POLICIES && !str_eqz(str_trim(word), policies[p].name))
                         p++;
                 if (p == STUDY_POLICIES || s->policy_count == STUDY_POLICIES) {
                         cli_error(0,
-                                  "--compare: \"" STR_FMT "\" is none of cost, blind, fifo and cached-bytes",
+                                  "--compare: \"" STR_FMT
+                                  "\" is none of cost, blind, fifo, cached-bytes, fcfs, "
+                                  "easy, conservative and easy-fairshare",
                                   STR_ARG(word));
                         return false;
                 }
-                s->policies[s->policy_count++] = (enum core_placement)p;
+                s->policies[s->policy_count++] = &policies[p];
         }
         return true;
 }
@@ -356,6 +364,8 @@ int study_read(struct study *s, const struct options *o)
                 ok = make_files(s, o);
         if (!ok)
                 return CLI_USAGE;
+        for (size_t i = 0; options_flag(o, "no-estimates") && i < s->workload.job_count; i++)
+                s->workload.jobs[i].asked_s = 0;
         sim_workload_finish(&s->workload);
         sim_site_finish(&s->site);
         buf_addz(&s->title, ", ");

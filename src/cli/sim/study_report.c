@@ -328,7 +328,7 @@ static void add_curves(struct curves *c, const struct study *s, size_t i, double
         c->moved[i] = (struct sim_plot_series){s->results[i].policy, x, moved, m->sample_count};
 }
 
-int study_plot_check(const char *file)
+int study_file_check(const char *file)
 {
         const char *slash = strrchr(file, '/');
         BUF_CLEANUP struct buf folder = {0};
@@ -364,4 +364,26 @@ int study_plot(const struct study *s, const char *file)
         for (size_t i = 0; i < c.count; i++)
                 free(c.values[i]);
         return code;
+}
+
+int study_write_jobs(const struct study *s, const char *file)
+{
+        struct buf out BUF_CLEANUP = {0};
+        struct err err;
+
+        buf_addz(&out,
+                 "policy,job,user,processors,asked_s,submitted_s,started_s,ended_s,place,bytes_fetched\n");
+        for (size_t i = 0; i < s->result_count; i++)
+                for (size_t k = 0; k < s->workload.job_count; k++) {
+                        const struct sim_job *j = &s->workload.jobs[k];
+                        const struct sim_times *t = &s->results[i].times[k];
+
+                        buf_printf(&out, "%s,%zu,%u,%u,%u,%.3f,%.3f,%.3f,%s,%" PRIu64 "\n",
+                                   s->results[i].policy, k + 1, j->user, j->cpus, j->asked_s,
+                                   (double)t->submitted / 1000, (double)t->started / 1000,
+                                   (double)t->ended / 1000, s->site.clusters[t->cluster].name, t->bytes_in);
+                }
+        if (fs_write(AT_FDCWD, file, buf_view(&out), 0644, false, &err))
+                return cli_error(CLI_FAILED, "%s", err.text);
+        return CLI_OK;
 }
