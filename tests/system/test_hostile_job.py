@@ -357,6 +357,26 @@ def test_processes_without_end(instance):
     assert instance.read("out") == "next\n"
 
 
+DEEP = r"""
+import os, time
+for _ in range(80):
+    if os.fork():
+        os.wait()
+        os._exit(0)
+    os.setsid()
+room = os.urandom(1 << 20) * 800
+time.sleep(30)
+"""
+
+
+def test_memory_deep_below(site):
+    """What the last of a long line of processes takes, each in a session of its own, is its job's."""
+    site.agent()
+    site.write(ONE, "deep.py", DEEP)
+    job = site.submit(ONE, f"exec /usr/bin/python3 {site.home(ONE)}/deep.py", RequestMemory=1100)
+    assert "more than its memory" in held_for(site.instance, job)
+
+
 def test_orphans_without_end(site):
     """What a job leaves to the shepherd, faster than that can be reaped, holds up no other job; and the job can be ended."""
     site.agent()

@@ -83,6 +83,19 @@ bool limits_killed(struct attempt *at)
 struct process {
         int pid, parent, session;
         uint64_t bytes;
+        bool known; /* `task` is */
+        int task; /* by pid: of this process and those above it, the first that a task began with; 0: none */
+};
+
+/* What the agent's tasks use, by the pid of each one's first process. */
+struct task {
+        int pid;
+        uint64_t bytes;
+};
+struct sample {
+        struct process *all;
+        struct task *tasks;
+        size_t n, task_count, task_cap;
 };
 
 static bool read_process(const char *pid, struct process *p)
@@ -96,11 +109,10 @@ static bool read_process(const char *pid, struct process *p)
         if (n <= 0)
                 return false;
         text[n] = 0;
+        *p = (struct process){.pid = (int)strtol(pid, NULL, 10)};
         /* proc(5): 4 ppid, 6 session, 24 rss; the name in field 2 may hold anything up to the last ')' */
         char *at = strrchr(text, ')');
-        int field = 2;
-        p->pid = (int)strtol(pid, NULL, 10);
-        for (; at && field < 24; field++) {
+        for (int field = 2; at && field < 24; field++) {
                 at = strchr(at + 1, ' ');
                 if (at && field + 1 == 4)
                         p->parent = (int)strtol(at, NULL, 10);
@@ -113,37 +125,77 @@ static bool read_process(const char *pid, struct process *p)
         return true;
 }
 
-static size_t read_processes(struct process **ret)
+static void read_processes(struct sample *s)
 {
-        struct process *all = NULL;
-        size_t n = 0, cap = 0;
+        size_t cap = 0;
         DIR *dir = opendir("/proc");
         struct dirent *e;
         while (dir && (e = readdir(dir))) {
                 if (e->d_name[0] < '1' || e->d_name[0] > '9')
                         continue;
-                MEM_GROW(all, cap, n + 1);
-                if (read_process(e->d_name, &all[n]))
-                        n++;
+                MEM_GROW(s->all, cap, s->n + 1);
+                if (read_process(e->d_name, &s->all[s->n]))
+                        s->n++;
         }
         if (dir)
                 closedir(dir);
-        *ret = all;
-        return n;
 }
 
-static bool belongs(const struct process *all, size_t n, const struct process *p, int64_t root)
+/* Processes and tasks begin with their pid. */
+static int by_pid(const void *a, const void *b)
 {
-        for (int depth = 0; p && depth < 64; depth++) {
-                if (p->pid == root || p->session == root)
-                        return true;
-                const struct process *up = NULL;
-                for (size_t i = 0; i < n && p->parent > 1 && !up; i++)
-                        if (all[i].pid == p->parent)
-                                up = &all[i];
-                p = up;
+        const int *x = a, *y = b;
+        return (*x > *y) - (*x < *y);
+}
+
+static struct process *process_find(const struct sample *s, int pid)
+{
+        return s->n ? bsearch(&pid, s->all, s->n, sizeof(*s->all), by_pid) : NULL;
+}
+
+static struct task *task_find(const struct sample *s, int64_t pid)
+{
+        int key = (int)pid;
+        return s->task_count ? bsearch(&key, s->tasks, s->task_count, sizeof(*s->tasks), by_pid) : NULL;
+}
+
+static const struct task *task_begins(const struct sample *s, const struct process *p)
+{
+        const struct task *t = task_find(s, p->pid);
+        return t ? t : task_find(s, p->session);
+}
+
+/* A job may have any number of processes, each the child of the one before: the climb ends where an earlier
+ * one has been. */
+static void climb(const struct sample *s, struct process *p)
+{
+        struct process *up = p;
+        const struct task *t = NULL;
+        while (up && !up->known && !(t = task_begins(s, up))) {
+                up->known = true; /* a circle, of processes that were read at different times, ends here */
+                up = up->parent > 1 ? process_find(s, up->parent) : NULL;
         }
-        return false;
+        int task = t ? t->pid : up ? up->task : 0;
+        if (t) {
+                up->known = true;
+                up->task = task;
+        }
+        for (; task && p != up; p = process_find(s, p->parent))
+                p->task = task;
+}
+
+static void add_up(struct sample *s)
+{
+        read_processes(s);
+        qsort(s->all, s->n, sizeof(*s->all), by_pid);
+        qsort(s->tasks, s->task_count, sizeof(*s->tasks), by_pid);
+        for (size_t i = 0; i < s->n; i++) {
+                struct process *p = &s->all[i];
+                if (!p->known)
+                        climb(s, p);
+                if (p->task)
+                        task_find(s, p->task)->bytes += p->bytes;
+        }
 }
 
 static bool needs_sampling(const struct attempt *at)
@@ -152,31 +204,21 @@ static bool needs_sampling(const struct attempt *at)
                !(at->cgroup && (cgroups_limits(at->a->cgroups) & CGROUP_MEMORY));
 }
 
-struct sample { /* of the machine's processes, made when the first attempt needs it */
-        struct process *all;
-        size_t n;
-};
-
 /* True: it was ended for its memory. */
-static bool sample_memory(struct attempt *at, struct sample *s)
+static bool sample_memory(struct attempt *at, const struct sample *s)
 {
-        if (!needs_sampling(at))
+        const struct task *t = needs_sampling(at) ? task_find(s, at->pid) : NULL;
+        if (!t)
                 return false;
-        if (!s->all)
-                s->n = read_processes(&s->all);
-        uint64_t bytes = 0;
-        for (size_t i = 0; i < s->n; i++)
-                if (belongs(s->all, s->n, &s->all[i], at->pid))
-                        bytes += s->all[i].bytes;
-        if (bytes > at->memory_seen)
-                at->memory_seen = bytes;
-        if (bytes > at->memory_peak_bytes)
-                at->memory_peak_bytes = bytes;
-        if (bytes <= at->memory_bytes)
+        if (t->bytes > at->memory_seen)
+                at->memory_seen = t->bytes;
+        if (t->bytes > at->memory_peak_bytes)
+                at->memory_peak_bytes = t->bytes;
+        if (t->bytes <= at->memory_bytes)
                 return false;
         BUF_CLEANUP struct buf why = {0};
         buf_printf(&why, "it used %llu MiB, more than its memory of %llu MiB",
-                   (unsigned long long)(bytes >> 20), (unsigned long long)(at->memory_bytes >> 20));
+                   (unsigned long long)(t->bytes >> 20), (unsigned long long)(at->memory_bytes >> 20));
         attempt_kill(at, DROVER__OUTCOME__LIMIT_EXCEEDED, 0, buf_z(&why), HOLD_MEMORY);
         return true;
 }
@@ -197,11 +239,25 @@ static void sample_disk(struct attempt *at)
         attempt_kill(at, DROVER__OUTCOME__LIMIT_EXCEEDED, 0, buf_z(&why), HOLD_MEMORY);
 }
 
+static void add_tasks(const struct queue *q, struct sample *s)
+{
+        for (const struct attempt *at = q->lists[ATTEMPT_RUNNING]; at; at = at->next)
+                if (needs_sampling(at)) {
+                        MEM_GROW(s->tasks, s->task_cap, s->task_count + 1);
+                        s->tasks[s->task_count++] = (struct task){.pid = (int)at->pid};
+                }
+}
+
 void limits_sample(struct agent *a)
 {
         static unsigned tick;
         struct sample s = {0};
         tick++;
+        for (size_t i = 0; i < a->queue_count; i++)
+                if (queue_is_local(a->queues[i]))
+                        add_tasks(a->queues[i], &s);
+        if (s.task_count)
+                add_up(&s);
         for (size_t i = 0; i < a->queue_count; i++) {
                 if (!queue_is_local(a->queues[i]))
                         continue;
@@ -212,4 +268,5 @@ void limits_sample(struct agent *a)
                 }
         }
         free(s.all);
+        free(s.tasks);
 }
