@@ -61,7 +61,7 @@ def podman(request):
     folder = tempfile.mkdtemp(prefix="up-", dir=request.config.drover_tmp)
     one = UsersPodman(folder)
     try:
-        tar = busybox_tree(one.folder)
+        tar = one.tar = busybox_tree(one.folder)
         for path in (request.config.drover_tmp, folder, one.folder):
             os.chmod(path, 0o755)
         os.chmod(tar, 0o644)
@@ -123,6 +123,39 @@ def test_in_a_batch_system(instance, podman, request):
     assert site.text(ONE, "out") == "data\ninside\n" and site.owner(ONE, "made") == (ONE.pw_uid, ONE.pw_gid)
     wait_until(lambda: not podman.names_of(ONE))
     wait_until(lambda: not [n for n in os.listdir(os.path.join(site.state, "jobs")) if n[0].isdigit()])
+
+
+def test_words_of_a_job_hold_its_owner_only(place, podman):
+    """A job can say that the registry is in trouble as its engine would. Its owner's jobs with the image wait then, nobody else's do."""
+    podman.run(TWO, "import", "--signature-policy", podman.policy, podman.tar, IMAGE)
+    place.node.stop()
+    place.node = place.agent(more="transfer_retry: 10h\n" + place.more)
+    liar = submit(place, ONE, "echo Error: reading the manifest: connection refused >&2; exit 125")
+    wait_until(lambda: "an image is tried again later" in place.node.output())
+    other = submit(place, ONE, "true")
+    place.instance.wait(submit(place, TWO, "echo fine"))
+    assert place.text(TWO, "out") == "fine\n"
+    for request in (liar, other):
+        assert "connection refused" in place.instance.cli("why", f"{request}.0")
+        place.instance.cli("rm", str(request))
+    podman.run(TWO, "rmi", "--force", IMAGE)
+
+
+def test_an_engine_has_no_word_of_its_agents(instance, podman):
+    """What the agent was started with is not given to a user's engine, but for what engines are set by."""
+    shown = os.path.join(podman.folder, ONE.pw_name, "environment")
+    program = os.path.join(podman.folder, "shows")
+    with open(program, "w", encoding="utf-8") as f:
+        f.write(f'#!/bin/sh\nenv >{shown}\nexec {podman.program} "$@"\n')
+    os.chmod(program, 0o755)
+    instance.env.update(podman.env, SECRET_OF_THE_AGENT="1", CONTAINERS_OF_THE_ADMIN="1")
+    site = Site(instance)
+    site.agent(more=QUEUE.replace("PROGRAM", program))
+    agents.offering(instance)
+    instance.wait(submit(site, ONE, "true"))
+    with open(shown, encoding="utf-8") as f:
+        words = f.read()
+    assert "CONTAINERS_OF_THE_ADMIN" in words and "SECRET_OF_THE_AGENT" not in words, words
 
 
 def test_an_image_of_another_is_not_there(place):

@@ -1,7 +1,10 @@
 /* Images that cannot be fetched for now: the registry or the network is in trouble. The jobs that waited for
  * one are given back, and the queues of the engine take none with it until a pause is over; each failure
  * makes the next pause twice as long. The condition in their ads gives the engine's words as its value, so
- * that `why` says them. */
+ * that `why` says them.
+ *
+ * Where the engine fetches an image itself, as a job starts, the words are those with which the job's command
+ * has ended, and it is the job that says them: they hold for jobs of its owner and of nobody else. */
 #include <stdlib.h>
 
 #include "agent/container/containers_private.h"
@@ -16,7 +19,8 @@
 struct away {
         struct away *next;
         char *image, *why;
-        bool anew; /* it is here: only who wants it fetched anew waits */
+        char *owner; /* whose jobs wait; NULL: everybody's */
+        bool anew;   /* it is here: only who wants it fetched anew waits */
         unsigned tries;
         int64_t until_ms; /* boot clock: the pause's end */
 };
@@ -24,14 +28,20 @@ struct away {
 static void away_free(struct away *x)
 {
         free(x->image);
+        free(x->owner);
         free(x->why);
         free(x);
 }
 
-static struct away **find(struct engine *e, const char *image)
+static bool is_for(const struct away *x, const char *image, const char *owner)
+{
+        return !strcmp(x->image, image) && (owner ? x->owner && !strcmp(x->owner, owner) : !x->owner);
+}
+
+static struct away **find(struct engine *e, const char *image, const char *owner)
 {
         struct away **link = &e->aways;
-        while (*link && strcmp((*link)->image, image) != 0)
+        while (*link && !is_for(*link, image, owner))
                 link = &(*link)->next;
         return link;
 }
@@ -74,14 +84,15 @@ static void make_room(struct engine *e)
                 drop(oldest);
 }
 
-void containers_image_away(struct engine *e, const char *image, const char *why)
+void containers_image_away(struct engine *e, const char *image, const char *owner, const char *why)
 {
-        struct away *x = *find(e, image);
+        struct away *x = *find(e, image, owner);
         int64_t pause = (int64_t)e->a->config.transfer_retry_ms;
         if (!x) {
                 make_room(e);
                 x = mem_new(struct away);
                 x->image = mem_dupz(image);
+                x->owner = owner ? mem_dupz(owner) : NULL;
                 x->next = e->aways;
                 e->aways = x;
         }
@@ -102,13 +113,13 @@ void containers_image_away(struct engine *e, const char *image, const char *why)
 
 const char *away_why(struct engine *e, const char *image)
 {
-        const struct away *x = *find(e, image);
+        const struct away *x = *find(e, image, NULL);
         return x && clock_boot_ms() < x->until_ms ? x->why : NULL;
 }
 
 void away_forget(struct engine *e, const char *image)
 {
-        struct away **link = find(e, image);
+        struct away **link = find(e, image, NULL);
         if (!*link)
                 return;
         drop(link);
@@ -123,8 +134,12 @@ void away_requirement(const struct engine *e, struct buf *out)
                         continue;
                 buf_addz(out, " && ifThenElse(");
                 container_is_image(x->image, out);
-                buf_addz(out,
-                         x->anew ? " =?= true && TARGET.DockerPullPolicy =?= \"always\", " : " =?= true, ");
+                buf_addz(out, x->anew ? " =?= true && TARGET.DockerPullPolicy =?= \"always\"" : " =?= true");
+                if (x->owner) {
+                        buf_addz(out, " && TARGET.User == ");
+                        offer_text(out, str_of(x->owner));
+                }
+                buf_addz(out, ", ");
                 offer_text(out, str_of(x->why));
                 buf_addz(out, ", true)");
         }

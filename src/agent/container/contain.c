@@ -332,7 +332,7 @@ static void not_started(struct attempt *at, struct str words)
         bool passes = !engine_lists(e) && container_passes(words) &&
                       contain_image(at, at->t->m->steps[at->step], &image, NULL) == 0;
         if (passes)
-                containers_image_away(e, buf_z(&image), buf_z(&why));
+                containers_image_away(e, buf_z(&image), at->t->m->owner, buf_z(&why));
         attempt_set_outcome(at, passes ? DROVER__OUTCOME__LOST : DROVER__OUTCOME__NOT_STARTED,
                             passes ? 0 : HOLD_IMAGE, "%s", buf_z(&why));
 }

@@ -53,11 +53,17 @@ struct command *containers_ask(struct engine *e, const struct attempt *at, const
         return errand_run(e->a->errands, &spec, done, arg);
 }
 
-static bool says_who(const char *variable)
+/* Of what the agent was started with a user's engine has what engines and their way to registries are set by:
+ * the rest may be anybody's secret. */
+static bool is_engines(const char *variable)
 {
-        static const char *const names[] = {"HOME=", "USER=", "LOGNAME=", "TMPDIR=", "XDG_"};
-        for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-                if (!strncmp(variable, names[i], strlen(names[i])))
+        static const char *const heads[] = {
+                "PATH=",        "LANG=",        "LC_",        "TZ=",         "CONTAINER",
+                "STORAGE_",     "DOCKER_",      "APPTAINER",  "SINGULARITY", "REGISTRY_",
+                "http_proxy=",  "https_proxy=", "no_proxy=",  "all_proxy=",  "HTTP_PROXY=",
+                "HTTPS_PROXY=", "NO_PROXY=",    "ALL_PROXY=", "SSL_CERT_"};
+        for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
+                if (!strncmp(variable, heads[i], strlen(heads[i])))
                         return true;
         return false;
 }
@@ -68,7 +74,7 @@ void containers_environment(const struct attempt *at, struct args *out)
         const struct passwd *pw = at->a->users_path ? getpwnam(at->t->user.name) : NULL;
         BUF_CLEANUP struct buf text = {0};
         for (char *const *e = environ; *e; e++)
-                if (!pw || !says_who(*e))
+                if (!pw || is_engines(*e))
                         args_add(out, str_of(*e));
         if (!pw)
                 return;

@@ -39,8 +39,9 @@ void containers_forget(struct attempt *at);
 /* What is being fetched for it, in words, appended; *ret_since_ms: since when (Unix). False: nothing. */
 bool containers_pulling(const struct attempt *at, struct buf *out, int64_t *ret_since_ms);
 /* It could not be fetched, for a reason that passes: until a pause is over the queues of the engine take no
- * jobs with it. `why` is for people. */
-void containers_image_away(struct engine *e, const char *image, const char *why);
+ * jobs with it; none of this owner's, if it is one of his jobs that says it (NULL: the engine did). `why` is
+ * for people. */
+void containers_image_away(struct engine *e, const char *image, const char *owner, const char *why);
 /* It was here, and is not: what there is, is asked again. */
 void containers_image_gone(struct engine *e);
 /* Ends and removes a container; `done`, if not NULL, is called when that was done or has failed. */

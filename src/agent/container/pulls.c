@@ -62,7 +62,7 @@ static void pull_end(struct pull *p, const char *why, bool passes)
                         attempt_imaged(at, why);
         }
         if (passes && !p->unwanted)
-                containers_image_away(e, p->image, why);
+                containers_image_away(e, p->image, NULL, why);
         else if (!why)
                 away_forget(e, p->image);
         pull_free(p);
