@@ -183,6 +183,32 @@ def test_as_whom_a_server_of_root_s_runs(machine):
     ends("the folders above it must let that user pass")
 
 
+def test_who_looks_and_copies_is_the_instance_s_user(machine):
+    """What root does with an instance by --check, --backup and --restore has its user's rights, and leaves nothing that is root's in it."""
+    instance, user = machine.instance, machine.server_user
+    machine.stop(machine.server())
+    copy, back = f"{instance.base}/copy", f"{instance.base}/back"
+
+    def does(*args, code=0):
+        daemon = machine.start("droverd", *args)
+        assert daemon.process.wait(60) == code, daemon.output()
+        machine.instance.daemons.remove(daemon)
+        return daemon.output()
+
+    def is_all_his(folder):
+        assert {os.lstat(p).st_uid for p in [folder, *all_of(folder)]} <= {user.pw_uid}, folder
+
+    assert "ok" in does("--dir", instance.dir, "--check")
+    is_all_his(instance.dir)
+    assert "Permission denied" in does("--dir", instance.dir, "--backup", copy, code=1)
+    os.mkdir(copy)
+    os.chown(copy, user.pw_uid, user.pw_gid)
+    does("--dir", instance.dir, "--backup", copy)
+    is_all_his(copy)
+    does("--dir", back, "--restore", copy)
+    is_all_his(back)
+
+
 def test_an_agent_of_another_user_s_folder_says_so(machine):
     """Its key was made as another user, as before there was drover-agent."""
     instance = machine.instance

@@ -41,7 +41,7 @@ static void raise_files_limit(void)
         }
 }
 
-/* Who only looks makes nothing: a folder that is misspelt is no empty instance. */
+/* Who only looks or copies makes nothing: a folder that is misspelt is no empty instance. */
 static int look_for(const char *dir, struct err *err)
 {
         BUF_CLEANUP struct buf store = {0};
@@ -49,7 +49,16 @@ static int look_for(const char *dir, struct err *err)
         buf_printf(&store, "%s/drover.db", dir);
         if (access(buf_z(&store), F_OK) == 0)
                 return 0;
-        return err_set(err, -errno, "there is nothing to check: %s: %s", buf_z(&store), strerror(errno));
+        return err_set(err, -errno, "%s has no drover.db that can be read: %s", dir, strerror(errno));
+}
+
+/* Whatever is done with an instance is done as its user: its files are his, and what he has put among them
+ * gets none of root's rights. */
+static int become(const struct config *c, struct err *err)
+{
+        int r = c->check || c->backup ? look_for(c->dir, err) : 0;
+
+        return r == 0 ? own_user_become(c->dir, c->user, err) : r;
 }
 
 static int serve(struct server *s)
@@ -58,8 +67,7 @@ static int serve(struct server *s)
         struct err err = {0};
         int lock, r;
 
-        r = s->config.check ? look_for(s->config.dir, &err)
-                            : own_user_become(s->config.dir, s->config.user, &err);
+        r = become(&s->config, &err);
         if (r == 0)
                 r = paths_init(&s->paths, s->config.dir, &err);
         if (r == 0)
@@ -105,9 +113,11 @@ static int copy(const struct config *c)
 {
         struct backup_done done = {0};
         struct err err = {0};
-        int r = c->backup ? backup_make(c, c->backup, &done, &err)
-                          : backup_restore(c, c->restore, &done, &err);
+        int r = become(c, &err);
 
+        if (r == 0)
+                r = c->backup ? backup_make(c, c->backup, &done, &err)
+                              : backup_restore(c, c->restore, &done, &err);
         if (r == 0)
                 say_copied(c, &done);
         else
