@@ -7,6 +7,7 @@ import pytest
 
 import agents
 import one_thread
+import unseen
 from drover import sh, wait_until
 
 # The hole takes a worker a while, and its maker nothing.
@@ -58,6 +59,24 @@ def test_others_deliver_meanwhile(one):
         other = outputs(one, "echo here >small", "small")
         one.wait(other)
         assert one.job(f"{request}.0")["state"] == "running"
+
+
+def test_a_small_file_to_a_file_system_that_does_not_answer(one):
+    """The agent's own thread waits for none, however little there is to deliver."""
+    folder = os.path.join(one.base, "silent")
+    os.mkdir(folder)
+    try:
+        silent = unseen.Silent(folder)
+    except OSError:
+        pytest.skip("no file system of one's own here")
+    try:
+        request = one.submit(sh("echo here >small", transfer_output_files="small", should_transfer_files="IF_NEEDED",
+                                when_to_transfer_output="ON_EXIT", transfer_output_remaps=f'"small={folder}/small"'))
+        wait_until(silent.held.is_set)
+        one.run(sh("true"))
+        assert one.job(f"{request}.0")["state"] == "running"
+    finally:
+        silent.close()
 
 
 def test_a_job_that_delivers_is_removed(one):

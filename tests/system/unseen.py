@@ -12,7 +12,7 @@ import threading
 
 from drover import wait_until
 
-LOOKUP, GETATTR, OPEN, READ, INIT = 1, 3, 14, 15, 26
+LOOKUP, GETATTR, OPEN, READ, INIT, CREATE = 1, 3, 14, 15, 26, 35
 ROOT, FILE, SIZE = 1, 2, 4096
 
 PROGRAM = r"""
@@ -28,10 +28,10 @@ mmap.mmap(-1, 1 << 20)
 
 
 class Silent:
-    """A file system with one file, whose contents nobody ever gets."""
+    """A file system with one file, whose contents nobody ever gets; nor does who makes another ever hear whether it is there."""
 
     def __init__(self, folder):
-        self.folder, self.read = folder, threading.Event()
+        self.folder, self.held = folder, threading.Event()
         self.device = os.open("/dev/fuse", os.O_RDWR)
         libc = ctypes.CDLL(None, use_errno=True)
         options = f"fd={self.device},rootmode=40000,user_id=0,group_id=0,allow_other"
@@ -58,12 +58,14 @@ class Silent:
     def serve(self):
         with contextlib.suppress(OSError):
             while True:
-                _, op, unique, node = struct.unpack_from("IIQQ", os.read(self.device, 1 << 20))
-                if op == READ:
-                    self.read.set()
+                said = os.read(self.device, 1 << 20)
+                _, op, unique, node = struct.unpack_from("IIQQ", said)
+                if op in (READ, CREATE):
+                    self.held.set()
                     continue
-                body = self.answer(op, node)
-                os.write(self.device, struct.pack("IiQ", 16 + len(body or b""), 0 if body else -errno.ENOSYS, unique) + (body or b""))
+                body = self.answer(op, node) if op != LOOKUP or said[40:] == b"file\0" else b""
+                error = 0 if body else -errno.ENOENT if op == LOOKUP else -errno.ENOSYS
+                os.write(self.device, struct.pack("IiQ", 16 + len(body or b""), error, unique) + (body or b""))
 
     def close(self):
         ctypes.CDLL(None).umount2(self.folder.encode(), 1 | 2)  # MNT_FORCE: what waits is told, MNT_DETACH
@@ -83,7 +85,7 @@ def process(folder, user=None, env=None):
         p = subprocess.Popen([sys.executable, "-c", PROGRAM, str(f.fileno())], user=user.pw_uid if user else None, env=env,
                              stdin=subprocess.PIPE, start_new_session=True, pass_fds=[f.fileno()])
     try:
-        wait_until(lambda: silent.read.is_set() or p.poll() is not None)
+        wait_until(lambda: silent.held.is_set() or p.poll() is not None)
         assert p.poll() is None
         p.stdin.write(b"\n")
         p.stdin.flush()

@@ -1,8 +1,13 @@
 /* Outputs out of the sandbox: to where they belong, to the spool, or to URLs; and what a checkpoint keeps.
- * What is quick (renames, small files) is done at once. */
+ * What is quick (renames within the file system of the sandboxes) is done at once; another file system may
+ * not answer, and only a worker waits for it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/attempt/checkpoint.h"
@@ -203,13 +208,34 @@ void stage_done_out(struct attempt *at, struct stage *s)
         sends_start(at, files, count, paths, data);
 }
 
+/* Is the folder of this path one that the kernel finds without asking any file system, and on that of the
+ * sandboxes? Then nobody is waited for when a file is moved there. */
+static bool is_near(const struct agent *a, const char *to)
+{
+        const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_CACHED};
+        const char *slash = strrchr(to, '/');
+        struct statx there, ours;
+        bool near = false;
+        if (!slash)
+                return false;
+        MEM_CLEANUP char *folder = mem_dup(to, (size_t)(slash - to) + 1);
+        int fd = (int)syscall(SYS_openat2, AT_FDCWD, folder, &how, sizeof(how));
+        if (fd < 0)
+                return false;
+        if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &there) == 0 &&
+            statx(a->jobs, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &ours) == 0)
+                near = there.stx_dev_major == ours.stx_dev_major && there.stx_dev_minor == ours.stx_dev_minor;
+        close(fd);
+        return near;
+}
+
 /* What can be done at once, is; true when nothing is left. */
 static bool quick(struct stage *s)
 {
         size_t kept = 0;
         for (size_t i = 0; i < s->w.count; i++) {
                 struct stage_file *f = &s->w.files[i];
-                if (stage_work_is_url(f->to)) {
+                if (stage_work_is_url(f->to) || !is_near(s->a, f->to)) {
                         s->w.files[kept++] = *f;
                         continue;
                 }
