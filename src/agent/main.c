@@ -88,6 +88,14 @@ static void on_interrupt(void *arg)
         loop_stop(a->loop);
 }
 
+/* Whoever sends it means a daemon that reads its file again, or has closed the terminal it was started at:
+ * neither is a reason to leave the jobs alone. */
+static void on_hang_up(void *arg)
+{
+        (void)arg;
+        log_info("msg=\"SIGHUP changes nothing: the agent reads its file when it starts\"");
+}
+
 static int open_state(struct agent *a, struct err *err)
 {
         a->dir = open(a->config.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -292,6 +300,7 @@ int main(int argc, char **argv)
         a.loop = loop_new();
         struct watch_signal *term = watch_signal_new(a.loop, SIGTERM, on_stop, &a);
         struct watch_signal *interrupt = watch_signal_new(a.loop, SIGINT, on_interrupt, &a);
+        struct watch_signal *hang_up = watch_signal_new(a.loop, SIGHUP, on_hang_up, &a);
         r = open_all(&a, &err);
         if (r < 0) {
                 fprintf(stderr, "drover-agent: %s\n", err.text);
@@ -303,6 +312,7 @@ int main(int argc, char **argv)
         close_all(&a);
         watch_signal_free(term);
         watch_signal_free(interrupt);
+        watch_signal_free(hang_up);
         loop_free(a.loop);
         config_deinit(&a.config);
         return a.exit_code;

@@ -71,6 +71,15 @@ def cmdline(pid):
         return []
 
 
+def test_agent_and_sighup(instance):
+    """It is no end of an agent, at whose place its jobs would wait for the next one."""
+    _, agent, _ = apart(instance)
+    agent.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: "SIGHUP changes nothing" in agent.output() or not agent.running())
+    instance.run(sh("true"))
+    assert agent.running()
+
+
 def test_agent_comes_back_while_the_job_runs(instance):
     _, agent, start_agent = apart(instance)
     go = os.path.join(instance.work, "go")
