@@ -17,8 +17,8 @@ static void must(bool true_one)
 
 static void check_results(const struct command *c)
 {
-        for (size_t i = 0; i < c->result_count; i++) {
-                const struct core_result *r = &c->results[i];
+        for (size_t i = 0; i < c->results.count; i++) {
+                const struct core_result *r = &c->results.items[i];
 
                 must(r->reason.n <= COMMAND_REASON_MAX);
                 must(r->outcome <= CORE_OUTCOME_LOST);
@@ -49,13 +49,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         arena_deinit(&arena); /* the command must not refer to it */
         if (c) {
                 if (c->kind == COMMAND_OFFER) {
-                        must(name_is_queue(c->text[COMMAND_QUEUE]));
-                        must(c->owner_count <= COMMAND_OWNERS_MAX);
-                        for (size_t i = 0; i < c->owner_count; i++)
-                                must(name_is_line(c->owners[i], COMMAND_REASON_MAX));
+                        must(name_is_queue(c->offer.queue));
+                        must(c->offer.owner_count <= COMMAND_OWNERS_MAX);
+                        for (size_t i = 0; i < c->offer.owner_count; i++)
+                                must(name_is_line(c->offer.owners[i], COMMAND_REASON_MAX));
                 }
-                must(c->kind == COMMAND_OFFER || c->text[COMMAND_REASON].n <= COMMAND_REASON_MAX);
-                check_results(c);
+                must(c->kind != COMMAND_REFUSE || c->refuse.reason.n <= COMMAND_REASON_MAX);
+                must(c->kind != COMMAND_USER_LOG_WRITTEN || c->log_written.error.n <= COMMAND_REASON_MAX);
+                must(c->kind != COMMAND_SCRIPT_TEXT ||
+                     (c->script.text.n <= COMMAND_SCRIPT_MAX && c->script.error.n <= COMMAND_REASON_MAX));
+                if (c->kind == COMMAND_RESULT || c->kind == COMMAND_CHECKPOINT)
+                        check_results(c);
                 check_attempts(c);
         }
         command_free(c);

@@ -86,9 +86,8 @@ static void on_join(struct agent_session *a, const Drover__Join *j)
                 return;
         }
         c = command_new(COMMAND_JOIN, a->id, STR_NONE);
-        c->text[COMMAND_TOKEN] = command_text(c, j->token);
-        c->text[COMMAND_NAME] = command_text(c, j->name);
-        c->text[COMMAND_CSR] = command_text(c, j->csr_pem);
+        c->join = (struct command_join){command_text(c, j->token), command_text(c, j->name),
+                                        command_text(c, j->csr_pem)};
         tell_core(a, c);
 }
 
@@ -113,12 +112,14 @@ static void on_hello(struct agent_session *a, const Drover__Hello *h)
         }
         a->name = str_dupz(name);
         c = command_new(COMMAND_HELLO, a->id, name);
-        c->cert_serial = arena_str(&c->arena, stream_peer_serial(session_stream(a->session)));
-        c->text[COMMAND_HOSTNAME] = command_text(c, h->hostname);
-        c->text[COMMAND_DOMAIN] = command_text(c, h->filesystem_domain);
-        c->text[COMMAND_PROGRAM] = command_text(c, h->program);
-        c->text[COMMAND_CSR_AGAIN] = command_text(c, h->csr_pem);
-        c->text[COMMAND_INSTANCE] = command_text(c, h->instance);
+        c->hello = (struct command_hello){
+                .cert_serial = arena_str(&c->arena, stream_peer_serial(session_stream(a->session))),
+                .hostname = command_text(c, h->hostname),
+                .filesystem_domain = command_text(c, h->filesystem_domain),
+                .program = command_text(c, h->program),
+                .csr_pem = command_text(c, h->csr_pem),
+                .instance = command_text(c, h->instance),
+        };
         tell_core(a, c);
 }
 

@@ -50,11 +50,17 @@ bool command_count(struct command *c, struct inflow *f)
         return !inflow_take(f, c->counted);
 }
 
-void command_count_as(struct command *to, struct command *from)
+struct command *command_take(struct command *c)
 {
-        to->inflow = from->inflow;
-        to->counted = from->counted;
-        from->inflow = NULL;
+        struct command *taken = mem_new(struct command);
+
+        *taken = *c;
+        taken->task.mail.next = NULL;
+        c->arena = (struct arena){0};
+        c->attempts = NULL;
+        c->attempt_count = 0;
+        c->inflow = NULL;
+        return taken;
 }
 
 struct str command_text(struct command *c, const char *z)
@@ -143,7 +149,9 @@ static int64_t amount(uint64_t said)
 
 static int add_results(struct command *c, Drover__JobResult *const *list, size_t count, struct err *err)
 {
-        c->results = arena_alloc(&c->arena, (count + 1) * sizeof(*c->results));
+        struct command_results *to = &c->results;
+
+        to->items = arena_alloc(&c->arena, (count + 1) * sizeof(*to->items));
         for (size_t i = 0; i < count; i++) {
                 const Drover__JobResult *j = list[i];
                 const Drover__StepResult *step = deciding_step(j);
@@ -153,7 +161,7 @@ static int add_results(struct command *c, Drover__JobResult *const *list, size_t
                 if (step && step->signaled && (step->exit_code < 1 || step->exit_code > SIGNAL_MAX))
                         return err_set(err, -EPROTO, "a result has the signal %d, which there is not",
                                        step->exit_code);
-                c->results[c->result_count++] = (struct core_result){
+                to->items[to->count++] = (struct core_result){
                         .request = j->request,
                         .member = j->member,
                         .fence = j->fence,
@@ -186,65 +194,69 @@ static int set_offer(struct command *c, const Drover__Offer *o, struct err *err)
         for (size_t i = 0; i < o->n_owners; i++)
                 if (!name_is_line(str_of(o->owners[i]), COMMAND_REASON_MAX))
                         return err_set(err, -EPROTO, "an offer with an owner that is no line of text");
-        c->text[COMMAND_QUEUE] = command_text(c, o->queue);
-        c->text[COMMAND_AD] = command_text(c, o->ad);
-        c->number[COMMAND_SERIAL] = o->serial;
-        c->number[COMMAND_JOBS_MAX] = o->jobs_max;
-        c->flag = o->own_users;
-        c->owners = arena_alloc(&c->arena, (o->n_owners + 1) * sizeof(*c->owners));
+        c->offer = (struct command_offer){
+                .queue = command_text(c, o->queue),
+                .ad = command_text(c, o->ad),
+                .serial = o->serial,
+                .jobs_max = o->jobs_max,
+                .own_users = o->own_users,
+                .owners = arena_alloc(&c->arena, (o->n_owners + 1) * sizeof(*c->offer.owners)),
+        };
         for (size_t i = 0; i < o->n_owners; i++)
-                c->owners[c->owner_count++] = command_text(c, o->owners[i]);
+                c->offer.owners[c->offer.owner_count++] = command_text(c, o->owners[i]);
         for (size_t i = 0, n = 0; i < o->n_wishes && n < CORE_WISHES_MAX; i++)
                 if (o->wishes[i] > DROVER__WISH__WISH_NONE && o->wishes[i] <= DROVER__WISH__WISH_LARGE_MEMORY)
-                        c->wishes[n++] = (enum core_wish)o->wishes[i];
+                        c->offer.wishes[n++] = (enum core_wish)o->wishes[i];
         return 0;
 }
 
-static int set_hash(struct command *c, ProtobufCBinaryData d, struct err *err)
+static int set_hash(unsigned char to[32], ProtobufCBinaryData d, struct err *err)
 {
         if (d.len != 32)
                 return err_set(err, -EPROTO, "a checksum is not 32 bytes long");
-        memcpy(c->sha256, d.data, 32);
+        memcpy(to, d.data, 32);
         return 0;
 }
 
 static int set_spool_read(struct command *c, const Drover__SpoolRead *r, struct err *err)
 {
-        c->number[COMMAND_REQUEST] = r->request;
-        c->number[COMMAND_OFFSET] = r->offset;
-        c->number[COMMAND_MEMBER_OR_LENGTH] = r->length;
-        return set_hash(c, r->sha256, err);
+        c->spool_read = (struct command_spool_read){r->request, r->offset, r->length};
+        return set_hash(c->spool_read.sha256, r->sha256, err);
 }
 
 static int set_spool_write(struct command *c, const Drover__SpoolWrite *w, struct err *err)
 {
-        c->number[COMMAND_REQUEST] = w->request;
-        c->number[COMMAND_OFFSET] = w->offset;
-        c->number[COMMAND_FENCE] = w->fence;
-        c->number[COMMAND_MEMBER_OR_LENGTH] = w->member;
-        c->flag = w->last;
-        c->text[0] = bytes(c, w->data);
-        return set_hash(c, w->sha256, err);
+        c->spool_write = (struct command_spool_write){
+                .request = w->request,
+                .offset = w->offset,
+                .member = w->member,
+                .fence = w->fence,
+                .data = bytes(c, w->data),
+                .last = w->last,
+        };
+        return set_hash(c->spool_write.sha256, w->sha256, err);
 }
 
 static void set_cache_delta(struct command *c, const Drover__CacheDelta *d)
 {
-        c->flag = d->full;
-        c->files = arena_alloc(&c->arena, (d->n_added + 1) * sizeof(*c->files));
+        struct command_cache_delta *to = &c->cache_delta;
+
+        to->full = d->full;
+        to->added = arena_alloc(&c->arena, (d->n_added + 1) * sizeof(*to->added));
         for (size_t i = 0; i < d->n_added; i++)
-                c->files[c->file_count++] =
+                to->added[to->added_count++] =
                         (struct core_file){d->added[i]->file, (uint64_t)amount(d->added[i]->size)};
-        c->gone_count = d->n_removed;
-        c->gone = arena_alloc(&c->arena, (d->n_removed + 1) * sizeof(*c->gone));
+        to->gone_count = d->n_removed;
+        to->gone = arena_alloc(&c->arena, (d->n_removed + 1) * sizeof(*to->gone));
         if (d->n_removed)
-                memcpy(c->gone, d->removed, d->n_removed * sizeof(*c->gone));
+                memcpy(to->gone, d->removed, d->n_removed * sizeof(*to->gone));
 }
 
 static void set_links(struct command *c, const Drover__Links *l)
 {
-        c->links = arena_alloc(&c->arena, (l->n_links + 1) * sizeof(*c->links));
+        c->links.items = arena_alloc(&c->arena, (l->n_links + 1) * sizeof(*c->links.items));
         for (size_t i = 0; i < l->n_links; i++)
-                c->links[c->link_count++] = (struct core_link){
+                c->links.items[c->links.count++] = (struct core_link){
                         .store = command_text(c, l->links[i]->store),
                         .latency_us = (uint64_t)amount(l->links[i]->latency_us),
                         .bytes_per_s = (uint64_t)amount(l->links[i]->bytes_per_s),
@@ -257,22 +269,23 @@ static void set_links(struct command *c, const Drover__Links *l)
 
 static void set_whereabouts(struct command *c, const Drover__Whereabouts *m)
 {
-        c->wheres = arena_alloc(&c->arena, (m->n_attempts + 1) * sizeof(*c->wheres));
+        c->whereabouts.items = arena_alloc(&c->arena, (m->n_attempts + 1) * sizeof(*c->whereabouts.items));
         for (size_t i = 0; i < m->n_attempts; i++) {
                 const Drover__Whereabout *w = m->attempts[i];
 
-                c->wheres[c->where_count++] = (struct whereabout){.request = w->request,
-                                                                  .member = w->member,
-                                                                  .fence = w->fence,
-                                                                  .runner = command_text(c, w->runner),
-                                                                  .native = command_text(c, w->native),
-                                                                  .word = command_text(c, w->word),
-                                                                  .said = command_text(c, w->said),
-                                                                  .doing = command_text(c, w->doing),
-                                                                  .doing_since_ms = w->doing_since_ms,
-                                                                  .doing_bytes = w->doing_bytes,
-                                                                  .doing_bytes_all = w->doing_bytes_all,
-                                                                  .hops = bytes(c, w->hops)};
+                c->whereabouts.items[c->whereabouts.count++] =
+                        (struct whereabout){.request = w->request,
+                                            .member = w->member,
+                                            .fence = w->fence,
+                                            .runner = command_text(c, w->runner),
+                                            .native = command_text(c, w->native),
+                                            .word = command_text(c, w->word),
+                                            .said = command_text(c, w->said),
+                                            .doing = command_text(c, w->doing),
+                                            .doing_since_ms = w->doing_since_ms,
+                                            .doing_bytes = w->doing_bytes,
+                                            .doing_bytes_all = w->doing_bytes_all,
+                                            .hops = bytes(c, w->hops)};
         }
 }
 
@@ -284,27 +297,24 @@ static int fill(struct command *c, const Drover__ToServer *m, struct err *err)
         case DROVER__TO_SERVER__KIND_OFFER: c->kind = COMMAND_OFFER; return set_offer(c, m->offer, err);
         case DROVER__TO_SERVER__KIND_WITHDRAW:
                 c->kind = COMMAND_WITHDRAW;
-                c->text[COMMAND_QUEUE] = command_text(c, m->withdraw->queue);
+                c->withdraw = command_text(c, m->withdraw->queue);
                 return 0;
         case DROVER__TO_SERVER__KIND_ACCEPT:
                 c->kind = COMMAND_ACCEPT;
                 return add_attempts(c, m->accept->attempts, m->accept->n_attempts, err);
         case DROVER__TO_SERVER__KIND_REFUSE:
                 c->kind = COMMAND_REFUSE;
-                c->text[COMMAND_REASON] = words(c, m->refuse->reason, COMMAND_REASON_MAX);
-                c->flag = m->refuse->hold;
+                c->refuse = (struct command_refuse){words(c, m->refuse->reason, COMMAND_REASON_MAX),
+                                                    m->refuse->hold};
                 return add_attempts(c, m->refuse->attempts, m->refuse->n_attempts, err);
         case DROVER__TO_SERVER__KIND_STARTED:
                 c->kind = COMMAND_STARTED;
-                c->number[0] = (uint64_t)amount(m->started->at_ms);
+                c->started_ms = amount(m->started->at_ms);
                 return add_attempts(c, m->started->attempts, m->started->n_attempts, err);
         case DROVER__TO_SERVER__KIND_RESULT:
                 c->kind = COMMAND_RESULT;
                 return add_results(c, m->result->jobs, m->result->n_jobs, err);
-        case DROVER__TO_SERVER__KIND_RENEW:
-                c->kind = COMMAND_RENEW;
-                c->number[COMMAND_SERIAL] = m->renew->serial;
-                return 0;
+        case DROVER__TO_SERVER__KIND_RENEW: c->kind = COMMAND_RENEW; return 0;
         case DROVER__TO_SERVER__KIND_INVENTORY:
                 c->kind = COMMAND_INVENTORY;
                 r = add_attempts(c, m->inventory->running, m->inventory->n_running, err);
@@ -328,15 +338,15 @@ static int fill(struct command *c, const Drover__ToServer *m, struct err *err)
                 return add_results(c, &m->checkpoint, 1, err);
         case DROVER__TO_SERVER__KIND_CREDENTIAL_GET:
                 c->kind = COMMAND_CREDENTIAL_GET;
-                c->number[COMMAND_REQUEST] = m->credential_get->request;
-                c->number[COMMAND_PART] = m->credential_get->part;
-                c->text[COMMAND_CREDENTIAL] = command_text(c, m->credential_get->name);
+                c->credential_get =
+                        (struct command_credential_get){m->credential_get->request, m->credential_get->part,
+                                                        command_text(c, m->credential_get->name)};
                 return 0;
         case DROVER__TO_SERVER__KIND_SCRIPT:
                 c->kind = COMMAND_SCRIPT_TEXT;
-                c->number[COMMAND_SERIAL] = m->script->serial;
-                c->text[COMMAND_SCRIPT] = words(c, m->script->text, COMMAND_SCRIPT_MAX);
-                c->text[COMMAND_REASON] = words(c, m->script->error, COMMAND_REASON_MAX);
+                c->script = (struct command_script){m->script->serial,
+                                                    words(c, m->script->text, COMMAND_SCRIPT_MAX),
+                                                    words(c, m->script->error, COMMAND_REASON_MAX)};
                 return 0;
         case DROVER__TO_SERVER__KIND_WHEREABOUTS:
                 c->kind = COMMAND_WHEREABOUTS;
@@ -344,10 +354,12 @@ static int fill(struct command *c, const Drover__ToServer *m, struct err *err)
                 return 0;
         case DROVER__TO_SERVER__KIND_USER_LOG_WRITTEN:
                 c->kind = COMMAND_USER_LOG_WRITTEN;
-                c->number[COMMAND_SERIAL] = m->user_log_written->serial;
-                c->text[COMMAND_REASON] = words(c, m->user_log_written->error, COMMAND_REASON_MAX);
-                c->flag = m->user_log_written->again;
-                c->number[COMMAND_ADDED] = m->user_log_written->added;
+                c->log_written = (struct command_log_written){
+                        .serial = m->user_log_written->serial,
+                        .error = words(c, m->user_log_written->error, COMMAND_REASON_MAX),
+                        .again = m->user_log_written->again,
+                        .added = m->user_log_written->added,
+                };
                 return 0;
         default: return err_set(err, -EPROTO, "a message that is not expected here");
         }

@@ -39,50 +39,105 @@ enum command_kind {
         COMMAND_KINDS,
 };
 
+struct command_join {
+        struct str token, name, csr_pem;
+};
+struct command_hello {
+        struct str cert_serial, hostname, filesystem_domain, program;
+        struct str csr_pem;  /* empty: it asks for no new certificate */
+        struct str instance; /* of its folder; empty: not said */
+};
+struct command_offer {
+        struct str queue, ad;
+        uint64_t serial;
+        uint32_t jobs_max;
+        bool own_users; /* each job runs as its owner */
+        struct str *owners;
+        size_t owner_count;
+        enum core_wish wishes[CORE_WISHES_MAX];
+};
+struct command_refuse { /* with attempts */
+        struct str reason;
+        bool hold;
+};
+struct command_results {
+        struct core_result *items;
+        size_t count;
+};
+struct command_spool_read {
+        uint64_t request, offset, length;
+        unsigned char sha256[32];
+};
+struct command_spool_write {
+        uint64_t request, offset;
+        uint32_t member, fence;
+        unsigned char sha256[32]; /* of the whole file */
+        struct str data;
+        bool last;
+};
+struct command_log_written { /* lines of a user's log */
+        uint64_t serial;
+        struct str error; /* empty: they are in the file */
+        bool again;       /* with an error: a later try may help */
+        bool added;       /* the last of them was not in the file before */
+};
+struct command_cache_delta {
+        struct core_file *added;
+        size_t added_count;
+        uint64_t *gone;
+        size_t gone_count;
+        bool full; /* `added` is all there is */
+};
+struct command_links {
+        struct core_link *items;
+        size_t count;
+};
+struct command_whereabouts {
+        struct whereabout *items;
+        size_t count;
+};
+struct command_credential_get {
+        uint64_t request;
+        uint32_t part;
+        struct str name;
+};
+struct command_script {
+        uint64_t serial;
+        struct str text, error;
+};
+
 struct agent;
 struct command {
         struct task task;
         enum command_kind kind;
         uint64_t session;
         struct str agent; /* the certificate's name; empty for COMMAND_JOIN */
-        struct str cert_serial;
         struct arena arena;
-        /* by kind */
-        struct core_attempts *attempts;
+        struct core_attempts *attempts; /* of accept, refuse, started and inventory */
         size_t attempt_count;
-        struct core_result *results;
-        size_t result_count;
-        struct str text[6]; /* see the table in command.c */
-        struct str *owners;
-        size_t owner_count;
-        enum core_wish wishes[CORE_WISHES_MAX];
-        struct core_file *files; /* cache delta: added; flag: they are all */
-        size_t file_count;
-        uint64_t *gone;
-        size_t gone_count;
-        struct core_link *links;
-        size_t link_count;
-        struct whereabout *wheres;
-        size_t where_count;
-        uint64_t number[4];
-        bool flag;
-        unsigned char sha256[32];
+        union { /* by kind; those of accept, inventory, renew and gone have nothing more */
+                struct command_join join;
+                struct command_hello hello;
+                struct command_offer offer;
+                struct str withdraw; /* the queue */
+                struct command_refuse refuse;
+                int64_t started_ms;
+                struct command_results results; /* of result and checkpoint */
+                struct command_spool_read spool_read;
+                struct command_spool_write spool_write;
+                struct command_log_written log_written;
+                struct command_cache_delta cache_delta;
+                struct command_links links;
+                struct command_whereabouts whereabouts;
+                struct command_credential_get credential_get;
+                struct command_script script;
+        };
         struct inflow *inflow; /* that it is counted in; NULL: none */
         size_t counted;
 };
 
-/* What is in text[] and number[]. */
-enum { COMMAND_TOKEN, COMMAND_NAME, COMMAND_CSR }; /* join, hello (csr) */
-enum { COMMAND_HOSTNAME, COMMAND_DOMAIN, COMMAND_CSR_AGAIN, COMMAND_PROGRAM, COMMAND_INSTANCE }; /* hello */
-enum { COMMAND_QUEUE, COMMAND_AD, COMMAND_REASON }; /* offer…refuse; user log */
-enum { COMMAND_SERIAL, COMMAND_JOBS_MAX };          /* offer, withdraw, renew */
-enum { COMMAND_ADDED = 1 };                         /* user log, with serial */
-enum { COMMAND_REQUEST, COMMAND_OFFSET, COMMAND_FENCE, COMMAND_MEMBER_OR_LENGTH }; /* spool */
-enum { COMMAND_SCRIPT = 0 };                       /* script, with serial and reason */
-enum { COMMAND_PART = 1, COMMAND_CREDENTIAL = 0 }; /* credential, with request; its name */
-
 /* The command for a message after Hello, or NULL when it is none that an agent may send (err says what).
- * `agent` and `cert_serial` are copied. */
+ * `agent` is copied. */
 struct command *command_from(const Drover__ToServer *m, uint64_t session, struct str agent, struct err *err);
 struct command *command_new(enum command_kind kind, uint64_t session, struct str agent);
 void command_free(struct command *c);
@@ -90,8 +145,9 @@ struct str command_text(struct command *c, const char *z); /* a copy in its aren
 /* Counts it among what its session has said and the core has not done. False: the session is to be read no
  * further for now, see inflow.h. I/O thread. */
 bool command_count(struct command *c, struct inflow *f);
-/* `to` is counted in the place of `from`, of the same session, which goes before it. */
-void command_count_as(struct command *to, struct command *from);
+/* A command with all that `c` has, for a handler that goes on after it has returned; `c` is as good as freed.
+ */
+struct command *command_take(struct command *c);
 
 /* Does it, on the core thread; does not own it. `a`: its agent; NULL: of COMMAND_JOIN and COMMAND_HELLO. */
 typedef void command_fn(struct server *s, struct command *c, struct agent *a);

@@ -172,9 +172,9 @@ void grants_forget(struct agent *a)
 
 void grants_get(struct server *s, struct command *c, struct agent *a)
 {
-        uint64_t request = c->number[COMMAND_REQUEST];
-        uint32_t part = (uint32_t)c->number[COMMAND_PART];
-        struct str name = c->text[COMMAND_CREDENTIAL];
+        uint64_t request = c->credential_get.request;
+        uint32_t part = c->credential_get.part;
+        struct str name = c->credential_get.name;
         const struct ad *ad = core_request_ad(s->core, request, part);
         struct core_request r;
 

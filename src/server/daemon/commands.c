@@ -36,9 +36,8 @@ static void on_join(struct server *s, struct command *c, struct agent *a)
                 send_error(s, c->session, 4, "the server's disk is full: try again later");
                 return;
         }
-        if (access_join(s, c->text[COMMAND_TOKEN], c->text[COMMAND_NAME], c->text[COMMAND_CSR], &name, &cert,
-                        &ca, &err) != 0) {
-                log_warn("msg=\"a join was refused\" name=\"%s\" why=\"%s\"", LOG_TEXT(c->text[COMMAND_NAME]),
+        if (access_join(s, c->join.token, c->join.name, c->join.csr_pem, &name, &cert, &ca, &err) != 0) {
+                log_warn("msg=\"a join was refused\" name=\"%s\" why=\"%s\"", LOG_TEXT(c->join.name),
                          LOG_TEXT(str_of(err.text)));
                 send_error(s, c->session, 2, err.text);
                 return;
@@ -86,10 +85,10 @@ static void on_hello(struct server *s, struct command *c, struct agent *a)
         BUF_CLEANUP struct buf cert = {0};
         struct agent_hello hello = {
                 .name = c->agent.p,
-                .hostname = c->text[COMMAND_HOSTNAME].p,
-                .filesystem_domain = c->text[COMMAND_DOMAIN].p,
-                .program = c->text[COMMAND_PROGRAM].p,
-                .instance = c->text[COMMAND_INSTANCE].p,
+                .hostname = c->hello.hostname.p,
+                .filesystem_domain = c->hello.filesystem_domain.p,
+                .program = c->hello.program.p,
+                .instance = c->hello.instance.p,
                 .session = c->session,
         };
         struct certificate certificate;
@@ -98,8 +97,8 @@ static void on_hello(struct server *s, struct command *c, struct agent *a)
         struct err err = {0};
 
         (void)a;
-        if (access_agent(s, c->agent, c->cert_serial, c->text[COMMAND_CSR_AGAIN], &cert, &certificate,
-                         &err) != 0) {
+        if (access_agent(s, c->agent, c->hello.cert_serial, c->hello.csr_pem, &cert, &certificate, &err) !=
+            0) {
                 log_warn("msg=\"an agent was refused\" name=\"%s\" why=\"%s\"", LOG_TEXT(c->agent),
                          LOG_TEXT(str_of(err.text)));
                 send_error(s, c->session, 2, err.text);
@@ -107,7 +106,7 @@ static void on_hello(struct server *s, struct command *c, struct agent *a)
         }
         if (agents_is_taken(s, &hello, &err)) {
                 log_warn("msg=\"an agent was refused\" name=\"%s\" host=\"%s\" why=\"%s\"",
-                         LOG_TEXT(c->agent), LOG_TEXT(c->text[COMMAND_HOSTNAME]), LOG_TEXT(str_of(err.text)));
+                         LOG_TEXT(c->agent), LOG_TEXT(c->hello.hostname), LOG_TEXT(str_of(err.text)));
                 send_error(s, c->session, 5, err.text);
                 return;
         }
@@ -155,13 +154,14 @@ static bool same_owners(const struct owners *a, const struct owners *b)
 /* An offer is cut to the ceiling of the agent's certificate. */
 static void on_offer(struct server *s, struct command *c, struct agent *a)
 {
-        struct owners said = {c->owners, c->owner_count}, cut;
+        const struct command_offer *x = &c->offer;
+        struct owners said = {x->owners, x->owner_count}, cut;
         struct core_offer o = {
                 .agent = a->name,
-                .queue = c->text[COMMAND_QUEUE].p,
-                .serial = c->number[COMMAND_SERIAL],
-                .ad = c->text[COMMAND_AD],
-                .jobs_max = (uint32_t)c->number[COMMAND_JOBS_MAX],
+                .queue = x->queue.p,
+                .serial = x->serial,
+                .ad = x->ad,
+                .jobs_max = x->jobs_max,
                 .filesystem_domain = str_of(a->filesystem_domain),
                 .hostname = str_of(a->hostname),
                 .tags = str_of(a->tags),
@@ -171,7 +171,7 @@ static void on_offer(struct server *s, struct command *c, struct agent *a)
         owners_cut(&said, &a->owners, &cut);
         if (!same_owners(&said, &cut))
                 warn_cut(a, o.queue, "its token names the owners that it may serve");
-        if (!c->flag && !a->owners_said && owners_are_many(&cut)) {
+        if (!x->own_users && !a->owners_said && owners_are_many(&cut)) {
                 warn_cut(a, o.queue, SHARED_USER);
                 owners_deinit(&cut);
                 owners_add(&cut, OWNERS_NOBODY);
@@ -179,7 +179,7 @@ static void on_offer(struct server *s, struct command *c, struct agent *a)
         }
         o.owners = cut.items;
         o.owner_count = cut.count;
-        memcpy(o.wishes, c->wishes, sizeof(o.wishes));
+        memcpy(o.wishes, x->wishes, sizeof(o.wishes));
         if (core_offer(s->core, &o, &err) != 0) {
                 log_warn("msg=\"an offer was refused\" agent=\"%s\" why=\"%s\"", LOG_TEXT(c->agent),
                          LOG_TEXT(str_of(err.text)));
@@ -197,9 +197,9 @@ static void on_result(struct server *s, struct command *c, struct agent *a)
         BUF_CLEANUP struct buf outputs = {0};
 
         drover__result_ack__init(ack);
-        ack->attempts = message_alloc(m, (c->result_count + 1) * sizeof(*ack->attempts));
-        for (size_t i = 0; i < c->result_count; i++) {
-                struct core_result *r = &c->results[i];
+        ack->attempts = message_alloc(m, (c->results.count + 1) * sizeof(*ack->attempts));
+        for (size_t i = 0; i < c->results.count; i++) {
+                struct core_result *r = &c->results.items[i];
                 struct set one = {0};
 
                 if (core_has_attempt(s->core, a->name, r->request, r->member, r->fence)) {
@@ -212,7 +212,7 @@ static void on_result(struct server *s, struct command *c, struct agent *a)
                 }
                 set_add(&one, r->member);
                 ack->attempts[ack->n_attempts++] =
-                        message_attempts(m, c->results[i].request, c->results[i].fence, &one);
+                        message_attempts(m, c->results.items[i].request, c->results.items[i].fence, &one);
                 set_deinit(&one);
         }
         if (checkpoint)
@@ -259,7 +259,7 @@ static void on_gone(struct server *s, struct command *c, struct agent *a)
 
 static void on_withdraw(struct server *s, struct command *c, struct agent *a)
 {
-        core_withdraw(s->core, a->name, c->text[COMMAND_QUEUE].p);
+        core_withdraw(s->core, a->name, c->withdraw.p);
 }
 
 static void on_accept(struct server *s, struct command *c, struct agent *a)
@@ -271,14 +271,14 @@ static void on_accept(struct server *s, struct command *c, struct agent *a)
 static void on_refuse(struct server *s, struct command *c, struct agent *a)
 {
         for (size_t i = 0; i < c->attempt_count; i++)
-                core_refused(s->core, a->name, &c->attempts[i], c->text[COMMAND_REASON],
-                             c->flag ? CORE_HOLD_NOT_STARTED : 0);
+                core_refused(s->core, a->name, &c->attempts[i], c->refuse.reason,
+                             c->refuse.hold ? CORE_HOLD_NOT_STARTED : 0);
 }
 
 static void on_started(struct server *s, struct command *c, struct agent *a)
 {
         for (size_t i = 0; i < c->attempt_count; i++)
-                core_started(s->core, a->name, &c->attempts[i], (int64_t)c->number[0]);
+                core_started(s->core, a->name, &c->attempts[i], c->started_ms);
 }
 
 /* The I/O thread has acknowledged it. */
@@ -290,32 +290,25 @@ static void on_renew(struct server *s, struct command *c, struct agent *a)
 
 static void on_cache_delta(struct server *s, struct command *c, struct agent *a)
 {
-        core_cache_delta(s->core, a->name, c->files, c->file_count, c->gone, c->gone_count, c->flag);
+        const struct command_cache_delta *d = &c->cache_delta;
+
+        core_cache_delta(s->core, a->name, d->added, d->added_count, d->gone, d->gone_count, d->full);
 }
 
 static void on_links(struct server *s, struct command *c, struct agent *a)
 {
-        core_links(s->core, a->name, c->links, c->link_count);
+        core_links(s->core, a->name, c->links.items, c->links.count);
 }
 
 static void on_whereabouts(struct server *s, struct command *c, struct agent *a)
 {
-        for (size_t i = 0; i < c->where_count; i++)
-                whereabouts_take(s, str_of(a->name), &c->wheres[i]);
+        for (size_t i = 0; i < c->whereabouts.count; i++)
+                whereabouts_take(s, str_of(a->name), &c->whereabouts.items[i]);
 }
 
 static void on_user_log_written(struct server *s, struct command *c, struct agent *a)
 {
-        userlog_written(s, a, c->number[COMMAND_SERIAL],
-                        &(struct userlog_answer){.error = c->text[COMMAND_REASON],
-                                                 .again = c->flag,
-                                                 .added = c->number[COMMAND_ADDED]});
-}
-
-static void on_script_text(struct server *s, struct command *c, struct agent *a)
-{
-        (void)a;
-        scripts_answer(s, c);
+        userlog_written(s, a, &c->log_written);
 }
 
 command_fn *const command_handlers[COMMAND_KINDS] = {
@@ -338,5 +331,5 @@ command_fn *const command_handlers[COMMAND_KINDS] = {
         [COMMAND_WHEREABOUTS] = on_whereabouts,
         [COMMAND_CREDENTIAL_GET] = grants_get,
         [COMMAND_CHECKPOINT] = on_result,
-        [COMMAND_SCRIPT_TEXT] = on_script_text,
+        [COMMAND_SCRIPT_TEXT] = scripts_answer,
 };

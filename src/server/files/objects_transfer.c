@@ -34,26 +34,21 @@ static void transfer_drop(struct task *task)
         free(t);
 }
 
-static struct transfer *transfer_new(struct command *c, Drover__ToAgent__KindCase kind)
+static struct transfer *transfer_new(struct command *c, const unsigned char sha256[32],
+                                     Drover__ToAgent__KindCase kind)
 {
         struct transfer *t = mem_new(struct transfer);
 
         t->task.drop = transfer_drop;
-        t->command = command_new(c->kind, c->session, c->agent);
-        command_count_as(t->command, c);
-        memcpy(t->command->number, c->number, sizeof(c->number));
-        memcpy(t->command->sha256, c->sha256, sizeof(c->sha256));
-        t->command->flag = c->flag;
-        t->command->text[0] = arena_str(&t->command->arena, c->text[0]);
-        hex_print(t->hash, c->sha256, 32);
+        t->command = command_take(c);
+        hex_print(t->hash, sha256, 32);
         t->reply = message_new(c->session, kind);
         return t;
 }
 
-static ProtobufCBinaryData hash_of(struct transfer *t)
+static ProtobufCBinaryData hash_for(struct message *m, const unsigned char sha256[32])
 {
-        return (ProtobufCBinaryData){.len = 32,
-                                     .data = (uint8_t *)arena_dup(&t->reply->arena, t->command->sha256, 32)};
+        return (ProtobufCBinaryData){.len = 32, .data = (uint8_t *)arena_dup(&m->arena, sha256, 32)};
 }
 
 /* From the reader or the core: what is said changes nothing, so it leaves at once. */
@@ -74,8 +69,8 @@ static void data_error(struct transfer *t, const char *text)
 static void read_run(struct server *s, struct task *task)
 {
         struct transfer *t = (struct transfer *)task;
-        struct command *c = t->command;
-        uint64_t size = 0, offset = c->number[COMMAND_OFFSET], length = c->number[COMMAND_MEMBER_OR_LENGTH];
+        const struct command_spool_read *x = &t->command->spool_read;
+        uint64_t size = 0, offset = x->offset, length = x->length;
         ssize_t got = 0;
         int fd;
 
@@ -112,19 +107,19 @@ static bool is_input(struct server *s, uint64_t request, const unsigned char has
 
 void objects_read(struct server *s, struct command *c, struct agent *a)
 {
-        struct transfer *t = transfer_new(c, DROVER__TO_AGENT__KIND_SPOOL_DATA);
+        const struct command_spool_read *x = &c->spool_read;
+        struct transfer *t = transfer_new(c, x->sha256, DROVER__TO_AGENT__KIND_SPOOL_DATA);
         struct core_request r;
 
         t->data = message_alloc(t->reply, sizeof(*t->data));
         drover__spool_data__init(t->data);
         t->reply->to_agent.spool_data = t->data;
-        t->data->sha256 = hash_of(t);
-        t->data->offset = c->number[COMMAND_OFFSET];
-        if (core_request_get(s->core, c->number[COMMAND_REQUEST], &r) != 0 ||
-            !owners_allow(&a->owners, r.owner) ||
-            ((!is_input(s, c->number[COMMAND_REQUEST], c->sha256) ||
-              !core_has_part(s->core, a->name, c->number[COMMAND_REQUEST], CORE_PART_ANY)) &&
-             !core_checkpoint_has(s->core, a->name, c->number[COMMAND_REQUEST], c->sha256))) {
+        t->data->sha256 = hash_for(t->reply, x->sha256);
+        t->data->offset = x->offset;
+        if (core_request_get(s->core, x->request, &r) != 0 || !owners_allow(&a->owners, r.owner) ||
+            ((!is_input(s, x->request, x->sha256) ||
+              !core_has_part(s->core, a->name, x->request, CORE_PART_ANY)) &&
+             !core_checkpoint_has(s->core, a->name, x->request, x->sha256))) {
                 data_error(t, "this agent runs no job that has this file");
                 answer(s, t);
                 return;
@@ -137,12 +132,11 @@ void objects_read(struct server *s, struct command *c, struct agent *a)
 static void write_done(struct server *s, struct task *task)
 {
         struct transfer *t = (struct transfer *)task;
-        struct command *c = t->command;
+        const struct command_spool_write *x = &t->command->spool_write;
         BUF_CLEANUP struct buf key = {0}, name = {0};
         struct message *m = t->reply;
 
-        objects_stored_key(&key, c->number[COMMAND_REQUEST], (uint32_t)c->number[COMMAND_MEMBER_OR_LENGTH],
-                           (uint32_t)c->number[COMMAND_FENCE], t->hash);
+        objects_stored_key(&key, x->request, x->member, x->fence, t->hash);
         map_put(s->objects->stored, buf_view(&key), s->objects);
         buf_printf(&name, "stored/" STR_FMT, STR_ARG(buf_view(&key)));
         store_batch_blob_put(turn_batch(s->turn), buf_view(&name), STR("1"));
@@ -165,7 +159,7 @@ static const char *spool_text(int r)
 static void write_run(struct server *s, struct task *task)
 {
         struct transfer *t = (struct transfer *)task;
-        struct command *c = t->command;
+        const struct command_spool_write *x = &t->command->spool_write;
         struct spool *sp = s->objects->spool;
         char hash[SPOOL_HASH_TEXT];
         uint64_t size = 0;
@@ -173,9 +167,9 @@ static void write_run(struct server *s, struct task *task)
         int r = spool_upload_begin(sp, t->upload, str_of(t->owner), &size, &err);
 
         if (r == 0)
-                r = spool_upload_write(sp, t->upload, c->number[COMMAND_OFFSET], c->text[0], &size, &err);
+                r = spool_upload_write(sp, t->upload, x->offset, x->data, &size, &err);
         t->stored->stored = size;
-        if (r == 0 && c->flag) {
+        if (r == 0 && x->last) {
                 r = spool_finish_one(sp, t->upload, t->hash, hash, &size, &err);
                 t->stored->complete = r == 0;
         }
@@ -192,40 +186,37 @@ static void write_run(struct server *s, struct task *task)
 }
 
 /* An upload's id from what it is, so that an agent that starts again goes on where it was. */
-static void upload_id(char room[UUID_TEXT], const struct command *c)
+static void upload_id(char room[UUID_TEXT], const struct command_spool_write *x)
 {
         unsigned char b[16];
-        uint64_t mix[2] = {c->number[COMMAND_REQUEST] * 0x9e3779b97f4a7c15u,
-                           (c->number[COMMAND_MEMBER_OR_LENGTH] << 32 | c->number[COMMAND_FENCE]) *
-                                   0xc2b2ae3d27d4eb4fu};
+        uint64_t mix[2] = {x->request * 0x9e3779b97f4a7c15u,
+                           ((uint64_t)x->member << 32 | x->fence) * 0xc2b2ae3d27d4eb4fu};
 
         for (size_t i = 0; i < 16; i++)
-                b[i] = c->sha256[i] ^ (unsigned char)(mix[i / 8] >> (i % 8 * 8));
+                b[i] = x->sha256[i] ^ (unsigned char)(mix[i / 8] >> (i % 8 * 8));
         hex_print_uuid(room, b);
 }
 
 void objects_write(struct server *s, struct command *c, struct agent *a)
 {
-        struct transfer *t = transfer_new(c, DROVER__TO_AGENT__KIND_SPOOL_STORED);
+        const struct command_spool_write *x = &c->spool_write;
+        struct transfer *t = transfer_new(c, x->sha256, DROVER__TO_AGENT__KIND_SPOOL_STORED);
         struct core_request r;
-        uint64_t request = c->number[COMMAND_REQUEST];
-        uint32_t member = (uint32_t)c->number[COMMAND_MEMBER_OR_LENGTH],
-                 fence = (uint32_t)c->number[COMMAND_FENCE];
 
         t->stored = message_alloc(t->reply, sizeof(*t->stored));
         drover__spool_stored__init(t->stored);
         t->reply->to_agent.spool_stored = t->stored;
-        t->stored->sha256 = hash_of(t);
-        if (core_request_get(s->core, request, &r) != 0 ||
-            !core_has_attempt(s->core, a->name, request, member, fence)) {
+        t->stored->sha256 = hash_for(t->reply, x->sha256);
+        if (core_request_get(s->core, x->request, &r) != 0 ||
+            !core_has_attempt(s->core, a->name, x->request, x->member, x->fence)) {
                 t->stored->error = message_text(t->reply, STR("this attempt is not the job's any more"));
         } else if (turn_full(s->turn)) {
                 t->stored->full = true;
                 t->stored->error = message_text(t->reply, STR("the server's disk is full"));
-        } else if (c->text[0].n > WRITE_MAX) {
+        } else if (x->data.n > WRITE_MAX) {
                 t->stored->error = message_text(t->reply, STR("a piece of more than 4 MiB"));
         } else {
-                upload_id(t->upload, c);
+                upload_id(t->upload, x);
                 t->owner = str_dupz(r.owner);
                 t->task.run = write_run;
                 server_to_reader(s, &t->task);

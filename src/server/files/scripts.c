@@ -77,15 +77,15 @@ uint64_t scripts_ask(struct server *s, const char *agent, uint64_t request, uint
         return x->last;
 }
 
-void scripts_answer(struct server *s, const struct command *c)
+void scripts_answer(struct server *s, struct command *c, struct agent *a)
 {
-        struct question *q = idmap_get(s->scripts->questions, c->number[COMMAND_SERIAL]);
+        struct question *q = idmap_get(s->scripts->questions, c->script.serial);
 
-        if (!q || q->answered || !str_eqz(c->agent, q->agent))
+        if (!q || q->answered || strcmp(a->name, q->agent) != 0)
                 return;
         q->answered = true;
-        buf_str(&q->text, c->text[COMMAND_SCRIPT]);
-        buf_str(&q->error, c->text[COMMAND_REASON]);
+        buf_str(&q->text, c->script.text);
+        buf_str(&q->error, c->script.error);
         waits_changed(s, q->request);
 }
 

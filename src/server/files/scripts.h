@@ -15,7 +15,7 @@ void scripts_free(struct scripts *x); /* NULL is fine */
  * asked. */
 uint64_t scripts_ask(struct server *s, const char *agent, uint64_t request, uint32_t member, uint32_t fence);
 /* An agent's answer; one that nobody waits for is ignored. Wakes who waits for the request (waits.h). */
-void scripts_answer(struct server *s, const struct command *c);
+void scripts_answer(struct server *s, struct command *c, struct agent *a);
 /* Has it come? Then it is forgotten: the text, or what the agent says instead, is appended. True: it has. */
 bool scripts_take(struct server *s, uint64_t number, struct buf *text, struct buf *error);
 void scripts_forget(struct server *s, uint64_t number);

@@ -247,10 +247,10 @@ static void unsend(struct channel *c)
                 }
 }
 
-void userlog_written(struct server *s, struct agent *a, uint64_t serial, const struct userlog_answer *answer)
+void userlog_written(struct server *s, struct agent *a, const struct command_log_written *answer)
 {
         struct userlog *u = s->userlog;
-        struct out *o = idmap_get(u->sent, serial);
+        struct out *o = idmap_get(u->sent, answer->serial);
         struct channel *c = o ? o->channel : NULL;
         int64_t now;
 

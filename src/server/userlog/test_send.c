@@ -158,8 +158,9 @@ static struct channel *only_channel(struct server *s)
 
 static void answer(struct server *s, struct agent *a, struct out *o, const char *error, bool again)
 {
-        userlog_written(s, a, o->serial,
-                        &(struct userlog_answer){.error = str_of(error), .again = again, .added = true});
+        userlog_written(s, a,
+                        &(struct command_log_written){
+                                .serial = o->serial, .error = str_of(error), .again = again, .added = true});
 }
 
 #define LINE(n) "000 (001.00" n ".000) 2026-01-02 03:04:05 Job submitted from host: <sub:0?alias=sub>\n...\n"

@@ -44,9 +44,5 @@ void userlog_event(struct server *s, const struct event *e);
 uint64_t userlog_last_seq(const struct server *s); /* of the newest event */
 /* At the end of each turn, before its batch is closed: sends what is durable and fits. */
 void userlog_flush(struct server *s);
-struct userlog_answer {
-        struct str error; /* empty: it is in the file */
-        bool again;       /* with an error: a later try may help */
-        bool added;       /* the text's last event was not in the file before */
-};
-void userlog_written(struct server *s, struct agent *a, uint64_t serial, const struct userlog_answer *answer);
+/* An agent has written lines, or could not. */
+void userlog_written(struct server *s, struct agent *a, const struct command_log_written *answer);
