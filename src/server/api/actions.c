@@ -257,7 +257,7 @@ static void act(struct server *s, struct call *c)
         else if (done)
                 finish(c);
         else
-                call_core(c, act);
+                call_yield(c, act);
 }
 
 static int read_ids(struct act *x, struct err *err)

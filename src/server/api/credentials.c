@@ -56,7 +56,7 @@ static void release(struct server *s, struct call *c)
         if (grants_release_slice(s, &p->release, clock_mono_ns() + SLICE_NS))
                 call_io(c, write_put);
         else
-                call_core(c, release);
+                call_yield(c, release);
 }
 
 /* The request's own, when it may have any: only one that came from another server, and has not ended. */

@@ -109,14 +109,6 @@ static void write_fields(struct json *j, const struct request_row *r)
 /* ---- listing */
 
 static void write_slice(struct server *s, struct call *c);
-static void slice(struct server *s, struct call *c);
-
-/* I/O thread: what came in between has had its turn. */
-static void slice_on(struct server *s, struct call *c)
-{
-        (void)s;
-        call_core(c, slice);
-}
 
 static void slice(struct server *s, struct call *c)
 {
@@ -125,7 +117,7 @@ static void slice(struct server *s, struct call *c)
         struct row_maker m;
 
         if (!c->chunked && core_eta_some(s->core, &l->times)) {
-                call_io(c, slice_on);
+                call_yield_to_client(c, slice);
                 return;
         }
         arena_reset(&l->arena);
@@ -274,14 +266,6 @@ static void ask_parts(struct server *s, struct call *c)
         call_reader(c, read_parts);
 }
 
-static void look(struct server *s, struct call *c);
-
-static void look_on(struct server *s, struct call *c)
-{
-        (void)s;
-        call_core(c, look);
-}
-
 static void look(struct server *s, struct call *c)
 {
         struct one *one = c->state;
@@ -296,7 +280,7 @@ static void look(struct server *s, struct call *c)
                 return;
         }
         if (r.counts.idle && core_eta_some(s->core, &one->times)) {
-                call_io(c, look_on);
+                call_yield_to_client(c, look);
                 return;
         }
         row_maker_init(&m, s, &c->arena);

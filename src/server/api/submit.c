@@ -127,7 +127,7 @@ static void draft_end(struct server *s, struct submit *x)
         x->drafts = false;
 }
 
-/* Until `what` changes; 0: at once, when what came in between has had its turn. */
+/* Until `what` changes. */
 static void park(struct server *s, struct call *c, uint64_t what, call_fn *woken)
 {
         const struct submit *x = c->state;
@@ -136,7 +136,7 @@ static void park(struct server *s, struct call *c, uint64_t what, call_fn *woken
         const struct ids ids = {&any, 1, 1};
         bool drafts = x->drafts;
 
-        if (!waits_park(s, c, what ? &ids : NULL, what ? WAIT_MS : 0, woken))
+        if (!waits_park(s, c, &ids, WAIT_MS, woken))
                 draft_drop(s, d, drafts); /* the call is gone */
 }
 
@@ -152,7 +152,7 @@ static void draft_fail(struct server *s, struct call *c, int r, const struct err
 }
 
 /* Small ones are done with the first slice; of the others one goes on at a time. False: the call has been
- * parked, and `again` goes on, or has failed. */
+ * put off, and `again` goes on, or has failed. */
 static bool draft(struct server *s, struct call *c, call_fn *again)
 {
         struct submit *x = c->state;
@@ -179,7 +179,7 @@ static bool draft(struct server *s, struct call *c, call_fn *again)
                 return true;
         if (!s->drafting)
                 s->drafting = x->drafts = true;
-        park(s, c, 0, again);
+        call_yield(c, again);
         return false;
 }
 
@@ -239,8 +239,7 @@ static void quote(struct server *s, struct call *c)
         if (!x->quotes)
                 quote_begin(s, c);
         if (core_quote_some(s->quoting, on_place, &x->j)) {
-                if (!waits_park(s, c, NULL, 0, quote)) /* what came in between has its turn */
-                        quote_end(s);
+                call_yield(c, quote);
                 return;
         }
         quote_reply(s, c);

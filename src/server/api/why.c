@@ -336,15 +336,6 @@ static void write_eta(struct json *j, struct core *c, const struct core_job *job
         place_write_error(j, c);
 }
 
-static void look(struct server *s, struct call *c);
-
-/* I/O thread: what came in between has had its turn. */
-static void look_on(struct server *s, struct call *c)
-{
-        (void)s;
-        call_core(c, look);
-}
-
 /* True: there is more to ask. */
 static bool ask_some(struct server *s, struct why *w, const struct core_job *job)
 {
@@ -424,7 +415,7 @@ static void look(struct server *s, struct call *c)
                 call_fail(c, 404, "not_found", "there is no job " STR_FMT " in the queue",
                           STR_ARG(c->param[0]));
         else if (ask_some(s, w, &job))
-                call_io(c, look_on);
+                call_yield_to_client(c, look);
         else
                 reply(s, c, w, &job);
 }

@@ -87,6 +87,23 @@ void call_io(struct call *c, call_fn *fn)
                 run(c->server, &c->task);
 }
 
+void call_yield(struct call *c, call_fn *fn)
+{
+        call_core(c, fn);
+}
+
+static void go_on(struct server *s, struct call *c)
+{
+        (void)s;
+        call_core(c, c->more);
+}
+
+void call_yield_to_client(struct call *c, call_fn *fn)
+{
+        c->more = fn;
+        call_io(c, go_on);
+}
+
 static void send_reply(struct server *s, struct call *c)
 {
         struct http_request *r = c->http;

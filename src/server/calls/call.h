@@ -41,7 +41,7 @@ struct call {
         struct arena arena;
         struct buf out;   /* the reply's body, or its next part */
         bool chunked;     /* a part of it was sent */
-        call_fn *more;    /* makes the next part, on the core thread */
+        call_fn *more;    /* makes the next part, or goes on, on the core thread */
         int status;       /* 200 at first */
         const char *code; /* failed: of the error */
         struct err err;
@@ -55,6 +55,10 @@ void *call_state(struct call *c, size_t size, void (*state_free)(void *state));
 void call_core(struct call *c, call_fn *fn);   /* from I/O thread or reader */
 void call_reader(struct call *c, call_fn *fn); /* from I/O thread or core */
 void call_io(struct call *c, call_fn *fn);     /* from core or reader */
+/* Core: work that is done in slices goes on with fn, here, in the next turn, behind what has come in
+ * meanwhile. The first goes on to its end; the second ends with the client. */
+void call_yield(struct call *c, call_fn *fn);
+void call_yield_to_client(struct call *c, call_fn *fn);
 /* Replies with c->out (on the I/O thread, or on the way there). */
 void call_reply(struct call *c);
 void call_fail(struct call *c, int status, const char *code, const char *fmt, ...)
