@@ -18,5 +18,5 @@ void sm_check(const struct sm *sm, unsigned from, unsigned to)
 
 const char *sm_state(const struct sm *sm, unsigned state)
 {
-        return state < sm->count ? sm->states[state] : "?";
+        return state < sm->count && sm->states[state] ? sm->states[state] : "?";
 }

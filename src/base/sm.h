@@ -10,7 +10,7 @@
 
 struct sm {
         const char *name;
-        const char *const *states; /* names, count of them */
+        const char *const *states; /* names, count of them; NULL: there is none of this number */
         const uint32_t *moves;     /* moves[from]: bit n set if from -> n is allowed */
         unsigned count;            /* at most 32 */
 };

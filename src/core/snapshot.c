@@ -271,6 +271,7 @@ static void get_job(struct reader *r, struct request *req)
         j = request_job_make(r->core, req, member);
         j->state = (enum job_state)unpack_max(u, JOB_STATES - 1);
         j->goal = (enum job_state)unpack_max(u, JOB_STATES - 1);
+        u->bad |= !job_states.states[j->state];
         j->fence = (uint32_t)unpack_max(u, UINT32_MAX);
         j->starts = (uint32_t)unpack_max(u, UINT32_MAX);
         j->completions = (uint32_t)unpack_max(u, UINT32_MAX);

@@ -111,7 +111,7 @@ def test_only_what_came_along_is_given(three):
                                   "DroverCredentials": "\"grid\"", "Out": f"\"{end.work}/out\""}}]})
     assert status == 201
     there = f"{answer['id']}.0"
-    end.wait_state(there, "staging", "reserved", "running")
+    end.wait_state(there, "staging", "running")
     agents.offering(end)
     add(end, "grid", SECRET + "of-another-again\n")
     assert end.job(there)["state"] != "completed" and not end.exists("out")

@@ -69,8 +69,7 @@ void job_outcome(const struct job_row *j, struct buf *out)
 
 bool job_has_begun(struct view state)
 {
-        return view_is(state, "running") || view_is(state, "suspended") || view_is(state, "vacating") ||
-               view_is(state, "finishing");
+        return view_is(state, "running") || view_is(state, "suspended") || view_is(state, "vacating");
 }
 
 enum table_colour job_colour(struct view state)
@@ -79,7 +78,7 @@ enum table_colour job_colour(struct view state)
                 return TABLE_GREEN;
         if (view_is(state, "held"))
                 return TABLE_RED;
-        if (view_is(state, "idle") || view_is(state, "waiting"))
+        if (view_is(state, "idle"))
                 return TABLE_YELLOW;
         if (view_is(state, "completed") || view_is(state, "removed"))
                 return TABLE_DIM;

@@ -3,38 +3,33 @@
  *                  submit
  *                    |            +----------------- release ------------------+
  *                    v            v                                            |
- *     waiting ---> idle --match--> matched --accept--> staging --> running    held
- *        ^          ^ ^               |                   |         |  ^       ^
- *        |          | +--refused,lost-+-------------------+---------+  |       |
- *        |          |                                               suspended  |
- *        |          +--- vacated, lost ---- vacating <-- hold, rm, vacate ------+
- *        |                                     |
- *     (dependency, data, time, space)          +--> completed, removed, held, idle
+ *                  idle --match--> matched --accept--> staging --> running    held
+ *                   ^ ^               |                   |         |  ^       ^
+ *                   | +--refused,lost-+-------------------+---------+  |       |
+ *                   |                                               suspended  |
+ *                   +--- vacated, lost ---- vacating <-- hold, rm, vacate ------+
+ *                                              |
+ *                                              +--> completed, removed, held, idle
  *
- * reserved: a place in the future is kept for it. authorised: matched, and its lien is held by the bank.
- * finishing: the command has ended, its outputs are being delivered. completed and removed are final: the job
- * is in history.
+ * completed and removed are final: the job is in history.
  *
- * What is guaranteed: in matched, authorised, staging, running, suspended, vacating and finishing the job has
- * exactly one attempt, at one queue of one agent, with a fence that no other attempt of it ever had; in every
- * other state it has none. A job that never left idle or held by an attempt has no record: the sets of its
- * request tell.
+ * What is guaranteed: in matched, staging, running, suspended and vacating the job has exactly one attempt,
+ * at one queue of one agent, with a fence that no other attempt of it ever had; in every other state it has
+ * none. A job that never left idle or held by an attempt has no record: the sets of its request tell.
  */
 #pragma once
 #include "base/sm.h"
 
+/* Numbers are in the log, in snapshots and in history. 0, 2, 4 and 9 belonged to states that no job ever
+ * entered, and are not given again. */
 enum job_state {
-        JOB_WAITING,
-        JOB_IDLE,
-        JOB_RESERVED,
-        JOB_MATCHED,
-        JOB_AUTHORISED,
-        JOB_STAGING,
+        JOB_IDLE = 1,
+        JOB_MATCHED = 3,
+        JOB_STAGING = 5,
         JOB_RUNNING,
         JOB_SUSPENDED,
         JOB_VACATING,
-        JOB_FINISHING,
-        JOB_COMPLETED,
+        JOB_COMPLETED = 10,
         JOB_HELD,
         JOB_REMOVED,
         JOB_STATES

@@ -219,7 +219,7 @@ static bool see(struct far_task *t, json_t *job)
                 runs(t, job);
         } else {
                 far_settled(t);
-                return strcmp(state, "vacating") != 0 && strcmp(state, "finishing") != 0;
+                return strcmp(state, "vacating") != 0;
         }
         return false;
 }

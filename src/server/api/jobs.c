@@ -336,7 +336,7 @@ static bool read_states(struct call *c, struct str text, uint32_t *ret, bool *re
                         for (unsigned i = 0; i < JOB_STATES; i++)
                                 *ret |= job_state_runs((enum job_state)i) ? 1u << i : 0;
                 } else if (strcmp(name, "idle") == 0) { /* not started yet, at an agent or not */
-                        for (unsigned i = JOB_WAITING; i < JOB_RUNNING; i++)
+                        for (unsigned i = JOB_IDLE; i < JOB_RUNNING; i++)
                                 *ret |= 1u << i;
                 } else if (strcmp(name, "left") == 0) {
                         *ret_left = true;

@@ -121,7 +121,7 @@ static void see_all(struct server *s, struct logged *l)
                         if (core_job_get(s->core, l->request, (uint32_t)m, &j) != 0 || !j.agent)
                                 continue;
                         see(s, l, (uint32_t)m, place_get(s->userlog, str_of(j.agent), str_of(j.queue)),
-                            j.state == JOB_RUNNING || j.state == JOB_SUSPENDED || j.state == JOB_FINISHING ||
+                            j.state == JOB_RUNNING || j.state == JOB_SUSPENDED ||
                                     (j.state == JOB_VACATING && j.started_ms > j.ended_ms));
                 }
                 set_deinit(&members);
