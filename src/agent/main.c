@@ -1,4 +1,4 @@
-/* drover-agent: see agent.h and drover-agent(8). */
+/* drover-agent: see model/agent.h and drover-agent(8). */
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -8,14 +8,27 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
 #include "agent/attempt/checkpoint.h"
-#include "agent/config/mapping.h"
+#include "agent/attempt/event.h"
+#include "agent/attempt/journal.h"
+#include "agent/attempt/life.h"
+#include "agent/attempt/limits.h"
+#include "agent/attempt/location.h"
+#include "agent/attempt/sandboxes.h"
 #include "agent/environment/environments.h"
 #include "agent/import/galaxy.h"
+#include "agent/outbox/outbox.h"
+#include "agent/queue/mapping.h"
 #include "agent/queue/offers.h"
+#include "agent/queue/queues.h"
 #include "agent/queue/use.h"
+#include "agent/session/connect.h"
+#include "agent/transfer/inputs.h"
 #include "agent/transfer/movers.h"
+#include "agent/transfer/spool.h"
+#include "agent/transfer/stage.h"
+#include "agent/transfer/stage_work.h"
+#include "agent/transfer/stores.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -26,6 +39,29 @@
 #define TICK_MS    1000
 #define TICKS_AWAY 30  /* with `users`: without a shepherd */
 #define LOCK_TRIES 150 /* of 20 ms */
+
+/* What was gathered while callbacks ran leaves in one order. */
+static void agent_turn(void *arg)
+{
+        struct agent *a = arg;
+        a->turn_set = false;
+        if (a->stopping)
+                return;
+        attempt_schedule(a);
+        journal_flush(a);
+        sandbox_remove_left(a);
+        for (size_t i = 0; i < a->backend_count; i++)
+                a->backends[i]->runner->kind->flush(a->backends[i]->runner);
+        stores_turn(a); /* first: what is given back for a silent store must not be given again */
+        outbox_flush(a);
+        offers_update(a, false);
+        int64_t end = lease_clock_end(&a->lease);
+        if (end != LEASE_CLOCK_NEVER && queues_count(a, ATTEMPT_WAITING) == 0 &&
+            queues_count(a, ATTEMPT_STAGING) == 0 && queues_count(a, ATTEMPT_RUNNING) == 0) {
+                lease_clock_release_all(&a->lease);
+                timer_stop(a->lease_timer);
+        }
+}
 
 static void on_lease(void *arg)
 {
@@ -55,6 +91,7 @@ static void on_lease(void *arg)
 
 static void on_tick(void *arg)
 {
+        static unsigned ticks_away; /* of the shepherd */
         struct agent *a = arg;
         if (timer_running(a->lease_timer)) /* its timer has stood still while the machine was asleep */
                 on_lease(a);
@@ -64,9 +101,9 @@ static void on_tick(void *arg)
         stage_tick(a);
         offers_update(a, true);
         stores_tick(a);
-        whereabouts_tell(a);
-        a->ticks_away = a->backends[0]->ready ? 0 : a->ticks_away + 1;
-        if (a->users_path && a->ticks_away == TICKS_AWAY) {
+        attempt_location_tell(a);
+        ticks_away = a->backends[0]->ready ? 0 : ticks_away + 1;
+        if (a->users_path && ticks_away == TICKS_AWAY) {
                 log_error("msg=\"no shepherd answers, and only root can start one\"");
                 a->exit_code = 1;
                 loop_stop(a->loop);
@@ -166,6 +203,7 @@ static int open_all(struct agent *a, struct err *err)
                 if (cgroups_open(name, NULL, NULL, &a->cgroups, &why) < 0)
                         log_warn("msg=\"no control groups\" error=\"%s\"", LOG_TEXT(str_of(why.text)));
         }
+        outbox_open(a);
         a->attempts = map_new();
         a->templates = map_new();
         a->credentials = map_new();
@@ -185,7 +223,7 @@ static int open_all(struct agent *a, struct err *err)
         a->lease_timer = timer_new(a->loop, on_lease, a);
         a->tick = timer_new(a->loop, on_tick, a);
         timer_start(a->tick, TICK_MS);
-        r = queues_open(a, err);
+        r = queues_open(a, attempt_events, err);
         if (r == 0)
                 environments_open(a);
         if (r == 0)
@@ -235,13 +273,10 @@ static void close_all(struct agent *a)
         journal_close(a);
         queues_close(a);
         machine_deinit(&a->machine);
-        buf_deinit(&a->use_kept);
-        for (size_t i = 0; i < a->denied.n; i++)
-                free(a->denied.v[i]);
         map_free(a->attempts);
         map_free(a->templates);
         map_free(a->credentials);
-        report_lists_free(a);
+        outbox_close(a);
         if (a->cgroups && a->config.kill_on_stop)
                 cgroups_sweep(a->cgroups);
         cgroups_free(a->cgroups);
@@ -271,7 +306,8 @@ static void hide_token(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-        static struct agent a = {.magic = AGENT_MAGIC, .dir = -1, .jobs = -1};
+        static struct agent a = {
+                .magic = AGENT_MAGIC, .turn = agent_turn, .news = &attempt_news, .dir = -1, .jobs = -1};
         struct err err = {""};
         bool done;
         secret_no_dumps();

@@ -3,7 +3,9 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "agent/transfer/shipped.h"
+#include "agent/attempt/life.h"
+#include "agent/outbox/outbox.h"
+#include "agent/transfer/stage.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -11,56 +13,13 @@
 
 /* ---- made, and saved */
 
-static bool ended_so(const struct attempt *at, const Drover__StepResult *r)
-{
-        const Drover__Checkpointing *c = at->t->m->checkpointing;
-        return c && (c->by_signal != 0) == (r->signaled != 0) && r->exit_code == c->code;
-}
-
 bool checkpoint_made(const struct attempt *at, const Drover__StepResult *r)
 {
         if (at->abandon || (at->outcome_set && !at->vacating))
                 return false;
         if (at->vacating)
-                return ended_so(at, r) || at->t->m->keeps_when_evicted;
-        return ended_so(at, r) && !checkpoint_goes_home(at, r);
-}
-
-bool checkpoint_goes_home(const struct attempt *at, const Drover__StepResult *r)
-{
-        const Drover__Origin *o = at->t->m->origin;
-        return o && *o->job && ended_so(at, r);
-}
-
-int checkpoint_hop(const struct attempt *at, struct buf *files, struct run_checkpoints *ret, struct err *err)
-{
-        const Drover__Template *m = at->t->m;
-        const Drover__Checkpointing *c = m->checkpointing;
-        int r = 0;
-        for (size_t i = 0; c && i < c->n_files && r == 0; i++) {
-                if (files->n)
-                        buf_char(files, ',');
-                r = expand_text(at, c->files[i], files, err);
-        }
-        *ret = (struct run_checkpoints){.files = buf_z(files),
-                                        .when_evicted = m->keeps_when_evicted,
-                                        .kill_signal = m->kill_signal,
-                                        .vacate_ms = m->vacate_ms};
-        if (c) {
-                ret->made = true;
-                ret->by_signal = c->by_signal;
-                ret->code = c->code;
-                ret->signal = c->signal;
-        }
-        return r;
-}
-
-void checkpoint_outputs_drop(struct attempt *at)
-{
-        for (size_t i = 0; i < at->output_count; i++)
-                free(at->outputs[i].name);
-        at->output_count = 0;
-        at->checkpoint_unacked = false;
+                return checkpoint_ended_so(at, r) || at->t->m->keeps_when_evicted;
+        return checkpoint_ended_so(at, r) && !checkpoint_goes_home(at, r);
 }
 
 void checkpoint_save(struct attempt *at)
@@ -77,11 +36,11 @@ static void tell(struct attempt *at)
 {
         Drover__ToServer m = DROVER__TO_SERVER__INIT;
         BUF_CLEANUP struct buf packed = {0};
-        report_pack_result(at, &packed);
+        outbox_pack_result(at, &packed);
         m.kind_case = DROVER__TO_SERVER__KIND_CHECKPOINT;
         m.checkpoint = drover__job_result__unpack(NULL, packed.n, (const uint8_t *)packed.p);
         if (at->a->greeted && m.checkpoint)
-                connect_send(at->a, &m);
+                outbox_send(at->a, &m);
         drover__job_result__free_unpacked(m.checkpoint, NULL);
 }
 
@@ -121,7 +80,7 @@ void checkpoint_carry_stop(struct attempt *at)
 {
         if (!at->carrying)
                 return;
-        stage_cancel(at);
+        attempt_stop_work(at);
         at->checkpointing = at->carrying = false;
         checkpoint_outputs_drop(at);
 }
@@ -218,40 +177,4 @@ void checkpoint_tick(struct agent *a)
                                 runner_kill(at->q->backend->runner, attempt_task(at),
                                             a->config.kill_grace_ms);
                         }
-}
-
-/* ---- gone on from */
-
-void checkpoint_restore(struct attempt *at, const Drover__Item *item)
-{
-        at->restore = mem_array(NULL, item->n_checkpoint + 1, sizeof(*at->restore));
-        for (size_t i = 0; i < item->n_checkpoint; i++) {
-                const Drover__SpoolRef *from = item->checkpoint[i];
-                if (from->sha256.len != 32 || !shipped_name_valid(from->name))
-                        continue;
-                Drover__SpoolRef *to = &at->restore[at->restore_count++];
-                drover__spool_ref__init(to);
-                to->name = mem_dupz(from->name);
-                to->sha256.data = (uint8_t *)mem_dup(from->sha256.data, 32);
-                to->sha256.len = 32;
-                to->size = from->size;
-                to->executable = from->executable;
-        }
-}
-
-bool checkpoint_restores(const struct attempt *at, const char *name)
-{
-        for (size_t i = 0; i < at->restore_count; i++)
-                if (!strcmp(at->restore[i].name, name))
-                        return true;
-        return false;
-}
-
-void checkpoint_free(struct attempt *at)
-{
-        for (size_t i = 0; i < at->restore_count; i++) {
-                free(at->restore[i].name);
-                free(at->restore[i].sha256.data);
-        }
-        free(at->restore);
 }

@@ -10,12 +10,12 @@
  *
  * One that another server has made, of a step that was handed on, is saved while the step goes on.
  *
- * While it is being saved the attempt is RUNNING, without a task (agent.h).
+ * While it is being saved the attempt is RUNNING, without a task (model/attempt.h).
  *
  * A step's task in a later round has a run_id of its own: step + STEPS_MAX * round.
  */
 #pragma once
-#include "agent/agent.h"
+#include "agent/model/checkpointing.h"
 
 /* The step has ended as one that made a checkpoint, or is vacated and what it leaves counts as one. */
 bool checkpoint_made(const struct attempt *at, const Drover__StepResult *r);
@@ -35,13 +35,3 @@ void checkpoint_known(struct attempt *at); /* its runner is back: what was said 
 void checkpoint_tick(struct agent *a);     /* ends those whose time to end by themselves is over */
 void checkpoint_acked(struct attempt *at);
 void checkpoint_greeted(struct agent *a); /* what was not acknowledged is sent again */
-void checkpoint_outputs_drop(struct attempt *at);
-/* It has ended so, and came from another server, which keeps what it makes by itself: to this one that is its
- * end. */
-bool checkpoint_goes_home(const struct attempt *at, const Drover__StepResult *r);
-/* For a runner that hands it on. `files` is its own. 0, or -EINVAL. */
-int checkpoint_hop(const struct attempt *at, struct buf *files, struct run_checkpoints *ret, struct err *err);
-/* What it shall find: of an item. */
-void checkpoint_restore(struct attempt *at, const Drover__Item *item);
-bool checkpoint_restores(const struct attempt *at, const char *name); /* in the sandbox */
-void checkpoint_free(struct attempt *at);

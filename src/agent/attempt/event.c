@@ -1,16 +1,24 @@
 /* What the runner tells of an attempt's tasks: of the one that runs, and of those that an earlier life of the
  * agent left to it. */
+#include "agent/attempt/event.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 
-#include "agent/agent.h"
 #include "agent/attempt/checkpoint.h"
+#include "agent/attempt/journal.h"
+#include "agent/attempt/life.h"
+#include "agent/attempt/location.h"
+#include "agent/attempt/sandboxes.h"
 #include "agent/container/containers.h"
 #include "agent/environment/environments.h"
+#include "agent/model/expand.h"
 #include "agent/queue/containment.h"
 #include "agent/queue/offers.h"
+#include "agent/queue/wait.h"
 #include "agent/transfer/movers.h"
+#include "agent/transfer/stage.h"
 #include "base/log.h"
 #include "run/process/errand.h"
 
@@ -235,7 +243,7 @@ static void known(struct attempt *at, const struct run_event *e)
                 return;
         }
         if (at->state == ATTEMPT_WAITING) {
-                at->has_sandbox = at->staged = true;
+                at->has_sandbox = true;
                 attempt_move(at, ATTEMPT_RUNNING);
         }
         if (step_of(e) > at->step)
@@ -263,7 +271,7 @@ static void known(struct attempt *at, const struct run_event *e)
         }
 }
 
-void attempt_event(struct backend *b, const struct run_event *e)
+static void attempt_event(struct backend *b, const struct run_event *e)
 {
         struct agent *a = b->a;
         if (e->state == RUN_READY) {
@@ -323,12 +331,31 @@ void attempt_event(struct backend *b, const struct run_event *e)
         } else if (e->state == RUN_ENDED) {
                 record(at, e);
                 if (e->why == RUN_WALLTIME || e->why == RUN_MEMORY)
-                        whereabouts_tell_end(at);
+                        attempt_location_tell_end(at);
                 attempt_step_over(at, e->why == RUN_KILLED && at->killing ? RUN_ITSELF : e->why);
         } else if (e->state == RUN_FAILED) {
-                whereabouts_tell_end(at);
+                attempt_location_tell_end(at);
                 start_failed(at, e);
         } else if (e->state == RUN_LOST) {
                 attempt_lost(at, e->text ? e->text : "the agent's shepherd was away");
         }
+}
+
+void attempt_events(void *arg, const struct run_event *events, size_t count)
+{
+        struct backend *b = arg;
+        struct agent *a = b->a;
+        /* what waits is started in the places that are free now, before the outputs of what ended are looked
+         * after */
+        bool freed = false;
+        for (size_t i = 0; i < count; i++)
+                freed |= attempt_frees(a, &events[i]);
+        if (freed && queues_count(a, ATTEMPT_WAITING)) {
+                attempt_schedule(a);
+                journal_flush(a);
+                b->runner->kind->flush(b->runner);
+        }
+        for (size_t i = 0; i < count; i++)
+                attempt_event(b, &events[i]);
+        agent_turn_later(a);
 }

@@ -3,12 +3,17 @@
  * cut the processes are gone as well, and what the journal then lacks the server finds lost. A record is a
  * struct head and `size` bytes; the first that is not whole ends the file. When most of it is of the past it
  * is written anew from what is held. */
+#include "agent/attempt/journal.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
+#include "agent/attempt/decode.h"
+#include "agent/attempt/life.h"
 #include "agent/environment/environments.h"
+#include "agent/outbox/outbox.h"
+#include "agent/queue/queues.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -39,7 +44,6 @@ struct journal {
         int fd;
         struct buf out;
         uint64_t bytes, live_bytes; /* of the file; after it was written anew */
-        int failed;                 /* -errno: what is in the file is of before */
         int64_t again_ms;
         bool durable;              /* jobs of batch systems outlive this machine: it is flushed to disk */
         const struct queue *queue; /* of the last KIND_QUEUE that was written */
@@ -124,7 +128,7 @@ void journal_devices(const struct attempt *at)
 void journal_result(struct attempt *at)
 {
         BUF_CLEANUP struct buf b = {0};
-        report_pack_result(at, &b);
+        outbox_pack_result(at, &b);
         put(&at->a->journal->out, KIND_RESULT, b.p, b.n);
 }
 
@@ -207,7 +211,7 @@ static void put_all(struct agent *a, struct buf *out)
                         put_stopped(out, at);
                 if (at->state == ATTEMPT_DONE) {
                         BUF_CLEANUP struct buf b = {0};
-                        report_pack_result(at, &b);
+                        outbox_pack_result(at, &b);
                         put(out, KIND_RESULT, b.p, b.n);
                 }
         }
@@ -229,36 +233,32 @@ static int write_anew(struct agent *a, struct err *err)
         j->fd = fd;
         j->bytes = j->live_bytes = all.n;
         buf_reset(&j->out);
-        j->failed = 0;
+        a->journal_error = 0;
         return 0;
 }
 
-static void has_failed(struct journal *j, int r)
+static void has_failed(struct agent *a, int r)
 {
-        if (!j->failed)
+        struct journal *j = a->journal;
+        if (!a->journal_error)
                 log_error("msg=\"cannot write the journal: no more work is taken, and a restart would lose "
                           "what "
                           "has changed\" error=\"%s\"",
                           strerror(-r));
-        j->failed = r;
+        a->journal_error = r;
         j->again_ms = clock_boot_ms() + AGAIN_MS;
         buf_reset(&j->out);
-}
-
-int journal_error(const struct agent *a)
-{
-        return a->journal ? a->journal->failed : 0;
 }
 
 void journal_flush(struct agent *a)
 {
         struct journal *j = a->journal;
-        if (j->failed) {
+        if (a->journal_error) {
                 int r = clock_boot_ms() < j->again_ms ? -EAGAIN : write_anew(a, NULL);
                 if (r == 0)
                         log_info("msg=\"the journal is written again\"");
                 else if (r != -EAGAIN)
-                        has_failed(j, r);
+                        has_failed(a, r);
                 buf_reset(&j->out);
                 return;
         }
@@ -270,7 +270,7 @@ void journal_flush(struct agent *a)
         j->bytes += j->out.n;
         buf_reset(&j->out);
         if (r < 0 && (r = write_anew(a, NULL)) < 0)
-                has_failed(j, r);
+                has_failed(a, r);
         else if (j->bytes > REWRITE_BYTES + j->live_bytes * 4)
                 write_anew(a, NULL);
 }
@@ -410,7 +410,7 @@ int journal_open(struct agent *a, struct err *err)
         bool is_there = r == 0;
         r = write_anew(a, err);
         if (r < 0 && is_there) { /* what runs goes on, and is told of */
-                has_failed(a->journal, r);
+                has_failed(a, r);
                 r = 0;
         }
         return r;

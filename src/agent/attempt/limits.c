@@ -1,5 +1,7 @@
 /* Limits while it runs: a control group where there are any; else what the tree uses is looked at every tick.
  */
+#include "agent/attempt/limits.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -7,8 +9,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
-#include "agent/container/contain.h"
+#include "agent/attempt/life.h"
+#include "agent/container/container_step.h"
+#include "agent/model/sandbox.h"
 #include "base/fs.h"
 #include "base/log.h"
 
@@ -24,9 +27,9 @@ void limits_prepare(struct attempt *at)
         struct cgroup_limits l = {
                 .memory_bytes = at->memory_bytes, .cpus_milli = at->cpus_milli, .pids = a->config.pids_max};
         struct err err = {""};
-        if (contain_elsewhere(at)) /* only the engine's own command is in it */
+        if (container_step_elsewhere(at)) /* only the engine's own command is in it */
                 l.memory_bytes = l.pids = 0;
-        else if (contain_any(at) && l.memory_bytes)
+        else if (attempt_has_container(at) && l.memory_bytes)
                 l.memory_bytes += ENGINE_BYTES;
         if (cgroup_get(a->cgroups, &l, &at->cgroup, &err) < 0)
                 log_warn("msg=\"no control group for a job\" error=\"%s\"", LOG_TEXT(str_of(err.text)));
@@ -59,7 +62,7 @@ void limits_usage(struct attempt *at)
 bool limits_oom(struct attempt *at)
 {
         struct cgroup_usage u;
-        if (contain_elsewhere(at))
+        if (container_step_elsewhere(at))
                 return at->out_of_memory;
         if (!at->cgroup || !at->memory_bytes)
                 return false;
@@ -70,7 +73,7 @@ bool limits_oom(struct attempt *at)
 bool limits_killed(struct attempt *at)
 {
         struct cgroup_usage u;
-        if (contain_elsewhere(at))
+        if (container_step_elsewhere(at))
                 return at->out_of_memory;
         if (!at->cgroup || !at->memory_bytes)
                 return false;
@@ -200,7 +203,7 @@ static void add_up(struct sample *s)
 
 static bool needs_sampling(const struct attempt *at)
 {
-        return at->pid > 0 && at->stepping && at->memory_bytes && !contain_any(at) &&
+        return at->pid > 0 && at->stepping && at->memory_bytes && !attempt_has_container(at) &&
                !(at->cgroup && (cgroups_limits(at->a->cgroups) & CGROUP_MEMORY));
 }
 

@@ -153,3 +153,12 @@ int users_check(struct config *c, struct err *err)
         }
         return 0;
 }
+
+bool users_own(const struct config *c, const char *owner)
+{
+        const struct config_list *l = &c->owners;
+        for (size_t i = 0; i < l->n; i++)
+                if (!strcmp(l->v[i], "any") || !strcmp(l->v[i], owner))
+                        return true;
+        return l->n == 0;
+}

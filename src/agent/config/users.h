@@ -21,3 +21,5 @@ char *users_owner(const struct config *c, uid_t uid);
 void users_print(const struct config *c, struct buf *out);
 /* Finds the agent's own user, and checks the map; c->owners become the map's. 0, or -EINVAL with err. */
 int users_check(struct config *c, struct err *err);
+/* May we run this owner's jobs? */
+bool users_own(const struct config *c, const char *owner);

@@ -7,7 +7,7 @@
  * has ended, and it is the job that says them: they hold for jobs of its owner and of nobody else. */
 #include <stdlib.h>
 
-#include "agent/container/containers_private.h"
+#include "agent/container/engine.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "place/offer.h"

@@ -1,4 +1,4 @@
-#include "agent/container/containers_private.h"
+#include "agent/container/containers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,9 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/container/contain.h"
+#include "agent/container/engine.h"
 #include "agent/container/left.h"
-#include "agent/queue/offers.h"
+#include "agent/model/sandbox.h"
+#include "agent/transfer/stores.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "run/call/command.h"
@@ -133,7 +134,7 @@ void engine_changed(struct engine *e)
 {
         for (size_t i = 0; i < e->a->queue_count; i++)
                 if (e->a->queues[i]->engine == e)
-                        offers_described(e->a->queues[i]);
+                        queue_ad_changed(e->a->queues[i]);
         agent_turn_later(e->a);
 }
 

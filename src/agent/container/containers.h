@@ -13,7 +13,7 @@
  * it is on the nodes.
  */
 #pragma once
-#include "agent/agent.h"
+#include "agent/model/attempt.h"
 #include "run/container/container.h"
 
 struct engine;
@@ -32,7 +32,8 @@ const struct container_settings *engine_settings(const struct engine *e);
 void engine_attributes(const struct engine *e, struct buf *out);
 void engine_requirement(const struct engine *e, struct buf *out);
 
-/* Sees to the images of the attempt's steps. True: all are there. False: attempt_imaged is called, later. */
+/* Sees to the images of the attempt's steps. True: all are there. False: news->stage is called when they are,
+ * or the attempt has ended or does with what is wrong. */
 bool containers_want(struct attempt *at);
 /* It does not wait for an image any more; what is fetched for no other attempt is ended. */
 void containers_forget(struct attempt *at);

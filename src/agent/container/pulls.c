@@ -4,8 +4,8 @@
  * for engines have helpers. */
 #include <stdlib.h>
 
-#include "agent/container/contain.h"
-#include "agent/container/containers_private.h"
+#include "agent/container/container_step.h"
+#include "agent/container/engine.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -57,9 +57,11 @@ static void pull_end(struct pull *p, const char *why, bool passes)
                         continue;
                 at->pull = NULL;
                 if (at->state == ATTEMPT_STAGING && passes)
-                        attempt_give_back(at, why);
+                        at->a->news->give_back(at, why);
+                else if (at->state == ATTEMPT_STAGING && !why)
+                        at->a->news->stage(at);
                 else if (at->state == ATTEMPT_STAGING)
-                        attempt_imaged(at, why);
+                        at->a->news->staged(at, HOLD_IMAGE, why);
         }
         if (passes && !p->unwanted)
                 containers_image_away(e, p->image, NULL, why);
@@ -154,9 +156,9 @@ bool containers_want(struct attempt *at)
                               (e->settings.pull != CONTAINER_NEVER && step->container_pull_always);
                 if (!*step->container || (always && i < at->imaged))
                         continue;
-                int r = contain_image(at, step, &image, &err);
+                int r = container_step_image(at, step, &image, &err);
                 if (r < 0) {
-                        attempt_staged(at, HOLD_IMAGE, err.text);
+                        at->a->news->staged(at, HOLD_IMAGE, err.text);
                         return false;
                 }
                 if ((e->host.engine == CONTAINER_APPTAINER &&
@@ -165,13 +167,13 @@ bool containers_want(struct attempt *at)
                         continue;
                 const char *away = away_why(e, buf_z(&image));
                 if (away) {
-                        attempt_give_back(at, away);
+                        at->a->news->give_back(at, away);
                         return false;
                 }
                 at->imaged = always ? (unsigned)i + 1 : at->imaged;
                 at->pull = pull_of(e, buf_z(&image), always);
                 at->pull->wanted++;
-                report_name(&at->pull->waiting, at);
+                name_list_add(&at->pull->waiting, at);
                 return false;
         }
         return true;

@@ -13,8 +13,7 @@
  * What is here is told to the server like contents of the cache, by the name in base/environment.h.
  */
 #pragma once
-#include "agent/agent.h"
-#include "base/environment.h"
+#include "agent/model/environment_asked.h"
 
 struct environment;
 
@@ -25,12 +24,8 @@ void environments_back(struct agent *a); /* the process runner is: what waits fo
 /* For the queue's ad: what can be made here. */
 void environments_attributes(const struct queue *q, struct buf *out);
 
-/* Does one of the attempt's steps run in an environment that is made of a file? */
-bool environments_asked(const struct attempt *at);
-/* The file that it is made of; NULL: none came along with the request. */
-const Drover__SpoolRef *environments_file(const struct attempt *at);
 /* The attempt's environment is its own from now on (at->environment). 0: it is here. 1: it is being made of
- * the file, which is in the cache; stage_in is called again, or attempt_staged with what is wrong. -EINVAL
+ * the file, which is in the cache; news->stage is called then, or news->staged with what is wrong. -EINVAL
  * with err.
  */
 int environments_want(struct attempt *at, struct err *err);

@@ -1,15 +1,10 @@
 #include "agent/queue/containment.h"
 
-#include "agent/agent.h"
-#include "agent/queue/offers.h"
+#include "agent/model/agent.h"
+#include "agent/model/queue.h"
 #include "base/log.h"
 #include "run/process/shepherd_protocol.h"
 #include "run/runner.h"
-
-unsigned queue_containment(const struct queue *q)
-{
-        return queue_is_local(q) ? q->config->contain : 0;
-}
 
 void queue_containment_attributes(const struct queue *q, struct buf *out)
 {
@@ -42,6 +37,6 @@ void queue_containment_told(struct agent *a, unsigned have, int no_view)
                                          "queue=%s part=%s error=\"%s\"",
                                          q->config->name, name,
                                          no_view ? strerror(no_view) : "not supported");
-                offers_described(a->queues[i]);
+                queue_ad_changed(a->queues[i]);
         }
 }

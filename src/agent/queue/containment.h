@@ -7,8 +7,6 @@
 struct agent;
 struct queue;
 
-/* Flags for a step of a job in this queue; 0 where it is not a process of this machine. */
-unsigned queue_containment(const struct queue *q);
 /* Attributes of the queue's ad: `Containment = {"hide", "filter"}; `, without those that the machine lacks.
  */
 void queue_containment_attributes(const struct queue *q, struct buf *out);

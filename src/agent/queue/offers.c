@@ -1,15 +1,15 @@
 /* What each queue offers: what does not change of its ad, and when it is sent. What there is room for is in
- * offers_room.c. */
+ * room.c. */
 #include "agent/queue/offers.h"
 
 #include <stdlib.h>
 
-#include "agent/agent.h"
-#include "agent/attempt/activate.h"
-#include "agent/attempt/walltime.h"
 #include "agent/container/containers.h"
 #include "agent/environment/environments.h"
+#include "agent/model/walltime.h"
+#include "agent/outbox/outbox.h"
 #include "agent/queue/containment.h"
+#include "agent/step/activate.h"
 #include "base/clock.h"
 
 #define GIVE_BACK_MS 3000 /* an attempt that waited so long for room goes back */
@@ -118,14 +118,6 @@ void offers_open(struct agent *a, struct queue *q)
         describe(q);
 }
 
-void offers_described(struct queue *q)
-{
-        if (!q->offers)
-                return;
-        describe(q);
-        q->offers->sent = false;
-}
-
 void offers_close(struct queue *q)
 {
         struct offers *o = q->offers;
@@ -166,7 +158,7 @@ static void none_sent(struct agent *a)
 /* The oldest goes when there are too many: he is asked for again, and denied again. */
 void offers_deny(struct agent *a, const char *owner, const char *why)
 {
-        struct config_list *l = &a->denied;
+        struct config_list *l = a->denied ? a->denied : (a->denied = mem_new(struct config_list));
         struct buf b = {0};
         buf_printf(&b, "!%s %s", owner, why);
         none_sent(a);
@@ -182,6 +174,14 @@ void offers_deny(struct agent *a, const char *owner, const char *why)
         l->v[l->n++] = buf_take(&b);
 }
 
+void offers_denied_free(struct agent *a)
+{
+        for (size_t i = 0; a->denied && i < a->denied->n; i++)
+                free(a->denied->v[i]);
+        free(a->denied);
+        a->denied = NULL;
+}
+
 /* ---- sending */
 
 /* What waits for room too long is given back: somebody else may have it now. */
@@ -193,8 +193,7 @@ static void give_back(struct queue *q)
                 if (at->set_size || at->adopted || at->suspended || now - at->assigned_ms < GIVE_BACK_MS ||
                     (q->backend->ready && !at->wait_for_go && offers_fits(at)))
                         continue;
-                report_refuse(q->a, q->config->name, at, false, "busy");
-                attempt_forget(at);
+                q->a->news->give_back(at, "busy");
                 q->offers->gave_back_ms = now;
         }
 }
@@ -209,15 +208,17 @@ static void send_offer(struct queue *q, const struct offers_room *r)
         m.ad = (char *)buf_z(&o->ad);
         m.jobs_max = (uint32_t)(r->jobs > 100000 ? 100000 : r->jobs);
         const struct config_list *owners = &a->config.owners;
+        size_t denied = a->denied ? a->denied->n : 0;
         bool any = false;
         for (size_t i = 0; i < owners->n; i++)
                 any = any || !strcmp(owners->v[i], "any");
-        MEM_CLEANUP char **all = mem_array(NULL, owners->n + a->denied.n + 1, sizeof(*all));
+        MEM_CLEANUP char **all = mem_array(NULL, owners->n + denied + 1, sizeof(*all));
         if (!any) {
                 memcpy(all, owners->v, owners->n * sizeof(*all));
-                memcpy(all + owners->n, a->denied.v, a->denied.n * sizeof(*all));
+                if (denied)
+                        memcpy(all + owners->n, a->denied->v, denied * sizeof(*all));
                 m.owners = all;
-                m.n_owners = owners->n + a->denied.n;
+                m.n_owners = owners->n + denied;
         }
         Drover__Wish wishes[OFFER_WISHES_MAX];
         m.wishes = wishes;
@@ -227,7 +228,7 @@ static void send_offer(struct queue *q, const struct offers_room *r)
         Drover__ToServer to = DROVER__TO_SERVER__INIT;
         to.kind_case = DROVER__TO_SERVER__KIND_OFFER;
         to.offer = &m;
-        connect_send(a, &to);
+        outbox_send(a, &to);
         o->sent_jobs = r->jobs;
         o->assigned = 0;
 }
@@ -240,6 +241,10 @@ static void update(struct queue *q, bool force)
                 give_back(q);
         if (q->retired)
                 return;
+        if (q->ad_stale) {
+                describe(q);
+                o->sent = q->ad_stale = false;
+        }
         offers_look(q, &r);
         uint64_t left = o->sent_jobs > o->assigned ? o->sent_jobs - o->assigned : 0;
         if (o->sent && !force && left > 0 && r.jobs >= left && r.jobs - left < (r.jobs + 3) / 4)

@@ -29,19 +29,19 @@ struct offers_room {
         uint64_t jobs; /* to take at most */
 };
 
-/* offers.c */
+/* ---- offers.c */
 void offers_open(struct agent *a, struct queue *q);
 void offers_close(struct queue *q); /* also one that was never opened */
 /* Sends what there is to send, once the server has greeted. force: also when little has changed, and after a
  * new greeting even when nothing has; attempts that have waited too long for room are given back. */
 void offers_update(struct agent *a, bool force);
-void offers_described(struct queue *q); /* what its ad says beyond numbers is another */
 /* A job of the queue has ended: how long it took from its assignment. The mean decides on reading ahead. */
 void offers_job_took(const struct attempt *at, uint64_t micros);
 void offers_assigned(struct queue *q, uint64_t jobs);                  /* of what the last offer would take */
 void offers_deny(struct agent *a, const char *owner, const char *why); /* from the next offer on */
+void offers_denied_free(struct agent *a);
 
-/* offers_room.c */
+/* ---- room.c */
 /* Is there room for it now? */
 bool offers_fits(const struct attempt *at);
 /* Will there ever be? NULL, or why not. */

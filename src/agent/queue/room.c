@@ -1,7 +1,9 @@
 /* What a queue has room for: for one attempt now, for a job ever, and what its next offer says of it. */
-#include "agent/agent.h"
-#include "agent/attempt/walltime.h"
+#include "agent/model/expand.h"
+#include "agent/model/walltime.h"
 #include "agent/queue/offers.h"
+#include "agent/queue/wait.h"
+#include "agent/transfer/stage.h"
 #include "base/clock.h"
 #include "base/u64.h"
 
@@ -321,7 +323,7 @@ void offers_look(struct queue *q, struct offers_room *ret)
         ret->ad.running = q->counts[ATTEMPT_RUNNING];
         ret->ad.disk_bytes = u64_min(a->machine.disk_free_bytes, o->place.disk_bytes);
         devices_advertise(a->devices, &q->devices, waiting_devices, q, &o->devices);
-        const char *unreachable = q->backend->unreachable ? q->backend->unreachable : a->staging_held;
+        const char *unreachable = q->backend->unreachable ? q->backend->unreachable : stage_held(a);
         if (unreachable) {
                 buf_addz(&o->devices, "Unreachable = ");
                 offer_text(&o->devices, str_of(unreachable));
@@ -334,7 +336,7 @@ void offers_look(struct queue *q, struct offers_room *ret)
                 if (queue_wait_s(q))
                         buf_printf(&o->devices, "QueueWait = %llu; ", (unsigned long long)queue_wait_s(q));
         }
-        int journal = journal_error(a);
+        int journal = a->journal_error;
         why_closed(q, &has, &may, journal, &o->devices);
         ret->ad.devices = buf_z(&o->devices);
         if (!q->backend->ready || unreachable || may.closed || q->config->closed || journal ||

@@ -1,12 +1,19 @@
 #include "agent/queue/use.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
-#include "agent/agent.h"
+#include "agent/model/agent.h"
+#include "agent/model/queue.h"
 #include "base/clock.h"
 #include "base/fs.h"
 
 #define WRITE_EVERY 20 /* ticks */
+
+struct queue_uses {
+        struct buf kept; /* as STATE/use has it */
+        unsigned ticks;
+};
 
 static void read_line(struct agent *a, char *line)
 {
@@ -37,7 +44,8 @@ void queue_use_read(struct agent *a)
                         read_line(a, z);
                 }
         today(a);
-        buf_str(&a->use_kept, buf_view(&b));
+        a->uses = mem_new(struct queue_uses);
+        buf_str(&a->uses->kept, buf_view(&b));
 }
 
 void queue_use_write(struct agent *a)
@@ -50,16 +58,24 @@ void queue_use_write(struct agent *a)
                            (unsigned long long)u->walltime_ms, (unsigned long long)u->memory_mib_s,
                            a->queues[i]->config->name);
         }
-        if (str_eq(buf_view(&b), buf_view(&a->use_kept)) ||
+        if (str_eq(buf_view(&b), buf_view(&a->uses->kept)) ||
             fs_write(a->dir, "use", buf_view(&b), 0600, false, NULL) < 0)
                 return;
-        buf_reset(&a->use_kept);
-        buf_str(&a->use_kept, buf_view(&b));
+        buf_reset(&a->uses->kept);
+        buf_str(&a->uses->kept, buf_view(&b));
 }
 
 void queue_use_tick(struct agent *a)
 {
         today(a);
-        if (++a->use_ticks % WRITE_EVERY == 0)
+        if (++a->uses->ticks % WRITE_EVERY == 0)
                 queue_use_write(a);
+}
+
+void queue_use_close(struct agent *a)
+{
+        if (a->uses)
+                buf_deinit(&a->uses->kept);
+        free(a->uses);
+        a->uses = NULL;
 }

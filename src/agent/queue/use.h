@@ -10,3 +10,4 @@ struct agent;
 void queue_use_read(struct agent *a);
 void queue_use_write(struct agent *a); /* if it has changed */
 void queue_use_tick(struct agent *a);  /* every second: a new day begins, and it is written when it is time */
+void queue_use_close(struct agent *a);

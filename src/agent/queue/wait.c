@@ -1,7 +1,7 @@
 #include "agent/queue/wait.h"
 
-#include "agent/agent.h"
-#include "agent/attempt/walltime.h"
+#include "agent/model/walltime.h"
+#include "agent/step/submit.h"
 #include "base/clock.h"
 
 #define EVERY_MS   60000
@@ -40,7 +40,7 @@ void queue_wait_look(struct queue *q, const struct run_capacity *has, uint64_t l
         w->asking = true;
         w->next_ms = now + EVERY_MS;
         if (at) {
-                expand_quote(at);
+                step_quote(at);
                 return;
         }
         struct run_spec spec = {.job = "",

@@ -7,19 +7,7 @@
  * (QueueWaitUnknown), so that nobody takes it for "at once".
  */
 #pragma once
-#include <stdint.h>
-
-#include "run/runner.h"
-
-struct backend;
-struct queue;
-
-struct queue_wait {
-        int64_t next_ms;    /* boot clock: not asked again before */
-        uint64_t begins_ms; /* Unix time at which a job would begin; 0: at once, or nobody knows */
-        bool asking;
-        bool unknown; /* it would not begin at once, and the system cannot say when it would */
-};
+#include "agent/model/queue.h"
 
 /* Asks, if it is time. has: what the system has told of itself; like: what a job asks for where none is
  * there.

@@ -1,127 +1,19 @@
 /* What the server says about attempts: taken, refused, gone on with, ended. */
-#include "agent/agent.h"
+#include "agent/session/assign.h"
+
 #include "agent/attempt/checkpoint.h"
-#include "agent/container/contain.h"
+#include "agent/attempt/decode.h"
+#include "agent/attempt/event.h"
+#include "agent/attempt/journal.h"
+#include "agent/attempt/life.h"
+#include "agent/container/container_step.h"
+#include "agent/outbox/outbox.h"
 #include "agent/queue/offers.h"
+#include "agent/session/connect.h"
 #include "base/clock.h"
 #include "base/log.h"
 
 #define MEMBERS_MAX 100000 /* of one Assign; more than any offer asks for */
-
-static void template_key(char room[32], uint64_t request, uint32_t part)
-{
-        memset(room, 0, 32);
-        memcpy(room, &request, 8);
-        memcpy(room + 8, &part, 4);
-}
-
-struct template *template_ref(struct template *t)
-{
-        t->refs++;
-        return t;
-}
-
-void template_unref(struct template *t)
-{
-        if (!t || --t->refs > 0)
-                return;
-        drover__template__free_unpacked(t->m, NULL);
-        free(t->not_mapped);
-        free(t);
-}
-
-struct template *assign_template(struct agent *a, const Drover__Template *m)
-{
-        struct template *t = mem_new(struct template);
-        MEM_CLEANUP uint8_t *room = mem_alloc(drover__template__get_packed_size(m));
-        size_t n = drover__template__pack(m, room);
-        t->m = drover__template__unpack(NULL, n, room);
-        if (!t->m)
-                abort();
-        t->refs = 1;
-        t->same_domain = !strcmp(m->filesystem_domain, a->config.filesystem_domain);
-        t->own_cwd = m->transfer != DROVER__TRANSFER__TRANSFER_NO;
-        struct err err = {""};
-        if (a->users_path && users_find(&a->config, m->owner, &t->user, &err) < 0)
-                t->not_mapped = mem_dupz(err.text);
-        char key[32];
-        template_key(key, m->request, m->part);
-        template_unref(map_put(a->templates, str_make(key, 12), t));
-        return t;
-}
-
-void assign_templates_drop(struct agent *a)
-{
-        void *t;
-        for (size_t at = 0; map_next(a->templates, &at, NULL, &t);)
-                template_unref(t);
-        map_free(a->templates);
-        a->templates = map_new();
-}
-
-static const Drover__Item *assign_item(const Drover__Group *g, uint32_t member)
-{
-        /* sorted by member as they are sent; else looked for one by one */
-        size_t low = 0, high = g->n_items;
-        while (low < high) {
-                size_t mid = (low + high) / 2;
-                if (g->items[mid]->member == member)
-                        return g->items[mid];
-                if (g->items[mid]->member < member)
-                        low = mid + 1;
-                else
-                        high = mid;
-        }
-        for (size_t i = 0; i < g->n_items; i++)
-                if (g->items[i]->member == member)
-                        return g->items[i];
-        return NULL;
-}
-
-struct attempt *assign_member(struct queue *q, struct template *t, const Drover__Group *g, uint32_t member)
-{
-        struct attempt *at = attempt_new(q, t, g->request, member, g->fence);
-        const Drover__Item *item = assign_item(g, member);
-        at->part = g->part;
-        at->wait_for_go = g->wait_for_go;
-        at->set = g->set;
-        at->set_size = g->set_size;
-        if (*g->set_machines)
-                at->set_machines = mem_dupz(g->set_machines);
-        at->lease_ms = g->lease_ms;
-        at->cpus_milli = t->m->cpus_milli ? t->m->cpus_milli : 1000;
-        at->memory_bytes = t->m->memory_bytes;
-        if (item) {
-                at->row = item->row;
-                at->step_value = item->step;
-                at->value_count = item->n_values;
-                at->values = mem_array(NULL, item->n_values + 1, sizeof(char *));
-                for (size_t i = 0; i < item->n_values; i++)
-                        at->values[i] = mem_dupz(item->values[i]);
-        } else {
-                at->step_value = member;
-        }
-        if (item && item->n_checkpoint)
-                checkpoint_restore(at, item);
-        at->filled_count = g->n_filled;
-        if (g->n_filled)
-                at->filled = mem_array(NULL, 2 * g->n_filled, sizeof(char *));
-        for (size_t i = 0; i < g->n_filled; i++) {
-                at->filled[2 * i] = mem_dupz(g->filled[i]->inside);
-                at->filled[2 * i + 1] = mem_dupz(g->filled[i]->value);
-        }
-        expand_iwd(at);
-        return at;
-}
-
-bool assign_owner_is_ours(const struct agent *a, const char *owner)
-{
-        const struct config_list *l = &a->config.owners;
-        for (size_t i = 0; i < l->n; i++)
-                if (!strcmp(l->v[i], "any") || !strcmp(l->v[i], owner))
-                        return true;
-        return l->n == 0;
-}
 
 /* Why these can never run here; NULL: they can. *ret_hold: nor anywhere else. */
 static const char *unfit(const struct queue *q, const struct template *t, bool *ret_hold)
@@ -133,14 +25,14 @@ static const char *unfit(const struct queue *q, const struct template *t, bool *
         if (m->n_steps == 0 || m->n_steps > STEPS_MAX)
                 return "the job has no step, or more than 64";
         for (size_t i = 0; i < m->n_steps; i++)
-                if ((why = contain_refused(q, m->steps[i]))) {
+                if ((why = container_step_refused(q, m->steps[i]))) {
                         *ret_hold = false;
                         return why;
                 }
         *ret_hold = false;
         if (t->not_mapped)
                 return t->not_mapped;
-        if (!a->users_path && !assign_owner_is_ours(a, m->owner))
+        if (!a->users_path && !users_own(&a->config, m->owner))
                 return "this agent does not run the owner's jobs";
         if (!t->same_domain && m->transfer == DROVER__TRANSFER__TRANSFER_NO)
                 return "the submitter's files are not visible here, and should_transfer_files is NO";
@@ -167,14 +59,14 @@ static void take_group(struct agent *a, const char *name, const Drover__Group *g
                                         offers_deny(a, t->m->owner, why);
                                 struct attempt none = {
                                         .request = g->request, .member = member, .fence = g->fence};
-                                report_refuse(a, name, &none, hold, why);
+                                outbox_refuse(a, name, &none, hold, why);
                                 continue;
                         }
                         struct attempt *at = assign_member(q, t, g, member);
                         at->assigned_ms = clock_boot_ms();
                         if (at->wait_for_go && queue_is_local(q))
                                 attempt_keep_room(at);
-                        report_accept(at);
+                        outbox_accept(at);
                         pull_use_started(&q->use);
                         offers_assigned(q, 1);
                 }

@@ -6,15 +6,23 @@
  *
  * Waiting between attempts begins short, doubles, and is spread at random, so that a thousand agents do not
  * come back at once. Key and certificate are files of the state folder, readable by us only. */
+#include "agent/session/connect.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/random.h>
 
-#include "agent/agent.h"
 #include "agent/attempt/checkpoint.h"
-#include "agent/attempt/credentials.h"
+#include "agent/attempt/decode.h"
+#include "agent/credential/credentials.h"
+#include "agent/outbox/outbox.h"
 #include "agent/queue/offers.h"
+#include "agent/session/assign.h"
+#include "agent/session/script.h"
+#include "agent/transfer/spool.h"
+#include "agent/transfer/stores.h"
+#include "agent/transfer/userlog.h"
 #include "auth/csr.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -88,11 +96,7 @@ static void drop(struct connection *c)
                 a->greeted = false;
                 spool_session_lost(a);
         }
-        /* results that were sent and not acknowledged are sent again; the Inventory tells the rest */
-        a->started.n = 0;
-        for (size_t i = 0; i < a->queue_count; i++)
-                a->queues[i]->accepted.n = 0;
-        report_refusals_drop(a);
+        outbox_session(a, NULL);
         assign_templates_drop(a); /* a new session sends them again */
 }
 
@@ -214,7 +218,7 @@ static void on_welcome(struct connection *c, const Drover__Welcome *w)
                 log_warn("msg=\"the server gives no jobs to an agent that runs those of several owners as "
                          "one user: give "
                          "a map of users, or make the token with --owners\"");
-        report_inventory(a);
+        outbox_inventory(a);
         timer_start(c->renew, c->renew_ms);
 }
 
@@ -281,7 +285,7 @@ static void on_message(void *arg, struct session *s, const ProtobufCMessage *bas
                         tell_lease(a);
                 break;
         case DROVER__TO_AGENT__KIND_CHECKPOINT_ACK: assign_checkpoint_acked(a, m->checkpoint_ack); break;
-        case DROVER__TO_AGENT__KIND_SCRIPT_GET: report_script(a, m->script_get); return;
+        case DROVER__TO_AGENT__KIND_SCRIPT_GET: session_script(a, m->script_get); return;
         case DROVER__TO_AGENT__KIND_CREDENTIAL: credentials_message(a, m->credential); break;
         case DROVER__TO_AGENT__KIND_STORES: stores_message(a, m->stores); break;
         case DROVER__TO_AGENT__KIND_SPOOL_DATA: spool_data(a, m->spool_data); break;
@@ -302,7 +306,7 @@ static void on_renew(void *arg)
         Drover__ToServer m = DROVER__TO_SERVER__INIT;
         m.kind_case = DROVER__TO_SERVER__KIND_RENEW;
         m.renew = &renew;
-        connect_send(a, &m);
+        outbox_send(a, &m);
         timer_start(c->renew, c->renew_ms);
 }
 
@@ -366,6 +370,7 @@ static void dial(void *arg)
         }
         c->dialled_ms = clock_boot_ms();
         c->session = session_connect(a->loop, a->config.servers.v[c->server], tls, 30000, &ops, c);
+        outbox_session(a, c->session);
         tls_unref(tls);
 }
 
@@ -393,6 +398,7 @@ void connect_close(struct agent *a)
                 m.goodbye = &bye;
                 session_send(c->session, &m.base);
         }
+        outbox_session(a, NULL);
         session_free(c->session);
         timer_free(c->retry);
         timer_free(c->renew);
@@ -406,10 +412,4 @@ void connect_close(struct agent *a)
         free(c);
         a->connection = NULL;
         a->greeted = false;
-}
-
-void connect_send(struct agent *a, Drover__ToServer *m)
-{
-        if (a->connection && a->connection->session)
-                session_send(a->connection->session, &m->base);
 }

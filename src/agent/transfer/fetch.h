@@ -1,7 +1,8 @@
 /* fetch: one thing on its way into the cache, for the attempts that wait for it. inputs.c makes and ends it;
  * spool.c brings what was shipped with a submit, fetch_url.c what is at URLs. */
 #pragma once
-#include "agent/agent.h"
+#include "agent/model/attempt.h"
+#include "agent/transfer/cache.h"
 
 struct move;
 struct fetch {

@@ -9,9 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/attempt/credentials.h"
+#include "agent/credential/credentials.h"
 #include "agent/transfer/fetch.h"
 #include "agent/transfer/movers.h"
+#include "agent/transfer/stores.h"
 #include "base/clock.h"
 #include "base/log.h"
 

@@ -10,6 +10,8 @@
  * Contents of URLs are reached by the URL only, and by who may ask for it (stores_key), also when the URL
  * says what checksum they have: a checksum is no key to what others have fetched, whatever their rights or
  * its labels were. The server answers for what was shipped. */
+#include "agent/transfer/inputs.h"
+
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -17,10 +19,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/environment/environments.h"
+#include "agent/model/environment_asked.h"
+#include "agent/model/input_names.h"
 #include "agent/transfer/fetch.h"
 #include "agent/transfer/movers.h"
-#include "agent/transfer/shipped.h"
+#include "agent/transfer/spool.h"
+#include "agent/transfer/stores.h"
 #include "base/clock.h"
 #include "base/file_key.h"
 #include "base/hex.h"
@@ -36,49 +40,6 @@ struct inputs {
 };
 
 /* ---- names */
-
-bool inputs_is_url(struct str element, char **ret_path)
-{
-        if (ret_path)
-                *ret_path = NULL;
-        if (str_search(element, STR("://")) <= 0)
-                return false;
-        if (!str_istarts(element, STR("file://")))
-                return true;
-        struct str path = str_skip(element, 7);
-        ptrdiff_t slash = str_find(path, '/');
-        if (ret_path)
-                *ret_path = str_dupz(slash > 0 ? str_skip(path, (size_t)slash) : path);
-        return false;
-}
-
-struct str inputs_name(struct str element)
-{
-        if (str_search(element, STR("://")) > 0) {
-                struct str rest = element;
-                str_cut(&rest, '#', &element);
-                rest = element;
-                str_cut(&rest, '?', &element);
-        }
-        element = str_skip(element, (size_t)(str_rfind(element, '/') + 1));
-        return str_eqz(element, ".") || str_eqz(element, "..") ? STR_NONE : element;
-}
-
-int inputs_each(const struct attempt *at, int (*fn)(void *arg, struct str element, struct err *err),
-                void *arg, struct err *err)
-{
-        const Drover__Template *m = at->t->m;
-        int r = 0;
-        for (size_t i = 0; i < m->n_input_files && r == 0; i++) {
-                BUF_CLEANUP struct buf b = {.max = 1 << 20};
-                r = expand_text(at, m->input_files[i], &b, err);
-                struct str rest = buf_view(&b), one;
-                while (r == 0 && rest.n && str_cut(&rest, ',', &one))
-                        if ((one = str_trim(one)).n)
-                                r = fn(arg, one, err);
-        }
-        return r;
-}
 
 static void shipped_key(const unsigned char sha256[32], char room[72])
 {
@@ -263,11 +224,11 @@ static void fail(const struct fetch *f, struct attempt *at, int error, const cha
         if (f->silent_store) {
                 BUF_CLEANUP struct buf words = {0};
                 buf_printf(&words, "store %s does not answer: %s", f->silent_store, why);
-                attempt_give_back(at, buf_z(&words));
+                at->a->news->give_back(at, buf_z(&words));
                 return;
         }
         at->hold_subcode = error;
-        attempt_staged(at, error == EACCES && f->shown ? HOLD_CREDENTIAL : HOLD_INPUT, why);
+        at->a->news->staged(at, error == EACCES && f->shown ? HOLD_CREDENTIAL : HOLD_INPUT, why);
 }
 
 void fetch_end_silent(struct fetch *f)
@@ -291,7 +252,7 @@ void fetch_end(struct fetch *f, struct cached *contents, int error, const char *
                 if (contents) {
                         pin(at, w->key, contents);
                         if (at->waits == 0)
-                                stage_in(at);
+                                at->a->news->stage(at);
                 } else {
                         fail(f, at, error, why ? why : "an input did not come");
                 }
@@ -483,7 +444,8 @@ int inputs_want(struct attempt *at, struct err *err)
                 return at->waits > 0;
         at->wanted = true;
         at->waits++; /* nothing that ends meanwhile goes on without us */
-        const Drover__SpoolRef *of = environments_asked(at) ? environments_file(at) : NULL;
+        enum environment_kind kind;
+        const Drover__SpoolRef *of = environment_asked(at) ? environment_file(at, &kind) : NULL;
         if (of)
                 want_shipped(at, of);
         if (at->t->m->transfer != DROVER__TRANSFER__TRANSFER_NO)

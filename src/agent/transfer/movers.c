@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/model/queue.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/program.h"

@@ -12,7 +12,7 @@
  * `transfers`.
  */
 #pragma once
-#include "agent/agent.h"
+#include "agent/model/agent.h"
 #include "move/task.h"
 
 struct move;

@@ -1,13 +1,18 @@
 /* Objects of the server's spool, in chunks: inputs that were shipped with a submit, into the cache; and
  * outputs of jobs whose submitter's folders are not ours, to the server, one file at a time. Both go on where
  * they stopped when a session was lost. */
+#include "agent/transfer/spool.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "agent/model/sandbox.h"
+#include "agent/outbox/outbox.h"
 #include "agent/transfer/fetch.h"
+#include "agent/transfer/stores.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -87,7 +92,7 @@ static void ask(struct agent *a, struct fetch *f)
         Drover__ToServer to = DROVER__TO_SERVER__INIT;
         to.kind_case = DROVER__TO_SERVER__KIND_SPOOL_READ;
         to.spool_read = &m;
-        connect_send(a, &to);
+        outbox_send(a, &to);
 }
 
 void spool_fetch(struct agent *a, struct fetch *f)
@@ -167,7 +172,7 @@ static void upload_done(struct agent *a, const char *error)
         u->at = NULL;
         upload_free(u);
         if (at)
-                attempt_delivered(at, error ? HOLD_OUTPUT : 0, error);
+                at->a->news->delivered(at, error ? HOLD_OUTPUT : 0, error);
         upload_next(a);
 }
 
@@ -231,7 +236,7 @@ static void upload_next(struct agent *a)
         to.kind_case = DROVER__TO_SERVER__KIND_SPOOL_WRITE;
         to.spool_write = &m;
         f->asked = true;
-        connect_send(a, &to);
+        outbox_send(a, &to);
 }
 
 void spool_upload(struct attempt *at, char **paths, int data)

@@ -1,6 +1,8 @@
 /* Inputs into the sandbox, and the way of every stage: to who does it, and back. What is quick (small files)
  * is done at once; copies are the workers', threads that see nothing but a struct stage each: paths, and
  * a word that it is not wanted any more. An owner's jobs have two of them at most. */
+#include "agent/transfer/stage.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -8,12 +10,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/attempt/checkpoint.h"
-#include "agent/attempt/userlog_file.h"
-#include "agent/container/containers.h"
-#include "agent/environment/environments.h"
-#include "agent/transfer/shipped.h"
-#include "agent/transfer/stage_private.h"
+#include "agent/model/checkpointing.h"
+#include "agent/model/input_names.h"
+#include "agent/model/sandbox.h"
+#include "agent/transfer/inputs.h"
+#include "agent/transfer/stage_task.h"
+#include "agent/transfer/userlog.h"
+#include "agent/transfer/userlog_file.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -148,7 +151,7 @@ static void enough_workers(struct workers *all)
 
 void stage_to_worker(struct stage *s)
 {
-        struct workers *all = s->a->workers;
+        struct workers *all = s->a->stages->workers;
         pthread_mutex_lock(&all->lock);
         s->next = NULL;
         *all->last = s;
@@ -176,11 +179,6 @@ void stage_cancel(struct attempt *at)
                 at->stage->w.pace.cancelled = true;
                 at->stage = NULL;
         }
-        inputs_forget(at);
-        environments_forget(at);
-        containers_forget(at);
-        sends_forget(at);
-        spool_forget(at);
 }
 /* ---- inputs */
 
@@ -196,7 +194,7 @@ static void done_in(struct attempt *at, struct stage *s)
                 at->inputs[at->input_count++] = (struct staged_input){mem_dupz(f->to), f->mtime_ns, f->size};
         }
         at->hold_subcode = s->w.result < 0 ? -s->w.result : 0;
-        attempt_staged(at, s->w.result < 0 ? HOLD_INPUT : 0, s->w.err.text);
+        at->a->news->staged(at, s->w.result < 0 ? HOLD_INPUT : 0, s->w.err.text);
 }
 
 /* A file of the cache, by its path, which is taken; `name` too. */
@@ -273,30 +271,23 @@ static void add_restored(struct stage *s)
         }
 }
 
-void stage_in(struct attempt *at)
+bool stage_any_inputs(const struct attempt *at)
 {
         const Drover__Template *m = at->t->m;
+        return m->transfer != DROVER__TRANSFER__TRANSFER_NO &&
+               (m->n_spooled || m->n_input_files || at->restore_count);
+}
+
+void stage_in(struct attempt *at)
+{
         struct agent *a = at->a;
         struct err err = {""};
         char name[64];
-        bool none = (m->n_spooled == 0 && m->n_input_files == 0 && at->restore_count == 0) ||
-                    m->transfer == DROVER__TRANSFER__TRANSFER_NO,
-             first = sandbox_is_shared(at), /* it must be there before anything of it is started */
-                made = environments_asked(at);
-        if (none && !first && !made) {
-                attempt_staged(at, 0, NULL);
-                return;
-        }
-        int r = none && !made ? 0 : inputs_want(at, &err);
-        if (r == 0 && made)
-                r = environments_want(at, &err);
-        if (r > 0)
-                return; /* called again when they are here */
-        if (r == 0)
-                r = sandbox_make(at);
+        bool first = sandbox_is_shared(at); /* it must be there before anything of it is started */
+        int r = sandbox_make(at);
         struct stage *s = stage_new(at, STAGE_IN);
         sandbox_name(at, name);
-        if (r == 0 && !none) {
+        if (r == 0 && stage_any_inputs(at)) {
                 add_shipped(s);
                 r = inputs_each(at, add_input, s, &err);
                 add_restored(s);
@@ -309,8 +300,9 @@ void stage_in(struct attempt *at)
         }
         stage_free(s);
         inputs_forget(at);
-        attempt_staged(at, r < 0 ? HOLD_INPUT : 0, err.text);
+        a->news->staged(at, r < 0 ? HOLD_INPUT : 0, err.text);
 }
+
 /* ---- the workers and the way back */
 
 void stage_finish(struct stage *s)
@@ -363,17 +355,17 @@ static void give_up(struct stage *s)
         say_silence(&why, a->config.staging_silence_ms, s->w.where);
         log_error("msg=\"%s: the queues take no jobs until it does\" owner=\"%s\"", LOG_TEXT(buf_view(&why)),
                   LOG_TEXT(str_of(s->owner)));
-        free(a->staging_held);
-        a->staging_held = mem_dupz(buf_z(&why));
+        free(a->stages->held);
+        a->stages->held = mem_dupz(buf_z(&why));
         if (!at)
                 return;
         s->at = NULL;
         at->stage = NULL;
         if (s->w.kind == STAGE_IN) {
-                attempt_give_back(at, buf_z(&why));
+                at->a->news->give_back(at, buf_z(&why));
         } else {
                 at->hold_subcode = ETIMEDOUT;
-                attempt_delivered(at, HOLD_OUTPUT, buf_z(&why));
+                at->a->news->delivered(at, HOLD_OUTPUT, buf_z(&why));
         }
         agent_turn_later(a);
 }
@@ -394,7 +386,7 @@ static bool is_silent(struct worker *w, int64_t now, uint64_t silence_ms)
 
 void stage_tick(struct agent *a)
 {
-        struct workers *all = a->workers;
+        struct workers *all = a->stages->workers;
         struct stage *silent[WORKERS_MAX + HELD_MAX];
         size_t count = 0;
         int64_t now = clock_boot_ms();
@@ -417,16 +409,22 @@ void stage_tick(struct agent *a)
         all->looked_ms = now;
         for (size_t i = 0; i < count; i++)
                 give_up(silent[i]);
-        if (held == 0 && a->staging_held && count == 0) {
+        if (held == 0 && a->stages->held && count == 0) {
                 log_info("msg=\"staging goes on\"");
-                free(a->staging_held);
-                a->staging_held = NULL;
+                free(a->stages->held);
+                a->stages->held = NULL;
         }
+}
+
+const char *stage_held(const struct agent *a)
+{
+        return a->stages->held;
 }
 
 void stage_workers_open(struct agent *a)
 {
-        struct workers *all = a->workers = mem_new(struct workers);
+        a->stages = mem_new(struct stages);
+        struct workers *all = a->stages->workers = mem_new(struct workers);
         all->last = &all->first;
         pthread_mutex_init(&all->lock, NULL);
         pthread_cond_init(&all->wake, NULL);
@@ -460,9 +458,9 @@ static size_t workers_end(struct workers *all)
 
 void stage_workers_close(struct agent *a)
 {
-        struct workers *all = a->workers;
-        if (!all)
+        if (!a->stages)
                 return;
+        struct workers *all = a->stages->workers;
         pthread_mutex_lock(&all->lock);
         size_t stuck = workers_end(all);
         struct mailbox *back = all->back;
@@ -492,14 +490,15 @@ void stage_workers_close(struct agent *a)
                 pthread_cond_destroy(&all->gone);
                 free(all);
         }
-        a->workers = NULL;
-        free(a->staging_held);
-        a->staging_held = NULL;
-        while (a->children || a->logs) {
-                struct stage **list = a->children ? &a->children : &a->logs, *s = *list;
+        free(a->stages->held);
+        while (a->stages->children || a->stages->logs) {
+                struct stage **list = a->stages->children ? &a->stages->children : &a->stages->logs,
+                             *s = *list;
                 *list = s->child_next;
                 if (s->at)
                         s->at->stage = NULL;
                 stage_free(s);
         }
+        free(a->stages);
+        a->stages = NULL;
 }

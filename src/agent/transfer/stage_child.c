@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "agent/attempt/credentials.h"
-#include "agent/transfer/stage_private.h"
+#include "agent/credential/credentials.h"
+#include "agent/model/sandbox.h"
+#include "agent/transfer/stage_task.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/program.h"
@@ -56,8 +57,8 @@ static void child_start(struct stage *s, const char *sandbox, const char *owner,
                 spec.flags |= RUN_SHARE_SANDBOX;
         if (stage_work_empties(&s->w))
                 spec.flags |= RUN_REMOVE_SANDBOX;
-        s->child_next = a->children;
-        a->children = s;
+        s->child_next = a->stages->children;
+        a->stages->children = s;
         runner_submit(a->runner, &spec);
         agent_turn_later(a);
 }
@@ -76,9 +77,9 @@ void stage_child_go_on(struct stage *s)
 
 static void child_id(struct stage *s, uint64_t request, uint32_t member, uint32_t fence)
 {
-        if (!s->a->child_serial) /* not those of an earlier life, which the shepherd may know */
-                s->a->child_serial = (uint32_t)clock_boot_ms() * 16;
-        s->id = (struct run_id){request, member, fence, STEP_NO_JOBS | ++s->a->child_serial, 0};
+        if (!s->a->stages->child_serial) /* not those of an earlier life, which the shepherd may know */
+                s->a->stages->child_serial = (uint32_t)clock_boot_ms() * 16;
+        s->id = (struct run_id){request, member, fence, STEP_NO_JOBS | ++s->a->stages->child_serial, 0};
 }
 
 void stage_child_begin(struct stage *s)
@@ -123,7 +124,7 @@ void stage_remove(struct agent *a, const char *name, uint64_t request, uint32_t 
 /* An owner's lines leave one after the other, in the order in which they came. */
 static bool log_is_under_way(const struct agent *a, const char *owner)
 {
-        for (const struct stage *s = a->children; s; s = s->child_next)
+        for (const struct stage *s = a->stages->children; s; s = s->child_next)
                 if (s->log_owner && !strcmp(s->log_owner, owner))
                         return true;
         return false;
@@ -131,7 +132,7 @@ static bool log_is_under_way(const struct agent *a, const char *owner)
 
 static void log_next(struct agent *a)
 {
-        struct stage **link = &a->logs;
+        struct stage **link = &a->stages->logs;
         while (*link && log_is_under_way(a, (*link)->log_owner))
                 link = &(*link)->child_next;
         struct stage *s = *link;
@@ -143,7 +144,7 @@ static void log_next(struct agent *a)
 
 static void log_wait(struct stage *s, const char *owner, const char *user)
 {
-        struct stage **last = &s->a->logs;
+        struct stage **last = &s->a->stages->logs;
         s->log_owner = mem_dupz(owner);
         snprintf(s->log_user, sizeof(s->log_user), "%s", user);
         while (*last)
@@ -192,7 +193,7 @@ static void child_answered(struct stage *s, const struct run_event *e)
 
 bool stage_event(struct agent *a, const struct run_event *e)
 {
-        struct stage **link = &a->children;
+        struct stage **link = &a->stages->children;
         while (*link && !run_id_eq((*link)->id, e->id))
                 link = &(*link)->child_next;
         struct stage *s = *link;
@@ -219,7 +220,7 @@ void stage_done_credentials(struct attempt *at, struct stage *s)
 {
         at->credentials_placed = true;
         at->hold_subcode = s->w.result < 0 ? -s->w.result : 0;
-        attempt_staged(at, s->w.result < 0 ? HOLD_CREDENTIAL : 0, s->w.err.text);
+        at->a->news->staged(at, s->w.result < 0 ? HOLD_CREDENTIAL : 0, s->w.err.text);
 }
 
 static void add_credential(void *arg, const char *file, struct str data)

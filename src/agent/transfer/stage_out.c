@@ -10,10 +10,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/attempt/checkpoint.h"
-#include "agent/attempt/credentials.h"
+#include "agent/credential/credentials.h"
+#include "agent/model/checkpointing.h"
+#include "agent/model/expand.h"
+#include "agent/model/sandbox.h"
 #include "agent/transfer/move_files.h"
-#include "agent/transfer/stage_private.h"
+#include "agent/transfer/output_transfers.h"
+#include "agent/transfer/stage_task.h"
 
 static int add_remaps(struct stage *s)
 {
@@ -153,8 +156,8 @@ static int add_outputs(struct stage *s)
         return 0;
 }
 
-/* Outputs that go to URLs, out of the list of files; *ret is for sends_start. */
-static size_t take_sends(struct stage *s, struct send_file **ret)
+/* Outputs that go to URLs, out of the list of files; *ret is for output_transfers_start. */
+static size_t take_sends(struct stage *s, struct output_transfer **ret)
 {
         size_t count = 0, kept = 0;
         *ret = mem_array(NULL, s->w.count + 1, sizeof(**ret));
@@ -166,7 +169,7 @@ static size_t take_sends(struct stage *s, struct send_file **ret)
                         free(f->from);
                         free(f->to);
                 } else {
-                        (*ret)[count++] = (struct send_file){f->from, f->to, f->at, f->size};
+                        (*ret)[count++] = (struct output_transfer){f->from, f->to, f->at, f->size};
                 }
         }
         s->w.count = kept;
@@ -194,18 +197,18 @@ static char **take_outputs(struct attempt *at, const struct stage *s)
 
 void stage_done_out(struct attempt *at, struct stage *s)
 {
-        struct send_file *files;
+        struct output_transfer *files;
         at->bytes_out += s->w.bytes;
         if (s->w.result < 0) {
                 at->hold_subcode = -s->w.result;
-                attempt_delivered(at, HOLD_OUTPUT, s->w.err.text);
+                at->a->news->delivered(at, HOLD_OUTPUT, s->w.err.text);
                 return;
         }
         size_t count = take_sends(s, &files);
         char **paths = s->w.kind == STAGE_HASH ? take_outputs(at, s) : NULL;
         int data = s->w.data;
         s->w.data = -1;
-        sends_start(at, files, count, paths, data);
+        output_transfers_start(at, files, count, paths, data);
 }
 
 /* Is the folder of this path one that the kernel finds without asking any file system, and on that of the
@@ -303,7 +306,7 @@ void stage_out(struct attempt *at)
 {
         struct agent *a = at->a;
         if (!at->has_sandbox) {
-                attempt_delivered(at, 0, NULL);
+                at->a->news->delivered(at, 0, NULL);
                 return;
         }
         struct stage *s = stage_new(at, at->t->same_domain ? STAGE_OUT : STAGE_HASH);

@@ -10,8 +10,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "agent/attempt/userlog_file.h"
+#include "agent/credential/credential_file.h"
 #include "agent/transfer/move_files.h"
+#include "agent/transfer/userlog_file.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/pack.h"
@@ -342,24 +343,12 @@ static int look_at(struct stage_work *w, struct stage_file *f)
         return r;
 }
 
-int stage_work_credential(int sandbox, const char *name, struct str text)
-{
-        if (mkdirat(sandbox, SANDBOX_CREDENTIALS, 0700) < 0 && errno != EEXIST)
-                return -errno;
-        int dir = openat(sandbox, SANDBOX_CREDENTIALS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (dir < 0)
-                return -errno;
-        int r = fs_write(dir, name, text, 0600, false, NULL);
-        close(dir);
-        return r;
-}
-
 static int write_credential(struct stage_work *w, const struct stage_file *f)
 {
         SECRET_CLEANUP struct buf text = {.max = TASK_MAX + 1};
         int r = strchr(f->to, '/') ? -EINVAL : read_bytes(w->data, f->at, f->size, &text);
         if (r == 0)
-                r = stage_work_credential(w->sandbox, f->to, buf_view(&text));
+                r = credential_write(w->sandbox, f->to, buf_view(&text));
         return r < 0 ? err_set(&w->err, r, "cannot write the credential %s: %s", f->to, strerror(-r)) : 0;
 }
 

@@ -106,8 +106,6 @@ int stage_work_find(struct stage_work *w);
 int stage_work_folders(struct stage_work *w);
 /* Does the files, in turn, until one fails. What came of it is in *w. */
 void stage_work_run(struct stage_work *w);
-/* A private file in that folder of the sandbox, made or replaced in one step. 0 or -errno. */
-int stage_work_credential(int sandbox, const char *name, struct str text);
 
 /* LOG, CREDENTIALS: a file's text, before the task is written. 0, or -errno with w->err. */
 int stage_work_text(struct stage_work *w, struct stage_file *f, struct str text);

@@ -3,16 +3,19 @@
  *
  * A look at a store is one small request every `probe`; its bandwidth comes from the transfers of jobs. Only
  * where there have been none, and the store's configuration names a file to read, that file is read once. */
+#include "agent/transfer/stores.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
-#include "agent/attempt/credentials.h"
+#include "agent/credential/credentials.h"
+#include "agent/outbox/outbox.h"
 #include "agent/transfer/fetch.h"
 #include "agent/transfer/link_file.h"
 #include "agent/transfer/movers.h"
+#include "agent/transfer/output_transfers.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/file_key.h"
@@ -272,7 +275,7 @@ void stores_message(struct agent *a, const Drover__Stores *m)
         free(old.urls);
         all->tell_all = true;
         fetch_stores_changed(a);
-        sends_stores_changed(a);
+        output_transfers_stores_changed(a);
 }
 
 /* ---- how far they are */
@@ -330,7 +333,7 @@ static void known(struct store *s, bool answers, const char *why)
                 i++;
         if (doubted)
                 fetch_store_known(a, i, answers);
-        sends_store_known(a, i, answers);
+        output_transfers_store_known(a, i, answers);
 }
 
 void stores_answered(struct agent *a, size_t store)
@@ -504,7 +507,7 @@ static void tell_cache(struct agent *a, bool all)
                 first = false;
                 to.kind_case = DROVER__TO_SERVER__KIND_CACHE_DELTA;
                 to.cache_delta = &m;
-                connect_send(a, &to);
+                outbox_send(a, &to);
         }
         free(d.added);
         free(d.removed);
@@ -555,7 +558,7 @@ static void tell_links(struct agent *a, bool all)
                 return;
         to.kind_case = DROVER__TO_SERVER__KIND_LINKS;
         to.links = &m;
-        connect_send(a, &to);
+        outbox_send(a, &to);
 }
 
 void stores_greeted(struct agent *a)

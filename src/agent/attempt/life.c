@@ -1,0 +1,487 @@
+/* The life of an attempt; the diagram is in model/attempt.h. attempt_move alone changes the state, and keeps
+ * the lists. */
+#include "agent/attempt/life.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "agent/attempt/checkpoint.h"
+#include "agent/attempt/journal.h"
+#include "agent/attempt/limits.h"
+#include "agent/attempt/sandboxes.h"
+#include "agent/attempt/staging.h"
+#include "agent/container/container_step.h"
+#include "agent/container/containers.h"
+#include "agent/credential/credentials.h"
+#include "agent/environment/environments.h"
+#include "agent/model/walltime.h"
+#include "agent/outbox/outbox.h"
+#include "agent/queue/offers.h"
+#include "agent/step/activate.h"
+#include "agent/step/submit.h"
+#include "agent/transfer/inputs.h"
+#include "agent/transfer/output_transfers.h"
+#include "agent/transfer/spool.h"
+#include "agent/transfer/stage.h"
+#include "agent/transfer/stage_work.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/sm.h"
+
+#define LOOK_MAX 64 /* waiting attempts looked at in one turn, when the first ones do not fit */
+#define SLICE_MS 20 /* of a turn, for starting them */
+
+static const char *const state_names[] = {"waiting", "staging", "running", "delivering", "done"};
+static const uint32_t moves[] = {
+        [ATTEMPT_WAITING] = SM_TO(ATTEMPT_STAGING) | SM_TO(ATTEMPT_RUNNING) | SM_TO(ATTEMPT_DONE),
+        [ATTEMPT_STAGING] = SM_TO(ATTEMPT_RUNNING) | SM_TO(ATTEMPT_DONE),
+        [ATTEMPT_RUNNING] = SM_TO(ATTEMPT_DELIVERING) | SM_TO(ATTEMPT_DONE),
+        [ATTEMPT_DELIVERING] = SM_TO(ATTEMPT_DONE),
+        [ATTEMPT_DONE] = 0,
+};
+static const struct sm machine = {"attempt", state_names, moves, ATTEMPT_STATES};
+
+/* ---- lists */
+
+static void list_add(struct attempt *at)
+{
+        struct queue *q = at->q;
+        struct attempt **where = at->state == ATTEMPT_WAITING ? q->waiting_last : &q->lists[at->state];
+        at->link = where;
+        at->next = *where;
+        if (at->next)
+                at->next->link = &at->next;
+        *where = at;
+        if (at->state == ATTEMPT_WAITING)
+                q->waiting_last = &at->next;
+        q->counts[at->state]++;
+}
+
+static void list_take(struct attempt *at)
+{
+        struct queue *q = at->q;
+        *at->link = at->next;
+        if (at->next)
+                at->next->link = at->link;
+        if (at->state == ATTEMPT_WAITING && q->waiting_last == &at->next)
+                q->waiting_last = at->link;
+        q->counts[at->state]--;
+        q->kept -= at->keeps_room;
+        at->keeps_room = false;
+}
+
+/* ---- what it holds */
+
+/* It fits (offers_fits), or it had them before a restart. */
+static void take_devices(struct attempt *at)
+{
+        struct buf b = {0};
+        if (at->devices || at->t->m->n_resources == 0)
+                return;
+        for (size_t i = 0; i < at->t->m->n_resources; i++)
+                devices_take(at->a->devices, &at->q->devices, at->t->m->resources[i]->name,
+                             at->t->m->resources[i]->count, &b);
+        at->devices = buf_take(&b);
+        journal_devices(at);
+}
+
+static void release_devices(struct attempt *at)
+{
+        if (!at->devices)
+                return;
+        devices_mark(at->a->devices, str_of(at->devices), false);
+        free(at->devices);
+        at->devices = NULL;
+}
+
+static void commit(struct attempt *at, bool on)
+{
+        if (on)
+                take_devices(at);
+        else
+                release_devices(at);
+        if (at->counted == on)
+                return;
+        at->counted = on;
+        at->q->committed_cpus_milli += on ? at->cpus_milli : -at->cpus_milli;
+        at->q->committed_memory_bytes += on ? at->memory_bytes : -at->memory_bytes;
+        at->q->committed_disk_bytes += on ? at->t->m->disk_bytes : -at->t->m->disk_bytes;
+}
+
+void attempt_keep_room(struct attempt *at)
+{
+        assert(at->state == ATTEMPT_WAITING);
+        if (at->keeps_room)
+                return;
+        at->keeps_room = true;
+        at->q->kept++;
+        commit(at, true);
+}
+
+void attempt_stop_work(struct attempt *at)
+{
+        stage_cancel(at);
+        inputs_forget(at);
+        environments_forget(at);
+        containers_forget(at);
+        output_transfers_forget(at);
+        spool_forget(at);
+}
+
+struct attempt *attempt_new(struct queue *q, struct template *t, uint64_t request, uint32_t member,
+                            uint32_t fence)
+{
+        struct attempt *at = mem_new(struct attempt);
+        at->magic = ATTEMPT_MAGIC;
+        at->a = q->a;
+        at->q = q;
+        at->t = template_ref(t);
+        at->request = request;
+        at->member = member;
+        at->fence = fence;
+        at->entered_ms = clock_wall_ms();
+        char key[17];
+        agent_key(key, request, member, fence);
+        void *before = map_put(q->a->attempts, str_make(key, 16), at);
+        assert(!before);
+        list_add(at);
+        agent_turn_later(q->a);
+        return at;
+}
+
+void attempt_free(struct attempt *at)
+{
+        assert(at->magic == ATTEMPT_MAGIC);
+        char key[17];
+        agent_key(key, at->request, at->member, at->fence);
+        map_take(at->a->attempts, str_make(key, 16));
+        list_take(at);
+        commit(at, false);
+        attempt_stop_work(at);
+        environments_release(at);
+        credentials_release(at);
+        container_step_cancel(at);
+        checkpoint_free(at);
+        limits_release(at);
+        free(at->devices);
+        template_unref(at->t);
+        for (size_t i = 0; i < at->value_count; i++)
+                free(at->values[i]);
+        free(at->values);
+        for (size_t i = 0; i < 2 * at->filled_count; i++)
+                free(at->filled[i]);
+        free(at->filled);
+        free(at->iwd);
+        free(at->set_machines);
+        for (size_t i = 0; i < at->input_count; i++)
+                free(at->inputs[i].name);
+        free(at->inputs);
+        for (size_t i = 0; i < at->output_count; i++)
+                free(at->outputs[i].name);
+        free(at->outputs);
+        free(at->reason);
+        at->magic = 0;
+        free(at);
+}
+
+void attempt_move(struct attempt *at, enum attempt_state to)
+{
+        sm_check(&machine, at->state, to);
+        list_take(at);
+        at->state = to;
+        at->entered_ms = clock_wall_ms();
+        list_add(at);
+        commit(at, to == ATTEMPT_STAGING || to == ATTEMPT_RUNNING);
+        agent_turn_later(at->a);
+}
+
+/* ---- ending */
+
+static void forget_tasks(struct attempt *at)
+{
+        for (unsigned s = 0; s <= at->step; s++)
+                for (unsigned round = 0; round <= at->round;
+                     round++) /* earlier ones were forgotten, of this step */
+                        if (s < at->step || round == at->round)
+                                runner_forget(at->q->backend->runner,
+                                              (struct run_id){at->request, at->member, at->fence,
+                                                              s + STEPS_MAX * round, 0});
+}
+
+void attempt_forget(struct attempt *at)
+{
+        struct agent *a = at->a;
+        if (at->state == ATTEMPT_RUNNING || at->state == ATTEMPT_DELIVERING)
+                forget_tasks(at);
+        journal_gone(a, at->request, at->member, at->fence);
+        sandbox_remove(at);
+        attempt_free(at);
+        agent_turn_later(a);
+}
+
+void attempt_finish(struct attempt *at)
+{
+        if (at->abandon) {
+                attempt_forget(at);
+                return;
+        }
+        checkpoint_carry_stop(at);
+        at->checkpoint_result |= at->checkpoint_unacked; /* told once more */
+        if (!at->ended_ms)
+                at->ended_ms = (uint64_t)clock_wall_ms();
+        bool ran = at->state == ATTEMPT_RUNNING || at->state == ATTEMPT_DELIVERING;
+        limits_release(at);
+        environments_release(at);
+        at->leaves_sandbox = at->a->sandboxes_wait = true;
+        attempt_move(at, ATTEMPT_DONE);
+        journal_result(at);
+        if (ran) {
+                forget_tasks(at); /* leaves after the journal is written */
+                pull_use_ended(&at->q->use, at->cpu_user_ms + at->cpu_system_ms,
+                               at->ended_ms > at->started_ms ? at->ended_ms - at->started_ms : 0,
+                               at->memory_peak_bytes);
+        }
+        at->q->completed++;
+}
+
+/* ---- going on */
+
+static void begin(struct attempt *at)
+{
+        attempt_move(at, ATTEMPT_STAGING);
+        staging_begin(at);
+}
+
+static void schedule_queue(struct queue *q)
+{
+        unsigned looked = 0;
+        int64_t end = clock_boot_ms() + SLICE_MS;
+        if (!q->backend->ready || q->backend->unreachable)
+                return;
+        for (struct attempt *at = q->lists[ATTEMPT_WAITING], *next; at && looked < LOOK_MAX; at = next) {
+                next = at->next;
+                if (at->wait_for_go || at->adopted || at->suspended)
+                        continue;
+                if (!offers_fits(at)) {
+                        looked++;
+                        continue;
+                }
+                begin(at);
+                if (clock_boot_ms() >= end) { /* many, and a slow disk */
+                        agent_turn_later(q->a);
+                        return;
+                }
+        }
+}
+
+void attempt_schedule(struct agent *a)
+{
+        for (size_t i = 0; i < a->queue_count; i++)
+                schedule_queue(a->queues[i]);
+}
+
+void attempt_submit_step(struct attempt *at)
+{
+        struct err err = {""};
+        at->over = at->out_of_memory = at->task_runs = false;
+        if (step_submit(at, &err) == 0) {
+                at->stepping = true;
+                return;
+        }
+        attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "%s", err.text);
+        attempt_finish(at);
+}
+
+void attempt_give_back(struct attempt *at, const char *reason)
+{
+        if (at->state > ATTEMPT_STAGING)
+                return;
+        if (!at->abandon)
+                outbox_refuse(at->a, at->q->config->name, at, false, reason);
+        attempt_forget(at);
+}
+
+void attempt_next_round(struct attempt *at)
+{
+        runner_forget(at->q->backend->runner, attempt_task(at));
+        at->round++;
+        agent_turn_later(at->a);
+        attempt_submit_step(at);
+}
+
+/* No process is left: what it used is counted, and its outputs go where they belong. */
+static void deliver(struct attempt *at)
+{
+        at->stepping = false;
+        limits_usage(at);
+        limits_release(at);
+        if (at->abandon ||
+            (at->outcome != DROVER__OUTCOME__EXITED && at->outcome != DROVER__OUTCOME__LIMIT_EXCEEDED)) {
+                attempt_finish(at);
+                return;
+        }
+        checkpoint_outputs_drop(at);
+        attempt_move(at, ATTEMPT_DELIVERING);
+        stage_out(at);
+}
+
+void attempt_delivered(struct attempt *at, int hold_code, const char *reason)
+{
+        if (at->checkpointing) {
+                checkpoint_saved(at, hold_code ? reason : NULL);
+                return;
+        }
+        if (hold_code && at->outcome == DROVER__OUTCOME__EXITED && !at->abandon) {
+                attempt_clear_outcome(at);
+                attempt_set_outcome(at, DROVER__OUTCOME__STAGING_FAILED, (uint32_t)hold_code, "%s", reason);
+        }
+        attempt_finish(at);
+}
+
+void attempt_lost(struct attempt *at, const char *why)
+{
+        at->stepping = false;
+        container_step_lost(at);
+        if (at->cgroup)
+                cgroup_kill(at->cgroup);
+        if (!at->outcome_set)
+                log_warn("msg=\"an attempt is lost\" job=%llu.%u fence=%u why=\"%s\"",
+                         (unsigned long long)at->request, at->member, at->fence, why);
+        attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "%s", why);
+        attempt_finish(at);
+}
+
+/* The step's task is over; what it gave is in results[step]. */
+void attempt_step_over(struct attempt *at, enum run_why why)
+{
+        if (at->state != ATTEMPT_RUNNING || container_step_ended(at, why))
+                return;
+        checkpoint_carry_stop(at);
+        const Drover__StepResult *r = &at->results[at->step];
+        const Drover__Step *step = at->t->m->steps[at->step];
+        bool failed = r->signaled || r->exit_code != 0;
+        BUF_CLEANUP struct buf words = {0};
+        at->stepping = false;
+        if (why == RUN_ITSELF && activate_failed(at, &words))
+                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "%s", buf_z(&words));
+        if (why == RUN_WALLTIME && walltime_of(at))
+                attempt_set_outcome(at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_WALLTIME,
+                                    "it ran longer than its walltime of %llu s",
+                                    (unsigned long long)(walltime_of(at) / 1000));
+        else if (why == RUN_WALLTIME)
+                attempt_set_outcome(at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_WALLTIME,
+                                    "it ran longer than %s lets a job that says no time",
+                                    at->q->config->runner);
+        else if (why == RUN_ITSELF && !failed && limits_killed(at))
+                attempt_set_outcome(at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_MEMORY,
+                                    "the kernel killed processes of the job, which used more than its memory "
+                                    "of %llu MiB, "
+                                    "though its program ended with exit code 0",
+                                    (unsigned long long)(at->memory_bytes >> 20));
+        else if (why == RUN_MEMORY || (failed && limits_oom(at)))
+                attempt_set_outcome(at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_MEMORY,
+                                    "it used more than its memory of %llu MiB",
+                                    (unsigned long long)(at->memory_bytes >> 20));
+        else if (why == RUN_LEASE_ENDED)
+                attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "the lease ended while the agent was away");
+        else if (why == RUN_KILLED)
+                attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "it was ended by an agent that is gone");
+        if (why == RUN_ITSELF && checkpoint_made(at, r)) {
+                checkpoint_save(at);
+                return;
+        }
+        if (!at->outcome_set && !at->abandon && (!failed || step->ignore_failure) &&
+            at->step + 1 < at->t->m->n_steps) {
+                at->step++;
+                attempt_submit_step(at);
+                return;
+        }
+        if (!at->outcome_set)
+                at->outcome = DROVER__OUTCOME__EXITED;
+        deliver(at);
+}
+
+bool attempt_frees(struct agent *a, const struct run_event *e)
+{
+        struct attempt *at = e->state == RUN_ENDED && !e->known
+                                     ? agent_find(a, e->id.request, e->id.member, e->id.fence)
+                                     : NULL;
+        if (!at || at->state != ATTEMPT_RUNNING || !run_id_eq(e->id, attempt_task(at)) ||
+            at->t->m->checkpointing || at->step + 1 != at->t->m->n_steps)
+                return false;
+        commit(at, false);
+        return true;
+}
+
+/* ---- told to end */
+
+void attempt_stop_delivery(struct attempt *at, Drover__Outcome outcome, const char *reason,
+                           uint32_t hold_code)
+{
+        attempt_clear_outcome(at);
+        attempt_set_outcome(at, outcome, hold_code, "%s", reason);
+        attempt_stop_work(at);
+        attempt_finish(at);
+}
+
+void attempt_kill(struct attempt *at, Drover__Outcome outcome, uint64_t grace_ms, const char *reason,
+                  uint32_t hold_code)
+{
+        if (at->state == ATTEMPT_DELIVERING &&
+            output_transfers_wait_for_store(at)) { /* nobody knows how long */
+                attempt_stop_delivery(at, outcome, reason, hold_code);
+                return;
+        }
+        if (at->state >= ATTEMPT_DELIVERING)
+                return; /* it has ended by itself */
+        attempt_set_outcome(at, outcome, hold_code, "%s", reason);
+        at->killing = true;
+        if (at->state == ATTEMPT_RUNNING && at->stepping) {
+                runner_kill(at->q->backend->runner, attempt_task(at), grace_ms);
+                return;
+        }
+        attempt_stop_work(at);
+        attempt_finish(at);
+}
+
+void attempt_abandon(struct attempt *at)
+{
+        struct agent *a = at->a;
+        at->abandon = true;
+        agent_turn_later(a);
+        if (at->state == ATTEMPT_DELIVERING) {
+                attempt_stop_work(at); /* what is not yet in place stays away */
+                attempt_finish(at);
+                return;
+        }
+        if (at->state == ATTEMPT_RUNNING && at->stepping && at->q->backend->ready) {
+                at->killing = true;
+                runner_kill(at->q->backend->runner, attempt_task(at), 0);
+                return;
+        }
+        attempt_stop_work(at);
+        attempt_forget(at);
+}
+
+/* ---- what the parts tell */
+
+/* One that waited for it goes on; one that runs has the new contents in its files. */
+static void on_credential(struct attempt *at)
+{
+        if (at->state == ATTEMPT_STAGING && at->staging == STAGING_CREDENTIALS)
+                staging_go_on(at);
+        else if (at->state == ATTEMPT_DELIVERING)
+                output_transfers_go_on(at);
+        else if (at->state < ATTEMPT_DELIVERING && credentials_renew(at) > 0)
+                stage_credentials(at);
+}
+
+const struct attempt_news attempt_news = {.stage = staging_go_on,
+                                          .staged = staging_ended,
+                                          .give_back = attempt_give_back,
+                                          .delivered = attempt_delivered,
+                                          .credential = on_credential,
+                                          .step_over = attempt_step_over,
+                                          .finish = attempt_finish,
+                                          .lost = attempt_lost};

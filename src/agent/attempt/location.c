@@ -1,0 +1,207 @@
+/* Tells the server where attempts are: what is done for them before they run and after, what the batch system
+ * calls them, or, of those that were handed on to another server, their path there. It informs only, so it
+ * has time: what is over within a second is never told of, and of bytes it is told when some more have come.
+ */
+#include "agent/attempt/location.h"
+
+#include <stdio.h>
+
+#include "agent/container/containers.h"
+#include "agent/environment/environments.h"
+#include "agent/outbox/outbox.h"
+#include "agent/transfer/fetch.h"
+#include "agent/transfer/inputs.h"
+#include "agent/transfer/output_transfers.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "move/task.h"
+
+#define AFTER_MS         1000
+#define WAITING_AFTER_MS 10000 /* many are read ahead, and wait for a moment */
+#define MANY             1000  /* in one message */
+#define DOING_MAX        256u  /* bytes of words */
+#define STEPS_TOLD       16u   /* in so many steps of a size that is known */
+#define STEP_BYTES       (64u << 20)
+
+struct doing { /* words empty: nothing of its own */
+        struct buf words;
+        int64_t since_ms;
+        uint64_t bytes, bytes_all;
+};
+
+/* ---- what is done for it */
+
+static void fetching(const struct attempt *at, struct doing *d)
+{
+        const struct fetch *f = at->fetching.one;
+        if (at->waits > 1) {
+                buf_printf(&d->words, "fetching %u inputs", at->waits);
+        } else {
+                MEM_CLEANUP char *url = f->shipped ? mem_dupz(f->name) : move_url_shown(f->url);
+                buf_printf(&d->words, "fetching the input %s", url);
+        }
+        d->since_ms = f->began_ms;
+        d->bytes = at->fetching.bytes;
+        d->bytes_all = at->fetching.all_known ? at->fetching.bytes_all : 0;
+}
+
+static void staging(const struct attempt *at, struct doing *d)
+{
+        if (at->pull)
+                containers_pulling(at, &d->words, &d->since_ms);
+        else if (at->making)
+                environments_making(at, &d->words, &d->since_ms);
+        else if (at->waits && at->fetching.one)
+                fetching(at, d);
+        else if (at->environment_waits)
+                buf_addz(&d->words, "looking what environments can be made here");
+        else if (at->stage)
+                buf_addz(&d->words, "copying its inputs");
+        else if (!at->wanted && at->t->m->n_credentials)
+                buf_addz(&d->words, "waiting for its credentials from the server");
+}
+
+static void waiting(const struct attempt *at, struct doing *d)
+{
+        if (at->adopted)
+                return;
+        if (at->suspended)
+                buf_addz(&d->words, "suspended before it began");
+        else if (at->wait_for_go)
+                buf_addz(&d->words, "waiting for the others of its set");
+        else if (!at->q->backend->ready || at->q->backend->unreachable)
+                buf_addz(&d->words, queue_is_local(at->q) ? "waiting for the agent's shepherd"
+                                                          : "waiting for the batch system to answer");
+        else
+                buf_addz(&d->words, "waiting for room in the queue");
+}
+
+static void look(const struct attempt *at, int64_t now_ms, struct doing *d)
+{
+        d->since_ms = at->entered_ms;
+        if (now_ms - at->entered_ms < (at->state == ATTEMPT_WAITING ? WAITING_AFTER_MS : AFTER_MS))
+                return;
+        switch (at->state) {
+        case ATTEMPT_WAITING: waiting(at, d); break;
+        case ATTEMPT_STAGING: staging(at, d); break;
+        case ATTEMPT_DELIVERING: output_transfers_doing(at, &d->words); break;
+        default: break;
+        }
+}
+
+/* ---- where it is */
+
+static void where_is(const struct attempt *at, struct run_where *ret)
+{
+        struct runner *r = at->q->backend->runner;
+        *ret = (struct run_where){.word = ""};
+        if (r->kind->where && at->state >= ATTEMPT_RUNNING)
+                r->kind->where(r, attempt_task(at), ret);
+        else if (at->pid && at->state == ATTEMPT_RUNNING)
+                snprintf(ret->native, sizeof(ret->native), "%lld", (long long)at->pid);
+        if (at->q->backend->unreachable && at->state == ATTEMPT_RUNNING) {
+                ret->word = "unreachable"; /* what was known before may be so no more */
+                ret->said = at->q->backend->unreachable;
+        }
+        if (!ret->word)
+                ret->word = "";
+        if (!ret->said)
+                ret->said = "";
+}
+
+static Drover__Whereabout *describe(const struct attempt *at, const struct run_where *w,
+                                    const struct doing *d, struct arena *room)
+{
+        Drover__Whereabout *m = arena_alloc(room, sizeof(*m));
+        drover__whereabout__init(m);
+        m->request = at->request;
+        m->member = at->member;
+        m->fence = at->fence;
+        m->runner = at->q->config->runner;
+        m->native = arena_dup(room, w->native, strlen(w->native));
+        m->word = (char *)w->word;
+        m->said = arena_dup(room, w->said, strlen(w->said));
+        m->hops.len = w->hops.n;
+        m->hops.data = (uint8_t *)arena_dup(room, w->hops.n ? w->hops.p : "", w->hops.n);
+        if (!d->words.n)
+                return m;
+        struct str words = str_head(buf_view(&d->words), DOING_MAX);
+        m->doing = arena_dup(room, words.p, words.n);
+        m->doing_since_ms = d->since_ms;
+        m->doing_bytes = d->bytes;
+        m->doing_bytes_all = d->bytes_all;
+        return m;
+}
+
+static uint64_t hash(const struct run_where *w, const struct doing *d)
+{
+        uint64_t step = d->bytes_all ? d->bytes_all / STEPS_TOLD + 1 : STEP_BYTES;
+        return map_hash(w->said, strlen(w->said)) * 13 + map_hash(w->native, strlen(w->native)) * 31 +
+               map_hash(w->word, strlen(w->word)) * 7 + map_hash(w->hops.n ? w->hops.p : "", w->hops.n) +
+               map_hash(d->words.n ? d->words.p : "", d->words.n) * 17 +
+               (d->words.n ? (uint64_t)d->since_ms + d->bytes / step * 3 : 0) + 1;
+}
+
+/* False: there is nothing to tell of it. */
+static bool has_changed(struct attempt *at, const struct run_where *w, const struct doing *d)
+{
+        bool something = *w->native || *w->said || w->hops.n || d->words.n;
+        uint64_t now = hash(w, d);
+        if (now == at->told_where || (!something && !at->told_where))
+                return false;
+        at->told_where = now;
+        return true;
+}
+
+void attempt_location_tell(struct agent *a)
+{
+        static const enum attempt_state states[] = {ATTEMPT_RUNNING, ATTEMPT_STAGING, ATTEMPT_DELIVERING,
+                                                    ATTEMPT_WAITING};
+        Drover__Whereabouts m = DROVER__WHEREABOUTS__INIT;
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        Drover__Whereabout *list[MANY];
+        struct arena room = {0};
+        int64_t now = clock_boot_ms(), now_unix = clock_wall_ms();
+        if (!a->greeted)
+                return;
+        m.attempts = list;
+        to.kind_case = DROVER__TO_SERVER__KIND_WHEREABOUTS;
+        to.whereabouts = &m;
+        inputs_look(a);
+        for (size_t i = 0; i < a->queue_count * 4; i++)
+                for (struct attempt *at = a->queues[i / 4]->lists[states[i % 4]]; at && m.n_attempts < MANY;
+                     at = at->next) {
+                        struct run_where w;
+                        struct doing d = {.words = {.max = 4096}};
+                        if (now - at->assigned_ms < AFTER_MS)
+                                continue;
+                        where_is(at, &w);
+                        look(at, now_unix, &d);
+                        if (has_changed(at, &w, &d))
+                                list[m.n_attempts++] = describe(at, &w, &d, &room);
+                        buf_deinit(&d.words);
+                }
+        if (m.n_attempts)
+                outbox_send(a, &to);
+        arena_deinit(&room);
+}
+
+void attempt_location_tell_end(const struct attempt *at)
+{
+        Drover__Whereabouts m = DROVER__WHEREABOUTS__INIT;
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        Drover__Whereabout *one;
+        const struct doing none = {.since_ms = 0};
+        struct arena room = {0};
+        struct run_where w;
+        where_is(at, &w);
+        if (!at->a->greeted || !w.hops.n)
+                return;
+        one = describe(at, &w, &none, &room);
+        m.attempts = &one;
+        m.n_attempts = 1;
+        to.kind_case = DROVER__TO_SERVER__KIND_WHEREABOUTS;
+        to.whereabouts = &m;
+        outbox_send(at->a, &to);
+        arena_deinit(&room);
+}

@@ -1,0 +1,442 @@
+#include "agent/container/container_step.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "agent/container/containers.h"
+#include "agent/machine/kernel_log.h"
+#include "agent/model/expand.h"
+#include "agent/model/sandbox.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "run/call/command.h"
+#include "run/process/shepherd_protocol.h"
+
+#define TAIL_MAX 8192
+
+struct ending { /* of a container: what is asked before its step is over */
+        struct attempt *at;
+        enum run_why why;
+        struct command *command;
+        bool removing;
+};
+
+bool container_step_elsewhere(const struct attempt *at)
+{
+        const struct container_host *h = engine_host(at->q->engine);
+        return h && !h->in_place && attempt_has_container(at);
+}
+
+int container_step_image(const struct attempt *at, const Drover__Step *step, struct buf *out, struct err *err)
+{
+        BUF_CLEANUP struct buf text = {.max = 65536};
+        const struct container_host *h = engine_host(at->q->engine);
+        int r = expand_text(at, step->container, &text, err);
+        if (r == 0 && !h)
+                r = err_set(err, -EINVAL, "no container engine works here");
+        if (r == 0)
+                r = container_image(h->engine, str_trim(buf_view(&text)), out, err);
+        if (r == 0 && !container_image_allowed(engine_settings(at->q->engine), h->engine, buf_view(out)))
+                r = err_set(err, -EINVAL, "this queue does not run the image %s", buf_z(out));
+        return r;
+}
+
+const char *container_step_refused(const struct queue *q, const Drover__Step *step)
+{
+        static struct err err;
+        const struct container_host *h = engine_host(q->engine);
+        BUF_CLEANUP struct buf image = {0};
+        if (!*step->container)
+                return NULL;
+        if (!h)
+                return "this queue runs no containers";
+        if (!strchr(step->container, '$') &&
+            container_image(h->engine, str_trim(str_of(step->container)), &image, &err) < 0)
+                return err.text;
+        if (image.n && !container_image_allowed(engine_settings(q->engine), h->engine, buf_view(&image)))
+                return "this queue does not run the job's image";
+        if (strchr(step->container_network, '$'))
+                return NULL;
+        return container_network_refused(engine_settings(q->engine), step->container_network);
+}
+
+/* ---- starting */
+
+void container_step_deinit(struct container_step *c)
+{
+        args_deinit(&c->argv);
+        args_deinit(&c->envp);
+        args_deinit(&c->after);
+        args_deinit(&c->words);
+        args_deinit(&c->covered);
+        buf_deinit(&c->program);
+        buf_deinit(&c->cwd);
+        buf_deinit(&c->streams);
+        buf_deinit(&c->env_file);
+        buf_deinit(&c->folder);
+}
+
+const char *container_step_target(const Drover__Step *step, const char *sandbox)
+{
+        return *step->container && step->container_target_dir[0] == '/' ? step->container_target_dir
+                                                                        : sandbox;
+}
+
+/* The folder that the engine is started in, and the file of variables in it. In a sandbox that is a user's no
+ * name is taken for what it was. */
+static int make_folder(const struct attempt *at, const struct run_spec *spec, struct container_step *c,
+                       const struct buf *file, struct err *err)
+{
+        char name[64], path[128];
+        bool shared = sandbox_is_shared(at); /* nobody but its user comes so far */
+        sandbox_name(at, name);
+        snprintf(path, sizeof(path), "%s/" CONTAINER_FOLDER ".%u", name, at->step);
+        int r = fs_mkdirs_beneath(at->a->jobs, path, 0700);
+        buf_printf(&c->folder, "%s/" CONTAINER_FOLDER ".%u", spec->sandbox, at->step);
+        buf_printf(&c->env_file, "%s/env", buf_z(&c->folder));
+        buf_printf(&c->streams, CONTAINER_FOLDER ".%u/stderr", at->step);
+        int fd = r < 0 ? r : openat(at->a->jobs, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (r == 0 && (fd < 0 || (shared && fchmod(fd, 0777) < 0)))
+                r = -errno;
+        if (r == 0 && file->n)
+                r = fs_write(fd, "env", buf_view(file), shared ? 0644 : 0600, false, NULL);
+        if (fd >= 0)
+                close(fd);
+        return r < 0 ? err_set(err, r, "cannot use %s: %s", buf_z(&c->folder), strerror(-r)) : 0;
+}
+
+/* Here the engine has our environment: its settings are the admin's. On a node it has the script's. */
+static void engine_environment(const struct attempt *at, const struct run_spec *spec,
+                               struct container_step *c, const struct args *more)
+{
+        char *const *e;
+        size_t n = strlen(SHEPHERD_MARKER);
+        if (queue_is_local(at->q)) {
+                containers_environment(at, &c->envp);
+        } else {
+                BUF_CLEANUP struct buf home = {0};
+                buf_printf(&home, "HOME=%s", at->a->users_path ? at->t->user.home : at->a->home);
+                args_add(&c->envp, buf_view(&home));
+                args_add(&c->envp, STR("PATH=/usr/local/bin:/usr/bin:/bin"));
+        }
+        for (e = spec->envp; *e; e++)
+                if (!strncmp(*e, SHEPHERD_MARKER, n))
+                        args_add(&c->envp, str_of(*e));
+        for (size_t i = 0; i < more->n; i++)
+                args_add(&c->envp, str_of(more->v[i]));
+}
+
+static void on_gpus(void *arg, struct str name, struct str ids)
+{
+        if (str_ieqz(name, "GPUs"))
+                buf_str(arg, ids);
+}
+
+/* Ours; podman lowers its own to `most` first. */
+static uint64_t hard_limit(int resource, uint64_t most)
+{
+        struct rlimit l;
+        return getrlimit((__rlimit_resource_t)resource, &l) < 0 || l.rlim_max > most ? most : l.rlim_max;
+}
+
+/* subuid(5): has he numbers to give away? */
+static bool has_more_ids(const struct passwd *pw)
+{
+        BUF_CLEANUP struct buf text = {0};
+        struct str rest, line, who;
+        char uid[16];
+        snprintf(uid, sizeof(uid), "%u", (unsigned)pw->pw_uid);
+        if (fs_read(AT_FDCWD, "/etc/subuid", 1 << 20, &text, NULL) < 0)
+                return false;
+        for (rest = buf_view(&text); rest.n && str_cut(&rest, '\n', &line);)
+                if (str_cut(&line, ':', &who) && (str_eqz(who, pw->pw_name) || str_eqz(who, uid)))
+                        return true;
+        return false;
+}
+
+/* What the runner starts is the engine; the batch system looks for it where it runs. */
+static void run_engine(struct run_spec *spec, struct container_step *c, bool local)
+{
+        buf_reset(&c->program);
+        if (strchr(c->argv.v[0], '/') || !local || !machine_find_program(c->argv.v[0], &c->program))
+                buf_addz(&c->program, c->argv.v[0]);
+        spec->path = buf_z(&c->program);
+        spec->argv = c->argv.v;
+        spec->envp = c->envp.v;
+        spec->after = c->after.n ? c->after.v : NULL;
+        spec->cwd = buf_z(&c->folder);
+        if (!spec->stderr_path)
+                spec->stderr_path = buf_z(&c->streams);
+        spec->flags |= RUN_CONTAINER;
+}
+
+static const char *env_value(char *const *envp, const char *head)
+{
+        for (; envp && *envp; envp++)
+                if (!strncmp(*envp, head, strlen(head)))
+                        return *envp + strlen(head);
+        return NULL;
+}
+
+static int refuse_hidden(const struct agent *a, const char *path, struct err *err)
+{
+        int fd = path ? open(path, O_PATH | O_CLOEXEC) : -1;
+        int r = fd < 0 ? 0 : hidden_check(a->hidden, fd); /* of what is not there the engine will speak */
+        if (fd >= 0)
+                close(fd);
+        return r == HIDDEN_INSIDE ? err_set(err, -EINVAL, "%s is in a folder of Drover's own", path)
+               : r < 0            ? err_set(err, r, "cannot look at %s: %s", path, strerror(-r))
+                                  : 0;
+}
+
+/* Folders that the job names are mounted, and none of them is Drover's own nor shows it. The engine opens the
+ * names once more: who renames folders in that moment has the agent's uid outside of a container, too. */
+static int mounts_hide(const struct agent *a, const struct container_job *job, struct container_step *c,
+                       struct err *err)
+{
+        char *folder;
+        int r = refuse_hidden(a, job->cwd, err);
+        if (r == 0)
+                r = refuse_hidden(a, job->mount_program, err);
+        for (size_t n = 0; r == 0 && job->cwd && (folder = hidden_beneath(a->hidden, job->cwd, n)); n++) {
+                args_add(&c->covered, str_of(folder));
+                free(folder);
+        }
+        return r;
+}
+
+int container_step_start(struct attempt *at, const Drover__Step *step, struct run_spec *spec,
+                         struct container_step *c, struct err *err)
+{
+        struct engine *e = at->q->engine;
+        const struct container_settings *s = engine_settings(e);
+        const struct container_host *h = engine_host(e);
+        BUF_CLEANUP struct buf image = {0}, network = {0}, gpus = {0}, file = {0};
+        ARGS_CLEANUP struct args engine_env = {0};
+        char name[96];
+        size_t n = strlen(spec->sandbox);
+        const char *target = container_step_target(step, spec->sandbox), *refused;
+        int r = container_step_image(at, step, &image, err);
+        if (r == 0)
+                r = expand_text(at, step->container_network, &network, err);
+        if (r < 0)
+                return r;
+        refused = container_network_refused(s, buf_z(&network));
+        if (refused)
+                return err_set(err, -EINVAL, "%s: %s", refused, buf_z(&network));
+        container_environment(s, h->engine, spec->envp, &file, &c->words, &engine_env);
+        r = make_folder(at, spec, c, &file, err);
+        if (r < 0)
+                return r;
+        const struct passwd *pw = at->a->users_path ? getpwnam(at->t->user.name) : NULL;
+        bool local = queue_is_local(at->q),
+             inside = !strncmp(spec->path, spec->sandbox, n) && spec->path[n] == '/';
+        buf_printf(&c->program, "%s%s", inside ? target : "", inside ? spec->path + n : spec->path);
+        container_name(at->a->instance, attempt_task(at), name);
+        if (at->devices)
+                devices_each(str_of(at->devices), on_gpus, &gpus);
+        struct container_job job = {
+                .name = name,
+                .instance = at->a->instance,
+                .image = buf_z(&image),
+                .network = buf_z(&network),
+                .sandbox = spec->sandbox,
+                .target = target,
+                .home = env_value(spec->envp, "HOME="),
+                .cwd = spec->cwd,
+                .program = buf_z(&c->program),
+                .mount_program =
+                        step->transfer_executable && !inside && spec->path[0] == '/' ? spec->path : NULL,
+                .override_entrypoint = step->container_override_entrypoint,
+                .argv = spec->argv,
+                .env = &c->words,
+                .env_file = file.n ? buf_z(&c->env_file) : NULL,
+                .uid = pw ? pw->pw_uid : geteuid(),
+                .gid = pw ? pw->pw_gid : getegid(),
+                .one_id = pw && !has_more_ids(pw),
+                .memory_bytes = local ? spec->memory_bytes : 0, /* there the batch system's limits hold */
+                .cpus_milli = local ? spec->cpus_milli : 0,
+                .pids = local ? at->a->config.pids_max : 0,
+                .files = local ? hard_limit(RLIMIT_NOFILE, 1048576) : 0,
+                .processes = local ? hard_limit(RLIMIT_NPROC, 32768) : 0,
+                .gpus = gpus.n ? buf_z(&gpus) : NULL,
+                .self_removing = !local || pw,
+        };
+        r = mounts_hide(at->a, &job, c, err);
+        job.covered = c->covered.n ? c->covered.v : NULL;
+        if (r == 0)
+                r = container_start(s, h, &job, &c->argv, err);
+        if (r < 0)
+                return r;
+        engine_environment(at, spec, c, &engine_env);
+        if (!local)
+                container_remove(s, h->engine, name, &c->after);
+        run_engine(spec, c, local);
+        return 0;
+}
+
+/* ---- the end */
+
+static void read_tail(const struct attempt *at, struct buf *out)
+{
+        const Drover__Step *step = at->t->m->steps[at->step];
+        char name[64], path[128], file[32] = "stderr", room[TAIL_MAX];
+        int index = expand_stream(at, step->stderr_file, NULL, NULL);
+        struct stat st;
+        sandbox_name(at, name);
+        snprintf(path, sizeof(path), "%s/" CONTAINER_FOLDER ".%u", name, at->step);
+        if (index >= 0)
+                snprintf(file, sizeof(file), ".drover_out.%d", index);
+        /* no link of the job's is followed, and no pipe of its waited for */
+        int dir =
+                openat(at->a->jobs, index >= 0 ? name : path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int fd = dir < 0 ? -1 : openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        off_t end = fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ? -1 : lseek(fd, 0, SEEK_END);
+        ssize_t n = end < 0 ? -1 : pread(fd, room, sizeof(room), end > TAIL_MAX ? end - TAIL_MAX : 0);
+        if (fd >= 0)
+                close(fd);
+        if (dir >= 0)
+                close(dir);
+        if (n > 0)
+                buf_add(out, room, (size_t)n);
+}
+
+/* conmon leaves a file of this name where it was started, when the kernel has told it so. */
+static bool told_memory(const struct attempt *at)
+{
+        char name[64], path[128];
+        sandbox_name(at, name);
+        snprintf(path, sizeof(path), "%s/" CONTAINER_FOLDER ".%u/oom", name, at->step);
+        return faccessat(at->a->jobs, path, F_OK, 0) == 0;
+}
+
+/* An engine that fetches images itself may have met a registry in trouble. */
+static void not_started(struct attempt *at, struct str words)
+{
+        BUF_CLEANUP struct buf why = {0}, image = {0};
+        struct engine *e = at->q->engine;
+        buf_printf(&why, "%s could not start the container: " STR_FMT,
+                   container_engine_name(engine_host(e)->engine), STR_ARG(words));
+        bool passes = !engine_lists(e) && container_passes(words) &&
+                      container_step_image(at, at->t->m->steps[at->step], &image, NULL) == 0;
+        if (passes)
+                containers_image_away(e, buf_z(&image), at->t->m->owner, buf_z(&why));
+        attempt_set_outcome(at, passes ? DROVER__OUTCOME__LOST : DROVER__OUTCOME__NOT_STARTED,
+                            passes ? 0 : HOLD_IMAGE, "%s", buf_z(&why));
+}
+
+/* True: it was the engine that failed, and the attempt is finished. */
+static bool failed(struct attempt *at)
+{
+        const Drover__StepResult *r = &at->results[at->step];
+        const Drover__Step *step = at->t->m->steps[at->step];
+        const struct container_host *h = engine_host(at->q->engine);
+        BUF_CLEANUP struct buf tail = {0}, path = {0};
+        struct str words;
+        if (!h || r->signaled || r->exit_code == 0 || at->outcome_set)
+                return false;
+        read_tail(at, &tail);
+        enum container_end end = container_ended(h->engine, r->exit_code, buf_view(&tail), &words);
+        if (end == CONTAINER_PROGRAM_ENDED)
+                return false;
+        if (end == CONTAINER_NO_PROGRAM) {
+                expand_program(at, step, &path);
+                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED,
+                                    "cannot run %s in the image %s: " STR_FMT, buf_z(&path), step->container,
+                                    STR_ARG(words));
+        } else if (end == CONTAINER_NO_IMAGE && engine_lists(at->q->engine)) {
+                containers_image_gone(at->q->engine);
+                attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "the image %s has gone from here",
+                                    step->container);
+        } else {
+                not_started(at, words);
+        }
+        at->stepping = false;
+        at->a->news->finish(at);
+        return true;
+}
+
+static void on_removed(void *arg)
+{
+        struct ending *x = arg;
+        struct attempt *at = x->at;
+        enum run_why why = x->why;
+        at->ending = NULL;
+        at->over = true;
+        free(x);
+        at->a->news->step_over(at, why);
+        agent_turn_later(at->a);
+}
+
+static void remove_now(struct ending *x)
+{
+        char name[96];
+        container_name(x->at->a->instance, attempt_task(x->at), name);
+        x->removing = true;
+        containers_remove(x->at->q->engine, x->at, name, on_removed, x);
+}
+
+static void on_inspected(void *arg, int status, struct str out, struct str errors)
+{
+        struct ending *x = arg;
+        (void)errors;
+        x->command = NULL;
+        struct str rest = status == 0 ? out : STR_NONE, killed, id;
+        if (str_word(&rest, &killed) && str_word(&rest, &id))
+                x->at->out_of_memory = str_eqz(killed, "true") || kernel_log_out_of_memory(id);
+        remove_now(x);
+}
+
+bool container_step_ended(struct attempt *at, enum run_why why)
+{
+        const Drover__StepResult *r = &at->results[at->step];
+        const struct container_host *h = engine_host(at->q->engine);
+        ARGS_CLEANUP struct args words = {0};
+        char name[96];
+        if (!*at->t->m->steps[at->step]->container || !h)
+                return false;
+        if (at->over || !queue_is_local(at->q) || h->engine == CONTAINER_APPTAINER)
+                return why == RUN_ITSELF && failed(at);
+        struct ending *x = mem_new(struct ending);
+        *x = (struct ending){.at = at, .why = why};
+        at->ending = x;
+        at->stepping = true; /* not over yet */
+        at->out_of_memory = told_memory(at);
+        if (r->signaled && r->exit_code == SIGKILL && !at->out_of_memory && !at->killing) {
+                container_name(at->a->instance, attempt_task(at), name);
+                container_inspect(engine_settings(at->q->engine), h->engine, name, &words);
+                x->command = containers_ask(at->q->engine, at, &words, on_inspected, x);
+        } else {
+                remove_now(x);
+        }
+        return true;
+}
+
+void container_step_lost(struct attempt *at)
+{
+        const struct container_host *h = engine_host(at->q->engine);
+        char name[96];
+        if (!h || h->engine == CONTAINER_APPTAINER || !queue_is_local(at->q) ||
+            !*at->t->m->steps[at->step]->container || at->ending)
+                return;
+        container_name(at->a->instance, attempt_task(at), name);
+        containers_remove(at->q->engine, at, name, NULL, NULL);
+}
+
+void container_step_cancel(struct attempt *at)
+{
+        struct ending *x = at->ending;
+        if (!x)
+                return;
+        if (x->removing)
+                containers_remove_forget(at->q->engine, x);
+        command_cancel(x->command);
+        free(x);
+        at->ending = NULL;
+}

@@ -1,0 +1,56 @@
+#include "agent/model/attempt.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct run_id attempt_task(const struct attempt *at)
+{
+        return (struct run_id){at->request, at->member, at->fence, at->step + STEPS_MAX * at->round, 0};
+}
+
+void attempt_set_outcome(struct attempt *at, Drover__Outcome outcome, uint32_t hold_code, const char *fmt,
+                         ...)
+{
+        if (at->outcome_set)
+                return;
+        at->outcome_set = true;
+        at->outcome = outcome;
+        at->hold_code = hold_code;
+        struct buf b = {.max = 1024};
+        va_list ap;
+        va_start(ap, fmt);
+        buf_vprintf(&b, fmt, ap);
+        va_end(ap);
+        at->reason = buf_take(&b);
+}
+
+void attempt_clear_outcome(struct attempt *at)
+{
+        at->outcome_set = false;
+        free(at->reason);
+        at->reason = NULL;
+}
+
+bool attempt_has_container(const struct attempt *at)
+{
+        for (size_t i = 0; i < at->t->m->n_steps; i++)
+                if (*at->t->m->steps[i]->container)
+                        return true;
+        return false;
+}
+
+struct template *template_ref(struct template *t)
+{
+        t->refs++;
+        return t;
+}
+
+void template_unref(struct template *t)
+{
+        if (!t || --t->refs > 0)
+                return;
+        drover__template__free_unpacked(t->m, NULL);
+        free(t->not_mapped);
+        free(t);
+}

@@ -1,0 +1,189 @@
+/* attempt: one attempt of one job at this place, and the template that it shares with others of its request.
+ *
+ * The attempt's life (attempt/life.c):
+ *
+ *   assigned -> WAITING -> STAGING -> RUNNING (step by step) -> DELIVERING -> DONE -> acknowledged, gone
+ *                  |          |           |                         |          ^
+ *                  +----------+-----------+-------------------------+----------+   kill, failure, loss
+ *
+ * WAITING: accepted and written to the journal; for room, or for its set's Go. STAGING: inputs are fetched
+ * and copied. RUNNING: the runner has a step of it (or is told in this turn). DELIVERING: no process is left;
+ * outputs are copied. DONE: the result is in the journal, and is sent until the server has it.
+ */
+#pragma once
+#include <sys/stat.h>
+
+#include "agent/config/users.h"
+#include "agent/model/agent.h"
+#include "agent/model/queue.h"
+#include "wire/session.h"
+
+#define ATTEMPT_MAGIC 0x41545450u
+#define STEPS_MAX     64
+/* In a run_id's step: the task is a stage's, a mover's or a command's of the agent itself, not a job's. */
+#define STEP_NO_JOBS 0x80000000u
+
+enum hold_code {
+        HOLD_CREDENTIAL = 4,
+        HOLD_NOT_STARTED = 6,
+        HOLD_OUTPUT = 12,
+        HOLD_INPUT = 13,
+        HOLD_MEMORY = 34,
+        HOLD_IMAGE = 35,
+        HOLD_WALLTIME = 47
+};
+
+/* What comes before it runs, in STAGING (attempt/staging.c):
+ *
+ *   CREDENTIALS -> IMAGES -> INPUTS -> ENVIRONMENT -> COPYING -> PLACING -> RUNNING
+ *                     \-------- it needs no files --------------^
+ *
+ * CREDENTIALS: the server sends them. IMAGES: the engine fetches them. INPUTS: they come into the cache, and
+ * are pinned. ENVIRONMENT: it is made of a file. COPYING: inputs go into the sandbox. PLACING: the files of
+ * its credentials are written there. Each waits until a part tells news->stage or news->staged, and any of
+ * them may fail.
+ */
+enum staging_state {
+        STAGING_CREDENTIALS,
+        STAGING_IMAGES,
+        STAGING_INPUTS,
+        STAGING_ENVIRONMENT,
+        STAGING_COPYING,
+        STAGING_PLACING,
+        STAGING_STATES
+};
+
+struct template
+{ /* one part of a request */
+        Drover__Template *m;
+        unsigned refs;
+        bool journaled;
+        bool same_domain;        /* paths of the submitter mean the same here */
+        bool own_cwd;            /* the job's folder is its sandbox */
+        struct users_entry user; /* with `users`: whom it runs as, if not_mapped is NULL */
+        char *not_mapped;        /* why it does not run here */
+};
+
+/* What a part that works for attempts tells of them. There is one set of functions, agent->news, which the
+ * life of attempts gives; all of them may end and free the attempt. */
+struct attempt_news {
+        /* Something that its staging waited for is here: staging goes on with what comes next. */
+        void (*stage)(struct attempt *at);
+        /* Its staging has ended: its files are in the sandbox; or (hold_code) cannot be, and why. */
+        void (*staged)(struct attempt *at, int hold_code, const char *reason);
+        /* Its inputs or its image do not come, for no fault of the job's: it goes back to the server's queue.
+         */
+        void (*give_back)(struct attempt *at, const char *reason);
+        /* Its outputs, or the files of its checkpoint, are where they belong; or (hold_code) cannot be. */
+        void (*delivered)(struct attempt *at, int hold_code, const char *reason);
+        /* A credential that it holds is here, or has been replaced. */
+        void (*credential)(struct attempt *at);
+        /* The container of its step is removed: the step is over. */
+        void (*step_over)(struct attempt *at, enum run_why why);
+        /* It ends with the outcome that was set. */
+        void (*finish)(struct attempt *at);
+        /* Nobody knows what became of it. */
+        void (*lost)(struct attempt *at, const char *why);
+};
+
+struct attempt {
+        uint32_t magic;
+        struct agent *a;
+        struct queue *q;
+        struct attempt *next, **link; /* its queue's list of its state */
+        uint64_t request;
+        uint32_t member, fence, part, row, step_value;
+        struct template *t;
+        char **values; /* of the item */
+        char *iwd;     /* the template's, its macros expanded */
+        size_t value_count;
+        char **filled; /* pairs: the inside of a $$() reference, and the place's value for it */
+        size_t filled_count;
+        enum attempt_state state;
+        enum staging_state staging; /* in STAGING */
+        bool wait_for_go, told_started, suspended, abandon, killing, adopted, journaled, has_sandbox,
+                result_sent, stopped; /* stopped: it ran, and was ended with an agent of before */
+        enum run_why adopted_why;     /* how the last task of an earlier life ended */
+        bool counted;                 /* its cpus, memory and disk are committed */
+        bool keeps_room;              /* while it waits: see attempt_keep_room */
+        uint32_t set_size;            /* of the set that it starts with; 0: none */
+        char *set_machines;           /* of the set's members, with commas; NULL: not said */
+        uint64_t set, seen;           /* seen: generation of the runner's listing that named it */
+        int64_t assigned_ms;          /* boot clock */
+        int64_t entered_ms;           /* Unix: its state */
+        uint64_t lease_ms;
+        unsigned step;
+        bool stepping;    /* the runner has a task of this step */
+        bool task_runs;   /* and its program, as far as the runner has told */
+        uint64_t signals; /* for when it does: 1 << (number - 1) */
+        struct cgroup *cgroup;
+        uint64_t cpus_milli, memory_bytes;
+        size_t credential_count; /* that it holds, see credentials.h */
+        bool credentials_placed;
+        /* see checkpoint.h */
+        uint32_t round;
+        bool checkpointing, vacating, checkpoint_result, checkpoint_unacked; /* …ing: being saved */
+        bool carrying;            /* checkpointing, of one from another server: its step goes on */
+        int64_t kill_at_ms;       /* boot clock; 0: not under way */
+        bool nobody_hears;        /* vacating, and its program does not run where it was handed on to */
+        const char *vacate_later; /* why, once its runner has told of it; NULL: nobody wants it */
+        Drover__SpoolRef *restore;
+        size_t restore_count;
+        char *devices;        /* that it holds: see devices_take; NULL: none */
+        uint64_t memory_seen; /* largest sample */
+        int64_t pid;
+        bool leaves_sandbox; /* DONE: it goes once the result is in the journal */
+        uint64_t told_where; /* hash of what the server was told of where it is */
+        struct stage *stage; /* what a worker does for it, or NULL */
+        bool wanted;         /* its inputs were asked for */
+        unsigned waits;      /* fetches that it waits for */
+        struct {             /* of those, as inputs_look saw them */
+                const struct fetch *one;
+                uint64_t bytes, bytes_all;
+                bool all_known; /* bytes_all is the sum of all */
+        } fetching;
+        struct input_pin *pins; /* what it has of the cache, while it is staged */
+        size_t pin_count, pin_cap;
+        struct environment *environment; /* that its program runs in, see environments.h; NULL: none */
+        bool environment_waits;          /* for that to be made */
+        struct environment *making;      /* and that is under way, for it and maybe others; or NULL */
+        struct pull *pull;               /* an image that is being fetched for it, or NULL */
+        unsigned imaged;                 /* steps whose images were fetched although they were here */
+        struct ending *ending;           /* its container is over, and is being removed; or NULL */
+        bool over;                       /* that was done, for this step */
+        bool out_of_memory;              /* its engine says so */
+        struct output_transfers *output_transfers; /* outputs on their way to URLs, or NULL */
+        struct staged_input *inputs;               /* as they were when the job began */
+        size_t input_count, input_cap;
+        /* the result */
+        Drover__Outcome outcome;
+        bool outcome_set;
+        unsigned result_count;
+        Drover__StepResult results[STEPS_MAX];
+        uint64_t started_ms, ended_ms, cpu_user_ms, cpu_system_ms, memory_peak_bytes, bytes_in, bytes_out;
+        uint32_t hold_code;
+        int32_t hold_subcode;
+        char *reason;
+        struct output_ref *outputs;
+        size_t output_count, output_cap;
+};
+
+struct output_ref {
+        char *name;
+        unsigned char sha256[32];
+        uint64_t size;
+        uint32_t mode;
+        uint64_t at; /* in the file that is uploaded from, where it is one for all */
+};
+
+struct run_id attempt_task(const struct attempt *at); /* of its step, in its round */
+/* The first outcome stays. */
+void attempt_set_outcome(struct attempt *at, Drover__Outcome outcome, uint32_t hold_code, const char *fmt,
+                         ...) __attribute__((format(printf, 4, 5)));
+/* The outcome is another one, or is not known yet after all. */
+void attempt_clear_outcome(struct attempt *at);
+/* Has any of its steps an image? Every step of an attempt has the same limits. */
+bool attempt_has_container(const struct attempt *at);
+
+struct template *template_ref(struct template *t);
+void template_unref(struct template *t);

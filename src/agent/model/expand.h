@@ -1,0 +1,19 @@
+/* expand: texts of a job's template with the member's macros filled in: $(Process), the values of its item,
+ * and what a match has found for $$(). */
+#pragma once
+#include "agent/model/attempt.h"
+
+/* The text with the member's macros filled in; "" for NULL. 0, or -EINVAL with err. */
+int expand_text(const struct attempt *at, const char *text, struct buf *out, struct err *err);
+/* Sets at->iwd, once the item is known. A folder whose macros cannot be expanded stays as it is written, and
+ * its files are not found. */
+void expand_iwd(struct attempt *at);
+/* The program's path as it is run. 0, or -EINVAL with err. */
+int expand_path(const struct attempt *at, const Drover__Step *step, struct buf *out, struct err *err);
+/* The same for people, as far as it can be expanded. */
+void expand_program(const struct attempt *at, const Drover__Step *step, struct buf *out);
+/* What a step reads: a path, or a name in the sandbox; empty: nothing. 0, or -EINVAL. */
+int expand_input(const struct attempt *at, const Drover__Step *step, struct buf *out, struct err *err);
+/* A stream's file beneath the sandbox (".drover_out.0"), NULL for none; *ret_index is its number. */
+int expand_stream(const struct attempt *at, const char *text, struct buf *ret_path, struct err *err);
+uint64_t expand_gpus(const Drover__Template *m); /* that a job of it asks for */

@@ -1,0 +1,120 @@
+#include "agent/model/input_names.h"
+
+#include <stdlib.h>
+
+#include "agent/model/expand.h"
+
+static struct str base_name(struct str path)
+{
+        return str_skip(path, (size_t)(str_rfind(path, '/') + 1));
+}
+
+/* The file itself, or something in the folder of that name. */
+static bool is_or_is_in(struct str file, struct str name)
+{
+        return str_starts(file, name) && (file.n == name.n || file.p[name.n] == '/');
+}
+
+bool shipped_has(const Drover__Template *m, struct str name)
+{
+        for (size_t i = 0; i < m->n_spooled; i++)
+                if (is_or_is_in(str_of(m->spooled[i]->name), name))
+                        return true;
+        return false;
+}
+
+static void shipped_add(const struct attempt *at, const char *text, struct shipped *s)
+{
+        BUF_CLEANUP struct buf b = {.max = 1 << 20};
+        if (expand_text(at, text, &b, NULL) < 0)
+                return; /* said where it is used */
+        struct str rest = buf_view(&b), path;
+        while (rest.n && str_cut(&rest, ',', &path)) {
+                path = str_trim(path);
+                if (inputs_is_url(path, NULL))
+                        continue;
+                s->all |= path.n > 1 && path.p[path.n - 1] == '/';
+                buf_str(&s->names, base_name(path));
+                buf_char(&s->names, '\n');
+        }
+}
+
+void shipped_read(const struct attempt *at, struct shipped *ret)
+{
+        const Drover__Template *m = at->t->m;
+        *ret = (struct shipped){0};
+        for (size_t i = 0; i < m->n_steps; i++) {
+                shipped_add(at, m->steps[i]->executable, ret);
+                shipped_add(at, m->steps[i]->stdin_file, ret);
+        }
+        for (size_t i = 0; i < m->n_input_files; i++)
+                shipped_add(at, m->input_files[i], ret);
+}
+
+void shipped_deinit(struct shipped *s)
+{
+        buf_deinit(&s->names);
+}
+
+bool shipped_wants(const struct shipped *s, const char *name)
+{
+        struct str rest = buf_view(&s->names), one;
+        while (!s->all && rest.n && str_cut(&rest, '\n', &one))
+                if (one.n && is_or_is_in(str_of(name), one))
+                        return true;
+        return s->all;
+}
+
+bool shipped_name_valid(const char *name)
+{
+        struct str rest = str_of(name), part;
+        if (!*name)
+                return false;
+        while (str_cut(&rest, '/', &part))
+                if (part.n == 0 || str_eqz(part, ".") || str_eqz(part, ".."))
+                        return false;
+        return true;
+}
+
+bool inputs_is_url(struct str element, char **ret_path)
+{
+        if (ret_path)
+                *ret_path = NULL;
+        if (str_search(element, STR("://")) <= 0)
+                return false;
+        if (!str_istarts(element, STR("file://")))
+                return true;
+        struct str path = str_skip(element, 7);
+        ptrdiff_t slash = str_find(path, '/');
+        if (ret_path)
+                *ret_path = str_dupz(slash > 0 ? str_skip(path, (size_t)slash) : path);
+        return false;
+}
+
+struct str inputs_name(struct str element)
+{
+        if (str_search(element, STR("://")) > 0) {
+                struct str rest = element;
+                str_cut(&rest, '#', &element);
+                rest = element;
+                str_cut(&rest, '?', &element);
+        }
+        element = str_skip(element, (size_t)(str_rfind(element, '/') + 1));
+        return str_eqz(element, ".") || str_eqz(element, "..") ? STR_NONE : element;
+}
+
+int inputs_each(const struct attempt *at, int (*fn)(void *arg, struct str element, struct err *err),
+                void *arg, struct err *err)
+{
+        const Drover__Template *m = at->t->m;
+        int r = 0;
+        for (size_t i = 0; i < m->n_input_files && r == 0; i++) {
+                BUF_CLEANUP struct buf b = {.max = 1 << 20};
+                r = expand_text(at, m->input_files[i], &b, err);
+                struct str rest = buf_view(&b), one;
+                while (r == 0 && rest.n && str_cut(&rest, ',', &one))
+                        if ((one = str_trim(one)).n)
+                                r = fn(arg, one, err);
+        }
+        return r;
+}

@@ -1,0 +1,278 @@
+/* Names of attempts that are gathered over a turn become ranges. */
+#include "agent/outbox/outbox.h"
+
+#include <errno.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+
+#define RESULTS_MAX 256 /* in one message */
+
+struct refusal {
+        struct name_list names;
+        bool hold;
+        char *queue;
+        char *reason;
+};
+struct outbox {
+        struct session *session; /* NULL: there is none, and what is sent is dropped */
+        struct name_list started;
+        struct refusal *refusals;
+        size_t refusal_count, refusal_cap;
+};
+
+static void refusals_drop(struct outbox *o)
+{
+        for (size_t i = 0; i < o->refusal_count; i++) {
+                free(o->refusals[i].queue);
+                free(o->refusals[i].reason);
+                free(o->refusals[i].names.v);
+        }
+        o->refusal_count = 0;
+}
+
+void outbox_open(struct agent *a)
+{
+        a->outbox = mem_new(struct outbox);
+}
+
+void outbox_close(struct agent *a)
+{
+        struct outbox *o = a->outbox;
+        if (!o)
+                return;
+        refusals_drop(o);
+        free(o->refusals);
+        free(o->started.v);
+        free(o);
+        a->outbox = NULL;
+}
+
+void outbox_session(struct agent *a, struct session *session)
+{
+        struct outbox *o = a->outbox;
+        o->session = session;
+        if (session)
+                return;
+        /* results that were sent and not acknowledged are sent again; the Inventory tells the rest */
+        o->started.n = 0;
+        for (size_t i = 0; i < a->queue_count; i++)
+                a->queues[i]->accepted.n = 0;
+        refusals_drop(o);
+}
+
+void outbox_accept(struct attempt *at)
+{
+        name_list_add(&at->q->accepted, at);
+}
+
+void outbox_refuse(struct agent *a, const char *queue, const struct attempt *at, bool hold,
+                   const char *reason)
+{
+        for (size_t i = 0; i < a->outbox->refusal_count; i++)
+                if (a->outbox->refusals[i].hold == hold && !strcmp(a->outbox->refusals[i].queue, queue) &&
+                    !strcmp(a->outbox->refusals[i].reason, reason)) {
+                        name_list_add(&a->outbox->refusals[i].names, at);
+                        return;
+                }
+        MEM_GROW(a->outbox->refusals, a->outbox->refusal_cap, a->outbox->refusal_count + 1);
+        struct refusal *r = &a->outbox->refusals[a->outbox->refusal_count++];
+        *r = (struct refusal){.hold = hold, .queue = mem_dupz(queue), .reason = mem_dupz(reason)};
+        name_list_add(&r->names, at);
+}
+
+void outbox_send(struct agent *a, Drover__ToServer *m)
+{
+        if (a->outbox->session)
+                session_send(a->outbox->session, &m->base);
+}
+
+static int by_name(const void *pa, const void *pb)
+{
+        const struct attempt_name *a = pa, *b = pb;
+        if (a->request != b->request)
+                return a->request < b->request ? -1 : 1;
+        if (a->fence != b->fence)
+                return a->fence < b->fence ? -1 : 1;
+        return a->member < b->member ? -1 : a->member > b->member;
+}
+
+/* Sorts the list; the message's parts live in the arena. */
+static size_t ranges(struct name_list *l, struct arena *room, Drover__Attempts ***ret)
+{
+        if (l->n > 1)
+                qsort(l->v, l->n, sizeof(*l->v), by_name);
+        Drover__Attempts **all = arena_alloc(room, (l->n + 1) * sizeof(*all));
+        size_t count = 0;
+        for (size_t i = 0; i < l->n;) {
+                Drover__Attempts *t = arena_alloc(room, sizeof(*t));
+                drover__attempts__init(t);
+                t->request = l->v[i].request;
+                t->fence = l->v[i].fence;
+                size_t same = i;
+                while (same < l->n && l->v[same].request == t->request && l->v[same].fence == t->fence)
+                        same++;
+                t->members = arena_alloc(room, (same - i) * sizeof(*t->members));
+                while (i < same) {
+                        Drover__Range *r = arena_alloc(room, sizeof(*r));
+                        drover__range__init(r);
+                        r->first = l->v[i].member;
+                        while (i < same && l->v[i].member <= r->first + r->count)
+                                r->count = l->v[i++].member - r->first + 1;
+                        t->members[t->n_members++] = r;
+                }
+                all[count++] = t;
+        }
+        l->n = 0;
+        *ret = all;
+        return count;
+}
+
+static void fill_result(const struct attempt *at, Drover__JobResult *r, struct arena *room)
+{
+        drover__job_result__init(r);
+        r->request = at->request;
+        r->member = at->member;
+        r->fence = at->fence;
+        r->outcome = at->outcome;
+        r->started_ms = at->started_ms;
+        r->ended_ms = at->ended_ms;
+        r->cpu_user_ms = at->cpu_user_ms;
+        r->cpu_system_ms = at->cpu_system_ms;
+        r->memory_peak_bytes = at->memory_peak_bytes;
+        r->hold_code = at->hold_code;
+        r->hold_subcode = at->hold_subcode;
+        r->reason = at->reason ? at->reason : (char *)"";
+        r->bytes_in = at->bytes_in;
+        r->bytes_out = at->bytes_out;
+        r->n_steps = at->result_count;
+        r->steps = arena_alloc(room, (at->result_count + 1) * sizeof(*r->steps));
+        for (unsigned i = 0; i < at->result_count; i++)
+                r->steps[i] = (Drover__StepResult *)&at->results[i];
+        r->checkpoint = at->checkpoint_result;
+        r->n_outputs = at->output_count;
+        r->outputs = arena_alloc(room, (at->output_count + 1) * sizeof(*r->outputs));
+        for (size_t i = 0; i < at->output_count; i++) {
+                Drover__OutputRef *o = r->outputs[i] = arena_alloc(room, sizeof(*o));
+                drover__output_ref__init(o);
+                o->name = at->outputs[i].name;
+                o->sha256.data = at->outputs[i].sha256;
+                o->sha256.len = 32;
+                o->size = at->outputs[i].size;
+                o->mode = at->outputs[i].mode;
+        }
+}
+
+void outbox_pack_result(const struct attempt *at, struct buf *out)
+{
+        struct arena room = {0};
+        Drover__JobResult r;
+        fill_result(at, &r, &room);
+        size_t n = drover__job_result__get_packed_size(&r);
+        drover__job_result__pack(&r, buf_room(out, n));
+        out->n += n;
+        arena_deinit(&room);
+}
+
+static void send_results(struct queue *q, struct arena *room)
+{
+        Drover__JobResult *list[RESULTS_MAX];
+        Drover__Result m = DROVER__RESULT__INIT;
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        to.kind_case = DROVER__TO_SERVER__KIND_RESULT;
+        to.result = &m;
+        m.jobs = list;
+        for (struct attempt *at = q->lists[ATTEMPT_DONE]; at; at = at->next) {
+                if (at->result_sent)
+                        break; /* newest first: what is behind was sent */
+                at->result_sent = true;
+                list[m.n_jobs] = arena_alloc(room, sizeof(**list));
+                fill_result(at, list[m.n_jobs++], room);
+                if (m.n_jobs == RESULTS_MAX) {
+                        outbox_send(q->a, &to);
+                        m.n_jobs = 0;
+                }
+        }
+        if (m.n_jobs)
+                outbox_send(q->a, &to);
+}
+
+static void send_accepted(struct queue *q, struct arena *room)
+{
+        if (q->accepted.n == 0)
+                return;
+        Drover__Accept m = DROVER__ACCEPT__INIT;
+        m.queue = q->config->name;
+        m.n_attempts = ranges(&q->accepted, room, &m.attempts);
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        to.kind_case = DROVER__TO_SERVER__KIND_ACCEPT;
+        to.accept = &m;
+        outbox_send(q->a, &to);
+}
+
+static void gather_started(struct queue *q)
+{
+        for (struct attempt *at = q->lists[ATTEMPT_RUNNING]; at; at = at->next)
+                if (!at->told_started && at->started_ms) {
+                        at->told_started = true;
+                        name_list_add(&q->a->outbox->started, at);
+                }
+}
+
+void outbox_flush(struct agent *a)
+{
+        if (!a->greeted)
+                return;
+        struct arena room = {0};
+        for (size_t i = 0; i < a->queue_count; i++)
+                send_accepted(a->queues[i], &room);
+        for (size_t i = 0; i < a->outbox->refusal_count; i++) {
+                Drover__Refuse m = DROVER__REFUSE__INIT;
+                m.queue = a->outbox->refusals[i].queue;
+                m.reason = a->outbox->refusals[i].reason;
+                m.hold = a->outbox->refusals[i].hold;
+                m.n_attempts = ranges(&a->outbox->refusals[i].names, &room, &m.attempts);
+                Drover__ToServer to = DROVER__TO_SERVER__INIT;
+                to.kind_case = DROVER__TO_SERVER__KIND_REFUSE;
+                to.refuse = &m;
+                outbox_send(a, &to);
+        }
+        refusals_drop(a->outbox);
+        for (size_t i = 0; i < a->queue_count; i++)
+                gather_started(a->queues[i]);
+        if (a->outbox->started.n) {
+                Drover__Started m = DROVER__STARTED__INIT;
+                m.at_ms = (uint64_t)clock_wall_ms();
+                m.n_attempts = ranges(&a->outbox->started, &room, &m.attempts);
+                Drover__ToServer to = DROVER__TO_SERVER__INIT;
+                to.kind_case = DROVER__TO_SERVER__KIND_STARTED;
+                to.started = &m;
+                outbox_send(a, &to);
+        }
+        for (size_t i = 0; i < a->queue_count; i++)
+                send_results(a->queues[i], &room);
+        arena_deinit(&room);
+}
+
+void outbox_inventory(struct agent *a)
+{
+        struct arena room = {0};
+        struct name_list running = {0}, finished = {0};
+        struct str key;
+        void *value;
+        for (size_t i = 0; map_next(a->attempts, &i, &key, &value);) {
+                const struct attempt *at = value;
+                if (!at->abandon)
+                        name_list_add(at->state == ATTEMPT_DONE ? &finished : &running, at);
+        }
+        Drover__Inventory m = DROVER__INVENTORY__INIT;
+        m.n_running = ranges(&running, &room, &m.running);
+        m.n_finished = ranges(&finished, &room, &m.finished);
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        to.kind_case = DROVER__TO_SERVER__KIND_INVENTORY;
+        to.inventory = &m;
+        outbox_send(a, &to);
+        free(running.v);
+        free(finished.v);
+        arena_deinit(&room);
+}

@@ -1,0 +1,10 @@
+/* assign: what the server says of attempts. */
+#pragma once
+#include "agent/model/attempt.h"
+
+void assign_message(struct agent *a, const Drover__Assign *m);
+void assign_go(struct agent *a, const Drover__Go *m);
+void assign_control(struct agent *a, const Drover__Control *m);
+void assign_acked(struct agent *a, const Drover__ResultAck *m);
+void assign_checkpoint_acked(struct agent *a, const Drover__ResultAck *m);
+void assign_inventory(struct agent *a, const Drover__InventoryReply *m);

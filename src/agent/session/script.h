@@ -1,0 +1,5 @@
+/* script: what was submitted to the batch system for an attempt. */
+#pragma once
+#include "agent/model/attempt.h"
+
+void session_script(struct agent *a, const Drover__ScriptGet *m);

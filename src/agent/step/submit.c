@@ -1,0 +1,343 @@
+/* What a step is started with: arguments, environment, streams, limits, containment. */
+#include "agent/step/submit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+#include "agent/container/container_step.h"
+#include "agent/credential/credentials.h"
+#include "agent/model/checkpointing.h"
+#include "agent/model/expand.h"
+#include "agent/model/sandbox.h"
+#include "agent/model/walltime.h"
+#include "agent/step/activate.h"
+#include "base/args.h"
+#include "run/process/shepherd_protocol.h"
+
+#define TEXT_MAX (4u << 20)
+
+/* Was that stream's file written by an earlier step or round, or by this step's stdout? */
+static bool stream_goes_on(const struct attempt *at, int index, bool is_stderr)
+{
+        char name[32];
+        snprintf(name, sizeof(name), ".drover_out.%d", index);
+        return (unsigned)index < at->step * 2 + (is_stderr ? 1u : 0u) || at->round ||
+               checkpoint_restores(at, name);
+}
+
+static void env_set(struct args *env, const char *name, const char *value)
+{
+        size_t n = strlen(name);
+        for (size_t i = 0; i < env->n; i++)
+                if (!strncmp(env->v[i], name, n) && env->v[i][n] == '=')
+                        return; /* the job's own comes first */
+        BUF_CLEANUP struct buf b = {0};
+        buf_printf(&b, "%s=%s", name, value);
+        args_add(env, buf_view(&b));
+}
+
+struct naming {
+        struct args *env;
+        bool gpus;
+};
+
+/* HTCondor's _CONDOR_AssignedNAME; a GPU that is known by its number is CUDA0 there. */
+static void name_devices(void *arg, struct str name, struct str ids)
+{
+        struct naming *n = arg;
+        BUF_CLEANUP struct buf variable = {0}, value = {0};
+        bool gpus = str_ieqz(name, "GPUs");
+        struct str rest = ids, id;
+        buf_printf(&variable, "_CONDOR_Assigned" STR_FMT, STR_ARG(name));
+        while (rest.n && str_cut(&rest, ',', &id))
+                buf_printf(&value, "%s%s" STR_FMT, value.n ? "," : "",
+                           gpus && id.p[0] >= '0' && id.p[0] <= '9' ? "CUDA" : "", STR_ARG(id));
+        env_set(n->env, buf_z(&variable), buf_z(&value));
+        if (!gpus)
+                return;
+        MEM_CLEANUP char *z = str_dupz(ids);
+        n->gpus = true;
+        env_set(n->env, "CUDA_VISIBLE_DEVICES", z);
+        env_set(n->env, "GPU_DEVICE_ORDINAL", z);
+        env_set(n->env, "NVIDIA_VISIBLE_DEVICES", z);
+}
+
+static void devices(const struct attempt *at, struct args *env)
+{
+        struct naming n = {env, false};
+        if (at->devices)
+                devices_each(str_of(at->devices), name_devices, &n);
+        if (n.gpus || devices_total(at->a->devices, &at->q->devices, "GPUs") == 0)
+                return;
+        env_set(env, "CUDA_VISIBLE_DEVICES", ""); /* those that are there are other jobs' */
+        env_set(env, "NVIDIA_VISIBLE_DEVICES", "none");
+}
+
+static void queue_environment(const struct config_queue *c, struct args *env)
+{
+        for (size_t i = 0; i < c->environment.n; i++) {
+                struct str value = str_of(c->environment.v[i]), name;
+                str_cut(&value, ' ', &name);
+                MEM_CLEANUP char *z = str_dupz(name);
+                env_set(env, z, value.p);
+        }
+}
+
+/* Who starts together with it. The names with _CONDOR_ are those that HTCondor gives to nodes of the parallel
+ * universe (manual, "Parallel Applications"). */
+static void set_variables(const struct attempt *at, struct args *env)
+{
+        char number[24];
+        if (!at->set_size)
+                return;
+        snprintf(number, sizeof(number), "%u", at->set_size);
+        env_set(env, "DROVER_SET_SIZE", number);
+        env_set(env, "_CONDOR_NPROCS", number);
+        snprintf(number, sizeof(number), "%llu", (unsigned long long)(at->member - at->set));
+        env_set(env, "DROVER_NODE", number);
+        env_set(env, "_CONDOR_PROCNO", number);
+        if (at->set_machines)
+                env_set(env, "DROVER_SET_MACHINES", at->set_machines);
+}
+
+static int environment(const struct attempt *at, const Drover__Step *step, const char *sandbox,
+                       struct args *env, struct err *err)
+{
+        const struct agent *a = at->a;
+        BUF_CLEANUP struct buf text = {.max = TEXT_MAX};
+        int r = expand_text(at, step->environment_v2, &text, err);
+        if (r == 0 && text.n)
+                r = args_env_v2(env, buf_view(&text), err);
+        if (r < 0)
+                return r;
+        char job[64], number[24];
+        snprintf(job, sizeof(job), "%llu.%u", (unsigned long long)at->request, at->member);
+        env_set(env, "DROVER_JOB", job);
+        snprintf(number, sizeof(number), "%llu", (unsigned long long)at->request);
+        env_set(env, "DROVER_REQUEST", number);
+        snprintf(number, sizeof(number), "%u", at->member);
+        env_set(env, "DROVER_MEMBER", number);
+        snprintf(number, sizeof(number), "%u", (unsigned)((at->cpus_milli + 999) / 1000));
+        env_set(env, "DROVER_CPUS", number);
+        env_set(env, "OMP_NUM_THREADS", number);
+        set_variables(at, env);
+        env_set(env, "DROVER_QUEUE", at->q->config->name);
+        credentials_env(at, sandbox, env);
+        if (queue_is_local(at->q))
+                devices(at, env); /* a batch system gives its own */
+        queue_environment(at->q->config, env);
+        env_set(env, "DROVER_SCRATCH", sandbox);
+        env_set(env, "_CONDOR_SCRATCH_DIR", sandbox);
+        env_set(env, "TMPDIR", sandbox);
+        bool contained = *step->container;
+        env_set(env, "HOME", contained ? sandbox : a->users_path ? at->t->user.home : a->home);
+        env_set(env, "USER", a->users_path ? at->t->user.name : a->user);
+        env_set(env, "LOGNAME", a->users_path ? at->t->user.name : a->user);
+        if (!contained) /* an image has its own */
+                env_set(env, "PATH", "/usr/local/bin:/usr/bin:/bin");
+        BUF_CLEANUP struct buf marker = {0};
+        buf_printf(&marker, SHEPHERD_MARKER "%s/%s.%u", a->instance, job, at->fence);
+        args_add(env, buf_view(&marker));
+        return 0;
+}
+
+static int arguments(const struct attempt *at, const Drover__Step *step, struct args *argv, struct err *err)
+{
+        BUF_CLEANUP struct buf text = {.max = TEXT_MAX};
+        int r = 0;
+        if (step->n_argv) {
+                for (size_t i = 0; i < step->n_argv && r == 0; i++) {
+                        buf_reset(&text);
+                        r = expand_text(at, step->argv[i], &text, err);
+                        args_add(argv, buf_view(&text));
+                }
+        } else if (*step->arguments_v2) {
+                r = expand_text(at, step->arguments_v2, &text, err);
+                if (r == 0)
+                        r = args_split_v2(argv, buf_view(&text), err);
+        } else if (*step->arguments_v1) {
+                r = expand_text(at, step->arguments_v1, &text, err);
+                if (r == 0)
+                        r = args_split_v1(argv, buf_view(&text), err);
+        }
+        return r;
+}
+
+static unsigned limits(const struct attempt *at, struct run_rlimit room[4])
+{
+        unsigned n = 0;
+        room[n++] = (struct run_rlimit){RLIMIT_CORE, 0, 0};
+        if (at->memory_bytes && !attempt_has_container(at) &&
+            !(at->cgroup && (cgroups_limits(at->a->cgroups) & CGROUP_MEMORY))) {
+                /* a far fence: what is really used is sampled */
+                uint64_t bytes = at->memory_bytes * 2 + (256u << 20);
+                room[n++] = (struct run_rlimit){RLIMIT_DATA, bytes, bytes};
+        }
+        return n;
+}
+
+static struct run_word *words_of(const Drover__Template *m)
+{
+        struct run_word *words = mem_array(NULL, m->n_attributes + 1, sizeof(*words));
+        for (size_t i = 0; i < m->n_attributes; i++)
+                words[i] = (struct run_word){m->attributes[i]->name, m->attributes[i]->value};
+        return words;
+}
+
+/* What a batch system is asked for. */
+static void asks_for(const struct attempt *at, const struct run_word *words, struct run_spec *ret)
+{
+        const Drover__Template *m = at->t->m;
+        ret->walltime_ms = walltime_of(at);
+        ret->cpus_milli = at->cpus_milli;
+        ret->memory_bytes = at->memory_bytes;
+        ret->gpus = expand_gpus(m);
+        ret->words = words;
+        ret->word_count = m->n_attributes;
+}
+
+void step_quote(const struct attempt *at)
+{
+        MEM_CLEANUP struct run_word *words = words_of(at->t->m);
+        struct run_spec spec = {.id = attempt_task(at), .job = "", .owner = at->t->m->owner};
+        asks_for(at, words, &spec);
+        at->q->backend->runner->kind->quote(at->q->backend->runner, &spec);
+}
+
+/* What it leaves, as far as its author has said; of a step that is not the last, every new file is. */
+static int outputs_of(const struct attempt *at, struct buf *out, struct err *err)
+{
+        const Drover__Template *m = at->t->m;
+        int r = 0;
+        for (size_t i = 0; i < m->n_output_files && at->step + 1 == m->n_steps && r == 0; i++) {
+                if (out->n)
+                        buf_char(out, ',');
+                r = expand_text(at, m->output_files[i], out, err);
+        }
+        return r;
+}
+
+/* What a step is started with; the spec that a runner gets borrows it. */
+struct expanded {
+        struct buf path, in, outputs, credentials, checkpoint_files;
+        struct run_checkpoints checkpoints;
+        struct args argv, env;
+        int out, err; /* numbers of the files of its streams; -ENOENT: none */
+};
+
+/* For a runner that hands the job on. */
+static struct run_hop hop_of(const struct attempt *at, const char *job, struct expanded *x)
+{
+        static const Drover__Origin none = DROVER__ORIGIN__INIT;
+        const Drover__Template *m = at->t->m;
+        const Drover__Origin *o = m->origin ? m->origin : &none;
+        return (struct run_hop){.servers = o->servers,
+                                .owner = o->owner,
+                                .job = *o->job ? o->job : job,
+                                .label = o->label,
+                                .path = o->path,
+                                .hops_left = o->hops_left,
+                                .credentials = x->credentials.n ? buf_z(&x->credentials) : NULL,
+                                .outputs = m->all_outputs || at->step + 1 < m->n_steps ? NULL
+                                                                                       : buf_z(&x->outputs),
+                                .checkpoints = x->checkpoints,
+                                .on_success_only = !m->outputs_on_failure && at->step + 1 == m->n_steps};
+}
+
+static void expanded_deinit(struct expanded *x)
+{
+        buf_deinit(&x->path);
+        buf_deinit(&x->in);
+        buf_deinit(&x->outputs);
+        buf_deinit(&x->credentials);
+        buf_deinit(&x->checkpoint_files);
+        args_deinit(&x->argv);
+        args_deinit(&x->env);
+}
+
+static int expand_step(struct attempt *at, const char *sandbox, struct expanded *x, struct err *err)
+{
+        const Drover__Step *step = at->t->m->steps[at->step];
+        int r = expand_path(at, step, &x->path, err);
+        if (r == 0) {
+                args_add(&x->argv, buf_view(&x->path));
+                r = arguments(at, step, &x->argv, err);
+        }
+        if (r == 0 && activate_wanted(at))
+                r = activate_wrap(at, sandbox, &x->path, &x->argv, err);
+        if (r == 0)
+                r = environment(at, step, container_step_target(step, sandbox), &x->env, err);
+        if (r == 0)
+                r = expand_input(at, step, &x->in, err);
+        if (r == 0)
+                r = outputs_of(at, &x->outputs, err);
+        if (r == 0)
+                r = checkpoint_hop(at, &x->checkpoint_files, &x->checkpoints, err);
+        if (r < 0)
+                return r;
+        credentials_names(at, &x->credentials);
+        x->out = expand_stream(at, step->stdout_file, NULL, err);
+        if (x->out < 0 && x->out != -ENOENT)
+                return -EINVAL;
+        x->err = expand_stream(at, step->stderr_file, NULL, err);
+        return x->err < 0 && x->err != -ENOENT ? -EINVAL : 0;
+}
+
+int step_submit(struct attempt *at, struct err *err)
+{
+        const Drover__Template *m = at->t->m;
+        const Drover__Step *step = m->steps[at->step];
+        __attribute__((cleanup(expanded_deinit))) struct expanded x = {.path = {.max = 65536},
+                                                                       .in = {.max = 65536},
+                                                                       .outputs = {.max = 1 << 20},
+                                                                       .credentials = {.max = 65536},
+                                                                       .checkpoint_files = {.max = 1 << 20}};
+        CONTAINER_STEP_CLEANUP struct container_step contained = {0};
+        char name[64], sandbox[4352], out[32], error[32], job[64];
+        struct run_rlimit room[4];
+        sandbox_name(at, name);
+        snprintf(sandbox, sizeof(sandbox), "%s/%s", at->a->jobs_path, name);
+        int r = expand_step(at, sandbox, &x, err);
+        if (r < 0)
+                return r;
+        snprintf(out, sizeof(out), ".drover_out.%d", x.out);
+        snprintf(error, sizeof(error), ".drover_out.%d", x.err);
+        snprintf(job, sizeof(job), "%llu.%u", (unsigned long long)at->request, at->member);
+        MEM_CLEANUP struct run_word *words = words_of(m);
+        struct run_spec spec = {
+                .id = attempt_task(at),
+                .owner = m->owner,
+                .user = at->a->users_path ? at->t->user.name : NULL,
+                .flags = (at->a->users_path ? RUN_MAKE_SANDBOX : 0u) |
+                         (at->t->m->n_credentials ? RUN_CREDENTIALS : 0u),
+                .sandbox = sandbox,
+                .cwd = at->t->own_cwd ? NULL : at->iwd,
+                .stdin_path = buf_z(&x.in),
+                .stdout_path = x.out < 0 ? NULL : out,
+                .stderr_path = x.err < 0 ? NULL : error,
+                .path = buf_z(&x.path),
+                .argv = x.argv.v,
+                .envp = x.env.v,
+                .rlimits = room,
+                .rlimit_count = limits(at, room),
+                .cgroup_dirs = at->cgroup ? cgroup_dirs(at->cgroup) : NULL,
+                .slot = at->cgroup ? cgroup_number(at->cgroup) : UINT32_MAX,
+                .job = job,
+                .hop = hop_of(at, job, &x),
+        };
+        asks_for(at, words, &spec);
+        if (x.out >= 0 && stream_goes_on(at, x.out, false))
+                spec.flags |= RUN_STDOUT_APPEND;
+        if (x.err >= 0 && x.err == x.out)
+                spec.flags |= RUN_STDERR_IS_STDOUT;
+        else if (x.err >= 0 && stream_goes_on(at, x.err, true))
+                spec.flags |= RUN_STDERR_APPEND;
+        if (!*step->container)
+                spec.flags |= queue_containment(at->q);
+        if (*step->container && (r = container_step_start(at, step, &spec, &contained, err)) < 0)
+                return r;
+        runner_submit(at->q->backend->runner, &spec);
+        credentials_hand_on(at);
+        return 0;
+}

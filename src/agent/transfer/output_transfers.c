@@ -1,0 +1,314 @@
+/* Outputs to URLs, one after the other, each tried as often as movers do. With `users` the contents are in a
+ * file that a process of the job's user made (stage_work.h), and a mover of the same user sends them from
+ * there.
+ *
+ * A store that is silent holds no job: what was to be sent waits until it answers, which stores.c asks it now
+ * and then. The job's room is free meanwhile. */
+#include "agent/transfer/output_transfers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "agent/credential/credentials.h"
+#include "agent/model/sandbox.h"
+#include "agent/transfer/movers.h"
+#include "agent/transfer/spool.h"
+#include "agent/transfer/stores.h"
+#include "base/fs.h"
+#include "base/log.h"
+
+struct output_transfers {
+        struct output_transfer *files;
+        size_t count, index;
+        char **paths; /* of what goes to the spool afterwards, or NULL */
+        int data;
+        struct move *move;
+        uint64_t shown;              /* version of the credential that the move has; 0: none */
+        bool waits;                  /* for one */
+        size_t store;                /* of the file that is sent; or FILE_STORE_NONE */
+        bool silent;                 /* and that does not answer: it is waited for */
+        struct move_answer *doubted; /* that was the last; whether the store is there at all is being asked */
+};
+
+static void free_paths(char **paths)
+{
+        for (size_t i = 0; paths && paths[i]; i++)
+                free(paths[i]);
+        free(paths);
+}
+
+void output_transfers_forget(struct attempt *at)
+{
+        struct output_transfers *s = at->output_transfers;
+        if (!s)
+                return;
+        at->output_transfers = NULL;
+        if (s->move && at->a->movers)
+                movers_cancel(s->move);
+        for (size_t i = 0; i < s->count; i++) {
+                free(s->files[i].from);
+                free(s->files[i].url);
+        }
+        free(s->files);
+        free_paths(s->paths);
+        if (s->data >= 0)
+                close(s->data);
+        free(s->doubted);
+        free(s);
+}
+
+void output_transfers_doing(const struct attempt *at, struct buf *out)
+{
+        const struct output_transfers *s = at->output_transfers;
+        if (!s || s->index >= s->count) {
+                buf_addz(out, "delivering its outputs");
+                return;
+        }
+        MEM_CLEANUP char *url = move_url_shown(s->files[s->index].url);
+        buf_printf(out, "sending output %zu of %zu to %s", s->index + 1, s->count, url);
+        if (s->waits)
+                buf_addz(out, ", once its credential is here");
+        if (s->silent)
+                buf_printf(out, ", once store %s answers", stores_name(at->a, s->store));
+        const char *why = s->silent ? stores_down_why(at->a, s->store) : NULL;
+        if (why)
+                buf_printf(out, "; now: %s", why);
+}
+
+static void all_sent(struct attempt *at)
+{
+        struct output_transfers *s = at->output_transfers;
+        char **paths = s->paths;
+        int data = s->data;
+        s->paths = NULL;
+        if (paths)
+                s->data = -1;
+        output_transfers_forget(at);
+        if (paths)
+                spool_upload(at, paths, data);
+        else
+                at->a->news->delivered(at, 0, NULL);
+}
+
+static void failed(struct attempt *at, int hold_code, int error, const char *why)
+{
+        char text[768]; /* why may be of what is freed */
+        snprintf(text, sizeof(text), "%s", why);
+        log_warn("msg=\"an output cannot be sent\" error=\"%s\"", LOG_TEXT(str_of(text)));
+        output_transfers_forget(at);
+        at->hold_subcode = error;
+        at->a->news->delivered(at, hold_code, text);
+}
+
+static void next(struct attempt *at);
+
+static void on_failed(struct attempt *at, const struct move_answer *answer)
+{
+        struct output_transfers *s = at->output_transfers;
+        BUF_CLEANUP struct buf words = {0};
+        bool denied = answer->error == EACCES;
+        buf_addz(&words, answer->text);
+        if (denied && credentials_denied(at, s->files[s->index].url, s->shown, &words))
+                next(at); /* its owner has replaced it meanwhile */
+        else
+                failed(at, denied && s->shown ? HOLD_CREDENTIAL : HOLD_OUTPUT, answer->error, buf_z(&words));
+}
+
+static void wait_for_store(struct attempt *at)
+{
+        struct output_transfers *s = at->output_transfers;
+        s->silent = true;
+        log_info("msg=\"an output waits for its store\" store=%s job=%llu.%u", stores_name(at->a, s->store),
+                 (unsigned long long)at->request, at->member);
+}
+
+/* Nobody was there, it seems. False: it is not that. */
+static bool is_silence(struct attempt *at, const struct move_answer *answer)
+{
+        struct output_transfers *s = at->output_transfers;
+        enum store_word word =
+                stores_is_silence(answer->error) ? stores_doubt(at->a, s->store) : STORE_ANSWERS;
+        if (word == STORE_SILENT) {
+                wait_for_store(at);
+        } else if (word == STORE_ASKED) {
+                s->doubted = mem_new(struct move_answer);
+                *s->doubted = *answer;
+        }
+        return word != STORE_ANSWERS;
+}
+
+static void on_sent(void *arg, const struct move_answer *answer)
+{
+        struct attempt *at = arg;
+        struct output_transfers *s = at->output_transfers;
+        s->move = NULL;
+        if (answer->status == MOVE_FAILED) {
+                if (!is_silence(at, answer))
+                        on_failed(at, answer);
+                return;
+        }
+        const struct output_transfer *f = &s->files[s->index];
+        if (!at->a->users_path) { /* else a process of the job's user says so */
+                if (answer->tries == 1)
+                        stores_measured(at->a, s->store, PROBE_OUT, answer->moved, answer->took_us);
+                stores_answered(at->a, s->store);
+        }
+        MEM_CLEANUP char *shown = move_url_shown(f->url);
+        log_info("msg=sent url=\"%s\" bytes=%llu ms=%llu", LOG_TEXT(str_of(shown)),
+                 (unsigned long long)f->size, (unsigned long long)answer->took_us / 1000);
+        at->bytes_out += f->size;
+        s->index++;
+        next(at);
+}
+
+static int open_output(struct attempt *at, const struct output_transfer *f)
+{
+        struct output_transfers *s = at->output_transfers;
+        char name[64];
+        if (s->data >= 0)
+                return fcntl(s->data, F_DUPFD_CLOEXEC, 3);
+        sandbox_name(at, name);
+        int sandbox = openat(at->a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int fd = sandbox < 0 ? -errno
+                             : fs_open_beneath(sandbox, f->from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+        if (sandbox >= 0)
+                close(sandbox);
+        return fd;
+}
+
+static void next(struct attempt *at)
+{
+        struct output_transfers *s = at->output_transfers;
+        struct agent *a = at->a;
+        struct move_task t;
+        struct err err = {""};
+        if (s->index == s->count) {
+                all_sent(at);
+                return;
+        }
+        struct output_transfer *f = &s->files[s->index];
+        s->store = stores_of(a, str_of(f->url));
+        if (stores_is_down(a, s->store)) {
+                wait_for_store(at);
+                return;
+        }
+        int fd = open_output(at, f);
+        if (fd < 0) {
+                BUF_CLEANUP struct buf why = {0};
+                buf_printf(&why, "the output %s went away before it was sent: %s", f->from, strerror(-fd));
+                failed(at, HOLD_OUTPUT, -fd, buf_z(&why));
+                return;
+        }
+        move_task_init(&t, MOVE_PUT);
+        t.url = mem_dupz(f->url);
+        int r = credentials_show(at, &t, &s->shown, &err);
+        s->waits = r > 0;
+        if (r != 0) {
+                close(fd);
+                move_task_deinit(&t);
+                if (r < 0)
+                        failed(at, HOLD_CREDENTIAL, EACCES, err.text);
+                return;
+        }
+        t.at = f->at;
+        t.size = f->size;
+        t.tries = (uint32_t)a->config.transfer_tries;
+        t.limit_ms = a->config.transfer_limit_ms;
+        snprintf(t.tag, sizeof(t.tag), "%llu.%u.%u", (unsigned long long)at->request, at->member, at->fence);
+        s->move = movers_start(a, &t, fd, at->t->m->owner, a->users_path ? at->t->user.name : NULL, on_sent,
+                               at);
+        move_task_deinit(&t);
+        close(fd);
+}
+
+void output_transfers_go_on(struct attempt *at)
+{
+        if (at->output_transfers && at->output_transfers->waits)
+                next(at);
+}
+
+bool output_transfers_wait_for_store(const struct attempt *at)
+{
+        return at->output_transfers && at->output_transfers->silent;
+}
+
+/* Nobody is told twice: what was waited for is forgotten first. */
+static void store_known(struct attempt *at, bool answers)
+{
+        struct output_transfers *s = at->output_transfers;
+        struct move_answer *doubted = s->doubted;
+        s->doubted = NULL;
+        if (!answers) {
+                if (doubted)
+                        wait_for_store(at);
+        } else if (doubted) {
+                on_failed(at, doubted);
+        } else if (s->silent) {
+                s->silent = false;
+                next(at);
+        }
+        free(doubted);
+}
+
+static void each_waiting(struct agent *a, void (*fn)(struct attempt *at, void *arg), void *arg)
+{
+        for (size_t i = 0; i < a->queue_count; i++)
+                for (struct attempt *at = a->queues[i]->lists[ATTEMPT_DELIVERING], *after; at; at = after) {
+                        after = at->next;
+                        if (at->output_transfers &&
+                            (at->output_transfers->silent || at->output_transfers->doubted))
+                                fn(at, arg);
+                }
+}
+
+struct known {
+        size_t store;
+        bool answers;
+};
+
+static void tell_known(struct attempt *at, void *arg)
+{
+        const struct known *k = arg;
+        if (at->output_transfers->store == k->store)
+                store_known(at, k->answers);
+}
+
+void output_transfers_store_known(struct agent *a, size_t store, bool answers)
+{
+        each_waiting(a, tell_known, &(struct known){store, answers});
+}
+
+/* The store has another number now, or is none any more; then it is tried as any other. */
+static void look_again(struct attempt *at, void *arg)
+{
+        struct output_transfers *s = at->output_transfers;
+        (void)arg;
+        s->store = stores_of(at->a, str_of(s->files[s->index].url));
+        if (s->silent && !stores_is_down(at->a, s->store))
+                store_known(at, true);
+        else if (s->doubted && stores_doubt(at->a, s->store) != STORE_ASKED)
+                store_known(at, !stores_is_down(at->a, s->store));
+}
+
+void output_transfers_stores_changed(struct agent *a)
+{
+        each_waiting(a, look_again, NULL);
+}
+
+void output_transfers_start(struct attempt *at, struct output_transfer *files, size_t count, char **paths,
+                            int data)
+{
+        if (count == 0 && !paths && data < 0) { /* most often */
+                free(files);
+                at->a->news->delivered(at, 0, NULL);
+                return;
+        }
+        struct output_transfers *s = at->output_transfers = mem_new(struct output_transfers);
+        s->files = files;
+        s->count = count;
+        s->paths = paths;
+        s->data = data;
+        next(at);
+}

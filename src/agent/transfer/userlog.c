@@ -1,0 +1,49 @@
+/* Lines of users' logs. They are written at once, by ourselves: with the rights by which jobs run here and
+ * their outputs are delivered; or, with `users`, by a child of the owner's user. */
+#include "agent/transfer/userlog.h"
+
+#include <errno.h>
+
+#include "agent/outbox/outbox.h"
+#include "agent/transfer/stage.h"
+#include "agent/transfer/userlog_file.h"
+#include "base/log.h"
+
+void userlog_written(struct agent *a, uint64_t serial, int r, const struct userlog_file_result *result,
+                     struct err *err)
+{
+        if (r < 0)
+                log_warn("msg=\"lines of a user log were not written\" error=\"%s\"",
+                         LOG_TEXT(str_of(err->text)));
+        Drover__UserLogWritten done = DROVER__USER_LOG_WRITTEN__INIT;
+        done.serial = serial;
+        done.error = r < 0 ? err->text : (char *)"";
+        done.again = result->again;
+        done.added = result->added;
+        Drover__ToServer out = DROVER__TO_SERVER__INIT;
+        out.kind_case = DROVER__TO_SERVER__KIND_USER_LOG_WRITTEN;
+        out.user_log_written = &done;
+        outbox_send(a, &out);
+}
+
+void userlog_write(struct agent *a, const Drover__UserLogWrite *m)
+{
+        struct str text = str_make((const char *)m->text.data, m->text.len);
+        struct err err = {""};
+        struct userlog_file_result result = {0};
+        int r = 0;
+        struct users_entry user;
+        if (a->users_path)
+                r = users_find(&a->config, m->owner, &user, &err);
+        else if (!users_own(&a->config, m->owner))
+                r = err_set(&err, -EPERM, "this agent does not run the owner's jobs");
+        if (r == 0 && *m->path != '/')
+                r = err_set(&err, -EINVAL, "the path of the log is not absolute");
+        if (r == 0 && a->users_path) {
+                stage_log(a, m, &user);
+                return;
+        }
+        if (r == 0)
+                r = userlog_file_append(a->hidden, m->path, text, m->maybe_there, &result, &err);
+        userlog_written(a, m->serial, r, &result, &err);
+}
