@@ -71,6 +71,7 @@ void core_free(struct core *c)
         while (c->drafts)
                 core_draft_free(c->drafts);
         set_deinit(&c->periodic_each);
+        buf_deinit(&c->class_key);
         reserve_deinit(c);
         while (c->first)
                 request_free(c, c->first);

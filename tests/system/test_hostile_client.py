@@ -24,10 +24,10 @@ class World(Instance):
         self.api_port, self.agents_port = free_port(), free_port()
         os.makedirs(self.dir, mode=0o700, exist_ok=True)
         with open(os.path.join(self.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
-            f.write("users: {mallory@test: {max_spool: 3584K}}\n")
+            f.write("users: {mallory@test: {max_spool: 3584K}, counted@test: {max_queued_bytes: 48M}}\n")
         self.server("--api-listen", f"127.0.0.1:{self.api_port}", "--listen", f"127.0.0.1:{self.agents_port}")
         self.tokens = {name: self.json("token", "user", "--name", f"{name}@test", "--role", "user")["token"]
-                       for name in ("alice", "mallory")}
+                       for name in ("alice", "mallory", "counted")}
 
     def tls(self, port=None, source="127.0.0.1", handshake=True):
         s = socket.socket()

@@ -175,6 +175,53 @@ def test_brackets_in_text_are_text(world):
     assert world.as_user("mallory", "POST", "/v1/requests?dry_run=1", body)[0] == 200
 
 
+def part(attributes, late=(), items=None, **more):
+    made = {"attributes": {"Cmd": '"/bin/true"', **attributes}, "late": list(late), **more}
+    return made if items is None else {**made, "variables": ["x"], "items": items + "\n", "rows": 1}
+
+
+def request_of(**what):
+    return {"uuid": str(uuid.uuid4()), "hold": True, "parts": [part(**what)]}
+
+
+LONG_TEXT = '"' + "z" * 1_000_000 + '"'
+CLASSES = {
+    "a long condition that all share": {"attributes": {"Requirements": f"{LONG_TEXT} != TARGET.y && TARGET.x > MY.A", "A": "$(Process)"}, "late": ["A"]},
+    "a long list of files": {"attributes": {"TransferInput": '"$(x)$(Process)"'}, "late": ["TransferInput"], "items": "http://h/f" + ",http://h/f" * 90_000},
+}
+
+
+@pytest.mark.parametrize("what", CLASSES)
+def test_jobs_that_differ_in_what_they_require(world, what):
+    """Each of 900 kinds of jobs had all of it: 1.7 GB for a request of one MB, and 15 s of the core."""
+    with grows_by_less(world, 300 * MIB):
+        for path in "/v1/requests?dry_run=1", "/v1/quote":
+            status, got = world.as_user("mallory", "POST", path, request_of(**CLASSES[what], steps=900))
+            assert status == 200, got
+
+
+COUNTED = {
+    "kinds of jobs, each long": {"attributes": {"Requirements": '"$(x)" != "$(Process)"'}, "late": ["Requirements"], "items": "z" * 900_000,
+                                 "steps": 900},
+    "files of ten million jobs": {"attributes": {"TransferInput": '"' + ",".join(f"http://h/{n}/$(Process)" for n in range(16)) + '"'},
+                                  "late": ["TransferInput"], "steps": 10_000_000},
+    "lists": {"attributes": {"A": "{" + "~1," * 100_000 + "NUMBER}"}},
+}
+
+
+@pytest.mark.parametrize("what", COUNTED)
+def test_what_a_request_takes_is_counted(world, what):
+    """Also what is made of its text: this user may have 48 MB, and text of a kB, or of one MB, came to hundreds."""
+    with grows_by_less(world, 250 * MIB):
+        for n in range(30):
+            request = json.loads(json.dumps(request_of(**COUNTED[what])).replace("NUMBER", str(n)))
+            status, got = world.as_user("counted", "POST", "/v1/requests", request)
+            if status != 201:
+                break
+    assert (status, got["error"]["code"]) == (429, "over_limit") and "max_queued_bytes" in got["error"]["message"], got
+    world.as_user("counted", "POST", "/v1/actions", {"action": "remove", "constraint": "true"})
+
+
 # ---- time for the asking -----------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@
 #include "core/data/inputs_private.h"
 
 #define FILL_SLICE 1000u /* rows in one call */
+#define FILL_STEPS 64u   /* of evaluations are worth as much as a row */
 
 static const struct template_late *late_of(const struct part *p, symbol name)
 {
@@ -260,7 +261,7 @@ static uint32_t fill_row(struct core *c, struct inputs *in, struct reading *x)
                 in->sizes[at] = (float)f.bytes;
                 in->stores[at] = f.store;
                 in->after[at] = *head;
-                *head = (uint32_t)at++;
+                *head = (uint32_t)++at;
                 note_from(in, f.store, in->part->first + in->filled);
         }
         in->filled++;
@@ -272,8 +273,12 @@ static bool fill_rows(struct core *c, struct inputs *in, uint32_t budget)
 {
         struct reading x = {0};
 
-        for (uint32_t spent = 0; spent < budget && in->filled < in->part->count;)
+        for (uint64_t spent = 0; spent < budget && in->filled < in->part->count;) {
+                uint64_t steps = core_steps(c);
+
                 spent += fill_row(c, in, &x);
+                spent += (core_steps(c) - steps) / FILL_STEPS;
+        }
         reading_close(&x);
         eval_reset(&c->eval);
         if (in->filled < in->part->count)
@@ -305,8 +310,8 @@ static void make_rows(struct core *c, struct inputs *in, uint32_t width)
         in->after = mem_alloc(n * sizeof(*in->after));
         for (in->mask = 1; in->mask < n; in->mask = in->mask * 2 + 1)
                 ;
-        in->heads = mem_alloc(((size_t)in->mask + 1) * sizeof(*in->heads));
-        memset(in->heads, 0xff, ((size_t)in->mask + 1) * sizeof(*in->heads));
+        /* zero, and so no memory until there is something in it */
+        in->heads = mem_zalloc(((size_t)in->mask + 1) * sizeof(*in->heads));
         if (fill_rows(c, in, FILL_SLICE)) {
                 in->next = c->filling;
                 c->filling = in;

@@ -13,7 +13,8 @@ struct inputs {
         uint64_t *ids;
         float *sizes;
         uint8_t *stores;
-        /* Which entries have a file: heads[hash] is the first one, after[entry] the next; INPUTS_NONE ends.
+        /* Which entries have a file: heads[hash] is the first one, after[entry] the next; both count from 1,
+         * and INPUTS_NONE ends.
          */
         uint32_t *heads, *after;
         uint32_t mask;
@@ -29,7 +30,7 @@ struct inputs {
         size_t entries, left; /* of those that leave: how many there were, and are out of core.wanted */
         bool leaves;
 };
-#define INPUTS_NONE UINT32_MAX
+#define INPUTS_NONE 0
 
 static inline uint32_t inputs_head(const struct inputs *in, uint64_t id)
 {

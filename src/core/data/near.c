@@ -143,15 +143,15 @@ static void near_free(struct core *c, struct near *n)
 
 static void add_wanting(const struct inputs *in, uint64_t file, struct set *to)
 {
-        for (uint32_t at = in->heads[inputs_head(in, file)]; at != INPUTS_NONE; at = in->after[at])
-                if (in->ids[at] == file)
-                        set_add(to, in->part->first + at / in->width);
+        for (uint32_t at = in->heads[inputs_head(in, file)]; at != INPUTS_NONE; at = in->after[at - 1])
+                if (in->ids[at - 1] == file)
+                        set_add(to, in->part->first + (at - 1) / in->width);
 }
 
 static bool wants_already(const struct inputs *in, uint64_t file)
 {
-        for (uint32_t at = in->heads[inputs_head(in, file)]; at != INPUTS_NONE; at = in->after[at])
-                if (in->ids[at] == file)
+        for (uint32_t at = in->heads[inputs_head(in, file)]; at != INPUTS_NONE; at = in->after[at - 1])
+                if (in->ids[at - 1] == file)
                         return true;
         return false;
 }

@@ -26,6 +26,11 @@ struct limit *claim_user(const struct request *r)
         return r->owner ? r->owner->user : NULL;
 }
 
+static void on_woken(void *arg, struct limit_waiter *w)
+{
+        class_look_again(arg, container_of(w, struct class, waits));
+}
+
 /* ---- classes */
 
 static struct str text_of(struct core *c, const struct ad *ad, symbol name)
@@ -115,6 +120,7 @@ void claim_class_init(struct core *c, struct class *k)
         struct str owner = str_of(k->owner);
 
         k->user = owner_limit(c, "user", k->owner);
+        owner_limit(c, "queued_kib", k->owner)->used += k->kib;
         k->qos = qos_of(c, k->ad);
         k->draws_vary = varies(k->ad, c->attr.ConcurrencyLimits);
         /* Late attributes are looked at here first: a wrong one keeps the class waiting, and `why` says so.
@@ -132,6 +138,7 @@ void claim_class_deinit(struct core *c, struct class *k)
         limit_leave(&k->waits);
         draws_unref(c->limits, k->draws);
         k->draws = NULL;
+        owner_limit(c, "queued_kib", k->owner)->used -= k->kib;
 }
 
 bool claim_must_wait(struct core *c, struct class *k)
@@ -181,11 +188,6 @@ uint32_t claim_room(const struct class *k, const struct draws *d, struct limit *
 }
 
 /* ---- attempts */
-
-static void on_woken(void *arg, struct limit_waiter *w)
-{
-        class_look_again(arg, container_of(w, struct class, waits));
-}
 
 /* What both beginning and resuming count; the account's part differs. */
 static int take(struct core *c, struct job *j, struct str account, struct str draws, struct err *err)
@@ -315,6 +317,20 @@ int claim_check_room(struct core *c, const struct submission *s, struct err *err
         return 0;
 }
 
+int claim_check_memory(struct core *c, const char *owner, struct err *err)
+{
+        const struct limit *x = owner_limit(c, "queued_kib", owner);
+
+        if (has_room(x, 0))
+                return 0;
+        return err_set(
+                err, CORE_TOO_MANY,
+                "with this one %s has requests of %lld KiB in the queue and may have %lld "
+                "(max_queued_bytes): its jobs differ too much in what they require. Make it smaller, or "
+                "submit it when others have ended or are removed",
+                owner, (long long)x->used, (long long)x->max);
+}
+
 int claim_check_part(struct core *c, struct str owner, const struct ad *ad, struct err *err)
 {
         struct draws *draws = NULL;
@@ -360,6 +376,11 @@ static void count_attempts(struct core *c, int sign)
                         r->owner->queued->counted += sign * (int64_t)request_unended(r);
                         r->owner->queued_kib->counted += sign * (int64_t)r->kib;
                 }
+        for (size_t at = 0; map_next(c->classes, &at, NULL, &value);) {
+                const struct class *k = value;
+
+                owner_limit(c, "queued_kib", k->owner)->counted += sign * (int64_t)k->kib;
+        }
 }
 
 static void compare_count(void *arg, struct limit *x)

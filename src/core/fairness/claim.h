@@ -39,6 +39,8 @@ void claim_members_ended(struct core *c, struct request *r, uint64_t members);
 struct limit *claim_user(const struct request *r); /* of attempts of its owner; NULL in a shadow */
 /* May this be submitted: has its owner room in the queue? 0, CORE_TOO_MANY with err. */
 int claim_check_room(struct core *c, const struct submission *s, struct err *err);
+/* The same, of what the classes of its jobs take, which shows as they are made. */
+int claim_check_memory(struct core *c, const char *owner, struct err *err);
 /* Do the owner's requests take more than half of what they may? Those that have ended are forgotten then. */
 bool claim_crowded(const struct request *r);
 /* And a part with this ad: are its limits named well, may he use its account? 0, -EINVAL with err. */

@@ -211,6 +211,8 @@ int core_draft_some(struct core_draft *d, bool *ret_more, struct err *err)
                 if (!d->split)
                         d->split = split_new(c, d->request, c->config.classes_max);
                 more = split_some(d->split, &budget);
+                if (claim_check_memory(c, request_owner(d->request), err) != 0)
+                        return CORE_TOO_MANY;
                 if (!more)
                         e = split_over(d, err);
         }
@@ -273,8 +275,8 @@ int core_draft_submit(struct core_draft *d, uint64_t *ret_request, bool *ret_exi
         if (r || d->existing)
                 return r;
         while (more) /* there is some when a name has become significant */
-                if (core_draft_some(d, &more, err) != 0)
-                        return CORE_INVALID;
+                if ((r = core_draft_some(d, &more, err)) != 0)
+                        return r;
         r = claim_check_room(d->core, d->from, err);
         return r ? r : accept(d, err);
 }

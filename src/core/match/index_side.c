@@ -75,6 +75,30 @@ static bool clause_looks(struct core *c, const struct expr *e, unsigned n, const
         return true;
 }
 
+/* What is longer excludes nothing, for each side has a copy of what it compares. */
+#define SIDE_TEXT_MAX 4096u
+
+static bool is_short(const struct core *c, const struct expr *e)
+{
+        struct buf BUF_CLEANUP text = {.max = SIDE_TEXT_MAX};
+        struct value v;
+
+        if (!e || (expr_literal(e, &v) && v.type != VALUE_STRING))
+                return true;
+        if (expr_literal(e, &v))
+                return v.string.n <= SIDE_TEXT_MAX;
+        expr_print(&text, e, c->symbols);
+        return !text.overflow;
+}
+
+static bool all_short(const struct core *c, const struct ad *ad, const struct looks *l)
+{
+        for (unsigned i = 0; i < l->own_n; i++)
+                if (!is_short(c, ad_find(ad, l->own[i])))
+                        return false;
+        return true;
+}
+
 static void copy_attribute(const struct ad *from, symbol name, struct ad *to)
 {
         const struct expr *e = ad_find(from, name);
@@ -88,21 +112,23 @@ static void add_demands(struct core *c, const struct ad *ad, const struct index_
                         struct index_side *s)
 {
         const struct expr *e = ad_find(ad, c->attr.Requirements);
-        struct buf BUF_CLEANUP text = {0};
+        struct buf BUF_CLEANUP text = {0}, one = {.max = SIDE_TEXT_MAX};
         size_t cap = 0;
 
-        for (unsigned n = 0; e && n < expr_clause_count(e); n++) {
+        for (unsigned n = 0; e && n < expr_clause_count(e) && text.n < SIDE_TEXT_MAX; n++) {
                 struct looks l;
                 struct index_clause clause = {0};
 
-                if (!clause_looks(c, e, n, ad, how, &l))
+                buf_reset(&one);
+                expr_print_clause(&one, e, n, c->symbols);
+                if (one.overflow || !clause_looks(c, e, n, ad, how, &l) || !all_short(c, ad, &l))
                         continue;
                 for (unsigned i = 0; i < l.own_n; i++)
                         copy_attribute(ad, l.own[i], s->ad);
                 for (unsigned i = 0; i < l.other_n; i++)
                         clause.names |= 1ull << index_names_find(how->other, l.other[i]);
                 buf_addz(&text, text.n ? " && (" : "(");
-                expr_print_clause(&text, e, n, c->symbols);
+                buf_str(&text, buf_view(&one));
                 buf_char(&text, ')');
                 MEM_GROW(s->clauses, cap, s->clause_count + 1);
                 s->clauses[s->clause_count++] = clause;
@@ -131,7 +157,8 @@ static bool constant(const struct expr *e, const struct ad *ad)
         return !depends && !uses.uses_time && !uses.uses_random && !uses.uses_more;
 }
 
-static void add_shown(const struct ad *ad, const struct index_side_how *how, struct index_side *s)
+static void add_shown(const struct core *c, const struct ad *ad, const struct index_side_how *how,
+                      struct index_side *s)
 {
         for (unsigned i = 0; i < how->own->n; i++) {
                 const struct index_name *name = &how->own->v[i];
@@ -145,7 +172,7 @@ static void add_shown(const struct ad *ad, const struct index_side_how *how, str
                         s->counted |= e ? 1ull << i : 0;
                         continue;
                 }
-                if (e && !ad_literal(ad, name->name, &v) && !constant(e, ad))
+                if ((e && !ad_literal(ad, name->name, &v) && !constant(e, ad)) || !is_short(c, e))
                         continue;
                 copy_attribute(ad, name->name, s->ad);
                 s->known |= 1ull << i;
@@ -178,7 +205,7 @@ void index_side_make(struct core *c, const struct ad *ad, const struct index_sid
 
         if (how->demands)
                 add_demands(c, ad, how, &s);
-        add_shown(ad, how, &s);
+        add_shown(c, ad, how, &s);
         add_asked(c, how, &s);
         buf_printf(&s.text, "%llx %llx %llx %u ", (unsigned long long)s.labels, (unsigned long long)s.counted,
                    (unsigned long long)s.known, s.clause_count);

@@ -190,6 +190,26 @@ static void make_key(struct core *c, const struct request *r, const struct part 
         free(s.v);
 }
 
+/* A long key is known by where it begins, and two hashes that nobody can choose: the thousand classes that a
+ * request may have would each hold what it requires, which may be a MiB. */
+#define CLASS_FREE 4096u /* bytes of a class that are not counted: most are smaller */
+#define KEY_MAX    2048u
+#define KEY_STEP   16u /* bytes of it that take as long as a step of an evaluation */
+
+static void shorten_key(struct core *c, struct str owner, struct buf *key)
+{
+        uint64_t whole, rest;
+
+        c->late_steps += key->n / KEY_STEP;
+        if (key->n <= KEY_MAX)
+                return;
+        whole = map_hash(key->p, key->n);
+        rest = map_hash(key->p + 1, key->n - 1);
+        buf_truncate(key, KEY_MAX - 64);
+        buf_printf(key, "...%llx %llx " STR_FMT, (unsigned long long)whole, (unsigned long long)rest,
+                   STR_ARG(owner));
+}
+
 static bool literal_integer(const struct ad *ad, symbol name, int64_t missing, int64_t *ret)
 {
         struct value v;
@@ -209,21 +229,23 @@ static bool before(const struct heap_node *x, const struct heap_node *y)
 static struct class *class_find_or_make(struct core *c, const struct request *r, const struct part *p,
                                         uint32_t member)
 {
-        struct buf BUF_CLEANUP key = {0};
+        struct buf *key = &c->class_key;
         struct ad *ad = class_ad(c, r, p, member);
         const struct attributes *a = &c->attr;
         struct class *k;
         bool cpus, memory, disk, leaks;
         uint64_t labels, stores;
 
-        make_key(c, r, p, member, ad, &key);
+        buf_reset(key);
+        make_key(c, r, p, member, ad, key);
         leaks = label_of(c, r, p, member, &labels, NULL) != 0;
         if (labels || leaks)
-                buf_printf(&key, "labels %llx%s\n", (unsigned long long)labels, leaks ? " leaks" : "");
+                buf_printf(key, "labels %llx%s\n", (unsigned long long)labels, leaks ? " leaks" : "");
         stores = inputs_limited_stores(c, p->inputs);
         if (stores)
-                buf_printf(&key, "stores %llx\n", (unsigned long long)stores);
-        k = map_get(c->classes, buf_view(&key));
+                buf_printf(key, "stores %llx\n", (unsigned long long)stores);
+        shorten_key(c, str_of(request_owner(r)), key);
+        k = map_get(c->classes, buf_view(key));
         if (k) {
                 ad_free(ad);
                 k->users++;
@@ -231,7 +253,7 @@ static struct class *class_find_or_make(struct core *c, const struct request *r,
         }
         k = mem_new(struct class);
         k->users = 1;
-        k->key = mem_dup(key.p, key.n);
+        k->key = mem_dup(key->p, key->n);
         k->ad = ad;
         k->template = p->template;
         k->template->refs++;
@@ -255,10 +277,11 @@ static struct class *class_find_or_make(struct core *c, const struct request *r,
                 k->lease_ms = c->config.lease_ms;
         else
                 k->lease_ms *= 1000;
+        k->kib = (uint32_t)((ad_bytes(ad) + key->n) / CLASS_FREE * (CLASS_FREE / 1024));
         claim_class_init(c, k);
         deferral_class_init(c, k);
         gang_class_init(c, k);
-        map_put(c->classes, buf_view(&key), k);
+        map_put(c->classes, buf_view(key), k);
         index_class_add(c, k);
         return k;
 }

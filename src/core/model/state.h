@@ -198,6 +198,7 @@ struct class
         struct template *template; /* its ad's parent */
         struct ad *ad;
         struct heap buckets; /* those with idle members, the first to go on top */
+        uint32_t kib;        /* its ad and key; they count in "queued_kib/OWNER" */
         uint64_t idle;       /* members; the class is ready while there are some */
         unsigned users;      /* buckets that refer to it */
         uint64_t met_at;     /* core.offers_new when it last chose among all offers; 0: it has to again */
@@ -405,6 +406,7 @@ struct core {
         uint64_t periodic_begun;                     /* the request that periodic_each is of; 0: of none */
         struct set periodic_each;                    /* its members that are looked at one by one, */
         uint64_t periodic_member;                    /* of which those before this one were */
+        struct buf class_key;       /* kept: long ones that come and go would leave holes in the memory */
         uint64_t late_steps;        /* taken by part_expand: what it does counts like steps of evaluations */
         struct request *submitting; /* a draft, while it is accepted: spares loading the record */
         bool replaying;

@@ -64,6 +64,49 @@ uint64_t submission_members(const struct submission *s)
 #define REQUEST_BYTES 1024u /* of a request, of a part and of a file, beside their text */
 #define PART_BYTES    256u
 #define FILE_BYTES    64u
+#define WORD_BYTES    16u /* of a word of an expression, */
+#define MARK_BYTES    24u /* and of another character, once it is compiled */
+#define OWN_FILE_MAX  16u /* input files that each member has for itself, see inputs.h, */
+#define OWN_BYTES     24u /* and what one takes */
+
+static bool in_word(char c)
+{
+        return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_';
+}
+
+/* What an expression takes beside its text, roughly: texts in it nothing. */
+static uint64_t compiled_bytes(struct str text)
+{
+        uint64_t bytes = 0;
+        bool quoted = false, word = false;
+
+        for (size_t i = 0; i < text.n; i++) {
+                char c = text.p[i];
+
+                if (c == '"')
+                        quoted = !quoted;
+                else if (quoted)
+                        i += c == '\\';
+                else if (in_word(c))
+                        bytes += word ? 0 : WORD_BYTES;
+                else if (c > ' ')
+                        bytes += MARK_BYTES;
+                word = !quoted && in_word(c);
+        }
+        return bytes;
+}
+
+/* The input files of its own that a late list gives to each member. */
+static uint64_t own_files(const struct submission_attribute *a)
+{
+        uint64_t files = 1;
+
+        if (!a->late || !str_ieqz(a->name, "TransferInput"))
+                return 0;
+        for (size_t i = 0; i < a->text.n && files < OWN_FILE_MAX; i++)
+                files += a->text.p[i] == ',';
+        return files;
+}
 
 uint32_t submission_kib(const struct submission *s)
 {
@@ -73,8 +116,12 @@ uint32_t submission_kib(const struct submission *s)
                 const struct submission_part *p = &s->parts[i];
 
                 bytes += PART_BYTES + p->items.n;
-                for (size_t k = 0; k < p->attribute_count; k++)
-                        bytes += p->attributes[k].name.n + p->attributes[k].text.n;
+                for (size_t k = 0; k < p->attribute_count; k++) {
+                        const struct submission_attribute *a = &p->attributes[k];
+
+                        bytes += a->name.n + a->text.n + compiled_bytes(a->text);
+                        bytes += own_files(a) * p->rows * p->steps * OWN_BYTES;
+                }
         }
         for (size_t i = 0; i < s->spooled_count; i++)
                 bytes += FILE_BYTES + s->spooled[i].name.n;

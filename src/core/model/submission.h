@@ -68,8 +68,9 @@ void submission_add_attribute(struct submission_part *p, struct str name, struct
 void submission_add_variable(struct submission_part *p, struct str name);
 struct submission_file *submission_add_file(struct submission *s);
 uint64_t submission_members(const struct submission *s);
-/* What the request takes in the server, in KiB and rounded up: its text, and a fixed sum for each request,
- * part and file. The same before and after submission_pack. */
+/* What the request takes in the server, in KiB and rounded up: its text, what that is compiled to, the input
+ * files that each member has for itself, and a fixed sum for each request, part and file. The same before and
+ * after submission_pack. */
 uint32_t submission_kib(const struct submission *s);
 
 /* A digest of the jobs that are asked for, never 0: parts, files and `hold`, but not how the submitter stays

@@ -7,6 +7,8 @@
 #include "core/match/fill.h"
 #include "core/model/state.h"
 
+#define TEMPLATE_BYTES_MAX (32u << 20) /* an operator of one letter takes up to 48 bytes */
+
 static void make_key(struct buf *out, const struct submission_part *p)
 {
         for (size_t i = 0; i < p->attribute_count; i++) {
@@ -91,6 +93,11 @@ static int read_attribute(struct core *c, struct template *t, const struct submi
         } else {
                 ad_set_spelling(t->ad, name, spelling);
         }
+        if (!c->replaying && ad_bytes(t->ad) > TEMPLATE_BYTES_MAX)
+                return err_set(err, -EINVAL,
+                               STR_FMT ": the expressions of one job take more than %u MiB: make them "
+                                       "shorter, or write long lists as texts",
+                               STR_ARG(a->name), TEMPLATE_BYTES_MAX >> 20);
         return 0;
 }
 

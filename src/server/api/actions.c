@@ -10,7 +10,6 @@
 
 #define REASON_MAX      4096
 #define SLICE_NS        4000000
-#define SLICE_STEPS     500 /* of a constraint, for one job: then the clock is looked at */
 
 #define NOT_RUNNING_MAX (1u << 20) /* bytes of that list */
 
@@ -95,15 +94,13 @@ static void note_not_running(struct server *s, struct act *x, uint64_t request, 
 {
         BUF_CLEANUP struct buf ranges = {0};
         struct str rest, range;
-        struct set left = {0};
+        struct set left = {0}, running = {0};
 
-        SET_FOREACH (named, m) {
-                struct core_job job;
-
-                if (core_job_get(s->core, request, (uint32_t)m, &job) != 0 || job.state != JOB_RUNNING)
-                        set_add(&left, (uint32_t)m);
-        }
+        core_members(s->core, request, JOB_RUNNING, &running);
+        set_copy(&left, named);
+        set_remove_all(&left, &running);
         set_print(&ranges, &left);
+        set_deinit(&running);
         for (rest = buf_view(&ranges); rest.n && str_cut(&rest, ',', &range);)
                 if (x->not_running.n < NOT_RUNNING_MAX)
                         buf_printf(&x->not_running, "%s\"%" PRIu64 "." STR_FMT "\"",
@@ -131,18 +128,17 @@ static void fail_one(struct call *c, const struct id *id, const char *message)
  * limit. True: all were looked at. */
 static bool choose(struct server *s, struct act *x, const struct id *id, uint64_t count, struct set *to)
 {
-        uint64_t m, steps = 0;
-        unsigned looked = 0;
+        bool looked = false;
+        uint64_t m;
 
         for (m = x->member; m < count && !x->filter.error; m++) {
                 struct ad *ad;
 
                 if (id->some && (m = set_next(&id->members, m)) == SET_END)
                         break;
-                if ((++looked % 32 == 0 || x->filter.steps - steps > SLICE_STEPS) &&
-                    clock_mono_ns() > x->end_ns)
+                if (looked && clock_mono_ns() > x->end_ns) /* an ad may take long to make */
                         break;
-                steps = x->filter.steps;
+                looked = true;
                 ad = core_job_ad(s->core, id->request, (uint32_t)m);
                 if (!ad)
                         continue;

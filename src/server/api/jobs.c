@@ -14,7 +14,6 @@
 
 #define SLICE_JOBS  2000
 #define SLICE_NS    4000000
-#define SLICE_STEPS 500         /* of a constraint, for one job: then the clock is looked at */
 #define SLICE_BYTES (16u << 20) /* of rows: then it ends */
 #define RUN_JOBS    32          /* that history is asked for at once, */
 #define RUN_MEMBERS 4096        /* and how far they are apart at most */
@@ -101,7 +100,7 @@ static bool list_request(struct server *s, struct call *c, struct filter *f, uin
         struct set members = {0};
         bool full = false;
         unsigned looked = 0;
-        uint64_t steps = 0;
+        bool with_ads = l->filter.expr || l->names.n; /* each may take long to make */
 
         if (core_request_get(s->core, request, &r) != 0 || !call_may(c, r.owner) ||
             !call_owner_is(r.owner, l->owner))
@@ -114,9 +113,7 @@ static bool list_request(struct server *s, struct call *c, struct filter *f, uin
                 add_job(s, c, f, request, (uint32_t)m);
                 l->member = m + 1;
                 full = slice_full(l, f) || l->filter.error ||
-                       ((++looked % 64 == 0 || l->filter.steps - steps > SLICE_STEPS) &&
-                        clock_mono_ns() > f->end_ns);
-                steps = l->filter.steps;
+                       ((++looked % 64 == 0 || with_ads) && clock_mono_ns() > f->end_ns);
         }
         set_deinit(&members);
         return full;
