@@ -81,6 +81,7 @@ def test_what_cannot_be_meant_is_said(one):
     says("no variable NO_SUCH_VARIABLE", "--env", "NO_SUCH_VARIABLE", "--", "true")
     says("line break", "--", "sh", "-c", "echo\necho")
     says("--cpus goes with -- COMMAND", "--cpus", "2", "a.sub")
-    says("\"b.sub\" is too much", "a.sub", "b.sub")
+    says("unexpected argument \"b.sub\"", "a.sub", "b.sub")
+    says("/bin/true is not a submit file; to run it: drover submit -- /bin/true", "/bin/true")
     says("--galaxy and --cwl take a FILE", "--galaxy", "--", "true")
     assert len(one.json("queue", "--all")["requests"]) == before

@@ -1,5 +1,6 @@
 """What a job asks for about its own end."""
 import os
+import re
 
 import agents
 from drover import sh, wait_until
@@ -60,6 +61,20 @@ def test_missing_output_is_held_with_the_reason(shared):
     job = shared.wait_state(f"{request}.0", "held")
     assert "never-made" in job["hold_reason"]
     shared.cli("rm", str(request))
+
+
+def test_why_says_what_would_help(shared):
+    """In the words of a submit file and in units that people use; with two things in the way both are named."""
+    for text, expected in (
+            ("request_memory = 900 TB\n", r"It would fit 1 queue with request_memory <= [0-9.]+[MGT] \(asked for: 900T\)\."),
+            ("request_gpus = 1\n", r"In the way is request_gpus = 1\."),
+            ("request_memory = 900 TB\nrequirements = Arch == \"none\"\n",
+             r"No single change is enough\. In the way are Arch == \"none\"; request_memory = 900T\.")):
+        request = shared.submit(f"executable = /bin/true\n{text}queue\n")
+        out = shared.cli("why", f"{request}.0")
+        assert "No queue can run this job (1 checked).\nThe job's requirements exclude 1 queue.\n" in out
+        assert re.search(expected, out), out
+        shared.cli("rm", str(request))
 
 
 def test_requirements_keep_a_job_idle_and_why_says_so(shared):

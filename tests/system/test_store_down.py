@@ -85,7 +85,7 @@ def test_a_job_waits_until_its_store_is_back(instance, store):
     assert answer["agents"][0]["store"] == "lab" and answer["agents"][0]["since_ms"] == down["down_ms"]
     assert "eta_start_ms" not in answer
     said = instance.cli("why", f"{request}.0").out
-    assert "It waits for a store that does not answer: 1 queue would take it then." in said
+    assert "It waits for a store that does not answer: 1 queue could run it then." in said
     assert re.search(r"Store lab has not answered agent n1 since 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC: cannot reach http://", said)
     assert re.search(r"n1 +default +store down +store lab has not answered it since", said)
     assert "hop 1: it waits there: store lab has not answered agent n1 since" in instance.cli("path", f"{request}.0").out

@@ -118,7 +118,7 @@ static int run_eval(struct bench *b, const struct words *w)
         int code = CLI_OK;
 
         if (w->n == 0)
-                return cli_error(CLI_USAGE, "something is missing: drover classad eval EXPR...");
+                return cli_error(CLI_USAGE, "missing EXPR: drover classad eval EXPR...");
         if (w->ad)
                 code = read_ad(b, w->ad, &b->my);
         if (code == CLI_OK && w->target)
@@ -248,8 +248,9 @@ static int run(struct cli *cli, const struct words *w)
         const char *verb = w->n ? w->rest[0] : "";
 
         if (w->n == 0)
-                return cli_error(CLI_USAGE,
-                                 "something is missing: drover classad eval|match|parse|unparse|convert ...");
+                return cli_error(
+                        CLI_USAGE,
+                        "missing eval, match, parse, unparse or convert: drover classad eval EXPR...");
         rest.rest++;
         rest.n--;
         if (strcmp(verb, "eval") == 0 || strcmp(verb, "match") == 0)

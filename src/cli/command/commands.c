@@ -307,7 +307,7 @@ const struct command commands[] = {
          "machine when it starts, and prints what is wrong.",
          "drover doctor\ndrover doctor --json --agent-config /etc/drover/agent.yaml", doctor_options, 0, 0,
          "", false, cmd_doctor},
-        {"stores", RUNNING, "list the stores and how far they are", "[OPTIONS]",
+        {"stores", RUNNING, "list data stores with latency and bandwidth", "[OPTIONS]",
          "Shows every store that the server's configuration names, the labels it carries, and the latency "
          "and "
          "bandwidth that each agent has measured to it: what the choice of a place for a job rests on. "

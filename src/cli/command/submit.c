@@ -1,4 +1,7 @@
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/client/one_line.h"
 #include "cli/client/submit.h"
@@ -138,6 +141,23 @@ static int choose_language(struct submit *s, const struct options *o)
         return 0;
 }
 
+/* A program, not a description: a binary, or a script that may be executed. */
+static bool is_program(const char *file)
+{
+        char head[64] = "";
+        struct stat st;
+        ssize_t n = 0;
+        int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+        if (fd < 0)
+                return false;
+        if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+                n = read(fd, head, sizeof(head));
+        close(fd);
+        return n > 4 &&
+               (memcmp(head, "\177ELF", 4) == 0 || (memcmp(head, "#!", 2) == 0 && (st.st_mode & 0111)));
+}
+
 /* Whether it is a file that is submitted or a command. */
 static int check_words(const struct options *o)
 {
@@ -146,8 +166,11 @@ static int check_words(const struct options *o)
         if (o->ended && (options_flag(o, "galaxy") || options_flag(o, "cwl")))
                 return cli_error(CLI_USAGE, "--galaxy and --cwl take a FILE, not -- COMMAND");
         if (!o->ended && o->word_count > 1)
-                return cli_error(CLI_USAGE, "\"%s\" is too much: give one FILE, or -- COMMAND ARG...",
+                return cli_error(CLI_USAGE, "unexpected argument \"%s\": give one FILE, or -- COMMAND ARG...",
                                  o->words[1]);
+        if (!o->ended && is_program(o->words[0]))
+                return cli_error(CLI_USAGE, "%s is not a submit file; to run it: drover submit -- %s",
+                                 o->words[0], o->words[0]);
         if (!o->ended && (option || options_flag(o, "print")))
                 return cli_error(CLI_USAGE,
                                  "--%s goes with -- COMMAND; with a FILE say it by -a 'ATTR = VALUE'",

@@ -115,7 +115,7 @@ int cmd_token(struct cli *cli, const struct options *o)
                 return cli_error(CLI_USAGE,
                                  "which one? drover token revoke ID, with an id of drover token list");
         if (!is_revoke && o->word_count > 1)
-                return cli_error(CLI_USAGE, "\"%s\" is too much: drover token %s", o->words[1],
+                return cli_error(CLI_USAGE, "unexpected argument \"%s\": drover token %s", o->words[1],
                                  o->command->usage);
         if (is_revoke)
                 return revoke(cli, o->words[1]);

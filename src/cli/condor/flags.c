@@ -126,10 +126,10 @@ int flags_read(struct flags *f, const struct condor_tool *tool, int argc, const 
         }
         if (rc == 0 && !flags_has(f, "help") && !flags_has(f, "version")) {
                 if (f->word_count > tool->words_max)
-                        rc = err_set(err, -EINVAL, "\"%s\" is too much: %s %s", f->words[tool->words_max],
-                                     tool->name, tool->usage);
+                        rc = err_set(err, -EINVAL, "unexpected argument \"%s\": %s %s",
+                                     f->words[tool->words_max], tool->name, tool->usage);
                 else if (f->word_count < tool->words_min)
-                        rc = err_set(err, -EINVAL, "something is missing: %s %s", tool->name, tool->usage);
+                        rc = err_set(err, -EINVAL, "an argument is missing: %s %s", tool->name, tool->usage);
         }
         if (rc != 0)
                 flags_deinit(f);

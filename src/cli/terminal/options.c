@@ -160,6 +160,23 @@ static int read_letters(struct options *o, char **argv, int argc, int *i, struct
         return 0;
 }
 
+/* The word of the usage that was not given: ID of "[OPTIONS] ID... SIGNAL" when there is none. */
+static int missing_word(const struct command *c, size_t given, struct err *err)
+{
+        struct str rest = str_of(c->usage), word = STR("argument"), next;
+        ptrdiff_t dots;
+
+        while (str_word(&rest, &next))
+                if (next.p[0] != '[' && next.p[next.n - 1] != ']') {
+                        word = next;
+                        if (given-- == 0)
+                                break;
+                }
+        dots = str_find(word, '.');
+        return err_set(err, -EINVAL, "missing " STR_FMT ": drover %s %s",
+                       STR_ARG(dots > 0 ? str_head(word, (size_t)dots) : word), c->name, c->usage);
+}
+
 static int check_words(const struct options *o, struct err *err)
 {
         const struct command *c = o->command;
@@ -167,12 +184,13 @@ static int check_words(const struct options *o, struct err *err)
         if (options_flag(o, "help"))
                 return 0;
         if (o->word_count > c->words_max && c->words_max == 0)
-                return err_set(err, -EINVAL, "drover %s takes no \"%s\"", c->name, o->words[0]);
+                return err_set(err, -EINVAL, "unexpected argument \"%s\": drover %s takes none", o->words[0],
+                               c->name);
         if (o->word_count > c->words_max)
-                return err_set(err, -EINVAL, "\"%s\" is too much: drover %s %s", o->words[c->words_max],
-                               c->name, c->usage);
+                return err_set(err, -EINVAL, "unexpected argument \"%s\": drover %s %s",
+                               o->words[c->words_max], c->name, c->usage);
         if (o->word_count < c->words_min)
-                return err_set(err, -EINVAL, "something is missing: drover %s %s", c->name, c->usage);
+                return missing_word(c, o->word_count, err);
         return 0;
 }
 

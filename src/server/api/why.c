@@ -57,9 +57,19 @@ static void say(struct json *j, const char *fmt, ...)
         json_str(j, buf_view(&b));
 }
 
-static const char *queues(unsigned n)
+/* A sentence about n queues: with one of them `one`, else `many`, in which # stands for their number. */
+static void say_count(struct json *j, unsigned n, const char *one, const char *many)
 {
-        return n == 1 ? "queue" : "queues";
+        struct str rest = str_of(many), before;
+
+        if (n == 0)
+                return;
+        if (n == 1) {
+                json_strz(j, one);
+                return;
+        }
+        str_cut(&rest, '#', &before);
+        say(j, STR_FMT "%u" STR_FMT, STR_ARG(before), n, STR_ARG(rest));
 }
 
 /* What stops it everywhere, before any queue is asked. True: there is something. */
@@ -142,65 +152,127 @@ static void write_turn(struct json *j, struct core *core, uint64_t request, uint
         }
 }
 
+/* What queues say that do not run the job now. */
+static const struct {
+        enum core_verdict verdict;
+        const char *one, *many;
+} refusals[] = {
+        {CORE_JOB_REFUSES, "The job's requirements exclude 1 queue.",
+         "The job's requirements exclude # queues."},
+        {CORE_QUEUE_REFUSES, "The requirements of 1 queue exclude the job.",
+         "The requirements of # queues exclude the job."},
+        {CORE_OWNER_REFUSED, "1 queue does not run jobs of this owner.",
+         "# queues do not run jobs of this owner."},
+        {CORE_NOT_CLEARED, "1 queue is not cleared for the job's data.",
+         "# queues are not cleared for the job's data."},
+        {CORE_AWAY, "1 queue is not connected.", "# queues are not connected."},
+        {CORE_UNREACHABLE, "1 queue is unreachable and is given no jobs.",
+         "# queues are unreachable and are given no jobs."},
+        {CORE_NOT_OFFERING, "1 queue takes no jobs now.", "# queues take no jobs now."},
+};
+
 static void explain_idle(struct json *j, struct core *core, const struct core_job *job, const struct why *w,
                          bool full, bool limited)
 {
         BUF_CLEANUP struct buf down = {0};
         const unsigned *n = w->count;
+        unsigned would = n[CORE_FITS] + n[CORE_BUSY];
 
         words_stores_down(&down, core, job->request, job->member);
         if (full)
-                say(j, "The server's disk is full: no job is started until there is space.");
-        if (limited && (n[CORE_FITS] || n[CORE_BUSY]))
-                say(j, "But for that %u %s would take it.", n[CORE_FITS] + n[CORE_BUSY],
-                    queues(n[CORE_FITS] + n[CORE_BUSY]));
+                json_strz(j, "The server's disk is full: no job is started until there is space.");
+        if (limited && would)
+                say_count(j, would, "Otherwise 1 queue could run it.", "Otherwise # queues could run it.");
         else if (w->all == 0)
-                say(j, "There is no agent yet: start one with `drover up`, or give another machine a token.");
+                json_strz(j,
+                          "No agent is connected yet: start one with `drover up`, or see drover-token(1).");
         else if (n[CORE_FITS])
-                say(j, "It fits %u %s and will be started at once.", n[CORE_FITS], queues(n[CORE_FITS]));
+                say_count(j, n[CORE_FITS], "1 queue can run it now, and it is about to start.",
+                          "# queues can run it now, and it is about to start.");
         else if (n[CORE_BUSY])
-                say(j, "It waits for room: %u %s would take it when other jobs there have ended.",
-                    n[CORE_BUSY], queues(n[CORE_BUSY]));
+                say_count(j, n[CORE_BUSY],
+                          "It waits for resources: 1 queue can run it when other jobs there have ended.",
+                          "It waits for resources: # queues can run it when other jobs there have ended.");
         else if (n[CORE_STORE_DOWN])
-                say(j, "It waits for a store that does not answer: %u %s would take it then.",
-                    n[CORE_STORE_DOWN], queues(n[CORE_STORE_DOWN]));
+                say_count(j, n[CORE_STORE_DOWN],
+                          "It waits for a store that does not answer: 1 queue could run it then.",
+                          "It waits for a store that does not answer: # queues could run it then.");
         else
-                say(j, "None of %u %s can take it.", w->all, queues(w->all));
+                say(j, "No queue can run this job (%u checked).", w->all);
         if (down.n)
                 say(j, "S" STR_FMT ".", STR_ARG(str_skip(buf_view(&down), 1)));
-        if (n[CORE_JOB_REFUSES])
-                say(j, "The job's own requirements exclude %u %s.", n[CORE_JOB_REFUSES],
-                    queues(n[CORE_JOB_REFUSES]));
-        if (n[CORE_QUEUE_REFUSES])
-                say(j, "%u %s not want this job.", n[CORE_QUEUE_REFUSES],
-                    n[CORE_QUEUE_REFUSES] == 1 ? "queue does" : "queues do");
-        if (n[CORE_OWNER_REFUSED])
-                say(j, "%u %s not run jobs of this owner.", n[CORE_OWNER_REFUSED],
-                    n[CORE_OWNER_REFUSED] == 1 ? "queue does" : "queues do");
-        if (n[CORE_NOT_CLEARED])
-                say(j, "%u %s not cleared for the data that the job touches.", n[CORE_NOT_CLEARED],
-                    n[CORE_NOT_CLEARED] == 1 ? "queue is" : "queues are");
-        if (n[CORE_AWAY])
-                say(j, "%u %s away.", n[CORE_AWAY], n[CORE_AWAY] == 1 ? "queue is" : "queues are");
-        if (n[CORE_UNREACHABLE])
-                say(j, "%u %s not be reached now, and %s given no jobs.", n[CORE_UNREACHABLE],
-                    n[CORE_UNREACHABLE] == 1 ? "queue can" : "queues can",
-                    n[CORE_UNREACHABLE] == 1 ? "is" : "are");
-        if (n[CORE_NOT_OFFERING])
-                say(j, "%u %s no jobs now.", n[CORE_NOT_OFFERING],
-                    n[CORE_NOT_OFFERING] == 1 ? "queue takes" : "queues take");
+        for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
+                say_count(j, n[refusals[i].verdict], refusals[i].one, refusals[i].many);
 }
 
-/* "Ask for at most 4 instead of 64: RequestCpus" is worth a sentence; the list has all. */
+#define HINTS_MAX 3u
+
+/* Changes that would help stand in the list, and the best ones in sentences. */
 struct hints {
         struct json j;
         struct json *text;
-        unsigned said;
+        struct buf needed; /* where no single change is enough: what stands in the way */
+        unsigned said, in_the_way;
 };
+
+/* An amount of a request in the unit that people write: RequestMemory is in MiB, RequestDisk in KiB. */
+static void add_amount(struct buf *out, struct str attribute, int64_t amount)
+{
+        static const char units[] = "KMGTPE";
+        double v = (double)amount;
+        unsigned u = str_eqz(attribute, "RequestMemory") ? 1 : 0;
+
+        if (!str_eqz(attribute, "RequestMemory") && !str_eqz(attribute, "RequestDisk")) {
+                buf_printf(out, "%lld", (long long)amount);
+                return;
+        }
+        for (; v >= 1023.95 && units[u + 1]; u++)
+                v /= 1024;
+        buf_printf(out, v < 100 && v != (double)(int64_t)v ? "%.1f%c" : "%.0f%c", v, units[u]);
+}
+
+/* "request_memory" of "RequestMemory": as it stands in a submit file. */
+static void add_keyword(struct buf *out, struct str attribute)
+{
+        for (size_t i = 0; i < attribute.n; i++) {
+                char c = attribute.p[i];
+
+                if (c >= 'A' && c <= 'Z' && i > 0 && attribute.p[i - 1] >= 'a')
+                        buf_char(out, '_');
+                buf_char(out, c >= 'A' && c <= 'Z' ? (char)(c + 32) : c);
+        }
+}
+
+static void add_change(struct buf *out, const struct core_change *x)
+{
+        if (x->kind != CORE_CHANGE_REQUEST) {
+                buf_str(out, x->text);
+                return;
+        }
+        add_keyword(out, x->text);
+        if (x->alone == 0) {
+                buf_addz(out, " = ");
+                add_amount(out, x->text, x->asked);
+                return;
+        }
+        buf_addz(out, " <= ");
+        add_amount(out, x->text, x->most);
+        buf_addz(out, " (asked for: ");
+        add_amount(out, x->text, x->asked);
+        buf_char(out, ')');
+}
+
+/* A clause such as TARGET.Cpus >= RequestCpus: the request itself is in the list, too, with what there is. */
+static bool is_of_request(const struct core_change *x)
+{
+        return (x->kind == CORE_CHANGE_JOB_CLAUSE && str_search(x->text, STR(">= Request")) >= 0) ||
+               (x->kind == CORE_CHANGE_QUEUE_CLAUSE && str_search(x->text, STR("TARGET.Request")) >= 0);
+}
 
 static void on_change(void *arg, const struct core_change *x)
 {
         static const char *const kinds[] = {"job", "agent", "request"};
+        BUF_CLEANUP struct buf change = {0};
         struct hints *h = arg;
         struct json *j = &h->j;
 
@@ -214,15 +286,27 @@ static void on_change(void *arg, const struct core_change *x)
                 json_kint(j, "most", x->most);
         }
         json_close(j, '}');
-        if (x->alone == 0 || h->said++ >= 3)
+        add_change(&change, x);
+        if (x->alone == 0 && !is_of_request(x) && h->in_the_way++ < HINTS_MAX)
+                buf_printf(&h->needed, "%s%s", h->needed.n ? "; " : "", buf_z(&change));
+        if (x->alone == 0 || h->said++ >= HINTS_MAX)
                 return;
         if (x->kind == CORE_CHANGE_REQUEST)
-                say(h->text, STR_FMT " = %lld instead of %lld would do at %u %s.", STR_ARG(x->text),
-                    (long long)x->most, (long long)x->asked, x->alone, queues(x->alone));
+                say(h->text, "It would fit %u %s with %s.", x->alone, x->alone == 1 ? "queue" : "queues",
+                    buf_z(&change));
         else
-                say(h->text, "Without the %s's clause " STR_FMT " %u %s would take it.",
-                    x->kind == CORE_CHANGE_JOB_CLAUSE ? "job" : "queue", STR_ARG(x->text), x->alone,
-                    queues(x->alone));
+                say(h->text, "%u %s could run it without the %s's condition %s.", x->alone,
+                    x->alone == 1 ? "queue" : "queues", x->kind == CORE_CHANGE_JOB_CLAUSE ? "job" : "queue",
+                    buf_z(&change));
+}
+
+/* Where no change alone is enough, what stands in the way. */
+static void say_needed(struct hints *h)
+{
+        if (h->said == 0 && h->in_the_way > 0)
+                say(h->text, "%s %s%s.",
+                    h->in_the_way == 1 ? "In the way is" : "No single change is enough. In the way are",
+                    buf_z(&h->needed), h->in_the_way > HINTS_MAX ? "; and more, see --json" : "");
 }
 
 /* Jobs that start together wait for places for all of them. True: this one waits for that. */
@@ -385,6 +469,8 @@ static void reply(struct server *s, struct call *c, struct why *w, const struct 
         json_open(&hints.j, '[');
         if (w->changes && job->state == JOB_IDLE)
                 core_changes_tell(w->changes, on_change, &hints);
+        say_needed(&hints);
+        buf_deinit(&hints.needed);
         json_close(&hints.j, ']');
         json_close(&j, ']');
         write_eta(&j, s->core, job, said && !job_state_runs(job->state));
