@@ -61,22 +61,33 @@ def test_others_deliver_meanwhile(one):
         assert one.job(f"{request}.0")["state"] == "running"
 
 
-def test_a_small_file_to_a_file_system_that_does_not_answer(one):
-    """The agent's own thread waits for none, however little there is to deliver."""
+@pytest.fixture
+def silent(one):
     folder = os.path.join(one.base, "silent")
     os.mkdir(folder)
     try:
-        silent = unseen.Silent(folder)
+        system = unseen.Silent(folder)
     except OSError:
         pytest.skip("no file system of one's own here")
-    try:
-        request = one.submit(sh("echo here >small", transfer_output_files="small", should_transfer_files="IF_NEEDED",
-                                when_to_transfer_output="ON_EXIT", transfer_output_remaps=f'"small={folder}/small"'))
-        wait_until(silent.held.is_set)
-        one.run(sh("true"))
-        assert one.job(f"{request}.0")["state"] == "running"
-    finally:
-        silent.close()
+    yield system
+    system.close()
+
+
+def test_a_small_file_to_a_file_system_that_does_not_answer(one, silent):
+    """The agent's own thread waits for none, however little there is to deliver."""
+    request = one.submit(sh("echo here >small", transfer_output_files="small", should_transfer_files="IF_NEEDED",
+                            when_to_transfer_output="ON_EXIT", transfer_output_remaps=f'"small={silent.folder}/small"'))
+    wait_until(silent.held.is_set)
+    one.run(sh("true"))
+    assert one.job(f"{request}.0")["state"] == "running"
+
+
+def test_a_log_on_a_file_system_that_does_not_answer(one, silent):
+    """Nor for lines of users' logs."""
+    one.run(sh("true", log=f"{silent.folder}/log"))
+    wait_until(silent.held.is_set)
+    one.run(sh("true", log=f"{one.work}/log"))
+    one.run(sh("true"))
 
 
 def test_a_job_that_delivers_is_removed(one):

@@ -71,7 +71,8 @@ void stage_free(struct stage *s)
 
 /* ---- the workers' work */
 
-/* The first whose owner has not all the workers that he may; NULL: there is none. */
+/* The first whose owner has not all the workers that he may; NULL: there is none. Lines of a log do not wait
+ * for files: an owner has them written one after the other anyway. */
 static struct stage *take(struct workers *all)
 {
         for (struct stage **link = &all->first; *link; link = &(*link)->next) {
@@ -80,7 +81,7 @@ static struct stage *take(struct workers *all)
                 for (size_t i = 0; i < all->count; i++)
                         same += all->worker[i].doing && !all->worker[i].held &&
                                 !strcmp(all->worker[i].doing->owner, s->owner);
-                if (same >= OWNER_MAX && !all->quit)
+                if (same >= OWNER_MAX && !all->quit && s->w.kind != STAGE_LOG)
                         continue;
                 if (!(*link = s->next))
                         all->last = link;
@@ -332,6 +333,8 @@ static void on_back(void *arg, struct mail *mail)
         (void)arg;
         if (s->prepare)
                 stage_child_go_on(s);
+        else if (s->w.kind == STAGE_LOG)
+                stage_log_over(s);
         else
                 stage_finish(s);
 }
@@ -353,6 +356,10 @@ static void give_up(struct stage *s)
         struct agent *a = s->a;
         BUF_CLEANUP struct buf why = {.max = 1024};
         say_silence(&why, a->config.staging_silence_ms, s->w.where);
+        if (s->w.kind == STAGE_LOG) { /* its owner's later lines wait, and nothing else */
+                log_warn("msg=\"%s\" owner=\"%s\"", LOG_TEXT(buf_view(&why)), LOG_TEXT(str_of(s->owner)));
+                return;
+        }
         log_error("msg=\"%s: the queues take no jobs until it does\" owner=\"%s\"", LOG_TEXT(buf_view(&why)),
                   LOG_TEXT(str_of(s->owner)));
         free(a->stages->held);

@@ -30,7 +30,10 @@ void stage_cancel(struct attempt *at); /* what is under way for it ends, and nob
 
 /* With `users`: writes its credentials as its user. The first time news->staged is called then. */
 void stage_credentials(struct attempt *at);
-/* With `users`: adds to the log as the owner's user, and then calls userlog_written. */
+/* May the lines be added at once, without waiting for a file system or for earlier lines of the owner's? */
+bool stage_log_is_quick(const struct agent *a, const char *owner, const char *path);
+/* Has a worker add the lines to the log, or, with `users`, a child as this user; then calls userlog_written.
+ */
 void stage_log(struct agent *a, const Drover__UserLogWrite *m, const struct users_entry *user);
 /* With `users`: empties and removes a sandbox, as the user whose it is. */
 void stage_remove(struct agent *a, const char *name, uint64_t request, uint32_t member, uint32_t fence);

@@ -124,9 +124,11 @@ void stage_remove(struct agent *a, const char *name, uint64_t request, uint32_t 
 /* An owner's lines leave one after the other, in the order in which they came. */
 static bool log_is_under_way(const struct agent *a, const char *owner)
 {
-        for (const struct stage *s = a->stages->children; s; s = s->child_next)
-                if (s->log_owner && !strcmp(s->log_owner, owner))
-                        return true;
+        const struct stage *const lists[] = {a->stages->children, a->stages->logs_begun};
+        for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
+                for (const struct stage *s = lists[i]; s; s = s->child_next)
+                        if (s->log_owner && !strcmp(s->log_owner, owner))
+                                return true;
         return false;
 }
 
@@ -139,7 +141,32 @@ static void log_next(struct agent *a)
         if (!s)
                 return;
         *link = s->child_next;
-        child_start(s, "", s->log_owner, s->log_user);
+        if (a->users_path) {
+                child_start(s, "", s->log_owner, s->log_user);
+                return;
+        }
+        s->child_next = a->stages->logs_begun;
+        a->stages->logs_begun = s;
+        stage_to_worker(s);
+}
+
+void stage_log_over(struct stage *s)
+{
+        struct agent *a = s->a;
+        struct stage **link = &a->stages->logs_begun;
+        while (*link != s)
+                link = &(*link)->child_next;
+        *link = s->child_next;
+        stage_finish(s);
+        log_next(a);
+}
+
+bool stage_log_is_quick(const struct agent *a, const char *owner, const char *path)
+{
+        for (const struct stage *s = a->stages->logs; s; s = s->child_next)
+                if (!strcmp(s->log_owner, owner))
+                        return false;
+        return !log_is_under_way(a, owner) && stage_is_near(a, path);
 }
 
 static void log_wait(struct stage *s, const char *owner, const char *user)
@@ -157,8 +184,10 @@ void stage_log(struct agent *a, const Drover__UserLogWrite *m, const struct user
 {
         struct stage *s = mem_new(struct stage);
         s->a = a;
+        s->owner = mem_dupz(m->owner);
         s->log_serial = m->serial;
         stage_work_init(&s->w, STAGE_LOG, 0);
+        s->w.hidden = a->hidden;
         child_id(s, 0, 0, 0);
         struct stage_file *f = stage_work_file(&s->w, mem_dupz(""), mem_dupz(m->path));
         f->maybe_there = m->maybe_there;
@@ -172,7 +201,7 @@ void stage_log(struct agent *a, const Drover__UserLogWrite *m, const struct user
         if (r < 0)
                 stage_finish(s);
         else
-                log_wait(s, m->owner, user->name);
+                log_wait(s, m->owner, user ? user->name : "");
 }
 
 /* What its child left in the file of the task, or why there is nothing. */

@@ -211,17 +211,15 @@ void stage_done_out(struct attempt *at, struct stage *s)
         output_transfers_start(at, files, count, paths, data);
 }
 
-/* Is the folder of this path one that the kernel finds without asking any file system, and on that of the
- * sandboxes? Then nobody is waited for when a file is moved there. */
-static bool is_near(const struct agent *a, const char *to)
+bool stage_is_near(const struct agent *a, const char *path)
 {
         const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_CACHED};
-        const char *slash = strrchr(to, '/');
+        const char *slash = strrchr(path, '/');
         struct statx there, ours;
         bool near = false;
         if (!slash)
                 return false;
-        MEM_CLEANUP char *folder = mem_dup(to, (size_t)(slash - to) + 1);
+        MEM_CLEANUP char *folder = mem_dup(path, (size_t)(slash - path) + 1);
         int fd = (int)syscall(SYS_openat2, AT_FDCWD, folder, &how, sizeof(how));
         if (fd < 0)
                 return false;
@@ -238,7 +236,7 @@ static bool quick(struct stage *s)
         size_t kept = 0;
         for (size_t i = 0; i < s->w.count; i++) {
                 struct stage_file *f = &s->w.files[i];
-                if (stage_work_is_url(f->to) || !is_near(s->a, f->to)) {
+                if (stage_work_is_url(f->to) || !stage_is_near(s->a, f->to)) {
                         s->w.files[kept++] = *f;
                         continue;
                 }

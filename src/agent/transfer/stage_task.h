@@ -28,9 +28,10 @@ struct stage {
 
 struct stages {
         struct workers *workers;
-        char *held;             /* see stage_held */
-        struct stage *children; /* that other processes do */
-        struct stage *logs;     /* lines that wait for the ones before them of the same owner */
+        char *held;               /* see stage_held */
+        struct stage *children;   /* that other processes do */
+        struct stage *logs;       /* lines that wait for the ones before them of the same owner */
+        struct stage *logs_begun; /* lines that workers write */
         uint32_t child_serial;
 };
 
@@ -42,7 +43,12 @@ void stage_to_worker(struct stage *s);
 void stage_hand_over(struct stage *s);
 void stage_finish(struct stage *s); /* tells who waits what came of it, and frees it */
 
+/* Is the folder of this path one that the kernel finds without asking any file system, and on that of the
+ * sandboxes? Then nobody is waited for when a file is put there. */
+bool stage_is_near(const struct agent *a, const char *path);
+
 /* stage_child.c */
+void stage_log_over(struct stage *s); /* a worker has written the lines, or could not */
 void stage_child_begin(struct stage *s);
 void stage_child_go_on(struct stage *s); /* the worker has written its task */
 void stage_done_credentials(struct attempt *at, struct stage *s);

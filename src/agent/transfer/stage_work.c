@@ -420,7 +420,7 @@ void stage_work_run(struct stage_work *w)
         if (w->result == 0 && (w->kind == STAGE_HASH || w->kind == STAGE_OUT))
                 w->result = stage_work_folders(w);
         for (size_t i = 0; i < w->count && w->result == 0 && (w->result = fs_pace_step(&w->pace)) == 0; i++) {
-                bool there = w->kind == STAGE_OUT || w->files[i].cached;
+                bool there = w->kind == STAGE_OUT || w->kind == STAGE_LOG || w->files[i].cached;
                 w->where = there ? w->files[i].to : w->files[i].from;
                 w->result = stage_work_do(w, &w->files[i]);
         }

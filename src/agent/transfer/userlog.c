@@ -1,5 +1,6 @@
-/* Lines of users' logs. They are written at once, by ourselves: with the rights by which jobs run here and
- * their outputs are delivered; or, with `users`, by a child of the owner's user. */
+/* Lines of users' logs. They are written by ourselves, with the rights by which jobs run here and their
+ * outputs are delivered: at once, or by a worker where a file system may not answer. With `users` a child of
+ * the owner's user writes them. */
 #include "agent/transfer/userlog.h"
 
 #include <errno.h>
@@ -39,8 +40,8 @@ void userlog_write(struct agent *a, const Drover__UserLogWrite *m)
                 r = err_set(&err, -EPERM, "this agent does not run the owner's jobs");
         if (r == 0 && *m->path != '/')
                 r = err_set(&err, -EINVAL, "the path of the log is not absolute");
-        if (r == 0 && a->users_path) {
-                stage_log(a, m, &user);
+        if (r == 0 && (a->users_path || !stage_log_is_quick(a, m->owner, m->path))) {
+                stage_log(a, m, a->users_path ? &user : NULL);
                 return;
         }
         if (r == 0)
