@@ -1,10 +1,11 @@
 /* The invariants of the core's state, for tests, the simulator, and `droverd --check`. */
-#include <stdio.h>
-
+#include "core/data/data_state.h"
 #include "core/fairness/claim.h"
 #include "core/forecast/eta_play.h"
 #include "core/gang/gang.h"
 #include "core/gang/reserve.h"
+#include "core/model/core_parts.h"
+#include <stdio.h>
 
 static char sentence[256];
 

@@ -8,10 +8,15 @@
 
 #include "base/mem.h"
 #include "base/pack.h"
+#include "core/accounts/share.h"
+#include "core/classes/admission.h"
+#include "core/classes/bucket.h"
+#include "core/classes/split.h"
+#include "core/events/apply.h"
 #include "core/fairness/claim.h"
-#include "core/lifecycle/leave.h"
+#include "core/lifecycle/hop.h"
+#include "core/model/core_parts.h"
 #include "core/model/forgotten.h"
-#include "core/model/split.h"
 
 #define SNAPSHOT_VERSION 4 /* 1: without accounts and limits; 2: without hops; 3: without uuids */
 

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "core/core.h"
+#include "core/query.h"
 
 struct story {
         struct core *core;

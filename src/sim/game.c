@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/query.h"
 #include "sim/game_state.h"
 
 /* So many more steps, and what has not ended never will. */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "core/query.h"
 #include "sim/game_state.h"
 
 struct game_agent *game_agent_named(struct game *g, const char *name)

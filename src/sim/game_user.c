@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "core/lifecycle/draft.h"
+#include "core/query.h"
 #include "sim/game_state.h"
 
 static void add(struct submission_part *p, const char *name, const char *text)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "core/query.h"
 
 #define LAST_WAITS 10u
 

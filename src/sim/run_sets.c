@@ -2,6 +2,7 @@
  * for it. What was planned first counts: attempts may end before their time, but never after what their users
  * asked for, so others that go in between must not make it later. */
 #include "base/mem.h"
+#include "core/query.h"
 #include "sim/run_state.h"
 
 #define ROUNDED_MS 1000 /* of the run times that users ask for */

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "core/query.h"
 #include "sim/game.h"
 #include "sim/world.h"
 

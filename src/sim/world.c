@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/map.h"
+#include "core/query.h"
 #include "store/store.h"
 
 struct turn {

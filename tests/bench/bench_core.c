@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "core/core.h"
+#include "core/query.h"
 
 static struct buf *records;
 static size_t record_count, record_cap;

@@ -12,6 +12,8 @@
 
 #include "bench.h"
 #include "core/forecast/quote.h"
+#include "core/lifecycle/draft.h"
+#include "core/query.h"
 
 #define START_MS 1700000000000
 

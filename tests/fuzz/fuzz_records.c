@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "core/events/event.h"
+#include "core/model/event.h"
 #include "core/model/submission.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -2,7 +2,9 @@
 
 #include "base/mem.h"
 #include "core/data/coming.h"
-#include "core/model/state.h"
+#include "core/data/inputs.h"
+#include "core/model/core_parts.h"
+#include "core/query.h"
 
 static void add_names(struct core *c, const struct ad *ad, symbol attribute, struct buf *out)
 {

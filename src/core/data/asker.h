@@ -1,5 +1,4 @@
-/* asker: as whom the jobs of a part ask for their files (base/file_key.h); for the files of core/ only, but
- * for what is named core_….
+/* asker: as whom the jobs of a part ask for their files (base/file_key.h).
  *
  * It is made when files are numbered, and gone when they are: what owners' credentials are for is the world's
  * to know, and it says when that has changed (core_request_credentials).
@@ -18,10 +17,3 @@ struct asker {
 };
 struct asker *asker_new(struct core *c, const struct request *r, const struct part *p);
 void asker_free(struct asker *x); /* NULL is fine */
-
-/* Adds the names of the credentials that a part's jobs ask for, parted by commas: `credentials`, and
- * HTCondor's `use_oauth_services`. */
-void core_credential_names(struct core *c, const struct ad *ad, struct buf *out);
-/* A credential of the request's jobs is there now, or is for other URLs: their files are numbered anew.
- * Nothing happens if they name none. */
-void core_request_credentials(struct core *c, uint64_t request);

@@ -1,6 +1,9 @@
 #include "core/data/coming.h"
 
-#include "core/model/state.h"
+#include "core/data/data_state.h"
+#include "core/data/inputs.h"
+#include "core/data/profile.h"
+#include "core/model/core_parts.h"
 
 #define FILES_MAX  32u        /* of one job, in the order in which it names them */
 #define BYTES_MIN  (1u << 20) /* smaller ones are quickly there */

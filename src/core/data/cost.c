@@ -1,8 +1,11 @@
 #include "core/data/cost.h"
 
 #include "core/data/coming.h"
+#include "core/data/data_state.h"
+#include "core/data/inputs.h"
 #include "core/estimate/estimate.h"
-#include "core/model/state.h"
+#include "core/model/core_parts.h"
+#include "core/model/profile.h"
 
 #define HOUR_MS 3600000.0
 #define MS_MAX  ((int64_t)1 << 50)
@@ -235,4 +238,10 @@ void cost_later(struct core_cost *cost)
 {
         cost->total_ms -= cost->link_ms;
         cost->link_ms = 0;
+}
+
+bool cost_class_reaches(struct core *c, const struct class *k, const struct queue *q)
+{
+        return !k->idle ||
+               cost_reaches(c, class_first_part(k), (uint32_t)set_first(&class_first_bucket(k)->idle), q);
 }

@@ -7,38 +7,15 @@
  * time that nobody knows is the same everywhere.
  */
 #pragma once
+#include "core/query.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define COST_BYTES_PER_S 12500000u /* 100 Mbit/s */
 #define COST_LATENCY_US  50000u
-#define COST_NOWHERE     ((int64_t)1 << 52) /* total_ms where a store does not answer that the job needs */
 
-struct core_cost {
-        int64_t wait_ms; /* until the place has room, 0 where it has; and its batch system begins a job */
-        int64_t link_ms; /* for inputs and images on their way over the links of places like it (profile.h) */
-        int64_t fetch_ms; /* inputs that it does not hold: bytes ÷ bandwidth to their store, and latency;
-                             half of it for those on their way to it (coming.h) */
-        int64_t image_ms; /* the same for container images */
-        int64_t environment_ms; /* to make environments that it does not hold: their bytes at the pace of a
-                                   link that nobody has measured */
-        int64_t run_ms;
-        int64_t send_ms;  /* outputs to their store */
-        int64_t price_ms; /* the price, times what the job says a unit of money is worth (PriceWeight, s) */
-        int64_t total_ms;
-        uint64_t bytes_in;   /* of its inputs, images and environments, those that are held included */
-        uint64_t bytes_held; /* of these, at the place already */
-        uint64_t bytes_out;
-        uint32_t
-                unsized; /* inputs, no images, of which nobody knows how large they are, or which are empty */
-        double price;    /* of the run, by the place's Price for a processor and an hour */
-        bool run_known;
-        bool down; /* a store that it must read or write does not answer from there: it gets no such job */
-};
-
-/* ---- for the files of core/ only */
-struct core;
+struct class;
 struct input;
 struct part;
 struct profile;
@@ -86,3 +63,6 @@ void cost_load_add(struct cost_load *l, const struct input *f, double share);
 /* total_ms of a member of the part at a place of this profile to which all of the load must come. */
 int64_t cost_of_load_ms(struct core *c, const struct part *p, const struct cost_load *l,
                         const struct profile *x);
+
+/* Do the stores that the class's job needs which goes first answer there? */
+bool cost_class_reaches(struct core *c, const struct class *k, const struct queue *q);

@@ -5,8 +5,15 @@
 
 #include "base/mem.h"
 #include "core/data/coming.h"
+#include "core/data/data_state.h"
+#include "core/data/inputs.h"
+#include "core/data/label.h"
 #include "core/data/near.h"
-#include "core/model/state.h"
+#include "core/data/profile.h"
+#include "core/index/index.h"
+#include "core/model/core_parts.h"
+#include "core/model/pending.h"
+#include "core/model/profile.h"
 
 #define DOWN_WHY_MAX 300u
 
@@ -163,7 +170,7 @@ static void limit_store(struct core *c, const struct core_store *s)
                 limits_set(c->limits, buf_view(&name), s->concurrency);
 }
 
-int core_data_set(struct core *c, const struct core_data *data, struct err *err)
+int data_set(struct core *c, const struct core_data *data, struct err *err)
 {
         struct sites s = {0};
         void *agent;
@@ -179,21 +186,47 @@ int core_data_set(struct core *c, const struct core_data *data, struct err *err)
         }
         for (size_t at = 0; map_next(c->agents, &at, NULL, &agent);)
                 coming_forget(c, agent);
-        sites_deinit(&c->sites);
-        c->sites = s;
+        sites_deinit(c->sites);
+        *c->sites = s;
         for (size_t i = 0; i < s.store_count; i++)
                 limit_store(c, &s.stores[i]);
         agents_again(c);
         for (struct request *q = c->first; q && !c->config.shadow; q = q->next)
                 if (!request_ended(q))
                         request_data_load(c, q);
-        core_rekey(c);
         return 0;
+}
+
+void data_init(struct core *c)
+{
+        c->sites = mem_new(struct sites);
+}
+
+static void agent_data_free(struct agent_data *d)
+{
+        if (!d)
+                return;
+        idmap_free(d->held);
+        idmap_free(d->coming);
+        free(d->loads);
+        links_drop(d);
+        free(d->links);
+        free(d);
 }
 
 void data_deinit(struct core *c)
 {
-        sites_deinit(&c->sites);
+        void *value;
+
+        for (size_t at = 0; map_next(c->agents, &at, NULL, &value);) {
+                struct core_agent *a = value;
+
+                for (struct queue *q = a->queues; q; q = q->next)
+                        profile_unref(q->profile);
+                agent_data_free(a->data);
+        }
+        sites_deinit(c->sites);
+        free(c->sites);
         near_deinit(c);
         for (unsigned i = 0; i < c->profile_count; i++)
                 profile_unref(c->profiles[i]);
@@ -211,18 +244,6 @@ static struct agent_data *data_of(struct core_agent *a)
                 a->data->held = idmap_new();
         }
         return a->data;
-}
-
-void agent_data_free(struct agent_data *d)
-{
-        if (!d)
-                return;
-        idmap_free(d->held);
-        idmap_free(d->coming);
-        free(d->loads);
-        links_drop(d);
-        free(d->links);
-        free(d);
 }
 
 void file_add_holder(struct idmap **files, uint64_t id, uint64_t bytes, struct core_agent *a)
@@ -344,7 +365,7 @@ bool agent_holds(const struct core_agent *a, uint64_t file)
 
 bool core_cleared(struct core *c, const char *agent, struct str label)
 {
-        int at = sites_label(&c->sites, label);
+        int at = sites_label(c->sites, label);
 
         if (label.n == 0)
                 return label_cleared(c, agent) != 0;
@@ -355,10 +376,10 @@ bool core_cleared(struct core *c, const char *agent, struct str label)
 
 static size_t store_named(const struct core *c, struct str name)
 {
-        for (size_t i = 0; i < c->sites.store_count; i++)
-                if (str_eq(name, c->sites.stores[i].urls.name))
+        for (size_t i = 0; i < c->sites->store_count; i++)
+                if (str_eq(name, c->sites->stores[i].urls.name))
                         return i;
-        return name.n ? FILE_STORE_NONE : c->sites.store_count;
+        return name.n ? FILE_STORE_NONE : c->sites->store_count;
 }
 
 const struct link *agent_link_down(const struct core_agent *a, size_t store)
@@ -440,8 +461,8 @@ void core_stores(struct core *c, void (*fn)(void *arg, const struct core_store_v
         struct core_agent **all = agents_sorted(c, &n);
         struct core_link_view *links = mem_array(NULL, n + 1, sizeof(*links));
 
-        for (size_t i = 0; i < c->sites.store_count; i++) {
-                struct core_store_view v = {.store = &c->sites.stores[i], .links = links};
+        for (size_t i = 0; i < c->sites->store_count; i++) {
+                struct core_store_view v = {.store = &c->sites->stores[i], .links = links};
 
                 for (size_t k = 0; k < n; k++) {
                         const struct agent_data *d = all[k]->data;
@@ -499,7 +520,7 @@ static bool store_down(struct core *c, size_t store, struct core_store_down *ret
 {
         void *value;
 
-        *ret = (struct core_store_down){.store = c->sites.stores[store].urls.name};
+        *ret = (struct core_store_down){.store = c->sites->stores[store].urls.name};
         for (size_t at = 0; map_next(c->agents, &at, NULL, &value);) {
                 const struct core_agent *a = value;
                 const struct link *l = a->connected ? agent_link_down(a, store) : NULL;
@@ -530,7 +551,7 @@ int core_job_stores_down(struct core *c, uint64_t request, uint32_t member,
         p = request_part(r, member, NULL);
         inputs_each(c, p->inputs, member, on_used, &used);
         used.v[p->output_store] = true;
-        for (size_t i = 0; i < c->sites.store_count; i++)
+        for (size_t i = 0; i < c->sites->store_count; i++)
                 if (used.v[i] && store_down(c, i, &d))
                         fn(arg, &d);
         return 0;

@@ -1,8 +1,14 @@
 /* data_state: how the core keeps stores, labels, caches and links; for the files of core/ only. */
 #pragma once
 #include "base/map.h"
-#include "core/data/data.h"
 
+struct core;
+struct core_data;
+struct core_label;
+struct core_store;
+struct err;
+struct link_load;
+struct store_urls;
 struct core_agent;
 struct job;
 
@@ -23,11 +29,6 @@ struct link {
         int64_t down_ms;     /* it has not answered since; 0: it answers */
         char *down_why;      /* owned; NULL: it answers */
         bool stale;          /* while it is down: copies that the agent holds do not help it either */
-};
-/* Files that are on their way from a store (coming.h). */
-struct link_load {
-        uint64_t bytes;
-        uint32_t files;
 };
 struct agent_data {
         struct idmap *held;   /* file → its size */
@@ -66,6 +67,8 @@ void links_gave_back(struct core *c, const struct job *j);
 void file_add_holder(struct idmap **files, uint64_t id, uint64_t bytes, struct core_agent *a);
 void file_drop_holder(struct idmap *files, uint64_t id, const struct core_agent *a);
 void files_free(struct idmap *files);
-void agent_data_free(struct agent_data *d); /* NULL is fine */
-void data_deinit(struct core *c);
+void data_init(struct core *c);
+void data_deinit(struct core *c);                 /* and what it keeps of agents and queues */
 const char *data_invariant(const struct core *c); /* for core_check */
+/* core_data_set, but that the jobs stay in the classes that they are in. */
+int data_set(struct core *c, const struct core_data *data, struct err *err);

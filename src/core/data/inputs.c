@@ -1,9 +1,16 @@
+#include "core/data/inputs.h"
+
 #include "base/environment.h"
 #include "base/image.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "core/data/asker.h"
+#include "core/data/data_state.h"
 #include "core/data/inputs_private.h"
+#include "core/data/near.h"
+#include "core/estimate/estimate.h"
+#include "core/model/core_parts.h"
+#include "core/model/item.h"
 
 #define FILL_SLICE 1000u /* rows in one call */
 #define FILL_STEPS 64u   /* of evaluations are worth as much as a row */
@@ -45,10 +52,10 @@ static bool file_of(struct core *c, const struct inputs *in, struct str element,
         BUF_CLEANUP struct buf key = {0};
         size_t store;
 
-        *ret = (struct input){.store = (uint8_t)c->sites.store_count};
+        *ret = (struct input){.store = (uint8_t)c->sites->store_count};
         if (element.n == 0)
                 return false;
-        if (!file_key(element, &in->asker->as, c->sites.urls, c->sites.store_count, &key, &store) ||
+        if (!file_key(element, &in->asker->as, c->sites->urls, c->sites->store_count, &key, &store) ||
             !is_counted(buf_view(&key), store))
                 return spooled_of(in, element, ret);
         ret->id = file_id(buf_view(&key));
@@ -64,8 +71,8 @@ static bool image_of(struct core *c, const struct inputs *in, struct str image, 
         size_t store;
 
         image_url(image, &url);
-        *ret = (struct input){.store = (uint8_t)c->sites.store_count, .image = true};
-        if (!file_url(buf_view(&url), c->sites.urls, c->sites.store_count, &name, &store) ||
+        *ret = (struct input){.store = (uint8_t)c->sites->store_count, .image = true};
+        if (!file_url(buf_view(&url), c->sites->urls, c->sites->store_count, &name, &store) ||
             (store == FILE_STORE_NONE && str_starts(buf_view(&name), STR("file:"))))
                 return spooled_of(in, buf_view(&url), ret);
         file_url(buf_view(&url), NULL, 0, &plain, NULL);
@@ -365,9 +372,9 @@ size_t inputs_output_store(struct core *c, const struct request *r, const struct
         size_t store = FILE_STORE_NONE;
 
         if (p->count && request_member_text(c, r, p->first, c->attr.OutputDestination, &text) == 0)
-                file_url(buf_view(&text), c->sites.urls, c->sites.store_count, &url, &store);
+                file_url(buf_view(&text), c->sites->urls, c->sites->store_count, &url, &store);
         eval_reset(&c->eval);
-        return store == FILE_STORE_NONE ? c->sites.store_count : store;
+        return store == FILE_STORE_NONE ? c->sites->store_count : store;
 }
 
 void inputs_free(struct core *c, struct inputs *in)
@@ -476,8 +483,8 @@ uint64_t inputs_limited_stores(const struct core *c, const struct inputs *in)
         for (size_t i = 0; in && in->filled && i < in->width; i++) /* the first member stands for all */
                 if (in->ids[i] && in->stores[i] < 64)
                         all |= 1ull << in->stores[i];
-        for (size_t i = 0; i < c->sites.store_count && i < 64; i++)
-                if (c->sites.stores[i].concurrency)
+        for (size_t i = 0; i < c->sites->store_count && i < 64; i++)
+                if (c->sites->stores[i].concurrency)
                         limited |= 1ull << i;
         return all & limited;
 }
@@ -496,4 +503,26 @@ size_t inputs_bytes(const struct inputs *in)
         for (size_t i = 0; i < in->from_count; i++)
                 n += sizeof(*in->from) + set_bytes(&in->from[i].members);
         return n + sizeof(*in) + in->shared_cap * sizeof(*in->shared);
+}
+
+void request_inputs_free(struct core *c, struct request *r)
+{
+        for (size_t i = 0; i < r->part_count; i++) {
+                inputs_free(c, r->parts[i].inputs);
+                r->parts[i].inputs = NULL;
+        }
+}
+
+void part_data_load(struct core *c, struct request *r, struct part *p)
+{
+        estimate_attach(c, r, p);
+        p->output_store = (uint16_t)inputs_output_store(c, r, p);
+        p->inputs = inputs_new(c, r, p);
+}
+
+void request_data_load(struct core *c, struct request *r)
+{
+        request_inputs_free(c, r);
+        for (size_t i = 0; i < r->part_count; i++)
+                part_data_load(c, r, &r->parts[i]);
 }

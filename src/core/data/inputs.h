@@ -8,7 +8,6 @@
  */
 #pragma once
 #include "base/set.h"
-#include "core/data/data.h"
 
 struct core;
 struct core_agent;
@@ -50,3 +49,7 @@ void inputs_leave_out_down(const struct inputs *in, const struct core_agent *a, 
 /* Stores that they are read from, and that bear only so many jobs at once: a bit for each of the first 64. */
 uint64_t inputs_limited_stores(const struct core *c, const struct inputs *in);
 size_t inputs_bytes(const struct inputs *in);
+/* What a part's members read and write, as far as it is known; for request_load. */
+void part_data_load(struct core *c, struct request *r, struct part *p);
+void request_data_load(struct core *c, struct request *r);   /* what its parts read and write, anew */
+void request_inputs_free(struct core *c, struct request *r); /* nobody asks for its files any more */

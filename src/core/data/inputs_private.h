@@ -1,7 +1,13 @@
 /* inputs_private: what inputs.c and near.c share. */
 #pragma once
-#include "core/data/near.h"
-#include "core/model/state.h"
+#include "base/set.h"
+
+struct asker;
+struct idmap;
+struct input;
+struct map;
+struct part;
+struct request;
 
 struct inputs {
         const struct request *request; /* not looked at once the inputs leave */

@@ -14,7 +14,6 @@
 
 struct buf;
 struct core;
-struct core_agent;
 struct part;
 struct request;
 
@@ -30,5 +29,3 @@ void label_print(const struct core *c, uint64_t labels, struct buf *out); /* "a,
 uint64_t label_cleared(const struct core *c, const char *agent);
 /* 0; or CORE_INVALID with err: this new request would take labelled data to where it may not go. */
 int label_refuse(struct core *c, const struct request *r, struct err *err);
-/* Holds the idle jobs of which that is true since the configuration has changed. */
-void label_hold(struct core *c);

@@ -1,7 +1,9 @@
 #include "core/data/near.h"
 
 #include "base/mem.h"
+#include "core/data/data_state.h"
 #include "core/data/inputs_private.h"
+#include "core/model/core_parts.h"
 
 #define NEARS_MAX   500000u /* sets of all parts; when there are more, some agents are not known to be near */
 #define LEAVE_SLICE 2000u   /* files in one call */

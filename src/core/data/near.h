@@ -7,8 +7,10 @@
  */
 #pragma once
 #include "base/set.h"
-#include "core/data/inputs.h"
 
+struct core;
+struct core_agent;
+struct inputs;
 struct near;
 
 /* The member wants this file; called before the file is in its row. Returns how many agents hold it. */

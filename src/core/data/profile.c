@@ -3,21 +3,14 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "core/model/state.h"
+#include "core/data/cost.h"
+#include "core/data/data_state.h"
+#include "core/estimate/estimate.h"
+#include "core/index/index.h"
+#include "core/model/core_parts.h"
+#include "core/model/profile.h"
 
 #define ALIKE 1.5 /* times as much */
-
-struct profile *profile_ref(struct profile *p)
-{
-        p->refs++;
-        return p;
-}
-
-void profile_unref(struct profile *p)
-{
-        if (p && --p->refs == 0)
-                free(p);
-}
 
 /* What the agent measured of one store; what it did not is taken to be ordinary. */
 static struct profile_link link_of(const struct agent_data *d, size_t store)
@@ -53,7 +46,7 @@ static double apart(const struct core *c, const struct profile *p, const struct 
 {
         double most = slowness_apart(p, q), price = q->price > 0 ? q->price : 0;
 
-        if (p->link_count != c->sites.store_count + 1)
+        if (p->link_count != c->sites->store_count + 1)
                 return INFINITY;
         most = larger(most, times(p->wait_s + 60, q->wait_s + 60));
         if (times(p->price + 1e-9, price + 1e-9) > 1.01)
@@ -118,7 +111,7 @@ void profile_load(struct core *c, struct core_agent *a, size_t store, uint64_t b
         struct link_load one = {bytes, 1};
         struct agent_data *d = a->data;
 
-        if (store > c->sites.store_count)
+        if (store > c->sites->store_count)
                 return; /* it is made there, and comes over no link */
         if (store >= d->load_count) {
                 d->loads = mem_array(d->loads, store + 1, sizeof(*d->loads));
@@ -163,7 +156,7 @@ bool profile_loads_ok(const struct core *c)
 
 static struct profile *profile_new(struct core *c, unsigned search_order)
 {
-        size_t n = c->sites.store_count + 1;
+        size_t n = c->sites->store_count + 1;
         struct profile *p = mem_zalloc(sizeof(*p) + n * sizeof(p->links[0]));
 
         p->link_count = n;

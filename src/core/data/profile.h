@@ -11,31 +11,15 @@
  * PROFILES_MAX; a queue that comes then gets the one that is nearest.
  */
 #pragma once
-#include "core/data/data_state.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct core;
 struct core_agent;
 struct queue;
 
-#define PROFILES_MAX      256u
-#define SEARCH_ORDER_NONE 65535u /* of who says none: the last */
-
-struct profile_link {
-        double latency_us, bytes_per_s, bytes_per_s_out;
-        struct link_load load; /* of all agents that have a queue in the profile */
-        bool down;             /* the store does not answer any of them */
-};
-struct profile {
-        unsigned users;                 /* queues */
-        unsigned refs;                  /* these, and bays of the index */
-        double slowness, price, wait_s; /* wait_s: of a job at the place's batch system, or a guess */
-        unsigned search_order;
-        uint64_t loaded; /* the change of a load that it has seen */
-        uint64_t asked;  /* in this search of places.c the two below were computed */
-        double cost, least;
-        size_t link_count; /* one for each store and, last, the server's spool */
-        struct profile_link links[];
-};
+#define PROFILES_MAX 256u
 
 /* The queue's links, speed or price may be others: its profile follows. The queue has an ad. */
 void profile_update(struct core *c, struct queue *q);
@@ -45,5 +29,3 @@ void profile_update_slowness(struct core *c, struct queue *q);
  * link, and on that of its queues' profiles. */
 void profile_load(struct core *c, struct core_agent *a, size_t store, uint64_t bytes, bool begins);
 bool profile_loads_ok(const struct core *c); /* for core_check */
-struct profile *profile_ref(struct profile *p);
-void profile_unref(struct profile *p); /* NULL is fine */

@@ -6,9 +6,6 @@
 
 #include <cmocka.h>
 
-#include "core/data/asker.h"
-#include "core/data/coming.h"
-#include "core/data/near.h"
 #include "core/test_help.h"
 
 #define GB      1000000000u

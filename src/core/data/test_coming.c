@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "core/data/coming.h"
 #include "core/test_help.h"
 
 #define GB  1000000000u

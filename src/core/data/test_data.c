@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "core/model/state.h"
 #include "core/test_help.h"
 
 static const struct str lab_prefix[] = {{"https://se.lab/data/", 20}};

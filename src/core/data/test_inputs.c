@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "base/environment.h"
-#include "core/data/near.h"
 #include "core/test_help.h"
+
+#include "base/environment.h"
 
 static const struct str lab_prefix[] = {{"https://se.lab/", 15}, {"root://se.lab/", 14}};
 static const struct str far_prefix[] = {{"https://far.org/", 16}};

@@ -1,7 +1,8 @@
 #include "core/estimate/busy.h"
 
 #include "base/mem.h"
-#include "core/model/state.h"
+#include "core/estimate/estimate.h"
+#include "core/model/core_parts.h"
 
 #define ENDS_MAX      1024u /* attempts of a queue that are looked at */
 #define ENDS_VALID_MS 1000
@@ -45,5 +46,5 @@ int64_t busy_wait_ms(struct core *c, struct queue *q, uint32_t nth)
         at = at > c->now_ms ? at - c->now_ms : 0;
         if (at < busy_queue_ms(c, q))
                 at = busy_queue_ms(c, q);
-        return at + rounds * (int64_t)c->everybody.run_ms;
+        return at + rounds * (int64_t)c->everybody->run_ms;
 }

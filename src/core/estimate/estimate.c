@@ -5,14 +5,13 @@
 #include "base/mem.h"
 #include "base/pack.h"
 #include "core/estimate/busy.h"
-#include "core/model/state.h"
+#include "core/model/core_parts.h"
 
-#define ESTIMATES_MAX 200000u    /* programs and owners; what is more shares one */
-#define PACKED_MAX    5000u      /* of them that are kept over a restart */
-#define MEMORY        8          /* about so many runs are remembered */
-#define PACE_MEMORY   32u        /* of a place's pace: what the latest runs weigh together */
-#define PACE_MIN      8u         /* fewer say nothing */
-#define NUMBER_MAX    1000000000 /* seconds, megabytes, processors */
+#define ESTIMATES_MAX 200000u /* programs and owners; what is more shares one */
+#define PACKED_MAX    5000u   /* of them that are kept over a restart */
+#define MEMORY        8       /* about so many runs are remembered */
+#define PACE_MEMORY   32u     /* of a place's pace: what the latest runs weigh together */
+#define PACE_MIN      8u      /* fewer say nothing */
 
 static struct estimate *find(struct core *c, struct str key)
 {
@@ -22,38 +21,12 @@ static struct estimate *find(struct core *c, struct str key)
                 c->estimates = map_new();
         e = map_get(c->estimates, key);
         if (!e && map_count(c->estimates) >= ESTIMATES_MAX)
-                return &c->everybody;
+                return c->everybody;
         if (!e) {
                 e = mem_new(struct estimate);
                 map_put(c->estimates, key, e);
         }
         return e;
-}
-
-static int64_t number(struct core *c, const struct template *t, symbol name, int64_t otherwise)
-{
-        int64_t v = 0;
-
-        if (!eval_integer(&c->eval, t->ad, NULL, name, &v) || v < 0 || v > NUMBER_MAX)
-                return otherwise;
-        return v;
-}
-
-void estimate_read(struct core *c, struct template *t)
-{
-        t->expected_ms = number(c, t, c->attr.ExpectedRunTime, 0) * 1000;
-        t->allowed_ms = number(c, t, c->attr.AllowedExecuteDuration, 0) * 1000;
-        t->bytes_out_said = number(c, t, c->attr.TransferOutputSizeMB, -1);
-        if (t->bytes_out_said > 0)
-                t->bytes_out_said <<= 20;
-        t->better_wait_ms = number(c, t, c->attr.BetterPlaceWait, -1);
-        if (t->better_wait_ms > 0)
-                t->better_wait_ms *= 1000;
-        t->cpus = number(c, t, c->attr.RequestCpus, 1);
-        eval_real(&c->eval, t->ad, NULL, c->attr.PriceWeight, &t->price_weight);
-        if (!isfinite(t->price_weight) || t->price_weight < 0)
-                t->price_weight = 0; /* of an expression */
-        eval_reset(&c->eval);
 }
 
 void estimate_attach(struct core *c, const struct request *r, struct part *p)
@@ -117,22 +90,24 @@ static void add_pace(struct estimate_pace *e, double ratio)
         e->count++;
 }
 
-void estimate_learn(struct core *c, const struct part *p, struct queue *q, int64_t run_ms, uint64_t bytes_out)
+bool estimate_learn(struct core *c, const struct part *p, struct queue *q, int64_t run_ms, uint64_t bytes_out)
 {
         double slow = estimate_slowness(q), expected = p->of_program ? p->of_program->run_ms : 0;
+        bool paced;
 
         if (!p->of_program)
-                return;
-        if (p->of_program->count >= 3 && expected > 1000) {
+                return false;
+        paced = p->of_program->count >= 3 && expected > 1000;
+        if (paced) {
                 double ratio = (double)run_ms / expected;
 
                 add_pace(&q->pace, ratio < 0.1 ? 0.1 : ratio > 10 ? 10 : ratio);
-                profile_update_slowness(c, q);
         }
         add(p->of_program, (double)run_ms / slow, (double)bytes_out);
         add_owner(p->of_program->owner, (double)run_ms / slow, (double)bytes_out);
-        if (p->of_program != &c->everybody)
-                add(&c->everybody, (double)run_ms / slow, (double)bytes_out);
+        if (p->of_program != c->everybody)
+                add(c->everybody, (double)run_ms / slow, (double)bytes_out);
+        return paced;
 }
 
 int64_t estimate_run_ms(struct core *c, const struct part *p, const struct queue *q, bool *ret_known)
@@ -142,7 +117,7 @@ int64_t estimate_run_ms(struct core *c, const struct part *p, const struct queue
 
 int64_t estimate_run_at_ms(struct core *c, const struct part *p, double slow, bool *ret_known)
 {
-        double ms = c->everybody.run_ms * slow;
+        double ms = c->everybody->run_ms * slow;
         bool known = true;
 
         if (p->of_program && p->of_program->count)
@@ -164,7 +139,7 @@ int64_t estimate_run_at_ms(struct core *c, const struct part *p, double slow, bo
 
 bool estimate_is_blind(struct core *c, const struct part *p)
 {
-        bool known = c->everybody.count > 0;
+        bool known = c->everybody->count > 0;
 
         if (!known)
                 estimate_run_at_ms(c, p, 1, &known);
@@ -237,7 +212,7 @@ void estimates_pack(struct core *c, struct buf *out)
         struct str key;
         void *value;
 
-        pack_one(out, &c->everybody);
+        pack_one(out, c->everybody);
         for (size_t at = 0; c->estimates && map_next(c->estimates, &at, &key, &value);)
                 if (bits_of(((struct estimate *)value)->count) >= bits) {
                         pack_u64(out, 1);
@@ -278,18 +253,24 @@ void estimates_unpack(struct core *c, struct unpack *in)
         struct estimate all = unpack_one(in);
 
         if (!in->bad)
-                take_better(&c->everybody, &all);
+                take_better(c->everybody, &all);
         while (unpack_max(in, 1) && !in->bad) {
                 struct str key = unpack_str(in);
                 struct estimate one = unpack_one(in), *e = in->bad ? NULL : find(c, key);
 
-                if (e && e != &c->everybody)
+                if (e && e != c->everybody)
                         take_better(e, &one);
         }
 }
 
+void estimates_init(struct core *c)
+{
+        c->everybody = mem_new(struct estimate);
+}
+
 void estimates_deinit(struct core *c)
 {
+        free(c->everybody);
         void *value;
 
         for (size_t at = 0; c->estimates && map_next(c->estimates, &at, NULL, &value);)

@@ -21,19 +21,10 @@ struct estimate { /* of a program of an owner, or of an owner */
         struct estimate *owner; /* of a program: its owner's */
 };
 
-/* Of a queue: how long programs ran there, in parts of what was expected of them. */
-struct estimate_pace {
-        double mean, variance;
-        uint32_t count;
-};
-
-struct template;
-/* What a template says of runs, outputs and waits: once, when it is made. */
-void estimate_read(struct core *c, struct template *t);
 /* What the part's members are: its program's and its owner's estimates. Called once when it is loaded. */
 void estimate_attach(struct core *c, const struct request *r, struct part *p);
-/* A member has run to its end at q. */
-void estimate_learn(struct core *c, const struct part *p, struct queue *q, int64_t run_ms,
+/* A member has run to its end at q. True: it says something of the pace of q, and so of its profile. */
+bool estimate_learn(struct core *c, const struct part *p, struct queue *q, int64_t run_ms,
                     uint64_t bytes_out);
 /* Of a member at q (NULL: at a place of ordinary speed). The program's own runs, else its author's word
  * (ExpectedRunTime, in seconds), else the owner's last two, else the time it is allowed, else everybody's
@@ -57,4 +48,5 @@ struct unpack;
  */
 void estimates_pack(struct core *c, struct buf *out);
 void estimates_unpack(struct core *c, struct unpack *in);
+void estimates_init(struct core *c);
 void estimates_deinit(struct core *c);

@@ -3,28 +3,35 @@
  *
  * An event that cannot be applied (an illegal move, a request that is not there) is CORE_DAMAGED: from the
  * log it refuses the start, from a command it is a bug of ours and aborts.
- *
- * Events about attempts are in apply_attempt.c, those about members that wait in apply_waiting.c.
  */
+#include "core/events/apply.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "core/accounts/share.h"
+#include "core/classes/admission.h"
+#include "core/classes/bucket.h"
+#include "core/classes/split.h"
 #include "core/data/coming.h"
-#include "core/events/apply_private.h"
+#include "core/data/inputs.h"
+#include "core/data/profile.h"
+#include "core/estimate/estimate.h"
+#include "core/events/history.h"
 #include "core/fairness/claim.h"
-#include "core/gang/gang.h"
-#include "core/lifecycle/leave.h"
+#include "core/model/core_parts.h"
 #include "core/model/forgotten.h"
-#include "core/model/split.h"
 
-int apply_damaged(struct err *err, const struct event *e, const char *what)
+static int apply_damaged(struct err *err, const struct event *e, const char *what)
 {
         return err_set(err, CORE_DAMAGED, "the record \"%s\" of request %llu cannot be: %s",
                        event_name(e->type), (unsigned long long)e->request, what);
 }
 
-void apply_move(struct core *c, struct job *j, enum job_state to, int64_t at_ms)
+/* How an event changes a job's state; what it holds and counts for follows. The move must be allowed. */
+static void apply_move(struct core *c, struct job *j, enum job_state to, int64_t at_ms)
 {
         bool had = job_state_has_attempt(j->state), has = job_state_has_attempt(to);
         bool ran = job_state_runs(j->state), runs = job_state_runs(to);
@@ -52,7 +59,8 @@ void apply_move(struct core *c, struct job *j, enum job_state to, int64_t at_ms)
         j->entered_ms = at_ms;
 }
 
-void apply_set_hold(struct job *j, int32_t code, int32_t subcode, struct str reason)
+/* Why j is, or will be, held; the reason is copied. */
+static void apply_set_hold(struct job *j, int32_t code, int32_t subcode, struct str reason)
 {
         free(j->hold_reason);
         j->hold_reason = str_dupz(reason);
@@ -60,7 +68,8 @@ void apply_set_hold(struct job *j, int32_t code, int32_t subcode, struct str rea
         j->hold_subcode = subcode;
 }
 
-void apply_finished_maybe(struct core *c, struct request *r, int64_t at_ms)
+/* If all jobs of r have ended and are in history it is finished: remembered, to be forgotten later. */
+static void apply_finished_maybe(struct core *c, struct request *r, int64_t at_ms)
 {
         if (!request_ended(r) || set_count(&request_rare(r)->unfiled))
                 return;
@@ -75,13 +84,433 @@ void apply_finished_maybe(struct core *c, struct request *r, int64_t at_ms)
         c->crowded |= claim_crowded(r);
 }
 
-void apply_drop_or_leave(struct core *c, struct request *r, struct job *j, const struct event *e)
+void leave_stay(struct core *c, struct request *r, struct job *j)
+{
+        set_add(&request_rare_make(r)->left, j->member);
+        c->left++;
+}
+
+void leave_go(struct core *c, struct request *r, uint32_t member)
+{
+        set_remove(&request_rare_make(r)->left, member);
+        c->left--;
+        request_job_drop(r, request_job(r, member));
+}
+
+/* j has ended by e: its record goes, or it stays in the queue (leave.h). */
+static void apply_drop_or_leave(struct core *c, struct request *r, struct job *j, const struct event *e)
 {
         if (e->stays)
                 leave_stay(c, r, j);
         else
                 request_job_drop(r, j);
 }
+
+/* ---- attempts: the match that begins one, what becomes of it, and its end */
+
+/* The attempt of a job is over: it goes to `next`. */
+static void attempt_over(struct core *c, struct request *r, struct job *j, enum job_state next,
+                         const struct event *e)
+{
+        struct set one = {0};
+
+        apply_move(c, j, next, e->at_ms);
+        set_add(&one, j->member);
+        switch (next) {
+        case JOB_IDLE: request_idle_add(c, r, &one); break;
+        case JOB_HELD:
+                apply_set_hold(j, e->code, e->subcode, e->reason);
+                set_add(&request_rare_make(r)->held, j->member);
+                break;
+        case JOB_COMPLETED:
+        case JOB_REMOVED:
+                if (next == JOB_COMPLETED) {
+                        set_add(&request_rare_make(r)->completed, j->member);
+                        if (j->signaled || j->exit_code != 0)
+                                set_add(&request_rare_make(r)->failed, j->member);
+                } else {
+                        set_add(&request_rare_make(r)->removed, j->member);
+                }
+                history_file(c, r, j->member, next, e->at_ms, j, 0);
+                apply_drop_or_leave(c, r, j, e);
+                request_room_made(c, r);
+                claim_members_ended(c, r, 1);
+                apply_finished_maybe(c, r, e->at_ms);
+                break;
+        default: assert(!"an attempt ends in idle, held, completed or removed");
+        }
+        set_deinit(&one);
+}
+
+/* The queue's table of resources has these names, too, and outlives the attempt. */
+int job_set_more(struct core *c, struct job *j, struct str text)
+{
+        struct symbols_use *before;
+        int r;
+
+        free(j->more);
+        free(j->more_text);
+        j->more = NULL;
+        j->more_text = NULL;
+        if (text.n == 0)
+                return 0;
+        j->more = mem_new(struct amounts);
+        j->more_text = str_dupz(text);
+        before = symbols_use_set(c->symbols, symbols_use_keep(c->symbols));
+        r = amounts_parse(c->symbols, text, j->more);
+        symbols_use_set(c->symbols, before);
+        return r;
+}
+
+static int apply_matched(struct core *c, struct request *r, const struct event *e, struct err *err)
+{
+        struct queue *q = queue_get(c, agent_get(c, e->agent), e->queue);
+
+        q->logged = true;
+        SET_FOREACH (&e->members, m) {
+                if (request_state(r, (uint32_t)m) != JOB_IDLE)
+                        return apply_damaged(err, e, "a job that is not idle");
+        }
+        request_idle_remove(c, r, &e->members);
+        SET_FOREACH (&e->members, m) {
+                struct job *j = request_job_make(c, r, (uint32_t)m);
+
+                if (e->fence <= j->fence)
+                        return apply_damaged(err, e, "a fence that was used before");
+                j->fence = e->fence;
+                j->cpus = e->cpus;
+                j->memory_mib = e->memory_mib;
+                j->disk_kib = e->disk_kib;
+                j->lease_ms = e->lease_ms;
+                if (job_set_more(c, j, e->more))
+                        return apply_damaged(err, e, "the resources that it takes");
+                apply_move(c, j, JOB_MATCHED, e->at_ms);
+                j->accepted = j->unknown = false;
+                queue_attach(q, j);
+                coming_begin(c, j);
+                c->listeners.attempt_began(c, j);
+                if (claim_begin(c, j, e->account, e->draws, e->at_ms, NULL))
+                        return apply_damaged(err, e, "the limits that it draws on");
+                joblog_event(j, e, q);
+        }
+        return 0;
+}
+
+/* The member's record, while it has the attempt that the event is about; else NULL. */
+static struct job *attempt_of(struct request *r, const struct event *e, uint64_t member)
+{
+        struct job *j = request_job(r, (uint32_t)member);
+
+        return j && j->queue && j->fence == e->fence ? j : NULL;
+}
+
+static int apply_filled(struct request *r, const struct event *e, struct err *err)
+{
+        SET_FOREACH (&e->members, m) {
+                struct job *j = attempt_of(r, e, m);
+
+                if (!j)
+                        return apply_damaged(err, e, "no such attempt");
+                free(j->filled);
+                j->filled = mem_dup(e->values.p, e->values.n);
+                j->filled_n = e->values.n;
+        }
+        return 0;
+}
+
+static int apply_set(struct request *r, const struct event *e, struct err *err)
+{
+        SET_FOREACH (&e->members, m) {
+                struct job *j = attempt_of(r, e, m);
+
+                if (!j || (e->type == EVENT_GO && j->set_size == 0))
+                        return apply_damaged(err, e, "no such attempt");
+                if (e->type == EVENT_GO) {
+                        j->set_goes = true;
+                        joblog_event(j, e, j->queue);
+                        continue;
+                }
+                j->set_first = (uint32_t)(e->value >> 32);
+                j->set_size = (uint32_t)e->value;
+        }
+        return 0;
+}
+
+static void start(struct core *c, struct job *j, int64_t started_ms, int64_t at_ms)
+{
+        apply_move(c, j, JOB_RUNNING, at_ms);
+        j->starts++;
+        j->started_ms = started_ms ? started_ms : at_ms;
+        if (!j->first_started_ms)
+                j->first_started_ms = j->started_ms;
+        j->ended = false;
+        c->listeners.job_started(c, j);
+}
+
+static void take_result(struct core *c, struct job *j, const struct event *e)
+{
+        /* What the agent did not say before its result. */
+        if (j->state == JOB_MATCHED)
+                apply_move(c, j, JOB_STAGING, e->at_ms);
+        if (j->state == JOB_STAGING && e->outcome == CORE_EXITED)
+                start(c, j, e->started_ms, e->at_ms);
+        if (e->outcome == CORE_EXITED) {
+                j->completions++;
+                j->ended = true;
+                j->signaled = e->signaled;
+                j->exit_code = e->exit_code;
+                if (e->started_ms)
+                        j->started_ms = e->started_ms;
+        }
+        j->ended_ms = e->ended_ms ? e->ended_ms : e->at_ms;
+        if (j->started_ms && j->ended_ms > j->started_ms)
+                j->wall_ms += j->ended_ms - j->started_ms;
+        if (e->outcome == CORE_EXITED && !c->config.shadow && j->ended_ms >= j->started_ms &&
+            estimate_learn(c, request_part(j->request, j->member, NULL), j->queue,
+                           j->ended_ms - j->started_ms, e->bytes_out))
+                profile_update_slowness(c, j->queue);
+        j->bytes_in += e->bytes_in;
+        j->bytes_out += e->bytes_out;
+        if (!c->replaying) {
+                c->moved.bytes_in += e->bytes_in;
+                c->moved.bytes_out += e->bytes_out;
+        }
+        j->cpu_user_ms += e->cpu_user_ms;
+        j->cpu_system_ms += e->cpu_system_ms;
+        if (e->memory_peak_bytes > j->memory_peak_bytes)
+                j->memory_peak_bytes = e->memory_peak_bytes;
+        if (e->outputs.n) {
+                free(j->outputs);
+                j->outputs = mem_dup(e->outputs.p, e->outputs.n);
+                j->outputs_n = e->outputs.n;
+        }
+}
+
+/* Events about attempts: each member has a record, and the fence is the attempt's. */
+static int apply_attempt(struct core *c, struct request *r, const struct event *e, struct err *err)
+{
+        SET_FOREACH (&e->members, m) {
+                struct job *j = attempt_of(r, e, m);
+                struct queue *q;
+
+                if (!j)
+                        return apply_damaged(err, e, "no such attempt");
+                q = j->queue;
+                joblog_event(j, e, q);
+                switch (e->type) {
+                case EVENT_ACCEPTED:
+                        queue_accepted(q, j);
+                        if (j->state == JOB_MATCHED)
+                                apply_move(c, j, JOB_STAGING, e->at_ms);
+                        break;
+                case EVENT_STARTED:
+                        queue_accepted(q, j);
+                        if (j->state == JOB_MATCHED)
+                                apply_move(c, j, JOB_STAGING, e->at_ms);
+                        if (j->state == JOB_STAGING)
+                                start(c, j, e->value, e->at_ms);
+                        break;
+                case EVENT_EXITED:
+                        take_result(c, j, e);
+                        q->finished++;
+                        attempt_over(c, r, j, (enum job_state)e->next, e);
+                        break;
+                case EVENT_LOST:
+                case EVENT_REFUSED: attempt_over(c, r, j, (enum job_state)e->next, e); break;
+                default: break;
+                }
+        }
+        return 0;
+}
+
+/* Suspended, resumed, vacating: the attempt goes on, otherwise. */
+static int apply_control(struct core *c, struct request *r, const struct event *e, struct err *err)
+{
+        enum job_state to = e->type == EVENT_SUSPENDED ? JOB_SUSPENDED
+                            : e->type == EVENT_RESUMED ? JOB_RUNNING
+                                                       : JOB_VACATING;
+
+        SET_FOREACH (&e->members, m) {
+                struct job *j = request_job(r, (uint32_t)m);
+
+                if (!j || !j->queue || (j->state != JOB_VACATING && !sm_may(&job_states, j->state, to)))
+                        return apply_damaged(err, e, "no such attempt");
+                joblog_event(j, e, j->queue);
+                if (to == JOB_SUSPENDED)
+                        j->suspended_at_ms = e->at_ms;
+                if (j->state != to)
+                        apply_move(c, j, to, e->at_ms);
+                if (to == JOB_VACATING) {
+                        j->goal = (enum job_state)e->next;
+                        apply_set_hold(j, e->code, e->subcode, e->reason);
+                }
+        }
+        return 0;
+}
+
+static int apply_checkpoint(struct request *r, const struct event *e, struct err *err)
+{
+        SET_FOREACH (&e->members, m) {
+                struct job *j = attempt_of(r, e, m);
+
+                if (!j)
+                        return apply_damaged(err, e, "no such attempt");
+                free(j->checkpoint);
+                j->checkpoint = e->values.n ? mem_dup(e->values.p, e->values.n) : NULL;
+                j->checkpoint_n = e->values.n;
+                joblog_event(j, e, j->queue);
+        }
+        return 0;
+}
+
+/* ---- members that wait */
+
+/* Some have a record, the others are in sets: there may be a million of those. */
+struct waiting {
+        struct set records, bare;
+};
+
+static void waiting_init(struct waiting *w, const struct request *r, const struct set *members)
+{
+        void *value;
+
+        *w = (struct waiting){0};
+        if (r->jobs && idmap_count(r->jobs) < set_count(members)) {
+                for (size_t at = 0; idmap_next(r->jobs, &at, NULL, &value);)
+                        if (set_has(members, ((struct job *)value)->member))
+                                set_add(&w->records, ((struct job *)value)->member);
+        } else if (r->jobs) {
+                SET_FOREACH (members, m)
+                        if (request_job(r, (uint32_t)m))
+                                set_add(&w->records, (uint32_t)m);
+        }
+        set_copy(&w->bare, members);
+        set_remove_all(&w->bare, &w->records);
+}
+
+static void waiting_deinit(struct waiting *w)
+{
+        set_deinit(&w->records);
+        set_deinit(&w->bare);
+}
+
+static bool any_of(const struct set *members, const struct set *in)
+{
+        struct set both = {0};
+        bool any;
+
+        if (set_count(in) == 0)
+                return false;
+        set_copy(&both, members);
+        set_keep_all(&both, in);
+        any = set_count(&both) > 0;
+        set_deinit(&both);
+        return any;
+}
+
+/* The state of one of them from which it may not go there, or -1. */
+static int wrong_state(const struct request *r, const struct waiting *w, enum job_state to)
+{
+        const struct request_rare *rare = request_rare(r);
+        struct set idle = {0};
+        bool any_idle;
+
+        SET_FOREACH (&w->records, m) {
+                enum job_state from = request_job(r, (uint32_t)m)->state;
+
+                if (!sm_may(&job_states, from, to) || job_state_has_attempt(from))
+                        return (int)from;
+        }
+        if (!sm_may(&job_states, JOB_COMPLETED, to) && any_of(&w->bare, &rare->completed))
+                return JOB_COMPLETED;
+        if (!sm_may(&job_states, JOB_REMOVED, to) && any_of(&w->bare, &rare->removed))
+                return JOB_REMOVED;
+        if (!sm_may(&job_states, JOB_HELD, to) && any_of(&w->bare, &rare->held))
+                return JOB_HELD;
+        if (sm_may(&job_states, JOB_IDLE, to))
+                return -1;
+        set_copy(&idle, &w->bare);
+        set_remove_all(&idle, &rare->completed);
+        set_remove_all(&idle, &rare->removed);
+        set_remove_all(&idle, &rare->held);
+        any_idle = set_count(&idle) > 0;
+        set_deinit(&idle);
+        return any_idle ? JOB_IDLE : -1;
+}
+
+/* One reason for all of them. */
+static void hold_together(struct request *r, const struct event *e, const struct set *members)
+{
+        struct request_rare *rare = request_rare_make(r);
+        struct hold_group *h;
+
+        if (set_count(members) == 0)
+                return;
+        MEM_GROW(rare->holds, rare->hold_cap, rare->hold_count + 1);
+        h = &rare->holds[rare->hold_count++];
+        *h = (struct hold_group){
+                .at_ms = e->at_ms, .code = e->code, .subcode = e->subcode, .reason = str_dupz(e->reason)};
+        set_copy(&h->members, members);
+}
+
+/* Those with a record have their rows of history now, the others when they are filed. */
+static void removed_together(struct core *c, struct request *r, const struct event *e,
+                             const struct waiting *w)
+{
+        claim_members_ended(c, r, set_count(&e->members));
+        c->unfiled += set_count(&w->bare);
+        set_add_all(&request_rare_make(r)->unfiled, &w->bare);
+        SET_FOREACH (&w->records, m) {
+                struct job *j = request_job(r, (uint32_t)m);
+
+                history_file(c, r, j->member, JOB_REMOVED, e->at_ms, j, 0);
+                apply_drop_or_leave(c, r, j, e);
+        }
+        request_room_made(c, r);
+        apply_finished_maybe(c, r, e->at_ms);
+}
+
+static int apply_waiting(struct core *c, struct request *r, const struct event *e, struct err *err)
+{
+        enum job_state to = e->type == EVENT_HELD       ? JOB_HELD
+                            : e->type == EVENT_RELEASED ? JOB_IDLE
+                                                        : JOB_REMOVED;
+        struct request_rare *rare = request_rare_make(r);
+        struct waiting w;
+        int wrong;
+
+        waiting_init(&w, r, &e->members);
+        wrong = wrong_state(r, &w, to);
+        if (wrong >= 0) {
+                waiting_deinit(&w);
+                return apply_damaged(err, e, job_state_name((enum job_state)wrong));
+        }
+        SET_FOREACH (&w.records, m) {
+                struct job *j = request_job(r, (uint32_t)m);
+
+                joblog_event(j, e, NULL);
+                apply_move(c, j, to, e->at_ms);
+                if (to == JOB_HELD)
+                        apply_set_hold(j, e->code, e->subcode, e->reason);
+        }
+        if (to != JOB_IDLE)
+                request_idle_remove(c, r, &e->members);
+        set_remove_all(&rare->held, &e->members);
+        request_hold_drop(r, &e->members);
+        if (to == JOB_IDLE)
+                request_idle_add(c, r, &e->members);
+        else
+                set_add_all(to == JOB_HELD ? &rare->held : &rare->removed, &e->members);
+        joblog_event_of_all(r, e, &w.bare);
+        if (to == JOB_HELD)
+                hold_together(r, e, &w.bare);
+        else if (to == JOB_REMOVED)
+                removed_together(c, r, e, &w);
+        waiting_deinit(&w);
+        return 0;
+}
+
+/* ---- requests, and all events */
 
 /* Classes cost memory and time whoever looks at the queue, so no account has any number of them. */
 static int refuse_classes(struct core *c, const struct request *r, struct err *err)
@@ -264,7 +693,7 @@ int core_emit(struct core *c, struct event *e, struct err *err)
 
         if (e->type != EVENT_SUBMITTED) /* that says when it came */
                 e->at_ms = c->now_ms;
-        leave_mark(c, e);
+        c->listeners.event_before(c, e);
         r = apply(c, e, &why);
         if (r && e->type != EVENT_SUBMITTED) {
                 fprintf(stderr, "core: %s\n", why.text);
@@ -276,8 +705,7 @@ int core_emit(struct core *c, struct event *e, struct err *err)
                 return r;
         }
         c->world.event(c->world.arg, e);
-        leave_look(c, e);
-        gang_event(c, e);
+        c->listeners.event_after(c, e);
         return 0;
 }
 

@@ -1,10 +1,14 @@
 /* What is left of a job when it has ended: its own attributes, its log and its outputs, as one ad. */
+#include "core/events/history.h"
+
 #include <stdio.h>
 
 #include "base/hex.h"
 #include "base/pack.h"
 #include "classad/print.h"
-#include "core/model/state.h"
+#include "core/classes/member_ad.h"
+#include "core/events/apply.h"
+#include "core/model/core_parts.h"
 
 /* *ret_removed: why it was removed, as whoever did it has said; NULL: nothing. */
 static void print_log(struct buf *out, const struct request *r, uint32_t member, const char **ret_removed)
@@ -109,4 +113,28 @@ void history_file(struct core *c, struct request *r, uint32_t member, enum job_s
         f.owner = str_of(request_owner(r));
         f.data = buf_view(&data);
         c->world.history(c->world.arg, &f);
+}
+
+/* Removed members without a record get their rows in slices. True: there is more. */
+bool history_file_slice(struct core *c, uint64_t budget)
+{
+        for (struct request *r = c->unfiled ? c->first : NULL; r; r = r->next) {
+                struct event e = {.type = EVENT_FILED, .request = r->id};
+                const struct set *unfiled = &request_rare(r)->unfiled;
+                uint64_t first, end;
+
+                if (set_count(unfiled) == 0)
+                        continue;
+                for (uint64_t at = 0; budget && set_run(unfiled, at, &first, &end); at = end) {
+                        if (end - first > budget)
+                                end = first + budget;
+                        set_add_range(&e.members, first, end);
+                        budget -= end - first;
+                }
+                core_emit(c, &e, NULL);
+                event_deinit(&e);
+                if (budget == 0)
+                        return true;
+        }
+        return false;
 }

@@ -4,7 +4,10 @@
 #include "base/mem.h"
 #include "classad/match.h"
 #include "classad/print.h"
-#include "core/model/state.h"
+#include "core/classes/member_ad.h"
+#include "core/model/core_parts.h"
+#include "core/model/suits.h"
+#include "core/model/walk.h"
 
 struct change {
         struct core_change told;

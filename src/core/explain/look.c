@@ -1,8 +1,13 @@
 /* Looking at what is there; nothing changes here. */
 #include "base/hex.h"
 #include "base/mem.h"
+#include "core/classes/member_ad.h"
+#include "core/data/inputs.h"
+#include "core/events/history.h"
+#include "core/model/core_parts.h"
 #include "core/model/forgotten.h"
-#include "core/model/state.h"
+#include "core/model/item.h"
+#include "core/query.h"
 
 uint64_t core_request_next(struct core *c, uint64_t after)
 {
@@ -216,19 +221,11 @@ int core_member_item(struct core *c, uint64_t request, uint32_t member, uint32_t
         return 0;
 }
 
-static struct str late_text(const struct template *t, symbol name)
-{
-        for (size_t i = 0; i < t->late_count; i++)
-                if (t->late[i].name == name)
-                        return t->late[i].text;
-        return STR_NONE;
-}
-
 struct str core_part_late(struct core *c, uint64_t request, uint32_t part, symbol name)
 {
         struct request *r = request_find(c, request);
 
-        return r && part < r->part_count ? late_text(r->parts[part].template, name) : STR_NONE;
+        return r && part < r->part_count ? template_late_text(r->parts[part].template, name) : STR_NONE;
 }
 
 int core_part_members(struct core *c, uint64_t request, uint32_t part, uint64_t *ret_first, uint64_t *ret_end)
@@ -247,38 +244,6 @@ int core_member_text(struct core *c, uint64_t request, uint32_t member, symbol n
         const struct request *r = request_find(c, request);
 
         return r ? request_member_text(c, r, member, name, to) : CORE_UNKNOWN;
-}
-
-int request_member_text(struct core *c, const struct request *r, uint32_t member, symbol name, struct buf *to)
-{
-        struct buf BUF_CLEANUP text = {.max = SUBMISSION_TEXT_MAX};
-        size_t left = LATE_TEXT_MAX;
-        const struct part *p;
-        struct str late, value;
-        struct symbols_use *before;
-        struct ad *own;
-        int result = 0;
-
-        if (member >= r->count)
-                return CORE_UNKNOWN;
-        p = request_part(r, member, NULL);
-        if (!p->template)
-                return CORE_INVALID;
-        late = late_text(p->template, name);
-        before = template_names(c, p->template);
-        own = ad_new(c->symbols);
-        ad_set_parent(own, p->template->ad);
-        if (late.p && (part_expand(c, r, p, member, late, &left, &text, NULL) != 0 ||
-                       ad_set_text(own, name, buf_view(&text), NULL) != 0))
-                result = CORE_INVALID;
-        if (!result && eval_string(&c->eval, own, NULL, name, &value))
-                buf_str(to, value);
-        else
-                result = CORE_INVALID;
-        eval_reset(&c->eval);
-        ad_free(own);
-        symbols_use_set(c->symbols, before);
-        return result;
 }
 
 bool core_agent_serves(struct core *c, const char *agent, struct str owner)

@@ -1,6 +1,9 @@
 /* Looking at limits: what is in use, by whom, and who waits. */
 #include "base/mem.h"
+#include "core/accounts/share.h"
 #include "core/fairness/claim.h"
+#include "core/model/core_parts.h"
+#include "core/query.h"
 
 static void view(const struct limit *x, struct core_limit *ret)
 {

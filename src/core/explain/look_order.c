@@ -1,6 +1,10 @@
 /* Looking at the order: what each account has had, and what a job's place is made of. */
+#include "core/accounts/share.h"
 #include "core/fairness/order.h"
 #include "core/fairness/qos.h"
+#include "core/model/core_parts.h"
+#include "core/model/precedence.h"
+#include "core/query.h"
 
 #define AHEAD_LOOKED_MAX 10000u /* buckets: a few milliseconds */
 

@@ -3,7 +3,11 @@
 
 #include "base/mem.h"
 #include "core/gang/gang.h"
-#include "core/gang/reserve.h"
+#include "core/match/gang_place.h"
+#include "core/model/core_parts.h"
+#include "core/model/gang_rule.h"
+#include "core/model/need.h"
+#include "core/model/suits.h"
 
 /* How many such jobs the queue could run if it ran nothing else. */
 static uint64_t room_ever(struct core *c, const struct class *k, struct queue *q)

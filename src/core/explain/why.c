@@ -1,105 +1,20 @@
 /* Why an idle job is not running: every queue is asked as the match would ask it, first as it is now, then as
  * if it had nothing else to do. */
+#include "core/explain/why.h"
+
 #include "base/mem.h"
 #include "classad/match.h"
 #include "classad/print.h"
+#include "core/classes/member_ad.h"
+#include "core/data/cost.h"
+#include "core/data/data_state.h"
+#include "core/data/label.h"
 #include "core/estimate/busy.h"
 #include "core/gang/reserve.h"
 #include "core/match/give.h"
-#include "core/model/state.h"
-
-/* The queue's ad with all that it has free. */
-struct ad *queue_whole_ad(struct core *c, const struct queue *q)
-{
-        const struct str total = STR("Total");
-        struct ad *ad = ad_dup(q->ad);
-        const struct expr *e;
-        uint32_t at = 0;
-        symbol name;
-
-        while (ad_next(q->ad, &at, &name, &e)) {
-                struct str text = symbols_name(c->symbols, name);
-                symbol free_name =
-                        str_istarts(text, total) ? symbols_find(c->symbols, str_skip(text, total.n)) : 0;
-                struct value v, is;
-
-                if (free_name && ad_literal(q->ad, name, &v) && v.type == VALUE_INTEGER &&
-                    ad_literal(q->ad, free_name, &is) && is.type == VALUE_INTEGER)
-                        ad_set_integer(ad, free_name, v.integer);
-        }
-        return ad;
-}
-
-static bool short_of(struct core *c, const struct ad *job, const struct ad *place, symbol request,
-                     symbol have, int64_t missing, struct buf *clause, struct buf *value)
-{
-        int64_t want = missing, has = 0;
-
-        eval_integer(&c->eval, job, place, request, &want);
-        eval_integer(&c->eval, place, job, have, &has);
-        if (want <= has)
-                return false;
-        buf_printf(clause, "TARGET." STR_FMT " >= " STR_FMT, STR_ARG(symbols_name(c->symbols, have)),
-                   STR_ARG(symbols_name(c->symbols, request)));
-        buf_printf(value, "%lld >= %lld", (long long)has, (long long)want);
-        return true;
-}
-
-/* The first clause of `my` that is not true against `other`; false when there is none. */
-static bool refusal(struct core *c, const struct ad *my, const struct ad *other, struct buf *clause,
-                    struct buf *value)
-{
-        unsigned clauses = 0;
-        struct value v;
-        int n = match_first_refusal(&c->eval, my, other, &clauses, &v);
-
-        if (n < 0)
-                return false;
-        if (clauses == 0) {
-                buf_addz(clause, "Requirements");
-                buf_addz(value, "missing");
-                return true;
-        }
-        expr_print_clause(clause, ad_find(my, c->attr.Requirements), (unsigned)n, c->symbols);
-        value_print(value, &v);
-        return true;
-}
-
-/* Does this pair of ads agree? If not, clause and value say what stands against it. */
-static enum core_verdict ask(struct core *c, const struct ad *job, const struct ad *place, struct buf *clause,
-                             struct buf *value)
-{
-        const struct attributes *a = &c->attr;
-        struct amounts more;
-
-        int64_t at;
-
-        if (eval_integer(&c->eval, job, NULL, a->DeferralTime, &at) && at > c->now_ms / 1000) {
-                buf_addz(clause, "time() >= DeferralTime");
-                buf_printf(value, "%lld >= %lld", (long long)(c->now_ms / 1000), (long long)at);
-                return CORE_JOB_REFUSES;
-        }
-        if (refusal(c, job, place, clause, value))
-                return CORE_JOB_REFUSES;
-        if (short_of(c, job, place, a->RequestCpus, a->Cpus, 1, clause, value) ||
-            short_of(c, job, place, a->RequestMemory, a->Memory, 0, clause, value) ||
-            short_of(c, job, place, a->RequestDisk, a->Disk, 0, clause, value))
-                return CORE_JOB_REFUSES;
-        amounts_names(c->symbols, job, &more);
-        for (unsigned i = 0; i < more.count; i++)
-                if (short_of(c, job, place, more.v[i].request, more.v[i].name, 0, clause, value))
-                        return CORE_JOB_REFUSES;
-        if (refusal(c, place, job, clause, value))
-                return CORE_QUEUE_REFUSES;
-        return CORE_FITS;
-}
-
-bool queue_would_take(struct core *c, const struct ad *job, const struct ad *place)
-{
-        struct buf BUF_CLEANUP clause = {0}, value = {0};
-
-        return ask(c, job, place, &clause, &value) == CORE_FITS;
-}
+#include "core/model/core_parts.h"
+#include "core/model/suits.h"
+#include "core/model/walk.h"
 
 struct asking {
         const struct request *request;
@@ -130,7 +45,7 @@ static bool store_is_down(struct core *c, const struct asking *x, const struct q
                 return false;
         w->verdict = CORE_STORE_DOWN;
         w->since_ms = l->down_ms;
-        buf_str(clause, c->sites.stores[store].urls.name);
+        buf_str(clause, c->sites->stores[store].urls.name);
         buf_addz(value, l->down_why);
         return true;
 }
@@ -172,7 +87,7 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
                 return;
         }
         whole = queue_whole_ad(c, q);
-        w->verdict = ask(c, job, whole, clause, value);
+        w->verdict = suits_now(c, job, whole, clause, value);
         ad_free(whole);
         if (w->verdict != CORE_FITS)
                 return;
@@ -189,7 +104,7 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
                 buf_addz(value, q->closed);
         if (q->closed || (!q->offers && q->attempt_count == 0))
                 w->verdict = CORE_NOT_OFFERING;
-        else if (!q->offers || q->jobs_left == 0 || ask(c, job, q->ad, clause, value) != CORE_FITS)
+        else if (!q->offers || q->jobs_left == 0 || suits_now(c, job, q->ad, clause, value) != CORE_FITS)
                 w->verdict = CORE_BUSY;
         if (w->verdict == CORE_FITS && is_reserved(c, x, q))
                 w->verdict = CORE_BUSY;
@@ -199,57 +114,6 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
 
                 cost_wait(&w->cost, wait == BUSY_UNKNOWN ? 0 : wait);
         }
-}
-
-/* ---- a walk */
-
-/* Steps of evaluation in a slice; then the slice ends, however few queues were asked. */
-#define WALK_STEPS_MAX 100000u
-
-struct core_walk {
-        struct core_agent **agents; /* agents and queues stay as long as the core does */
-        size_t count, at;
-        struct queue *next; /* of agents[at]; NULL: its first */
-};
-
-struct core_walk *core_walk_new(struct core *c)
-{
-        struct core_walk *w = mem_new(struct core_walk);
-
-        w->agents = agents_sorted(c, &w->count);
-        return w;
-}
-
-void core_walk_free(struct core_walk *w)
-{
-        if (!w)
-                return;
-        free(w->agents);
-        free(w);
-}
-
-struct queue *walk_next(struct core_walk *w)
-{
-        struct queue *q = w->next;
-
-        while (!q && w->at < w->count)
-                q = w->agents[w->at++]->queues;
-        w->next = q ? q->next : NULL;
-        return q;
-}
-
-bool walk_has_steps(const struct core *c, uint64_t began, unsigned queues)
-{
-        return queues > UINT32_MAX / 2 || c->eval.steps_all - began < WALK_STEPS_MAX;
-}
-
-bool core_walk_is_over(const struct core_walk *w)
-{
-        bool more = w->next != NULL;
-
-        for (size_t i = w->at; i < w->count && !more; i++)
-                more = w->agents[i]->queues != NULL;
-        return !more;
 }
 
 void why_some(struct core *c, struct core_walk *w, unsigned queues, const struct request *r, uint32_t member,

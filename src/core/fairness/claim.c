@@ -10,8 +10,12 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "core/accounts/share.h"
+#include "core/data/data_state.h"
 #include "core/fairness/order.h"
 #include "core/fairness/qos.h"
+#include "core/model/core_parts.h"
+#include "core/model/pending.h"
 
 static struct limit *owner_limit(struct core *c, const char *pool, const char *owner)
 {
@@ -81,9 +85,9 @@ static int add_stores(struct core *c, const struct class *k, struct draws **draw
 {
         BUF_CLEANUP struct buf stores = {0};
 
-        for (size_t i = 0; k->stores && i < c->sites.store_count && i < 64; i++)
+        for (size_t i = 0; k->stores && i < c->sites->store_count && i < 64; i++)
                 if (k->stores >> i & 1)
-                        buf_printf(&stores, "store/" STR_FMT ",", STR_ARG(c->sites.stores[i].urls.name));
+                        buf_printf(&stores, "store/" STR_FMT ",", STR_ARG(c->sites->stores[i].urls.name));
         return stores.n ? draw_too(c, draws, &stores, err) : 0;
 }
 

@@ -6,7 +6,18 @@
  * the counts are the same.
  */
 #pragma once
-#include "core/model/state.h"
+#include "base/str.h"
+
+struct ad;
+struct class;
+struct core;
+struct draws;
+struct err;
+struct job;
+struct limit;
+struct queue;
+struct request;
+struct submission;
 
 void claim_class_init(struct core *c, struct class *k); /* k->ad is there */
 void claim_class_deinit(struct core *c, struct class *k);

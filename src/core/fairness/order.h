@@ -15,22 +15,16 @@
  * Who changes what an order looks at tells the heaps and trees that are kept by it.
  */
 #pragma once
-#include "core/model/state.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-double order_bucket_points(const struct core *c, const struct bucket *b); /* its own part of a standing */
+struct account;
+struct bucket;
+struct class;
+struct core;
+
 /* The standing of its class, if it were the class's first, but for what fair share says. */
 double order_own_points(const struct core *c, const struct bucket *b);
-bool order_bucket_before(const struct bucket *a, const struct bucket *b);
-/* Of classes that have idle members. */
-bool order_class_before(const struct class *a, const struct class *b);
-/* Does the order leave it to the offer which of these two ready classes it takes? */
-bool order_class_level(const struct class *a, const struct class *b);
-
-/* Two marks are compared by what their accounts have now: an account that goes on being given jobs falls
- * behind the place where it stood itself. Neither is empty. */
-struct order_mark order_mark_of(const struct class *k);
-bool order_mark_before(const struct order_mark *a, const struct order_mark *b);
-
 /* The class has idle members now and had none; it has none any more; its first bucket may be another. */
 void order_class_ready(struct core *c, struct class *k);
 void order_class_gone(struct core *c, struct class *k);

@@ -2,7 +2,10 @@
 
 #include <errno.h>
 
+#include "base/map.h"
 #include "base/mem.h"
+#include "core/accounts/share.h"
+#include "core/model/core_parts.h"
 
 static void drop_users(struct qos *q)
 {

@@ -4,7 +4,11 @@
  * its own limit of running jobs, "qos/NAME".
  */
 #pragma once
-#include "core/model/state.h"
+#include "base/str.h"
+
+struct ad;
+struct core;
+struct err;
 
 struct qos {
         char *name;

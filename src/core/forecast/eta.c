@@ -2,9 +2,12 @@
 
 #include "base/mem.h"
 #include "base/pack.h"
+#include "core/classes/class.h"
 #include "core/estimate/busy.h"
+#include "core/estimate/estimate.h"
 #include "core/forecast/eta_play.h"
-#include "core/gang/gang.h"
+#include "core/model/gang_rule.h"
+#include "core/query.h"
 
 #define FRESH_MS    5000 /* a guess serves for so long */
 #define PAUSE_MS    200  /* a job that was not there yet has it made anew, but not more often than this */

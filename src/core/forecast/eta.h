@@ -23,30 +23,9 @@
 struct core;
 struct eta;
 
-struct core_eta {                 /* Unix milliseconds */
-        int64_t start_ms, end_ms; /* 0: nobody knows; no place there is would take it */
-};
-struct core_eta_error { /* of jobs that have started, the last few hundred */
-        uint64_t count;
-        int64_t median_ms; /* of the differences, without regard to their sign */
-};
-/* For who wants new times: call it in turn after turn until it says false, then ask for them. What is known
- * by then was found since the first call, or is a few seconds old at most and from no time before the job
- * became idle (or 0.2 s after that); only of jobs that become idle meanwhile nothing is known yet. *look: 0
- * before the first call. Each call is a slice of at most some milliseconds; two who look at a time share the
- * work. */
-bool core_eta_some(struct core *c, uint32_t *look);
-/* Of an idle job, or of one that has an attempt. 0; CORE_UNKNOWN. Other jobs have no times. */
-int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta *ret);
-/* Of a request: when the first of its idle jobs starts, and when the last of its jobs has ended. */
-int core_eta_request(struct core *c, uint64_t request, struct core_eta *ret);
-void core_eta_error(struct core *c, struct core_eta_error *ret);
-
-/* ---- for the files of core/ only */
 struct job;
 struct queue;
 struct bucket;
-struct class;
 struct eta_play;
 void eta_free(struct eta *e);     /* NULL is fine */
 void eta_rekeyed(struct core *c); /* all jobs come into other buckets: it begins anew */
@@ -65,6 +44,3 @@ int64_t eta_quote_at(struct eta_play *x, const struct bucket *b, const struct qu
 uint64_t eta_quote_room(struct eta_play *x, const struct bucket *b, const struct queue *q);
 /* How many such jobs fit there at once. */
 uint64_t eta_slots(const struct queue *q, int64_t cpus);
-/* Would the queue take jobs of the class if it had nothing to do? `whole`: queue_whole_ad. */
-struct ad;
-bool eta_suits(struct core *c, const struct class *k, const struct queue *q, const struct ad *whole);

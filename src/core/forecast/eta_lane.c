@@ -2,7 +2,8 @@
 
 #include "base/mem.h"
 #include "core/estimate/busy.h"
-#include "core/model/state.h"
+#include "core/estimate/estimate.h"
+#include "core/model/core_parts.h"
 
 void lane_deinit(struct lane *l)
 {

@@ -1,7 +1,10 @@
 #include "core/forecast/eta_limit.h"
 
 #include "base/mem.h"
+#include "core/estimate/estimate.h"
 #include "core/fairness/claim.h"
+#include "core/forecast/eta_lane.h"
+#include "core/model/core_parts.h"
 
 #define STEPS_MAX 256u
 #define TRIES     32u /* to find a time at which all have room; then the last one serves */

@@ -6,8 +6,12 @@
  * place has those of the place that is asked for first.
  */
 #pragma once
-#include "core/forecast/eta_lane.h"
-#include "core/model/state.h"
+#include "core/accounts/limit.h"
+
+struct bucket;
+struct core;
+struct lane;
+struct queue;
 
 #define ETA_DRAWS_MAX (LIMIT_DRAWS_MAX + 66 + 2) /* its own, stores and a quality; owner and request */
 

@@ -9,7 +9,12 @@
 
 #include "base/mem.h"
 #include "classad/match.h"
-#include "core/gang/gang.h"
+#include "core/data/cost.h"
+#include "core/estimate/estimate.h"
+#include "core/forecast/eta.h"
+#include "core/model/core_parts.h"
+#include "core/model/gang_rule.h"
+#include "core/model/suits.h"
 
 #define EXACT_MAX 300u /* buckets that are placed; those behind follow at the common rate */
 #define STEPS_ALL 32768u
@@ -66,18 +71,6 @@ static unsigned make_lane(struct eta_play *x)
         return 10 + 3 * n;
 }
 
-bool eta_suits(struct core *c, const struct class *k, const struct queue *q, const struct ad *whole)
-{
-        bool yes;
-
-        if (!queue_allows_owner(q, k->owner) || k->leaks || (k->labels & ~q->agent->cleared))
-                return false;
-        yes = match_one_way(&c->eval, k->ad, whole) &&
-              (q->job_specific || match_one_way(&c->eval, whole, k->ad));
-        eval_reset(&c->eval);
-        return yes;
-}
-
 /* Steps: of a class whose expressions take so long the places are not all looked at. A step counts as a tenth
  * of a microsecond. */
 #define FIT_STEPS_MAX 50000u
@@ -102,7 +95,7 @@ static const struct eta_fit *find_fit(struct eta_play *x, const struct class *k,
                 x->cost += l->whole ? 5 : 100;
                 if (!l->whole)
                         l->whole = queue_whole_ad(x->core, l->queue);
-                if (eta_suits(x->core, k, l->queue, l->whole))
+                if (suits_class(x->core, k, l->queue, l->whole))
                         f->lanes[f->count++] = (uint16_t)i;
         }
         x->cost += (unsigned)(x->core->eval.steps_all - steps);

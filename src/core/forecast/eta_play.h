@@ -1,7 +1,10 @@
 /* eta_play: the queue, played forward, as eta.h tells it. For the files of core/ only. */
 #pragma once
+#include "core/forecast/eta_lane.h"
 #include "core/forecast/eta_limit.h"
 #include "core/forecast/eta_turn.h"
+
+struct eta_moment;
 
 #define ETA_LANES_MAX 512u /* queues that are looked at; of more, every so manieth */
 #define ETA_FITS_MAX  16u  /* queues that one class is placed on */

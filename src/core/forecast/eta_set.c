@@ -1,7 +1,11 @@
 /* Jobs that start together, played forward. */
 #include "base/mem.h"
+#include "core/data/cost.h"
+#include "core/forecast/eta.h"
 #include "core/forecast/eta_play.h"
 #include "core/gang/gang.h"
+#include "core/model/core_parts.h"
+#include "core/model/gang_rule.h"
 
 #define SET_TIMES 512u /* at which room for a set is looked for */
 

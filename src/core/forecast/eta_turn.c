@@ -6,8 +6,10 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "core/accounts/share.h"
+#include "core/estimate/estimate.h"
 #include "core/fairness/order.h"
-#include "core/gang/gang.h"
+#include "core/model/core_parts.h"
 
 #define BUCKETS_MAX 20000u
 #define RUN         16u /* so many are sorted by themselves */

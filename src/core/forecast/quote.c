@@ -1,8 +1,16 @@
 #include "core/forecast/quote.h"
 
 #include "base/mem.h"
+#include "core/data/cost.h"
+#include "core/data/inputs.h"
+#include "core/estimate/estimate.h"
+#include "core/explain/why.h"
+#include "core/forecast/eta.h"
 #include "core/forecast/eta_play.h"
 #include "core/gang/gang.h"
+#include "core/lifecycle/draft.h"
+#include "core/model/core_parts.h"
+#include "core/model/gang_rule.h"
 
 #define PLAY_SLICE   10000u
 #define QUEUES_SLICE 50u

@@ -5,7 +5,7 @@
  * stands for all: jobs whose own inputs or requirements differ may get other places.
  */
 #pragma once
-#include "core/lifecycle/draft.h"
+#include "core/query.h"
 
 struct core_quote { /* of one part at one place, or of the whole request at all places that would take it */
         uint64_t jobs;
@@ -21,6 +21,7 @@ struct core_quote_place {
 /* One that is made in slices, between which the world may go on: each place is seen as it is when it is
  * asked, and what is queued before the request as it was when it was looked at. Takes the draft, which is for
  * a quote and of which there is no more to be made; its submission is not looked at any more. */
+struct core_draft;
 struct core_quoting;
 struct core_quoting *core_quote_new(struct core_draft *d);
 /* Some milliseconds of it; calls fn for each place and part that was asked. True: there is more. */

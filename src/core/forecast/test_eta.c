@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "core/forecast/quote.h"
 #include "core/test_help.h"
 
 #define AD "[Cpus=2; TotalCpus=2; Memory=100; Disk=100]"

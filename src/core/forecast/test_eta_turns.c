@@ -7,8 +7,6 @@
 
 #include <cmocka.h>
 
-#include "core/forecast/eta_share.h"
-#include "core/forecast/quote.h"
 #include "core/test_help.h"
 
 #define FOUR "[Cpus=4; TotalCpus=4; Memory=100; Disk=100]"

@@ -4,29 +4,15 @@
 
 #include <stdio.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
+#include "classad/print.h"
+#include "core/events/apply.h"
+#include "core/model/core_parts.h"
+#include "core/model/gang_rule.h"
+#include "core/model/pending.h"
 
-void gang_class_init(struct core *c, struct class *k)
-{
-        if (!gang_class(k))
-                return;
-        k->gang_next = c->gang_classes;
-        if (k->gang_next)
-                k->gang_next->gang_prev = k;
-        c->gang_classes = k;
-}
-
-void gang_class_deinit(struct core *c, struct class *k)
-{
-        if (!gang_class(k))
-                return;
-        if (k->gang_next)
-                k->gang_next->gang_prev = k->gang_prev;
-        if (k->gang_prev)
-                k->gang_prev->gang_next = k->gang_next;
-        else
-                c->gang_classes = k->gang_next;
-}
+#define SETS_TRIED 64u /* of one bucket, when members are held or stopping */
 
 /* ---- which sets are to be looked at */
 
@@ -369,12 +355,10 @@ void gang_inventory(struct core *c, const char *agent, const struct core_attempt
                     const struct set *mine)
 {
         struct request *r = request_find(c, has->request);
-        struct core_attempts unheard = {has->request, has->fence, mine};
         struct set go = {0};
 
         if (!r || !r->has_sets || set_count(mine) == 0)
                 return;
-        core_accepted(c, agent, &unheard);
         SET_FOREACH (mine, m) {
                 const struct job *j = request_job(r, (uint32_t)m);
 
@@ -443,4 +427,69 @@ const char *gang_invariant(struct core *c)
                         }
                 }
         return NULL;
+}
+
+static bool group_of(struct core *c, const struct class *k, const struct queue *q, struct buf *name)
+{
+        struct value v;
+
+        eval_attr(&c->eval, q->ad, NULL, k->template->gang.by, &v);
+        if (v.type == VALUE_UNDEFINED || v.type == VALUE_ERROR)
+                return false;
+        if (v.type == VALUE_STRING)
+                buf_str(name, v.string);
+        else
+                value_print(name, &v);
+        return true;
+}
+
+bool gang_company(struct core *c, const struct class *k, const struct queue *q, struct buf *name)
+{
+        switch (k->template->gang.within) {
+        case GANG_ANYWHERE: break;
+        case GANG_NODE: buf_printf(name, "%s@%s", q->name, q->agent->name); break;
+        case GANG_GROUP: return group_of(c, k, q, name);
+        }
+        return true;
+}
+
+/* Its members that are to be given, all idle and of this bucket. False: some are not. */
+static bool members_of(const struct bucket *b, uint32_t first, uint32_t size, struct set *ret)
+{
+        const struct request *r = b->request;
+
+        for (uint32_t m = first; m < first + size; m++)
+                if (set_has(&b->idle, m))
+                        set_add(ret, m);
+                else if (!set_has(&request_rare(r)->completed, m) && !set_has(&request_rare(r)->removed, m))
+                        return false;
+        return set_count(ret) > 0;
+}
+
+bool gang_next_set(const struct bucket *b, uint64_t from, uint32_t *ret_first, uint32_t *ret_size,
+                   struct set *ret)
+{
+        uint64_t m = set_next(&b->idle, from);
+
+        for (unsigned tries = 0; m != SET_END && tries < SETS_TRIED; tries++) {
+                if (!gang_of(b->request, (uint32_t)m, ret_first, ret_size))
+                        return false;
+                if (members_of(b, *ret_first, *ret_size, ret))
+                        return true;
+                set_deinit(ret);
+                m = set_next(&b->idle, (uint64_t)*ret_first + *ret_size);
+        }
+        return false;
+}
+
+uint64_t gang_first_size(const struct class *k)
+{
+        struct set members = {0};
+        uint32_t first, size;
+        uint64_t n = 0;
+
+        if (gang_next_set(class_first_bucket(k), 0, &first, &size, &members))
+                n = set_count(&members);
+        set_deinit(&members);
+        return n;
 }

@@ -20,27 +20,16 @@
  * whatever state: so a restart in between finishes what was begun. Reservations for sets are in reserve.h.
  */
 #pragma once
-#include "core/match/choose.h"
+#include "base/set.h"
 
-#define GANG_SIZE_MAX 10000u
-
-void gang_rule_read(struct core *c, struct template *t); /* what makes no sense counts as not said */
-/* Does what the template says of sets make sense for so many members? 0, -EINVAL with err. */
-int gang_check(struct core *c, const struct template *t, uint64_t members, struct err *err);
-/* Are the jobs of each set in one bucket? They must be alike to be placed. 0, CORE_INVALID with err. */
-int gang_refuse(struct core *c, const struct request *r, struct err *err);
-uint32_t gang_size(const struct part *p); /* members of a set of the part; 0: none */
-/* The set of a member: [*ret_first, *ret_first + *ret_size). False: it is in none. */
-bool gang_of(const struct request *r, uint32_t member, uint32_t *ret_first, uint32_t *ret_size);
-/* The members, and all of their sets. *to is empty and the caller's. */
-void gang_widen(const struct request *r, const struct set *members, struct set *to);
-
-void gang_class_init(struct core *c, struct class *k);
-void gang_class_deinit(struct core *c, struct class *k);
-static inline bool gang_class(const struct class *k)
-{
-        return k->template->gang.size != 0;
-}
+struct bucket;
+struct class;
+struct core;
+struct core_agent;
+struct core_attempts;
+struct event;
+struct queue;
+struct request;
 
 /* What the members of a set are now. */
 struct gang {
@@ -72,13 +61,12 @@ void gang_inventory(struct core *c, const char *agent, const struct core_attempt
 /* NULL, or a sentence: half a set runs. After gang_settle. */
 const char *gang_invariant(struct core *c);
 
-/* ---- gang_place.c */
-/* Gives places to as many sets of the class as can be. */
-void gang_place(struct core *c, struct class *k);
 /* How many places the class's first set that is whole needs; 0: none is. */
 uint64_t gang_first_size(const struct class *k);
-/* The most members that one node or group, or all, could start at once now; *where its name. */
-uint64_t gang_most_now(struct core *c, struct class *k, struct buf *where);
+/* The next set of the bucket from member `from` on that can be given: its members, all idle. False: there is
+ * none among the next few. */
+bool gang_next_set(const struct bucket *b, uint64_t from, uint32_t *ret_first, uint32_t *ret_size,
+                   struct set *ret);
 /* Queues that count together for the class: the name of the one that this queue belongs to ("" where there is
  * no difference); false: it is in none. */
 bool gang_company(struct core *c, const struct class *k, const struct queue *q, struct buf *name);

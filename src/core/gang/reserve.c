@@ -7,9 +7,15 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "core/accounts/share.h"
+#include "core/data/cost.h"
+#include "core/estimate/estimate.h"
 #include "core/fairness/claim.h"
-#include "core/gang/gang.h"
-#include "core/match/choose.h"
+#include "core/model/core_parts.h"
+#include "core/model/gang_rule.h"
+#include "core/model/pending.h"
+#include "core/model/precedence.h"
+#include "core/model/suits.h"
 
 #define STEP_MS        5000
 #define AFTER_MS       600000
@@ -287,7 +293,7 @@ bool reserve_may_use(struct core *c, const struct class *k, const struct queue *
 {
         return !q->reserved && owed_ms(c, q, 0) == 0 && q->agent->connected && q->ad &&
                queue_allows_owner(q, k->owner) && !(k->labels & ~q->agent->cleared) &&
-               choose_reaches(c, k, q);
+               cost_class_reaches(c, k, q);
 }
 
 bool reserve_was_passed(struct core *c, const struct class *k, const struct queue *q)

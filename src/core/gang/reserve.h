@@ -23,7 +23,6 @@
  * Reservations are plans: no event, in no snapshot; after a restart they are made again.
  */
 #pragma once
-#include "core/fairness/order.h"
 #include "core/model/need.h"
 
 struct reservation;

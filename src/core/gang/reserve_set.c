@@ -3,6 +3,9 @@
 #include "base/mem.h"
 #include "core/gang/gang.h"
 #include "core/gang/reserve.h"
+#include "core/model/core_parts.h"
+#include "core/model/gang_rule.h"
+#include "core/model/suits.h"
 
 #define LANES_MAX 500u /* queues that are asked in full */
 

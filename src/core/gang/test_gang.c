@@ -6,7 +6,6 @@
 
 #include <cmocka.h>
 
-#include "core/gang/gang.h"
 #include "core/test_help.h"
 
 #define AD(cpus, total, group)                                                                               \

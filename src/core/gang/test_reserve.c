@@ -6,7 +6,6 @@
 
 #include <cmocka.h>
 
-#include "core/model/state.h"
 #include "core/test_help.h"
 
 #define CPUS    8

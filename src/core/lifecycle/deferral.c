@@ -1,29 +1,9 @@
 #include "core/lifecycle/deferral.h"
 
+#include "core/classes/class.h"
+#include "core/events/apply.h"
+#include "core/model/pending.h"
 #include <stdio.h>
-
-#define SECONDS_MAX 9000000000000 /* far beyond any time, and a thousand of them is a number */
-
-void deferral_class_init(struct core *c, struct class *k)
-{
-        int64_t at = 0, window = 0;
-
-        if (!eval_integer(&c->eval, k->ad, NULL, c->attr.DeferralTime, &at) || at <= 0 || at > SECONDS_MAX)
-                return;
-        eval_integer(&c->eval, k->ad, NULL, c->attr.DeferralWindow, &window);
-        k->not_before_ms = at * 1000;
-        k->missed_ms = INT64_MAX;
-        if (window < SECONDS_MAX)
-                k->missed_ms = (at + (window > 0 ? window : 0)) * 1000 + DEFERRAL_GRACE_MS;
-        k->asleep = true;
-        c->deferred++;
-}
-
-void deferral_class_deinit(struct core *c, struct class *k)
-{
-        if (k->not_before_ms)
-                c->deferred--;
-}
 
 static void hold_missed(struct core *c, struct class *k)
 {
@@ -43,16 +23,6 @@ static void hold_missed(struct core *c, struct class *k)
                 core_emit(c, &e, NULL);
                 event_deinit(&e);
         }
-}
-
-bool deferral_is_lost(const struct core *c, const struct class *k)
-{
-        if (c->lost_until_ms <= c->steady_ms)
-                return false;
-        for (size_t i = 0; i < k->buckets.count; i++)
-                if (container_of(k->buckets.nodes[i], struct bucket, node)->request->id <= c->lost_last)
-                        return true;
-        return false;
 }
 
 /* Milliseconds until those that may run unknown may be given; INT64_MAX: there are none any more. */

@@ -7,18 +7,10 @@
  * place take their time.
  */
 #pragma once
-#include "core/model/state.h"
+#include <stdint.h>
 
-#define DEFERRAL_GRACE_MS 10000
+struct core;
 
-void deferral_class_init(struct core *c, struct class *k); /* from its ad */
-void deferral_class_deinit(struct core *c, struct class *k);
-static inline bool deferral_waits(const struct core *c, const struct class *k)
-{
-        return k->not_before_ms > c->now_ms;
-}
-/* The class has an idle job that may run unknown. */
-bool deferral_is_lost(const struct core *c, const struct class *k);
 /* Wakes classes whose time has come and holds what is too late. Milliseconds until there is something to do
  * again, INT64_MAX: nothing. */
 int64_t deferral_tick(struct core *c);

@@ -4,12 +4,15 @@
 
 #include "base/mem.h"
 #include "classad/sense.h"
+#include "core/classes/admission.h"
+#include "core/classes/split.h"
 #include "core/data/label.h"
+#include "core/events/apply.h"
 #include "core/fairness/claim.h"
-#include "core/gang/gang.h"
+#include "core/model/core_parts.h"
 #include "core/model/forgotten.h"
-#include "core/model/split.h"
-#include "core/model/state.h"
+#include "core/model/gang_rule.h"
+#include "core/model/item.h"
 
 #define SYMBOLS_MAX 1000000u     /* names of all users; each has his own limit (names_max) */
 #define QUOTE_ID    (1ull << 62) /* no request has it */

@@ -6,8 +6,12 @@
  * accepted before it.
  */
 #pragma once
-#include "core/core.h"
+#include <stdbool.h>
+#include <stdint.h>
 
+struct core;
+struct err;
+struct submission;
 struct core_draft;
 
 enum core_draft_use {
@@ -26,3 +30,7 @@ int core_draft_some(struct core_draft *d, bool *ret_more, struct err *err);
 int core_draft_submit(struct core_draft *d, uint64_t *ret_request, bool *ret_existing, struct err *err);
 uint64_t core_draft_number(const struct core_draft *d, bool *ret_existing); /* that it has, or would have */
 void core_draft_free(struct core_draft *d); /* NULL is fine; core_free frees those that are left */
+
+struct request;
+struct request *draft_request(const struct core_draft *d); /* NULL: it exists already, or was accepted */
+struct core *draft_core(const struct core_draft *d);

@@ -1,4 +1,7 @@
 #include "core/lifecycle/leave.h"
+#include "core/classes/member_ad.h"
+#include "core/events/apply.h"
+#include "core/model/core_parts.h"
 
 #define LOOK_SLICE 100u /* evaluations in one call */
 #define LOOK_STEPS 200u /* of an evaluation: each so many count as another one */
@@ -14,24 +17,11 @@ static bool ends(const struct event *e)
         }
 }
 
-void leave_mark(const struct core *c, struct event *e)
+void leave_mark(struct core *c, struct event *e)
 {
         const struct request *r = ends(e) ? request_find(c, e->request) : NULL;
 
         e->stays = r && r->leaves && c->left < LEAVE_MAX;
-}
-
-void leave_stay(struct core *c, struct request *r, struct job *j)
-{
-        set_add(&request_rare_make(r)->left, j->member);
-        c->left++;
-}
-
-void leave_go(struct core *c, struct request *r, uint32_t member)
-{
-        set_remove(&request_rare_make(r)->left, member);
-        c->left--;
-        request_job_drop(r, request_job(r, member));
 }
 
 static bool wants_to_stay(struct core *c, const struct request *r, uint32_t member)

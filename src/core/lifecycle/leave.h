@@ -10,17 +10,18 @@
  * The event that ends a job says that it may stay, since a shadow has no expressions to ask.
  */
 #pragma once
-#include "core/model/state.h"
+#include <stdint.h>
+
+struct core;
+struct event;
+struct request;
+struct set;
 
 /* At most so many records are kept for it in all; jobs that end when there are so many do not stay. */
 #define LEAVE_MAX 200000u
 
-void leave_mark(const struct core *c, struct event *e); /* before e is applied: sets e->stays */
+void leave_mark(struct core *c, struct event *e);       /* before e is applied: sets e->stays */
 void leave_look(struct core *c, const struct event *e); /* after: those that do not want to stay leave */
-
-/* By an event. j's attempt is over. */
-void leave_stay(struct core *c, struct request *r, struct job *j);
-void leave_go(struct core *c, struct request *r, uint32_t member);
 
 /* Those of `members` (NULL: all) that are left leave now. Returns how many. */
 uint64_t leave_remove(struct core *c, struct request *r, const struct set *members);

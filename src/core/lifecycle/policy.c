@@ -3,11 +3,16 @@
  * Source: HTCondor manual, condor_submit: on_exit_hold is looked at before on_exit_remove; a policy that is
  * undefined where it has to decide puts the job on hold with code 5.
  */
+#include "core/lifecycle/policy.h"
+
 #include <errno.h>
 #include <stdio.h>
 
 #include "classad/print.h"
-#include "core/model/state.h"
+#include "core/classes/member_ad.h"
+#include "core/data/label.h"
+#include "core/events/apply.h"
+#include "core/model/core_parts.h"
 
 static void say(struct exit_decision *d, enum job_state next, int32_t code, int32_t subcode,
                 struct str reason)
@@ -366,4 +371,23 @@ bool policy_periodic_step(struct core *c, unsigned budget)
         periodic_end(c);
         c->periodic_request = 0;
         return false;
+}
+
+void policy_hold_leaks(struct core *c)
+{
+        for (struct request *r = c->first; r; r = r->next)
+                for (size_t i = 0; i < r->bucket_count; i++) {
+                        struct bucket *b = r->buckets[i];
+                        struct event e = {.type = EVENT_HELD, .request = r->id, .code = CORE_HOLD_OUTPUT};
+                        struct err why = {""};
+                        uint64_t labels;
+
+                        if (!b->class || !b->class->leaks || set_count(&b->idle) == 0)
+                                continue;
+                        label_of(c, r, &r->parts[b->part], (uint32_t)set_first(&b->idle), &labels, &why);
+                        e.reason = str_of(why.text);
+                        set_copy(&e.members, &b->idle);
+                        core_emit(c, &e, NULL);
+                        event_deinit(&e);
+                }
 }

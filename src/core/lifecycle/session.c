@@ -3,10 +3,19 @@
 
 #include "base/mem.h"
 #include "base/pack.h"
+#include "core/classes/class.h"
+#include "core/data/data_state.h"
 #include "core/data/label.h"
+#include "core/data/profile.h"
+#include "core/estimate/estimate.h"
+#include "core/events/apply.h"
 #include "core/gang/gang.h"
 #include "core/gang/reserve.h"
-#include "core/model/need.h"
+#include "core/index/index.h"
+#include "core/lifecycle/leases.h"
+#include "core/lifecycle/policy.h"
+#include "core/model/pending.h"
+#include "core/model/profile.h"
 
 #define QUEUE_WAIT_MAX_S 31536000 /* more is no word of a wait */
 #define LEASE_RENEWALS   3        /* in a lease's term, about */
@@ -198,6 +207,7 @@ static void lose(struct core *c, struct job *j, struct str why)
         /* An offer that the agent has made since was taken as if the attempt was still to come out of it. */
         if (q && q->ad) {
                 need_return(c, &need, q);
+                index_queue_changed(c, q);
                 if (q->offers)
                         queue_look_again(c, q);
         }
@@ -219,6 +229,9 @@ void core_inventory(struct core *c, const char *agent, const struct core_attempt
                 sift(c, agent, &has[i], &mine, &other);
                 SET_FOREACH (&mine, m)
                         request_job(request_find(c, has[i].request), (uint32_t)m)->unknown = false;
+                if (request_find(c, has[i].request) && request_find(c, has[i].request)->has_sets &&
+                    set_count(&mine))
+                        core_accepted(c, agent, &(struct core_attempts){has[i].request, has[i].fence, &mine});
                 gang_inventory(c, agent, &has[i], &mine);
                 if (set_count(&other))
                         stale(arg, has[i].request, has[i].fence, &other);
@@ -449,7 +462,7 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         q->wait_unknown = false;
         eval_boolean(&c->eval, ad, NULL, at->QueueWaitUnknown, &q->wait_unknown);
         if (q->wait_unknown && !q->begins_ms) /* for who chooses: as long as a job takes */
-                q->wait_s = (double)c->everybody.run_ms / 1000;
+                q->wait_s = (double)c->everybody->run_ms / 1000;
         q->price = real_of(c, ad, at->Price);
         q->speed = real_of(c, ad, at->Speed);
         q->search_order = order_of(c, ad);
@@ -504,6 +517,7 @@ static void offer_again(struct core *c, struct queue *q, const struct need *need
         if (!q->ad)
                 return;
         need_return(c, need, q);
+        index_queue_changed(c, q);
         for (unsigned i = 0; k && i < q->refused_count; i++)
                 if (q->refused[i] == k->index.serial)
                         return;

@@ -9,8 +9,6 @@
 
 #include <cmocka.h>
 
-#include "core/lifecycle/draft.h"
-#include "core/model/split.h"
 #include "core/test_help.h"
 
 #define JOBS    20000u

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "base/pack.h"
-#include "core/lifecycle/leave.h"
 #include "core/test_help.h"
+
+#include "base/pack.h"
 
 #define PLACE "[Cpus = 99; Memory = 8000; Disk = 100]"
 

@@ -1,7 +1,13 @@
 #include "core/match/better.h"
 
+#include "core/data/cost.h"
+#include "core/data/data_state.h"
+#include "core/data/inputs.h"
 #include "core/estimate/busy.h"
-#include "core/model/state.h"
+#include "core/model/core_parts.h"
+#include "core/model/pending.h"
+#include "core/model/place_wait.h"
+#include "core/model/suits.h"
 
 #define WORTH_MS    2000    /* nobody waits to save less than this */
 #define HOLDERS_MAX 16u     /* places looked at for one job: with its largest file; and where it comes to */
@@ -14,22 +20,10 @@ static int64_t longest_wait(const struct core *c, const struct part *p)
         return p->template->better_wait_ms >= 0 ? p->template->better_wait_ms : c->config.better_wait_ms;
 }
 
-/* A member that was passed over. It keeps its place in the line of the queue that it waits for. */
-struct wait {
-        int64_t since_ms;
-        struct queue *queue; /* NULL: it waited, and does not at the moment */
-        uint32_t before;     /* so many were promised a place there when it was */
-};
-
-static struct wait *wait_of(const struct request *r, uint32_t member)
-{
-        return request_rare(r)->waits ? idmap_get(request_rare(r)->waits, member) : NULL;
-}
-
 /* NULL: too many others wait. */
-static struct wait *wait_get(struct core *c, struct request *r, uint32_t member)
+static struct place_wait *wait_get(struct core *c, struct request *r, uint32_t member)
 {
-        struct wait *w = wait_of(r, member);
+        struct place_wait *w = place_wait_of(r, member);
 
         if (w)
                 return w;
@@ -37,28 +31,10 @@ static struct wait *wait_get(struct core *c, struct request *r, uint32_t member)
                 request_rare_make(r)->waits = idmap_new();
         if (idmap_count(request_rare(r)->waits) == WAITS_MAX)
                 return NULL;
-        w = mem_new(struct wait);
+        w = mem_new(struct place_wait);
         w->since_ms = c->steady_ms;
         idmap_put(request_rare(r)->waits, member, w);
         return w;
-}
-
-static void wait_for(struct wait *w, struct queue *q)
-{
-        if (w->queue == q)
-                return;
-        if (w->queue)
-                w->queue->promised--;
-        w->queue = q;
-        if (!q)
-                return;
-        w->before = q->promised++;
-}
-
-static void wait_free(struct wait *w)
-{
-        wait_for(w, NULL);
-        free(w);
 }
 
 struct missing {
@@ -85,13 +61,13 @@ static bool suits(struct core *c, const struct class *k, struct queue *q)
         bool yes;
 
         whole = queue_whole_ad(c, q);
-        yes = eta_suits(c, k, q, whole);
+        yes = suits_class(c, k, q, whole);
         ad_free(whole);
         return yes;
 }
 
 /* How many go before the one that waits so (NULL: not yet). */
-static uint32_t promised(const struct queue *q, const struct wait *w)
+static uint32_t promised(const struct queue *q, const struct place_wait *w)
 {
         uint32_t others = w && w->queue == q ? q->promised - 1 : q->promised;
 
@@ -99,8 +75,9 @@ static uint32_t promised(const struct queue *q, const struct wait *w)
 }
 
 /* The busy queue of this agent where the job would end soonest, before `limit` and with a bounded wait. */
-static struct queue *best_queue(struct core *c, const struct part *p, uint32_t member, const struct wait *w,
-                                const struct core_agent *a, int64_t longest, int64_t *limit)
+static struct queue *best_queue(struct core *c, const struct part *p, uint32_t member,
+                                const struct place_wait *w, const struct core_agent *a, int64_t longest,
+                                int64_t *limit)
 {
         struct queue *found = NULL;
 
@@ -128,7 +105,7 @@ static struct queue *best_busy(struct core *c, const struct class *k, const stru
                                const struct queue *q, int64_t longest)
 {
         const struct part *p = &b->request->parts[b->part];
-        const struct wait *w = wait_of(b->request, member);
+        const struct place_wait *w = place_wait_of(b->request, member);
         struct missing missing = {.agent = q->agent};
         struct queue *best = NULL;
         struct core_cost here;
@@ -163,15 +140,15 @@ bool better_elsewhere(struct core *c, const struct class *k, const struct bucket
         const struct part *p = &b->request->parts[b->part];
         int64_t longest = longest_wait(c, p);
         struct queue *best;
-        struct wait *w;
+        struct place_wait *w;
 
         if (c->config.placement != CORE_PLACE_COST || longest <= 0 || (!c->files && !c->coming) || !p->inputs)
                 return false;
         best = best_busy(c, k, b, member, q, longest);
-        w = best ? wait_get(c, b->request, member) : wait_of(b->request, member);
+        w = best ? wait_get(c, b->request, member) : place_wait_of(b->request, member);
         if (!w)
                 return false;
-        wait_for(w, c->steady_ms - w->since_ms < longest ? best : NULL);
+        place_wait_for(w, c->steady_ms - w->since_ms < longest ? best : NULL);
         if (!w->queue)
                 return false;
         c->passed_over++;
@@ -185,42 +162,6 @@ bool better_elsewhere(struct core *c, const struct class *k, const struct bucket
 bool better_is_late(const struct core *c, const struct bucket *b)
 {
         return c->now_ms - b->request->submitted_ms > LATE_MS;
-}
-
-void better_forget(struct request *r)
-{
-        void *wait;
-
-        for (size_t at = 0; request_rare(r)->waits && idmap_next(request_rare(r)->waits, &at, NULL, &wait);)
-                wait_free(wait);
-        if (!r->rare)
-                return;
-        idmap_free(r->rare->waits);
-        r->rare->waits = NULL;
-}
-
-void better_left(struct request *r, const struct set *members)
-{
-        struct set gone = {0};
-        uint64_t member;
-
-        if (!request_rare(r)->waits)
-                return;
-        if (set_count(members) <= idmap_count(request_rare(r)->waits))
-                set_copy(&gone, members);
-        else
-                for (size_t at = 0; idmap_next(request_rare(r)->waits, &at, &member, NULL);)
-                        if (set_has(members, (uint32_t)member))
-                                set_add(&gone, (uint32_t)member);
-        SET_FOREACH (&gone, m) {
-                struct wait *w = idmap_take(request_rare(r)->waits, m);
-
-                if (w)
-                        wait_free(w);
-        }
-        set_deinit(&gone);
-        if (idmap_count(request_rare(r)->waits) == 0)
-                better_forget(r);
 }
 
 int64_t better_tick(struct core *c)

@@ -14,15 +14,11 @@ struct bucket;
 struct class;
 struct core;
 struct queue;
-struct request;
-struct set;
 
 /* Should this member of the bucket be kept from q, which would take it now? */
 bool better_elsewhere(struct core *c, const struct class *k, const struct bucket *b, uint32_t member,
                       struct queue *q);
 /* Has the bucket's first job been idle for so long that no other may go before it for its files' sake? */
 bool better_is_late(const struct core *c, const struct bucket *b);
-void better_left(struct request *r, const struct set *members); /* they are not idle any more */
-void better_forget(struct request *r);                          /* the request ends */
 /* Has those that waited long enough matched again. Milliseconds until it wants to be called again. */
 int64_t better_tick(struct core *c);

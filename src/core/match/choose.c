@@ -4,9 +4,9 @@
  * processors. */
 #include "core/match/choose.h"
 
-#include "core/lifecycle/deferral.h"
-
 #include "classad/match.h"
+#include "core/classes/class.h"
+#include "core/data/cost.h"
 #include "core/estimate/estimate.h"
 #include "core/gang/reserve.h"
 #include "core/match/overrun.h"
@@ -49,7 +49,7 @@ bool choose_fits(struct core *c, struct class *k, struct queue *q, struct need *
                 return false;
         if (k->overrun || q->paused_until_ms > c->steady_ms || !overrun_may_look(c, k))
                 return false;
-        if (deferral_waits(c, k) || deferral_is_lost(c, k) || k->leaks || (k->labels & ~q->agent->cleared))
+        if (deferral_waits(c, k) || class_is_lost(c, k) || k->leaks || (k->labels & ~q->agent->cleared))
                 return false;
         if (q->refused_count && was_refused(k, q))
                 return false;
@@ -57,19 +57,6 @@ bool choose_fits(struct core *c, struct class *k, struct queue *q, struct need *
 }
 
 /* ---- of several places, for a class */
-
-static const struct part *first_part(const struct class *k)
-{
-        const struct bucket *b = class_first_bucket(k);
-
-        return &b->request->parts[b->part];
-}
-
-bool choose_reaches(struct core *c, const struct class *k, const struct queue *q)
-{
-        return !k->idle ||
-               cost_reaches(c, first_part(k), (uint32_t)set_first(&class_first_bucket(k)->idle), q);
-}
 
 bool choose_class_prefers(struct core *c, const struct class *k)
 {
@@ -79,7 +66,7 @@ bool choose_class_prefers(struct core *c, const struct class *k)
                 return true;
         if (c->config.placement == CORE_PLACE_BLIND)
                 return false;
-        p = first_part(k);
+        p = class_first_part(k);
         return p->inputs || estimate_bytes_out(p) > 0 || estimate_run_ms(c, p, NULL, NULL) >= ALIKE_MS;
 }
 
@@ -102,7 +89,8 @@ struct candidate choose_worth(struct core *c, struct class *k, struct queue *q)
         struct candidate found = {
                 .queue = q,
                 .rank = k->has_rank ? match_rank(&c->eval, k->ad, q->ad) : 0,
-                .cost = choose_cost(c, first_part(k), (uint32_t)set_first(&class_first_bucket(k)->idle), q),
+                .cost = choose_cost(c, class_first_part(k), (uint32_t)set_first(&class_first_bucket(k)->idle),
+                                    q),
         };
 
         overrun_looked(c, k, q, steps, overruns);
@@ -146,7 +134,7 @@ static double wish_met(struct core *c, const struct queue *q, const struct class
 
         if (wish == CORE_WISH_LARGE_MEMORY)
                 return (double)k->memory_mib;
-        cost_of(c, first_part(k), (uint32_t)set_first(&class_first_bucket(k)->idle), q, &cost);
+        cost_of(c, class_first_part(k), (uint32_t)set_first(&class_first_bucket(k)->idle), q, &cost);
         return wish == CORE_WISH_SMALL_INPUT ? -(double)(cost.bytes_in - cost.bytes_held)
                                              : -(double)cost.run_ms;
 }

@@ -1,14 +1,17 @@
 /* choose: which offers a class can use, and which of them it uses first; and the same for offers and classes.
  * For the files of core/ only. */
 #pragma once
-#include "core/model/need.h"
+#include "core/core.h"
+#include "core/model/profile.h"
+
+struct class;
+struct need;
+struct part;
+struct queue;
 
 /* Would this queue take a member of the class now? Then *ret_need is what the member takes. What only one
  * member can be asked about is not looked at (give.c). */
 bool choose_fits(struct core *c, struct class *k, struct queue *q, struct need *ret_need);
-
-/* Do the stores that the class's job needs which goes first answer there? */
-bool choose_reaches(struct core *c, const struct class *k, const struct queue *q);
 
 /* ---- of several places, for a class */
 struct candidate {

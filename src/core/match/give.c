@@ -3,15 +3,25 @@
 #include "core/match/give.h"
 
 #include "classad/match.h"
+#include "core/accounts/share.h"
+#include "core/classes/fill.h"
+#include "core/classes/member_ad.h"
 #include "core/data/coming.h"
+#include "core/data/cost.h"
+#include "core/data/data_state.h"
+#include "core/data/inputs.h"
+#include "core/data/inputs_private.h"
 #include "core/data/near.h"
+#include "core/events/apply.h"
 #include "core/fairness/claim.h"
 #include "core/fairness/order.h"
 #include "core/gang/reserve.h"
+#include "core/index/index.h"
 #include "core/match/better.h"
 #include "core/match/choose.h"
-#include "core/match/fill.h"
 #include "core/match/overrun.h"
+#include "core/model/core_parts.h"
+#include "core/model/precedence.h"
 
 /* How many members are tried when a queue's expression looks at what differs from job to job. */
 #define LATE_TRIES 16u
@@ -153,16 +163,6 @@ static bool room_for_fresh(const struct request *r, const struct part *p, uint64
 bool give_room(const struct request *r, uint32_t member, uint64_t more)
 {
         return room_for_fresh(r, request_part(r, member, NULL), more) || request_job(r, member);
-}
-
-void give_room_made(struct core *c, struct request *r)
-{
-        for (size_t i = 0; !c->config.shadow && i < r->bucket_count; i++) {
-                const struct part *p = &r->parts[r->buckets[i]->part];
-
-                if (p->template && p->template->jobs_max != INT64_MAX)
-                        class_look_again(c, r->buckets[i]->class);
-        }
 }
 
 static enum add group_add(struct core *c, struct group *g, uint32_t member)

@@ -1,6 +1,13 @@
 /* give: members of a class to a queue, as events and assignments. For the files of core/ only. */
 #pragma once
-#include "core/model/state.h"
+#include "base/str.h"
+
+struct bucket;
+struct class;
+struct core;
+struct queue;
+struct request;
+struct set;
 
 enum give_what {
         GIVE_ANY,
@@ -11,8 +18,6 @@ enum give_what {
 /* Can another job of the request be taken up, beside those that are under way (given once and not ended)? A
  * member that is under way itself always can. */
 bool give_room(const struct request *r, uint32_t member, uint64_t more);
-/* A job of the request has ended: there is room for another. */
-void give_room_made(struct core *c, struct request *r);
 /* For a set of jobs that start together (gang.h): its members, [first, first + size), get one fence. */
 struct give_set {
         uint32_t first, size, fence;

@@ -7,13 +7,19 @@
  * at once; an offer that prefers some jobs chooses among those between which the order does not decide.
  */
 #include "base/mem.h"
+#include "core/classes/class.h"
 #include "core/fairness/claim.h"
 #include "core/fairness/order.h"
 #include "core/gang/gang.h"
-#include "core/match/better.h"
+#include "core/index/index.h"
 #include "core/match/choose.h"
+#include "core/match/gang_place.h"
 #include "core/match/give.h"
 #include "core/match/places.h"
+#include "core/model/gang_rule.h"
+#include "core/model/need.h"
+#include "core/model/pending.h"
+#include "core/model/precedence.h"
 
 /* A pass ends after so many looks, a few milliseconds; the rest comes with the next one. */
 #define LOOKS_MAX 10000u
@@ -23,42 +29,6 @@
 #define RANKED_MAX 5000u
 /* So many that hold files of its members are compared for one that does not. */
 #define NEAR_MAX 512u
-
-void class_look_again(struct core *c, struct class *k)
-{
-        if (k)
-                k->met_at = 0;
-        if (!k || k->idle == 0 || k->dirty_at || c->config.shadow)
-                return;
-        MEM_GROW(c->dirty, c->dirty_cap, c->dirty_count + 1);
-        c->dirty[c->dirty_count++] = k;
-        k->dirty_at = c->dirty_count;
-        c->dirty_sorted = false;
-}
-
-void class_look_no_more(struct core *c, struct class *k)
-{
-        struct class *last;
-
-        if (!k->dirty_at)
-                return;
-        last = c->dirty[--c->dirty_count];
-        c->dirty[k->dirty_at - 1] = last;
-        last->dirty_at = k->dirty_at;
-        k->dirty_at = 0;
-        c->dirty_sorted = false;
-}
-
-void queue_look_again(struct core *c, struct queue *q)
-{
-        c->offers_new++;
-        if (q->changed_at || c->config.shadow)
-                return;
-        MEM_GROW(c->changed, c->changed_cap, c->changed_count + 1);
-        c->changed[c->changed_count++] = q;
-        q->changed_at = c->changed_count;
-        c->changed_sorted = false;
-}
 
 /* The next one last. */
 static int by_order(const void *x, const void *y)

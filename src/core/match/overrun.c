@@ -4,6 +4,10 @@
 
 #include "base/mem.h"
 #include "classad/match.h"
+#include "core/accounts/share.h"
+#include "core/events/apply.h"
+#include "core/model/core_parts.h"
+#include "core/model/pending.h"
 
 /* This number of steps beyond the ordinary ones counts as a look at another pair. */
 #define LOOK_STEPS 2u

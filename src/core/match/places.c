@@ -4,8 +4,14 @@
 #include "core/match/places.h"
 
 #include "core/data/coming.h"
+#include "core/data/cost.h"
+#include "core/data/data_state.h"
+#include "core/data/inputs.h"
 #include "core/data/near.h"
-#include "core/fairness/order.h"
+#include "core/index/index.h"
+#include "core/match/choose.h"
+#include "core/model/core_parts.h"
+#include "core/model/need.h"
 
 /* Of one job's files those with most bytes that somebody holds, and of the holders of one so many. */
 #define FILES_MAX   32u

@@ -6,7 +6,14 @@
  * others the first of each bay (index.h), for these cost the same within a bay.
  */
 #pragma once
-#include "core/match/choose.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct candidate;
+struct class;
+struct core;
+struct queue;
 
 struct places {
         struct core *core;

@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "core/data/near.h"
 #include "core/test_help.h"
 
 #define GB  1000000000u

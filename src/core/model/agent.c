@@ -1,7 +1,10 @@
 /* Agents and their queues. They are made when first heard of, in an event or in a session, and stay. */
+#include "core/model/agent.h"
+
 #include <assert.h>
 
 #include "base/mem.h"
+#include "core/model/core_parts.h"
 #include "core/model/need.h"
 
 struct core_agent *agent_find(const struct core *c, const char *name)
@@ -17,9 +20,9 @@ struct core_agent *agent_get(struct core *c, struct str name)
                 a = mem_new(struct core_agent);
                 a->name = str_dupz(name);
                 a->renewed_steady_ms = c->steady_ms;
-                a->cleared = label_cleared(c, a->name);
                 map_put(c->agents, name, a);
                 a->number = (uint32_t)map_count(c->agents);
+                c->listeners.agent_made(c, a);
         }
         return a;
 }
@@ -127,7 +130,6 @@ static void queue_free(struct queue *q)
         owners_deinit(&q->owners);
         free(q->resources);
         free(q->ends);
-        profile_unref(q->profile);
         free(q);
 }
 
@@ -143,7 +145,6 @@ void agents_free(struct core *c)
                         a->queues = q->next;
                         queue_free(q);
                 }
-                agent_data_free(a->data);
                 free(a->labels);
                 free(a->name);
                 free(a);

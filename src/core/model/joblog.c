@@ -1,6 +1,7 @@
 /* The log of one job: the first half of the entries stays, of the rest the newest. */
 #include "base/mem.h"
-#include "core/model/state.h"
+#include "core/model/agent.h"
+#include "core/model/request.h"
 
 void joblog_push(struct joblog *log, struct joblog_entry e)
 {

@@ -1,6 +1,7 @@
 #include "core/model/need.h"
 
 #include "base/mem.h"
+#include "core/model/core_parts.h"
 
 /* NULL: none was ever given. */
 static struct queue_resource *need_resource(const struct queue *q, symbol name)
@@ -135,7 +136,6 @@ void need_return(struct core *c, const struct need *n, struct queue *q)
         }
         q->jobs_left++;
         queue_show_free(c, q);
-        index_queue_changed(c, q);
 }
 
 void queue_show_free(struct core *c, struct queue *q)

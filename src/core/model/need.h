@@ -4,7 +4,12 @@
  * it has less than it was given.
  */
 #pragma once
-#include "core/model/state.h"
+#include "core/model/amounts.h"
+
+struct class;
+struct core;
+struct job;
+struct queue;
 
 /* What an agent says that it has, of a resource, or for a price: more is taken for this, so that sums of
  * what agents say do not pass the end. */

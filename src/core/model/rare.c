@@ -1,7 +1,8 @@
 /* What most requests do without: sets of members that do not wait, why they are held, logs, spooled files. A
  * million requests of one job that wait have none of it. */
 #include "base/mem.h"
-#include "core/model/state.h"
+#include "core/model/request.h"
+#include "core/model/submission.h"
 
 const struct request_rare request_nothing_rare;
 

@@ -1,11 +1,12 @@
 #include "core/model/template.h"
 
 #include <errno.h>
+#include <math.h>
 
+#include "base/match_macro.h"
 #include "base/mem.h"
-#include "core/gang/gang.h"
-#include "core/match/fill.h"
-#include "core/model/state.h"
+#include "core/model/core_parts.h"
+#include "core/model/gang_rule.h"
 
 #define TEMPLATE_BYTES_MAX (32u << 20) /* an operator of one letter takes up to 48 bytes */
 
@@ -66,6 +67,22 @@ static void look_at_policies(struct core *c, struct template *t)
                              ad_find(t->ad, a->AllowedJobDuration) || is_late(t, a->AllowedJobDuration) ||
                              is_late(t, a->AllowedExecuteDuration);
         t->leaves = !literal_is(t->ad, a->LeaveJobInQueue, false) || is_late(t, a->LeaveJobInQueue);
+}
+
+/* Looks for references to the place in an attribute; see fill.h. */
+static void fill_learn(struct template *t, symbol name, struct str text)
+{
+        struct match_macro m;
+        struct str before;
+        enum match_macro_found found;
+
+        if (!match_macro_present(text))
+                return;
+        t->fills = mem_array(t->fills, t->fill_count + 1, sizeof(*t->fills));
+        t->fills[t->fill_count++] = name;
+        while ((found = match_macro_next(&text, &before, &m)) == MATCH_MACRO_ONE)
+                t->fills_vary |= m.expression.n > 0 || str_find(m.inside, '$') >= 0;
+        t->fills_vary |= found == MATCH_MACRO_BAD;
 }
 
 static int read_attribute(struct core *c, struct template *t, const struct submission_attribute *a,
@@ -132,6 +149,35 @@ static int read_attributes(struct core *c, struct template *t, const struct subm
         return 0;
 }
 
+#define NUMBER_MAX 1000000000 /* seconds, megabytes, processors */
+
+static int64_t read_number(struct core *c, const struct template *t, symbol name, int64_t otherwise)
+{
+        int64_t v = 0;
+
+        if (!eval_integer(&c->eval, t->ad, NULL, name, &v) || v < 0 || v > NUMBER_MAX)
+                return otherwise;
+        return v;
+}
+
+/* What its author says of runs, outputs and waits. */
+static void read_estimates(struct core *c, struct template *t)
+{
+        t->expected_ms = read_number(c, t, c->attr.ExpectedRunTime, 0) * 1000;
+        t->allowed_ms = read_number(c, t, c->attr.AllowedExecuteDuration, 0) * 1000;
+        t->bytes_out_said = read_number(c, t, c->attr.TransferOutputSizeMB, -1);
+        if (t->bytes_out_said > 0)
+                t->bytes_out_said <<= 20;
+        t->better_wait_ms = read_number(c, t, c->attr.BetterPlaceWait, -1);
+        if (t->better_wait_ms > 0)
+                t->better_wait_ms *= 1000;
+        t->cpus = read_number(c, t, c->attr.RequestCpus, 1);
+        eval_real(&c->eval, t->ad, NULL, c->attr.PriceWeight, &t->price_weight);
+        if (!isfinite(t->price_weight) || t->price_weight < 0)
+                t->price_weight = 0; /* of an expression */
+        eval_reset(&c->eval);
+}
+
 /* What is asked of it again and again is found out once. */
 static void look_at_attributes(struct core *c, struct template *t)
 {
@@ -139,7 +185,7 @@ static void look_at_attributes(struct core *c, struct template *t)
         struct str text;
 
         look_at_policies(c, t);
-        estimate_read(c, t);
+        read_estimates(c, t);
         t->checkpoints = ad_find(t->ad, a->CheckpointExitCode) ||
                          ad_find(t->ad, a->SuccessCheckpointExitCode) ||
                          ad_find(t->ad, a->SuccessCheckpointExitSignal);
@@ -210,4 +256,12 @@ void template_unref(struct core *c, struct template *t)
         symbols_use_free(t->names);
         free((char *)t->key.p);
         free(t);
+}
+
+struct str template_late_text(const struct template *t, symbol name)
+{
+        for (size_t i = 0; i < t->late_count; i++)
+                if (t->late[i].name == name)
+                        return t->late[i].text;
+        return STR_NONE;
 }

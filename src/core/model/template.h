@@ -5,8 +5,8 @@
  */
 #pragma once
 #include "classad/expr.h"
-#include "core/model/submission.h"
 
+struct submission_part;
 struct core;
 struct template_late {
         symbol name;
@@ -60,3 +60,4 @@ void template_unref(struct core *c, struct template *t); /* NULL is fine */
 /* What is parsed from now on is the template's: names that its late attributes have in one member, say, go
  * with it. NULL: nobody's. Returns what symbols_use_set() takes at the end. */
 struct symbols_use *template_names(struct core *c, const struct template *t);
+struct str template_late_text(const struct template *t, symbol name); /* STR_NONE: it is not late */

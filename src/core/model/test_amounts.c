@@ -6,7 +6,6 @@
 
 #include <cmocka.h>
 
-#include "core/model/state.h"
 #include "core/test_help.h"
 
 static const char *const two_gpus[] = {"Requirements", "true", "RequestGPUs", "2", NULL};

@@ -7,8 +7,9 @@
 
 #include <cmocka.h>
 
-#include "base/buf.h"
 #include "core/model/forgotten.h"
+
+#include "base/buf.h"
 
 static struct forgotten_request known(uint64_t id, const char *owner)
 {

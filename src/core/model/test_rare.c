@@ -6,7 +6,6 @@
 
 #include <cmocka.h>
 
-#include "core/model/split.h"
 #include "core/test_help.h"
 
 static struct request *one(struct core *c)

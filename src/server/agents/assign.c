@@ -2,7 +2,8 @@
 
 #include "base/log.h"
 #include "base/pack.h"
-#include "core/match/fill.h"
+#include "core/classes/fill.h"
+#include "core/query.h"
 #include "server/agents/message.h"
 #include "server/agents/templates.h"
 

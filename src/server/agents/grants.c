@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "base/secret.h"
 #include "classad/eval.h"
+#include "core/query.h"
 #include "server/access/access.h"
 #include "server/agents/message.h"
 #include "server/loop/words.h"

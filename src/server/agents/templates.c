@@ -6,6 +6,7 @@
 #include "base/signals.h"
 #include "classad/eval.h"
 #include "core/model/attributes.h"
+#include "core/query.h"
 #include "server/access/origin.h"
 #include "server/agents/grants.h"
 

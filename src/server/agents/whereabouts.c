@@ -5,6 +5,7 @@
 #include "base/json_read.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "core/query.h"
 #include "server/agents/agents.h"
 #include "server/loop/words.h"
 

@@ -7,6 +7,7 @@
 #include "server/api/routes.h"
 #include "server/loop/expressions.h"
 #include "server/loop/ids.h"
+#include "core/query.h"
 
 #define REASON_MAX      4096
 #define SLICE_NS        4000000

@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "classad/eval.h"
 #include "classad/print.h"
+#include "core/query.h"
 #include "server/access/access.h"
 #include "server/agents/agents.h"
 #include "server/api/routes.h"

@@ -2,6 +2,7 @@
 #pragma once
 #include "base/json.h"
 #include "core/core.h"
+#include "core/query.h"
 
 static inline void counts_write(struct json *j, const struct core_counts *n)
 {

@@ -4,6 +4,7 @@
 #include "auth/credentials.h"
 
 #include "base/clock.h"
+#include "core/query.h"
 #include "server/access/access.h"
 #include "server/agents/grants.h"
 #include "server/api/routes.h"

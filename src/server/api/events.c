@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "server/api/routes.h"
 #include "server/calls/waits.h"
+#include "core/query.h"
 
 #define LIMIT_DEFAULT  1000
 #define LIMIT_MAX      10000

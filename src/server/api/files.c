@@ -6,6 +6,7 @@
 
 #include "base/hex.h"
 #include "base/pack.h"
+#include "core/query.h"
 #include "server/api/jobs.h"
 #include "server/api/routes.h"
 #include "server/files/objects.h"

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "classad/print.h"
+#include "core/query.h"
 #include "server/api/jobs.h"
 #include "server/api/routes.h"
 #include "server/loop/ids.h"

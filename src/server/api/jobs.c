@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "classad/eval.h"
+#include "core/query.h"
 #include "server/api/jobs.h"
 #include "server/api/routes.h"
 #include "server/history/past.h"

@@ -5,6 +5,7 @@
 #include "server/api/routes.h"
 #include "server/files/holdings.h"
 #include "server/files/objects.h"
+#include "core/query.h"
 
 struct listing {
         struct json j;

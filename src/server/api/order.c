@@ -3,6 +3,7 @@
 
 #include "server/api/routes.h"
 #include "server/loop/ids.h"
+#include "core/query.h"
 
 static void number(struct json *j, const char *key, double v)
 {

@@ -2,5 +2,6 @@
 #pragma once
 #include "base/json.h"
 #include "core/core.h"
+#include "core/query.h"
 
 void priority_write(struct json *j, const struct core_priority *p); /* within an object */

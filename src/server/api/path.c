@@ -1,4 +1,5 @@
 /* GET /v1/jobs/7.42/path, GET /v1/paths: where a job is, hop by hop. */
+#include "core/query.h"
 #include "server/agents/whereabouts.h"
 #include "server/api/jobs.h"
 #include "server/api/routes.h"

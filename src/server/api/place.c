@@ -1,5 +1,6 @@
 #include "server/api/place.h"
 
+#include "core/query.h"
 #include "server/loop/words.h"
 
 static const struct {

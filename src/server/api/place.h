@@ -1,6 +1,7 @@
 /* place: what a queue says to a job, as JSON: for `why` and for quotes. */
 #pragma once
 #include "core/core.h"
+#include "core/query.h"
 #include "server/calls/call.h"
 
 /* The members of the object, not its brackets: name, queue, verdict, what stands against it, and the terms of

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/hex.h"
+#include "core/query.h"
 #include "server/api/counts.h"
 #include "server/api/routes.h"
 #include "server/history/request_record.h"

@@ -1,6 +1,7 @@
 /* GET /v1/jobs/7.42/script: what was submitted for the job to the batch system that has it now, or had it
  * last; its agent is asked. */
 #include "base/clock.h"
+#include "core/query.h"
 #include "server/api/jobs.h"
 #include "server/api/routes.h"
 #include "server/calls/waits.h"

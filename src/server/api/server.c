@@ -1,5 +1,6 @@
 /* GET /v1/server, GET /v1/openapi.json */
 #include "base/clock.h"
+#include "core/query.h"
 #include "server/api/counts.h"
 #include "server/api/routes.h"
 #include "server/calls/openapi.h"

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "core/forecast/quote.h"
 #include "core/lifecycle/draft.h"
+#include "core/query.h"
 #include "server/access/origin.h"
 #include "server/api/place.h"
 #include "server/api/routes.h"

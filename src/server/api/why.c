@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "core/query.h"
 #include "server/agents/whereabouts.h"
 #include "server/api/limits.h"
 #include "server/api/order.h"

@@ -7,7 +7,7 @@
  */
 #pragma once
 #include "base/doc.h"
-#include "core/fairness/limit.h"
+#include "core/accounts/limit.h"
 
 #define CONFIG_QUEUED_DEFAULT 20000000
 

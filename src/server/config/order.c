@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/buf.h"
+#include "core/accounts/share.h"
 
 #define POINTS_MAX 1e9 /* sums of products of two such numbers are exact enough to be compared */
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/pack.h"
+#include "core/query.h"
 #include "server/loop/turn.h"
 
 #define NAME          STR("server/epoch")

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "core/estimate/learned.h"
+#include "core/learned.h"
 #include "server/loop/turn.h"
 
 #define EVERY_MS  600000

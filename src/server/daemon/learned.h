@@ -1,4 +1,4 @@
-/* learned: what the core has learned (core/estimate/learned.h) is kept in the store, blob "server/learned":
+/* learned: what the core has learned (core/learned.h) is kept in the store, blob "server/learned":
  * every ten minutes if there is something new, and when the server is stopped. One that is killed has
  * forgotten ten minutes at most. Core thread only, in a turn.
  */

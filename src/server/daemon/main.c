@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/secret.h"
+#include "core/query.h"
 #include "server/daemon/backup.h"
 #include "server/daemon/daemon.h"
 #include "server/daemon/own_user.h"

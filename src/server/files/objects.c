@@ -10,6 +10,7 @@
 #include "base/hex.h"
 #include "base/log.h"
 #include "base/pack.h"
+#include "core/query.h"
 
 #define OWNED_MS   (23 * 3600000LL) /* an hour less than what is not referred to is kept */
 #define COLLECT_MS (24 * 3600000LL)

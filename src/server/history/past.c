@@ -5,6 +5,7 @@
 #include "classad/eval.h"
 #include "classad/print.h"
 #include "core/model/attributes.h"
+#include "core/query.h"
 #include "server/history/request_record.h"
 
 #define KEPT_MAX 32 /* requests */

@@ -10,6 +10,7 @@
 #include "classad/eval.h"
 #include "classad/print.h"
 #include "core/model/attributes.h"
+#include "core/query.h"
 
 void row_maker_init(struct row_maker *m, struct server *s, struct arena *a)
 {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "core/query.h"
 #include "server/notices/private.h"
 
 /* JobNotification, as HTCondor numbers it. */

@@ -12,7 +12,7 @@
  * of an owner is under way at a time. Core thread only.
  */
 #pragma once
-#include "core/events/event.h"
+#include "core/model/event.h"
 #include "core/model/submission.h"
 #include "server/loop/server.h"
 

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/pack.h"
+#include "core/query.h"
 #include "server/loop/turn.h"
 #include "server/notices/private.h"
 

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "base/buf.h"
-#include "core/events/event.h"
+#include "core/model/event.h"
 #include "server/config/log_options.h"
 
 enum userlog_number {

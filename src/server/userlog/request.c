@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "core/query.h"
 #include "server/userlog/private.h"
 
 bool logged_path(struct server *s, uint64_t request, uint32_t member, struct buf *out)

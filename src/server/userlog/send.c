@@ -10,6 +10,7 @@
 #include "base/pack.h"
 #include "server/agents/message.h"
 #include "server/userlog/private.h"
+#include "core/query.h"
 
 #define SLICE_MEMBERS 1000 /* made lines in one turn */
 #define TEXT_BYTES    65536

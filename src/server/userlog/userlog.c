@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/pack.h"
+#include "core/query.h"
 #include "server/userlog/private.h"
 
 #define LATE_COST 8 /* a member whose path must be expanded, in members */

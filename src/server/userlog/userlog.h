@@ -16,7 +16,7 @@
  * per event. Core thread only.
  */
 #pragma once
-#include "core/events/event.h"
+#include "core/model/event.h"
 #include "core/model/submission.h"
 #include "server/agents/agents.h"
 

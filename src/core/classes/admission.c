@@ -1,0 +1,169 @@
+#include "core/classes/admission.h"
+#include "base/match_macro.h"
+#include "base/mem.h"
+#include "core/classes/bucket.h"
+#include "core/classes/split.h"
+#include "core/data/inputs.h"
+#include "core/fairness/claim.h"
+#include "core/model/core_parts.h"
+#include "core/model/place_wait.h"
+#include <assert.h>
+
+int request_load_begin(struct core *c, struct request *r, const struct submission *s,
+                       struct request_loading *ret, struct err *err)
+{
+        uint64_t items = 0;
+
+        memcpy(r->uuid, s->uuid, sizeof(r->uuid));
+        r->owner = owner_ref(c, s->owner);
+        r->kib = submission_kib(s);
+        r->digest = s->digest;
+        if (submission_members(s) != r->count)
+                return err_set(
+                        err, CORE_DAMAGED, "request %llu has %llu jobs in its record and %u in the log",
+                        (unsigned long long)r->id, (unsigned long long)submission_members(s), r->count);
+        request_spooled_load(r, s);
+        hop_load(r, s);
+        for (size_t i = 0; i < s->part_count; i++)
+                items += s->parts[i].items.n;
+        r->parts = mem_zalloc(s->part_count * sizeof(*r->parts) + items);
+        *ret = (struct request_loading){.from = s, .room = (char *)(r->parts + s->part_count)};
+        return 0;
+}
+
+static int part_begin(struct core *c, struct request *r, struct request_loading *l, struct err *err)
+{
+        const struct submission_part *from = &l->from->parts[l->part];
+        struct part *p = &r->parts[l->part], *before = l->part ? p - 1 : NULL;
+        int e = template_get(c, from, l->from->owner, &p->template, err);
+
+        if (e)
+                return e;
+        r->part_count++;
+        p->first = before ? before->first + before->count : 0;
+        p->count = (uint32_t)(from->rows * from->steps);
+        p->rows = (uint32_t)from->rows;
+        p->steps = (uint32_t)from->steps;
+        r->periodic |= p->template->periodic_policy;
+        r->leaves |= p->template->leaves;
+        r->has_sets |= p->template->gang.size != 0;
+        if (from->items.n == 0)
+                return 0;
+        p->items = l->room;
+        p->items_n = (uint32_t)from->items.n;
+        l->room += from->items.n;
+        if (p->rows > ROW_STRIDE)
+                p->row_at = mem_alloc((p->rows / ROW_STRIDE + 1) * sizeof(*p->row_at));
+        return 0;
+}
+
+#define ROW_COSTS  24u /* so many rows take as long as a member that is put into a class */
+#define PART_COSTS 10u
+
+/* True: there are more rows. */
+static bool load_rows(struct part *p, struct request_loading *l, uint32_t *budget)
+{
+        struct str items = l->from->parts[l->part].items;
+        uint64_t left = (uint64_t)*budget * ROW_COSTS, had = left;
+
+        for (; left > 0 && l->row_at < items.n; l->row++) {
+                const char *at = items.p + l->row_at, *end = memchr(at, '\n', items.n - l->row_at);
+                struct str row;
+
+                assert(end);
+                row = str_make(at, (size_t)(end - at));
+                if (p->row_at && l->row % ROW_STRIDE == 0)
+                        p->row_at[l->row / ROW_STRIDE] = (uint32_t)l->row_at;
+                memcpy(p->items + l->row_at, row.p, row.n + 1);
+                p->item_fills |= match_macro_present(row);
+                l->row_at += row.n + 1;
+                left -= left < 1 + row.n / 1024 ? left : 1 + row.n / 1024;
+        }
+        *budget -= (uint32_t)((had - left) / ROW_COSTS);
+        return l->row_at < items.n;
+}
+
+int request_load_some(struct core *c, struct request *r, struct request_loading *l, uint32_t *budget,
+                      bool *ret_more, struct err *err)
+{
+        while (*budget > 0 && l->part < l->from->part_count) {
+                struct part *p = &r->parts[l->part];
+                int e = p->template ? 0 : part_begin(c, r, l, err);
+
+                if (e)
+                        return e;
+                if (load_rows(p, l, budget))
+                        continue;
+                part_data_load(c, r, p);
+                *budget -= *budget < PART_COSTS ? *budget : PART_COSTS;
+                l->part++;
+                l->row_at = l->row = 0;
+        }
+        *ret_more = l->part < l->from->part_count;
+        return 0;
+}
+
+int request_load(struct core *c, struct request *r, const struct submission *s, struct err *err)
+{
+        struct request_loading l;
+        bool more = true;
+        int e = request_load_begin(c, r, s, &l, err);
+
+        while (!e && more) {
+                uint32_t budget = UINT32_MAX;
+
+                e = request_load_some(c, r, &l, &budget, &more, err);
+        }
+        return e;
+}
+
+void request_show(struct core *c, struct request *r)
+{
+        requests_add(c, r);
+        if (!r->owner)
+                return;
+        claim_request(c, r, request_unended(r));
+        hop_show(c, r);
+}
+
+void request_hide(struct core *c, struct request *r)
+{
+        if (request_find(c, r->id) != r)
+                return;
+        if (c->rekeying && split_request(c->rekeying) == r) {
+                split_free(c->rekeying);
+                c->rekeying = NULL;
+        }
+        claim_request_gone(c, r);
+        c->listeners.request_gone(c, r);
+        if (c->rekey_next == r)
+                c->rekey_next = r->next;
+        requests_remove(c, r);
+}
+
+void request_free(struct core *c, struct request *r)
+{
+        void *value;
+
+        request_buckets_free(c, r);
+        request_inputs_free(c, r);
+        hop_free(c, r);
+        if (r->buckets != &r->only_bucket)
+                free(r->buckets);
+        for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);) {
+                claim_end(c, value, 0);
+                job_free(value);
+        }
+        idmap_free(r->jobs);
+        for (size_t i = 0; i < r->part_count; i++) {
+                template_unref(c, r->parts[i].template);
+                free(r->parts[i].row_at);
+        }
+        free(r->parts);
+        place_wait_forget(r);
+        c->left -= set_count(&request_rare(r)->left);
+        request_hide(c, r);
+        request_rare_free(r);
+        owner_unref(c, r->owner);
+        free(r);
+}

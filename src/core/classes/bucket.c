@@ -1,0 +1,167 @@
+/* The buckets of a request: its idle members by class and priority. */
+#include "core/classes/bucket.h"
+
+#include "base/mem.h"
+#include "core/classes/class.h"
+#include "core/model/pending.h"
+#include "core/model/place_wait.h"
+#include "core/model/precedence.h"
+
+void bucket_free(struct core *c, struct bucket *b)
+{
+        uint64_t had = set_count(&b->idle);
+
+        c->listeners.bucket_gone(c, b);
+        set_deinit(&b->idle);
+        class_bucket_drained(c, b, had);
+        if (b->members)
+                set_deinit(b->members);
+        free(b->members);
+        class_unref(c, b->class);
+        free(b);
+}
+
+void request_buckets_free(struct core *c, struct request *r)
+{
+        for (size_t i = 0; i < r->bucket_count; i++)
+                bucket_free(c, r->buckets[i]);
+        r->bucket_count = 0;
+}
+
+void request_buckets_set(struct core *c, struct request *r, struct bucket **buckets, uint32_t count)
+{
+        request_buckets_free(c, r);
+        if (count > r->bucket_cap) {
+                r->buckets = mem_array(r->buckets == &r->only_bucket ? NULL : r->buckets, count,
+                                       sizeof(*r->buckets));
+                r->bucket_cap = count;
+        }
+        if (count)
+                memcpy(r->buckets, buckets, count * sizeof(*buckets));
+        r->bucket_count = count;
+}
+
+/* Those of them that are the bucket's; the caller frees. */
+static struct set bucket_mine(const struct bucket *b, const struct set *members)
+{
+        struct set mine;
+
+        set_copy(&mine, members);
+        if (b->members)
+                set_keep_all(&mine, b->members);
+        return mine;
+}
+
+static void bucket_change(struct core *c, struct request *r, struct bucket *b, const struct set *members,
+                          bool add)
+{
+        uint64_t had = set_count(&b->idle), has;
+        struct set mine = bucket_mine(b, members);
+
+        if (add)
+                set_add_all(&b->idle, &mine);
+        else
+                set_remove_all(&b->idle, &mine);
+        set_deinit(&mine);
+        has = set_count(&b->idle);
+        if (has > had) {
+                r->idle += (uint32_t)(has - had);
+                class_bucket_filled(c, b, has - had);
+        } else if (has < had) {
+                r->idle -= (uint32_t)(had - has);
+                class_bucket_drained(c, b, had - has);
+        }
+}
+
+void request_idle_add(struct core *c, struct request *r, const struct set *members)
+{
+        for (size_t i = 0; i < r->bucket_count; i++)
+                bucket_change(c, r, r->buckets[i], members, true);
+}
+
+void request_idle_remove(struct core *c, struct request *r, const struct set *members)
+{
+        for (size_t i = 0; i < r->bucket_count; i++)
+                bucket_change(c, r, r->buckets[i], members, false);
+        place_wait_left(r, members);
+}
+
+struct bucket *bucket_new(struct core *c, struct request *r, struct class *k, uint32_t part, int64_t priority)
+{
+        struct bucket *b = mem_new(struct bucket);
+
+        b->request = r;
+        b->class = k;
+        b->part = part;
+        b->priority = priority;
+        b->points = order_bucket_points(c, b);
+        return b;
+}
+
+/* request_set_priority gives it members. */
+static struct bucket *add_bucket(struct core *c, struct request *r, struct class *k, uint32_t part,
+                                 int64_t priority)
+{
+        struct bucket *b = bucket_new(c, r, k, part, priority), **had = r->buckets;
+
+        if (r->bucket_count == r->bucket_cap) {
+                r->bucket_cap *= 2;
+                r->buckets = mem_array(had == &r->only_bucket ? NULL : had, r->bucket_cap, sizeof(*had));
+                if (had == &r->only_bucket)
+                        r->buckets[0] = r->only_bucket;
+        }
+        r->buckets[r->bucket_count++] = b;
+        return b;
+}
+
+void request_set_priority(struct core *c, struct request *r, const struct set *members, int64_t priority)
+{
+        size_t count = r->bucket_count;
+
+        for (size_t i = 0; i < count; i++) {
+                struct bucket *b = r->buckets[i], *other;
+                struct set mine = bucket_mine(b, members);
+                uint64_t all = b->members ? set_count(b->members) : r->count;
+
+                if (b->priority == priority || set_count(&mine) == 0) {
+                        set_deinit(&mine);
+                        continue;
+                }
+                if (set_count(&mine) == all) {
+                        b->priority = priority;
+                        b->points = order_bucket_points(c, b);
+                        class_bucket_moved(c, b);
+                        set_deinit(&mine);
+                        continue;
+                }
+                if (b->class)
+                        b->class->users++;
+                other = add_bucket(c, r, b->class, b->part, priority);
+                if (!b->members) {
+                        b->members = mem_new(struct set);
+                        set_add_range(b->members, 0, r->count);
+                }
+                set_remove_all(b->members, &mine);
+                other->members = mem_new(struct set);
+                *other->members = mine;
+                /* What is idle of them moves along. */
+                struct set idle = {0};
+                set_copy(&idle, &b->idle);
+                set_keep_all(&idle, other->members);
+                uint64_t moved = set_count(&idle);
+                set_remove_all(&b->idle, &idle);
+                class_bucket_drained(c, b, moved);
+                other->idle = idle;
+                class_bucket_filled(c, other, moved);
+        }
+}
+
+void request_room_made(struct core *c, struct request *r)
+{
+        for (size_t i = 0; !c->config.shadow && i < r->bucket_count; i++) {
+                const struct part *p = &r->parts[r->buckets[i]->part];
+
+                if (p->template && p->template->jobs_max != INT64_MAX)
+                        class_look_again(c, r->buckets[i]->class);
+        }
+}

@@ -1,0 +1,211 @@
+#include "core/classes/fill.h"
+
+#include "base/match_macro.h"
+#include "base/mem.h"
+#include "classad/print.h"
+#include "core/classes/member_ad.h"
+#include "core/model/core_parts.h"
+#include "core/model/need.h"
+
+bool fill_next(struct str *rest, struct fill *ret)
+{
+        struct unpack u = unpack_from(*rest);
+
+        if (rest->n == 0)
+                return false;
+        ret->inside = unpack_str(&u);
+        ret->is_text = unpack_max(&u, 1);
+        ret->value = unpack_str(&u);
+        *rest = str_make((const char *)u.p, (size_t)(u.end - u.p));
+        return !u.bad;
+}
+
+static bool find(struct str values, struct str inside, struct fill *ret)
+{
+        while (fill_next(&values, ret))
+                if (str_eq(ret->inside, inside))
+                        return true;
+        return false;
+}
+
+bool fill_wanted(const struct part *p)
+{
+        return p->item_fills || (p->template && p->template->fill_count > 0);
+}
+
+/* ---- evaluating */
+
+struct filling {
+        struct core *core;
+        struct ad *job, *place, *scratch;
+        symbol expression; /* of scratch: what is evaluated */
+        bool varies;
+        struct buf *values;
+};
+
+/* The text that a value is written as: a string itself, anything else as a literal. */
+static void put_value(struct filling *f, struct str inside, const struct value *v)
+{
+        BUF_CLEANUP struct buf text = {.max = SUBMISSION_TEXT_MAX};
+
+        if (v->type != VALUE_STRING)
+                value_print(&text, v);
+        pack_str(f->values, inside);
+        pack_u64(f->values, v->type == VALUE_STRING);
+        pack_str(f->values, v->type == VALUE_STRING ? v->string : buf_view(&text));
+}
+
+static bool evaluate(struct filling *f, const struct match_macro *m, struct value *ret)
+{
+        BUF_CLEANUP struct buf text = {.max = SUBMISSION_TEXT_MAX};
+
+        if (m->name.n)
+                buf_printf(&text, "TARGET." STR_FMT, STR_ARG(m->name));
+        else
+                buf_str(&text, m->expression);
+        if (ad_set_text(f->scratch, f->expression, buf_view(&text), NULL) != 0)
+                return false;
+        eval_attr(&f->core->eval, f->scratch, f->place, f->expression, ret);
+        return ret->type != VALUE_UNDEFINED && ret->type != VALUE_ERROR;
+}
+
+/* False: no value; *ret_missing is the inside. */
+static bool fill_text(struct filling *f, struct str text, struct str *ret_missing)
+{
+        struct match_macro m;
+        struct str before;
+        struct fill known;
+
+        while (match_macro_next(&text, &before, &m) == MATCH_MACRO_ONE) {
+                struct value v = {.type = VALUE_STRING, .string = m.otherwise}, literal;
+                symbol name;
+
+                if (str_ieqz(m.name, "DOLLARDOLLAR") || find(buf_view(f->values), m.inside, &known))
+                        continue;
+                name = m.name.n ? symbols_intern(f->core->symbols, m.name) : 0;
+                if (name && ad_find(f->place, name) && !ad_literal(f->place, name, &literal))
+                        f->varies = true; /* it may look at the job */
+                if (!evaluate(f, &m, &v)) {
+                        *ret_missing = m.inside;
+                        if (!m.otherwise.p)
+                                return false;
+                        v = (struct value){.type = VALUE_STRING, .string = m.otherwise};
+                }
+                put_value(f, m.inside, &v);
+        }
+        return true;
+}
+
+/* The n-th attribute that may hold references; 0 behind the last. Where items hold some, every late one may.
+ */
+static symbol candidate(const struct part *p, size_t n)
+{
+        const struct template *t = p->template;
+
+        if (n < t->fill_count)
+                return t->fills[n];
+        n -= t->fill_count;
+        return p->item_fills && n < t->late_count ? t->late[n].name : 0;
+}
+
+/* The queue's ad as this member sees it: what it takes is what there is for it. */
+static struct ad *place_ad(struct core *c, const struct queue *q, const struct need *need)
+{
+        struct ad *ad = ad_new(c->symbols);
+
+        ad_set_parent(ad, q->ad);
+        ad_set_integer(ad, c->attr.Cpus, need->cpus);
+        if (need->memory_mib)
+                ad_set_integer(ad, c->attr.Memory, need->memory_mib);
+        if (need->disk_kib)
+                ad_set_integer(ad, c->attr.Disk, need->disk_kib);
+        for (unsigned i = 0; i < need->more.count; i++)
+                if (need->more.v[i].n)
+                        ad_set_integer(ad, need->more.v[i].name, need->more.v[i].n);
+        for (unsigned i = 0; i < need->more.count; i++)
+                ad_set_integer(ad, need->more.v[i].name, need->more.v[i].n);
+        return ad;
+}
+
+enum fill_result fill_member(struct core *c, const struct request *r, const struct part *p, uint32_t member,
+                             const struct queue *q, const struct need *need, struct buf *ret)
+{
+        BUF_CLEANUP struct buf values = {.max = SUBMISSION_TEXT_MAX};
+        struct filling f = {.core = c,
+                            .job = member_ad(c, r, member, request_job(r, member)),
+                            .place = place_ad(c, q, need),
+                            .scratch = ad_new(c->symbols),
+                            .expression = symbols_intern(c->symbols, STR("DroverFill")),
+                            .varies = p->template->fills_vary || p->item_fills,
+                            .values = &values};
+        struct symbols_use *before = template_names(c, p->template);
+        struct str missing = STR_NONE;
+        struct value v;
+        bool all = true;
+        symbol name;
+
+        ad_set_parent(f.scratch, f.job);
+        for (size_t i = 0; all && (name = candidate(p, i)) != 0; i++)
+                if (ad_literal(f.job, name, &v) && v.type == VALUE_STRING)
+                        all = fill_text(&f, v.string, &missing);
+        if (buf_check(&values)) {
+                all = false;
+                missing = STR("…");
+        }
+        buf_reset(ret);
+        buf_str(ret, all ? buf_view(&values) : missing);
+        ad_free(f.scratch);
+        ad_free(f.place);
+        ad_free(f.job);
+        symbols_use_set(c->symbols, before);
+        if (all)
+                return f.varies ? FILL_VARIES : FILL_SAME;
+        return f.varies ? FILL_MISSING : FILL_MISSING_SAME;
+}
+
+/* ---- showing */
+
+static bool value_of(void *arg, struct str inside, struct buf *out)
+{
+        struct fill one;
+
+        if (!find(*(const struct str *)arg, inside, &one))
+                return false;
+        buf_str(out, one.value);
+        return true;
+}
+
+static void show_value(struct core *c, const struct fill *one, struct ad *ad)
+{
+        BUF_CLEANUP struct buf attribute = {0};
+        struct str name = one->inside;
+        symbol s;
+
+        if (str_starts(name, STR("[")))
+                return;
+        name = str_trim(str_find(name, ':') < 0 ? name : str_head(name, (size_t)str_find(name, ':')));
+        buf_printf(&attribute, "MATCH_" STR_FMT, STR_ARG(name));
+        s = symbols_intern(c->symbols, buf_view(&attribute));
+        if (one->is_text || ad_set_text(ad, s, one->value, NULL) != 0)
+                ad_set_string(ad, s, one->value);
+}
+
+void fill_show(struct core *c, const struct part *p, struct str values, struct ad *ad)
+{
+        struct str rest = values;
+        struct fill one;
+        struct value v;
+        symbol name;
+
+        while (fill_next(&rest, &one))
+                show_value(c, &one, ad);
+        for (size_t i = 0; p->template && (name = candidate(p, i)) != 0; i++) {
+                BUF_CLEANUP struct buf attribute = {0}, text = {.max = SUBMISSION_TEXT_MAX};
+
+                if (!ad_literal(ad, name, &v) || v.type != VALUE_STRING || !match_macro_present(v.string))
+                        continue;
+                match_macro_fill(v.string, value_of, &values, &text);
+                buf_printf(&attribute, "MATCH_EXP_" STR_FMT, STR_ARG(symbols_name(c->symbols, name)));
+                ad_set_string(ad, symbols_intern(c->symbols, buf_view(&attribute)), buf_view(&text));
+        }
+}

@@ -1,0 +1,182 @@
+/* The ad of one member: the template as parent, and the few attributes of its own. */
+#include "core/classes/member_ad.h"
+#include "base/mem.h"
+#include "core/classes/fill.h"
+#include "core/data/label.h"
+#include "core/model/core_parts.h"
+#include "core/model/gang_rule.h"
+#include "core/model/item.h"
+
+static void set_seconds(struct ad *ad, symbol name, int64_t ms)
+{
+        if (ms)
+                ad_set_integer(ad, name, ms / 1000);
+}
+
+static void set_queue(struct ad *ad, symbol name, const struct queue *q)
+{
+        struct buf BUF_CLEANUP b = {0};
+
+        if (!q)
+                return;
+        buf_printf(&b, "%s@%s", q->name, q->agent->name);
+        ad_set_string(ad, name, buf_view(&b));
+}
+
+/* CpusProvisioned, …, GPUsProvisioned: what the attempt takes. */
+static void set_provisioned(struct core *c, struct ad *ad, const struct job *j)
+{
+        ad_set_integer(ad, c->attr.CpusProvisioned, j->cpus);
+        ad_set_integer(ad, c->attr.MemoryProvisioned, (int64_t)j->memory_mib);
+        ad_set_integer(ad, c->attr.DiskProvisioned, (int64_t)j->disk_kib);
+        for (unsigned i = 0; j->more && i < j->more->count; i++) {
+                struct buf BUF_CLEANUP name = {0};
+
+                buf_str(&name, symbols_name(c->symbols, j->more->v[i].name));
+                buf_addz(&name, "Provisioned");
+                ad_set_integer(ad, symbols_intern(c->symbols, buf_view(&name)), j->more->v[i].n);
+        }
+}
+
+/* HTCondor counts shadows, runs and starts, which are one thing here. */
+void member_ad_starts(const struct core *c, struct ad *ad, int64_t starts)
+{
+        ad_set_integer(ad, c->attr.NumJobStarts, starts);
+        ad_set_integer(ad, c->attr.JobRunCount, starts);
+        ad_set_integer(ad, c->attr.NumShadowStarts, starts);
+}
+
+static void set_record(struct core *c, struct ad *ad, const struct job *j)
+{
+        const struct attributes *a = &c->attr;
+
+        member_ad_starts(c, ad, j->starts);
+        ad_set_integer(ad, a->NumJobCompletions, j->completions);
+        ad_set_integer(ad, a->DroverFence, j->fence);
+        set_seconds(ad, a->JobStartDate, j->first_started_ms);
+        set_seconds(ad, a->JobCurrentStartDate, j->started_ms);
+        if (j->queue) {
+                set_queue(ad, a->RemoteHost, j->queue);
+                set_provisioned(c, ad, j);
+        }
+        set_queue(ad, a->LastRemoteHost, j->last_queue);
+        ad_set_real(ad, a->RemoteWallClockTime,
+                    (double)(j->wall_ms + (job_state_runs(j->state) ? c->now_ms - j->started_ms : 0)) / 1000);
+        ad_set_integer(ad, a->CumulativeSuspensionTime,
+                       (j->suspended_ms + (j->suspended_at_ms ? c->now_ms - j->suspended_at_ms : 0)) / 1000);
+        ad_set_real(ad, a->BytesRecvd, (double)j->bytes_in); /* HTCondor's are reals */
+        ad_set_real(ad, a->BytesSent, (double)j->bytes_out);
+        ad_set_real(ad, a->RemoteUserCpu, (double)j->cpu_user_ms / 1000);
+        ad_set_real(ad, a->RemoteSysCpu, (double)j->cpu_system_ms / 1000);
+        if (j->memory_peak_bytes) {
+                ad_set_integer(ad, a->MemoryUsage, (int64_t)((j->memory_peak_bytes + (1 << 20) - 1) >> 20));
+                ad_set_integer(ad, a->ResidentSetSize, (int64_t)((j->memory_peak_bytes + 1023) >> 10));
+        }
+        if (j->ended) {
+                ad_set_boolean(ad, a->ExitBySignal, j->signaled);
+                ad_set_integer(ad, j->signaled ? a->ExitSignal : a->ExitCode, j->exit_code);
+        }
+}
+
+/* Those that the server found, not only those that the author wrote: a hop is told by them. */
+static void set_labels(struct core *c, struct ad *ad, const struct request *r, uint32_t member)
+{
+        const struct bucket *b = request_bucket(c, r, member);
+        BUF_CLEANUP struct buf names = {0};
+
+        if (!b || !b->class || !b->class->labels)
+                return;
+        label_print(c, b->class->labels, &names);
+        ad_set_string(ad, c->attr.DataLabels, buf_view(&names));
+}
+
+/* Both were tried at submit with the first member; what fails for another one is undefined. */
+static void set_late(struct core *c, struct ad *ad, const struct request *r, const struct part *p,
+                     uint32_t member)
+{
+        struct buf BUF_CLEANUP text = {.max = SUBMISSION_TEXT_MAX};
+        size_t left = LATE_TEXT_MAX;
+
+        for (size_t i = 0; p->template && i < p->template->late_count; i++) {
+                const struct template_late *l = &p->template->late[i];
+
+                buf_reset(&text);
+                if (part_expand(c, r, p, member, l->text, &left, &text, NULL) != 0 ||
+                    ad_set_text(ad, l->name, buf_view(&text), NULL) != 0)
+                        ad_set_undefined(ad, l->name);
+                ad_set_spelling(ad, l->name, l->spelling);
+        }
+}
+
+/* Its own reason, or the one that it was given with others. */
+static void set_hold(struct core *c, struct ad *ad, const struct request *r, uint32_t member,
+                     const struct job *j)
+{
+        const struct attributes *a = &c->attr;
+        const struct hold_group *h = j && j->hold_reason ? NULL : request_hold(r, member);
+
+        ad_set_string(ad, a->HoldReason, str_of(h ? h->reason : j ? j->hold_reason : ""));
+        ad_set_integer(ad, a->HoldReasonCode, h ? h->code : j ? j->hold_code : 0);
+        ad_set_integer(ad, a->HoldReasonSubCode, h ? h->subcode : j ? j->hold_subcode : 0);
+        if (h)
+                set_seconds(ad, a->EnteredCurrentStatus, h->at_ms);
+}
+
+/* The set of jobs that start together in which it is. */
+static void set_gang(struct core *c, struct ad *ad, const struct request *r, uint32_t member)
+{
+        BUF_CLEANUP struct buf text = {0};
+        uint32_t first, size;
+
+        if (!gang_of(r, member, &first, &size))
+                return;
+        buf_printf(&text, "%llu.%u-%u", (unsigned long long)r->id, first, first + size - 1);
+        ad_set_string(ad, c->attr.DroverSet, buf_view(&text));
+        ad_set_integer(ad, c->attr.DroverNode, member - first);
+}
+
+struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, const struct job *j)
+{
+        const struct request_rare *rare = request_rare(r);
+        const struct attributes *a = &c->attr;
+        const struct part *p = request_part(r, member, NULL);
+        enum job_state state = j ? j->state : request_state(r, member);
+        struct symbols_use *before = template_names(c, p->template);
+        struct ad *ad = ad_new(c->symbols);
+        struct str user = str_of(request_owner(r)), name = user;
+
+        if (str_find(user, '@') >= 0)
+                name = str_head(user, (size_t)str_find(user, '@'));
+        if (p->template)
+                ad_set_parent(ad, p->template->ad);
+        ad_set_integer(ad, a->ClusterId, (int64_t)r->id);
+        ad_set_integer(ad, a->ProcId, member);
+        ad_set_string(ad, a->Owner, name);
+        ad_set_string(ad, a->User, user);
+        ad_set_integer(ad, a->QDate, r->submitted_ms / 1000);
+        set_late(c, ad, r, p, member);
+        ad_set_integer(ad, a->JobStatus, job_state_status(state));
+        ad_set_string(ad, a->DroverState, str_of(job_state_name(state)));
+        set_seconds(ad, a->EnteredCurrentStatus, j ? j->entered_ms : r->submitted_ms);
+        if (j) {
+                set_record(c, ad, j);
+        } else {
+                member_ad_starts(c, ad, 0);
+                ad_set_integer(ad, a->NumJobCompletions, 0);
+                ad_set_integer(ad, a->RemoteWallClockTime, 0);
+                ad_set_integer(ad, a->CumulativeSuspensionTime, 0);
+        }
+        if (j && state == JOB_COMPLETED)
+                set_seconds(ad, a->CompletionDate, j->entered_ms);
+        if (j && j->filled_n)
+                fill_show(c, p, str_make(j->filled, j->filled_n), ad);
+        if (state == JOB_HELD)
+                set_hold(c, ad, r, member, j);
+        set_labels(c, ad, r, member);
+        set_gang(c, ad, r, member);
+        for (size_t i = 0; i < rare->priority_count; i++)
+                if (set_has(&rare->priorities[i].members, member))
+                        ad_set_integer(ad, a->JobPrio, rare->priorities[i].priority);
+        symbols_use_set(c->symbols, before);
+        return ad;
+}

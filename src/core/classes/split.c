@@ -1,0 +1,286 @@
+#include "core/classes/split.h"
+
+#include "base/mem.h"
+#include "base/pack.h"
+#include "core/classes/bucket.h"
+#include "core/classes/class.h"
+#include "core/classes/member_ad.h"
+#include "core/data/label.h"
+#include "core/model/item.h"
+
+static int64_t member_priority(struct core *c, const struct request *r, const struct part *p, uint32_t member)
+{
+        struct ad *ad = NULL;
+        int64_t priority = 0;
+
+        for (size_t i = 0; i < p->template->late_count && !ad; i++)
+                if (p->template->late[i].name == c->attr.JobPrio)
+                        ad = member_ad(c, r, member, NULL);
+        eval_integer(&c->eval, ad ? ad : p->template->ad, NULL, c->attr.JobPrio, &priority);
+        eval_reset(&c->eval);
+        ad_free(ad);
+        return priority;
+}
+
+/* Members whose late attributes that matter come to the same text are in one bucket: what an earlier one was
+ * found to be in. Which of them matter is seen from the classes that were made. */
+struct alike {
+        struct map *buckets; /* by the texts */
+        bool *matters;       /* of each late attribute of the template */
+        bool none;           /* it depends on the member's number, or on what it reads: no two are alike */
+        struct buf key, text;
+};
+
+static void alike_begin(struct core *c, const struct part *p, bool late_priority, struct alike *a)
+{
+        *a = (struct alike){.buckets = map_new(),
+                            .matters = mem_zalloc(p->template->late_count + 1),
+                            .none = label_differs(c, p)};
+        for (size_t i = 0; i < p->template->late_count; i++)
+                a->matters[i] = late_priority; /* it may look at any of them */
+}
+
+static void alike_end(struct alike *a)
+{
+        map_free(a->buckets);
+        free(a->matters);
+        buf_deinit(&a->key);
+        buf_deinit(&a->text);
+}
+
+/* The bucket of members like this one; NULL: there was none yet, or that is not known. */
+static struct bucket *alike_find(struct core *c, const struct request *r, const struct part *p,
+                                 uint32_t member, struct alike *a)
+{
+        size_t left = LATE_TEXT_MAX;
+
+        buf_reset(&a->key);
+        for (size_t i = 0; !a->none && i < p->template->late_count; i++) {
+                if (!a->matters[i])
+                        continue;
+                buf_reset(&a->text);
+                if (part_expand(c, r, p, member, p->template->late[i].text, &left, &a->text, NULL) != 0)
+                        return NULL;
+                pack_str(&a->key, buf_view(&a->text));
+        }
+        return a->none ? NULL : map_get(a->buckets, buf_view(&a->key));
+}
+
+/* The member that alike_find was asked about is in this bucket. */
+static void alike_learn(struct core *c, const struct part *p, struct bucket *b, struct alike *a)
+{
+        bool more = false;
+
+        a->none |= ad_find(b->class->ad, c->attr.ProcId) != NULL;
+        for (size_t i = 0; i < p->template->late_count; i++)
+                if (!a->matters[i] && ad_find(b->class->ad, p->template->late[i].name))
+                        a->matters[i] = more = true;
+        if (!more) {
+                map_put(a->buckets, buf_view(&a->key), b);
+                return;
+        }
+        map_free(a->buckets);
+        a->buckets = map_new();
+}
+
+struct split {
+        struct core *core;
+        struct request *request;
+        uint64_t keyed; /* core.keyed when it began */
+        uint32_t classes_max;
+        struct bucket **buckets, *few[4]; /* few: the array at first */
+        uint32_t count, cap;
+        uint32_t part; /* the next one, or the one that is under way */
+        bool under_way;
+        /* of that one */
+        uint32_t member, first_bucket;
+        bool late_priority, late_class;
+        struct alike alike;
+};
+
+struct split *split_new(struct core *c, struct request *r, uint32_t classes_max)
+{
+        struct split *s = mem_new(struct split);
+
+        s->core = c;
+        s->request = r;
+        s->buckets = s->few;
+        s->cap = sizeof(s->few) / sizeof(s->few[0]);
+        s->keyed = c->keyed;
+        s->classes_max = classes_max ? classes_max : UINT32_MAX;
+        return s;
+}
+
+static struct bucket *add(struct split *s, struct class *k, int64_t priority)
+{
+        if (s->count == s->cap) {
+                bool first = s->buckets == s->few;
+
+                s->cap *= 2;
+                s->buckets = mem_array(first ? NULL : s->buckets, s->cap, sizeof(*s->buckets));
+                if (first)
+                        memcpy(s->buckets, s->few, sizeof(s->few));
+        }
+        return s->buckets[s->count++] = bucket_new(s->core, s->request, k, s->part, priority);
+}
+
+static void part_end(struct split *s)
+{
+        if (s->under_way)
+                alike_end(&s->alike);
+        s->under_way = false;
+        s->part++;
+}
+
+static void drop(struct split *s)
+{
+        part_end(s);
+        for (uint32_t i = 0; i < s->count; i++)
+                bucket_free(s->core, s->buckets[i]);
+        s->count = s->part = 0;
+}
+
+static void spend(uint32_t *budget, uint32_t cost)
+{
+        *budget -= *budget < cost ? *budget : cost;
+}
+
+/* A part whose members are all alike is done at once. */
+static void part_begin(struct split *s, uint32_t *budget)
+{
+        struct core *c = s->core;
+        struct request *r = s->request;
+        struct part *p = &r->parts[s->part];
+        struct bucket *b;
+
+        s->late_priority = false;
+        s->late_class = class_is_per_member(c, p->template) || label_differs(c, p);
+        p->template->late_class = s->late_class;
+        for (size_t i = 0; i < p->template->late_count; i++)
+                s->late_priority |= p->template->late[i].name == c->attr.JobPrio;
+        if (p->count > 0 && (s->late_class || s->late_priority)) {
+                s->under_way = true;
+                s->member = p->first;
+                s->first_bucket = s->count;
+                alike_begin(c, p, s->late_priority, &s->alike);
+                return;
+        }
+        spend(budget, SPLIT_CLASS);
+        if (p->count > 0) {
+                b = add(s, class_get(c, r, p, p->first), member_priority(c, r, p, p->first));
+                if (r->part_count > 1) {
+                        b->members = mem_new(struct set);
+                        set_add_range(b->members, p->first, (uint64_t)p->first + p->count);
+                }
+        }
+        part_end(s);
+}
+
+/* The bucket of a member that is like none before it. */
+static struct bucket *find_bucket(struct split *s, const struct part *p, uint32_t m)
+{
+        struct core *c = s->core;
+        struct class *k = class_get(c, s->request, p, m);
+        int64_t priority = member_priority(c, s->request, p, m);
+        struct bucket *b = NULL;
+
+        for (uint32_t i = s->first_bucket; i < s->count && !b; i++)
+                if (s->buckets[i]->class == k && s->buckets[i]->priority == priority)
+                        b = s->buckets[i];
+        if (b) {
+                class_unref(c, k);
+        } else {
+                b = add(s, k, priority);
+                b->members = mem_new(struct set);
+        }
+        alike_learn(c, p, b, &s->alike);
+        return b;
+}
+
+static void part_some(struct split *s, uint32_t *budget)
+{
+        struct part *p = &s->request->parts[s->part];
+        uint32_t end = p->first + p->count;
+
+        p->template->late_class = s->late_class; /* the template may be others' too */
+        for (; *budget > 0 && s->member < end && !split_too_many(s); s->member++) {
+                uint64_t steps = core_steps(s->core);
+                struct bucket *b = alike_find(s->core, s->request, p, s->member, &s->alike);
+
+                spend(budget, b ? 1 : SPLIT_CLASS);
+                if (!b)
+                        b = find_bucket(s, p, s->member);
+                spend(budget, (uint32_t)((core_steps(s->core) - steps) / SPLIT_STEPS));
+                set_add(b->members, s->member);
+        }
+        if (s->member == end)
+                part_end(s);
+}
+
+bool split_some(struct split *s, uint32_t *budget)
+{
+        const struct request *r = s->request;
+
+        if (s->core->config.shadow) {
+                if (s->count == 0)
+                        add(s, NULL, 0);
+                return false;
+        }
+        if (s->keyed != s->core->keyed)
+                drop(s);
+        s->keyed = s->core->keyed;
+        while (*budget > 0 && s->part < r->part_count && !split_too_many(s)) {
+                if (s->under_way)
+                        part_some(s, budget);
+                else
+                        part_begin(s, budget);
+        }
+        return s->part < r->part_count && !split_too_many(s);
+}
+
+bool split_too_many(const struct split *s)
+{
+        return s->count > s->classes_max;
+}
+
+struct request *split_request(const struct split *s)
+{
+        return s->request;
+}
+
+void split_end(struct split *s)
+{
+        struct request *r = s->request;
+        const struct request_rare *rare = request_rare(r);
+        struct set idle = {0};
+
+        request_idle_all(r, &idle);
+        r->idle = 0;
+        request_buckets_set(s->core, r, s->buckets, s->count);
+        s->count = 0;
+        for (size_t i = 0; i < rare->priority_count && !s->core->config.shadow; i++)
+                request_set_priority(s->core, r, &rare->priorities[i].members, rare->priorities[i].priority);
+        request_idle_add(s->core, r, &idle);
+        set_deinit(&idle);
+        split_free(s);
+}
+
+void split_free(struct split *s)
+{
+        if (!s)
+                return;
+        drop(s);
+        if (s->buckets != s->few)
+                free(s->buckets);
+        free(s);
+}
+
+void request_split(struct core *c, struct request *r)
+{
+        struct split *s = split_new(c, r, 0);
+        uint32_t budget = UINT32_MAX;
+
+        while (split_some(s, &budget))
+                budget = UINT32_MAX;
+        split_end(s);
+}

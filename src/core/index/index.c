@@ -1,0 +1,536 @@
+/* Groups and kinds are made when a class or queue comes whose side (index_side.h) is new, and then meet all
+ * of the other sort once. What a new name adds is known to those that are made after it; the others are made
+ * again in slices, and until then a clause with that name excludes nothing at them. */
+#include "core/index/index.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+#include "classad/print.h"
+#include "core/index/index_private.h"
+#include "core/model/core_parts.h"
+#include "core/model/precedence.h"
+
+/* A name that changes so often is no constraint: more than this, and eight times for each queue. */
+#define CHANGES_MAX 64u
+
+/* ---- what is never indexed */
+
+static bool queue_moves(const struct core *c, symbol name)
+{
+        const struct attributes *a = &c->attr;
+        const symbol moving[] = {a->Cpus,          a->Memory,       a->Disk,         a->GPUs,
+                                 a->LoadAvg,       a->TotalLoadAvg, a->KeyboardIdle, a->ConsoleIdle,
+                                 a->MyCurrentTime, a->State,        a->Activity};
+
+        for (size_t i = 0; i < sizeof(moving) / sizeof(moving[0]); i++)
+                if (name == moving[i])
+                        return true;
+        return false;
+}
+
+/* Resources are what trees are for; owners are looked up by themselves; the rest differs from job to job. */
+static bool class_moves(const struct core *c, symbol name)
+{
+        const struct attributes *a = &c->attr;
+        const symbol moving[] = {a->RequestCpus, a->RequestMemory, a->RequestDisk,    a->RequestGPUs,
+                                 a->Owner,       a->User,          a->JobPrio,        a->ProcId,
+                                 a->ClusterId,   a->QDate,         a->GlobalJobId,    a->NumJobStarts,
+                                 a->JobStatus,   a->JobRunCount,   a->NumShadowStarts};
+
+        for (size_t i = 0; i < sizeof(moving) / sizeof(moving[0]); i++)
+                if (name == moving[i])
+                        return true;
+        return str_istarts(symbols_name(c->symbols, name), STR("Request"));
+}
+
+/* ---- trees */
+
+static int64_t least(int64_t a, int64_t b)
+{
+        return a < b ? a : b;
+}
+
+static struct index_place *place_of(const struct tree_node *n)
+{
+        return container_of(n, struct index_place, node);
+}
+
+static void sum_least(struct tree_node *n)
+{
+        struct index_place *p = place_of(n);
+
+        p->least = p->class->index.need;
+        for (int i = 0; i < ROOM_KINDS; i++) {
+                if (n->left)
+                        p->least.v[i] = least(p->least.v[i], place_of(n->left)->least.v[i]);
+                if (n->right)
+                        p->least.v[i] = least(p->least.v[i], place_of(n->right)->least.v[i]);
+        }
+}
+
+static bool class_before(const struct tree_node *x, const struct tree_node *y)
+{
+        const struct class *a = place_of(x)->class, *b = place_of(y)->class;
+
+        if (order_class_before(a, b))
+                return true;
+        return !order_class_before(b, a) && a->index.serial < b->index.serial;
+}
+
+static struct queue *queue_of(const struct tree_node *n)
+{
+        return container_of(n, struct queue, index.node);
+}
+
+struct room index_queue_room(const struct queue *q)
+{
+        return (struct room){{q->cpus, q->memory_mib, q->disk_kib}};
+}
+
+bool room_within(const struct room *need, const struct room *has)
+{
+        for (int i = 0; i < ROOM_KINDS; i++)
+                if (need->v[i] > has->v[i])
+                        return false;
+        return true;
+}
+
+static void sum_most(struct tree_node *n)
+{
+        struct queue *q = queue_of(n);
+
+        q->index.most = index_queue_room(q);
+        for (int i = 0; i < ROOM_KINDS; i++) {
+                if (n->left)
+                        q->index.most.v[i] = -least(-q->index.most.v[i], -queue_of(n->left)->index.most.v[i]);
+                if (n->right)
+                        q->index.most.v[i] =
+                                -least(-q->index.most.v[i], -queue_of(n->right)->index.most.v[i]);
+        }
+}
+
+static bool queue_before(const struct tree_node *x, const struct tree_node *y)
+{
+        const struct queue *a = queue_of(x), *b = queue_of(y);
+
+        if (a->cpus != b->cpus)
+                return a->cpus > b->cpus;
+        return a->index.serial < b->index.serial;
+}
+
+/* ---- parties */
+
+static void let_go(struct index_party *p)
+{
+        if (p->users == 0 && p->held == 0)
+                free(p);
+}
+
+struct index_party *index_meet(struct index_party *p, size_t n)
+{
+        while (n < p->meet_count) {
+                struct index_party *other = p->meets[n];
+
+                if (other->users)
+                        return other;
+                p->meets[n] = p->meets[--p->meet_count];
+                other->held--;
+                let_go(other);
+        }
+        return NULL;
+}
+
+static void add_meeting(struct index_party *p, struct index_party *other)
+{
+        if (p->meet_count > 2 * p->meet_clean + 8) {
+                for (size_t i = 0; index_meet(p, i); i++)
+                        ;
+                p->meet_clean = p->meet_count;
+        }
+        MEM_GROW(p->meets, p->meet_cap, p->meet_count + 1);
+        p->meets[p->meet_count++] = other;
+        other->held++;
+}
+
+static void party_add(struct core *c, struct index_parties *mine, struct index_parties *others,
+                      struct index_party *p)
+{
+        map_put(mine->by_text, buf_view(&p->side.text), p);
+        MEM_GROW(mine->all, mine->cap, mine->count + 1);
+        mine->all[mine->count++] = p;
+        p->at = mine->count;
+        for (size_t i = 0; i < others->count; i++) {
+                struct index_party *other = others->all[i];
+                bool group = mine == &c->index->groups;
+
+                if (!index_sides_meet(c, group ? &p->side : &other->side, group ? &other->side : &p->side))
+                        continue;
+                add_meeting(p, other);
+                add_meeting(other, p);
+        }
+}
+
+static void party_drop(struct index_parties *mine, struct index_party *p)
+{
+        struct index_party *last;
+
+        if (--p->users)
+                return;
+        last = mine->all[--mine->count];
+        mine->all[p->at - 1] = last;
+        last->at = p->at;
+        map_take(mine->by_text, buf_view(&p->side.text));
+        for (size_t i = 0; i < p->meet_count; i++) {
+                p->meets[i]->held--;
+                let_go(p->meets[i]);
+        }
+        free(p->meets);
+        p->meets = NULL;
+        p->meet_count = 0;
+        index_side_deinit(&p->side);
+}
+
+static struct index_group *group_get(struct core *c, const struct class *class)
+{
+        const struct index_side_how how = {.own = &c->index->groups.names,
+                                           .other = &c->index->kinds.names,
+                                           .other_moves = queue_moves,
+                                           .demands = true,
+                                           .labels = class->labels,
+                                           .who = str_of(class->owner),
+                                           .asks = class->fixed ? &class->more : NULL};
+        struct index_side side;
+        struct index_party *p;
+        struct index_group *g;
+
+        index_side_make(c, class->ad, &how, &side);
+        p = map_get(c->index->groups.by_text, buf_view(&side.text));
+        if (p) {
+                index_side_deinit(&side);
+                p->users++;
+                return index_group_of(p);
+        }
+        g = mem_new(struct index_group);
+        g->party.side = side;
+        g->party.users = 1;
+        g->classes = (struct tree){.before = class_before, .sum = sum_least};
+        g->owners = map_new();
+        party_add(c, &c->index->groups, &c->index->kinds, &g->party);
+        return g;
+}
+
+static void group_drop(struct core *c, struct index_group *g)
+{
+        void *value;
+
+        assert(g->party.users > 1 || g->classes.count == 0);
+        if (g->party.users == 1) {
+                for (size_t at = 0; map_next(g->owners, &at, NULL, &value);)
+                        free(value);
+                map_free(g->owners);
+        }
+        g->party.held++;
+        party_drop(&c->index->groups, &g->party);
+        g->party.held--;
+        let_go(&g->party);
+}
+
+static void add_owners(const struct queue *q, struct buf *text)
+{
+        for (size_t i = 0; i < q->owners.count; i++) {
+                buf_char(text, '\n');
+                buf_str(text, q->owners.items[i]);
+        }
+}
+
+static struct index_kind *kind_get(struct core *c, const struct queue *q)
+{
+        const struct index_side_how how = {.own = &c->index->kinds.names,
+                                           .other = &c->index->groups.names,
+                                           .own_moves = queue_moves,
+                                           .other_moves = class_moves,
+                                           .demands = !q->job_specific,
+                                           .own_is_shown = true,
+                                           .labels = q->agent->cleared,
+                                           .who = str_of(q->agent->name)};
+        struct index_side side;
+        struct index_party *p;
+        struct index_kind *k;
+
+        index_side_make(c, q->ad, &how, &side);
+        add_owners(q, &side.text);
+        p = map_get(c->index->kinds.by_text, buf_view(&side.text));
+        if (p) {
+                index_side_deinit(&side);
+                p->users++;
+                return index_kind_of(p);
+        }
+        k = mem_new(struct index_kind);
+        k->party.side = side;
+        k->party.users = 1;
+        k->queues = (struct tree){.before = queue_before, .sum = sum_most};
+        party_add(c, &c->index->kinds, &c->index->groups, &k->party);
+        return k;
+}
+
+static void kind_drop(struct core *c, struct index_kind *k)
+{
+        assert(k->party.users > 1 || k->queues.count == 0);
+        if (k->party.users == 1)
+                index_kind_empty(k);
+        k->party.held++;
+        party_drop(&c->index->kinds, &k->party);
+        k->party.held--;
+        let_go(&k->party);
+}
+
+/* ---- names that were learnt */
+
+struct learnt {
+        unsigned groups, kinds;
+};
+
+static struct learnt learnt_before(const struct index *x)
+{
+        return (struct learnt){x->groups.names.n, x->kinds.names.n};
+}
+
+/* What is new must be taken up by those that were there before. */
+static void learnt_since(struct index *x, struct learnt before)
+{
+        if (x->groups.names.n > before.groups)
+                x->class_slice = 0;
+        if (x->kinds.names.n > before.kinds)
+                x->queue_slice = 0;
+}
+
+/* ---- classes */
+
+static void owner_tree(struct class *k, bool in)
+{
+        struct index_group *g = k->index.group;
+        struct index_owner *o = map_get(g->owners, str_of(k->owner));
+
+        if (!o) {
+                o = mem_new(struct index_owner);
+                o->classes = (struct tree){.before = class_before, .sum = sum_least};
+                map_put(g->owners, str_of(k->owner), o);
+        }
+        if (!in)
+                tree_take(&o->classes, &k->index.in_owner.node);
+        else if (k->index.in_owner.node.weight)
+                tree_moved(&o->classes, &k->index.in_owner.node);
+        else
+                tree_put(&o->classes, &k->index.in_owner.node);
+        if (o->classes.count == 0) {
+                map_take(g->owners, str_of(k->owner));
+                free(o);
+        }
+}
+
+void index_class_changed(struct core *c, struct class *k)
+{
+        struct index_class *i = &k->index;
+
+        (void)c;
+        if (k->idle == 0) {
+                if (i->in_group.node.weight)
+                        owner_tree(k, false);
+                tree_take(&i->group->classes, &i->in_group.node);
+                return;
+        }
+        if (i->in_group.node.weight)
+                tree_moved(&i->group->classes, &i->in_group.node);
+        else
+                tree_put(&i->group->classes, &i->in_group.node);
+        owner_tree(k, true);
+}
+
+void index_class_add(struct core *c, struct class *k)
+{
+        struct index *x = c->index;
+        struct learnt before = learnt_before(x);
+
+        k->index = (struct index_class){.serial = ++x->serial};
+        k->index.in_group.class = k->index.in_owner.class = k;
+        if (k->fixed)
+                k->index.need = (struct room){{k->cpus, k->memory_mib, k->disk_kib}};
+        else
+                k->index.need = (struct room){{INT64_MIN, INT64_MIN, INT64_MIN}};
+        MEM_GROW(x->classes, x->class_cap, x->class_count + 1);
+        x->classes[x->class_count++] = k;
+        k->index.at = x->class_count;
+        k->index.group = group_get(c, k);
+        learnt_since(x, before);
+}
+
+void index_class_drop(struct core *c, struct class *k)
+{
+        struct index *x = c->index;
+        struct class *last = x->classes[--x->class_count];
+
+        x->classes[k->index.at - 1] = last;
+        last->index.at = k->index.at;
+        if (x->class_slice != SIZE_MAX && k->index.at <= x->class_slice)
+                x->class_slice = k->index.at - 1; /* the last may not have been looked at */
+        group_drop(c, k->index.group);
+}
+
+static void class_again(struct core *c, struct class *k)
+{
+        struct index_group *old = k->index.group, *g = group_get(c, k);
+
+        if (g != old) {
+                if (k->index.in_group.node.weight)
+                        owner_tree(k, false);
+                tree_take(&old->classes, &k->index.in_group.node);
+                k->index.group = g;
+                if (k->idle)
+                        index_class_changed(c, k);
+        }
+        group_drop(c, g != old ? old : g);
+}
+
+/* ---- queues */
+
+void index_queue_changed(struct core *c, struct queue *q)
+{
+        struct index_queue *i = &q->index;
+        bool parked = q->offers && q->agent->connected && q->jobs_left > 0 && i->kind;
+
+        index_bay_later(c->index, q);
+        if (!parked && i->kind)
+                tree_take(&i->kind->queues, &i->node);
+        else if (parked && i->node.weight)
+                tree_moved(&i->kind->queues, &i->node);
+        else if (parked)
+                tree_put(&i->kind->queues, &i->node);
+}
+
+/* Counts what has changed between two kinds of one queue. */
+static void count_changes(struct index *x, const struct index_kind *was, const struct index_kind *is)
+{
+        for (unsigned i = 0; i < x->kinds.names.n; i++) {
+                struct index_name *name = &x->kinds.names.v[i];
+                const struct expr *a = ad_find(was->party.side.ad, name->name),
+                                  *b = ad_find(is->party.side.ad, name->name);
+                struct buf BUF_CLEANUP s = {0}, t = {0};
+
+                if (name->counted || !(was->party.side.known & is->party.side.known & 1ull << i))
+                        continue;
+                if (a)
+                        expr_print(&s, a, ad_symbols(was->party.side.ad));
+                if (b)
+                        expr_print(&t, b, ad_symbols(is->party.side.ad));
+                if (!str_eq(buf_view(&s), buf_view(&t)) && ++name->changes > CHANGES_MAX + 8 * x->queue_count)
+                        name->moving = true;
+        }
+}
+
+static void queue_again(struct core *c, struct queue *q)
+{
+        struct index_kind *old = q->index.kind, *k = kind_get(c, q);
+
+        if (k == old) {
+                kind_drop(c, k); /* it was there once already */
+                return;
+        }
+        if (old) {
+                count_changes(c->index, old, k);
+                tree_take(&old->queues, &q->index.node);
+                index_bay_leave(q);
+                kind_drop(c, old);
+        }
+        q->index.kind = k;
+        index_queue_changed(c, q);
+}
+
+void index_queue_shown(struct core *c, struct queue *q)
+{
+        struct index *x = c->index;
+        struct learnt before = learnt_before(x);
+
+        if (!q->index.listed) {
+                q->index.listed = true;
+                q->index.serial = ++x->serial;
+                MEM_GROW(x->queues, x->queue_cap, x->queue_count + 1);
+                x->queues[x->queue_count++] = q;
+        }
+        queue_again(c, q);
+        learnt_since(x, before);
+}
+
+/* ---- all */
+
+bool index_slice(struct core *c, unsigned budget)
+{
+        struct index *x = c->index;
+
+        for (; budget && x->class_slice < x->class_count; budget--)
+                class_again(c, x->classes[x->class_slice++]);
+        for (; budget && x->queue_slice < x->queue_count; budget--)
+                queue_again(c, x->queues[x->queue_slice++]);
+        if (x->class_slice >= x->class_count)
+                x->class_slice = SIZE_MAX;
+        if (x->queue_slice >= x->queue_count)
+                x->queue_slice = SIZE_MAX;
+        return x->class_slice != SIZE_MAX || x->queue_slice != SIZE_MAX;
+}
+
+struct index *index_new(void)
+{
+        struct index *x = mem_new(struct index);
+
+        x->groups.by_text = map_new();
+        x->kinds.by_text = map_new();
+        x->groups.names.share = share_new(INDEX_NAMES_MAX);
+        x->kinds.names.share = share_new(INDEX_NAMES_MAX);
+        x->class_slice = x->queue_slice = SIZE_MAX;
+        return x;
+}
+
+void index_free(struct index *x)
+{
+        if (!x)
+                return;
+        assert(x->class_count == 0 && x->groups.count == 0);
+        while (x->kinds.count) {
+                struct index_party *p = x->kinds.all[0];
+
+                p->users = 1;
+                p->held++;
+                index_kind_empty(index_kind_of(p));
+                party_drop(&x->kinds, p);
+                p->held--;
+                let_go(p);
+        }
+        map_free(x->groups.by_text);
+        map_free(x->kinds.by_text);
+        share_free(x->groups.names.share);
+        share_free(x->kinds.names.share);
+        free(x->groups.all);
+        free(x->kinds.all);
+        free(x->classes);
+        free(x->queues);
+        free(x->stale);
+        free(x);
+}
+
+bool index_meets(const struct class *k, const struct queue *q)
+{
+        const struct index_party *p = q->index.kind ? &q->index.kind->party : NULL;
+
+        for (size_t i = 0; p && i < p->meet_count; i++)
+                if (p->meets[i] == &k->index.group->party)
+                        return true;
+        return false;
+}
+
+void index_counts(const struct core *c, struct index_counts *ret)
+{
+        *ret = (struct index_counts){.groups = c->index->groups.count,
+                                     .kinds = c->index->kinds.count,
+                                     .job_names = c->index->groups.names.n,
+                                     .queue_names = c->index->kinds.names.n};
+}

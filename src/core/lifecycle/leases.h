@@ -1,0 +1,10 @@
+/* leases: an attempt that is not renewed in time is lost. */
+#pragma once
+#include <stdint.h>
+
+struct core;
+struct job;
+
+/* Ends the leases whose time has come; milliseconds to the next end, INT64_MAX when there is none. */
+int64_t leases_end(struct core *c);
+void lease_began(struct core *c, const struct job *j); /* an attempt is there that was not: its end counts */

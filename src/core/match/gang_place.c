@@ -1,0 +1,350 @@
+/* Places for sets. A seat is a queue that could start some members at once: what it takes ahead of its turn
+ * does not count, since the others would wait for it. Seats are in the order in which the class likes them;
+ * one queue (node), those of one group, or all are looked at together. Nothing is given before all members
+ * have a seat, so nothing has to be taken back. */
+#include "core/match/gang_place.h"
+
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "base/u64.h"
+#include "classad/print.h"
+#include "core/events/apply.h"
+#include "core/fairness/claim.h"
+#include "core/fairness/order.h"
+#include "core/gang/gang.h"
+#include "core/gang/reserve.h"
+#include "core/index/index.h"
+#include "core/match/choose.h"
+#include "core/match/give.h"
+#include "core/model/core_parts.h"
+#include "core/model/gang_rule.h"
+
+#define SEATS_MAX   5000u /* queues that are compared */
+#define BUCKETS_MAX 8u
+/* A look at so many pairs postpones the next one of the class by a millisecond, so that a set that does not
+ * fit takes a small part of the core's time however many offers change. */
+#define LOOKS_MS     100u
+#define MACHINES_MAX 65536u
+
+struct seat {
+        struct candidate at;
+        struct need need;
+        uint64_t most;
+        size_t group; /* number of it */
+        uint64_t given;
+};
+struct seats {
+        struct seat *v;
+        size_t n, cap;
+        struct map *groups; /* name → number + 1 */
+        char **names;       /* of groups; owned */
+        size_t group_count, group_cap;
+};
+
+/* How many members with this need the queue could start at once, up to `most`. */
+static uint64_t gang_room(struct core *c, const struct class *k, const struct queue *q,
+                          const struct need *need, uint64_t most)
+{
+        int64_t cpus, memory_mib;
+        uint64_t n;
+
+        reserve_free_now(c, q, &cpus, &memory_mib);
+        n = u64_min(need_count(c, need, q), u64_min(most, q->jobs_left));
+        if (need->cpus > 0)
+                n = u64_min(n, cpus > 0 ? (uint64_t)(cpus / need->cpus) : 0);
+        if (need->memory_mib > 0)
+                n = u64_min(n, memory_mib > 0 ? (uint64_t)(memory_mib / need->memory_mib) : 0);
+        if (!q->reserved)
+                return n;
+        while (n > 0 && !reserve_allows_all(c, k, q, need, n))
+                n--;
+        return n;
+}
+
+static size_t group_number(struct seats *s, struct str name)
+{
+        size_t at = (size_t)(uintptr_t)map_get(s->groups, name);
+
+        if (at)
+                return at - 1;
+        MEM_GROW(s->names, s->group_cap, s->group_count + 1);
+        s->names[s->group_count] = str_dupz(name);
+        map_put(s->groups, name, (void *)(uintptr_t)++s->group_count);
+        return s->group_count - 1;
+}
+
+static void seats_deinit(struct seats *s)
+{
+        for (size_t i = 0; i < s->group_count; i++)
+                free(s->names[i]);
+        free(s->names);
+        map_free(s->groups);
+        free(s->v);
+}
+
+static int better(const void *x, const void *y)
+{
+        const struct seat *a = x, *b = y;
+
+        return choose_better(&a->at, &b->at);
+}
+
+/* All queues that could start a member now. */
+static void seats_find(struct core *c, struct class *k, uint64_t most, struct seats *s)
+{
+        struct index_offers w;
+        struct queue *q;
+        struct need need;
+
+        *s = (struct seats){.groups = map_new()};
+        index_offers_begin(&w, k);
+        while (s->n < SEATS_MAX && (q = index_offers_next(&w)) != NULL) {
+                uint64_t room = choose_fits(c, k, q, &need) ? gang_room(c, k, q, &need, most) : 0;
+                struct buf BUF_CLEANUP company = {.max = 1024};
+
+                if (room == 0 || !gang_company(c, k, q, &company))
+                        continue;
+                MEM_GROW(s->v, s->cap, s->n + 1);
+                s->v[s->n++] = (struct seat){.at = choose_worth(c, k, q),
+                                             .need = need,
+                                             .most = room,
+                                             .group = group_number(s, buf_view(&company))};
+        }
+        index_offers_end(&w);
+        if (s->n > 1)
+                qsort(s->v, s->n, sizeof(*s->v), better);
+}
+
+/* After something was given there. */
+static void seats_again(struct core *c, struct class *k, uint64_t most, struct seats *s)
+{
+        for (size_t i = 0; i < s->n; i++) {
+                struct seat *at = &s->v[i];
+
+                if (at->given)
+                        at->most = choose_fits(c, k, at->at.queue, &at->need)
+                                           ? gang_room(c, k, at->at.queue, &at->need, most)
+                                           : 0;
+                at->given = 0;
+        }
+}
+
+/* The company with the most room, if that is enough the one with the best seat: its number, and how much. */
+static size_t best_company(const struct seats *s, uint64_t size, uint64_t *ret_room)
+{
+        uint64_t *room = mem_array(NULL, s->group_count + 1, sizeof(*room));
+        size_t best = 0;
+
+        memset(room, 0, (s->group_count + 1) * sizeof(*room));
+        *ret_room = 0;
+        for (size_t i = 0; i < s->n; i++)
+                room[s->v[i].group] += s->v[i].most;
+        for (size_t i = 0; i < s->n && *ret_room < size; i++)
+                if (room[s->v[i].group] > *ret_room) {
+                        best = s->v[i].group;
+                        *ret_room = room[best];
+                }
+        free(room);
+        return best;
+}
+
+/* ---- a set that can be given */
+
+static uint32_t fence_of(const struct core *c, const struct request *r, const struct set *members)
+{
+        uint32_t fence = c->fence_from ? c->fence_from - 1 : 0;
+
+        SET_FOREACH (members, m) {
+                const struct job *j = request_job(r, (uint32_t)m);
+
+                if (j && j->fence > fence)
+                        fence = j->fence;
+        }
+        return fence + 1;
+}
+
+/* Seats in their order take as many as they can. Each member's queue, in the members' order. */
+static void sit(struct seats *s, size_t company, const struct set *members, struct queue **where)
+{
+        uint64_t left = set_count(members);
+        size_t n = 0;
+
+        for (size_t i = 0; i < s->n && left > 0; i++) {
+                if (s->v[i].group != company)
+                        continue;
+                s->v[i].given = u64_min(left, s->v[i].most);
+                left -= s->v[i].given;
+                for (uint64_t m = 0; m < s->v[i].given; m++)
+                        where[n++] = s->v[i].at.queue;
+        }
+}
+
+static void name_machines(struct core *c, struct queue **where, uint64_t n, struct buf *out)
+{
+        out->max = MACHINES_MAX;
+        for (uint64_t i = 0; i < n; i++) {
+                struct str machine = STR_NONE;
+
+                if (!eval_string(&c->eval, where[i]->ad, NULL, c->attr.Machine, &machine))
+                        machine = str_of(where[i]->agent->name);
+                if (i)
+                        buf_char(out, ',');
+                buf_str(out, machine);
+        }
+        if (buf_check(out))
+                buf_reset(out);
+}
+
+/* Gives the members one after the other, and takes all back: what a queue says of the next one may depend on
+ * what it has left. The queue that does not want the one that it would have next, and how many it would have
+ * had; NULL: they can be given. */
+static struct queue *try(struct core *c, struct class *k, const struct bucket *b, const struct set *members,
+                         struct queue **where, uint64_t *ret_took)
+{
+        struct need *needs = mem_array(NULL, set_count(members), sizeof(*needs));
+        struct queue *not_wanted = NULL;
+        size_t n = 0;
+
+        SET_FOREACH (members, m) {
+                if (!choose_fits(c, k, where[n], &needs[n]) || !give_wanted(c, b, (uint32_t)m, where[n])) {
+                        not_wanted = where[n];
+                        break;
+                }
+                need_take(c, &needs[n], where[n]);
+                n++;
+        }
+        *ret_took = 0;
+        while (n-- > 0) {
+                *ret_took += where[n] == not_wanted;
+                need_return(c, &needs[n], where[n]);
+                index_queue_changed(c, where[n]);
+        }
+        free(needs);
+        return not_wanted;
+}
+
+static void hand_out(struct core *c, struct class *k, struct bucket *b, uint32_t first, uint32_t size,
+                     const struct set *members, struct queue **where)
+{
+        struct buf BUF_CLEANUP machines = {0};
+        struct give_set set = {.first = first, .size = size, .fence = fence_of(c, b->request, members)};
+        struct event e = {.type = EVENT_SET,
+                          .request = b->request->id,
+                          .fence = set.fence,
+                          .value = (int64_t)((uint64_t)first << 32 | size)};
+        struct set here = {0}, all = {0};
+        struct queue *last = NULL;
+        size_t n = 0;
+
+        name_machines(c, where, set_count(members), &machines);
+        set.machines = buf_view(&machines);
+        set_copy(&all, members);
+        SET_FOREACH (&all, m) {
+                if (where[n] != last && set_count(&here)) {
+                        give_members(c, k, b, last, &here, &set);
+                        set_deinit(&here);
+                }
+                last = where[n++];
+                set_add(&here, (uint32_t)m);
+        }
+        give_members(c, k, b, last, &here, &set);
+        e.members = all;
+        core_emit(c, &e, NULL);
+        set_deinit(&here);
+        set_deinit(&all);
+}
+
+/* The queue has only so many places for this set. */
+static void seat_less(struct seats *s, const struct queue *q, uint64_t most)
+{
+        for (size_t i = 0; i < s->n; i++) {
+                if (s->v[i].at.queue == q)
+                        s->v[i].most = most;
+                s->v[i].given = 0;
+        }
+}
+
+/* Gives the set if there is room for all of it. */
+static bool place_set(struct core *c, struct class *k, struct bucket *b, uint32_t first, uint32_t size,
+                      const struct set *members, struct seats *s)
+{
+        uint64_t n = set_count(members), room, took;
+        struct limit *shortest;
+        struct queue **where, *not_wanted;
+        bool placed = false;
+        size_t company;
+
+        if (!give_room(b->request, (uint32_t)set_first(members), n - 1))
+                return false;
+        if (claim_room(k, k->draws, &shortest) < n) {
+                limit_wait(shortest, &k->waits);
+                return false;
+        }
+        where = mem_array(NULL, n, sizeof(struct queue *));
+        while (company = best_company(s, n, &room), room >= n && !placed) {
+                sit(s, company, members, where);
+                not_wanted = try(c, k, b, members, where, &took);
+                if (not_wanted) {
+                        seat_less(s, not_wanted, took);
+                        continue;
+                }
+                if (!give_draws_suffice(c, k, where, n))
+                        break;
+                hand_out(c, k, b, first, size, members, where);
+                placed = true;
+        }
+        free(where);
+        return placed;
+}
+
+void gang_place(struct core *c, struct class *k)
+{
+        uint64_t looks = c->looks;
+        struct seats s;
+        bool placed;
+
+        if (k->met_at == c->offers_new)
+                return; /* nobody has more for it than a moment ago */
+        if (k->gang_due_ms && c->steady_ms < k->gang_due_ms)
+                return; /* gang_tick wakes it */
+        k->met_at = c->offers_new;
+        k->gang_due_ms = 0;
+        seats_find(c, k, GANG_SIZE_MAX, &s);
+        do {
+                placed = false;
+                for (size_t i = 0; k->idle && i < k->buckets.count && i < BUCKETS_MAX && !placed; i++) {
+                        struct bucket *b = container_of(k->buckets.nodes[i], struct bucket, node);
+                        struct set members = {0};
+                        uint32_t first, size;
+
+                        if (gang_next_set(b, 0, &first, &size, &members))
+                                placed = place_set(c, k, b, first, size, &members, &s);
+                        set_deinit(&members);
+                }
+                if (placed)
+                        seats_again(c, k, GANG_SIZE_MAX, &s);
+        } while (placed && k->idle && !order_turn_is_over(c, k) && !claim_must_wait(c, k));
+        if (placed && k->idle)
+                k->met_at = 0; /* it has not seen the end of them */
+        seats_deinit(&s);
+        eval_reset(&c->eval);
+        looks = (c->looks - looks) / LOOKS_MS;
+        if (looks && k->idle)
+                k->gang_due_ms = c->steady_ms + (int64_t)looks;
+}
+
+uint64_t gang_most_now(struct core *c, struct class *k, struct buf *where)
+{
+        struct seats s;
+        uint64_t most;
+        size_t company;
+
+        seats_find(c, k, GANG_SIZE_MAX, &s);
+        company = best_company(&s, UINT64_MAX, &most);
+        if (most)
+                buf_addz(where, s.names[company]);
+        seats_deinit(&s);
+        eval_reset(&c->eval);
+        return most;
+}

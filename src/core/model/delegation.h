@@ -1,0 +1,27 @@
+/* delegation: what a request says of its submitter, another server or a client that must stay in touch
+ * (lifecycle/hop.h). */
+#pragma once
+#include "base/set.h"
+
+struct submission;
+struct submission_origin;
+struct core;
+struct request;
+
+struct hop { /* of a request */
+        uint64_t lease_ms;
+        int64_t renewed_steady_ms;
+        bool hold_results;
+        bool lease_over;                  /* by event */
+        struct set taken;                 /* by event: members whose results the submitter has */
+        struct submission_origin *origin; /* NULL: a user's own */
+        char *text;                       /* what the origin's strings look at */
+};
+struct hops {                    /* of the core */
+        struct request **leased; /* those that have a lease, in no order */
+        size_t count, cap;
+};
+
+void hop_load(struct request *r, const struct submission *s); /* from the record */
+void hop_show(struct core *c, struct request *r);             /* its lease begins */
+void hop_free(struct core *c, struct request *r);

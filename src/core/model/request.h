@@ -1,0 +1,146 @@
+/* request: requests, their parts, and which of their members are in which state.
+ *
+ *   request --- parts --- template
+ *     |
+ *     +-- buckets: the idle members of one class with one priority
+ *     +-- jobs: a record for each member that ever had an attempt and has not ended, or is left
+ *     +-- rare, when there is some: held, completed, removed, failed, unfiled, left; logs, a hop
+ *
+ * Requests change by events only (events/apply.h).
+ */
+#pragma once
+#include "base/map.h"
+#include "base/set.h"
+#include "core/model/class.h"
+#include "core/model/delegation.h"
+#include "core/model/job_record.h"
+#include "core/model/template.h"
+
+struct submission_file;
+struct estimate;
+struct inputs;
+
+struct part {
+        struct template *template;
+        uint32_t first, count, steps, rows;
+        char *items; /* rows of values, behind the request's parts; NULL: none */
+        uint32_t items_n;
+        uint16_t output_store;       /* its number; sites.store_count: the server's spool */
+        bool item_fills;             /* $$() stands in an item */
+        uint32_t *row_at;            /* byte offset of every ROW_STRIDEth row; NULL: there are no more rows */
+        struct estimate *of_program; /* of the core; NULL in a shadow */
+        struct inputs *inputs;       /* files that its members read; NULL: none, or the request has ended */
+};
+#define ROW_STRIDE 32u
+
+/* Members that were held, released or removed without a record of their own. */
+struct hold_group {
+        struct set members;
+        int64_t at_ms;
+        int32_t code, subcode;
+        char *reason;
+};
+struct range_log {
+        struct set members;
+        struct joblog_entry entry;
+};
+struct priority_group {
+        struct set members;
+        int64_t priority;
+};
+
+/* A user, one for all of his requests. */
+struct owner {
+        unsigned refs;
+        /* His own; NULL: no request of his was counted yet. */
+        struct limit *user, *queued, *queued_kib;
+        char name[];
+};
+
+/* What most requests do without while they wait: made when the first of it is set (request_rare_make). */
+struct request_rare {
+        struct set held, completed, removed, failed, unfiled;
+        struct set left; /* of completed and removed, those that are still shown (leave.h) */
+        int64_t finished_ms;
+        struct request *uuid_next; /* with the same hash of it */
+        struct hold_group *holds;
+        uint32_t hold_count, hold_cap;
+        struct range_log *log;
+        uint32_t log_count, log_cap;
+        struct priority_group *priorities;
+        uint32_t priority_count, priority_cap;
+        struct idmap *waits; /* members that wait for a better place (better.c); NULL: none */
+        struct submission_file *spooled;
+        char *spooled_names;
+        uint32_t spooled_count;
+        struct hop hop;
+};
+
+/* There are as many of these as jobs that came alone: each byte counts (core_bytes_per_single_job_request).
+ */
+struct request {
+        uint64_t id;
+        unsigned char uuid[16];
+        struct owner *owner; /* NULL in a shadow */
+        uint64_t digest;     /* of what was submitted; 0: not known */
+        int64_t submitted_ms;
+        uint32_t count, active,
+                running;       /* members; those with an attempt; of these, those that were started */
+        uint32_t idle;         /* members */
+        uint32_t queued_count; /* members that have not ended, as counted in owner->queued */
+        uint32_t part_count;
+        struct part *parts;                    /* and the items of all behind them */
+        struct bucket **buckets, *only_bucket; /* of one alone the array is only_bucket */
+        uint32_t bucket_count, bucket_cap;
+        struct idmap *jobs;              /* NULL until there is one */
+        struct request_rare *rare;       /* NULL: all of it is empty */
+        struct request *next, *prev;     /* by id */
+        uint32_t kib;                    /* submission_kib; 0 in a shadow */
+        bool periodic, leaves, has_sets; /* some template has such policies, or a LeaveJobInQueue */
+};
+
+struct request *request_find(const struct core *c, uint64_t id);
+struct request *request_by_uuid(const struct core *c, const unsigned char uuid[16]); /* NULL: there is none */
+/* Nobody knows of it, no list, map or limit, until it is shown. */
+struct request *request_new(uint64_t id, int64_t at_ms, uint32_t count);
+/* Into the list and the maps of the core, and out of them. */
+void requests_add(struct core *c, struct request *r);
+void requests_remove(struct core *c, struct request *r);
+struct owner *owner_ref(struct core *c, struct str name);        /* a user's, made when he is new */
+void owner_unref(struct core *c, struct owner *o);               /* NULL is fine */
+static inline const char *request_owner(const struct request *r) /* NULL in a shadow */
+{
+        return r->owner ? r->owner->name : NULL;
+}
+struct job *request_job(const struct request *r, uint32_t member); /* NULL: it has no record */
+struct job *request_job_make(struct core *c, struct request *r, uint32_t member);
+void request_job_drop(struct request *r, struct job *j);
+void job_free(struct job *j); /* of one that is in no request's map */
+struct part *request_part(const struct request *r, uint32_t member, uint32_t *ret_part);
+enum job_state request_state(const struct request *r, uint32_t member);
+struct bucket *request_bucket(struct core *c, const struct request *r, uint32_t member);
+void request_idle_all(const struct request *r, struct set *to);
+bool request_idle_has(const struct request *r, uint32_t member);
+uint64_t request_unended(const struct request *r); /* members that have not ended */
+bool request_ended(const struct request *r);
+
+static inline const struct part *class_first_part(const struct class *k) /* of its first bucket */
+{
+        const struct bucket *b = class_first_bucket(k);
+
+        return &b->request->parts[b->part];
+}
+
+/* ---- rare.c */
+extern const struct request_rare request_nothing_rare;
+static inline const struct request_rare *request_rare(const struct request *r) /* to look at; never NULL */
+{
+        return r->rare ? r->rare : &request_nothing_rare;
+}
+struct request_rare *request_rare_make(struct request *r); /* to change */
+void request_rare_trim(struct request *r);                 /* frees it when all of it is empty */
+void request_rare_free(struct request *r);
+size_t request_rare_bytes(const struct request *r); /* memory it takes */
+void request_spooled_load(struct request *r, const struct submission *s);
+const struct hold_group *request_hold(const struct request *r, uint32_t member);
+void request_hold_drop(struct request *r, const struct set *members);

@@ -1,0 +1,17 @@
+/* suits: do the ads of a job and of a place agree, and what stands against it? */
+#pragma once
+#include "core/query.h"
+
+struct class;
+struct queue;
+
+struct ad *queue_whole_ad(struct core *c,
+                          const struct queue *q); /* as if it had nothing to do; the caller frees */
+/* Does this pair of ads agree, and is there room? CORE_FITS; CORE_JOB_REFUSES or CORE_QUEUE_REFUSES, and
+ * clause and value say what stands against it. */
+enum core_verdict suits_now(struct core *c, const struct ad *job, const struct ad *place, struct buf *clause,
+                            struct buf *value);
+bool queue_would_take(struct core *c, const struct ad *job,
+                      const struct ad *place); /* both sides agree, and there is room */
+/* Would the queue take jobs of the class if it had nothing to do? `whole`: queue_whole_ad. */
+bool suits_class(struct core *c, const struct class *k, const struct queue *q, const struct ad *whole);
