@@ -1,10 +1,11 @@
 /* The invariants of the core's state, for tests, the simulator, and `droverd --check`. */
+#include "core/classes/class.h"
 #include "core/data/data_state.h"
 #include "core/fairness/claim.h"
 #include "core/forecast/eta_play.h"
 #include "core/gang/gang.h"
 #include "core/gang/reserve.h"
-#include "core/model/core_parts.h"
+#include "core/match/matching.h"
 #include <stdio.h>
 
 static char sentence[256];
@@ -131,7 +132,7 @@ static const char *check_classes(const struct core *c)
         void *value;
         uint64_t idle = 0, all = 0, unfiled = 0;
 
-        for (size_t at = 0; map_next(c->classes, &at, NULL, &value);) {
+        for (size_t at = 0; map_next(c->classes->by_key, &at, NULL, &value);) {
                 const struct class *k = value;
 
                 idle += k->idle;
@@ -139,13 +140,13 @@ static const char *check_classes(const struct core *c)
                         FAIL("a class with %llu idle jobs is %sin the index", (unsigned long long)k->idle,
                              k->idle ? "not " : "");
         }
-        for (const struct request *r = c->first; r; r = r->next) {
+        for (const struct request *r = c->requests->first; r; r = r->next) {
                 all += r->idle;
                 unfiled += set_count(&request_rare(r)->unfiled);
         }
-        if (unfiled != c->unfiled)
+        if (unfiled != c->requests->unfiled)
                 FAIL("%llu jobs are to be filed, and %llu are counted", (unsigned long long)unfiled,
-                     (unsigned long long)c->unfiled);
+                     (unsigned long long)c->requests->unfiled);
         if (!c->config.shadow && idle != all)
                 FAIL("classes count %llu idle jobs, requests %llu", (unsigned long long)idle,
                      (unsigned long long)all);
@@ -157,7 +158,7 @@ const char *core_check(struct core *c)
         const char *bad;
         void *value;
 
-        for (const struct request *r = c->first; r; r = r->next) {
+        for (const struct request *r = c->requests->first; r; r = r->next) {
                 bad = check_request(c, r);
                 if (bad)
                         return bad;
@@ -168,7 +169,7 @@ const char *core_check(struct core *c)
                         if (bad)
                                 return bad;
                 }
-        if (c->wrong_choice)
+        if (c->matching->wrong_choice)
                 FAIL("a place was chosen for a job that cost more than another one");
         bad = reserve_invariant(c);
         if (bad)

@@ -10,7 +10,7 @@
 #include "core/data/data_state.h"
 #include "core/data/label.h"
 #include "core/estimate/estimate.h"
-#include "core/fairness/qos.h"
+#include "core/fairness/order.h"
 #include "core/forecast/eta.h"
 #include "core/forecast/eta_play.h"
 #include "core/gang/gang.h"
@@ -20,7 +20,9 @@
 #include "core/lifecycle/hop.h"
 #include "core/lifecycle/leases.h"
 #include "core/lifecycle/leave.h"
-#include "core/model/forgotten.h"
+#include "core/lifecycle/policy.h"
+#include "core/match/matching.h"
+#include "core/model/pending_match.h"
 
 static void agent_made(struct core *c, struct core_agent *a)
 {
@@ -85,21 +87,24 @@ struct core *core_new(const struct core_config *config, const struct core_world 
         c->eval.steps_max = CORE_EVAL_STEPS_MAX;
         c->eval.bytes_max = CORE_EVAL_BYTES_MAX;
         c->eval.clock_ns = config->eval_clock_ns;
-        c->requests = idmap_new();
-        c->uuids = idmap_new();
-        c->forgotten = forgotten_new();
-        c->owners = map_new();
+        c->requests = requests_new();
         c->templates = map_new();
-        c->classes = map_new();
         c->agents = map_new();
+        c->pending = pending_match_new();
         c->limits = limits_new();
-        c->qualities = map_new();
-        c->some_limit = limits_get(c->limits, STR("any/limit"));
         c->shares = shares_new(&config->share);
         c->index = index_new();
-        c->reserve_round = 1;
-        data_init(c);
+        hops_init(c);
         estimates_init(c);
+        data_init(c);
+        fairness_init(c);
+        c->classes = classes_new();
+        gang_init(c);
+        reserve_init(c);
+        c->matching = mem_new(struct matching);
+        c->leases = mem_new(struct leases);
+        c->policies = mem_new(struct policies);
+        c->retention = mem_new(struct retention);
         return c;
 }
 
@@ -109,11 +114,9 @@ void core_free(struct core *c)
                 return;
         while (c->drafts)
                 core_draft_free(c->drafts);
-        set_deinit(&c->periodic_each);
-        buf_deinit(&c->class_key);
         reserve_deinit(c);
-        while (c->first)
-                request_free(c, c->first);
+        while (c->requests->first)
+                request_free(c, c->requests->first);
         hops_deinit(c);
         data_deinit(c);
         estimates_deinit(c);
@@ -121,19 +124,18 @@ void core_free(struct core *c)
         eta_free(c->eta);
         gang_deinit(c);
         agents_free(c);
-        free(c->dirty);
-        free(c->changed);
-        free(c->finished);
-        free(c->significant);
+        pending_match_free(c->pending);
         map_free(c->templates);
-        map_free(c->classes);
-        idmap_free(c->uuids);
-        forgotten_free(c->forgotten);
-        map_free(c->owners);
-        idmap_free(c->requests);
+        classes_free(c->classes);
+        requests_free(c->requests);
         limits_free(c->limits);
-        qos_deinit(c);
+        fairness_deinit(c);
         shares_free(c->shares);
+        free(c->matching);
+        free(c->leases);
+        set_deinit(&c->policies->each);
+        free(c->policies);
+        free(c->retention);
         eval_deinit(&c->eval);
         symbols_free(c->symbols);
         free(c);
@@ -146,21 +148,21 @@ struct symbols *core_symbols(struct core *c)
 
 void core_numbers_from(struct core *c, uint64_t request, uint32_t fence)
 {
-        c->request_from = request;
-        c->fence_from = fence;
+        c->requests->number_from = request;
+        c->requests->fence_from = fence;
 }
 
 void core_lost(struct core *c, uint64_t last, int64_t wait_ms)
 {
-        c->lost_last = last;
-        c->lost_until_ms = c->steady_ms + wait_ms;
+        c->classes->lost_last = last;
+        c->classes->lost_until_ms = c->steady_ms + wait_ms;
 }
 
 int64_t core_lost_wait_ms(const struct core *c, uint64_t request)
 {
-        bool waits = request <= c->lost_last && c->lost_until_ms > c->steady_ms;
+        bool waits = request <= c->classes->lost_last && c->classes->lost_until_ms > c->steady_ms;
 
-        return waits ? c->lost_until_ms - c->steady_ms : 0;
+        return waits ? c->classes->lost_until_ms - c->steady_ms : 0;
 }
 
 void core_clock(struct core *c, int64_t wall_ms, int64_t steady_ms)

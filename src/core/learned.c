@@ -62,7 +62,7 @@ uint64_t core_learned_count(struct core *c)
         struct core_eta_error e;
 
         core_eta_error(c, &e);
-        return c->everybody->count + e.count;
+        return c->estimates->everybody.count + e.count;
 }
 
 void core_learned_pack(struct core *c, struct buf *out)

@@ -171,7 +171,7 @@ void core_snapshot(struct core *c, struct buf *out)
         struct core_agent **agents = agents_sorted(c, &n);
 
         pack_u64(out, SNAPSHOT_VERSION);
-        pack_u64(out, c->last_id);
+        pack_u64(out, c->requests->last_id);
         for (size_t i = 0; i < n; i++)
                 for (struct queue *q = agents[i]->queues; q; q = q->next)
                         if (q->logged)
@@ -185,16 +185,16 @@ void core_snapshot(struct core *c, struct buf *out)
                         pack_str(out, str_of(q->name));
                 }
         free(agents);
-        pack_u64(out, idmap_count(c->requests));
-        for (struct request *r = c->first; r; r = r->next)
+        pack_u64(out, idmap_count(c->requests->by_id));
+        for (struct request *r = c->requests->first; r; r = r->next)
                 put_request(&w, r);
-        pack_u64(out, c->finished_count);
-        for (size_t i = 0; i < c->finished_count; i++)
-                pack_u64(out, c->finished[i]);
+        pack_u64(out, c->requests->finished_count);
+        for (size_t i = 0; i < c->requests->finished_count; i++)
+                pack_u64(out, c->requests->finished[i]);
         idmap_free(w.queues);
         shares_pack(c->shares, out);
         hops_pack(c, out);
-        forgotten_pack(c->forgotten, out);
+        forgotten_pack(c->requests->forgotten, out);
 }
 
 /* ---- reading */
@@ -397,7 +397,7 @@ static int get_request(struct reader *rd, struct err *err)
 {
         struct core *c = rd->core;
         struct unpack *u = &rd->in;
-        uint64_t id = unpack_max(u, c->last_id);
+        uint64_t id = unpack_max(u, c->requests->last_id);
         int64_t submitted_ms = unpack_i64(u), finished_ms = unpack_i64(u);
         uint64_t count = unpack_max(u, SUBMISSION_MEMBERS_MAX);
         struct set idle = {0};
@@ -405,7 +405,7 @@ static int get_request(struct reader *rd, struct err *err)
         struct request *r;
         int e;
 
-        if (u->bad || count == 0 || (c->last && id <= c->last->id))
+        if (u->bad || count == 0 || (c->requests->last && id <= c->requests->last->id))
                 return err_set(err, CORE_DAMAGED, "the snapshot is damaged");
         r = request_new(id, submitted_ms, (uint32_t)count);
         rare = request_rare_make(r);
@@ -416,7 +416,7 @@ static int get_request(struct reader *rd, struct err *err)
         set_unpack(&rare->removed, u);
         set_unpack(&rare->failed, u);
         set_unpack(&rare->unfiled, u);
-        c->unfiled += set_count(&rare->unfiled);
+        c->requests->unfiled += set_count(&rare->unfiled);
         get_groups(rd, rare);
         request_rare_trim(r);
         e = load_record(c, r, err);
@@ -447,7 +447,7 @@ int core_restore(struct core *c, struct str snapshot, struct err *err)
         r.version = unpack_u64(&r.in);
         if (r.version == 0 || r.version > SNAPSHOT_VERSION)
                 return err_set(err, CORE_DAMAGED, "the snapshot has a version that is not known here");
-        c->last_id = unpack_u64(&r.in);
+        c->requests->last_id = unpack_u64(&r.in);
         r.queue_count = unpack_max(&r.in, 1u << 20);
         r.queues = mem_array(NULL, r.queue_count + 1, sizeof(struct queue *));
         for (uint64_t i = 0; i < r.queue_count; i++) {
@@ -464,8 +464,8 @@ int core_restore(struct core *c, struct str snapshot, struct err *err)
                         r.in.bad = true;
                         break;
                 }
-                MEM_GROW(c->finished, c->finished_cap, c->finished_count + 1);
-                c->finished[c->finished_count++] = id;
+                MEM_GROW(c->requests->finished, c->requests->finished_cap, c->requests->finished_count + 1);
+                c->requests->finished[c->requests->finished_count++] = id;
         }
         free(r.queues);
         if (!e && r.version > 1)
@@ -473,7 +473,7 @@ int core_restore(struct core *c, struct str snapshot, struct err *err)
         if (!e && r.version > 2)
                 hops_unpack(c, &r.in);
         if (!e && r.version > 3)
-                forgotten_unpack(c->forgotten, &r.in);
+                forgotten_unpack(c->requests->forgotten, &r.in);
         shares_restored(c->shares);
         if (!e && !unpack_done(&r.in))
                 e = err_set(err, CORE_DAMAGED, "the snapshot is damaged");

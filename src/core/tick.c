@@ -28,14 +28,14 @@ static void forget_old(struct core *c)
 {
         struct buf BUF_CLEANUP values = {0};
         struct forgotten_request known;
-        bool crowded = c->crowded;
+        bool crowded = c->requests->crowded;
 
-        c->crowded = false;
-        for (size_t i = 0; i < c->finished_count;) {
-                uint64_t id = c->finished[i];
+        c->requests->crowded = false;
+        for (size_t i = 0; i < c->requests->finished_count;) {
+                uint64_t id = c->requests->finished[i];
                 struct request *r = request_find(c, id);
                 struct event e = {.type = EVENT_PURGED, .request = id};
-                bool old = c->finished_count > c->config.keep_finished ||
+                bool old = c->requests->finished_count > c->config.keep_finished ||
                            c->now_ms - request_rare(r)->finished_ms >= c->config.keep_finished_ms;
 
                 if (!old && !crowded)
@@ -54,48 +54,50 @@ static void forget_old(struct core *c)
         }
 }
 
+/* What has its own clock, in the order in which it is called. Each returns how long until it wants to be
+ * called again. */
+static int64_t (*const clocks[])(struct core *) = {leases_end,   better_tick, eta_tick,   deferral_tick,
+                                                   reserve_step, hops_tick,   leave_tick, gang_tick};
+
+/* A slice of each thing that takes long. True: there is more of some. */
+static bool slices(struct core *c)
+{
+        bool more = false;
+
+        more |= history_file_slice(c, FILE_SLICE);
+        more |= index_slice(c, INDEX_SLICE);
+        more |= core_rekey_slice(c);
+        more |= inputs_fill_slice(c);
+        return more;
+}
+
+static int64_t min(int64_t a, int64_t b)
+{
+        return a < b ? a : b;
+}
+
 int64_t core_tick(struct core *c)
 {
-        int64_t wait = leases_end(c), better = better_tick(c), eta = eta_tick(c), deferred = deferral_tick(c),
-                reserve = reserve_step(c), hops = hops_tick(c), left = leave_tick(c), gang = gang_tick(c);
+        struct policies *p = c->policies;
+        int64_t wait = INT64_MAX;
 
-        if (better < wait)
-                wait = better;
-        if (eta < wait)
-                wait = eta;
-
-        if (left < wait)
-                wait = left;
-        if (deferred < wait)
-                wait = deferred;
-        if (reserve < wait)
-                wait = reserve;
-        if (hops < wait)
-                wait = hops;
-        if (gang < wait)
-                wait = gang;
-        if (history_file_slice(c, FILE_SLICE))
+        for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
+                wait = min(wait, clocks[i](c));
+        if (slices(c))
                 wait = 0;
-        if (index_slice(c, INDEX_SLICE))
-                wait = 0;
-        if (core_rekey_slice(c))
-                wait = 0;
-        if (inputs_fill_slice(c))
-                wait = 0;
-        if (c->leaks_wanted)
+        if (c->classes->leaks)
                 policy_hold_leaks(c);
-        c->leaks_wanted = false;
+        c->classes->leaks = false;
         overrun_tick(c);
         forget_old(c);
-        if (c->steady_ms >= c->periodic_due_ms || c->periodic_request) {
+        if (c->steady_ms >= p->due_ms || p->request) {
                 if (policy_periodic_step(c, PERIODIC_SLICE))
                         wait = 0;
                 else
-                        c->periodic_due_ms = c->steady_ms + c->config.periodic_ms;
+                        p->due_ms = c->steady_ms + c->config.periodic_ms;
         }
-        if (c->periodic_due_ms - c->steady_ms < wait)
-                wait = c->periodic_due_ms - c->steady_ms;
-        return wait < 0 ? 0 : wait > 1000 ? 1000 : wait;
+        wait = min(wait, p->due_ms - c->steady_ms);
+        return wait < 0 ? 0 : min(wait, 1000);
 }
 
 void core_ready(struct core *c)
@@ -105,6 +107,6 @@ void core_ready(struct core *c)
         for (size_t at = 0; map_next(c->agents, &at, NULL, &value);)
                 ((struct core_agent *)value)->renewed_steady_ms = c->steady_ms;
         hops_ready(c);
-        c->periodic_due_ms = c->steady_ms + c->config.periodic_ms;
+        c->policies->due_ms = c->steady_ms + c->config.periodic_ms;
         gang_ready(c);
 }

@@ -2,10 +2,10 @@
 #include "base/match_macro.h"
 #include "base/mem.h"
 #include "core/classes/bucket.h"
+#include "core/classes/class.h"
 #include "core/classes/split.h"
 #include "core/data/inputs.h"
 #include "core/fairness/claim.h"
-#include "core/model/core_parts.h"
 #include "core/model/place_wait.h"
 #include <assert.h>
 
@@ -130,14 +130,14 @@ void request_hide(struct core *c, struct request *r)
 {
         if (request_find(c, r->id) != r)
                 return;
-        if (c->rekeying && split_request(c->rekeying) == r) {
-                split_free(c->rekeying);
-                c->rekeying = NULL;
+        if (c->classes->rekeying && split_request(c->classes->rekeying) == r) {
+                split_free(c->classes->rekeying);
+                c->classes->rekeying = NULL;
         }
         claim_request_gone(c, r);
         c->listeners.request_gone(c, r);
-        if (c->rekey_next == r)
-                c->rekey_next = r->next;
+        if (c->classes->rekey_next == r)
+                c->classes->rekey_next = r->next;
         requests_remove(c, r);
 }
 
@@ -161,7 +161,7 @@ void request_free(struct core *c, struct request *r)
         }
         free(r->parts);
         place_wait_forget(r);
-        c->left -= set_count(&request_rare(r)->left);
+        c->requests->left -= set_count(&request_rare(r)->left);
         request_hide(c, r);
         request_rare_free(r);
         owner_unref(c, r->owner);

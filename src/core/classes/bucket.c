@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "core/classes/class.h"
-#include "core/model/pending.h"
+#include "core/model/pending_match.h"
 #include "core/model/place_wait.h"
 #include "core/model/precedence.h"
 

@@ -10,6 +10,7 @@
 
 #include <assert.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "classad/print.h"
 #include "core/classes/split.h"
@@ -20,7 +21,7 @@
 #include "core/index/index.h"
 #include "core/model/gang_rule.h"
 #include "core/model/item.h"
-#include "core/model/pending.h"
+#include "core/model/pending_match.h"
 #include "core/model/precedence.h"
 
 struct names { /* some may stand in it twice: a user's condition may have any number of them */
@@ -99,8 +100,8 @@ static void collect(struct names *s, const struct ad *ad)
 
         for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
                 names_add(s, fixed[i]);
-        for (size_t i = 0; i < s->core->significant_count; i++)
-                names_add(s, s->core->significant[i]);
+        for (size_t i = 0; i < s->core->classes->significant_count; i++)
+                names_add(s, s->core->classes->significant[i]);
         add_requests(s, ad);
         for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++) {
                 const struct expr *e = ad_find(ad, conditions[i]);
@@ -246,23 +247,23 @@ static void deferral_class_init(struct core *c, struct class *k)
         if (window < SECONDS_MAX)
                 k->missed_ms = (at + (window > 0 ? window : 0)) * 1000 + DEFERRAL_GRACE_MS;
         k->asleep = true;
-        c->deferred++;
+        c->classes->deferred++;
 }
 
 static void deferral_class_deinit(struct core *c, struct class *k)
 {
         if (k->not_before_ms)
-                c->deferred--;
+                c->classes->deferred--;
 }
 
 static void gang_class_init(struct core *c, struct class *k)
 {
         if (!gang_class(k))
                 return;
-        k->gang_next = c->gang_classes;
+        k->gang_next = c->classes->gangs;
         if (k->gang_next)
                 k->gang_next->gang_prev = k;
-        c->gang_classes = k;
+        c->classes->gangs = k;
 }
 
 static void gang_class_deinit(struct core *c, struct class *k)
@@ -274,13 +275,13 @@ static void gang_class_deinit(struct core *c, struct class *k)
         if (k->gang_prev)
                 k->gang_prev->gang_next = k->gang_next;
         else
-                c->gang_classes = k->gang_next;
+                c->classes->gangs = k->gang_next;
 }
 
 static struct class *class_find_or_make(struct core *c, const struct request *r, const struct part *p,
                                         uint32_t member)
 {
-        struct buf *key = &c->class_key;
+        struct buf *key = &c->classes->key;
         struct ad *ad = class_ad(c, r, p, member);
         const struct attributes *a = &c->attr;
         struct class *k;
@@ -296,7 +297,7 @@ static struct class *class_find_or_make(struct core *c, const struct request *r,
         if (stores)
                 buf_printf(key, "stores %llx\n", (unsigned long long)stores);
         shorten_key(c, str_of(request_owner(r)), key);
-        k = map_get(c->classes, buf_view(key));
+        k = map_get(c->classes->by_key, buf_view(key));
         if (k) {
                 ad_free(ad);
                 k->users++;
@@ -313,7 +314,7 @@ static struct class *class_find_or_make(struct core *c, const struct request *r,
         k->labels = labels;
         k->stores = stores;
         k->leaks = leaks;
-        c->leaks_wanted |= leaks;
+        c->classes->leaks |= leaks;
         k->has_rank = ad_find(ad, a->Rank) != NULL;
         cpus = literal_integer(ad, a->RequestCpus, 1, &k->cpus);
         if (cpus && k->cpus == 0)
@@ -332,7 +333,7 @@ static struct class *class_find_or_make(struct core *c, const struct request *r,
         claim_class_init(c, k);
         deferral_class_init(c, k);
         gang_class_init(c, k);
-        map_put(c->classes, buf_view(key), k);
+        map_put(c->classes->by_key, buf_view(key), k);
         index_class_add(c, k);
         return k;
 }
@@ -352,7 +353,7 @@ void class_unref(struct core *c, struct class *k)
                 return;
         assert(k->idle == 0 && k->dirty_at == 0);
         index_class_drop(c, k);
-        map_take(c->classes, str_of(k->key));
+        map_take(c->classes->by_key, str_of(k->key));
         claim_class_deinit(c, k);
         deferral_class_deinit(c, k);
         gang_class_deinit(c, k);
@@ -381,10 +382,10 @@ void class_bucket_filled(struct core *c, struct bucket *b, uint64_t more)
                 return;
         if (b->node.place == 0) {
                 heap_put(&k->buckets, &b->node);
-                c->buckets_filled++;
+                c->classes->buckets_filled++;
         }
         k->idle += more;
-        c->leaks_wanted |= k->leaks;
+        c->classes->leaks |= k->leaks;
         if (k->idle == more) {
                 class_look_again(c, k);
                 order_class_ready(c, k);
@@ -418,37 +419,56 @@ bool core_rekey_slice(struct core *c)
 {
         uint32_t budget = c->config.rekey_slice * SPLIT_CLASS;
 
-        while (budget > 0 && (c->rekeying || c->rekey_next)) {
-                struct request *r = c->rekey_next;
+        while (budget > 0 && (c->classes->rekeying || c->classes->rekey_next)) {
+                struct request *r = c->classes->rekey_next;
 
-                if (!c->rekeying) {
-                        c->rekey_next = r->next;
+                if (!c->classes->rekeying) {
+                        c->classes->rekey_next = r->next;
                         if (!request_ended(r))
-                                c->rekeying = split_new(c, r, 0);
-                } else if (!split_some(c->rekeying, &budget)) {
-                        split_end(c->rekeying);
-                        c->rekeying = NULL;
+                                c->classes->rekeying = split_new(c, r, 0);
+                } else if (!split_some(c->classes->rekeying, &budget)) {
+                        split_end(c->classes->rekeying);
+                        c->classes->rekeying = NULL;
                 }
         }
-        return c->rekeying || c->rekey_next;
+        return c->classes->rekeying || c->classes->rekey_next;
 }
 
 void core_rekey(struct core *c)
 {
-        split_free(c->rekeying);
-        c->rekeying = NULL;
-        c->keyed++;
-        c->rekey_next = c->first;
+        split_free(c->classes->rekeying);
+        c->classes->rekeying = NULL;
+        c->classes->keyed++;
+        c->classes->rekey_next = c->requests->first;
         c->listeners.rekeyed(c);
         core_rekey_slice(c);
 }
 
 bool class_is_lost(const struct core *c, const struct class *k)
 {
-        if (c->lost_until_ms <= c->steady_ms)
+        if (c->classes->lost_until_ms <= c->steady_ms)
                 return false;
         for (size_t i = 0; i < k->buckets.count; i++)
-                if (container_of(k->buckets.nodes[i], struct bucket, node)->request->id <= c->lost_last)
+                if (container_of(k->buckets.nodes[i], struct bucket, node)->request->id <=
+                    c->classes->lost_last)
                         return true;
         return false;
+}
+
+struct classes *classes_new(void)
+{
+        struct classes *all = mem_new(struct classes);
+
+        all->by_key = map_new();
+        return all;
+}
+
+void classes_free(struct classes *all)
+{
+        if (!all)
+                return;
+        map_free(all->by_key);
+        free(all->significant);
+        buf_deinit(&all->key);
+        free(all);
 }

@@ -7,6 +7,9 @@
 #pragma once
 #include "core/model/core_parts.h"
 
+struct classes *classes_new(void);
+void classes_free(struct classes *all); /* when no class is left; NULL is fine */
+
 bool class_is_per_member(struct core *c, const struct template *t);
 struct class *class_get(struct core *c, const struct request *r, const struct part *p, uint32_t member);
 void class_unref(struct core *c, struct class *k);

@@ -106,7 +106,7 @@ struct split *split_new(struct core *c, struct request *r, uint32_t classes_max)
         s->request = r;
         s->buckets = s->few;
         s->cap = sizeof(s->few) / sizeof(s->few[0]);
-        s->keyed = c->keyed;
+        s->keyed = c->classes->keyed;
         s->classes_max = classes_max ? classes_max : UINT32_MAX;
         return s;
 }
@@ -226,9 +226,9 @@ bool split_some(struct split *s, uint32_t *budget)
                         add(s, NULL, 0);
                 return false;
         }
-        if (s->keyed != s->core->keyed)
+        if (s->keyed != s->core->classes->keyed)
                 drop(s);
-        s->keyed = s->core->keyed;
+        s->keyed = s->core->classes->keyed;
         while (*budget > 0 && s->part < r->part_count && !split_too_many(s)) {
                 if (s->under_way)
                         part_some(s, budget);

@@ -55,19 +55,19 @@ static uintptr_t store_of(const void *value)
 /* Of one file all have the same size, whatever their jobs say: what was added is taken off. */
 static void begins(struct core *c, struct core_agent *a, const struct input *f)
 {
-        const struct file *known = c->coming ? idmap_get(c->coming, f->id) : NULL;
+        const struct file *known = c->data->coming ? idmap_get(c->data->coming, f->id) : NULL;
         uint64_t bytes = known ? known->bytes : f->bytes;
 
-        file_add_holder(&c->coming, f->id, bytes, a);
+        file_add_holder(&c->data->coming, f->id, bytes, a);
         profile_load(c, a, f->store, bytes, true);
 }
 
 static void ceases(struct core *c, struct core_agent *a, uint64_t file, const void *value)
 {
-        const struct file *f = idmap_get(c->coming, file);
+        const struct file *f = idmap_get(c->data->coming, file);
 
         profile_load(c, a, store_of(value), f->bytes, false);
-        file_drop_holder(c->coming, file, a);
+        file_drop_holder(c->data->coming, file, a);
 }
 
 static void expect(struct core *c, struct core_agent *a, const struct input *f)
@@ -155,7 +155,7 @@ bool coming_to(const struct core_agent *a, uint64_t file)
 
 void coming_deinit(struct core *c)
 {
-        files_free(c->coming);
+        files_free(c->data->coming);
 }
 
 bool coming_ok(const struct core *c)
@@ -163,7 +163,7 @@ bool coming_ok(const struct core *c)
         uint64_t named = 0, all = 0, id;
         void *value;
 
-        for (size_t at = 0; c->coming && idmap_next(c->coming, &at, &id, &value);) {
+        for (size_t at = 0; c->data->coming && idmap_next(c->data->coming, &at, &id, &value);) {
                 const struct file *f = value;
 
                 named += f->count;

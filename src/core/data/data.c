@@ -12,7 +12,7 @@
 #include "core/data/profile.h"
 #include "core/index/index.h"
 #include "core/model/core_parts.h"
-#include "core/model/pending.h"
+#include "core/model/pending_match.h"
 #include "core/model/profile.h"
 
 #define DOWN_WHY_MAX 300u
@@ -186,12 +186,12 @@ int data_set(struct core *c, const struct core_data *data, struct err *err)
         }
         for (size_t at = 0; map_next(c->agents, &at, NULL, &agent);)
                 coming_forget(c, agent);
-        sites_deinit(c->sites);
-        *c->sites = s;
+        sites_deinit(&c->data->sites);
+        c->data->sites = s;
         for (size_t i = 0; i < s.store_count; i++)
                 limit_store(c, &s.stores[i]);
         agents_again(c);
-        for (struct request *q = c->first; q && !c->config.shadow; q = q->next)
+        for (struct request *q = c->requests->first; q && !c->config.shadow; q = q->next)
                 if (!request_ended(q))
                         request_data_load(c, q);
         return 0;
@@ -199,7 +199,7 @@ int data_set(struct core *c, const struct core_data *data, struct err *err)
 
 void data_init(struct core *c)
 {
-        c->sites = mem_new(struct sites);
+        c->data = mem_new(struct data);
 }
 
 static void agent_data_free(struct agent_data *d)
@@ -225,14 +225,14 @@ void data_deinit(struct core *c)
                         profile_unref(q->profile);
                 agent_data_free(a->data);
         }
-        sites_deinit(c->sites);
-        free(c->sites);
+        sites_deinit(&c->data->sites);
         near_deinit(c);
-        for (unsigned i = 0; i < c->profile_count; i++)
-                profile_unref(c->profiles[i]);
-        free(c->profiles);
-        files_free(c->files);
+        for (unsigned i = 0; i < c->data->profile_count; i++)
+                profile_unref(c->data->profiles[i]);
+        free(c->data->profiles);
+        files_free(c->data->files);
         coming_deinit(c);
+        free(c->data);
 }
 
 /* ---- what agents hold */
@@ -298,7 +298,7 @@ static void drop(struct core *c, struct core_agent *a, uint64_t id)
         if (!had)
                 return;
         a->data->bytes -= as_bytes(had);
-        file_drop_holder(c->files, id, a);
+        file_drop_holder(c->data->files, id, a);
         near_went(c, a, id);
 }
 
@@ -311,7 +311,7 @@ static void drop_all(struct core *c, struct core_agent *a)
         a->data->held = idmap_new();
         a->data->bytes = 0;
         for (size_t at = 0; idmap_next(had, &at, &id, NULL);) {
-                file_drop_holder(c->files, id, a);
+                file_drop_holder(c->data->files, id, a);
                 near_went(c, a, id);
         }
         idmap_free(had);
@@ -345,7 +345,7 @@ void core_cache_delta(struct core *c, const char *agent, const struct core_file 
                 idmap_put(d->held, added[i].id, as_value(added[i].bytes));
                 d->bytes += added[i].bytes;
                 coming_arrived(c, a, added[i].id);
-                file_add_holder(&c->files, added[i].id, added[i].bytes, a);
+                file_add_holder(&c->data->files, added[i].id, added[i].bytes, a);
                 near_came(c, a, added[i].id);
         }
         if (d->down_count && added_count)
@@ -354,7 +354,7 @@ void core_cache_delta(struct core *c, const char *agent, const struct core_file 
 
 bool data_counts(const struct core *c)
 {
-        return c->files &&
+        return c->data->files &&
                (c->config.placement == CORE_PLACE_COST || c->config.placement == CORE_PLACE_CACHED);
 }
 
@@ -365,7 +365,7 @@ bool agent_holds(const struct core_agent *a, uint64_t file)
 
 bool core_cleared(struct core *c, const char *agent, struct str label)
 {
-        int at = sites_label(c->sites, label);
+        int at = sites_label(&c->data->sites, label);
 
         if (label.n == 0)
                 return label_cleared(c, agent) != 0;
@@ -376,10 +376,10 @@ bool core_cleared(struct core *c, const char *agent, struct str label)
 
 static size_t store_named(const struct core *c, struct str name)
 {
-        for (size_t i = 0; i < c->sites->store_count; i++)
-                if (str_eq(name, c->sites->stores[i].urls.name))
+        for (size_t i = 0; i < c->data->sites.store_count; i++)
+                if (str_eq(name, c->data->sites.stores[i].urls.name))
                         return i;
-        return name.n ? FILE_STORE_NONE : c->sites->store_count;
+        return name.n ? FILE_STORE_NONE : c->data->sites.store_count;
 }
 
 const struct link *agent_link_down(const struct core_agent *a, size_t store)
@@ -461,8 +461,8 @@ void core_stores(struct core *c, void (*fn)(void *arg, const struct core_store_v
         struct core_agent **all = agents_sorted(c, &n);
         struct core_link_view *links = mem_array(NULL, n + 1, sizeof(*links));
 
-        for (size_t i = 0; i < c->sites->store_count; i++) {
-                struct core_store_view v = {.store = &c->sites->stores[i], .links = links};
+        for (size_t i = 0; i < c->data->sites.store_count; i++) {
+                struct core_store_view v = {.store = &c->data->sites.stores[i], .links = links};
 
                 for (size_t k = 0; k < n; k++) {
                         const struct agent_data *d = all[k]->data;
@@ -520,7 +520,7 @@ static bool store_down(struct core *c, size_t store, struct core_store_down *ret
 {
         void *value;
 
-        *ret = (struct core_store_down){.store = c->sites->stores[store].urls.name};
+        *ret = (struct core_store_down){.store = c->data->sites.stores[store].urls.name};
         for (size_t at = 0; map_next(c->agents, &at, NULL, &value);) {
                 const struct core_agent *a = value;
                 const struct link *l = a->connected ? agent_link_down(a, store) : NULL;
@@ -551,7 +551,7 @@ int core_job_stores_down(struct core *c, uint64_t request, uint32_t member,
         p = request_part(r, member, NULL);
         inputs_each(c, p->inputs, member, on_used, &used);
         used.v[p->output_store] = true;
-        for (size_t i = 0; i < c->sites->store_count; i++)
+        for (size_t i = 0; i < c->data->sites.store_count; i++)
                 if (used.v[i] && store_down(c, i, &d))
                         fn(arg, &d);
         return 0;
@@ -559,7 +559,7 @@ int core_job_stores_down(struct core *c, uint64_t request, uint32_t member,
 
 void core_bytes_moved(const struct core *c, struct core_moved *ret)
 {
-        *ret = c->moved;
+        *ret = c->data->moved;
 }
 
 /* Files know their holders, holders their files, and near sets what follows from both. */
@@ -568,7 +568,7 @@ const char *data_invariant(const struct core *c)
         uint64_t holders = 0, held = 0, id;
         void *value, *bytes;
 
-        for (size_t at = 0; c->files && idmap_next(c->files, &at, &id, &value);) {
+        for (size_t at = 0; c->data->files && idmap_next(c->data->files, &at, &id, &value);) {
                 const struct file *f = value;
 
                 holders += f->count;
@@ -590,7 +590,7 @@ const char *data_invariant(const struct core *c)
                 return "files that come to agents are counted wrongly";
         if (held != holders)
                 return "agents hold files that do not name them";
-        for (const struct request *r = c->first; r; r = r->next)
+        for (const struct request *r = c->requests->first; r; r = r->next)
                 for (size_t i = 0; i < r->part_count; i++)
                         if (!near_ok(c, r->parts[i].inputs))
                                 return "a set of members near an agent is wrong";

@@ -1,14 +1,11 @@
 /* data_state: how the core keeps stores, labels, caches and links; for the files of core/ only. */
 #pragma once
 #include "base/map.h"
+#include "core/data/data.h"
 
-struct core;
-struct core_data;
-struct core_label;
-struct core_store;
-struct err;
+struct inputs;
+struct profile;
 struct link_load;
-struct store_urls;
 struct core_agent;
 struct job;
 
@@ -20,6 +17,20 @@ struct sites {
         size_t store_count;
         struct core_label *labels;
         size_t label_count;
+};
+struct data {
+        struct sites sites;
+        struct idmap *files;       /* file → struct file, those that some agent holds; NULL: none ever */
+        struct idmap *coming;      /* the same of those on their way to one (coming.h) */
+        struct inputs *filling;    /* those that inputs_fill_slice goes on with */
+        struct idmap *wanted[256]; /* file → whose members want it (near.c), by its first byte */
+        struct inputs *leaving;    /* of requests that have ended: taken out of `wanted` in slices */
+        uint32_t near_count;       /* see near.c */
+        struct profile **profiles;
+        unsigned profile_count, profile_cap;
+        unsigned ordered;      /* of these, with a search order */
+        uint64_t load_changes; /* of profile.c, ever */
+        struct core_moved moved;
 };
 int sites_label(const struct sites *s, struct str name); /* its number, or -1 */
 

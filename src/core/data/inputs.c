@@ -52,10 +52,11 @@ static bool file_of(struct core *c, const struct inputs *in, struct str element,
         BUF_CLEANUP struct buf key = {0};
         size_t store;
 
-        *ret = (struct input){.store = (uint8_t)c->sites->store_count};
+        *ret = (struct input){.store = (uint8_t)c->data->sites.store_count};
         if (element.n == 0)
                 return false;
-        if (!file_key(element, &in->asker->as, c->sites->urls, c->sites->store_count, &key, &store) ||
+        if (!file_key(element, &in->asker->as, c->data->sites.urls, c->data->sites.store_count, &key,
+                      &store) ||
             !is_counted(buf_view(&key), store))
                 return spooled_of(in, element, ret);
         ret->id = file_id(buf_view(&key));
@@ -71,8 +72,8 @@ static bool image_of(struct core *c, const struct inputs *in, struct str image, 
         size_t store;
 
         image_url(image, &url);
-        *ret = (struct input){.store = (uint8_t)c->sites->store_count, .image = true};
-        if (!file_url(buf_view(&url), c->sites->urls, c->sites->store_count, &name, &store) ||
+        *ret = (struct input){.store = (uint8_t)c->data->sites.store_count, .image = true};
+        if (!file_url(buf_view(&url), c->data->sites.urls, c->data->sites.store_count, &name, &store) ||
             (store == FILE_STORE_NONE && str_starts(buf_view(&name), STR("file:"))))
                 return spooled_of(in, buf_view(&url), ret);
         file_url(buf_view(&url), NULL, 0, &plain, NULL);
@@ -296,13 +297,13 @@ static bool fill_rows(struct core *c, struct inputs *in, uint32_t budget)
 
 bool inputs_fill_slice(struct core *c)
 {
-        if (c->filling && !fill_rows(c, c->filling, FILL_SLICE)) {
-                struct inputs *done = c->filling;
+        if (c->data->filling && !fill_rows(c, c->data->filling, FILL_SLICE)) {
+                struct inputs *done = c->data->filling;
 
-                c->filling = done->next;
+                c->data->filling = done->next;
                 done->next = NULL;
         }
-        return near_leave_slice(c) || c->filling;
+        return near_leave_slice(c) || c->data->filling;
 }
 
 static void make_rows(struct core *c, struct inputs *in, uint32_t width)
@@ -320,8 +321,8 @@ static void make_rows(struct core *c, struct inputs *in, uint32_t width)
         /* zero, and so no memory until there is something in it */
         in->heads = mem_zalloc(((size_t)in->mask + 1) * sizeof(*in->heads));
         if (fill_rows(c, in, FILL_SLICE)) {
-                in->next = c->filling;
-                c->filling = in;
+                in->next = c->data->filling;
+                c->data->filling = in;
         }
 }
 
@@ -372,16 +373,16 @@ size_t inputs_output_store(struct core *c, const struct request *r, const struct
         size_t store = FILE_STORE_NONE;
 
         if (p->count && request_member_text(c, r, p->first, c->attr.OutputDestination, &text) == 0)
-                file_url(buf_view(&text), c->sites->urls, c->sites->store_count, &url, &store);
+                file_url(buf_view(&text), c->data->sites.urls, c->data->sites.store_count, &url, &store);
         eval_reset(&c->eval);
-        return store == FILE_STORE_NONE ? c->sites->store_count : store;
+        return store == FILE_STORE_NONE ? c->data->sites.store_count : store;
 }
 
 void inputs_free(struct core *c, struct inputs *in)
 {
         if (!in)
                 return;
-        for (struct inputs **at = &c->filling; *at; at = &(*at)->next)
+        for (struct inputs **at = &c->data->filling; *at; at = &(*at)->next)
                 if (*at == in) {
                         *at = in->next;
                         break;
@@ -415,7 +416,7 @@ static struct input entry(const struct inputs *in, size_t at)
 /* What nobody told, an agent that holds it may have. */
 static void learn_size(struct core *c, struct input *f)
 {
-        const struct file *known = f->bytes == 0 && c->files ? idmap_get(c->files, f->id) : NULL;
+        const struct file *known = f->bytes == 0 && c->data->files ? idmap_get(c->data->files, f->id) : NULL;
 
         if (known)
                 f->bytes = known->bytes;
@@ -483,8 +484,8 @@ uint64_t inputs_limited_stores(const struct core *c, const struct inputs *in)
         for (size_t i = 0; in && in->filled && i < in->width; i++) /* the first member stands for all */
                 if (in->ids[i] && in->stores[i] < 64)
                         all |= 1ull << in->stores[i];
-        for (size_t i = 0; i < c->sites->store_count && i < 64; i++)
-                if (c->sites->stores[i].concurrency)
+        for (size_t i = 0; i < c->data->sites.store_count && i < 64; i++)
+                if (c->data->sites.stores[i].concurrency)
                         limited |= 1ull << i;
         return all & limited;
 }

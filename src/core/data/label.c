@@ -6,7 +6,7 @@
 
 static bool any_labels(const struct core *c)
 {
-        return c->sites->label_count > 0;
+        return c->data->sites.label_count > 0;
 }
 
 static bool is_among(struct str list, struct str word)
@@ -24,11 +24,11 @@ uint64_t label_cleared(const struct core *c, const char *agent)
         const struct core_agent *a = agent_find(c, agent);
         uint64_t all = 0;
 
-        for (size_t i = 0; i < c->sites->label_count; i++)
-                for (size_t k = 0; k < c->sites->labels[i].agent_count; k++) {
-                        struct str who = c->sites->labels[i].agents[k];
+        for (size_t i = 0; i < c->data->sites.label_count; i++)
+                for (size_t k = 0; k < c->data->sites.labels[i].agent_count; k++) {
+                        struct str who = c->data->sites.labels[i].agents[k];
 
-                        if (a && a->labels && !is_among(str_of(a->labels), c->sites->labels[i].name))
+                        if (a && a->labels && !is_among(str_of(a->labels), c->data->sites.labels[i].name))
                                 continue;
                         if (str_eqz(who, agent) ||
                             (str_ends(who, STR("*")) && str_starts(str_of(agent), str_head(who, who.n - 1))))
@@ -41,13 +41,13 @@ void label_print(const struct core *c, uint64_t labels, struct buf *out)
 {
         bool comma = false;
 
-        for (size_t i = 0; i < c->sites->label_count; i++) {
+        for (size_t i = 0; i < c->data->sites.label_count; i++) {
                 if (!(labels >> i & 1))
                         continue;
                 if (comma)
                         buf_char(out, ',');
                 comma = true;
-                buf_str(out, c->sites->labels[i].name);
+                buf_str(out, c->data->sites.labels[i].name);
         }
 }
 
@@ -58,13 +58,13 @@ static bool labels_at(const struct core *c, struct str place, uint64_t *ret)
         size_t store;
 
         *ret = 0;
-        if (!file_url(place, c->sites->urls, c->sites->store_count, &name, &store))
+        if (!file_url(place, c->data->sites.urls, c->data->sites.store_count, &name, &store))
                 return false;
         if (store != FILE_STORE_NONE)
-                *ret |= c->sites->store_labels[store];
-        for (size_t i = 0; i < c->sites->label_count; i++)
-                for (size_t k = 0; k < c->sites->labels[i].dataset_count; k++)
-                        if (file_is_below(buf_view(&name), c->sites->labels[i].datasets[k]))
+                *ret |= c->data->sites.store_labels[store];
+        for (size_t i = 0; i < c->data->sites.label_count; i++)
+                for (size_t k = 0; k < c->data->sites.labels[i].dataset_count; k++)
+                        if (file_is_below(buf_view(&name), c->data->sites.labels[i].datasets[k]))
                                 *ret |= 1ull << i;
         return true;
 }
@@ -117,7 +117,7 @@ static int labels_said(struct core *c, const struct request *r, const struct par
         if (text->n == 0)
                 return 0;
         for (rest = buf_view(text); str_cut(&rest, ',', &one);) {
-                int at = sites_label(c->sites, str_trim(one));
+                int at = sites_label(&c->data->sites, str_trim(one));
 
                 if (at < 0)
                         return err_set(err, CORE_INVALID,
@@ -147,8 +147,8 @@ static uint64_t not_spooled(const struct core *c)
 {
         uint64_t all = 0;
 
-        for (size_t i = 0; i < c->sites->label_count; i++)
-                if (c->sites->labels[i].not_spooled)
+        for (size_t i = 0; i < c->data->sites.label_count; i++)
+                if (c->data->sites.labels[i].not_spooled)
                         all |= 1ull << i;
         return all;
 }
@@ -218,15 +218,15 @@ static bool same_for_all(const struct core *c, struct str element)
         host = str_search(head, STR("://"));
         if (host < 0 || str_find(str_skip(head, (size_t)host + 3), '/') < 0 ||
             !file_url(head, NULL, 0, &plain, NULL) ||
-            !file_url(head, c->sites->urls, c->sites->store_count, &name, NULL))
+            !file_url(head, c->data->sites.urls, c->data->sites.store_count, &name, NULL))
                 return false;
-        for (size_t i = 0; i < c->sites->store_count; i++)
-                for (size_t k = 0; k < c->sites->urls[i].prefix_count; k++)
-                        if (further_down(c->sites->urls[i].prefixes[k], buf_view(&plain)))
+        for (size_t i = 0; i < c->data->sites.store_count; i++)
+                for (size_t k = 0; k < c->data->sites.urls[i].prefix_count; k++)
+                        if (further_down(c->data->sites.urls[i].prefixes[k], buf_view(&plain)))
                                 return false;
-        for (size_t i = 0; i < c->sites->label_count; i++)
-                for (size_t k = 0; k < c->sites->labels[i].dataset_count; k++)
-                        if (further_down(c->sites->labels[i].datasets[k], buf_view(&name)))
+        for (size_t i = 0; i < c->data->sites.label_count; i++)
+                for (size_t k = 0; k < c->data->sites.labels[i].dataset_count; k++)
+                        if (further_down(c->data->sites.labels[i].datasets[k], buf_view(&name)))
                                 return false;
         return true;
 }

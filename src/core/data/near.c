@@ -39,7 +39,7 @@ static void list_add(struct wanting *w, struct inputs *in)
 /* Many small maps: none of them takes long to grow. */
 static struct idmap **map_of(struct core *c, uint64_t file)
 {
-        return &c->wanted[file >> 56];
+        return &c->data->wanted[file >> 56];
 }
 
 static void *wanting_of(struct core *c, uint64_t file)
@@ -125,14 +125,14 @@ static struct near *near_get(struct core *c, struct inputs *in, struct core_agen
 {
         struct near *n = near_find(in, a);
 
-        if (n || c->near_count == NEARS_MAX)
+        if (n || c->data->near_count == NEARS_MAX)
                 return n;
         n = mem_new(struct near);
         n->agent = a;
         if (!in->nears)
                 in->nears = idmap_new();
         idmap_put(in->nears, a->number, n);
-        c->near_count++;
+        c->data->near_count++;
         return n;
 }
 
@@ -140,7 +140,7 @@ static void near_free(struct core *c, struct near *n)
 {
         set_deinit(&n->members);
         free(n);
-        c->near_count--;
+        c->data->near_count--;
 }
 
 static void add_wanting(const struct inputs *in, uint64_t file, struct set *to)
@@ -160,7 +160,7 @@ static bool wants_already(const struct inputs *in, uint64_t file)
 
 uint32_t near_wanted(struct core *c, struct inputs *in, uint32_t member, uint64_t file)
 {
-        const struct file *f = c->files ? idmap_get(c->files, file) : NULL;
+        const struct file *f = c->data->files ? idmap_get(c->data->files, file) : NULL;
 
         if (!wants_already(in, file))
                 want(c, file, in);
@@ -245,27 +245,27 @@ void near_leave(struct core *c, struct inputs *in)
                 inputs_destroy(in);
                 return;
         }
-        in->next = c->leaving;
-        c->leaving = in;
+        in->next = c->data->leaving;
+        c->data->leaving = in;
 }
 
 bool near_leave_slice(struct core *c)
 {
-        struct inputs *in = c->leaving;
+        struct inputs *in = c->data->leaving;
 
         if (in && leave(c, in, LEAVE_SLICE)) {
-                c->leaving = in->next;
+                c->data->leaving = in->next;
                 inputs_destroy(in);
         }
-        return c->leaving;
+        return c->data->leaving;
 }
 
 void near_deinit(struct core *c)
 {
         while (near_leave_slice(c))
                 ;
-        for (size_t i = 0; i < sizeof(c->wanted) / sizeof(c->wanted[0]); i++)
-                idmap_free(c->wanted[i]);
+        for (size_t i = 0; i < sizeof(c->data->wanted) / sizeof(c->data->wanted[0]); i++)
+                idmap_free(c->data->wanted[i]);
 }
 
 /* ---- looking */
@@ -297,12 +297,13 @@ static bool member_ok(const struct core *c, const struct inputs *in, uint32_t me
         size_t from = (size_t)(member - in->part->first) * in->width;
 
         for (size_t i = from; i < from + in->width; i++) {
-                const struct file *f = in->ids[i] && c->files ? idmap_get(c->files, in->ids[i]) : NULL;
+                const struct file *f =
+                        in->ids[i] && c->data->files ? idmap_get(c->data->files, in->ids[i]) : NULL;
 
                 for (uint32_t k = 0; f && k < f->count; k++) {
                         const struct near *n = near_find(in, f->holders[k]);
 
-                        if (n ? !set_has(&n->members, member) : c->near_count < NEARS_MAX)
+                        if (n ? !set_has(&n->members, member) : c->data->near_count < NEARS_MAX)
                                 return false;
                 }
         }

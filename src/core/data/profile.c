@@ -46,7 +46,7 @@ static double apart(const struct core *c, const struct profile *p, const struct 
 {
         double most = slowness_apart(p, q), price = q->price > 0 ? q->price : 0;
 
-        if (p->link_count != c->sites->store_count + 1)
+        if (p->link_count != c->data->sites.store_count + 1)
                 return INFINITY;
         most = larger(most, times(p->wait_s + 60, q->wait_s + 60));
         if (times(p->price + 1e-9, price + 1e-9) > 1.01)
@@ -111,7 +111,7 @@ void profile_load(struct core *c, struct core_agent *a, size_t store, uint64_t b
         struct link_load one = {bytes, 1};
         struct agent_data *d = a->data;
 
-        if (store > c->sites->store_count)
+        if (store > c->data->sites.store_count)
                 return; /* it is made there, and comes over no link */
         if (store >= d->load_count) {
                 d->loads = mem_array(d->loads, store + 1, sizeof(*d->loads));
@@ -119,13 +119,13 @@ void profile_load(struct core *c, struct core_agent *a, size_t store, uint64_t b
                 d->load_count = store + 1;
         }
         load_add(&d->loads[store], one, begins);
-        c->load_changes++;
+        c->data->load_changes++;
         for (struct queue *q = a->queues; q; q = q->next) {
                 struct profile *p = q->profile;
 
-                if (!p || p->loaded == c->load_changes || store >= p->link_count)
+                if (!p || p->loaded == c->data->load_changes || store >= p->link_count)
                         continue;
-                p->loaded = c->load_changes;
+                p->loaded = c->data->load_changes;
                 load_add(&p->links[store].load, one, begins);
         }
 }
@@ -136,9 +136,9 @@ bool profile_loads_ok(const struct core *c)
         struct link_load all = {0};
         void *value;
 
-        for (unsigned i = 0; i < c->profile_count; i++)
-                for (size_t k = 0; k < c->profiles[i]->link_count; k++)
-                        load_add(&all, c->profiles[i]->links[k].load, true);
+        for (unsigned i = 0; i < c->data->profile_count; i++)
+                for (size_t k = 0; k < c->data->profiles[i]->link_count; k++)
+                        load_add(&all, c->data->profiles[i]->links[k].load, true);
         for (size_t at = 0; map_next(c->agents, &at, NULL, &value);) {
                 const struct core_agent *a = value;
 
@@ -156,14 +156,14 @@ bool profile_loads_ok(const struct core *c)
 
 static struct profile *profile_new(struct core *c, unsigned search_order)
 {
-        size_t n = c->sites->store_count + 1;
+        size_t n = c->data->sites.store_count + 1;
         struct profile *p = mem_zalloc(sizeof(*p) + n * sizeof(p->links[0]));
 
         p->link_count = n;
         p->search_order = search_order;
-        c->ordered += search_order != SEARCH_ORDER_NONE;
-        MEM_GROW(c->profiles, c->profile_cap, c->profile_count + 1);
-        c->profiles[c->profile_count++] = profile_ref(p);
+        c->data->ordered += search_order != SEARCH_ORDER_NONE;
+        MEM_GROW(c->data->profiles, c->data->profile_cap, c->data->profile_count + 1);
+        c->data->profiles[c->data->profile_count++] = profile_ref(p);
         return p;
 }
 
@@ -172,15 +172,15 @@ static struct profile *nearest(struct core *c, const struct queue *q)
         double least = INFINITY;
         struct profile *found = NULL;
 
-        for (unsigned i = 0; i < c->profile_count; i++) {
-                double x = apart(c, c->profiles[i], q);
+        for (unsigned i = 0; i < c->data->profile_count; i++) {
+                double x = apart(c, c->data->profiles[i], q);
 
                 if (x < least) {
                         least = x;
-                        found = c->profiles[i];
+                        found = c->data->profiles[i];
                 }
         }
-        return found && (least <= ALIKE || c->profile_count >= PROFILES_MAX)
+        return found && (least <= ALIKE || c->data->profile_count >= PROFILES_MAX)
                        ? found
                        : profile_new(c, q->search_order);
 }
@@ -194,10 +194,10 @@ static void profile_leave(struct core *c, struct queue *q)
         carry_loads(q, p, false);
         q->profile = NULL;
         if (--p->users == 0)
-                for (unsigned i = 0; i < c->profile_count; i++)
-                        if (c->profiles[i] == p) {
-                                c->ordered -= p->search_order != SEARCH_ORDER_NONE;
-                                c->profiles[i] = c->profiles[--c->profile_count];
+                for (unsigned i = 0; i < c->data->profile_count; i++)
+                        if (c->data->profiles[i] == p) {
+                                c->data->ordered -= p->search_order != SEARCH_ORDER_NONE;
+                                c->data->profiles[i] = c->data->profiles[--c->data->profile_count];
                                 p->refs--; /* the list's; the queue has one */
                                 break;
                         }

@@ -165,7 +165,7 @@ static void test_coming(void **state)
         assert_false(coming_to(n1, id_of("bob%40lab\n" FILE_AT)));
         for_urls = "https://web.org/";
         core_request_credentials(c, ann->id);
-        assert_int_equal(idmap_count(c->coming), 0);
+        assert_int_equal(idmap_count(c->data->coming), 0);
         assert_null(core_check(c));
         started(c, "n1", 1, 0);
         ended(c, "n1", 1, 0);

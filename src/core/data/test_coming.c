@@ -58,7 +58,7 @@ static void test_same_place(void **state)
         ended(c, "n1", 1, 0);
         assert_false(comes(c, "n1"));
         assert_null(core_check(c));
-        assert_false(c->wrong_choice);
+        assert_false(c->matching->wrong_choice);
 }
 
 /* Half of a long way is longer than all of a short one. */
@@ -76,7 +76,7 @@ static void test_not_to_far_places(void **state)
         link_to(c, "near", 2000, 100000000);
         submit(c, NULL, 1, big_file_100_s);
         expect_assigned(c, "near/default 2 0\n");
-        assert_false(c->wrong_choice);
+        assert_false(c->matching->wrong_choice);
 }
 
 /* It comes as long as one of the attempts is there that it comes for. */
@@ -95,7 +95,7 @@ static void test_until_the_last_ends(void **state)
                 assert_null(core_check(c));
         }
         assert_false(comes(c, "n1"));
-        assert_int_equal(idmap_count(c->coming), 0);
+        assert_int_equal(idmap_count(c->data->coming), 0);
         submit(c, NULL, 1, big_file_100_s);
         expect_assigned(c, "n2/default 3 0\n"); /* it has more room */
 }
@@ -115,7 +115,7 @@ static void test_read_anew(void **state)
         assert_null(core_check(c));
         started(c, "n1", 1, 0);
         ended(c, "n1", 1, 0);
-        assert_int_equal(idmap_count(c->coming), 0);
+        assert_int_equal(idmap_count(c->data->coming), 0);
         assert_null(core_check(c));
 }
 
@@ -217,7 +217,7 @@ static void test_spreads_over_links(void **state)
         assert_int_equal(
                 agent_find(c, "n1")->queues->attempt_count + agent_find(c, "n2")->queues->attempt_count, 8);
         assert_null(core_check(c));
-        assert_false(c->wrong_choice);
+        assert_false(c->matching->wrong_choice);
         buf_reset(&bare_assigned);
 }
 
@@ -258,7 +258,7 @@ static void cheaper_of_two(struct core *c, int cheap)
         core_cache_delta(c, "far", &held, 1, NULL, 0, false);
         submit(c, NULL, 1, both);
         expect_assigned(c, cheap == 1 ? "n1/default 3 0\n" : "n2/default 3 0\n");
-        assert_false(c->wrong_choice);
+        assert_false(c->matching->wrong_choice);
         assert_null(core_check(c));
 }
 

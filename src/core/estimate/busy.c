@@ -46,5 +46,5 @@ int64_t busy_wait_ms(struct core *c, struct queue *q, uint32_t nth)
         at = at > c->now_ms ? at - c->now_ms : 0;
         if (at < busy_queue_ms(c, q))
                 at = busy_queue_ms(c, q);
-        return at + rounds * (int64_t)c->everybody->run_ms;
+        return at + rounds * (int64_t)c->estimates->everybody.run_ms;
 }

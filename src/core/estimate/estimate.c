@@ -17,14 +17,14 @@ static struct estimate *find(struct core *c, struct str key)
 {
         struct estimate *e;
 
-        if (!c->estimates)
-                c->estimates = map_new();
-        e = map_get(c->estimates, key);
-        if (!e && map_count(c->estimates) >= ESTIMATES_MAX)
-                return c->everybody;
+        if (!c->estimates->programs)
+                c->estimates->programs = map_new();
+        e = map_get(c->estimates->programs, key);
+        if (!e && map_count(c->estimates->programs) >= ESTIMATES_MAX)
+                return &c->estimates->everybody;
         if (!e) {
                 e = mem_new(struct estimate);
-                map_put(c->estimates, key, e);
+                map_put(c->estimates->programs, key, e);
         }
         return e;
 }
@@ -105,8 +105,8 @@ bool estimate_learn(struct core *c, const struct part *p, struct queue *q, int64
         }
         add(p->of_program, (double)run_ms / slow, (double)bytes_out);
         add_owner(p->of_program->owner, (double)run_ms / slow, (double)bytes_out);
-        if (p->of_program != c->everybody)
-                add(c->everybody, (double)run_ms / slow, (double)bytes_out);
+        if (p->of_program != &c->estimates->everybody)
+                add(&c->estimates->everybody, (double)run_ms / slow, (double)bytes_out);
         return paced;
 }
 
@@ -117,7 +117,7 @@ int64_t estimate_run_ms(struct core *c, const struct part *p, const struct queue
 
 int64_t estimate_run_at_ms(struct core *c, const struct part *p, double slow, bool *ret_known)
 {
-        double ms = c->everybody->run_ms * slow;
+        double ms = c->estimates->everybody.run_ms * slow;
         bool known = true;
 
         if (p->of_program && p->of_program->count)
@@ -139,7 +139,7 @@ int64_t estimate_run_at_ms(struct core *c, const struct part *p, double slow, bo
 
 bool estimate_is_blind(struct core *c, const struct part *p)
 {
-        bool known = c->everybody->count > 0;
+        bool known = c->estimates->everybody.count > 0;
 
         if (!known)
                 estimate_run_at_ms(c, p, 1, &known);
@@ -191,7 +191,7 @@ static unsigned bits_kept(const struct core *c)
         unsigned bits = 33;
         void *value;
 
-        for (size_t at = 0; c->estimates && map_next(c->estimates, &at, NULL, &value);)
+        for (size_t at = 0; c->estimates->programs && map_next(c->estimates->programs, &at, NULL, &value);)
                 with[bits_of(((struct estimate *)value)->count)]++;
         while (bits > 1 && kept + with[bits - 1] <= PACKED_MAX)
                 kept += with[--bits];
@@ -212,8 +212,8 @@ void estimates_pack(struct core *c, struct buf *out)
         struct str key;
         void *value;
 
-        pack_one(out, c->everybody);
-        for (size_t at = 0; c->estimates && map_next(c->estimates, &at, &key, &value);)
+        pack_one(out, &c->estimates->everybody);
+        for (size_t at = 0; c->estimates->programs && map_next(c->estimates->programs, &at, &key, &value);)
                 if (bits_of(((struct estimate *)value)->count) >= bits) {
                         pack_u64(out, 1);
                         pack_str(out, key);
@@ -253,27 +253,27 @@ void estimates_unpack(struct core *c, struct unpack *in)
         struct estimate all = unpack_one(in);
 
         if (!in->bad)
-                take_better(c->everybody, &all);
+                take_better(&c->estimates->everybody, &all);
         while (unpack_max(in, 1) && !in->bad) {
                 struct str key = unpack_str(in);
                 struct estimate one = unpack_one(in), *e = in->bad ? NULL : find(c, key);
 
-                if (e && e != c->everybody)
+                if (e && e != &c->estimates->everybody)
                         take_better(e, &one);
         }
 }
 
 void estimates_init(struct core *c)
 {
-        c->everybody = mem_new(struct estimate);
+        c->estimates = mem_new(struct estimates);
 }
 
 void estimates_deinit(struct core *c)
 {
-        free(c->everybody);
         void *value;
 
-        for (size_t at = 0; c->estimates && map_next(c->estimates, &at, NULL, &value);)
+        for (size_t at = 0; c->estimates->programs && map_next(c->estimates->programs, &at, NULL, &value);)
                 free(value);
-        map_free(c->estimates);
+        map_free(c->estimates->programs);
+        free(c->estimates);
 }

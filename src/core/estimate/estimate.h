@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct map;
 struct core;
 struct job;
 struct part;
@@ -19,6 +20,11 @@ struct estimate { /* of a program of an owner, or of an owner */
         double run_ms, last_ms; /* the mean, newer ones weighing more; the last one */
         double bytes_out;
         struct estimate *owner; /* of a program: its owner's */
+};
+
+struct estimates {
+        struct map *programs; /* and owners; NULL: none yet */
+        struct estimate everybody;
 };
 
 /* What the part's members are: its program's and its owner's estimates. Called once when it is loaded. */

@@ -16,6 +16,7 @@
 #include "core/classes/bucket.h"
 #include "core/classes/split.h"
 #include "core/data/coming.h"
+#include "core/data/data_state.h"
 #include "core/data/inputs.h"
 #include "core/data/profile.h"
 #include "core/estimate/estimate.h"
@@ -79,21 +80,21 @@ static void apply_finished_maybe(struct core *c, struct request *r, int64_t at_m
         }
         if (set_count(&request_rare(r)->left)) /* it is not to be forgotten */
                 return;
-        MEM_GROW(c->finished, c->finished_cap, c->finished_count + 1);
-        c->finished[c->finished_count++] = r->id;
-        c->crowded |= claim_crowded(r);
+        MEM_GROW(c->requests->finished, c->requests->finished_cap, c->requests->finished_count + 1);
+        c->requests->finished[c->requests->finished_count++] = r->id;
+        c->requests->crowded |= claim_crowded(r);
 }
 
 void leave_stay(struct core *c, struct request *r, struct job *j)
 {
         set_add(&request_rare_make(r)->left, j->member);
-        c->left++;
+        c->requests->left++;
 }
 
 void leave_go(struct core *c, struct request *r, uint32_t member)
 {
         set_remove(&request_rare_make(r)->left, member);
-        c->left--;
+        c->requests->left--;
         request_job_drop(r, request_job(r, member));
 }
 
@@ -272,8 +273,8 @@ static void take_result(struct core *c, struct job *j, const struct event *e)
         j->bytes_in += e->bytes_in;
         j->bytes_out += e->bytes_out;
         if (!c->replaying) {
-                c->moved.bytes_in += e->bytes_in;
-                c->moved.bytes_out += e->bytes_out;
+                c->data->moved.bytes_in += e->bytes_in;
+                c->data->moved.bytes_out += e->bytes_out;
         }
         j->cpu_user_ms += e->cpu_user_ms;
         j->cpu_system_ms += e->cpu_system_ms;
@@ -458,7 +459,7 @@ static void removed_together(struct core *c, struct request *r, const struct eve
                              const struct waiting *w)
 {
         claim_members_ended(c, r, set_count(&e->members));
-        c->unfiled += set_count(&w->bare);
+        c->requests->unfiled += set_count(&w->bare);
         set_add_all(&request_rare_make(r)->unfiled, &w->bare);
         SET_FOREACH (&w->records, m) {
                 struct job *j = request_job(r, (uint32_t)m);
@@ -584,9 +585,10 @@ static int apply_submitted(struct core *c, struct request *r, const struct event
                 return apply_damaged(err, e, "the number was given before");
         if (e->value <= 0 || e->value > SUBMISSION_MEMBERS_MAX)
                 return apply_damaged(err, e, "the number of jobs");
-        result = c->submitting ? accept_draft(c, c->submitting, err) : load_submitted(c, e, err);
-        if (!result && e->request > c->last_id)
-                c->last_id = e->request;
+        result = c->requests->accepting ? accept_draft(c, c->requests->accepting, err)
+                                        : load_submitted(c, e, err);
+        if (!result && e->request > c->requests->last_id)
+                c->requests->last_id = e->request;
         return result;
 }
 
@@ -621,9 +623,9 @@ static void apply_filed(struct core *c, struct request *r, const struct event *e
                 else
                         history_file(c, r, (uint32_t)m, JOB_REMOVED, e->at_ms, NULL, 0);
         }
-        c->unfiled -= set_count(&request_rare(r)->unfiled);
+        c->requests->unfiled -= set_count(&request_rare(r)->unfiled);
         set_remove_all(&request_rare_make(r)->unfiled, &e->members);
-        c->unfiled += set_count(&request_rare(r)->unfiled);
+        c->requests->unfiled += set_count(&request_rare(r)->unfiled);
         apply_finished_maybe(c, r, e->at_ms);
 }
 
@@ -635,16 +637,16 @@ static int apply_purged(struct core *c, struct request *r, const struct event *e
                 return apply_damaged(err, e, "it has not ended");
         if (e->values.n && forgotten_unpack_one(e->values, &f) != 0)
                 return apply_damaged(err, e, "its uuid");
-        for (size_t i = 0; i < c->finished_count; i++)
-                if (c->finished[i] == r->id) {
-                        memmove(c->finished + i, c->finished + i + 1,
-                                (--c->finished_count - i) * sizeof(*c->finished));
+        for (size_t i = 0; i < c->requests->finished_count; i++)
+                if (c->requests->finished[i] == r->id) {
+                        memmove(c->requests->finished + i, c->requests->finished + i + 1,
+                                (--c->requests->finished_count - i) * sizeof(*c->requests->finished));
                         break;
                 }
         f.id = r->id;
         request_free(c, r);
         if (e->values.n)
-                forgotten_add(c->forgotten, &f, e->at_ms);
+                forgotten_add(c->requests->forgotten, &f, e->at_ms);
         return 0;
 }
 

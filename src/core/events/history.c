@@ -118,7 +118,7 @@ void history_file(struct core *c, struct request *r, uint32_t member, enum job_s
 /* Removed members without a record get their rows in slices. True: there is more. */
 bool history_file_slice(struct core *c, uint64_t budget)
 {
-        for (struct request *r = c->unfiled ? c->first : NULL; r; r = r->next) {
+        for (struct request *r = c->requests->unfiled ? c->requests->first : NULL; r; r = r->next) {
                 struct event e = {.type = EVENT_FILED, .request = r->id};
                 const struct set *unfiled = &request_rare(r)->unfiled;
                 uint64_t first, end;

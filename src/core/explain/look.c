@@ -15,7 +15,7 @@ uint64_t core_request_next(struct core *c, uint64_t after)
 
         if (r)
                 return r->next ? r->next->id : 0;
-        for (r = c->first; r && r->id <= after; r = r->next)
+        for (r = c->requests->first; r && r->id <= after; r = r->next)
                 ;
         return r ? r->id : 0;
 }
@@ -27,12 +27,12 @@ uint64_t core_request_by_uuid(struct core *c, const unsigned char uuid[16])
 
         if (r)
                 return r->id;
-        return forgotten_find(c->forgotten, uuid, &f) ? f.id : 0;
+        return forgotten_find(c->requests->forgotten, uuid, &f) ? f.id : 0;
 }
 
 uint64_t core_request_last(struct core *c)
 {
-        return c->last_id;
+        return c->requests->last_id;
 }
 
 static void count(const struct request *r, struct core_counts *n)
@@ -70,7 +70,7 @@ int core_request_get(struct core *c, uint64_t id, struct core_request *ret)
 void core_totals(struct core *c, struct core_counts *ret)
 {
         *ret = (struct core_counts){0};
-        for (struct request *r = c->first; r; r = r->next)
+        for (struct request *r = c->requests->first; r; r = r->next)
                 count(r, ret);
 }
 
@@ -344,7 +344,7 @@ size_t core_bytes(struct core *c)
         size_t n = 0;
         void *value;
 
-        for (struct request *r = c->first; r; r = r->next) {
+        for (struct request *r = c->requests->first; r; r = r->next) {
                 n += sizeof(*r) + 64; /* and its places in two maps */
                 for (size_t i = 0; i < r->part_count; i++) {
                         const struct part *p = &r->parts[i];

@@ -49,7 +49,7 @@ void core_accounts(struct core *c, void (*fn)(void *arg, const struct core_accou
 {
         struct each e = {c, fn, arg};
 
-        c->order_stale = true; /* as it is now, not as of the last second */
+        c->fairness->stale = true; /* as it is now, not as of the last second */
         order_refresh(c);
         shares_each(c->shares, on_account, &e);
 }
@@ -120,7 +120,7 @@ int core_job_priority(struct core *c, uint64_t request, uint32_t member, struct 
 
         if (!b || !b->class || !set_has(&b->idle, member))
                 return CORE_UNKNOWN;
-        c->order_stale = true;
+        c->fairness->stale = true;
         order_refresh(c);
         a = b->class->account;
         *ret = (struct core_priority){

@@ -45,7 +45,7 @@ static bool store_is_down(struct core *c, const struct asking *x, const struct q
                 return false;
         w->verdict = CORE_STORE_DOWN;
         w->since_ms = l->down_ms;
-        buf_str(clause, c->sites->stores[store].urls.name);
+        buf_str(clause, c->data->sites.stores[store].urls.name);
         buf_addz(value, l->down_why);
         return true;
 }

@@ -15,7 +15,7 @@
 #include "core/fairness/order.h"
 #include "core/fairness/qos.h"
 #include "core/model/core_parts.h"
-#include "core/model/pending.h"
+#include "core/model/pending_match.h"
 
 static struct limit *owner_limit(struct core *c, const char *pool, const char *owner)
 {
@@ -85,9 +85,10 @@ static int add_stores(struct core *c, const struct class *k, struct draws **draw
 {
         BUF_CLEANUP struct buf stores = {0};
 
-        for (size_t i = 0; k->stores && i < c->sites->store_count && i < 64; i++)
+        for (size_t i = 0; k->stores && i < c->data->sites.store_count && i < 64; i++)
                 if (k->stores >> i & 1)
-                        buf_printf(&stores, "store/" STR_FMT ",", STR_ARG(c->sites->stores[i].urls.name));
+                        buf_printf(&stores, "store/" STR_FMT ",",
+                                   STR_ARG(c->data->sites.stores[i].urls.name));
         return stores.n ? draw_too(c, draws, &stores, err) : 0;
 }
 
@@ -153,7 +154,7 @@ bool claim_must_wait(struct core *c, struct class *k)
                 return true;
         if (claim_room(k, k->draws, &shortest) > 0) {
                 if (k->draws_vary)
-                        limit_wait(c->some_limit, &k->waits);
+                        limit_wait(c->fairness->some_limit, &k->waits);
                 return false;
         }
         limit_wait(shortest, &k->waits);
@@ -237,7 +238,7 @@ void claim_end(struct core *c, struct job *j, int64_t at_ms)
         j->claims = false;
         draws_give_back(j->draws, on_woken, c);
         if (j->draws)
-                limit_give_back(c->some_limit, 0, on_woken, c);
+                limit_give_back(c->fairness->some_limit, 0, on_woken, c);
         draws_unref(c->limits, j->draws);
         j->draws = NULL;
         if (claim_user(j->request))
@@ -263,7 +264,7 @@ void claim_request(struct core *c, struct request *r, uint64_t members)
         o->queued->used += (int64_t)members;
         o->queued_kib->used += r->kib;
         r->queued_count = (uint32_t)members;
-        c->crowded |= claim_crowded(r);
+        c->requests->crowded |= claim_crowded(r);
 }
 
 void claim_members_ended(struct core *c, struct request *r, uint64_t members)
@@ -375,12 +376,12 @@ static void count_attempts(struct core *c, int sign)
                                 if (claim_user(j->request))
                                         claim_user(j->request)->counted += sign;
                         }
-        for (struct request *r = c->first; r; r = r->next)
+        for (struct request *r = c->requests->first; r; r = r->next)
                 if (r->owner) {
                         r->owner->queued->counted += sign * (int64_t)request_unended(r);
                         r->owner->queued_kib->counted += sign * (int64_t)r->kib;
                 }
-        for (size_t at = 0; map_next(c->classes, &at, NULL, &value);) {
+        for (size_t at = 0; map_next(c->classes->by_key, &at, NULL, &value);) {
                 const struct class *k = value;
 
                 owner_limit(c, "queued_kib", k->owner)->counted += sign * (int64_t)k->kib;

@@ -10,10 +10,13 @@
  */
 #include "core/fairness/order.h"
 
+#include "base/map.h"
+#include "base/mem.h"
 #include "core/accounts/share.h"
 #include "core/fairness/qos.h"
 #include "core/index/index.h"
 #include "core/model/core_parts.h"
+#include "core/model/pending_match.h"
 
 #define REFRESH_MS  1000
 #define STALE_MS    50
@@ -70,10 +73,10 @@ static void unlink_class(struct class *k)
 /* The leaf wants something now, or nothing any more: so may the groups above it. */
 static void wants(struct core *c, struct account *leaf, bool yes)
 {
-        c->wanting += yes ? 1 : (uint32_t)-1;
-        c->order_stale = true;
+        c->fairness->wanting += yes ? 1 : (uint32_t)-1;
+        c->fairness->stale = true;
         if (yes && leaf->part == 0) /* until the next refresh */
-                leaf->part = 1.0 / c->wanting;
+                leaf->part = 1.0 / c->fairness->wanting;
         for (struct account *a = leaf->parent; a; a = a->parent)
                 if (yes ? a->ready++ > 0 : --a->ready > 0)
                         break;
@@ -81,7 +84,7 @@ static void wants(struct core *c, struct account *leaf, bool yes)
 
 void order_class_ready(struct core *c, struct class *k)
 {
-        c->ready_classes++;
+        c->fairness->ready_classes++;
         link_class(k);
         if (k->account->ready++ == 0)
                 wants(c, k->account, true);
@@ -97,13 +100,13 @@ static void settle_later(struct core *c, struct account *a)
         if (a->is_pending)
                 return;
         a->is_pending = true;
-        a->pending = c->order_pending;
-        c->order_pending = a;
+        a->pending = c->fairness->pending;
+        c->fairness->pending = a;
 }
 
 void order_class_gone(struct core *c, struct class *k)
 {
-        c->ready_classes--;
+        c->fairness->ready_classes--;
         unlink_class(k);
         if (--k->account->ready == 0)
                 wants(c, k->account, false);
@@ -162,31 +165,31 @@ static bool spread(struct core *c, struct account *group)
 /* Another account that wants something is looked at at once, unless there is much to move. */
 static bool is_due(const struct core *c)
 {
-        int64_t age_ms = c->steady_ms - c->order_refreshed_ms;
+        int64_t age_ms = c->steady_ms - c->fairness->refreshed_ms;
 
-        if (c->order_stale)
-                return c->ready_classes <= FEW_CLASSES || age_ms >= STALE_MS || age_ms < 0;
-        return c->wanting > 1 && (age_ms >= REFRESH_MS || age_ms < 0);
+        if (c->fairness->stale)
+                return c->fairness->ready_classes <= FEW_CLASSES || age_ms >= STALE_MS || age_ms < 0;
+        return c->fairness->wanting > 1 && (age_ms >= REFRESH_MS || age_ms < 0);
 }
 
 void order_refresh(struct core *c)
 {
         struct account *root = shares_root(c->shares);
 
-        if (c->wanting > 0 && is_due(c)) {
-                c->order_stale = false;
-                c->order_refreshed_ms = c->steady_ms;
+        if (c->fairness->wanting > 0 && is_due(c)) {
+                c->fairness->stale = false;
+                c->fairness->refreshed_ms = c->steady_ms;
                 root->part = 1;
                 root->lately = 0;
                 if (spread(c, root))
-                        c->dirty_sorted = false;
+                        c->pending->dirty_sorted = false;
         }
         order_settle(c);
 }
 
 void order_account_changed(struct core *c, struct account *a)
 {
-        if (a->ready == 0 || c->wanting < 2)
+        if (a->ready == 0 || c->fairness->wanting < 2)
                 return;
         a->owed++;
         settle_later(c, a);
@@ -196,10 +199,10 @@ bool order_settle(struct core *c)
 {
         bool moved = false;
 
-        while (c->order_pending) {
-                struct account *a = c->order_pending;
+        while (c->fairness->pending) {
+                struct account *a = c->fairness->pending;
 
-                c->order_pending = a->pending;
+                c->fairness->pending = a->pending;
                 a->is_pending = false;
                 if (a->ready == 0)
                         a->owed = 0;
@@ -207,20 +210,34 @@ bool order_settle(struct core *c)
                         moved |= move_classes(c, a);
         }
         if (moved)
-                c->dirty_sorted = false;
+                c->pending->dirty_sorted = false;
         return moved;
 }
 
 bool order_turn_is_over(const struct core *c, const struct class *k)
 {
-        return c->wanting > 1 && c->config.weights.fair_share > 0 && k->account->owed >= turn_of(k->account);
+        return c->fairness->wanting > 1 && c->config.weights.fair_share > 0 &&
+               k->account->owed >= turn_of(k->account);
 }
 
 uint32_t order_quota(const struct core *c, const struct class *k)
 {
         uint32_t turn = turn_of(k->account);
 
-        if (c->wanting < 2 || c->config.weights.fair_share == 0)
+        if (c->fairness->wanting < 2 || c->config.weights.fair_share == 0)
                 return UINT32_MAX;
         return turn > k->account->owed ? turn - k->account->owed : 1;
+}
+
+void fairness_init(struct core *c)
+{
+        c->fairness = mem_new(struct fairness);
+        c->fairness->qualities = map_new();
+        c->fairness->some_limit = limits_get(c->limits, STR("any/limit"));
+}
+
+void fairness_deinit(struct core *c)
+{
+        qos_deinit(c);
+        free(c->fairness);
 }

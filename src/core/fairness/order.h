@@ -18,11 +18,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct limit;
+struct map;
 struct account;
 struct bucket;
 struct class;
 struct core;
 
+struct fairness {
+        uint32_t ready_classes; /* with idle members */
+        uint32_t wanting;       /* accounts with idle jobs */
+        bool stale;             /* another account wants something, or one less does */
+        int64_t refreshed_ms;
+        struct account *pending;  /* whose classes are to be moved */
+        struct limit *some_limit; /* in its line: classes whose limits depend on the place */
+        struct map *qualities;    /* of service, by name */
+};
+
+void fairness_init(struct core *c); /* c->limits is there */
+void fairness_deinit(struct core *c);
 /* The standing of its class, if it were the class's first, but for what fair share says. */
 double order_own_points(const struct core *c, const struct bucket *b);
 /* The class has idle members now and had none; it has none any more; its first bucket may be another. */

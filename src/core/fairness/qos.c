@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "core/accounts/share.h"
+#include "core/fairness/order.h"
 #include "core/model/core_parts.h"
 
 static void drop_users(struct qos *q)
@@ -19,12 +20,12 @@ static void drop_users(struct qos *q)
 void core_qos_set(struct core *c, struct str name, double priority, const struct str *users,
                   size_t user_count)
 {
-        struct qos *q = map_get(c->qualities, name);
+        struct qos *q = map_get(c->fairness->qualities, name);
 
         if (!q) {
                 q = mem_new(struct qos);
                 q->name = str_dupz(name);
-                map_put(c->qualities, name, q);
+                map_put(c->fairness->qualities, name, q);
         }
         q->priority = priority;
         drop_users(q);
@@ -37,14 +38,14 @@ void qos_deinit(struct core *c)
 {
         void *value;
 
-        for (size_t at = 0; map_next(c->qualities, &at, NULL, &value);) {
+        for (size_t at = 0; map_next(c->fairness->qualities, &at, NULL, &value);) {
                 struct qos *q = value;
 
                 drop_users(q);
                 free(q->name);
                 free(q);
         }
-        map_free(c->qualities);
+        map_free(c->fairness->qualities);
 }
 
 static bool name_of(struct core *c, const struct ad *ad, struct str *ret)
@@ -56,7 +57,7 @@ const struct qos *qos_of(struct core *c, const struct ad *ad)
 {
         struct str name;
 
-        return name_of(c, ad, &name) ? map_get(c->qualities, name) : NULL;
+        return name_of(c, ad, &name) ? map_get(c->fairness->qualities, name) : NULL;
 }
 
 static bool may_use(const struct qos *q, struct str owner)
@@ -76,10 +77,10 @@ int qos_check(struct core *c, struct str owner, const struct ad *ad, struct err 
 
         if (!name_of(c, ad, &name))
                 return 0;
-        q = map_get(c->qualities, name);
+        q = map_get(c->fairness->qualities, name);
         if (q && may_use(q, owner))
                 return 0;
-        for (size_t at = 0; map_next(c->qualities, &at, NULL, &value);)
+        for (size_t at = 0; map_next(c->fairness->qualities, &at, NULL, &value);)
                 if (may_use(value, owner))
                         buf_printf(&mine, "%s%s", mine.n ? ", " : "", ((struct qos *)value)->name);
         return err_set(err, -EINVAL, "quality of service '" STR_FMT "': %s; " STR_FMT " may use %s",

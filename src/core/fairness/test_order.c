@@ -440,13 +440,13 @@ static void test_classes_are_made_again_in_slices(void **state)
         for (int i = 0; i < 40; i++)
                 submit_lines(c, "ann@local", 1,
                              i % 2 ? "RequestMemory = 1\nColour = 1" : "RequestMemory = 1\nColour = 2");
-        assert_int_equal(map_count(c->classes), 1);
+        assert_int_equal(map_count(c->classes->by_key), 1);
         offer_cpus(c, "n1", 100, "Requirements = TARGET.Colour == 2");
         assert_string_equal(assigned(), "");
         for (; core_match(c); turns++)
                 sound(c);
         assert_in_range(turns, 8, 12);
-        assert_int_equal(map_count(c->classes), 2);
+        assert_int_equal(map_count(c->classes->by_key), 2);
         given_to = assigned();
         assert_non_null(strstr(given_to, "n1/q 1 0\n"));
         assert_non_null(strstr(given_to, "n1/q 39 0\n"));

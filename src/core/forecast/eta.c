@@ -101,7 +101,7 @@ static void play_begin(struct core *c)
         if (e->play)
                 return;
         e->play = eta_play_new(c, NULL);
-        e->play_filled = c->buckets_filled;
+        e->play_filled = c->classes->buckets_filled;
         e->played = false;
         e->told = 0;
 }
@@ -159,7 +159,7 @@ static bool is_fresh(const struct core *c)
         const struct eta *e = c->eta;
         int64_t age = e && e->pass ? c->now_ms - e->made_ms : FRESH_MS;
 
-        return age >= 0 && age < FRESH_MS && (age < PAUSE_MS || e->filled == c->buckets_filled);
+        return age >= 0 && age < FRESH_MS && (age < PAUSE_MS || e->filled == c->classes->buckets_filled);
 }
 
 bool core_eta_some(struct core *c, uint32_t *look)
@@ -173,7 +173,7 @@ bool core_eta_some(struct core *c, uint32_t *look)
                 return false;
         }
         if (!*look) /* the one under way may have missed what came since it began */
-                *look = e->pass + (e->play && e->play_filled != c->buckets_filled ? 2 : 1);
+                *look = e->pass + (e->play && e->play_filled != c->classes->buckets_filled ? 2 : 1);
         play_begin(c);
         play_some(c);
         return e->pass < *look;

@@ -458,7 +458,7 @@ const char *eta_play_invariant(const struct core *c)
         struct idmap *there = idmap_new();
         bool lost = false;
 
-        for (struct request *r = c->plays ? c->first : NULL; r; r = r->next)
+        for (struct request *r = c->plays ? c->requests->first : NULL; r; r = r->next)
                 for (size_t i = 0; i < r->bucket_count; i++)
                         idmap_put(there, (uintptr_t)r->buckets[i], r);
         for (const struct eta_play *x = c->plays; x; x = x->next)

@@ -32,7 +32,7 @@ static void stream_init(struct core *c, struct eta_stream *s, const struct accou
 {
         bool wants = a->ready > 0 && a->part > 0;
 
-        *s = (struct eta_stream){.part = wants ? a->part : 1.0 / (c->wanting + 1),
+        *s = (struct eta_stream){.part = wants ? a->part : 1.0 / (c->fairness->wanting + 1),
                                  .now = (double)a->rate / 1000};
         /* Who only asks is not counted among those that what others had is spread over. */
         s->lately = asked || !wants ? account_mean(c->shares, a, c->now_ms) : a->lately;
@@ -131,7 +131,7 @@ static unsigned gather(struct eta_turns *t)
 
 void eta_turns_begin(struct eta_turns *t, struct core *c, struct bucket *also)
 {
-        *t = (struct eta_turns){.core = c, .also = also, .next = c->first, .accounts = idmap_new()};
+        *t = (struct eta_turns){.core = c, .also = also, .next = c->requests->first, .accounts = idmap_new()};
         if (also)
                 add(t, also, also->request->parts[also->part].count);
 }

@@ -7,10 +7,15 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "classad/print.h"
+#include "core/classes/class.h"
 #include "core/events/apply.h"
-#include "core/model/core_parts.h"
 #include "core/model/gang_rule.h"
-#include "core/model/pending.h"
+#include "core/model/pending_match.h"
+
+struct gangs {
+        struct idmap *waiting; /* sets that wait for Go → since when; NULL: none */
+        struct idmap *todo;    /* sets of which something has changed; NULL: none */
+};
 
 #define SETS_TRIED 64u /* of one bucket, when members are held or stopping */
 
@@ -23,9 +28,9 @@ static uint64_t key_of(uint64_t request, uint32_t first)
 
 static void look_at(struct core *c, const struct request *r, uint32_t first)
 {
-        if (!c->gang_todo)
-                c->gang_todo = idmap_new();
-        idmap_put(c->gang_todo, key_of(r->id, first), c);
+        if (!c->gangs->todo)
+                c->gangs->todo = idmap_new();
+        idmap_put(c->gangs->todo, key_of(r->id, first), c);
 }
 
 static void look_at_members(struct core *c, const struct request *r, const struct set *members)
@@ -52,9 +57,9 @@ void gang_event(struct core *c, const struct event *e)
                 return;
         switch (e->type) {
         case EVENT_SET:
-                if (!c->gangs)
-                        c->gangs = idmap_new();
-                idmap_put(c->gangs, key_of(r->id, (uint32_t)(e->value >> 32)),
+                if (!c->gangs->waiting)
+                        c->gangs->waiting = idmap_new();
+                idmap_put(c->gangs->waiting, key_of(r->id, (uint32_t)(e->value >> 32)),
                           (void *)(uintptr_t)c->steady_ms);
                 break;
         case EVENT_ACCEPTED:
@@ -82,18 +87,24 @@ void gang_ready(struct core *c)
                                         continue;
                                 look_at(c, j->request, j->set_first);
                                 if (!j->set_goes) {
-                                        if (!c->gangs)
-                                                c->gangs = idmap_new();
-                                        idmap_put(c->gangs, key_of(j->request->id, j->set_first),
+                                        if (!c->gangs->waiting)
+                                                c->gangs->waiting = idmap_new();
+                                        idmap_put(c->gangs->waiting, key_of(j->request->id, j->set_first),
                                                   (void *)(uintptr_t)c->steady_ms);
                                 }
                         }
 }
 
+void gang_init(struct core *c)
+{
+        c->gangs = mem_new(struct gangs);
+}
+
 void gang_deinit(struct core *c)
 {
-        idmap_free(c->gangs);
-        idmap_free(c->gang_todo);
+        idmap_free(c->gangs->waiting);
+        idmap_free(c->gangs->todo);
+        free(c->gangs);
 }
 
 /* ---- what the members are */
@@ -275,16 +286,16 @@ static struct request *take_todo(struct core *c, uint32_t *ret_first)
         uint64_t key;
         void *value;
 
-        if (!idmap_next(c->gang_todo, &at, &key, &value))
+        if (!idmap_next(c->gangs->todo, &at, &key, &value))
                 return NULL;
-        idmap_take(c->gang_todo, key);
+        idmap_take(c->gangs->todo, key);
         *ret_first = (uint32_t)key;
         return request_find(c, key >> 32);
 }
 
 void gang_settle(struct core *c)
 {
-        while (c->gang_todo && idmap_count(c->gang_todo)) {
+        while (c->gangs->todo && idmap_count(c->gangs->todo)) {
                 uint32_t first;
                 struct request *r = take_todo(c, &first);
                 struct gang g;
@@ -295,8 +306,8 @@ void gang_settle(struct core *c)
                 settle(c, &g);
                 gang_look_deinit(&g);
         }
-        idmap_free(c->gang_todo);
-        c->gang_todo = NULL;
+        idmap_free(c->gangs->todo);
+        c->gangs->todo = NULL;
 }
 
 /* ---- those that wait for Go */
@@ -329,15 +340,15 @@ int64_t gang_tick(struct core *c)
         int64_t left = INT64_MAX;
         void *since;
 
-        for (size_t at = 0; c->gangs && idmap_next(c->gangs, &at, &key, &since);)
+        for (size_t at = 0; c->gangs->waiting && idmap_next(c->gangs->waiting, &at, &key, &since);)
                 if (!may_wait(c, key, (int64_t)(uintptr_t)since, &left)) {
                         MEM_GROW(over, cap, n + 1);
                         over[n++] = key;
                 }
         for (size_t i = 0; i < n; i++)
-                idmap_take(c->gangs, over[i]);
+                idmap_take(c->gangs->waiting, over[i]);
         free(over);
-        for (struct class *k = c->gang_classes; k; k = k->gang_next) {
+        for (struct class *k = c->classes->gangs; k; k = k->gang_next) {
                 if (!k->gang_due_ms)
                         continue;
                 if (c->steady_ms >= k->gang_due_ms) {
@@ -414,7 +425,7 @@ static const char *check_set(struct request *r, uint32_t first)
 
 const char *gang_invariant(struct core *c)
 {
-        for (struct request *r = c->first; r; r = r->next)
+        for (struct request *r = c->requests->first; r; r = r->next)
                 for (size_t i = 0; r->has_sets && r->active && i < r->part_count; i++) {
                         const struct part *p = &r->parts[i];
                         uint32_t size = gang_size(p);
@@ -422,7 +433,7 @@ const char *gang_invariant(struct core *c)
                         for (uint32_t at = p->first; size && at < p->first + p->count; at += size) {
                                 const char *bad = check_set(r, at);
 
-                                if (bad && !(c->gang_todo && idmap_get(c->gang_todo, key_of(r->id, at))))
+                                if (bad && !(c->gangs->todo && idmap_get(c->gangs->todo, key_of(r->id, at))))
                                         return bad;
                         }
                 }

@@ -52,6 +52,7 @@ void gang_settle(struct core *c);
 /* Sets whose members do not answer. Milliseconds until it wants to be called. */
 int64_t gang_tick(struct core *c);
 void gang_ready(struct core *c); /* replay is over: every set is looked at */
+void gang_init(struct core *c);
 void gang_deinit(struct core *c);
 /* Sets that wait for an agent that is not there wait no more. */
 void gang_agent_away(struct core *c, const struct core_agent *a);

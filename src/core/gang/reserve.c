@@ -13,7 +13,7 @@
 #include "core/fairness/claim.h"
 #include "core/model/core_parts.h"
 #include "core/model/gang_rule.h"
-#include "core/model/pending.h"
+#include "core/model/pending_match.h"
 #include "core/model/precedence.h"
 #include "core/model/suits.h"
 
@@ -195,12 +195,12 @@ bool reserve_allows_all(struct core *c, const struct class *k, const struct queu
 
 static void end(struct core *c, struct reservation *r)
 {
-        struct reservation **at = &c->reservations;
+        struct reservation **at = &c->reservations->first;
 
         while (*at != r)
                 at = &(*at)->next;
         *at = r->next;
-        c->reservation_count--;
+        c->reservations->count--;
         r->class->reserved = NULL;
         for (size_t i = 0; i < r->count; i++) {
                 struct queue *q = r->places[i].queue;
@@ -249,7 +249,8 @@ void reserve_class_gone(struct core *c, struct class *k)
 static bool is_hungry(struct core *c, const struct class *k)
 {
         return !k->reserved && c->steady_ms - k->given_ms >= reserve_after_ms(c) &&
-               k->reserve_round != c->reserve_round && claim_room(k, k->draws, NULL) > 0 && !k->draws_bad;
+               k->reserve_round != c->reservations->round && claim_room(k, k->draws, NULL) > 0 &&
+               !k->draws_bad;
 }
 
 static bool has_waited_longer(const struct class *a, const struct class *b)
@@ -319,10 +320,13 @@ static void make(struct core *c, struct class *k, struct reserved *places, size_
 {
         struct reservation *r = mem_new(struct reservation);
 
-        *r = (struct reservation){
-                .class = k, .places = places, .count = count, .start_ms = start_ms, .next = c->reservations};
-        c->reservations = r;
-        c->reservation_count++;
+        *r = (struct reservation){.class = k,
+                                  .places = places,
+                                  .count = count,
+                                  .start_ms = start_ms,
+                                  .next = c->reservations->first};
+        c->reservations->first = r;
+        c->reservations->count++;
         k->reserved = r;
         for (size_t i = 0; i < count; i++) {
                 places[i].of = r;
@@ -347,14 +351,14 @@ static void reserve_for_set(struct core *c, struct class *k)
 
         if (reserve_set_find(c, k, &places, &count, &start_ms))
                 make(c, k, places, count, start_ms);
-        k->reserve_round = c->reserve_round;
+        k->reserve_round = c->reservations->round;
 }
 
 /* Looks at a slice of the queues; the next step looks at those behind it. */
 static void reserve_for(struct core *c, struct class *k)
 {
         struct place *found = mem_array(NULL, QUEUES_SLICE, sizeof(*found));
-        size_t at = c->reserve_at, n = 0;
+        size_t at = c->reservations->at, n = 0;
         unsigned looked = 0;
         void *value;
 
@@ -369,7 +373,7 @@ static void reserve_for(struct core *c, struct class *k)
                         n += could_have_been(c, k, q, &found[n]);
                 }
         }
-        c->reserve_at = at;
+        c->reservations->at = at;
         if (n > 1)
                 qsort(found, n, sizeof(*found), by_start);
         for (size_t i = 0; i < n && i < PLACES_TRIED; i++) {
@@ -383,7 +387,7 @@ static void reserve_for(struct core *c, struct class *k)
                 }
         }
         if (at == 0)
-                k->reserve_round = c->reserve_round; /* all were asked: it is others' turn */
+                k->reserve_round = c->reservations->round; /* all were asked: it is others' turn */
         eval_reset(&c->eval);
         free(found);
 }
@@ -408,20 +412,21 @@ int64_t reserve_step(struct core *c)
 
         if (c->config.shadow || c->config.reserve_after_ms < 0)
                 return INT64_MAX;
-        if (c->steady_ms < c->reserve_due_ms)
-                return c->reserve_due_ms - c->steady_ms;
-        c->reserve_due_ms = c->steady_ms + (reserve_after_ms(c) < STEP_MS ? reserve_after_ms(c) : STEP_MS);
-        for (struct reservation *r = c->reservations, *next; r; r = next) {
+        if (c->steady_ms < c->reservations->due_ms)
+                return c->reservations->due_ms - c->steady_ms;
+        c->reservations->due_ms =
+                c->steady_ms + (reserve_after_ms(c) < STEP_MS ? reserve_after_ms(c) : STEP_MS);
+        for (struct reservation *r = c->reservations->first, *next; r; r = next) {
                 next = r->next;
                 r->start_ms = start_of(c, r);
                 if (r->start_ms == INT64_MAX || claim_room(r->class, r->class->draws, NULL) == 0 ||
                     costs_too_much(c, r))
                         end(c, r);
         }
-        for (unsigned i = 0; i < CLASSES_STEP && c->reservation_count < RESERVED_MAX; i++) {
+        for (unsigned i = 0; i < CLASSES_STEP && c->reservations->count < RESERVED_MAX; i++) {
                 k = hungriest(c, shares_root(c->shares));
                 if (!k) {
-                        c->reserve_round++; /* all have had their turn */
+                        c->reservations->round++; /* all have had their turn */
                         break;
                 }
                 if (gang_class(k))
@@ -429,28 +434,35 @@ int64_t reserve_step(struct core *c)
                 else
                         reserve_for(c, k);
         }
-        return c->reserve_due_ms - c->steady_ms;
+        return c->reservations->due_ms - c->steady_ms;
+}
+
+void reserve_init(struct core *c)
+{
+        c->reservations = mem_new(struct reservations);
+        c->reservations->round = 1;
 }
 
 void reserve_deinit(struct core *c)
 {
-        while (c->reservations) {
-                struct reservation *r = c->reservations;
+        while (c->reservations->first) {
+                struct reservation *r = c->reservations->first;
 
-                c->reservations = r->next;
+                c->reservations->first = r->next;
                 r->class->reserved = NULL;
                 for (size_t i = 0; i < r->count; i++)
                         r->places[i].queue->reserved = NULL;
                 free(r->places);
                 free(r);
         }
+        free(c->reservations);
 }
 
 const char *reserve_invariant(const struct core *c)
 {
         uint32_t n = 0;
 
-        for (const struct reservation *r = c->reservations; r; r = r->next) {
+        for (const struct reservation *r = c->reservations->first; r; r = r->next) {
                 n++;
                 if (r->class->reserved != r || r->class->idle == 0)
                         return "a reservation is for a class that waits for nothing";
@@ -458,7 +470,7 @@ const char *reserve_invariant(const struct core *c)
                         if (r->places[i].queue->reserved != &r->places[i])
                                 return "a reservation is not known to its queue";
         }
-        return n == c->reservation_count ? NULL : "reservations are counted wrongly";
+        return n == c->reservations->count ? NULL : "reservations are counted wrongly";
 }
 
 /* ---- looking */

@@ -41,6 +41,14 @@ struct reservation {
         struct reservation *next;
 };
 
+struct reservations {
+        struct reservation *first;
+        uint32_t count;
+        int64_t due_ms;
+        size_t at;      /* where the next slice of agents begins */
+        uint64_t round; /* every hungry class has one turn in it; 1 and more */
+};
+
 /* May a job of this class that needs so much be given to this queue now? */
 bool reserve_allows(struct core *c, const struct class *k, const struct queue *q, const struct need *need);
 /* The same for so many that need this each, given at once. */
@@ -58,6 +66,7 @@ void reserve_class_gone(struct core *c, struct class *k);  /* it has none any mo
 /* From time to time: makes one, and looks at those that there are. Milliseconds until it wants to be called.
  */
 int64_t reserve_step(struct core *c);
+void reserve_init(struct core *c);
 void reserve_deinit(struct core *c);
 const char *reserve_invariant(const struct core *c); /* NULL, or a sentence */
 

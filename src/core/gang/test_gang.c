@@ -67,7 +67,7 @@ static void test_all_or_none(void **s)
         expect_assigned(c, "n2/default 1 0-1\nn1/default 1 2\n");
         accept(c, "n2", 1, 1, "0-1");
         expect_went(c, "");
-        assert_int_equal(state(c->first, 2), JOB_MATCHED);
+        assert_int_equal(state(c->requests->first, 2), JOB_MATCHED);
         accept(c, "n1", 1, 1, "2");
         expect_went(c, "go n2 1 0-1 fence 1\ngo n1 1 2 fence 1\n");
         expect_went(c, "");
@@ -433,7 +433,7 @@ static void test_places_are_kept_for_a_set(void **s)
         assert_true(str_starts(buf_view(&bare_assigned),
                                STR("n1/default 2 0\nn2/default 2 1\nn3/default 2 2\n")));
         buf_reset(&bare_assigned);
-        assert_null(c->reservations);
+        assert_null(c->reservations->first);
 }
 
 /* Where there is one agent too few nothing is kept. */

@@ -212,7 +212,7 @@ static void test_a_refusal_is_no_start(void **state)
         struct class *k;
 
         submit(c, NULL, 1, wide);
-        k = c->first->buckets[0]->class;
+        k = c->requests->first->buckets[0]->class;
         pass_time(c, 50000);
         offer(c, "n1", "[ Cpus = 8; Memory = 10; Disk = 10; TotalCpus = 8 ]");
         expect_assigned(c, "n1/default 1 0\n");
@@ -363,7 +363,7 @@ static void test_a_reservation_ends_with_its_reason(void **state)
         for (unsigned i = 0; i < 200 && core_job_reservation(m.core, WIDE, 0, &r) != 0; i++)
                 step(&m);
         assert_int_equal(core_act(m.core, &rm, &n, NULL), 0);
-        assert_null(m.core->reservations);
+        assert_null(m.core->reservations->first);
         assert_null(core_check(m.core));
 }
 

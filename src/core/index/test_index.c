@@ -197,7 +197,7 @@ static void check_queue(struct core *c, const struct queue *q, uint64_t *agreed,
         struct need need;
         void *value;
 
-        for (size_t at = 0; map_next(c->classes, &at, NULL, &value);) {
+        for (size_t at = 0; map_next(c->classes->by_key, &at, NULL, &value);) {
                 k = value;
                 if (k->idle == 0)
                         continue;
@@ -283,7 +283,7 @@ static void check_all(struct core *c, struct expected *x)
         if (bad)
                 fail_msg("%s", bad);
         each_queue(c, check_one, x);
-        for (size_t at = 0; map_next(c->classes, &at, NULL, &value);)
+        for (size_t at = 0; map_next(c->classes->by_key, &at, NULL, &value);)
                 if (((struct class *)value)->idle)
                         check_class(c, value);
 }
@@ -384,7 +384,7 @@ static void test_kinds_and_groups(void **state)
         assert_int_equal(n.groups, 1);
         assert_int_equal(n.kinds, 2);
         assert_int_equal(n.queue_names, 2); /* Arch, HasDocker */
-        assert_true(map_next(c->classes, &at, NULL, &value));
+        assert_true(map_next(c->classes->by_key, &at, NULL, &value));
         index_offers_begin(&w, value);
         assert_string_equal(index_offers_next(&w)->agent->name, "n20");
         assert_string_equal(index_offers_next(&w)->agent->name, "n10");
@@ -408,7 +408,7 @@ static void test_new_names_come_in_slices(void **state)
         offer_ad(c, "a", "[ Cpus = 1; Memory = 1; Disk = 1; HasConda = true ]");
         offer_ad(c, "b", "[ Cpus = 1; Memory = 1; Disk = 1 ]");
         test_submit(c, "ann@local", 5, job);
-        assert_true(map_next(c->classes, &at, NULL, &value));
+        assert_true(map_next(c->classes->by_key, &at, NULL, &value));
         assert_true(index_meets(value, queue_named(c, "a")));
         assert_true(index_meets(value, queue_named(c, "b")));
         assert_true(index_slice(c, 1));
@@ -430,7 +430,7 @@ static void test_a_name_that_moves_is_dropped(void **state)
         char ad[100];
 
         test_submit(c, "ann@local", 1, job);
-        assert_true(map_next(c->classes, &at, NULL, &value));
+        assert_true(map_next(c->classes->by_key, &at, NULL, &value));
         for (int i = 0; i < 200; i++) {
                 snprintf(ad, sizeof(ad), "[ Cpus = 0; Memory = 1; Disk = 1; Temperature = %d ]", 60 + i % 7);
                 offer_ad(c, "a", ad);
@@ -470,7 +470,7 @@ static void test_owners_are_looked_up(void **state)
         assert_null(index_classes_next(&w));
         index_classes_end(&w);
         core_match(c);
-        assert_true(c->looks < 40);
+        assert_true(c->matching->looks < 40);
 }
 
 /* Who has none of a resource is left out; how many are left is looked at later. */
@@ -485,7 +485,7 @@ static void test_what_is_not_there(void **state)
         test_submit(c, "ann@local", 1, job);
         offer_ad(c, "none", "[ Cpus = 1; Memory = 1; Disk = 1 ]");
         offer_ad(c, "some", "[ Cpus = 1; Memory = 1; Disk = 1; GPUs = 1; TotalGPUs = 4 ]");
-        assert_true(map_next(c->classes, &at, NULL, &value));
+        assert_true(map_next(c->classes->by_key, &at, NULL, &value));
         assert_false(index_meets(value, queue_named(c, "none")));
         assert_true(index_meets(value, queue_named(c, "some")));
 }

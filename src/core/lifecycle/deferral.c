@@ -2,7 +2,7 @@
 
 #include "core/classes/class.h"
 #include "core/events/apply.h"
-#include "core/model/pending.h"
+#include "core/model/pending_match.h"
 #include <stdio.h>
 
 static void hold_missed(struct core *c, struct class *k)
@@ -30,12 +30,12 @@ static int64_t lost_tick(struct core *c)
 {
         void *value;
 
-        if (c->lost_until_ms == 0)
+        if (c->classes->lost_until_ms == 0)
                 return INT64_MAX;
-        if (c->lost_until_ms > c->steady_ms)
-                return c->lost_until_ms - c->steady_ms;
-        c->lost_until_ms = 0;
-        for (size_t at = 0; map_next(c->classes, &at, NULL, &value);)
+        if (c->classes->lost_until_ms > c->steady_ms)
+                return c->classes->lost_until_ms - c->steady_ms;
+        c->classes->lost_until_ms = 0;
+        for (size_t at = 0; map_next(c->classes->by_key, &at, NULL, &value);)
                 class_look_again(c, value);
         return INT64_MAX;
 }
@@ -45,9 +45,9 @@ int64_t deferral_tick(struct core *c)
         int64_t next = lost_tick(c);
         void *value;
 
-        if (c->deferred == 0 || c->config.shadow)
+        if (c->classes->deferred == 0 || c->config.shadow)
                 return next;
-        for (size_t at = 0; map_next(c->classes, &at, NULL, &value);) {
+        for (size_t at = 0; map_next(c->classes->by_key, &at, NULL, &value);) {
                 struct class *k = value;
                 int64_t due = INT64_MAX;
 

@@ -5,11 +5,11 @@
 #include "base/mem.h"
 #include "classad/sense.h"
 #include "core/classes/admission.h"
+#include "core/classes/class.h"
 #include "core/classes/split.h"
 #include "core/data/label.h"
 #include "core/events/apply.h"
 #include "core/fairness/claim.h"
-#include "core/model/core_parts.h"
 #include "core/model/forgotten.h"
 #include "core/model/gang_rule.h"
 #include "core/model/item.h"
@@ -42,7 +42,7 @@ static int find_known(struct core *c, const struct submission *s, uint64_t *ret,
         if (r)
                 known = (struct forgotten_request){
                         .id = r->id, .digest = r->digest, .owner = str_of(request_owner(r))};
-        else if (!forgotten_find(c->forgotten, s->uuid, &known))
+        else if (!forgotten_find(c->requests->forgotten, s->uuid, &known))
                 return 0;
         if (!str_eq(s->owner, known.owner))
                 return err_set(err, CORE_FORBIDDEN, "another user has a request with this uuid");
@@ -59,7 +59,9 @@ static int find_known(struct core *c, const struct submission *s, uint64_t *ret,
 int core_draft_new(struct core *c, const struct submission *s, enum core_draft_use use,
                    struct core_draft **ret, struct err *err)
 {
-        uint64_t last = c->draft_id > c->last_id ? c->draft_id : c->last_id, known = 0;
+        uint64_t last = c->requests->draft_id > c->requests->last_id ? c->requests->draft_id
+                                                                     : c->requests->last_id,
+                 known = 0;
         struct core_draft *d;
         int r = use == CORE_DRAFT_SUBMIT ? find_known(c, s, &known, err) : 0;
 
@@ -77,17 +79,17 @@ int core_draft_new(struct core *c, const struct submission *s, enum core_draft_u
         d->from = s;
         d->use = use;
         d->existing = known;
-        d->id = known                     ? known
-                : use == CORE_DRAFT_QUOTE ? QUOTE_ID
-                : last < c->request_from  ? c->request_from
-                                          : last + 1;
+        d->id = known                             ? known
+                : use == CORE_DRAFT_QUOTE         ? QUOTE_ID
+                : last < c->requests->number_from ? c->requests->number_from
+                                                  : last + 1;
         d->next = c->drafts;
         c->drafts = d;
         *ret = d;
         if (known)
                 return 0;
         if (use == CORE_DRAFT_SUBMIT)
-                c->draft_id = d->id;
+                c->requests->draft_id = d->id;
         d->request = request_new(d->id, c->now_ms, (uint32_t)submission_members(s));
         return request_load_begin(c, d->request, s, &d->loading, err);
 }
@@ -188,7 +190,7 @@ static int split_over(struct core_draft *d, struct err *err)
         split_end(d->split);
         d->split = NULL;
         d->is_split = true;
-        d->keyed = c->keyed;
+        d->keyed = c->classes->keyed;
         if (too_many)
                 return err_set(
                         err, CORE_INVALID,
@@ -206,7 +208,7 @@ int core_draft_some(struct core_draft *d, bool *ret_more, struct err *err)
         int e = 0;
 
         *ret_more = false;
-        if (!d->request || (d->is_split && d->keyed == c->keyed))
+        if (!d->request || (d->is_split && d->keyed == c->classes->keyed))
                 return 0;
         if (d->checked < d->from->part_count)
                 e = load_some(d, &budget, &more, err);
@@ -257,9 +259,9 @@ static int accept(struct core_draft *d, struct err *err)
         int r;
 
         submission_pack(&record, d->from);
-        c->submitting = d->request;
+        c->requests->accepting = d->request;
         r = core_emit(c, &e, err);
-        c->submitting = NULL;
+        c->requests->accepting = NULL;
         if (r)
                 return r < 0 ? r : CORE_INVALID;
         d->request = NULL;
@@ -312,8 +314,8 @@ void core_draft_free(struct core_draft *d)
         split_free(d->split);
         if (d->request)
                 request_free(d->core, d->request);
-        if (d->core->draft_id == d->id)
-                d->core->draft_id--;
+        if (d->core->requests->draft_id == d->id)
+                d->core->requests->draft_id--;
         free(d);
 }
 

@@ -6,9 +6,15 @@
 #include "core/model/core_parts.h"
 #include "core/query.h"
 
+void hops_init(struct core *c)
+{
+        c->hops = mem_new(struct hops);
+}
+
 void hops_deinit(struct core *c)
 {
-        free(c->hops.leased);
+        free(c->hops->leased);
+        free(c->hops);
 }
 
 bool hop_keeps_results(const struct request *r)
@@ -44,8 +50,8 @@ int64_t hops_tick(struct core *c)
 {
         int64_t next = INT64_MAX;
 
-        for (size_t i = 0; i < c->hops.count; i++) {
-                struct request *r = c->hops.leased[i];
+        for (size_t i = 0; i < c->hops->count; i++) {
+                struct request *r = c->hops->leased[i];
                 int64_t end = r->rare->hop.renewed_steady_ms + (int64_t)r->rare->hop.lease_ms;
 
                 if (!lease_counts(r))
@@ -60,8 +66,8 @@ int64_t hops_tick(struct core *c)
 
 void hops_ready(struct core *c)
 {
-        for (size_t i = 0; i < c->hops.count; i++)
-                c->hops.leased[i]->rare->hop.renewed_steady_ms = c->steady_ms;
+        for (size_t i = 0; i < c->hops->count; i++)
+                c->hops->leased[i]->rare->hop.renewed_steady_ms = c->steady_ms;
 }
 
 static int find(struct core *c, uint64_t id, struct str owner, struct request **ret, struct err *err)
@@ -125,9 +131,9 @@ int64_t core_results_held_since(struct core *c)
 {
         int64_t since = INT64_MAX;
 
-        for (size_t i = 0; i < c->hops.count; i++)
-                if (hop_keeps_results(c->hops.leased[i]) && c->hops.leased[i]->submitted_ms < since)
-                        since = c->hops.leased[i]->submitted_ms;
+        for (size_t i = 0; i < c->hops->count; i++)
+                if (hop_keeps_results(c->hops->leased[i]) && c->hops->leased[i]->submitted_ms < since)
+                        since = c->hops->leased[i]->submitted_ms;
         return since;
 }
 
@@ -144,10 +150,10 @@ void hops_pack(struct core *c, struct buf *out)
 {
         uint64_t n = 0;
 
-        for (struct request *r = c->first; r; r = r->next)
+        for (struct request *r = c->requests->first; r; r = r->next)
                 n += changed(r) != NULL;
         pack_u64(out, n);
-        for (struct request *r = c->first; r; r = r->next) {
+        for (struct request *r = c->requests->first; r; r = r->next) {
                 const struct hop *h = changed(r);
 
                 if (!h)

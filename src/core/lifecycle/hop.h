@@ -15,6 +15,7 @@ struct core;
 struct request;
 
 bool hop_keeps_results(const struct request *r); /* some are still wanted */
+void hops_init(struct core *c);
 void hops_deinit(struct core *c);
 int64_t hops_tick(struct core *c); /* ends leases; milliseconds to the next end, INT64_MAX: there is none */
 void hops_ready(struct core *c);   /* every lease gets a full term */

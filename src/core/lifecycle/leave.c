@@ -21,7 +21,7 @@ void leave_mark(struct core *c, struct event *e)
 {
         const struct request *r = ends(e) ? request_find(c, e->request) : NULL;
 
-        e->stays = r && r->leaves && c->left < LEAVE_MAX;
+        e->stays = r && r->leaves && c->requests->left < LEAVE_MAX;
 }
 
 static bool wants_to_stay(struct core *c, const struct request *r, uint32_t member)
@@ -97,20 +97,21 @@ int64_t leave_tick(struct core *c)
 {
         unsigned budget = LOOK_SLICE;
 
-        if (c->left == 0 || c->config.shadow)
+        if (c->requests->left == 0 || c->config.shadow)
                 return INT64_MAX;
-        if (!c->leave_request && c->steady_ms < c->leave_due_ms)
-                return c->leave_due_ms - c->steady_ms;
-        for (struct request *r = c->first; r; r = r->next) {
-                if (r->id < c->leave_request || set_count(&request_rare(r)->left) == 0)
+        if (!c->retention->request && c->steady_ms < c->retention->due_ms)
+                return c->retention->due_ms - c->steady_ms;
+        for (struct request *r = c->requests->first; r; r = r->next) {
+                if (r->id < c->retention->request || set_count(&request_rare(r)->left) == 0)
                         continue;
-                c->leave_member = look_at(c, r, &request_rare(r)->left,
-                                          r->id == c->leave_request ? c->leave_member : 0, &budget);
-                c->leave_request = r->id;
-                if (c->leave_member != SET_END)
+                c->retention->member =
+                        look_at(c, r, &request_rare(r)->left,
+                                r->id == c->retention->request ? c->retention->member : 0, &budget);
+                c->retention->request = r->id;
+                if (c->retention->member != SET_END)
                         return 0;
         }
-        c->leave_request = 0;
-        c->leave_due_ms = c->steady_ms + c->config.periodic_ms;
+        c->retention->request = 0;
+        c->retention->due_ms = c->steady_ms + c->config.periodic_ms;
         return c->config.periodic_ms;
 }

@@ -20,6 +20,10 @@ struct set;
 /* At most so many records are kept for it in all; jobs that end when there are so many do not stay. */
 #define LEAVE_MAX 200000u
 
+struct retention {
+        int64_t due_ms;
+        uint64_t request, member; /* where the slice goes on; 0: not under way */
+};
 void leave_mark(struct core *c, struct event *e);       /* before e is applied: sets e->stays */
 void leave_look(struct core *c, const struct event *e); /* after: those that do not want to stay leave */
 

@@ -208,8 +208,8 @@ static void periodic_act(struct core *c, struct request *r, uint32_t member, con
 
         if (!t->periodic_over)
                 periodic_decide(c, j, ad, &d);
-        c->periodic_steps += c->eval.steps_all - steps;
-        if (c->eval.overruns != overruns || c->periodic_steps > c->periodic_steps_max)
+        c->policies->steps += c->eval.steps_all - steps;
+        if (c->eval.overruns != overruns || c->policies->steps > c->policies->steps_max)
                 t->periodic_over = true;
         if (t->periodic_over && d.next == state && state != JOB_HELD)
                 say(&d, JOB_HELD, CORE_HOLD_POLICY_UNDEFINED, 0,
@@ -291,14 +291,14 @@ static void periodic_bare(struct core *c, struct request *r, const struct part *
         if (set_count(&bare) && !differs_by_member(c, p->template))
                 periodic_act(c, r, (uint32_t)set_first(&bare), &bare);
         else
-                set_add_all(&c->periodic_each, &bare);
+                set_add_all(&c->policies->each, &bare);
         set_deinit(&bare);
 }
 
 static void periodic_end(struct core *c)
 {
-        set_deinit(&c->periodic_each);
-        c->periodic_begun = c->periodic_member = 0;
+        set_deinit(&c->policies->each);
+        c->policies->begun = c->policies->member = 0;
 }
 
 static void periodic_begin(struct core *c, struct request *r)
@@ -306,11 +306,11 @@ static void periodic_begin(struct core *c, struct request *r)
         void *value;
 
         periodic_end(c);
-        c->periodic_begun = r->id;
-        c->periodic_steps = 0;
-        c->periodic_steps_max = POLICY_STEPS_MAX + POLICY_STEPS_PER_JOB * (uint64_t)r->count;
+        c->policies->begun = r->id;
+        c->policies->steps = 0;
+        c->policies->steps_max = POLICY_STEPS_MAX + POLICY_STEPS_PER_JOB * (uint64_t)r->count;
         for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);)
-                set_add(&c->periodic_each, ((struct job *)value)->member);
+                set_add(&c->policies->each, ((struct job *)value)->member);
         for (size_t i = 0; i < r->part_count; i++)
                 if (r->parts[i].template->periodic_policy) {
                         periodic_bare(c, r, &r->parts[i], false);
@@ -327,9 +327,9 @@ static void spend(unsigned *budget, uint64_t work)
  * True: there are more. */
 static bool periodic_some(struct core *c, struct request *r, unsigned *budget)
 {
-        uint64_t m = set_next(&c->periodic_each, c->periodic_member);
+        uint64_t m = set_next(&c->policies->each, c->policies->member);
 
-        for (; m != SET_END && *budget > 0; m = set_next(&c->periodic_each, m + 1)) {
+        for (; m != SET_END && *budget > 0; m = set_next(&c->policies->each, m + 1)) {
                 enum job_state state = request_state(r, (uint32_t)m);
                 uint64_t steps = core_steps(c);
                 struct set one = {0};
@@ -342,26 +342,26 @@ static bool periodic_some(struct core *c, struct request *r, unsigned *budget)
                         set_deinit(&one);
                 }
                 spend(budget, 1 + (core_steps(c) - steps) / POLICY_STEPS);
-                c->periodic_member = m + 1;
+                c->policies->member = m + 1;
         }
         return m != SET_END;
 }
 
 bool policy_periodic_step(struct core *c, unsigned budget)
 {
-        struct request *r = c->first;
+        struct request *r = c->requests->first;
 
-        while (r && r->id < c->periodic_request)
+        while (r && r->id < c->policies->request)
                 r = r->next;
         for (; r; r = r->next) {
                 uint64_t steps = core_steps(c);
 
                 if (!r->periodic || request_ended(r))
                         continue;
-                c->periodic_request = r->id;
+                c->policies->request = r->id;
                 if (budget == 0)
                         return true;
-                if (c->periodic_begun != r->id)
+                if (c->policies->begun != r->id)
                         periodic_begin(c, r);
                 spend(&budget, 1 + (core_steps(c) - steps) / POLICY_STEPS);
                 if (periodic_some(c, r, &budget))
@@ -369,13 +369,13 @@ bool policy_periodic_step(struct core *c, unsigned budget)
                 periodic_end(c);
         }
         periodic_end(c);
-        c->periodic_request = 0;
+        c->policies->request = 0;
         return false;
 }
 
 void policy_hold_leaks(struct core *c)
 {
-        for (struct request *r = c->first; r; r = r->next)
+        for (struct request *r = c->requests->first; r; r = r->next)
                 for (size_t i = 0; i < r->bucket_count; i++) {
                         struct bucket *b = r->buckets[i];
                         struct event e = {.type = EVENT_HELD, .request = r->id, .code = CORE_HOLD_OUTPUT};

@@ -14,7 +14,7 @@
 #include "core/index/index.h"
 #include "core/lifecycle/leases.h"
 #include "core/lifecycle/policy.h"
-#include "core/model/pending.h"
+#include "core/model/pending_match.h"
 #include "core/model/profile.h"
 
 #define QUEUE_WAIT_MAX_S 31536000 /* more is no word of a wait */
@@ -87,7 +87,7 @@ void core_agent_away(struct core *c, const char *agent)
         if (!a)
                 return;
         a->connected = false;
-        c->lease_due_ms = 0; /* of eager jobs there it ends sooner now */
+        c->leases->due_ms = 0; /* of eager jobs there it ends sooner now */
         for (struct queue *q = a->queues; q; q = q->next)
                 queue_unpark(c, q);
         gang_agent_away(c, a);
@@ -238,7 +238,7 @@ void core_inventory(struct core *c, const char *agent, const struct core_attempt
                 set_deinit(&mine);
                 set_deinit(&other);
         }
-        c->lease_due_ms = 0; /* those that are unknown are lost */
+        c->leases->due_ms = 0; /* those that are unknown are lost */
         leases_end(c);
         /* What it has, it must not be told again; what was stopped meanwhile, it must. */
         for (struct queue *q = a->queues; q; q = q->next)
@@ -264,11 +264,11 @@ static void on_target(void *arg, symbol name, bool target)
 
         if (!target)
                 return;
-        for (size_t i = 0; i < c->significant_count; i++)
-                if (c->significant[i] == name)
+        for (size_t i = 0; i < c->classes->significant_count; i++)
+                if (c->classes->significant[i] == name)
                         return;
-        MEM_GROW(c->significant, c->significant_cap, c->significant_count + 1);
-        c->significant[c->significant_count++] = name;
+        MEM_GROW(c->classes->significant, c->classes->significant_cap, c->classes->significant_count + 1);
+        c->classes->significant[c->classes->significant_count++] = name;
 }
 
 struct job_specific {
@@ -292,7 +292,7 @@ static void on_job_specific(void *arg, symbol name, bool target)
 static void learn_references(struct core *c, struct queue *q)
 {
         const symbol conditions[] = {c->attr.Requirements, c->attr.Rank};
-        size_t before = c->significant_count;
+        size_t before = c->classes->significant_count;
         struct job_specific specific = {.attr = &c->attr};
         struct expr_uses uses;
 
@@ -307,7 +307,7 @@ static void learn_references(struct core *c, struct queue *q)
                         expr_references(e, q->ad, on_target, c, &uses);
         }
         q->job_specific = specific.found;
-        if (c->significant_count != before)
+        if (c->classes->significant_count != before)
                 core_rekey(c);
 }
 
@@ -462,7 +462,7 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         q->wait_unknown = false;
         eval_boolean(&c->eval, ad, NULL, at->QueueWaitUnknown, &q->wait_unknown);
         if (q->wait_unknown && !q->begins_ms) /* for who chooses: as long as a job takes */
-                q->wait_s = (double)c->everybody->run_ms / 1000;
+                q->wait_s = (double)c->estimates->everybody.run_ms / 1000;
         q->price = real_of(c, ad, at->Price);
         q->speed = real_of(c, ad, at->Speed);
         q->search_order = order_of(c, ad);
@@ -700,8 +700,8 @@ void lease_began(struct core *c, const struct job *j)
 {
         int64_t end = lease_end(c, j);
 
-        if (end < c->lease_due_ms)
-                c->lease_due_ms = end;
+        if (end < c->leases->due_ms)
+                c->leases->due_ms = end;
 }
 
 static void lose_one(struct core *c, struct job *j, unsigned *left)
@@ -740,8 +740,8 @@ int64_t leases_end(struct core *c)
         unsigned left = LOSE_SLICE;
         void *value;
 
-        if (c->steady_ms >= c->lease_due_ms) {
-                c->lease_due_ms = INT64_MAX;
+        if (c->steady_ms >= c->leases->due_ms) {
+                c->leases->due_ms = INT64_MAX;
                 for (size_t at = 0; map_next(c->agents, &at, NULL, &value);) {
                         struct core_agent *a = value;
 
@@ -752,11 +752,11 @@ int64_t leases_end(struct core *c)
                                         if (!j->unknown && lease_end(c, j) > c->steady_ms)
                                                 lease_began(c, j);
                                         else if (left == 0)
-                                                c->lease_due_ms = c->steady_ms; /* the rest at once */
+                                                c->leases->due_ms = c->steady_ms; /* the rest at once */
                                         else
                                                 lose_one(c, j, &left);
                                 }
                 }
         }
-        return c->lease_due_ms == INT64_MAX ? INT64_MAX : c->lease_due_ms - c->steady_ms;
+        return c->leases->due_ms == INT64_MAX ? INT64_MAX : c->leases->due_ms - c->steady_ms;
 }

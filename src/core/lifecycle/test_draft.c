@@ -413,7 +413,7 @@ static void test_rekey_in_slices(void **state)
         assert_int_equal(core_act(c, &all, &count, NULL), 0);
         core_clock(c, c->now_ms + 90000000, c->steady_ms);
         for (unsigned ticks = 0; core_request_next(c, 0) && ticks < 100; ticks++) {
-                assert_non_null(c->rekeying); /* the request is forgotten in the middle of it */
+                assert_non_null(c->classes->rekeying); /* the request is forgotten in the middle of it */
                 core_tick(c);
                 core_clock(c, c->now_ms + 90000000, c->steady_ms);
                 kept.count = 0;

@@ -46,7 +46,7 @@ static uint64_t left(struct core *c, const struct request *r)
 
         assert_null(core_check(c));
         assert_int_equal(core_request_get(c, r->id, &view), 0);
-        assert_int_equal(view.counts.left, c->left);
+        assert_int_equal(view.counts.left, c->requests->left);
         return view.counts.left;
 }
 
@@ -208,7 +208,7 @@ static void test_replay(void **state)
         assert_int_equal(core_restore(restored, buf_view(&mine), NULL), 0);
         core_snapshot(restored, &again);
         assert_true(str_eq(buf_view(&mine), buf_view(&again)));
-        assert_int_equal(restored->left, 3);
+        assert_int_equal(restored->requests->left, 3);
         core_free(restored);
         core_free(shadow);
         buf_deinit(&events);

@@ -4,8 +4,9 @@
 #include "core/data/data_state.h"
 #include "core/data/inputs.h"
 #include "core/estimate/busy.h"
+#include "core/match/matching.h"
 #include "core/model/core_parts.h"
-#include "core/model/pending.h"
+#include "core/model/pending_match.h"
 #include "core/model/place_wait.h"
 #include "core/model/suits.h"
 
@@ -110,7 +111,7 @@ static struct queue *best_busy(struct core *c, const struct class *k, const stru
         struct queue *best = NULL;
         struct core_cost here;
         /* Where it comes to all have just begun: when there will be room is known from run times only. */
-        struct idmap *const where[] = {c->files, c->coming};
+        struct idmap *const where[] = {c->data->files, c->data->coming};
         int64_t limit;
 
         cost_of(c, p, member, q, &here);
@@ -142,7 +143,8 @@ bool better_elsewhere(struct core *c, const struct class *k, const struct bucket
         struct queue *best;
         struct place_wait *w;
 
-        if (c->config.placement != CORE_PLACE_COST || longest <= 0 || (!c->files && !c->coming) || !p->inputs)
+        if (c->config.placement != CORE_PLACE_COST || longest <= 0 || (!c->data->files && !c->data->coming) ||
+            !p->inputs)
                 return false;
         best = best_busy(c, k, b, member, q, longest);
         w = best ? wait_get(c, b->request, member) : place_wait_of(b->request, member);
@@ -151,11 +153,11 @@ bool better_elsewhere(struct core *c, const struct class *k, const struct bucket
         place_wait_for(w, c->steady_ms - w->since_ms < longest ? best : NULL);
         if (!w->queue)
                 return false;
-        c->passed_over++;
-        if (c->better_due_ms == 0 || w->since_ms + longest < c->better_due_ms)
-                c->better_due_ms = w->since_ms + longest;
-        if (c->steady_ms + AGAIN_MS < c->better_due_ms)
-                c->better_due_ms = c->steady_ms + AGAIN_MS;
+        c->matching->passed_over++;
+        if (c->matching->better_due_ms == 0 || w->since_ms + longest < c->matching->better_due_ms)
+                c->matching->better_due_ms = w->since_ms + longest;
+        if (c->steady_ms + AGAIN_MS < c->matching->better_due_ms)
+                c->matching->better_due_ms = c->steady_ms + AGAIN_MS;
         return true;
 }
 
@@ -166,12 +168,12 @@ bool better_is_late(const struct core *c, const struct bucket *b)
 
 int64_t better_tick(struct core *c)
 {
-        if (c->better_due_ms == 0)
+        if (c->matching->better_due_ms == 0)
                 return INT64_MAX;
-        if (c->steady_ms < c->better_due_ms)
-                return c->better_due_ms - c->steady_ms;
-        c->better_due_ms = 0;
-        for (struct request *r = c->first; r; r = r->next)
+        if (c->steady_ms < c->matching->better_due_ms)
+                return c->matching->better_due_ms - c->steady_ms;
+        c->matching->better_due_ms = 0;
+        for (struct request *r = c->requests->first; r; r = r->next)
                 for (size_t i = 0; request_rare(r)->waits && i < r->bucket_count; i++)
                         if (set_count(&r->buckets[i]->idle))
                                 class_look_again(c, r->buckets[i]->class);

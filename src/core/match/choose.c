@@ -7,8 +7,10 @@
 #include "classad/match.h"
 #include "core/classes/class.h"
 #include "core/data/cost.h"
+#include "core/data/data_state.h"
 #include "core/estimate/estimate.h"
 #include "core/gang/reserve.h"
+#include "core/match/matching.h"
 #include "core/match/overrun.h"
 
 /* A job without data that is over so soon does not care how fast a place is. */
@@ -44,7 +46,7 @@ static bool was_refused(const struct class *k, const struct queue *q)
 
 bool choose_fits(struct core *c, struct class *k, struct queue *q, struct need *ret_need)
 {
-        c->looks++;
+        c->matching->looks++;
         if (k->idle == 0 || q->jobs_left == 0 || !q->offers || !queue_allows_owner(q, k->owner))
                 return false;
         if (k->overrun || q->paused_until_ms > c->steady_ms || !overrun_may_look(c, k))
@@ -62,7 +64,7 @@ bool choose_class_prefers(struct core *c, const struct class *k)
 {
         const struct part *p;
 
-        if (k->has_rank || c->ordered)
+        if (k->has_rank || c->data->ordered)
                 return true;
         if (c->config.placement == CORE_PLACE_BLIND)
                 return false;

@@ -17,8 +17,10 @@
 #include "core/index/index.h"
 #include "core/match/choose.h"
 #include "core/match/give.h"
+#include "core/match/matching.h"
 #include "core/model/core_parts.h"
 #include "core/model/gang_rule.h"
+#include "core/model/pending_match.h"
 
 #define SEATS_MAX   5000u /* queues that are compared */
 #define BUCKETS_MAX 8u
@@ -153,7 +155,7 @@ static size_t best_company(const struct seats *s, uint64_t size, uint64_t *ret_r
 
 static uint32_t fence_of(const struct core *c, const struct request *r, const struct set *members)
 {
-        uint32_t fence = c->fence_from ? c->fence_from - 1 : 0;
+        uint32_t fence = c->requests->fence_from ? c->requests->fence_from - 1 : 0;
 
         SET_FOREACH (members, m) {
                 const struct job *j = request_job(r, (uint32_t)m);
@@ -300,15 +302,15 @@ static bool place_set(struct core *c, struct class *k, struct bucket *b, uint32_
 
 void gang_place(struct core *c, struct class *k)
 {
-        uint64_t looks = c->looks;
+        uint64_t looks = c->matching->looks;
         struct seats s;
         bool placed;
 
-        if (k->met_at == c->offers_new)
+        if (k->met_at == c->pending->offers_new)
                 return; /* nobody has more for it than a moment ago */
         if (k->gang_due_ms && c->steady_ms < k->gang_due_ms)
                 return; /* gang_tick wakes it */
-        k->met_at = c->offers_new;
+        k->met_at = c->pending->offers_new;
         k->gang_due_ms = 0;
         seats_find(c, k, GANG_SIZE_MAX, &s);
         do {
@@ -329,7 +331,7 @@ void gang_place(struct core *c, struct class *k)
                 k->met_at = 0; /* it has not seen the end of them */
         seats_deinit(&s);
         eval_reset(&c->eval);
-        looks = (c->looks - looks) / LOOKS_MS;
+        looks = (c->matching->looks - looks) / LOOKS_MS;
         if (looks && k->idle)
                 k->gang_due_ms = c->steady_ms + (int64_t)looks;
 }

@@ -19,6 +19,7 @@
 #include "core/index/index.h"
 #include "core/match/better.h"
 #include "core/match/choose.h"
+#include "core/match/matching.h"
 #include "core/match/overrun.h"
 #include "core/model/core_parts.h"
 #include "core/model/precedence.h"
@@ -69,7 +70,7 @@ static uint32_t next_fence(const struct core *c, const struct request *r, uint32
         const struct job *j = request_job(r, member);
         uint32_t fence = j ? j->fence + 1 : 1;
 
-        return fence < c->fence_from ? c->fence_from : fence;
+        return fence < c->requests->fence_from ? c->requests->fence_from : fence;
 }
 
 /* The queue's word on one member, when its expressions look at more than the class. */
@@ -94,7 +95,7 @@ static bool fits(struct core *c, const struct group *g, struct need *ret)
 {
         if (!g->fits || set_count(&g->members))
                 return choose_fits(c, g->class, g->queue, ret);
-        c->looks++;
+        c->matching->looks++;
         need_of(c, g->class, g->class->ad, g->queue->ad, ret);
         return true;
 }
@@ -190,7 +191,7 @@ static enum add group_add(struct core *c, struct group *g, uint32_t member)
         set_add(&g->members, member);
         g->fresh += request_job(g->bucket->request, member) == NULL;
         need_take(c, &g->need, g->queue);
-        c->looks += GIVE_LOOKS;
+        c->matching->looks += GIVE_LOOKS;
         return ADD_DONE;
 }
 
@@ -402,7 +403,7 @@ static struct bucket *next_reached(struct core *c, struct class *k, struct queue
         struct bucket *best = NULL;
 
         for (size_t i = 0; i < tries; i++) {
-                size_t at = i < LEVEL_TRIES || n == tries ? i : c->reached_at++ % n;
+                size_t at = i < LEVEL_TRIES || n == tries ? i : c->matching->reached_at++ % n;
                 struct bucket *b = container_of(k->buckets.nodes[at], struct bucket, node);
 
                 if ((!best || order_bucket_before(b, best)) && !was_passed(passed, b) && is_reached(c, b, q))

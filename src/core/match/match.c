@@ -15,10 +15,11 @@
 #include "core/match/choose.h"
 #include "core/match/gang_place.h"
 #include "core/match/give.h"
+#include "core/match/matching.h"
 #include "core/match/places.h"
 #include "core/model/gang_rule.h"
 #include "core/model/need.h"
-#include "core/model/pending.h"
+#include "core/model/pending_match.h"
 #include "core/model/precedence.h"
 
 /* A pass ends after so many looks, a few milliseconds; the rest comes with the next one. */
@@ -54,12 +55,12 @@ static struct class *next_dirty(struct core *c)
 {
         struct class *k;
 
-        if (!c->dirty_sorted && c->dirty_count > 1)
-                qsort(c->dirty, c->dirty_count, sizeof(struct class *), by_order);
-        for (size_t i = 0; !c->dirty_sorted && i < c->dirty_count; i++)
-                c->dirty[i]->dirty_at = i + 1;
-        c->dirty_sorted = true;
-        k = c->dirty[--c->dirty_count];
+        if (!c->pending->dirty_sorted && c->pending->dirty_count > 1)
+                qsort(c->pending->dirty, c->pending->dirty_count, sizeof(struct class *), by_order);
+        for (size_t i = 0; !c->pending->dirty_sorted && i < c->pending->dirty_count; i++)
+                c->pending->dirty[i]->dirty_at = i + 1;
+        c->pending->dirty_sorted = true;
+        k = c->pending->dirty[--c->pending->dirty_count];
         k->dirty_at = 0;
         return k;
 }
@@ -68,12 +69,12 @@ static struct queue *next_changed(struct core *c)
 {
         struct queue *q;
 
-        if (!c->changed_sorted && c->changed_count > 1)
-                qsort(c->changed, c->changed_count, sizeof(struct queue *), by_room);
-        for (size_t i = 0; !c->changed_sorted && i < c->changed_count; i++)
-                c->changed[i]->changed_at = i + 1;
-        c->changed_sorted = true;
-        q = c->changed[--c->changed_count];
+        if (!c->pending->changed_sorted && c->pending->changed_count > 1)
+                qsort(c->pending->changed, c->pending->changed_count, sizeof(struct queue *), by_room);
+        for (size_t i = 0; !c->pending->changed_sorted && i < c->pending->changed_count; i++)
+                c->pending->changed[i]->changed_at = i + 1;
+        c->pending->changed_sorted = true;
+        q = c->pending->changed[--c->pending->changed_count];
         q->changed_at = 0;
         return q;
 }
@@ -122,7 +123,7 @@ static void class_costs(struct core *c, struct class *k)
 {
         struct candidate near[NEAR_MAX];
         size_t n = places_near(c, k, near, NEAR_MAX);
-        uint64_t passed_over = c->passed_over;
+        uint64_t passed_over = c->matching->passed_over;
         struct places w;
         struct queue *q;
 
@@ -132,24 +133,24 @@ static void class_costs(struct core *c, struct class *k)
         while (k->idle > 0 && !order_turn_is_over(c, k) && (q = places_next(&w)) != NULL) {
                 bool more;
 
-                passed_over = c->passed_over;
+                passed_over = c->matching->passed_over;
                 /* Those that are left wait for a place that is better than the best one here. */
-                if (give_some(c, k, q, &more) == 0 && c->passed_over != passed_over)
+                if (give_some(c, k, q, &more) == 0 && c->matching->passed_over != passed_over)
                         break;
                 if (more)
                         places_again(q);
         }
         /* The job that goes first can go nowhere, or not to all: others of the class perhaps can. */
-        if (w.down && k->idle > 0 && !order_turn_is_over(c, k) && c->passed_over == passed_over)
+        if (w.down && k->idle > 0 && !order_turn_is_over(c, k) && c->matching->passed_over == passed_over)
                 class_meets_offers(c, k);
 }
 
 /* A class that prefers some places. */
 static void class_chooses(struct core *c, struct class *k)
 {
-        if (k->met_at == c->offers_new)
+        if (k->met_at == c->pending->offers_new)
                 return; /* nobody has more for it than when it chose */
-        k->met_at = c->offers_new;
+        k->met_at = c->pending->offers_new;
         if (k->has_rank)
                 class_ranks(c, k);
         else
@@ -161,11 +162,11 @@ static void class_chooses(struct core *c, struct class *k)
 /* The offer and this class, which can use it: it is the class's turn. */
 static void pair(struct core *c, struct class *k, struct queue *q, enum give_what what)
 {
-        if (k->met_at == c->offers_new || claim_must_wait(c, k))
+        if (k->met_at == c->pending->offers_new || claim_must_wait(c, k))
                 return;
         if (gang_class(k))
                 gang_place(c, k);
-        else if (choose_class_prefers(c, k) && (c->changed_count > 0 || k->dirty_at))
+        else if (choose_class_prefers(c, k) && (c->pending->changed_count > 0 || k->dirty_at))
                 class_chooses(c, k);
         else
                 give(c, k, q, what);
@@ -184,7 +185,7 @@ static void offer_meets_classes(struct core *c, struct queue *q)
                 moved = false;
                 index_classes_begin(&w, c, q);
                 while (!moved && q->jobs_left > 0 && (k = index_classes_next(&w)) != NULL)
-                        if (k->met_at != c->offers_new && choose_fits(c, k, q, &need)) {
+                        if (k->met_at != c->pending->offers_new && choose_fits(c, k, q, &need)) {
                                 pair(c, k, q, GIVE_FITTING);
                                 moved = order_settle(c);
                         }
@@ -243,9 +244,9 @@ bool core_match(struct core *c)
         if (core_rekey_slice(c))
                 return true;
         gang_settle(c);
-        until = c->looks + LOOKS_MAX;
+        until = c->matching->looks + LOOKS_MAX;
         order_refresh(c);
-        while (c->changed_count && c->looks < until) {
+        while (c->pending->changed_count && c->matching->looks < until) {
                 struct queue *q = next_changed(c);
 
                 if (choose_offer_prefers(q))
@@ -254,7 +255,7 @@ bool core_match(struct core *c)
                         offer_meets_classes(c, q);
                 eval_reset(&c->eval);
         }
-        while (c->dirty_count && c->looks < until) {
+        while (c->pending->dirty_count && c->matching->looks < until) {
                 struct class *k = next_dirty(c);
 
                 if (claim_must_wait(c, k))
@@ -270,5 +271,5 @@ bool core_match(struct core *c)
                 order_settle(c);
                 eval_reset(&c->eval);
         }
-        return c->changed_count || c->dirty_count;
+        return c->pending->changed_count || c->pending->dirty_count;
 }

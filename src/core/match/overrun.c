@@ -5,9 +5,10 @@
 #include "base/mem.h"
 #include "classad/match.h"
 #include "core/accounts/share.h"
+#include "core/classes/class.h"
 #include "core/events/apply.h"
-#include "core/model/core_parts.h"
-#include "core/model/pending.h"
+#include "core/match/matching.h"
+#include "core/model/pending_match.h"
 
 /* This number of steps beyond the ordinary ones counts as a look at another pair. */
 #define LOOK_STEPS 2u
@@ -74,7 +75,7 @@ bool overrun_may_look(struct core *c, struct class *k)
                 eval_reset(&c->eval);
         if (!a || a->eval_steps <= ACCOUNT_STEPS || a->eval_second != c->steady_ms / 1000)
                 return true;
-        k->kept_back = c->any_kept_back = true;
+        k->kept_back = c->matching->any_kept_back = true;
         return false;
 }
 
@@ -91,7 +92,7 @@ void overrun_looked(struct core *c, struct class *k, struct queue *q, uint64_t s
         uint64_t took = c->eval.steps_all - steps;
 
         if (took > OVERRUN_ORDINARY)
-                c->looks += (took - OVERRUN_ORDINARY) / LOOK_STEPS;
+                c->matching->looks += (took - OVERRUN_ORDINARY) / LOOK_STEPS;
         if (k->account && took > ORDINARY_STEPS)
                 charge(c, k->account, took - ORDINARY_STEPS);
         if (c->eval.overruns == overruns || k->overrun || q->paused_until_ms > c->steady_ms)
@@ -99,7 +100,7 @@ void overrun_looked(struct core *c, struct class *k, struct queue *q, uint64_t s
         overrun_say(c, &k->overrun_why);
         if (is_jobs_fault(c, k, q)) {
                 k->overrun = q;
-                c->any_overrun = true;
+                c->matching->any_overrun = true;
         } else {
                 q->paused_until_ms = c->steady_ms + OVERRUN_PAUSE_MS;
         }
@@ -144,7 +145,7 @@ static void hold(struct core *c)
         size_t n = 0, cap = 0;
         void *value;
 
-        for (struct request *r = c->first; r; r = r->next)
+        for (struct request *r = c->requests->first; r; r = r->next)
                 for (size_t i = 0; i < r->bucket_count; i++) {
                         struct bucket *b = r->buckets[i];
 
@@ -154,7 +155,7 @@ static void hold(struct core *c)
                         all[n] = (struct to_hold){.request = r->id, .reason = reason_of(b->class)};
                         set_copy(&all[n++].members, &b->idle);
                 }
-        for (size_t at = 0; map_next(c->classes, &at, NULL, &value);)
+        for (size_t at = 0; map_next(c->classes->by_key, &at, NULL, &value);)
                 ((struct class *)value)->overrun = NULL; /* asked again when somebody releases them */
         for (size_t i = 0; i < n; i++) {
                 struct event e = {.type = EVENT_HELD,
@@ -174,15 +175,15 @@ void overrun_tick(struct core *c)
 {
         void *value;
 
-        if (c->any_overrun)
+        if (c->matching->any_overrun)
                 hold(c);
-        c->any_overrun = false;
-        for (size_t at = 0; c->any_kept_back && map_next(c->classes, &at, NULL, &value);) {
+        c->matching->any_overrun = false;
+        for (size_t at = 0; c->matching->any_kept_back && map_next(c->classes->by_key, &at, NULL, &value);) {
                 struct class *k = value;
 
                 if (k->kept_back)
                         class_look_again(c, k);
                 k->kept_back = false;
         }
-        c->any_kept_back = false;
+        c->matching->any_kept_back = false;
 }

@@ -10,6 +10,7 @@
 #include "core/data/near.h"
 #include "core/index/index.h"
 #include "core/match/choose.h"
+#include "core/match/matching.h"
 #include "core/model/core_parts.h"
 #include "core/model/need.h"
 
@@ -44,7 +45,7 @@ struct search {
 
 void places_begin(struct places *w, struct core *c, struct class *k)
 {
-        *w = (struct places){.core = c, .class = k, .choice = ++c->choice};
+        *w = (struct places){.core = c, .class = k, .choice = ++c->matching->choice};
 }
 
 static void note_file(struct search *s, struct file *f, uint64_t bytes)
@@ -65,8 +66,8 @@ static void note_file(struct search *s, struct file *f, uint64_t bytes)
 static bool on_file(void *arg, const struct input *f)
 {
         struct search *s = arg;
-        struct file *held = s->core->files ? idmap_get(s->core->files, f->id) : NULL,
-                    *coming = s->core->coming ? idmap_get(s->core->coming, f->id) : NULL;
+        struct file *held = s->core->data->files ? idmap_get(s->core->data->files, f->id) : NULL,
+                    *coming = s->core->data->coming ? idmap_get(s->core->data->coming, f->id) : NULL;
 
         cost_load_add(&s->load, f, 1);
         if (!held || coming) /* one that is held somewhere and comes elsewhere is no load for itself there */
@@ -159,7 +160,7 @@ static void ask_holders(struct search *s, struct file *f)
                 uint32_t at = (first + i) % f->count;
 
                 for (struct queue *q = f->holders[at]->queues; q; q = q->next) {
-                        s->core->looks++;
+                        s->core->matching->looks++;
                         if (q->index.node.weight)
                                 consider(s, q);
                 }
@@ -171,7 +172,7 @@ static void ask_holders(struct search *s, struct file *f)
 static bool is_best(struct search *s)
 {
         struct candidate best = {0};
-        uint64_t looks = s->core->looks;
+        uint64_t looks = s->core->matching->looks;
         struct index_offers w;
         struct queue *q;
         struct need need;
@@ -187,7 +188,7 @@ static bool is_best(struct search *s)
                         best = x;
         }
         index_offers_end(&w);
-        s->core->looks = looks;
+        s->core->matching->looks = looks;
         return s->best.queue ? best.queue && s->best.cost <= best.cost + ROUNDED_MS : !best.queue;
 }
 
@@ -203,13 +204,13 @@ struct queue *places_next(struct places *w)
         s.member = (uint32_t)set_first(&b->idle);
         if (s.core->config.placement != CORE_PLACE_BLIND)
                 inputs_each(s.core, s.part->inputs, s.member, on_file, &s);
-        s.number = ++s.core->searches;
+        s.number = ++s.core->matching->searches;
         index_bays_settle(s.core);
         index_bays_each(s.class, on_bay, &s);
         for (unsigned i = 0; i < s.file_count && !good_enough(&s); i++)
                 ask_holders(&s, s.files[i].file);
         if (s.core->config.check_choices && !is_best(&s))
-                s.core->wrong_choice = true;
+                s.core->matching->wrong_choice = true;
         if (s.best.queue)
                 s.best.queue->seen = w->choice;
         w->down |= s.down;
@@ -247,14 +248,14 @@ static size_t near_of_bucket(struct core *c, struct class *k, const struct bucke
                 for (struct queue *q = a->queues; q && n < max; q = q->next) {
                         uint64_t m;
 
-                        c->looks++;
-                        if (!q->index.node.weight || q->seen == c->choice)
+                        c->matching->looks++;
+                        if (!q->index.node.weight || q->seen == c->matching->choice)
                                 continue;
                         m = first_of_both(members, &b->idle);
                         if (m == SET_END || !choose_fits(c, k, q, &need) ||
                             !cost_reaches(c, p, (uint32_t)m, q))
                                 continue;
-                        q->seen = c->choice;
+                        q->seen = c->matching->choice;
                         ret[n++] = (struct candidate){.queue = q, .cost = choose_cost(c, p, (uint32_t)m, q)};
                 }
         return n;
@@ -264,7 +265,7 @@ size_t places_near(struct core *c, struct class *k, struct candidate *ret, size_
 {
         size_t n = 0;
 
-        c->choice++;
+        c->matching->choice++;
         for (size_t i = 0; data_counts(c) && i < k->buckets.count && i < BUCKETS_MAX; i++) {
                 const struct bucket *b = container_of(k->buckets.nodes[i], struct bucket, node);
 

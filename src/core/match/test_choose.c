@@ -357,10 +357,10 @@ static void test_search_order(void **state)
         struct core *c = *state;
 
         tried_in_order(c, quick);
-        assert_int_equal(c->ordered, 2);
+        assert_int_equal(c->data->ordered, 2);
         offer(c, "n2", AD);
         offer(c, "n3", "[Cpus=1; Memory=100; Disk=100; SearchOrder=70000]");
-        assert_int_equal(c->ordered, 0);
+        assert_int_equal(c->data->ordered, 0);
 }
 
 static void test_search_order_alone(void **state)

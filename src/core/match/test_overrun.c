@@ -162,7 +162,7 @@ static void test_periodic_of_many(void **state)
         uint64_t before, removed, calls = 0;
 
         core_ready(c);
-        c->periodic_due_ms = c->steady_ms;
+        c->policies->due_ms = c->steady_ms;
         set_add_range(&some, 50000, 70000);
         remove.members = &some;
         do {
@@ -171,7 +171,7 @@ static void test_periodic_of_many(void **state)
                 assert_in_range(c->eval.steps_all - before, 0, 100000);
                 if (++calls == 3)
                         assert_int_equal(core_act(c, &remove, &removed, NULL), 0);
-        } while (c->periodic_request);
+        } while (c->policies->request);
         assert_in_range(calls, 100, 1000);
         assert_int_equal(request_state(r, 9998), JOB_IDLE);
         assert_int_equal(request_state(r, 9999), JOB_REMOVED);

@@ -42,7 +42,7 @@ static void test_alike(void **state)
         offer(c, "n1", "[Cpus=1; TotalCpus=1; Memory=100; Disk=100; Speed=2.0]");
         offer(c, "n4", "[Cpus=1; TotalCpus=1; Memory=100; Disk=100; Price=2.0]");
         assert_ptr_not_equal(queue_at(c, "n3")->profile, queue_at(c, "n4")->profile);
-        assert_int_equal(c->profile_count, 4);
+        assert_int_equal(c->data->profile_count, 4);
         cost_of(c, &r->parts[0], 0, queue_at(c, "n1"), &one);
         assert_int_equal(one.run_ms, 50000);
         assert_null(core_check(c));
@@ -94,25 +94,25 @@ static void test_many_profiles(void **state)
                 snprintf(ad, sizeof(ad), "[Cpus=1; TotalCpus=1; Memory=100; Disk=100; Price=%f]", price);
                 offer(c, name, ad);
         }
-        assert_int_equal(c->profile_count, PROFILES_MAX);
+        assert_int_equal(c->data->profile_count, PROFILES_MAX);
         for (unsigned i = 0; i < 2 * PROFILES_MAX; i++) {
                 char name[8];
 
                 snprintf(name, sizeof(name), "n%u", i);
                 offer(c, name, "[Cpus=1; TotalCpus=1; Memory=100; Disk=100; Price=1.0]");
         }
-        assert_in_range(c->profile_count, 1, 3);
+        assert_in_range(c->data->profile_count, 1, 3);
 }
 
 static uint64_t looks_for(struct core *c, const char *const *attributes, const char *assigned)
 {
-        uint64_t before = c->looks;
+        uint64_t before = c->matching->looks;
         BUF_CLEANUP struct buf want = {0};
 
         submit(c, NULL, 1, attributes);
         buf_printf(&want, "%s/default %llu 0\n", assigned, (unsigned long long)core_request_last(c));
         expect_assigned(c, buf_z(&want));
-        return c->looks - before;
+        return c->matching->looks - before;
 }
 
 /* Three hundred places that wait: a job looks at a few of them, whether nobody holds its file, one does, or
@@ -168,9 +168,9 @@ static void test_wanted_and_forgotten(void **state)
                 ;
         assert_null(core_check(c));
         for (size_t i = 0; i < 256; i++)
-                wanted += c->wanted[i] ? idmap_count(c->wanted[i]) : 0;
+                wanted += c->data->wanted[i] ? idmap_count(c->data->wanted[i]) : 0;
         assert_int_equal(wanted, 0);
-        assert_int_equal(c->near_count, 0);
+        assert_int_equal(c->data->near_count, 0);
 }
 
 int main(void)

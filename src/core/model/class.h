@@ -4,15 +4,18 @@
 #include "base/buf.h"
 #include "base/heap.h"
 #include "base/set.h"
+#include "classad/symbols.h"
 #include "core/accounts/limit.h"
 #include "core/model/amounts.h"
 #include "core/model/index_node.h"
 
 struct account;
+struct map;
 struct qos;
 struct queue;
 struct request;
 struct reservation;
+struct split;
 struct template;
 
 struct bucket {
@@ -79,6 +82,25 @@ struct class
         bool kept_back;                      /* until its account may look at queues again (overrun.h) */
         struct class *gang_next, *gang_prev; /* of those whose members come in sets */
         int64_t gang_due_ms;                 /* its sets are not looked for places before; 0: now */
+};
+
+/* All of them. */
+struct classes {
+        struct map *by_key;
+        struct buf key; /* the last one looked for; kept: long ones that come and go would leave holes in the
+                           memory */
+        struct class *gangs; /* those whose members come in sets */
+        struct request
+                *rekey_next;    /* that is to be put into classes again, and those behind it; NULL: none */
+        struct split *rekeying; /* of the one before it, which is under way; NULL: none is */
+        uint64_t keyed;         /* how often it was begun: what was keyed before is stale */
+        symbol *significant;    /* job attributes that agents' expressions look at */
+        size_t significant_count, significant_cap;
+        uint64_t lost_last;      /* core_lost: jobs of requests up to this one may run unknown */
+        int64_t lost_until_ms;   /* steady clock, until then; 0: none do */
+        size_t deferred;         /* classes that start at a time */
+        bool leaks;              /* policy_hold_leaks has something to look at */
+        uint64_t buckets_filled; /* those that had no idle members and got some, ever */
 };
 
 static inline struct bucket *class_first_bucket(const struct class *k) /* of one that has idle members */

@@ -47,8 +47,8 @@ void hop_show(struct core *c, struct request *r)
                 return;
         h = &r->rare->hop;
         h->renewed_steady_ms = c->steady_ms;
-        MEM_GROW(c->hops.leased, c->hops.cap, c->hops.count + 1);
-        c->hops.leased[c->hops.count++] = r;
+        MEM_GROW(c->hops->leased, c->hops->cap, c->hops->count + 1);
+        c->hops->leased[c->hops->count++] = r;
 }
 
 void hop_free(struct core *c, struct request *r)
@@ -58,9 +58,9 @@ void hop_free(struct core *c, struct request *r)
         if (!r->rare)
                 return;
         h = &r->rare->hop;
-        for (size_t i = 0; h->lease_ms && i < c->hops.count; i++)
-                if (c->hops.leased[i] == r) {
-                        c->hops.leased[i] = c->hops.leased[--c->hops.count];
+        for (size_t i = 0; h->lease_ms && i < c->hops->count; i++)
+                if (c->hops->leased[i] == r) {
+                        c->hops->leased[i] = c->hops->leased[--c->hops->count];
                         break;
                 }
         set_deinit(&h->taken);

@@ -17,7 +17,7 @@ struct hop { /* of a request */
         struct submission_origin *origin; /* NULL: a user's own */
         char *text;                       /* what the origin's strings look at */
 };
-struct hops {                    /* of the core */
+struct hops {
         struct request **leased; /* those that have a lease, in no order */
         size_t count, cap;
 };

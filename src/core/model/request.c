@@ -4,14 +4,39 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "base/map.h"
 #include "base/match_macro.h"
 #include "base/mem.h"
 #include "base/pack.h"
 #include "core/model/core_parts.h"
+#include "core/model/forgotten.h"
+
+struct requests *requests_new(void)
+{
+        struct requests *all = mem_new(struct requests);
+
+        all->by_id = idmap_new();
+        all->by_uuid = idmap_new();
+        all->forgotten = forgotten_new();
+        all->owners = map_new();
+        return all;
+}
+
+void requests_free(struct requests *all)
+{
+        if (!all)
+                return;
+        idmap_free(all->by_id);
+        idmap_free(all->by_uuid);
+        forgotten_free(all->forgotten);
+        map_free(all->owners);
+        free(all->finished);
+        free(all);
+}
 
 struct request *request_find(const struct core *c, uint64_t id)
 {
-        return idmap_get(c->requests, id);
+        return idmap_get(c->requests->by_id, id);
 }
 
 /* ---- by uuid: a map by a keyed hash of it, which nobody can make collide on purpose; and a chain */
@@ -23,7 +48,7 @@ static uint64_t uuid_hash(const unsigned char uuid[16])
 
 struct request *request_by_uuid(const struct core *c, const unsigned char uuid[16])
 {
-        struct request *r = idmap_get(c->uuids, uuid_hash(uuid));
+        struct request *r = idmap_get(c->requests->by_uuid, uuid_hash(uuid));
 
         while (r && memcmp(r->uuid, uuid, sizeof(r->uuid)) != 0)
                 r = request_rare(r)->uuid_next;
@@ -32,7 +57,7 @@ struct request *request_by_uuid(const struct core *c, const unsigned char uuid[1
 
 static void uuid_put(struct core *c, struct request *r)
 {
-        struct request *had = idmap_put(c->uuids, uuid_hash(r->uuid), r);
+        struct request *had = idmap_put(c->requests->by_uuid, uuid_hash(r->uuid), r);
 
         if (had)
                 request_rare_make(r)->uuid_next = had;
@@ -41,7 +66,8 @@ static void uuid_put(struct core *c, struct request *r)
 /* No-op when it never got there. */
 static void uuid_take(struct core *c, struct request *r)
 {
-        struct request *next = request_rare(r)->uuid_next, *at = idmap_get(c->uuids, uuid_hash(r->uuid));
+        struct request *next = request_rare(r)->uuid_next,
+                       *at = idmap_get(c->requests->by_uuid, uuid_hash(r->uuid));
 
         if (at != r) {
                 while (at && request_rare(at)->uuid_next != r)
@@ -49,9 +75,9 @@ static void uuid_take(struct core *c, struct request *r)
                 if (at)
                         at->rare->uuid_next = next;
         } else if (next) {
-                idmap_put(c->uuids, uuid_hash(r->uuid), next);
+                idmap_put(c->requests->by_uuid, uuid_hash(r->uuid), next);
         } else {
-                idmap_take(c->uuids, uuid_hash(r->uuid));
+                idmap_take(c->requests->by_uuid, uuid_hash(r->uuid));
         }
 }
 
@@ -59,13 +85,13 @@ static void uuid_take(struct core *c, struct request *r)
 
 struct owner *owner_ref(struct core *c, struct str name)
 {
-        struct owner *o = map_get(c->owners, name);
+        struct owner *o = map_get(c->requests->owners, name);
 
         if (!o) {
                 o = mem_zalloc(sizeof(*o) + name.n + 1);
                 if (name.n)
                         memcpy(o->name, name.p, name.n);
-                map_put(c->owners, name, o);
+                map_put(c->requests->owners, name, o);
         }
         o->refs++;
         return o;
@@ -75,7 +101,7 @@ void owner_unref(struct core *c, struct owner *o)
 {
         if (!o || --o->refs)
                 return;
-        map_take(c->owners, str_of(o->name));
+        map_take(c->requests->owners, str_of(o->name));
         free(o);
 }
 
@@ -96,15 +122,15 @@ struct request *request_new(uint64_t id, int64_t at_ms, uint32_t count)
 /* In the order of their numbers: a draft has one that is lower than those that were accepted before it. */
 void requests_add(struct core *c, struct request *r)
 {
-        struct request *before = c->last;
+        struct request *before = c->requests->last;
 
         while (before && before->id > r->id)
                 before = before->prev;
         r->prev = before;
-        r->next = before ? before->next : c->first;
-        *(r->next ? &r->next->prev : &c->last) = r;
-        *(before ? &before->next : &c->first) = r;
-        idmap_put(c->requests, r->id, r);
+        r->next = before ? before->next : c->requests->first;
+        *(r->next ? &r->next->prev : &c->requests->last) = r;
+        *(before ? &before->next : &c->requests->first) = r;
+        idmap_put(c->requests->by_id, r->id, r);
         if (r->owner)
                 uuid_put(c, r);
 }
@@ -112,15 +138,15 @@ void requests_add(struct core *c, struct request *r)
 void requests_remove(struct core *c, struct request *r)
 {
         uuid_take(c, r);
-        idmap_take(c->requests, r->id);
+        idmap_take(c->requests->by_id, r->id);
         if (r->next)
                 r->next->prev = r->prev;
         else
-                c->last = r->prev;
+                c->requests->last = r->prev;
         if (r->prev)
                 r->prev->next = r->next;
         else
-                c->first = r->next;
+                c->requests->first = r->next;
         r->next = r->prev = NULL;
 }
 

@@ -16,6 +16,7 @@
 #include "core/model/job_record.h"
 #include "core/model/template.h"
 
+struct forgotten;
 struct submission_file;
 struct estimate;
 struct inputs;
@@ -98,6 +99,26 @@ struct request {
         uint32_t kib;                    /* submission_kib; 0 in a shadow */
         bool periodic, leaves, has_sets; /* some template has such policies, or a LeaveJobInQueue */
 };
+
+/* All of them. */
+struct requests {
+        struct idmap *by_id, *by_uuid; /* by_uuid: a hash of the uuid → request */
+        struct forgotten *forgotten;
+        struct map *owners;           /* one string each */
+        struct request *first, *last; /* by id */
+        uint64_t last_id;             /* the highest that was accepted */
+        uint64_t draft_id;            /* the highest that a draft has; 0: none */
+        uint64_t number_from;         /* no lower number is given, and no lower fence */
+        uint32_t fence_from;
+        struct request *accepting; /* a draft, while it is accepted: spares loading the record */
+        uint64_t unfiled;          /* members, of all requests */
+        size_t left;               /* members that have ended and are still shown, see lifecycle/leave.h */
+        uint64_t *finished;        /* ids in the order in which they finished */
+        size_t finished_count, finished_cap;
+        bool crowded; /* some owner's requests take more than half of what they may */
+};
+struct requests *requests_new(void);
+void requests_free(struct requests *all); /* when none is left; NULL is fine */
 
 struct request *request_find(const struct core *c, uint64_t id);
 struct request *request_by_uuid(const struct core *c, const unsigned char uuid[16]); /* NULL: there is none */

@@ -85,14 +85,14 @@ static void test_uuid_chain(void **state)
 
         /* As if b had a's hash: it stands before a in the chain. */
         memcpy(uuid, a->uuid, sizeof(uuid));
-        idmap_put(c->uuids, map_hash(uuid, sizeof(uuid)), b);
+        idmap_put(c->requests->by_uuid, map_hash(uuid, sizeof(uuid)), b);
         request_rare_make(b)->uuid_next = a;
         assert_ptr_equal(request_by_uuid(c, uuid), a);
         request_free(c, a);
         assert_null(request_find(c, id));
         assert_null(request_rare(b)->uuid_next);
         assert_null(request_by_uuid(c, uuid));
-        idmap_take(c->uuids, map_hash(uuid, sizeof(uuid)));
+        idmap_take(c->requests->by_uuid, map_hash(uuid, sizeof(uuid)));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bare_core, bare_core_free)

@@ -4,10 +4,10 @@
 
 #include "base/clock.h"
 #include "classad/eval.h"
+#include "core/query.h"
 #include "server/api/routes.h"
 #include "server/loop/expressions.h"
 #include "server/loop/ids.h"
-#include "core/query.h"
 
 #define REASON_MAX      4096
 #define SLICE_NS        4000000

@@ -3,9 +3,9 @@
  * them. */
 #include "base/clock.h"
 #include "classad/eval.h"
+#include "core/query.h"
 #include "server/api/routes.h"
 #include "server/loop/expressions.h"
-#include "core/query.h"
 
 struct room {
         uint64_t cpus, memory_mib, free_cpus, free_memory_mib;

@@ -3,9 +3,9 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "core/query.h"
 #include "server/api/routes.h"
 #include "server/calls/waits.h"
-#include "core/query.h"
 
 #define LIMIT_DEFAULT  1000
 #define LIMIT_MAX      10000

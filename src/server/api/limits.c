@@ -2,10 +2,10 @@
  * and what the caller has uploaded. */
 #include "server/api/limits.h"
 
+#include "core/query.h"
 #include "server/api/routes.h"
 #include "server/files/holdings.h"
 #include "server/files/objects.h"
-#include "core/query.h"
 
 struct listing {
         struct json j;

@@ -1,9 +1,9 @@
 /* GET /v1/accounts, GET /v1/jobs/7.42/priority: whose turn it is. */
 #include "server/api/order.h"
 
+#include "core/query.h"
 #include "server/api/routes.h"
 #include "server/loop/ids.h"
-#include "core/query.h"
 
 static void number(struct json *j, const char *key, double v)
 {

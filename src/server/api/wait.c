@@ -9,9 +9,9 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "core/query.h"
 #include "server/api/routes.h"
 #include "server/calls/waits.h"
-#include "core/query.h"
 
 #define WAIT_PACE_MS  100
 #define WAIT_MAX_MS   300000

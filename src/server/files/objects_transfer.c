@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "base/hex.h"
+#include "core/query.h"
 #include "server/agents/message.h"
 #include "server/files/objects_private.h"
-#include "core/query.h"
 
 #define READ_MAX  (1u << 20)
 #define WRITE_MAX (4u << 20)

@@ -5,12 +5,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "core/query.h"
 #include "server/files/objects.h"
 #include "server/history/request_record.h"
 #include "server/history/snapshot.h"
 #include "server/loop/turn.h"
 #include "server/userlog/userlog.h"
-#include "core/query.h"
 
 #define ROWS       1000 /* in one commit, and as many new ones are reason to look */
 #define RECORDS    500  /* looked up in one step of the reader, or deleted in one commit */

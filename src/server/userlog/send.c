@@ -8,9 +8,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/pack.h"
+#include "core/query.h"
 #include "server/agents/message.h"
 #include "server/userlog/private.h"
-#include "core/query.h"
 
 #define SLICE_MEMBERS 1000 /* made lines in one turn */
 #define TEXT_BYTES    65536
