@@ -115,6 +115,9 @@ struct run_spec {
         const char *const *cgroup_dirs; /* NULL behind the last, or NULL */
         uint32_t slot;                  /* told back with each event; UINT32_MAX: none */
         uint64_t walltime_ms;           /* 0: none */
+        /* CLOCK_BOOTTIME after which it does not begin, for a runner that has `begun`: RUN_FAILED then, as
+         * RUN_TOO_LATE. 0: whenever */
+        int64_t begin_by_boot_ms;
         char *const *after; /* for a batch system's script: run when the program is over; or NULL */
         /* what a batch system is to be asked for */
         const char *job; /* "7.42", for people */
@@ -166,6 +169,8 @@ struct run_event {
          * `error` (EINVAL) the system says that it would never run this, and `text` why. */
         uint64_t begins_ms;
 };
+
+#define RUN_TOO_LATE "deadline" /* what RUN_FAILED says of a task that its runner came to too late */
 
 struct run_capacity {
         bool known;
@@ -250,6 +255,11 @@ struct runner_kind {
          * first; a system that cannot say, or does not answer, makes it unknown. What the agent's own limits
          * allow is not counted. At most 32 may be open: more are unknown at once. */
         void (*quote)(struct runner *r, const struct run_spec *spec);
+        /* Of a runner that is RUN_SILENT: appends the run_ids of all tasks that it has begun and that are not
+         * forgotten. One that is not among them has not begun, and does not, if the time in its spec is over
+         * by a second, or if another process than we has submitted it. 0; or -errno: nobody can tell. NULL:
+         * none is ever silent. */
+        int (*begun)(struct runner *r, struct buf *ret);
         void (*status)(struct runner *r, const struct run_id *ids,
                        size_t count);                       /* an event for each, `known` set */
         void (*forget)(struct runner *r, struct run_id id); /* after it ended: it was recorded elsewhere */

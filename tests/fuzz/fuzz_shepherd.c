@@ -131,6 +131,7 @@ static void clean(void)
 {
         unlinkat(AT_FDCWD, users_path, 0);
         unlinkat(shepherd.dir, "shepherd.table", 0);
+        unlinkat(shepherd.dir, SHEPHERD_BEGUN, 0);
         unlinkat(shepherd.dir, "jobs", AT_REMOVEDIR);
         rmdir(folder);
 }
@@ -159,6 +160,7 @@ static void begin(void)
         s->dirty_last = &s->dirty_first;
         check(sandbox_open(s) == 0);
         check(table_open(s) == 0);
+        check(begun_open(s) == 0);
         check(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
         s->agent = pair[0];
         other = pair[1];
@@ -173,7 +175,7 @@ static void hear(void)
                         const struct shepherd_record *r = (const void *)p;
                         check(n >= (ssize_t)sizeof(*r) && r->size <= n && r->size >= sizeof(*r));
                         check(r->kind == SHEPHERD_WELCOME || r->kind == SHEPHERD_CHILD ||
-                              r->kind == SHEPHERD_LISTED);
+                              r->kind == SHEPHERD_LISTED || r->kind == SHEPHERD_PONG);
                         p += r->size;
                         n -= r->size;
                 }
@@ -207,7 +209,7 @@ static void check_folder(void)
         check((dir = opendir(folder)));
         while ((e = readdir(dir)))
                 check(e->d_name[0] == '.' || !strcmp(e->d_name, "jobs") || !strcmp(e->d_name, "users") ||
-                      !strcmp(e->d_name, "shepherd.table"));
+                      !strcmp(e->d_name, "shepherd.table") || !strcmp(e->d_name, SHEPHERD_BEGUN));
         closedir(dir);
 }
 
@@ -228,7 +230,9 @@ static void end(void)
         flush();
         check(!s->dirty_first && s->dirty_last == &s->dirty_first);
         s->greeted = s->quit = false;
-        s->lease_until = 0;
+        s->lease_until = s->start_by = 0;
+        for (unsigned i = 0; i < s->begun->used; i++)
+                check(!s->begun->ids[i].request && !s->begun->ids[i].step);
 }
 
 /* ---- an input */

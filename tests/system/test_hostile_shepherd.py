@@ -1,6 +1,7 @@
 """The shepherd, which is root, against a program that has its agent's uid, and asks for all that it should not get."""
 import contextlib
 import ctypes
+import errno
 import os
 import resource
 import signal
@@ -12,15 +13,17 @@ import time
 import pytest
 import unseen
 
-from drover import alive, wait_until
+from drover import Failed, alive, wait_until
 from users import AGENT, LOW, ONE, TWO, as_user
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the shepherd that has something to give away is root's")
 
 HELLO, START, KILL, SUSPEND, RESUME, FORGET, LEASE, _QUIT, MEMORY, _WELCOME, CHILD, LISTED, SIGNAL = range(1, 14)
+START_BY = 16
 MAKE, REMOVE, STDIN_FD, CONTAINER, SHARE, CREDENTIALS = 8, 16, 32, 64, 128, 256
 RUNNING, EXITED, FAILED = range(3)
 REQUEST, _FORK, CGROUP, RLIMIT, USER, SANDBOX = range(6)
+DEADLINE = 12
 EPERM, EINVAL = 1, 22
 NO_SLOT = 0xffffffff
 WHOM = {"one@local": ONE.pw_name, "two@local": TWO.pw_name, "low@local": LOW.pw_name, "root@local": "root",
@@ -482,3 +485,63 @@ def test_folders_that_are_not_roots(site):
         os.chmod(path, was.st_mode & 0o7777)
     site.serve()
     site.hello()
+
+
+def has_begun(site, request):
+    """By the file that its agent reads."""
+    with open(os.path.join(site.state, "shepherd.begun"), "rb") as f:
+        _, pid, used = struct.unpack("QiI", f.read(16))
+        ids = f.read(24 * used)
+    assert pid == site.process.pid
+    return any(struct.unpack_from("Q", ids, 24 * i)[0] == request for i in range(used))
+
+
+def start_by(site, seconds, path):
+    """The time of a start goes before it, and is of that one only."""
+    boot = int((time.clock_gettime(time.CLOCK_BOOTTIME) + seconds) * 1000)
+    site.peer.send(struct.pack("IIQ", 16, START_BY, boot) + site.packed("/bin/sh", "-c", f"echo ran >{path}; exec sleep 1000"))
+    return site.number
+
+
+def test_a_start_that_is_read_too_late(site):
+    late, other = os.path.join(site.home, "late"), os.path.join(site.home, "other")
+    refused = site.end(start_by(site, -1, late))
+    assert (refused.state, refused.where, refused.error) == (FAILED, DEADLINE, errno.ETIMEDOUT)
+    assert not has_begun(site, refused.request)
+    started = start_by(site, 60, other)
+    assert next(site.told(started)).state == RUNNING and has_begun(site, started)
+    wait_until(lambda: os.path.exists(other))
+    site.say(KILL, 0, form="Q", request=started)
+    site.end(started)
+    assert has_begun(site, started), "its end may not have been told yet"
+    site.say(FORGET, request=started)
+    wait_until(lambda: not has_begun(site, started))
+    without = site.run("/bin/true")
+    assert (without.state, without.status) == (EXITED, 0)
+    assert not os.path.exists(late)
+
+
+def test_a_start_of_an_agent_that_has_gone(site):
+    """The next one may rely on it: what has not begun does not any more."""
+    mark = os.path.join(site.home, "gone")
+    os.kill(site.process.pid, signal.SIGSTOP)
+    request = start_by(site, 60, mark)
+    site.connect()
+    assert not has_begun(site, request)
+    os.kill(site.process.pid, signal.SIGCONT)
+    site.hello()
+    refused = site.end(request)
+    assert (refused.state, refused.where) == (FAILED, DEADLINE)
+    assert not os.path.exists(mark)
+    site.serves()
+
+
+def test_what_was_begun_is_not_the_agents_to_write(site):
+    """A file that shrinks would end who has it in memory."""
+    path = os.path.join(site.state, "shepherd.begun")
+    for mode in ("r+b", "wb"):
+        with pytest.raises(Failed, match="PermissionError"):
+            as_user(AGENT, lambda mode=mode: open(path, mode).close())  # pylint: disable=consider-using-with,unspecified-encoding
+    as_user(AGENT, lambda: open(path, "rb").close())  # pylint: disable=consider-using-with
+    with pytest.raises(Failed):
+        as_user(AGENT, lambda: os.unlink(path))

@@ -14,11 +14,13 @@
 #include "agent/container/containers.h"
 #include "agent/environment/environments.h"
 #include "agent/model/expand.h"
+#include "agent/outbox/outbox.h"
 #include "agent/queue/containment.h"
 #include "agent/queue/offers.h"
 #include "agent/queue/wait.h"
 #include "agent/transfer/movers.h"
 #include "agent/transfer/stage.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "run/process/errand.h"
 
@@ -60,6 +62,23 @@ static void record(struct attempt *at, const struct run_event *e)
         offers_job_took(at, ms ? ms * 1000 : 700);
 }
 
+/* Nothing of its step ran, nor will, for no fault of the job's. The attempt may be gone then. */
+static void not_begun(struct attempt *at, const char *why)
+{
+        bool first = at->step == 0 && at->round == 0 && !at->adopted;
+        at->stepping = false;
+        if (at->abandon) {
+                attempt_forget(at);
+        } else if (at->outcome_set || !first) { /* it was told to end meanwhile; or has begun before */
+                attempt_lost(at, why);
+        } else {
+                log_warn("msg=\"an attempt was not begun\" job=%llu.%u fence=%u why=\"%s\"",
+                         (unsigned long long)at->request, at->member, at->fence, why);
+                outbox_refuse(at->a, at->q->config->name, at, false, why);
+                attempt_forget(at);
+        }
+}
+
 /* It was not started: whose fault is it? */
 static void start_failed(struct attempt *at, const struct run_event *e)
 {
@@ -67,6 +86,10 @@ static void start_failed(struct attempt *at, const struct run_event *e)
         BUF_CLEANUP struct buf path = {0};
         const char *why = strerror(e->error);
         at->stepping = false;
+        if (!e->text && !strcmp(e->what, RUN_TOO_LATE)) {
+                not_begun(at, "the agent's shepherd came to it too late");
+                return;
+        }
         if (e->text) {
                 attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "%s", e->text);
         } else if (!strcmp(e->what, "program")) {
@@ -163,7 +186,7 @@ static void runner_is_ready(struct backend *b)
 static void runner_is_away(struct backend *b, const char *why)
 {
         struct agent *a = b->a;
-        b->ready = false;
+        b->ready = b->silent = false;
         b->generation++;
         free(b->unreachable);
         b->unreachable = why ? mem_dupz(why) : NULL;
@@ -191,12 +214,89 @@ static void runner_is_silent(struct backend *b, const char *why)
         struct agent *a = b->a;
         free(b->unreachable);
         b->unreachable = why ? mem_dupz(why) : NULL;
+        b->silent = why != NULL;
         if (why)
                 log_error("msg=\"%s: its queues take no jobs until it does\"", why);
         else
                 log_info("msg=\"the agent's shepherd answers again\"");
         offers_update(a, true);
         agent_turn_later(a);
+}
+
+/* ---- a runner that is silent */
+
+#define LATE_MS 1000 /* by then what the runner has written down in time is seen */
+
+/* The tasks that the runner has begun, asked for once a turn. */
+struct begun {
+        struct buf ids;
+        bool asked;
+        int result; /* of asking */
+};
+
+static bool can_tell(struct begun *b, struct runner *r)
+{
+        if (!b->asked)
+                b->result = r->kind->begun(r, &b->ids);
+        b->asked = true;
+        return b->result == 0;
+}
+
+/* Whether it has begun is not known, and can be by now. */
+static bool is_due(const struct attempt *at, int64_t now)
+{
+        if (at->begun)
+                return false;
+        if (at->state == ATTEMPT_WAITING) /* of an earlier life, and the runner has told us nothing yet */
+                return at->adopted && !at->q->backend->ready;
+        return at->state == ATTEMPT_RUNNING && at->stepping && !at->task_runs && at->begin_by_ms &&
+               now > at->begin_by_ms + LATE_MS;
+}
+
+/* Of an earlier life nobody knows which step it had come to. */
+static bool is_begun(const struct attempt *at, struct str ids)
+{
+        struct run_id id, task = attempt_task(at);
+        for (size_t i = 0; i + sizeof(id) <= ids.n; i += sizeof(id)) {
+                memcpy(&id, ids.p + i, sizeof(id));
+                if (at->state == ATTEMPT_RUNNING ? run_id_eq(id, task)
+                                                 : id.request == at->request && id.member == at->member &&
+                                                           id.fence == at->fence && !(id.step & STEP_NO_JOBS))
+                        return true;
+        }
+        return false;
+}
+
+static void look_whether_begun(struct attempt *at, struct str ids)
+{
+        at->begun = is_begun(at, ids);
+        if (!at->begun && at->state == ATTEMPT_WAITING)
+                attempt_lost(at, "the agent stopped before it was started");
+        else if (!at->begun)
+                not_begun(at, at->q->backend->unreachable);
+        else if (at->state == ATTEMPT_RUNNING && !at->started_ms)
+                at->started_ms = (uint64_t)clock_wall_ms(); /* it runs: more is not known */
+}
+
+static void look_at_silent(struct queue *q)
+{
+        static const enum attempt_state states[] = {ATTEMPT_WAITING, ATTEMPT_RUNNING};
+        struct begun b = {0};
+        int64_t now = clock_boot_ms();
+        for (unsigned s = 0; s < sizeof(states) / sizeof(*states); s++)
+                for (struct attempt *at = q->lists[states[s]], *next; at; at = next) {
+                        next = at->next;
+                        if (is_due(at, now) && can_tell(&b, q->backend->runner))
+                                look_whether_begun(at, buf_view(&b.ids));
+                }
+        buf_deinit(&b.ids);
+}
+
+void attempt_tick(struct agent *a)
+{
+        for (size_t i = 0; i < a->queue_count; i++)
+                if (a->queues[i]->backend->silent)
+                        look_at_silent(a->queues[i]);
 }
 
 /* How a task of an earlier life ended. It is told each time that the runner has been away, and counts once.

@@ -281,10 +281,19 @@ void attempt_schedule(struct agent *a)
                 schedule_queue(a->queues[i]);
 }
 
+/* A runner that falls silent with the task unread shall not begin it when nobody waits for it any more. */
+static int64_t begin_by(const struct attempt *at)
+{
+        uint64_t wait_ms = at->a->config.shepherd_silence_ms;
+        return wait_ms && at->q->backend->runner->kind->begun ? clock_boot_ms() + (int64_t)wait_ms : 0;
+}
+
 void attempt_submit_step(struct attempt *at)
 {
         struct err err = {""};
         at->over = at->out_of_memory = at->task_runs = false;
+        at->begin_by_ms = begin_by(at);
+        at->begun = false;
         if (step_submit(at, &err) == 0) {
                 at->stepping = true;
                 return;

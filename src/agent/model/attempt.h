@@ -113,9 +113,11 @@ struct attempt {
         int64_t entered_ms;           /* Unix: its state */
         uint64_t lease_ms;
         unsigned step;
-        bool stepping;    /* the runner has a task of this step */
-        bool task_runs;   /* and its program, as far as the runner has told */
-        uint64_t signals; /* for when it does: 1 << (number - 1) */
+        bool stepping;       /* the runner has a task of this step */
+        bool task_runs;      /* and its program, as far as the runner has told */
+        int64_t begin_by_ms; /* boot clock: its task begins before that or never; 0: whenever */
+        bool begun;          /* its runner is silent, and has begun a task of it */
+        uint64_t signals;    /* for when it does: 1 << (number - 1) */
         struct cgroup *cgroup;
         uint64_t cpus_milli, memory_bytes;
         size_t credential_count; /* that it holds, see credentials.h */

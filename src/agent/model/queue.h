@@ -38,7 +38,7 @@ struct backend { /* a runner that is open. The process queues share one */
         struct runner *runner;
         const char *queue;         /* its name, the configuration's; NULL: the process queues share it */
         struct run_word *settings; /* of a batch system; the words are the configuration's */
-        bool ready;
+        bool ready, silent;        /* silent: see RUN_SILENT */
         char *unreachable; /* why it does not answer, though its tasks go on; NULL: it does, or has not yet */
         uint64_t generation; /* of its listing of what it knows */
 };

@@ -240,6 +240,8 @@ int main(int argc, char **argv)
         s.message = must(malloc(SHEPHERD_BATCH_MAX));
         groups_open(&s, o.cgroups, 2);
         r = table_open(&s);
+        if (r == 0)
+                r = begun_open(&s);
         s.listener = r < 0 ? r : listen_in(s.dir, s.uid, s.agent_uid);
         if (s.listener < 0)
                 return cannot_start(&o, "cannot make what it needs in", -s.listener);
@@ -251,5 +253,6 @@ int main(int argc, char **argv)
         run(&s);
         groups_remove(&s);
         unlinkat(s.dir, SHEPHERD_SOCKET, 0);
+        unlinkat(s.dir, SHEPHERD_BEGUN, 0);
         return 0;
 }

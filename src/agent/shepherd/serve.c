@@ -93,6 +93,7 @@ static void child_forget(struct shepherd *s, struct child *c)
                 if (s->dirty_last == &c->dirty_next)
                         s->dirty_last = d;
         }
+        begun_remove(s, c->begun);
         free(c->marker);
         free(c->remove);
         free(c->secrets);
@@ -122,6 +123,7 @@ static void drop_agent(struct shepherd *s)
         if (s->agent >= 0)
                 close(s->agent);
         s->agent = -1;
+        s->start_by = 0;
         s->greeted = s->asked = s->pinged = false;
         clear_dirty(s);
 }
@@ -238,6 +240,12 @@ static void handle(struct shepherd *s, const struct shepherd_record *r)
         case SHEPHERD_START:
                 if (r->size >= sizeof(*start))
                         start_child(s, start, (const char *)(start + 1), r->size - sizeof(*start));
+                s->start_by = 0;
+                break;
+        case SHEPHERD_START_BY:
+                if (r->size >= sizeof(struct shepherd_start_by))
+                        s->start_by = bounded(((const struct shepherd_start_by *)(const void *)r)->boot_ms,
+                                              INT64_MAX / 2);
                 break;
         case SHEPHERD_KILL:
                 if (c && r->size >= sizeof(*k))

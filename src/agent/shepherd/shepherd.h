@@ -3,8 +3,8 @@
  * Uses the C library only. One thread, one loop. Files: main (options, lock, socket), serve (the agent's
  * messages), start (a request for a child), child (its way to its program), containment (what is put around
  * it), tree (killing all that a child left), look (which processes are a job's), groups (control groups),
- * table (pids on disk, for the next shepherd), users (whom may a job become), sandbox (its folder), world
- * (clock and log).
+ * table (pids on disk, for the next shepherd), begun (what was begun, for the agent), users (whom may a job
+ * become), sandbox (its folder), world (clock and log).
  *
  * Its agent may be of another user, and is not believed then: the table of what it may ask for is in
  * drover-shepherd(8), "What an agent may ask for". Code that runs as root takes names from it, never paths.
@@ -29,8 +29,8 @@
 #define TABLE_MAX    8192 /* children that run at once */
 #define BUCKETS      4096
 #define SLOTS_MAX    4096
-#define CHILDREN_MAX (4 * TABLE_MAX) /* with those that ended and that the agent has not forgotten */
-#define LINGER_MS    5000            /* without agent and children */
+#define CHILDREN_MAX SHEPHERD_BEGUN_MAX /* with those that ended and that the agent has not forgotten */
+#define LINGER_MS    5000               /* without agent and children */
 #define START_MAX_MS 60000
 
 enum child_state { CHILD_RUNNING, CHILD_ENDING, CHILD_DONE };
@@ -45,6 +45,7 @@ struct child {
         struct shepherd_child tell; /* as it is told */
         struct slot *group;         /* its own, of ours; NULL: the agent's, or none */
         unsigned entry;             /* in the table */
+        uint32_t begun;             /* its place in the file of what was begun; SHEPHERD_BEGUN_MAX: none */
         char *remove;               /* the sandbox to remove at its end, or NULL */
         char *secrets;              /* the sandbox, if it has credentials; or NULL */
         char *marker;               /* SHEPHERD_MARKER and value, or NULL */
@@ -95,6 +96,7 @@ struct shepherd {
         uid_t min_uid;
         int64_t start_max_ms; /* from the fork to the program */
         struct table *table;
+        struct shepherd_begun *begun;
         struct containment *containment;
         int no_view; /* errno: why a job cannot be kept from Drover's folders; 0: it can */
         struct child *by_id[BUCKETS], *by_pid[BUCKETS];
@@ -103,6 +105,7 @@ struct shepherd {
         size_t child_count, running_count;
         struct slot *slots[SLOTS_MAX];
         int64_t lease_until; /* boot ms; 0: none */
+        int64_t start_by;    /* of the START that comes next: boot ms; 0: whenever */
         int64_t idle_since;
         int64_t look_at, looked_ms; /* at orphans of containers: boot ms; look_at 0: there are no new ones */
         char *message;              /* room for one batch */
@@ -178,6 +181,11 @@ bool look_is(pid_t pid); /* our process that looks, while a round lasts */
 int table_open(struct shepherd *s);      /* kills what the last shepherd left; 0 or -errno */
 unsigned table_take(struct shepherd *s); /* TABLE_MAX: full */
 void table_give(struct shepherd *s, unsigned entry);
+/* begun.c: what the agent reads when we do not answer (shepherd_protocol.h) */
+int begun_open(struct shepherd *s); /* 0 or -errno */
+/* The id is in the file when this returns. Its place there: fewer than SHEPHERD_BEGUN_MAX may be. */
+uint32_t begun_add(struct shepherd *s, const struct shepherd_id *id);
+void begun_remove(struct shepherd *s, uint32_t place); /* SHEPHERD_BEGUN_MAX is none, and is fine */
 /* sandbox.c: only as root with a map of users. The folder that holds the sandboxes is ours, so that a name in
  * it means the same from one call to the next. */
 int sandbox_open(struct shepherd *s); /* 0 or -errno: the state folder isn't root's alone */

@@ -6,6 +6,7 @@
  * has come to, and what goes wrong before execve, with the exit code 127. A child that is not in its program
  * after start_max_ms is killed, and told as failed at that step (tree.c). */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ static struct child *child_new(struct shepherd *s, const struct shepherd_start *
                 .record = {sizeof(c->tell), SHEPHERD_CHILD}, .id = r->id, .slot = r->slot};
         c->tell.started_ms = (uint64_t)wall_ms();
         c->entry = TABLE_MAX;
+        c->begun = SHEPHERD_BEGUN_MAX;
         unsigned b = (unsigned)((r->id.request * 31 + r->id.member) * 31 + r->id.fence) % BUCKETS;
         c->id_next = s->by_id[b];
         s->by_id[b] = c;
@@ -71,6 +73,26 @@ static void refuse(struct shepherd *s, struct child *c, enum shepherd_where wher
         c->tell.where = where;
         c->tell.error = (uint32_t)error;
         child_done(s, c);
+}
+
+/* Nobody waits for it any more: what it is of may be begun somewhere else. */
+static bool is_late(const struct shepherd *s)
+{
+        struct pollfd agent = {.fd = s->agent};
+        return (s->start_by && boot_ms() > s->start_by) ||
+               (poll(&agent, 1, 0) > 0 && (agent.revents & (POLLHUP | POLLERR)));
+}
+
+/* Written down first: who reads after the time of the request that it is not there may rely on it, wherever
+ * we stood still meanwhile. */
+static bool may_begin(struct shepherd *s, struct child *c)
+{
+        c->begun = begun_add(s, &c->tell.id);
+        if (!is_late(s))
+                return true;
+        begun_remove(s, c->begun);
+        c->begun = SHEPHERD_BEGUN_MAX;
+        return false;
 }
 
 /* What a request has behind it, in this order; the plan borrows the rest of it. */
@@ -173,11 +195,19 @@ void start_child(struct shepherd *s, const struct shepherd_start *r, const char 
                 refuse(s, c, SHEPHERD_AT_REQUEST, EINVAL);
                 return;
         }
+        if (is_late(s)) { /* before anything is made for it */
+                refuse(s, c, SHEPHERD_AT_DEADLINE, ETIMEDOUT);
+                return;
+        }
         c->container = r->flags & SHEPHERD_CONTAINER;
         char **words = must(malloc((r->argc + r->envc + 2) * sizeof(*words)));
         struct user user;
         enum shepherd_where where;
         int error = prepare(&p, c, &t, words, &user, &where);
+        if (!error && !may_begin(s, c)) {
+                where = SHEPHERD_AT_DEADLINE;
+                error = ETIMEDOUT;
+        }
         if (error) {
                 free(words);
                 refuse(s, c, where, error);

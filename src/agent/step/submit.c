@@ -325,6 +325,7 @@ int step_submit(struct attempt *at, struct err *err)
                 .slot = at->cgroup ? cgroup_number(at->cgroup) : UINT32_MAX,
                 .job = job,
                 .hop = hop_of(at, job, &x),
+                .begin_by_boot_ms = at->begin_by_ms,
         };
         asks_for(at, words, &spec);
         if (x.out >= 0 && stream_goes_on(at, x.out, false))

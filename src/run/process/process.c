@@ -63,6 +63,7 @@ static const char *what_failed(uint32_t where)
                 [SHEPHERD_AT_STDERR] = "stderr",
                 [SHEPHERD_AT_EXEC] = "program",
                 [SHEPHERD_AT_CONTAINMENT] = "containment",
+                [SHEPHERD_AT_DEADLINE] = RUN_TOO_LATE,
         };
         return where < sizeof(names) / sizeof(*names) ? names[where] : "start";
 }
@@ -208,6 +209,10 @@ static void process_submit(struct runner *base, const struct run_spec *s)
                 return;
         }
         struct buf *out = shepherd_client_out(r->client);
+        const struct shepherd_start_by by = {{sizeof(by), SHEPHERD_START_BY}, (uint64_t)s->begin_by_boot_ms};
+        size_t before = out->n;
+        if (s->begin_by_boot_ms)
+                buf_add(out, &by, sizeof(by));
         size_t start = out->n;
         struct shepherd_start h = {.record = {0, SHEPHERD_START},
                                    .flags = s->flags,
@@ -237,7 +242,7 @@ static void process_submit(struct runner *base, const struct run_spec *s)
         buf_add(out, "\0\0\0\0\0\0\0", padded - size);
         h.record.size = (uint32_t)padded;
         if (padded > SHEPHERD_BATCH_MAX || h.argc + h.envc > SHEPHERD_WORDS_MAX) {
-                buf_truncate(out, start);
+                buf_truncate(out, before);
                 fail_now(r, s->id, RUN_FAILED, "program", E2BIG);
                 return;
         }
@@ -288,6 +293,11 @@ static void process_quote(struct runner *base, const struct run_spec *spec)
                                       .slot = UINT32_MAX,
                                       .begins_ms = up ? (uint64_t)clock_wall_ms() : 0});
         timer_start(r->later, 0);
+}
+
+static int process_begun(struct runner *base, struct buf *ret)
+{
+        return shepherd_client_begun(self(base)->client, ret);
 }
 
 /* Changes come by themselves; a HELLO makes the shepherd tell all again. */
@@ -343,4 +353,5 @@ const struct runner_kind runner_process = {
         .forget = process_forget,
         .lease = process_lease,
         .capacity = process_capacity,
+        .begun = process_begun,
 };

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/args.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/program.h"
 
@@ -389,6 +390,32 @@ void shepherd_client_flush(struct shepherd_client *c)
 struct buf *shepherd_client_out(struct shepherd_client *c)
 {
         return &c->out;
+}
+
+/* Is the file that of the shepherd we are connected to? An older one has none, and may have found another's.
+ */
+static bool is_its_file(const struct shepherd_client *c, const struct shepherd_begun *head)
+{
+        struct ucred peer;
+        socklen_t n = sizeof(peer);
+        return head->magic == SHEPHERD_BEGUN_MAGIC && head->used <= SHEPHERD_BEGUN_MAX && c->fd >= 0 &&
+               getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && peer.pid == head->pid;
+}
+
+int shepherd_client_begun(const struct shepherd_client *c, struct buf *ret)
+{
+        static const struct shepherd_id none;
+        BUF_CLEANUP struct buf text = {0};
+        int r = fs_read(c->dirfd, SHEPHERD_BEGUN, sizeof(struct shepherd_begun), &text, NULL);
+        if (r < 0)
+                return r;
+        const struct shepherd_begun *all = (const void *)text.p;
+        if (text.n != sizeof(*all) || !is_its_file(c, all))
+                return -ESTALE;
+        for (uint32_t i = 0; i < all->used; i++)
+                if (memcmp(&all->ids[i], &none, sizeof(none)) != 0)
+                        buf_add(ret, &all->ids[i], sizeof(all->ids[i]));
+        return 0;
 }
 
 bool shepherd_client_up(const struct shepherd_client *c)

@@ -43,4 +43,8 @@ struct buf *shepherd_client_out(struct shepherd_client *c);
 void shepherd_client_flush(struct shepherd_client *c);
 /* The descriptor (borrowed) of the START with SHEPHERD_STDIN_FD that was appended last. */
 void shepherd_client_pass(struct shepherd_client *c, int fd);
+/* Appends to `ret` the ids, as struct shepherd_id, of all that was begun and is not forgotten, as the
+ * shepherd has written it down (SHEPHERD_BEGUN); no answer of it is needed. 0; or -errno: it has not, or
+ * there is none. */
+int shepherd_client_begun(const struct shepherd_client *c, struct buf *ret);
 bool shepherd_client_up(const struct shepherd_client *c); /* connected and listed */

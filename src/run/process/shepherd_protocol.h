@@ -7,11 +7,17 @@
  * for each child it knows, and LISTED. From then on a CHILD comes whenever a child's state has changed, and a
  * PONG for each PING of the agent, which so tells a shepherd that has nothing to say from one that stands
  * still. One agent at a time: a new connection takes the place of the old one.
+ *
+ * A START is not begun when it is read later than the START_BY before it says, or when its agent has hung up:
+ * it is told as FAILED at SHEPHERD_AT_DEADLINE. Before the shepherd looks at either, and before it forks, it
+ * writes the id into the file SHEPHERD_BEGUN beside its socket, where it stays until FORGET. An agent reads
+ * that of a shepherd which does not answer: a START that is not in it after its time, or after the end of the
+ * agent that sent it, has not begun and never will.
  */
 #pragma once
 #include <stdint.h>
 
-#define SHEPHERD_VERSION     2u /* 1: without PING */
+#define SHEPHERD_VERSION     3u /* 1: without PING; 2: without START_BY and SHEPHERD_BEGUN */
 #define SHEPHERD_DIRECT_MAX  (64u << 10)
 #define SHEPHERD_BATCH_MAX   (16u << 20)
 #define SHEPHERD_RLIMITS_MAX 8
@@ -21,7 +27,10 @@
 #define SHEPHERD_IS_READY    "ready" /* on --ready-fd; instead, in words: why it cannot start */
 #define SHEPHERD_MARKER                                                                                      \
         "_DROVER_ATTEMPT=" /* in every job's environment: <instance>/<request>.<member>.<fence> */
-#define SHEPHERD_NO_SLOT UINT32_MAX
+#define SHEPHERD_NO_SLOT     UINT32_MAX
+#define SHEPHERD_BEGUN       "shepherd.begun"
+#define SHEPHERD_BEGUN_MAGIC 0x316e756765425344u /* "DSBegun1" */
+#define SHEPHERD_BEGUN_MAX   32768
 
 enum shepherd_kind {
         SHEPHERD_HELLO = 1,
@@ -39,6 +48,7 @@ enum shepherd_kind {
         SHEPHERD_SIGNAL,
         SHEPHERD_PING, /* a shepherd_name, ignored */
         SHEPHERD_PONG, /* a shepherd_name, ignored */
+        SHEPHERD_START_BY,
 };
 
 struct shepherd_record {
@@ -80,6 +90,11 @@ struct shepherd_signal { /* to its process group, while its first process lives 
 struct shepherd_lease {
         struct shepherd_record record;
         uint64_t until_boot_ms; /* CLOCK_BOOTTIME at which every child is killed, unless moved; 0: never */
+};
+
+struct shepherd_start_by { /* of the START that is the next record */
+        struct shepherd_record record;
+        uint64_t boot_ms; /* CLOCK_BOOTTIME after which it is not begun; 0: whenever it is read */
 };
 
 struct shepherd_rlimit {
@@ -139,6 +154,7 @@ enum shepherd_where { /* what failed */
                       SHEPHERD_AT_STDERR,
                       SHEPHERD_AT_EXEC,
                       SHEPHERD_AT_CONTAINMENT,
+                      SHEPHERD_AT_DEADLINE, /* the START came too late, or from an agent that has gone */
 };
 enum shepherd_why { SHEPHERD_ITSELF, SHEPHERD_KILLED, SHEPHERD_WALLTIME, SHEPHERD_LEASE_ENDED };
 
@@ -152,4 +168,11 @@ struct shepherd_child {
         uint32_t error, where, zero;
         uint64_t started_ms, ended_ms; /* Unix time */
         uint64_t cpu_user_us, cpu_system_us, memory_peak_bytes;
+};
+
+struct shepherd_begun { /* the file of that name */
+        uint64_t magic;
+        int32_t pid;                                /* of the shepherd that writes it */
+        uint32_t used;                              /* of ids, the first ones, were ever set */
+        struct shepherd_id ids[SHEPHERD_BEGUN_MAX]; /* all zero: none */
 };
