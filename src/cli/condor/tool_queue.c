@@ -12,7 +12,7 @@
 #include "cli/condor/select.h"
 #include "cli/terminal/human.h"
 
-#define STATES_LEFT    "waiting,idle,reserved,running,held,left" /* "running" is all states of an attempt */
+#define STATES_LEFT    "idle,running,held,left" /* "running" is all states of an attempt */
 #define ROW_ATTRIBUTES "MemoryUsage,RemoteWallClockTime,RemoteHost"
 
 enum queue_table { TABLE_BATCH, TABLE_JOBS, TABLE_RUN, TABLE_HOLD, TABLE_NONE };
@@ -183,7 +183,7 @@ static int list(struct listing *l, const struct flags *f, const struct select *s
         bool table = l->output.form == OUTPUT_TABLE;
         const char *states = flags_has(f, "hold")   ? "held"
                              : flags_has(f, "run")  ? "running"
-                             : flags_has(f, "idle") ? "waiting,idle,reserved"
+                             : flags_has(f, "idle") ? "idle"
                                                     : STATES_LEFT;
 
         if (!table)
