@@ -25,7 +25,7 @@ struct core_store {
         const struct str *labels;
         size_t label_count;
         uint32_t concurrency;    /* jobs that may read from it at once; 0: any number */
-        uint64_t capacity_bytes; /* 0: it is not said */
+        uint64_t capacity_bytes; /* for people: no limit that is kept; 0: not said */
 };
 struct core_label {
         struct str name;
