@@ -1,7 +1,7 @@
 /* format: events of a job as HTCondor's job event log writes them.
  *
  * As text an event is a line that begins with its number, the job and the time, what follows by number, and a
- * line "...". In XML and JSON it is a ClassAd (userlog_ad.c). Numbers and forms: HTCondor manual, "Job Event
+ * line "...". In XML and JSON it is a ClassAd (ad.c). Numbers and forms: HTCondor manual, "Job Event
  * Log Codes" and EVENT_LOG_FORMAT_OPTIONS, and what its reader accepts (condor_event.cpp). The text depends
  * on nothing but what is given, so that the same event formatted again, after a restart, is the same text.
  * Pure, but for the time zone.
@@ -64,7 +64,7 @@ static inline uint64_t userlog_mib(uint64_t bytes)
 {
         return (bytes + (1 << 20) - 1) >> 20;
 }
-/* In userlog_ad.c: the whole event in XML or JSON. */
+/* In ad.c: the whole event in XML or JSON. */
 void userlog_format_ad(struct buf *out, enum userlog_number number, const struct userlog_line *l);
 
 /* Which events a record of the core is in the log, in order; returns how many. `started`: the attempt's

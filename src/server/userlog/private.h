@@ -1,5 +1,5 @@
-/* private: what userlog.c (records of the core to entries, entries to lines), userlog_request.c
- * (which requests have a log) and userlog_send.c (channels, agents, the store) share. */
+/* private: what userlog.c (records of the core to entries, entries to lines), request.c (which requests have
+ * a log) and send.c (channels, agents, the store) share; the test of send.c looks into it. */
 #pragma once
 #include "base/map.h"
 #include "server/loop/turn.h"
@@ -101,7 +101,7 @@ struct userlog {
 bool entry_step(struct server *s, struct channel *c, struct entry *e, size_t *budget);
 void entry_free(struct userlog *u, struct entry *e);
 
-/* userlog_request.c */
+/* request.c */
 struct logged *logged_new(struct server *s, uint64_t request); /* in u->requests; NULL: it has no log */
 void logged_unref(struct userlog *u, struct logged *l);
 void logged_attempts_clear(struct logged *l);
@@ -109,7 +109,7 @@ const struct logged_part *logged_part_of(const struct logged *l, uint64_t member
 /* The absolute path of a member's log. False: it has none. */
 bool logged_path(struct server *s, uint64_t request, uint32_t member, struct buf *ret);
 
-/* userlog_send.c */
+/* send.c */
 struct channel *channel_get(struct userlog *u, struct str domain, struct str owner); /* made if absent */
 void channel_unuse(struct userlog *u, struct channel *c);
 void channel_add(struct server *s, struct channel *c, struct entry *e);

@@ -1,6 +1,6 @@
 /* userlog: the events of users' jobs as lines in the files that `log = …` names.
  *
- * The server opens no path of a user. It formats events (userlog_format.h) and sends the text, once the event
+ * The server opens no path of a user. It formats events (format.h) and sends the text, once the event
  * is durable, to an agent that sees the submitter's files and runs this owner's jobs; that agent appends it
  * and says so. All logs of one owner in one filesystem domain go through one agent at a time, in order: a
  * channel.
