@@ -267,25 +267,25 @@ static void set_links(struct command *c, const Drover__Links *l)
                 };
 }
 
-static void set_whereabouts(struct command *c, const Drover__Whereabouts *m)
+static void set_locations(struct command *c, const Drover__Whereabouts *m)
 {
-        c->whereabouts.items = arena_alloc(&c->arena, (m->n_attempts + 1) * sizeof(*c->whereabouts.items));
+        c->locations.items = arena_alloc(&c->arena, (m->n_attempts + 1) * sizeof(*c->locations.items));
         for (size_t i = 0; i < m->n_attempts; i++) {
                 const Drover__Whereabout *w = m->attempts[i];
 
-                c->whereabouts.items[c->whereabouts.count++] =
-                        (struct whereabout){.request = w->request,
-                                            .member = w->member,
-                                            .fence = w->fence,
-                                            .runner = command_text(c, w->runner),
-                                            .native = command_text(c, w->native),
-                                            .word = command_text(c, w->word),
-                                            .said = command_text(c, w->said),
-                                            .doing = command_text(c, w->doing),
-                                            .doing_since_ms = w->doing_since_ms,
-                                            .doing_bytes = w->doing_bytes,
-                                            .doing_bytes_all = w->doing_bytes_all,
-                                            .hops = bytes(c, w->hops)};
+                c->locations.items[c->locations.count++] =
+                        (struct attempt_location){.request = w->request,
+                                                  .member = w->member,
+                                                  .fence = w->fence,
+                                                  .runner = command_text(c, w->runner),
+                                                  .native = command_text(c, w->native),
+                                                  .word = command_text(c, w->word),
+                                                  .said = command_text(c, w->said),
+                                                  .doing = command_text(c, w->doing),
+                                                  .doing_since_ms = w->doing_since_ms,
+                                                  .doing_bytes = w->doing_bytes,
+                                                  .doing_bytes_all = w->doing_bytes_all,
+                                                  .hops = bytes(c, w->hops)};
         }
 }
 
@@ -349,8 +349,8 @@ static int fill(struct command *c, const Drover__ToServer *m, struct err *err)
                                                     words(c, m->script->error, COMMAND_REASON_MAX)};
                 return 0;
         case DROVER__TO_SERVER__KIND_WHEREABOUTS:
-                c->kind = COMMAND_WHEREABOUTS;
-                set_whereabouts(c, m->whereabouts);
+                c->kind = COMMAND_LOCATIONS;
+                set_locations(c, m->whereabouts);
                 return 0;
         case DROVER__TO_SERVER__KIND_USER_LOG_WRITTEN:
                 c->kind = COMMAND_USER_LOG_WRITTEN;

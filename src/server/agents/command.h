@@ -5,7 +5,7 @@
  * far.
  */
 #pragma once
-#include "server/agents/whereabouts.h"
+#include "server/agents/attempt_location.h"
 #include "server/loop/server.h"
 #include "wire/drover.pb-c.h"
 
@@ -32,7 +32,7 @@ enum command_kind {
         COMMAND_USER_LOG_WRITTEN,
         COMMAND_CACHE_DELTA,
         COMMAND_LINKS,
-        COMMAND_WHEREABOUTS,
+        COMMAND_LOCATIONS,
         COMMAND_CREDENTIAL_GET,
         COMMAND_CHECKPOINT,
         COMMAND_SCRIPT_TEXT,
@@ -92,8 +92,8 @@ struct command_links {
         struct core_link *items;
         size_t count;
 };
-struct command_whereabouts {
-        struct whereabout *items;
+struct command_locations {
+        struct attempt_location *items;
         size_t count;
 };
 struct command_credential_get {
@@ -128,7 +128,7 @@ struct command {
                 struct command_log_written log_written;
                 struct command_cache_delta cache_delta;
                 struct command_links links;
-                struct command_whereabouts whereabouts;
+                struct command_locations locations;
                 struct command_credential_get credential_get;
                 struct command_script script;
         };

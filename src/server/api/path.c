@@ -1,6 +1,6 @@
 /* GET /v1/jobs/7.42/path, GET /v1/paths: where a job is, hop by hop. */
 #include "core/query.h"
-#include "server/agents/whereabouts.h"
+#include "server/agents/attempt_location.h"
 #include "server/api/jobs.h"
 #include "server/api/routes.h"
 #include "server/loop/ids.h"
@@ -88,7 +88,7 @@ static void look(struct server *s, struct call *c)
                 return;
         }
         json_open(&j, '{');
-        whereabouts_write(s, &j, p->request, p->member);
+        attempt_location_write(s, &j, p->request, p->member);
         json_close(&j, '}');
         call_io(c, reply);
 }
@@ -118,7 +118,7 @@ static bool add(void *arg, uint64_t request, uint32_t member)
                 return true;
         p->count++;
         json_open(&p->j, '{');
-        whereabouts_write(p->server, &p->j, request, member);
+        attempt_location_write(p->server, &p->j, request, member);
         json_close(&p->j, '}');
         return true;
 }
@@ -134,7 +134,7 @@ static void look_changed(struct server *s, struct call *c)
         json_open(&p->j, '{');
         json_key(&p->j, "paths");
         json_open(&p->j, '[');
-        next = whereabouts_changed(s, p->after, add, p);
+        next = attempt_locations_changed(s, p->after, add, p);
         json_close(&p->j, ']');
         json_kint(&p->j, "next", (int64_t)next);
         json_close(&p->j, '}');

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "core/query.h"
-#include "server/agents/whereabouts.h"
+#include "server/agents/attempt_location.h"
 #include "server/api/limits.h"
 #include "server/api/order.h"
 #include "server/api/place.h"
@@ -450,8 +450,9 @@ static void reply(struct server *s, struct call *c, struct why *w, const struct 
         BUF_CLEANUP struct buf changes = {0};
         struct json j = {.out = &c->out};
         struct hints hints = {.j = {.out = &changes}, .text = &j};
-        const char *said =
-                job_state_has_attempt(job->state) ? whereabouts_said(s, job->request, job->member) : NULL;
+        const char *said = job_state_has_attempt(job->state)
+                                   ? attempt_location_said(s, job->request, job->member)
+                                   : NULL;
         char id[48];
 
         snprintf(id, sizeof(id), "%" PRIu64 ".%u", job->request, job->member);
@@ -463,10 +464,10 @@ static void reply(struct server *s, struct call *c, struct why *w, const struct 
         explain(&j, s->core, job, w, turn_full(s->turn));
         if (said)
                 say(&j, "It waits there: %s.", said);
-        if (job->state == JOB_IDLE && whereabouts_back(s, job->request, job->member))
-                say(&j, "It was given back: %s.", whereabouts_back(s, job->request, job->member));
-        if (job_state_has_attempt(job->state) && whereabouts_doing(s, job->request, job->member))
-                say(&j, "At its agent: %s.", whereabouts_doing(s, job->request, job->member));
+        if (job->state == JOB_IDLE && attempt_location_back(s, job->request, job->member))
+                say(&j, "It was given back: %s.", attempt_location_back(s, job->request, job->member));
+        if (job_state_has_attempt(job->state) && attempt_location_doing(s, job->request, job->member))
+                say(&j, "At its agent: %s.", attempt_location_doing(s, job->request, job->member));
         json_open(&hints.j, '[');
         if (w->changes && job->state == JOB_IDLE)
                 core_changes_tell(w->changes, on_change, &hints);

@@ -300,10 +300,10 @@ static void on_links(struct server *s, struct command *c, struct agent *a)
         core_links(s->core, a->name, c->links.items, c->links.count);
 }
 
-static void on_whereabouts(struct server *s, struct command *c, struct agent *a)
+static void on_locations(struct server *s, struct command *c, struct agent *a)
 {
-        for (size_t i = 0; i < c->whereabouts.count; i++)
-                whereabouts_take(s, str_of(a->name), &c->whereabouts.items[i]);
+        for (size_t i = 0; i < c->locations.count; i++)
+                attempt_location_take(s, str_of(a->name), &c->locations.items[i]);
 }
 
 static void on_user_log_written(struct server *s, struct command *c, struct agent *a)
@@ -328,7 +328,7 @@ command_fn *const command_handlers[COMMAND_KINDS] = {
         [COMMAND_USER_LOG_WRITTEN] = on_user_log_written,
         [COMMAND_CACHE_DELTA] = on_cache_delta,
         [COMMAND_LINKS] = on_links,
-        [COMMAND_WHEREABOUTS] = on_whereabouts,
+        [COMMAND_LOCATIONS] = on_locations,
         [COMMAND_CREDENTIAL_GET] = grants_get,
         [COMMAND_CHECKPOINT] = on_result,
         [COMMAND_SCRIPT_TEXT] = scripts_answer,

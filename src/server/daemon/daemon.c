@@ -12,9 +12,9 @@
 #include "server/access/access.h"
 #include "server/agents/agent_sessions.h"
 #include "server/agents/agents.h"
+#include "server/agents/attempt_location.h"
 #include "server/agents/grants.h"
 #include "server/agents/leases.h"
-#include "server/agents/whereabouts.h"
 #include "server/calls/waits.h"
 #include "server/daemon/commands.h"
 #include "server/daemon/epoch.h"
@@ -207,7 +207,7 @@ int server_open(struct server *s, struct recovered *ret, struct err *err)
         learned_restore(s);
         s->snapshots = snapshots_new(s, ret->snapshot_seq);
         s->waits = waits_new(s);
-        s->whereabouts = whereabouts_new();
+        s->attempt_locations = attempt_locations_new();
         s->scripts = scripts_new();
         return 0;
 }
@@ -227,7 +227,7 @@ void server_close(struct server *s)
                 mailbox_free(s->core_mail, drop);
         agents_drop_all(s->agents); /* what they have said is given back to the I/O thread */
         waits_free(s->waits);
-        whereabouts_free(s->whereabouts);
+        attempt_locations_free(s->attempt_locations);
         scripts_free(s->scripts);
         userlog_free(s->userlog);
         notices_free(s->notices);

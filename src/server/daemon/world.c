@@ -1,8 +1,8 @@
 #include "server/daemon/world.h"
 
 #include "server/agents/agents.h"
+#include "server/agents/attempt_location.h"
 #include "server/agents/grants.h"
-#include "server/agents/whereabouts.h"
 #include "server/calls/waits.h"
 #include "server/history/prune.h"
 #include "server/history/request_record.h"
@@ -20,7 +20,7 @@ static void on_event(void *arg, const struct event *e)
                                                                                 : turn_batch(s->turn),
                           buf_view(&record));
         waits_changed(s, e->request);
-        whereabouts_event(s, e);
+        attempt_locations_event(s, e);
         userlog_event(s, e);
         notices_event(s, e);
 }

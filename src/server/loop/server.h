@@ -50,7 +50,7 @@ struct server {
         struct waits *waits;
         struct core_quoting *quoting; /* the quote under way (api/submit.c); NULL: none */
         bool drafting;                /* a large submit is being made (api/submit.c) */
-        struct whereabouts *whereabouts;
+        struct attempt_locations *attempt_locations;
         struct scripts *scripts;
         struct userlog *userlog;
         struct notices *notices;

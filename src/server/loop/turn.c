@@ -1,13 +1,13 @@
-/* A flight is one turn's batch with its outbox. `open` is the current turn's; closed ones stand in a queue
- * until their callback. A batch that came back STORE_FULL stands still in its place; when the last callback
- * of those under way is in, the retry timer appends the first again, and each success appends the next, so
- * that order holds.
+/* A commit is one turn's batch with the replies that wait for it. `open` is the current turn's; closed ones
+ * stand in a queue until the store has called back. A batch that came back STORE_FULL stays in its place;
+ * when the last callback of those under way is in, the retry timer appends the first again, and each success
+ * appends the next, so that order holds.
  *
- * The store's thread itself hands the outbox to the I/O thread as soon as the batch is durable: who waits for
- * an answer does not wait for the core's thread to wake and pass it on. The core learns of it by a landing,
- * and does then what nobody waits for. What it puts behind a flight meanwhile goes into that outbox as long
- * as that has not left, and else to the I/O thread at once; the lock makes it one or the other, so order
- * holds here too.
+ * The store's thread itself hands the deferred replies to the I/O thread as soon as the batch is durable: who
+ * waits for an answer does not wait for the core's thread to wake and pass the answer on. The core thread is
+ * told by a commit_done, and then does what nobody waits for. Replies that the core puts behind a commit
+ * meanwhile join its deferred replies as long as these have not left, and else go to the I/O thread at once;
+ * the lock makes it one or the other, so order holds here too.
  */
 #include "server/loop/turn.h"
 
@@ -21,24 +21,24 @@
 #define SLEPT_MS       1000 /* less is the time between two looks at the clocks */
 #define INFORM_MS      100  /* what only informs is written at the latest after this */
 
-struct outbox { /* what goes to the I/O thread together */
+struct deferred_replies { /* what goes to the I/O thread together */
         struct task task;
         struct task *first, **tail;
 };
-struct flight {
-        struct flight *next;
+struct commit {
+        struct commit *next;
         struct store_batch *batch; /* NULL while the store has it */
         size_t bytes;              /* of it */
         struct turn *turn;
-        struct outbox *out; /* NULL: nothing is in it. With the lock once the flight is closed */
-        bool left;          /* the batch is durable, and what was in `out` has left. With the lock */
+        struct deferred_replies *out; /* NULL: nothing is in it. With the lock once the commit is closed */
+        bool left; /* the batch is durable, and what was in `out` has left. With the lock */
 };
 struct turn {
         struct server *server;
         const struct turn_hooks *hooks;
         pthread_mutex_t lock; /* see `out` and `left`; the store's thread takes it too */
-        struct flight *open;
-        struct flight *first, *last;
+        struct commit *open;
+        struct commit *first, *last;
         unsigned under_way; /* appended, not called back */
         bool begun, full, broken;
         bool urgent; /* the open batch has more than what only informs */
@@ -46,9 +46,9 @@ struct turn {
         int64_t asleep_ms; /* for so long the machine has been asleep since it was started */
         struct timer *retry, *inform, *again; /* again: matching goes on */
 };
-struct landing { /* a callback of the store, on its way to the core thread */
+struct commit_done { /* a callback of the store, on its way to the core thread */
         struct task task;
-        struct flight *flight;
+        struct commit *commit;
         struct store_batch *batch;
         int result;
         uint64_t seq;
@@ -59,9 +59,9 @@ static void retry(void *arg);
 static void inform(void *arg);
 static void match_again(void *arg);
 
-/* ---- outboxes */
+/* ---- deferred replies */
 
-static struct task *outbox_take(struct outbox *o)
+static struct task *deferred_take(struct deferred_replies *o)
 {
         struct task *task = o->first;
 
@@ -72,36 +72,36 @@ static struct task *outbox_take(struct outbox *o)
         return task;
 }
 
-static void outbox_drop(struct task *t)
+static void deferred_drop(struct task *t)
 {
-        struct outbox *o = (struct outbox *)t;
+        struct deferred_replies *o = (struct deferred_replies *)t;
 
-        for (struct task *task; (task = outbox_take(o));)
+        for (struct task *task; (task = deferred_take(o));)
                 task_drop(task);
         free(o);
 }
 
 /* On the I/O thread. */
-static void outbox_run(struct server *s, struct task *t)
+static void deferred_run(struct server *s, struct task *t)
 {
-        struct outbox *o = (struct outbox *)t;
+        struct deferred_replies *o = (struct deferred_replies *)t;
 
-        for (struct task *task; (task = outbox_take(o));)
+        for (struct task *task; (task = deferred_take(o));)
                 task->run(s, task);
         free(o);
 }
 
-static struct outbox *outbox_new(void)
+static struct deferred_replies *deferred_new(void)
 {
-        struct outbox *o = mem_new(struct outbox);
+        struct deferred_replies *o = mem_new(struct deferred_replies);
 
-        o->task.run = outbox_run;
-        o->task.drop = outbox_drop;
+        o->task.run = deferred_run;
+        o->task.drop = deferred_drop;
         o->tail = &o->first;
         return o;
 }
 
-static void outbox_add(struct outbox *o, struct task *task)
+static void deferred_add(struct deferred_replies *o, struct task *task)
 {
         task->mail.next = NULL;
         *o->tail = task;
@@ -109,57 +109,57 @@ static void outbox_add(struct outbox *o, struct task *task)
 }
 
 /* `behind` has something in it, and is gone. */
-static void outbox_append(struct outbox *o, struct outbox *behind)
+static void deferred_append(struct deferred_replies *o, struct deferred_replies *behind)
 {
         *o->tail = behind->first;
         o->tail = behind->tail;
         free(behind);
 }
 
-/* ---- flights */
+/* ---- commits */
 
-static struct flight *flight_new(struct turn *t)
+static struct commit *commit_new(struct turn *t)
 {
-        struct flight *f = mem_new(struct flight);
+        struct commit *c = mem_new(struct commit);
 
-        f->turn = t;
-        return f;
+        c->turn = t;
+        return c;
 }
 
-static void flight_free(struct flight *f)
+static void commit_free(struct commit *c)
 {
-        if (f->out)
-                outbox_drop(&f->out->task);
-        store_batch_free(f->batch);
-        free(f);
+        if (c->out)
+                deferred_drop(&c->out->task);
+        store_batch_free(c->batch);
+        free(c);
 }
 
 /* On the store's thread. */
-static void flight_leave(struct flight *f, uint64_t seq)
+static void commit_release(struct commit *c, uint64_t seq)
 {
-        struct turn *t = f->turn;
+        struct turn *t = c->turn;
 
         pthread_mutex_lock(&t->lock);
         atomic_store(&t->server->durable_seq, seq);
-        f->left = true;
-        if (f->out)
-                server_to_io(t->server, &f->out->task);
-        f->out = NULL;
+        c->left = true;
+        if (c->out)
+                server_to_io(t->server, &c->out->task);
+        c->out = NULL;
         pthread_mutex_unlock(&t->lock);
 }
 
-/* What follows this flight, but not from its batch. */
-static void flight_follow(struct flight *f, struct outbox *behind)
+/* What follows this commit, but not from its batch. */
+static void commit_follow(struct commit *c, struct deferred_replies *behind)
 {
-        struct turn *t = f->turn;
+        struct turn *t = c->turn;
 
         pthread_mutex_lock(&t->lock);
-        if (f->left)
+        if (c->left)
                 server_to_io(t->server, &behind->task);
-        else if (f->out)
-                outbox_append(f->out, behind);
+        else if (c->out)
+                deferred_append(c->out, behind);
         else
-                f->out = behind;
+                c->out = behind;
         pthread_mutex_unlock(&t->lock);
 }
 
@@ -178,7 +178,7 @@ struct turn *turn_new(struct server *s, const struct turn_hooks *hooks)
         t->server = s;
         t->hooks = hooks;
         pthread_mutex_init(&t->lock, NULL);
-        t->open = flight_new(t);
+        t->open = commit_new(t);
         t->asleep_ms = asleep_ms();
         t->retry = timer_new(s->loop, retry, t);
         t->inform = timer_new(s->loop, inform, t);
@@ -191,12 +191,12 @@ void turn_free(struct turn *t)
         if (!t)
                 return;
         while (t->first) {
-                struct flight *f = t->first;
+                struct commit *c = t->first;
 
-                t->first = f->next;
-                flight_free(f);
+                t->first = c->next;
+                commit_free(c);
         }
-        flight_free(t->open);
+        commit_free(t->open);
         timer_free(t->retry);
         timer_free(t->inform);
         timer_free(t->again);
@@ -255,8 +255,8 @@ void turn_send(struct turn *t, struct task *task, enum turn_when when)
                 return;
         }
         if (!t->open->out)
-                t->open->out = outbox_new();
-        outbox_add(t->open->out, task);
+                t->open->out = deferred_new();
+        deferred_add(t->open->out, task);
 }
 
 bool turn_full(const struct turn *t)
@@ -269,28 +269,28 @@ bool turn_idle(const struct turn *t)
         return !t->first && !open_has_records(t);
 }
 
-static void landed_drop(struct task *task)
+static void commit_done_drop(struct task *task)
 {
-        struct landing *l = (struct landing *)task;
+        struct commit_done *d = (struct commit_done *)task;
 
-        store_batch_free(l->batch);
-        free(l);
+        store_batch_free(d->batch);
+        free(d);
 }
 
-/* What is left to do when it is durable and its outbox has left. */
-static void flight_done(struct turn *t, struct flight *f, uint64_t seq)
+/* What is left to do when it is durable and its replies have left. */
+static void commit_finish(struct turn *t, struct commit *c, uint64_t seq)
 {
         size_t bytes;
 
-        if (f != t->first) {
+        if (c != t->first) {
                 server_fatal(t->server, "the store finished a batch out of order");
                 return;
         }
-        t->first = f->next;
+        t->first = c->next;
         if (!t->first)
                 t->last = NULL;
-        bytes = f->bytes;
-        flight_free(f);
+        bytes = c->bytes;
+        commit_free(c);
         t->hooks->durable(t->server, seq, bytes);
 }
 
@@ -306,58 +306,58 @@ static void enter_full(struct turn *t)
                 log_warn("msg=\"the reserve file could not be released\"");
 }
 
-static void landed(struct server *s, struct task *task)
+static void on_commit_done(struct server *s, struct task *task)
 {
-        struct landing *l = (struct landing *)task;
+        struct commit_done *d = (struct commit_done *)task;
         struct turn *t = s->turn;
 
         t->under_way--;
-        if (l->result == STORE_DURABLE) {
-                flight_done(t, l->flight, l->seq);
-        } else if (l->result == STORE_FULL) {
-                l->flight->batch = l->batch;
+        if (d->result == STORE_DURABLE) {
+                commit_finish(t, d->commit, d->seq);
+        } else if (d->result == STORE_FULL) {
+                d->commit->batch = d->batch;
                 enter_full(t);
         } else {
                 t->broken = true;
                 server_fatal(s, "msg=\"the store failed, stopping to recover\" result=%d why=\"%s\"",
-                             l->result, LOG_TEXT(str_of(l->err.text)));
+                             d->result, LOG_TEXT(str_of(d->err.text)));
         }
         if (t->full && t->under_way == 0 && !t->broken) {
-                if (l->result == STORE_DURABLE && (t->first || open_has_records(t)))
+                if (d->result == STORE_DURABLE && (t->first || open_has_records(t)))
                         retry(t); /* there is space again: the next at once */
                 else
                         timer_start(t->retry, t->retry_ms);
         }
-        free(l);
+        free(d);
 }
 
 /* On the store's thread. */
 static void done(void *arg, int result, uint64_t last_seq, struct store_batch *batch, const struct err *err)
 {
-        struct flight *f = arg;
-        struct landing *l = mem_new(struct landing);
+        struct commit *c = arg;
+        struct commit_done *d = mem_new(struct commit_done);
 
-        l->task.run = landed;
-        l->task.drop = landed_drop;
-        l->flight = f;
-        l->batch = batch;
-        l->result = result;
-        l->seq = last_seq;
+        d->task.run = on_commit_done;
+        d->task.drop = commit_done_drop;
+        d->commit = c;
+        d->batch = batch;
+        d->result = result;
+        d->seq = last_seq;
         if (err)
-                l->err = *err;
+                d->err = *err;
         if (result == STORE_DURABLE)
-                flight_leave(f, last_seq);
-        server_to_core(f->turn->server, &l->task);
+                commit_release(c, last_seq);
+        server_to_core(c->turn->server, &d->task);
 }
 
-static void append(struct turn *t, struct flight *f)
+static void append(struct turn *t, struct commit *c)
 {
-        struct store_batch *b = f->batch;
+        struct store_batch *b = c->batch;
 
-        f->batch = NULL;
-        f->bytes = store_batch_bytes(b);
+        c->batch = NULL;
+        c->bytes = store_batch_bytes(b);
         t->under_way++;
-        store_append(t->server->store, t->server->term, b, done, f);
+        store_append(t->server->store, t->server->term, b, done, c);
 }
 
 static void retry(void *arg)
@@ -382,32 +382,32 @@ static void retry(void *arg)
                 timer_start(t->retry, t->retry_ms);
 }
 
-/* The open batch goes to the store; its outbox waits for it. */
+/* The open batch goes to the store; its replies wait for it. */
 static void close_open(struct turn *t)
 {
-        struct flight *f = t->open;
+        struct commit *c = t->open;
 
-        t->open = flight_new(t);
+        t->open = commit_new(t);
         t->urgent = false;
         timer_stop(t->inform);
         if (t->last)
-                t->last->next = f;
+                t->last->next = c;
         else
-                t->first = f;
-        t->last = f;
-        append(t, f);
+                t->first = c;
+        t->last = c;
+        append(t, c);
 }
 
 /* Nothing of this turn needs the disk: what it says follows what is under way. */
 static void follow_last(struct turn *t)
 {
-        struct outbox *out = t->open->out;
+        struct deferred_replies *out = t->open->out;
 
         if (!out)
                 return;
         t->open->out = NULL;
         if (t->last)
-                flight_follow(t->last, out);
+                commit_follow(t->last, out);
         else
                 server_to_io(t->server, &out->task);
 }

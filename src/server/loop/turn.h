@@ -1,8 +1,8 @@
 /* turn: what the core decided in one turn of its loop, on the way to the disk and then to the world.
  *
- * A turn collects records (events, history rows, blobs) in a batch, and tasks for the I/O thread in an
- * outbox. At the end of the turn the core matches, the batch goes to the store, and the outbox waits until
- * the batch is durable. Several batches may be under way; they become durable in order and their outboxes
+ * A turn collects records (events, history rows, blobs) in a batch, and tasks for the I/O thread as deferred
+ * replies. At the end of the turn the core matches, the batch goes to the store, and the replies wait until
+ * the batch is durable. Several batches may be under way; they become durable in order and their replies
  * leave in order.
  *
  * On a full disk the batch is kept and retried with growing pauses: until it fits nothing durable leaves, no

@@ -1,4 +1,4 @@
-#include "server/agents/whereabouts.h"
+#include "server/agents/attempt_location.h"
 
 #include <stdio.h>
 
@@ -29,7 +29,7 @@ struct entry {
         unsigned errors; /* the last of the hops with an error, from 1; 0: none */
         bool failed;     /* the attempt is over: where it failed, for as long as its job is held */
 };
-struct whereabouts {
+struct attempt_locations {
         struct map *entries;
         struct entry *first, *last;
         uint64_t version;
@@ -48,14 +48,14 @@ static struct key key_of(uint64_t request, uint32_t member)
         return k;
 }
 
-struct whereabouts *whereabouts_new(void)
+struct attempt_locations *attempt_locations_new(void)
 {
-        struct whereabouts *w = mem_new(struct whereabouts);
+        struct attempt_locations *w = mem_new(struct attempt_locations);
         w->entries = map_new();
         return w;
 }
 
-static void unlink_entry(struct whereabouts *w, struct entry *e)
+static void unlink_entry(struct attempt_locations *w, struct entry *e)
 {
         if (e->next)
                 e->next->prev = e->prev;
@@ -67,7 +67,7 @@ static void unlink_entry(struct whereabouts *w, struct entry *e)
                 w->first = e->next;
 }
 
-static void clear(struct whereabouts *w, struct entry *e)
+static void clear(struct attempt_locations *w, struct entry *e)
 {
         w->failed -= e->failed;
         w->backs -= e->back != NULL;
@@ -84,7 +84,7 @@ static void clear(struct whereabouts *w, struct entry *e)
         e->runner = e->native = e->word = e->said = e->doing = e->hops = e->last = e->back = NULL;
 }
 
-static void drop(struct whereabouts *w, struct entry *e)
+static void drop(struct attempt_locations *w, struct entry *e)
 {
         struct key k = key_of(e->request, e->member);
         map_take(w->entries, str_make(k.room, sizeof(k.room)));
@@ -93,7 +93,7 @@ static void drop(struct whereabouts *w, struct entry *e)
         free(e);
 }
 
-void whereabouts_free(struct whereabouts *w)
+void attempt_locations_free(struct attempt_locations *w)
 {
         if (!w)
                 return;
@@ -103,14 +103,14 @@ void whereabouts_free(struct whereabouts *w)
         free(w);
 }
 
-static struct entry *find(struct whereabouts *w, uint64_t request, uint32_t member)
+static struct entry *find(struct attempt_locations *w, uint64_t request, uint32_t member)
 {
         struct key k = key_of(request, member);
         return map_get(w->entries, str_make(k.room, sizeof(k.room)));
 }
 
 /* It is the newest now. */
-static struct entry *touch(struct whereabouts *w, uint64_t request, uint32_t member)
+static struct entry *touch(struct attempt_locations *w, uint64_t request, uint32_t member)
 {
         struct entry *e = find(w, request, member);
         if (e) {
@@ -143,7 +143,8 @@ static bool is_unreachable(const char *word)
 /* A list of hops is kept as this server writes it, not as it came. */
 static void take_hops(struct entry *e, struct str text)
 {
-        json_t *list = text.n && text.n <= WHEREABOUTS_HOPS_MAX ? json_loadb(text.p, text.n, 0, NULL) : NULL;
+        json_t *list =
+                text.n && text.n <= ATTEMPT_LOCATION_HOPS_MAX ? json_loadb(text.p, text.n, 0, NULL) : NULL;
         const json_t *last = json_array_get(list, json_array_size(list) - 1);
         const char *state = json_string_value(json_object_get(last, "state"));
         if (json_is_array(list) && json_array_size(list) && state) {
@@ -164,12 +165,12 @@ static void take_hops(struct entry *e, struct str text)
         json_decref(list);
 }
 
-void whereabouts_take(struct server *s, struct str agent, const struct whereabout *what)
+void attempt_location_take(struct server *s, struct str agent, const struct attempt_location *what)
 {
         if (!core_has_attempt(s->core, agent.p, what->request, what->member, what->fence))
                 return;
-        struct entry *e = touch(s->whereabouts, what->request, what->member);
-        clear(s->whereabouts, e);
+        struct entry *e = touch(s->attempt_locations, what->request, what->member);
+        clear(s->attempt_locations, e);
         e->fence = what->fence;
         e->runner = str_dupz(str_head(what->runner, 64));
         e->native = str_dupz(str_head(what->native, 64));
@@ -202,7 +203,7 @@ static bool moves(const struct event *e)
                e->type == EVENT_SUSPENDED || e->type == EVENT_RESUMED || frees(e);
 }
 
-static void drop_request(struct whereabouts *w, uint64_t request, const struct set *members)
+static void drop_request(struct attempt_locations *w, uint64_t request, const struct set *members)
 {
         for (struct entry *e = w->first, *next; e; e = next) {
                 next = e->next;
@@ -212,7 +213,7 @@ static void drop_request(struct whereabouts *w, uint64_t request, const struct s
 }
 
 /* One that failed at another server and is held for it: its path stays, to show which hop it was. */
-static bool keep_failed(struct whereabouts *w, struct entry *x, const struct event *e)
+static bool keep_failed(struct attempt_locations *w, struct entry *x, const struct event *e)
 {
         if (!frees(e) || e->next != JOB_HELD || !x->hops || !x->errors)
                 return false;
@@ -229,7 +230,7 @@ static bool gives_back(const struct event *e)
         return (e->type == EVENT_REFUSED || e->type == EVENT_LOST) && e->next == JOB_IDLE && e->reason.n;
 }
 
-static void keep_back(struct whereabouts *w, const struct event *e, uint32_t member)
+static void keep_back(struct attempt_locations *w, const struct event *e, uint32_t member)
 {
         struct entry *x = find(w, e->request, member);
         if (!(x && x->back) && w->backs >= BACK_MAX)
@@ -241,14 +242,14 @@ static void keep_back(struct whereabouts *w, const struct event *e, uint32_t mem
         w->backs++;
 }
 
-static bool has_room(const struct whereabouts *w)
+static bool has_room(const struct attempt_locations *w)
 {
         return map_count(w->entries) < ENTRIES_MAX;
 }
 
-void whereabouts_event(struct server *s, const struct event *e)
+void attempt_locations_event(struct server *s, const struct event *e)
 {
-        struct whereabouts *w = s->whereabouts;
+        struct attempt_locations *w = s->attempt_locations;
         struct core_hop hop = {0};
         bool from_elsewhere =
                 core_request_hop(s->core, e->request, &hop) == 0 && hop.origin && e->type != EVENT_FILED;
@@ -348,37 +349,37 @@ static void write_hop(struct server *s, struct json *j, const struct core_job *j
 /* What was told of the attempt that is now; NULL: nothing. */
 static const struct entry *told(struct server *s, uint64_t request, uint32_t member)
 {
-        const struct entry *e = find(s->whereabouts, request, member);
+        const struct entry *e = find(s->attempt_locations, request, member);
         struct core_job job;
         bool there = e && e->runner && core_job_get(s->core, request, member, &job) == 0 && job.agent &&
                      job.fence == e->fence;
         return there ? e : NULL;
 }
 
-const char *whereabouts_said(struct server *s, uint64_t request, uint32_t member)
+const char *attempt_location_said(struct server *s, uint64_t request, uint32_t member)
 {
         const struct entry *e = told(s, request, member);
         return e && *e->said ? e->said : NULL;
 }
 
-const char *whereabouts_back(struct server *s, uint64_t request, uint32_t member)
+const char *attempt_location_back(struct server *s, uint64_t request, uint32_t member)
 {
-        const struct entry *e = find(s->whereabouts, request, member);
+        const struct entry *e = find(s->attempt_locations, request, member);
         struct core_job job;
         bool there = e && e->back && core_job_get(s->core, request, member, &job) == 0 &&
                      job.state == JOB_IDLE && job.fence == e->fence;
         return there ? e->back : NULL;
 }
 
-const char *whereabouts_doing(struct server *s, uint64_t request, uint32_t member)
+const char *attempt_location_doing(struct server *s, uint64_t request, uint32_t member)
 {
         const struct entry *e = told(s, request, member);
         return e && *e->doing ? e->doing : NULL;
 }
 
-bool whereabouts_write(struct server *s, struct json *j, uint64_t request, uint32_t member)
+bool attempt_location_write(struct server *s, struct json *j, uint64_t request, uint32_t member)
 {
-        const struct entry *e = find(s->whereabouts, request, member);
+        const struct entry *e = find(s->attempt_locations, request, member);
         struct core_request r;
         struct core_job job;
         if (core_request_get(s->core, request, &r) != 0 || core_job_get(s->core, request, member, &job) != 0)
@@ -402,10 +403,10 @@ bool whereabouts_write(struct server *s, struct json *j, uint64_t request, uint3
         return true;
 }
 
-uint64_t whereabouts_changed(struct server *s, uint64_t after,
-                             bool (*fn)(void *arg, uint64_t request, uint32_t member), void *arg)
+uint64_t attempt_locations_changed(struct server *s, uint64_t after,
+                                   bool (*fn)(void *arg, uint64_t request, uint32_t member), void *arg)
 {
-        struct whereabouts *w = s->whereabouts;
+        struct attempt_locations *w = s->attempt_locations;
         const struct entry *e = w->last;
         uint64_t upto = after < w->version ? after : w->version;
         while (e && e->prev && e->prev->version > after)
