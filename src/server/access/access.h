@@ -36,8 +36,9 @@ void access_bearer(struct call *c, struct str token, call_fn *next);
 /* A token for a certificate. 0; or -EACCES, -EINVAL with err. */
 int access_join(struct server *s, struct str token, struct str name, struct str csr_pem, struct buf *ret_name,
                 struct buf *ret_cert, struct buf *ret_ca, struct err *err);
-/* May the owner of this certificate act as the agent? A new certificate is made when csr_pem is not empty,
- * and is then *ret, which is borrowed until certificates change. 0; or -EACCES with err. */
+/* Checks that the owner of the certificate `serial` may act as the agent. If csr_pem is not empty a new
+ * certificate is made, and *ret is that one; *ret is borrowed until certificates change. 0; or -EACCES with
+ * err. */
 int access_agent(struct server *s, struct str name, struct str serial, struct str csr_pem,
                  struct buf *ret_cert, struct certificate *ret, struct err *err);
 /* The agent of this name is believed no more: its certificates are revoked, and tokens made for its name are

@@ -22,8 +22,8 @@
 int origin_read(const json_t *doc, struct submission *s, struct err *err);
 
 enum origin_error { ORIGIN_LOOP = 1, ORIGIN_TOO_LONG };
-/* May it come here, to the server of this uuid? 0; an origin_error, or -EINVAL, with err. What it adds to the
- * submission is in the arena. */
+/* Checks that the submission may come to the server of this uuid, and adds to its parts what follows from its
+ * origin; the additions are in the arena. 0; an origin_error, or -EINVAL, with err. */
 int origin_apply(struct submission *s, const char *server_uuid, struct arena *arena, struct err *err);
 
 /* Cuts the first element off a path. False: there is none left. */

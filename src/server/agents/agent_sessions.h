@@ -19,7 +19,8 @@ void agent_sessions_free(struct agent_sessions *a); /* NULL is fine */
 size_t agent_sessions_count_addresses(const struct agent_sessions *a);
 const char *agent_sessions_address(const struct agent_sessions *a, size_t n);
 
-/* A session that is over: nothing happens. Welcome opens it: larger frames, the usual silence. */
+/* Sends a message; with `finish`, ends the session behind it. Nothing happens when the session is over. A
+ * Welcome admits the agent: frames may be larger, and silence is measured by the renewal time. */
 void agent_sessions_send(struct server *s, uint64_t session, const Drover__ToAgent *m, bool finish);
-/* Of a session that was not read since too much of what it had said was not done: see inflow.h. */
+/* Reads a session again that was not read because too much of what it had said was not done: see inflow.h. */
 void agent_sessions_read_on(struct server *s, uint64_t session);

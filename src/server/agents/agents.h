@@ -39,7 +39,7 @@ struct agent {
         int64_t spent_ns;           /* in that turn */
 };
 struct agent *agents_find(struct server *s, struct str name); /* NULL when it never came */
-/* In no order. size_t at = 0; while (agents_next(s, &at, &agent)). */
+/* Walks over all agents, in no order: size_t at = 0; while (agents_next(s, &at, &agent)). */
 bool agents_next(struct server *s, size_t *at, struct agent **ret);
 
 struct agent_hello {
@@ -65,12 +65,13 @@ void agents_gone(struct server *s, struct str name, uint64_t session);
 /* The agent whose session this is, or NULL when another has taken its place. */
 struct agent *agents_session(struct server *s, struct str name, uint64_t session);
 
-/* Does a command, or what its agent has said before first. What one agent says has a few milliseconds of each
- * turn of the core; the rest is put off to the next turn, behind what everybody else has said. What a session
- * has said is dropped when another takes its place. The task of a command; takes it. */
+/* Runs a command on the core thread, behind those that its agent sent before. The commands of one agent have
+ * a few milliseconds of each turn; the rest is put off to the next turn, behind the commands of all other
+ * agents. Commands of a session are dropped when another session takes its place. `t` is the task of a
+ * command, and is taken. */
 void agents_hear(struct server *s, struct task *t);
 
-/* From the core, by world.c. */
+/* The core has decided (called by world.c). */
 void agents_assign(struct server *s, const struct core_assignment *a);
 void agents_control(struct server *s, const char *agent, enum core_control what, uint64_t request,
                     uint32_t fence, const struct set *members);

@@ -24,19 +24,20 @@ struct attempt_location { /* borrowed */
         uint64_t doing_bytes, doing_bytes_all; /* all 0: not known */
         struct str hops;                       /* a JSON list, as an agent wrote it; empty: none */
 };
-/* What an agent says; of an attempt that it does not have it is ignored. */
+/* Keeps what an agent says of an attempt; what is said of an attempt that the agent does not have is ignored.
+ */
 void attempt_location_take(struct server *s, struct str agent, const struct attempt_location *what);
 void attempt_locations_event(struct server *s, const struct event *e); /* from world.c */
 
-/* The members of the object: job, summary, hops: docs/openapi.json, Path. False: there is no such job in the
- * core. */
+/* Writes the members of a Path object (docs/openapi.json): job, summary, hops. False: there is no such job in
+ * the core. */
 bool attempt_location_write(struct server *s, struct json *j, uint64_t request, uint32_t member);
-/* Why it waits where it is, in the system's words; NULL: nobody said. Borrowed. */
+/* Why the job waits where it is, in the words of the batch system; NULL: nobody said. Borrowed. */
 const char *attempt_location_said(struct server *s, uint64_t request, uint32_t member);
-/* Why the agent that had it last gave it back, while it is idle; NULL: none did, or nobody remembers.
- * Borrowed. */
+/* Why the agent that had the job last gave it back, while the job is idle; NULL: no agent did, or the reason
+ * was forgotten. Borrowed. */
 const char *attempt_location_back(struct server *s, uint64_t request, uint32_t member);
-/* What its agent does for it while it does not run; NULL: nobody said. Borrowed. */
+/* What the agent does for the job while it does not run; NULL: nobody said. Borrowed. */
 const char *attempt_location_doing(struct server *s, uint64_t request, uint32_t member);
 /* Jobs that came from other servers, changed after number `after`, oldest change first: calls fn, which
  * returns false to stop. Returns the newest number. */

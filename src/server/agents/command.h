@@ -142,12 +142,13 @@ struct command *command_from(const Drover__ToServer *m, uint64_t session, struct
 struct command *command_new(enum command_kind kind, uint64_t session, struct str agent);
 void command_free(struct command *c);
 struct str command_text(struct command *c, const char *z); /* a copy in its arena */
-/* Counts it among what its session has said and the core has not done. False: the session is to be read no
- * further for now, see inflow.h. I/O thread. */
+/* Counts the command among those of its session that the core has not run. False: the session is to be read
+ * no further for now, see inflow.h. I/O thread. */
 bool command_count(struct command *c, struct inflow *f);
 /* A command with all that `c` has, for a handler that goes on after it has returned; `c` is as good as freed.
  */
 struct command *command_take(struct command *c);
 
-/* Does it, on the core thread; does not own it. `a`: its agent; NULL: of COMMAND_JOIN and COMMAND_HELLO. */
+/* A handler: runs the command on the core thread, and does not own it. `a` is the agent that sent it; NULL
+ * for COMMAND_JOIN and COMMAND_HELLO. */
 typedef void command_fn(struct server *s, struct command *c, struct agent *a);

@@ -8,10 +8,11 @@
 #include "server/agents/agents.h"
 #include "server/agents/command.h"
 
-/* Whose the credentials of a request's jobs are: its owner; of a request that another server has handed on, a
- * name of its own ("#7"), which is no user's: only what came with it, and never the owner's here. */
+/* Appends under which name a request's credentials are kept: its owner. A request that another server has
+ * handed on has a name of its own ("#7"), which is no user's, so that its jobs get what came with it, and
+ * never what the owner has here. */
 void grants_owner(const struct server *s, uint64_t request, struct buf *out);
-/* For the core's world: see struct core_world. */
+/* Answers the core: see `credential` of struct core_world. */
 void grants_credential(const struct server *s, uint64_t request, struct str owner, bool handed_on,
                        struct file_credential *ret);
 /* The credentials can be read now: what was recovered without them is told. */

@@ -16,7 +16,7 @@
 struct server;
 struct inflow;
 
-/* With one reference, the session's own. I/O thread. */
+/* Returns a new count with one reference, the session's own. I/O thread. */
 struct inflow *inflow_new(struct server *s, uint64_t session);
 void inflow_unref(struct inflow *f); /* NULL is fine. Any thread */
 

@@ -17,7 +17,7 @@ struct leases;
 struct leases *leases_new(void);
 void leases_free(struct leases *l); /* NULL is fine */
 
-/* From now on renewals of this session are acknowledged. The greeting counts as one. */
+/* Renewals of this session are acknowledged from now on. The greeting counts as one. */
 void leases_open(struct leases *l, uint64_t session, int64_t now_ms);
 /* Renewals of this session are acknowledged no longer. Returns when the newest was received; 0: the session
  * was not open. */

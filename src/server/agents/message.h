@@ -18,7 +18,7 @@ struct message *message_new(uint64_t session, Drover__ToAgent__KindCase kind);
 void message_free(struct message *m);
 void *message_alloc(struct message *m, size_t n); /* zeroed */
 char *message_text(struct message *m, struct str s);
-/* One Attempts, with the members as ranges. */
+/* Makes one Attempts, with the members as ranges, in the arena of the message. */
 Drover__Attempts *message_attempts(struct message *m, uint64_t request, uint32_t fence,
                                    const struct set *members);
 Drover__Range **message_ranges(struct message *m, const struct set *members, size_t *ret_count);

@@ -2,7 +2,7 @@
 #pragma once
 #include "server/calls/route.h"
 
-/* As route_find, in that table. */
+/* Finds a route in the table: see route_find. */
 const struct route *routes_find(enum http_method method, struct str path, struct str param[2],
                                 bool *ret_path_known);
 const struct route *routes_at(size_t n); /* NULL at the end */

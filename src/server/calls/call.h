@@ -83,7 +83,7 @@ bool call_flag(struct call *c, const char *name);        /* present and not "0" 
 json_t *call_json(struct call *c);
 struct str call_json_text(const json_t *object, const char *key); /* empty when absent or not text */
 
-/* May this caller see and act on what `owner` has? */
+/* Whether the caller may see and act on what `owner` has. */
 bool call_may(const struct call *c, struct str owner);
-/* Is it the one that a caller names, as name or name@domain? An empty name is anybody. */
+/* Whether `owner` is whom `wanted` names, as name or name@domain; an empty name is anybody. */
 bool call_owner_is(struct str owner, struct str wanted);

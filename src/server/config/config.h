@@ -51,10 +51,11 @@ struct config {
 };
 
 void config_deinit(struct config *c);
-/* From the command line and the file. 0; or -EINVAL, -errno with err. --help and --version print and
+/* Reads the command line and the file. 0; or -EINVAL, -errno with err. --help and --version print and
  * return 1. */
 int config_read(struct config *c, int argc, char **argv, struct err *err);
-/* What they say of the core. The caller adds the clock of evaluations, and says whether it is a shadow. */
+/* The settings of the core. The caller adds the clock of evaluations, and says whether the core is a shadow.
+ */
 void config_core(const struct config *c, struct core_config *ret);
 /* The file alone, as text; `name` is for messages. Values that are set already stay. For tests, too. */
 int config_parse(struct config *c, const char *name, struct str text, struct err *err);

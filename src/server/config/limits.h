@@ -29,6 +29,6 @@ void config_limits_deinit(struct config_limits *l);
 /* Values of the two settings, added to *at. 0; -EINVAL with err. */
 int config_limits_read(void *at, const struct doc *d, struct err *err);
 int config_limits_read_users(void *at, const struct doc *d, struct err *err);
-/* What they say, and of what one user may keep in the queue, where they say nothing of it,
+/* Sets the limits in the core. Where the settings do not say what one user may keep in the queue, it is
  * CONFIG_QUEUED_DEFAULT jobs and a quarter of the machine's memory. */
 void config_limits_apply(const struct config_limits *l, uint64_t memory_bytes, struct core *c);

@@ -26,6 +26,6 @@ struct paths_ready {
 };
 /* Writes server.json, whole or not at all. 0 or -errno with err. */
 int paths_write_ready(const struct paths *p, const struct paths_ready *r, struct err *err);
-/* Once locked: removes what a killed server has left. */
+/* Removes what a killed server has left. The instance must be locked. */
 void paths_sweep(const struct paths *p);
 void paths_remove_ready(const struct paths *p);

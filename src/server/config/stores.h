@@ -33,5 +33,5 @@ void config_stores_deinit(struct config_stores *s);
 /* Calls for each label of a store for which no agent is cleared: no job that reads from there will run. */
 void config_stores_unclear(const struct config_stores *s,
                            void (*fn)(void *arg, struct str label, struct str store), void *arg);
-/* As the core wants it; borrowed. */
+/* The stores and labels as the core takes them; borrowed from s. */
 struct core_data config_stores_data(const struct config_stores *s);

@@ -10,7 +10,8 @@
 
 #define OWN_USER_DEFAULT "drover"
 
-/* In main, after the configuration was read and before anything is made in the folder `dir`, which is made if
- * it is not there, and becomes that user's. user: who was told, or NULL. 0; -EINVAL: there is no such user,
- * or one who is not root cannot become another; -EPERM: the instance is another user's; or another -errno. */
+/* Becomes the user that the server runs as. Called in main, after the configuration was read and before
+ * anything is made in the folder `dir`, which is made if it is not there, and becomes that user's. user: the
+ * one in the settings, or NULL. 0; -EINVAL: there is no such user, or the process is not root and cannot
+ * become another; -EPERM: the instance is another user's; or another -errno. */
 int own_user_become(const char *dir, const char *user, struct err *err);

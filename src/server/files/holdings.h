@@ -21,11 +21,11 @@ struct holdings;
 struct holdings *holdings_new(struct spool *spool, const struct config_limits *limits, uint64_t otherwise);
 void holdings_free(struct holdings *h); /* NULL is fine */
 
-/* A file of his came in, or went. Sizes in bytes. */
+/* A file of the owner came in, or went. Sizes in bytes. */
 void holdings_add(struct holdings *h, struct str owner, uint64_t size);
 void holdings_take(struct holdings *h, struct str owner, uint64_t size);
-/* May he send so many bytes more? 0; HOLDINGS_FULL with an err that says what he has, what he may have, and
- * what frees space. */
+/* Whether the owner may send so many bytes more. 0; HOLDINGS_FULL with an err that says how much the owner
+ * has and may have, and what frees space. */
 int holdings_check(struct holdings *h, struct str owner, uint64_t more, struct err *err);
 
 /* Adds an array to the document, of {owner, bytes, uploading, max}: `who` first, and with `all` the others

@@ -29,8 +29,8 @@ struct holdings *objects_holdings(struct server *s);
 
 /* Core. An upload has become an object of so many bytes. The batch has it; reply TURN_DURABLE. */
 void objects_uploaded(struct server *s, struct str owner, struct str upload, const char *hash, uint64_t size);
-/* May the caller submit these files? A request that is known already is not asked again. 0 or -EACCES with
- * err. */
+/* Checks that the caller has uploaded the files of the submission; a request that is known already is not
+ * checked again. 0 or -EACCES with err. */
 int objects_check_submit(struct server *s, const struct call *c, const struct submission *sub,
                          struct err *err);
 /* The hash of what the caller uploaded under this id, or NULL. */
@@ -44,7 +44,7 @@ void objects_write(struct server *s, struct command *c, struct agent *a);
 /* Core, before core_result: outputs that this attempt has not stored are taken out of the result. `room`
  * holds the changed list. */
 void objects_take_outputs(struct server *s, struct core_result *r, struct buf *room);
-/* Outputs that were delivered before then are kept no more, the oldest first, at most so many. How many it
- * was. */
+/* Stops keeping the outputs that were delivered before then, the oldest first, at most `most`. Returns how
+ * many. */
 size_t objects_unkeep(struct server *s, int64_t before_ms, size_t most);
 void objects_tick(struct server *s); /* collects, now and then */

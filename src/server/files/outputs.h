@@ -11,11 +11,10 @@ struct outputs;
  * with err; *ret is to be freed in both cases. */
 int outputs_open(struct server *s, struct outputs **ret, struct err *err);
 void outputs_free(struct outputs *o); /* NULL is fine */
-/* It was delivered, now. */
+/* The file was delivered now. */
 void outputs_keep(struct server *s, struct outputs *o, const char *hash);
 bool outputs_has(const struct outputs *o, struct str hash);
-/* In no order, as map_next. */
+/* Walks over all of them in no order, as map_next does. */
 bool outputs_next(const struct outputs *o, size_t *at, struct str *ret_hash);
-/* Those that were delivered before then are kept no more: the oldest first, at most so many. How many it was.
- */
+/* Stops keeping those that were delivered before then, the oldest first, at most `most`. Returns how many. */
 size_t outputs_prune(struct server *s, struct outputs *o, int64_t before_ms, size_t most);

@@ -11,11 +11,12 @@ struct scripts;
 struct scripts *scripts_new(void);
 void scripts_free(struct scripts *x); /* NULL is fine */
 
-/* Asks the agent that has the attempt. The question's number, or 0: it is not connected, or too much is
- * asked. */
+/* Asks the agent that has the attempt. Returns the question's number, or 0: the agent is not connected, or
+ * too many questions are open. */
 uint64_t scripts_ask(struct server *s, const char *agent, uint64_t request, uint32_t member, uint32_t fence);
 /* An agent's answer; one that nobody waits for is ignored. Wakes who waits for the request (waits.h). */
 void scripts_answer(struct server *s, struct command *c, struct agent *a);
-/* Has it come? Then it is forgotten: the text, or what the agent says instead, is appended. True: it has. */
+/* If the answer has come: appends the text, or what the agent says instead, forgets the question, and is
+ * true. */
 bool scripts_take(struct server *s, uint64_t number, struct buf *text, struct buf *error);
 void scripts_forget(struct server *s, uint64_t number);

@@ -43,7 +43,6 @@ bool row_make(struct row_maker *m, uint64_t request, uint32_t member, struct row
 
 /* Writes the object. */
 void row_write(struct json *j, const struct row *r);
-/* Of an ad (or its parents) the attributes that are named, parted by commas ("*": all), as a JSON object in
- * the arena.
- */
+/* Returns the attributes of an ad (or its parents) that are named, separated by commas ("*": all), as a JSON
+ * object in the arena. */
 struct str row_print_ad(const struct ad *ad, struct str names, struct arena *a);

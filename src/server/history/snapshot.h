@@ -11,7 +11,7 @@
 struct snapshots;
 /* `seq`: the record that the newest snapshot stands after, 0 when there is none. */
 struct snapshots *snapshots_new(struct server *s, uint64_t seq);
-/* Is the newest one at least as young as this record? If not, one is made as soon as that can be. */
+/* Whether the newest snapshot has the effect of this record. If not, one is made as soon as that can be. */
 bool snapshot_covers(struct server *s, uint64_t seq);
 void snapshot_poke(struct server *s, uint64_t durable_seq, size_t bytes); /* bytes: of the batch */
 /* Waits for one that is being made; makes a last one when it is worthwhile. */

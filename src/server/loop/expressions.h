@@ -29,6 +29,6 @@ struct constraint {
 int constraint_begin(struct constraint *x, struct symbols *symbols, struct str text, struct err *err);
 void constraint_end(struct constraint *x); /* of the slice; fine when it has not begun */
 void constraint_deinit(struct constraint *x);
-/* Does it hold for this job? Without a constraint: yes. When a limit is reached: no, and x->error is set; no
- * more jobs shall be asked then. */
+/* Whether the constraint holds for this job; without a constraint it does. When a limit is reached the answer
+ * is no, x->error is set, and no more jobs shall be asked about. */
 bool constraint_holds(struct constraint *x, const struct ad *ad, uint64_t request, uint32_t member);

@@ -73,10 +73,10 @@ struct server {
         struct reread *rereads; /* the configurations that were read on SIGHUP, newest first */
 };
 
-/* From any thread: the settings that hold from when SIGHUP was received, which are admins, operators,
+/* Any thread. The settings that hold from when SIGHUP was received, which are admins, operators,
  * agent_certificate and keep. The object stays as it is until the server is closed. */
 const struct config *server_settings(const struct server *s);
-/* From any thread. Each takes the task. */
+/* Post a task to a thread, from any thread. Each takes the task. */
 void server_to_core(struct server *s, struct task *t);
 void server_to_io(struct server *s, struct task *t); /* before there is an I/O thread the task is dropped */
 void server_to_reader(struct server *s, struct task *t);

@@ -15,12 +15,12 @@
 #pragma once
 #include "server/loop/server.h"
 
-/* What other parts do in a turn. All on the core thread. */
+/* Calls into other parts at points of a turn; the daemon sets them. Core thread. */
 struct turn_hooks {
         void (*slept)(struct server *s);  /* this machine has been asleep, and leases begin anew; in a turn */
         void (*ending)(struct server *s); /* after the core has matched, before the batch is closed */
-        void (*durable)(struct server *s, uint64_t seq,
-                        size_t bytes); /* the next batch is, up to this record */
+        /* The next batch, of so many bytes, is durable; seq is the last record in it. */
+        void (*durable)(struct server *s, uint64_t seq, size_t bytes);
 };
 
 enum turn_when {
@@ -31,13 +31,15 @@ enum turn_when {
 
 struct turn *turn_new(struct server *s, const struct turn_hooks *hooks); /* hooks: borrowed */
 void turn_free(struct turn *t);                                          /* NULL is fine */
-/* Before anything is done to the core in this turn: tells it the time. Again in the same turn: nothing. */
+/* Begins a turn, before anything is done to the core: tells the core the time. A second call in the same turn
+ * does nothing. */
 void turn_begin(struct turn *t);
 void turn_end(struct turn *t);
 struct store_batch *turn_batch(struct turn *t); /* of this turn */
-/* The same, for a record that only informs: it holds nothing back and is written with the next batch, or a
- * little later alone. */
+/* The same batch, for a record that only informs: the record holds nothing back, and is written with the next
+ * batch, or a little later alone. */
 struct store_batch *turn_inform(struct turn *t);
+/* Sends a task, which is taken, to the I/O thread. */
 void turn_send(struct turn *t, struct task *task, enum turn_when when);
 bool turn_full(const struct turn *t);
 bool turn_idle(const struct turn *t); /* everything is durable and has left */

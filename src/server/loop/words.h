@@ -5,7 +5,7 @@
 struct core;
 
 void words_time(struct buf *out, int64_t ms); /* Unix milliseconds: "2026-11-22 17:32:10 UTC" */
-/* Of stores that the job must read or write, those that do not answer some agents, parted by semicolons:
- * "store lab has not answered agent n1 since 2026-11-22 17:32:10 UTC: cannot reach ...". Nothing when all
- * answer, or there is no such job. */
+/* Names the stores that the job must read or write and that do not answer some agents, separated by
+ * semicolons: "store lab has not answered agent n1 since 2026-11-22 17:32:10 UTC: cannot reach ...". Appends
+ * nothing when all answer, or there is no such job. */
 void words_stores_down(struct buf *out, struct core *core, uint64_t request, uint32_t member);

@@ -20,13 +20,14 @@
 #define NOTICES_MAX     200 /* of one owner that wait: one for each address that he uses */
 
 struct notices *notices_new(void);
-/* What waits in the store, and the threads. 0 or an error with err. After recovery. */
+/* After recovery: reads the notices that wait in the store, and starts the threads that send. 0 or an error
+ * with err. */
 int notices_open(struct server *s, struct err *err);
 void notices_stop(struct notices *n); /* the threads; NULL is fine */
 void notices_free(struct notices *n); /* NULL is fine */
 
-/* Can what a request asks for be done? 0; -EINVAL or -EACCES with err. What will not happen, though nothing
- * is wrong with it, is a sentence in *warning. */
+/* Checks that the notices that a request asks for can be sent. 0; -EINVAL or -EACCES with err. Notices that
+ * are allowed and will not be sent are named by a sentence in *warning. */
 int notices_check(struct server *s, const struct submission *sub, struct buf *warning, struct err *err);
 
 /* The core has made an event, or filed the end of a job. */

@@ -31,8 +31,8 @@ enum userlog_number {
         USERLOG_RECONNECT_FAILED = 24,
 };
 
-/* What may be said of one job. Text has no limit but is cut to USERLOG_TEXT_MAX bytes where it is written;
- * ends of lines in it become '|'. */
+/* One event of a job. Texts may be of any length, and are cut to USERLOG_TEXT_MAX bytes where they are
+ * written; ends of lines in them become '|'. */
 #define USERLOG_TEXT_MAX 8191
 struct userlog_line {
         uint64_t request;
@@ -64,11 +64,11 @@ static inline uint64_t userlog_mib(uint64_t bytes)
 {
         return (bytes + (1 << 20) - 1) >> 20;
 }
-/* In ad.c: the whole event in XML or JSON. */
+/* Appends the whole event in XML or JSON (ad.c). */
 void userlog_format_ad(struct buf *out, enum userlog_number number, const struct userlog_line *l);
 
-/* Which events a record of the core is in the log, in order; returns how many. `started`: the attempt's
- * execute event is in the log (or this record is it). */
+/* Fills `numbers` with the events that a record of the core becomes in the log, in order; returns how many.
+ * `started` in the record: the attempt's execute event is in the log (or this record is it). */
 #define USERLOG_NUMBERS_MAX 5
 struct userlog_record {
         enum event_type type;
