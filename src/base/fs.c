@@ -245,7 +245,9 @@ int fs_pace_step(struct fs_pace *pace)
 {
         if (!pace)
                 return 0;
-        atomic_fetch_add(&pace->steps, 1);
+        uint64_t steps = atomic_fetch_add(&pace->steps, 1) + 1;
+        if (pace->shown)
+                atomic_store(pace->shown, steps);
         return atomic_load(&pace->cancelled) ? -ECANCELED : 0;
 }
 

@@ -44,10 +44,11 @@ int fs_write_all(int fd, const void *p, size_t n); /* all n bytes; 0 or -errno *
 /* Copies a file's bytes from one descriptor's position to the other's: shared blocks where the filesystem
  * can, else in the kernel, else by hand. 0 or -errno; *ret_bytes (may be NULL) counts them. */
 int fs_copy(int from, int to, uint64_t *ret_bytes);
-/* Long work on files in one thread, as other threads see it. Both are set to zero before it begins. */
+/* Long work on files in one thread, as others see it. All is set to zero before it begins. */
 struct fs_pace {
-        atomic_bool cancelled;      /* set by anybody: the work ends with -ECANCELED at its next step */
-        atomic_uint_fast64_t steps; /* that were done: does not change while there is no progress */
+        atomic_bool cancelled;       /* set by anybody: the work ends with -ECANCELED at its next step */
+        atomic_uint_fast64_t steps;  /* that were done: does not change while there is no progress */
+        atomic_uint_fast64_t *shown; /* the same number in memory that another process sees; NULL: nowhere */
 };
 /* One step more. 0, or -ECANCELED. `pace` may be NULL. */
 int fs_pace_step(struct fs_pace *pace);

@@ -486,6 +486,14 @@ static void on_credential(struct attempt *at)
                 stage_credentials(at);
 }
 
+static void on_owner_held(struct agent *a, const char *owner, const char *why)
+{
+        if (why)
+                offers_deny(a, owner, why);
+        else
+                offers_allow(a, owner);
+}
+
 const struct attempt_news attempt_news = {.stage = staging_go_on,
                                           .staged = staging_ended,
                                           .give_back = attempt_give_back,
@@ -493,4 +501,5 @@ const struct attempt_news attempt_news = {.stage = staging_go_on,
                                           .credential = on_credential,
                                           .step_over = attempt_step_over,
                                           .finish = attempt_finish,
+                                          .owner_held = on_owner_held,
                                           .lost = attempt_lost};

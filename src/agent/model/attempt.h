@@ -84,6 +84,8 @@ struct attempt_news {
         void (*finish)(struct attempt *at);
         /* Nobody knows what became of it. */
         void (*lost)(struct attempt *at, const char *why);
+        /* Files of this owner's jobs do not answer, and why: he gets no jobs here. NULL: they do again. */
+        void (*owner_held)(struct agent *a, const char *owner, const char *why);
 };
 
 struct attempt {

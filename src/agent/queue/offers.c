@@ -182,6 +182,23 @@ void offers_denied_free(struct agent *a)
         a->denied = NULL;
 }
 
+void offers_allow(struct agent *a, const char *owner)
+{
+        struct config_list *l = a->denied;
+        struct buf b = {0};
+        size_t kept = 0;
+        buf_printf(&b, "!%s ", owner);
+        for (size_t i = 0; l && i < l->n; i++)
+                if (str_starts(str_of(l->v[i]), buf_view(&b)))
+                        free(l->v[i]);
+                else
+                        l->v[kept++] = l->v[i];
+        if (l)
+                l->n = kept;
+        none_sent(a);
+        buf_deinit(&b);
+}
+
 /* ---- sending */
 
 /* What waits for room too long is given back: somebody else may have it now. */

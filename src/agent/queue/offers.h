@@ -39,6 +39,7 @@ void offers_update(struct agent *a, bool force);
 void offers_job_took(const struct attempt *at, uint64_t micros);
 void offers_assigned(struct queue *q, uint64_t jobs);                  /* of what the last offer would take */
 void offers_deny(struct agent *a, const char *owner, const char *why); /* from the next offer on */
+void offers_allow(struct agent *a, const char *owner); /* likewise, whatever he was denied for */
 void offers_denied_free(struct agent *a);
 
 /* ---- room.c */

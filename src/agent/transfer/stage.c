@@ -341,21 +341,36 @@ static void on_back(void *arg, struct mail *mail)
 
 /* ---- workers that make no progress */
 
-static void say_silence(struct buf *b, uint64_t ms, const char *where)
+void stage_silence(struct buf *out, uint64_t ms, const char *where)
 {
         bool minutes = ms % 60000 == 0;
-        buf_printf(b, "staging made no progress for %llu %s%s%s",
+        buf_printf(out, "staging made no progress for %llu %s%s%s",
                    (unsigned long long)(minutes ? ms / 60000 : ms / 1000), minutes ? "min" : "s",
                    where ? " at " : "", where ? where : "");
+}
+
+void stage_leave(struct stage *s, const char *why)
+{
+        struct attempt *at = s->at;
+        if (!at)
+                return;
+        s->at = NULL;
+        at->stage = NULL;
+        if (s->w.kind == STAGE_IN || s->w.kind == STAGE_CREDENTIALS) {
+                s->a->news->give_back(at, why);
+        } else {
+                at->hold_subcode = ETIMEDOUT;
+                s->a->news->delivered(at, HOLD_OUTPUT, why);
+        }
+        agent_turn_later(s->a);
 }
 
 /* The worker keeps the stage until the file system answers, and nobody waits for that. */
 static void give_up(struct stage *s)
 {
-        struct attempt *at = s->at;
         struct agent *a = s->a;
         BUF_CLEANUP struct buf why = {.max = 1024};
-        say_silence(&why, a->config.staging_silence_ms, s->w.where);
+        stage_silence(&why, a->config.staging_silence_ms, s->w.where);
         if (s->w.kind == STAGE_LOG) { /* its owner's later lines wait, and nothing else */
                 log_warn("msg=\"%s\" owner=\"%s\"", LOG_TEXT(buf_view(&why)), LOG_TEXT(str_of(s->owner)));
                 return;
@@ -364,17 +379,7 @@ static void give_up(struct stage *s)
                   LOG_TEXT(str_of(s->owner)));
         free(a->stages->held);
         a->stages->held = mem_dupz(buf_z(&why));
-        if (!at)
-                return;
-        s->at = NULL;
-        at->stage = NULL;
-        if (s->w.kind == STAGE_IN) {
-                at->a->news->give_back(at, buf_z(&why));
-        } else {
-                at->hold_subcode = ETIMEDOUT;
-                at->a->news->delivered(at, HOLD_OUTPUT, buf_z(&why));
-        }
-        agent_turn_later(a);
+        stage_leave(s, buf_z(&why));
 }
 
 /* Has made no progress for so long, for the first time it is looked at so. */
@@ -416,6 +421,7 @@ void stage_tick(struct agent *a)
         all->looked_ms = now;
         for (size_t i = 0; i < count; i++)
                 give_up(silent[i]);
+        stage_child_tick(a, now, still);
         if (held == 0 && a->stages->held && count == 0) {
                 log_info("msg=\"staging goes on\"");
                 free(a->stages->held);

@@ -57,6 +57,7 @@ static void child_start(struct stage *s, const char *sandbox, const char *owner,
                 spec.flags |= RUN_SHARE_SANDBOX;
         if (stage_work_empties(&s->w))
                 spec.flags |= RUN_REMOVE_SANDBOX;
+        s->steps_ms = clock_boot_ms();
         s->child_next = a->stages->children;
         a->stages->children = s;
         runner_submit(a->runner, &spec);
@@ -204,6 +205,73 @@ void stage_log(struct agent *a, const Drover__UserLogWrite *m, const struct user
                 log_wait(s, m->owner, user ? user->name : "");
 }
 
+/* ---- children that make no progress */
+
+/* Others of the same owner may be held still. */
+static void allow(const struct stage *s)
+{
+        for (const struct stage *o = s->a->stages->children; o; o = o->child_next)
+                if (o->held && !strcmp(o->owner, s->owner))
+                        return;
+        log_info("msg=\"staging goes on\" owner=\"%s\"", LOG_TEXT(str_of(s->owner)));
+        s->a->news->owner_held(s->a, s->owner, NULL);
+}
+
+/* The files are their owner's, and so may be what does not answer: only his jobs go elsewhere, until the
+ * child has ended. When the shepherd is silent that is no fault of theirs. */
+static void give_up(struct stage *s, const char *where)
+{
+        struct agent *a = s->a;
+        const struct backend *b = a->backends[0];
+        BUF_CLEANUP struct buf why = {.max = 1024};
+        if (b->silent)
+                buf_addz(&why, b->unreachable);
+        else
+                stage_silence(&why, a->config.staging_silence_ms, where);
+        log_error("msg=\"%s: its child is ended\" owner=\"%s\"", LOG_TEXT(buf_view(&why)),
+                  s->owner ? LOG_TEXT(str_of(s->owner)) : "");
+        s->held = s->owner && !b->silent;
+        if (s->held)
+                a->news->owner_held(a, s->owner, buf_z(&why));
+        runner_kill(a->runner, s->id, 0);
+        stage_leave(s, buf_z(&why));
+}
+
+/* No file is left to do; or the shepherd says nothing, and what would be told can wait for it. */
+static bool may_wait(const struct stage *s, uint64_t steps)
+{
+        bool staging = s->w.kind == STAGE_IN || s->w.kind == STAGE_CREDENTIALS;
+        return s->given_up || (s->a->backends[0]->silent ? !staging : steps == STAGE_STEPS_DONE);
+}
+
+/* The next that has made no progress for so long, for the first time it is looked at so; NULL: none. */
+static struct stage *next_silent(struct agent *a, int64_t now, const char **ret_where)
+{
+        for (struct stage *s = a->stages->children; s; s = s->child_next) {
+                uint64_t steps = s->steps;
+                *ret_where = NULL;
+                stage_work_look(&s->w, &steps, ret_where);
+                if (steps != s->steps || may_wait(s, steps)) {
+                        s->steps = steps;
+                        s->steps_ms = now;
+                } else if ((uint64_t)(now - s->steps_ms) >= a->config.staging_silence_ms) {
+                        return s;
+                }
+        }
+        return NULL;
+}
+
+void stage_child_tick(struct agent *a, int64_t now, bool still)
+{
+        const char *where = NULL;
+        for (struct stage *s = a->stages->children; s && still; s = s->child_next)
+                s->steps_ms = now;
+        for (struct stage *s; a->config.staging_silence_ms && (s = next_silent(a, now, &where));) {
+                s->given_up = true;
+                give_up(s, where);
+        }
+}
+
 /* What its child left in the file of the task, or why there is nothing. */
 static void child_answered(struct stage *s, const struct run_event *e)
 {
@@ -230,6 +298,8 @@ bool stage_event(struct agent *a, const struct run_event *e)
                 return s != NULL;
         *link = s->child_next;
         runner_forget(a->runner, e->id);
+        if (s->held)
+                allow(s);
         if (e->state == RUN_LOST && s->at) { /* the agent ends now; the next one sees to it */
                 s->at->stage = NULL;
                 s->at = NULL;

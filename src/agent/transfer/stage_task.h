@@ -21,6 +21,10 @@ struct stage {
         bool prepare; /* the worker writes the task first */
         struct run_id id;
         struct stage *child_next;
+        uint64_t steps; /* that it has said; since then: boot clock */
+        int64_t steps_ms;
+        bool given_up; /* it makes no progress, and shall end */
+        bool held;     /* so its owner gets no jobs here until it does */
         uint64_t log_serial;
         char *log_owner;
         char log_user[64];
@@ -42,6 +46,10 @@ void stage_to_worker(struct stage *s);
 /* To the worker; with `users`, to a child. Its attempt waits for it. */
 void stage_hand_over(struct stage *s);
 void stage_finish(struct stage *s); /* tells who waits what came of it, and frees it */
+/* Says that there was no progress for so long, and where. */
+void stage_silence(struct buf *out, uint64_t ms, const char *where);
+/* Its attempt waits for it no more: it goes back, or is held for its outputs. */
+void stage_leave(struct stage *s, const char *why);
 
 /* Is the folder of this path one that the kernel finds without asking any file system, and on that of the
  * sandboxes? Then nobody is waited for when a file is put there. */
@@ -51,6 +59,8 @@ bool stage_is_near(const struct agent *a, const char *path);
 void stage_log_over(struct stage *s); /* a worker has written the lines, or could not */
 void stage_child_begin(struct stage *s);
 void stage_child_go_on(struct stage *s); /* the worker has written its task */
+/* Every second. still: the agent stood still itself, and what it looks at with it. */
+void stage_child_tick(struct agent *a, int64_t now, bool still);
 void stage_done_credentials(struct attempt *at, struct stage *s);
 
 /* stage_out.c */

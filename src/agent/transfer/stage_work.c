@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -29,6 +30,13 @@
 struct head {
         uint64_t magic, task_at, task_size, answer_at, answer_size;
 };
+
+/* Behind the head. The child has it in memory; the agent, whose child may make the file smaller, reads it. */
+#define PROGRESS_AT 64
+struct stage_progress {
+        atomic_uint_fast64_t steps, number;
+};
+_Static_assert(sizeof(struct head) <= PROGRESS_AT, "progress is behind the head");
 
 void stage_work_init(struct stage_work *w, enum stage_kind kind, uint32_t fence)
 {
@@ -411,6 +419,12 @@ static void look_at_inputs(struct stage_work *w)
         }
 }
 
+/* For people. */
+static const char *name_of(const struct stage_work *w, const struct stage_file *f)
+{
+        return w->kind == STAGE_OUT || w->kind == STAGE_LOG || f->cached ? f->to : f->from;
+}
+
 void stage_work_run(struct stage_work *w)
 {
         if (w->over && w->sandbox >= 0)
@@ -420,8 +434,9 @@ void stage_work_run(struct stage_work *w)
         if (w->result == 0 && (w->kind == STAGE_HASH || w->kind == STAGE_OUT))
                 w->result = stage_work_folders(w);
         for (size_t i = 0; i < w->count && w->result == 0 && (w->result = fs_pace_step(&w->pace)) == 0; i++) {
-                bool there = w->kind == STAGE_OUT || w->kind == STAGE_LOG || w->files[i].cached;
-                w->where = there ? w->files[i].to : w->files[i].from;
+                w->where = name_of(w, &w->files[i]);
+                if (w->progress)
+                        atomic_store(&w->progress->number, w->files[i].number);
                 w->result = stage_work_do(w, &w->files[i]);
         }
         if (w->kind == STAGE_IN && w->result == 0)
@@ -497,6 +512,7 @@ static void unpack_file(struct unpack *u, struct stage_work *w)
         f->at = unpack_max(u, INT64_MAX / 4);
         f->mode = (uint32_t)unpack_u64(u) & 0777;
         f->mtime_ns = unpack_i64(u);
+        f->number = (uint32_t)w->count;
 }
 
 /* Into an empty *w. */
@@ -608,6 +624,16 @@ int stage_work_answer(struct stage_work *w)
         return ok ? 0 : -EPROTO;
 }
 
+int stage_work_look(const struct stage_work *w, uint64_t *ret_steps, const char **ret_where)
+{
+        uint64_t p[2];
+        if (pread(w->data, p, sizeof(p), PROGRESS_AT) != (ssize_t)sizeof(p))
+                return -EPROTO;
+        *ret_steps = p[0];
+        *ret_where = p[1] > 0 && p[1] <= w->count ? name_of(w, &w->files[p[1] - 1]) : NULL;
+        return 0;
+}
+
 bool stage_work_empties(const struct stage_work *w)
 {
         bool sends = w->destination;
@@ -630,6 +656,16 @@ static void empty_folder(int folder)
                 closedir(dir);
 }
 
+static int show_progress(struct stage_work *w)
+{
+        char *page = mmap(NULL, CONTENTS_AT, PROT_READ | PROT_WRITE, MAP_SHARED, w->data, 0);
+        if (page == MAP_FAILED)
+                return err_set(&w->err, -errno, "the file of its task cannot be mapped: %s", strerror(errno));
+        w->progress = (struct stage_progress *)(void *)(page + PROGRESS_AT);
+        w->pace.shown = &w->progress->steps;
+        return 0;
+}
+
 int stage_work_child(void)
 {
         struct head h;
@@ -645,7 +681,11 @@ int stage_work_child(void)
                 w.sandbox = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (w.sandbox < 0 && w.kind != STAGE_LOG)
                 w.result = err_set(&w.err, -errno, "the job's folder cannot be opened: %s", strerror(errno));
+        if (w.result == 0)
+                w.result = show_progress(&w);
         stage_work_run(&w);
+        if (w.progress)
+                atomic_store(&w.progress->steps, STAGE_STEPS_DONE);
         buf_reset(&b);
         pack_work(&w, &b);
         h.answer_at = w.data_end;

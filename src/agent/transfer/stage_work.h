@@ -47,6 +47,7 @@ struct stage_file {
         bool maybe_there, again, added; /* LOG: see userlog_file.h; the last two are results */
         bool stands_in;                 /* HASH: for what the sandbox has as `to` */
         bool missing;                   /* result: it was optional, and wasn't there */
+        uint32_t number;                /* in a child: of the task's files, from 1; 0: it was found there */
         unsigned char sha256[32];
         uint64_t size, at;
         uint32_t mode;
@@ -65,7 +66,8 @@ struct stage_work {
         uint64_t data_end;
         uint32_t fence;
         _Atomic(const char *) where; /* what the worker is at, as the job names it; NULL: not yet at a file */
-        struct fs_pace pace;         /* the loop's thread looks at it, and cancels, while a worker does it */
+        struct stage_progress *progress; /* of a child, in the file of its task; else NULL */
+        struct fs_pace pace; /* the loop's thread looks at it, and cancels, while a worker does it */
         struct stage_file *files;
         size_t count, cap;
         /* also every new file at the sandbox's top: neither one of these inputs nor older than new_since_ms
@@ -114,6 +116,11 @@ int stage_work_write(struct stage_work *w);
 /* Reads what the child wrote into w->data: files, result, bytes, err. 0, or -EPROTO: nothing fit to be read.
  */
 int stage_work_answer(struct stage_work *w);
+/* How far its child says that it is; it may lie. *ret_steps changes while there is progress, and is
+ * STAGE_STEPS_DONE when no file is left to do; *ret_where is the file, borrowed from w, or NULL. 0 or -errno.
+ */
+#define STAGE_STEPS_DONE UINT64_MAX
+int stage_work_look(const struct stage_work *w, uint64_t *ret_steps, const char **ret_where);
 /* Does its child leave the folder empty? REMOVE; and OUT, where nothing goes on to a URL: what has been sent
  * is not yet in its place, and an agent that is killed meanwhile needs the files once more. */
 bool stage_work_empties(const struct stage_work *w);

@@ -60,6 +60,8 @@ static void a_child_brings_inputs(void **state)
 {
         (void)state;
         struct stage_work w;
+        uint64_t steps;
+        const char *where;
         put("cached", "from the cache\n");
         put("plain", "from its folder\n");
         begin(&w, STAGE_IN);
@@ -70,6 +72,9 @@ static void a_child_brings_inputs(void **state)
         assert_int_equal(run_child(&w), 0);
         assert_int_equal(stage_work_answer(&w), 0);
         assert_int_equal(w.result, 0);
+        assert_int_equal(stage_work_look(&w, &steps, &where), 0);
+        assert_true(steps == STAGE_STEPS_DONE);
+        assert_string_equal(where, in_top("plain"));
         content("box/sub/one", "from the cache\n");
         content("box/two", "from its folder\n");
         assert_int_equal(access(in_top("box/sub/one"), X_OK), 0);
