@@ -224,7 +224,7 @@ static int open_all(struct agent *a, struct err *err)
         a->lease_timer = timer_new(a->loop, on_lease, a);
         a->tick = timer_new(a->loop, on_tick, a);
         timer_start(a->tick, TICK_MS);
-        r = queues_open(a, attempt_events, err);
+        r = queues_open(a, &attempt_observer, err);
         if (r == 0)
                 environments_open(a);
         if (r == 0)

@@ -2,20 +2,20 @@
  *
  * A back end is one struct of functions, struct runner_kind: the process runner starts processes here,
  * through the shepherd; others submit to a batch system. The agent sees only this. Everything is
- * asynchronous: calls queue and return; what happens comes back as events, in batches, on the loop's thread,
- * never from within a call. A task goes
+ * asynchronous: calls queue and return; what happens is told to the observer, on the loop's thread, never
+ * from within a call. A task goes
  *
  *      submit ---> RUN_WAITING ---> RUN_RUNNING ---> RUN_ENDED ---forget---> gone
  *                       \               \----------> RUN_LOST  ---forget---> gone
  *                        \---> RUN_FAILED ----------forget---> gone
  *
  * and is known, with its state, until it is forgotten, also across a restart of the agent: after `open` the
- * runner tells each task it still knows (events with `known` set), then RUN_READY. Only then may the agent
- * submit. A runner that has lost touch with its tasks tells RUN_AWAY; then again known tasks and RUN_READY.
- * What it doesn't tell again is gone: the agent treats it as lost.
+ * runner tells each task it still knows (events with `known` set), then that it is ready. Only then may the
+ * agent submit. A runner that has lost touch with its tasks tells that it is unreachable; then again known
+ * tasks and ready. What it doesn't tell again is gone: the agent treats it as lost.
  *
  * A batch system (batch.h) has its own queue: a task may be RUN_WAITING there for long, and outlives agent
- * and machine. RUN_AWAY means that the system does not answer; its tasks go on. The submission is written
+ * and machine. Unreachable means that the system does not answer; its tasks go on. The submission is written
  * down before it is made and carries a name that can be searched for, and a task begins once only, whatever
  * was submitted twice.
  */
@@ -25,18 +25,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "ev/loop.h"
-
-struct run_id { /* a step of an attempt; all zero is none */
-        uint64_t request;
-        uint32_t member, fence, step, zero;
-};
-/* "request.member.fence.step", as it is written down. */
-void run_id_print(struct buf *out, struct run_id id);
-bool run_id_parse(struct str text, struct run_id *ret);   /* false: it is none */
-static inline struct str run_key(const struct run_id *id) /* of maps; borrows */
-{
-        return str_make((const char *)id, sizeof(*id));
-}
+#include "run/task/run_id.h"
 
 enum run_stream_flags {
         RUN_STDOUT_APPEND = 1,
@@ -127,47 +116,59 @@ struct run_spec {
         struct run_hop hop;
 };
 
-enum run_state {
-        RUN_WAITING,
-        RUN_RUNNING,
-        RUN_ENDED,
-        RUN_FAILED,
-        RUN_LOST,
-        RUN_READY,
-        RUN_AWAY, /* of the runner: unreachable. Nothing is known of its tasks but that nobody has ended them
-                   */
-        RUN_QUOTED,       /* the answer to a quote; of no task */
-        RUN_CHECKPOINTED, /* a task that goes on has a checkpoint at another server, which is here now */
-        RUN_SILENT /* of the runner: it is there and has its tasks, and does not answer, `text` says why; text
-                      NULL: it answers again. What it was told meanwhile waits for it */
-};
+enum run_state { RUN_WAITING, RUN_RUNNING, RUN_ENDED, RUN_FAILED, RUN_LOST };
 enum run_why { RUN_ITSELF, RUN_KILLED, RUN_WALLTIME, RUN_LEASE_ENDED, RUN_MEMORY };
 
-struct run_event {
+struct run_event { /* the state of a task */
         struct run_id id;
-        enum run_state state; /* READY, AWAY, SILENT and QUOTED do not concern a task */
-        bool known;           /* told because the runner still had it */
+        enum run_state state;
+        bool known; /* told because the runner still had it */
         uint32_t slot;
-        int64_t native; /* pid, or the batch system's number */
+        int64_t native;      /* pid, or the batch system's number */
+        uint64_t started_ms; /* RUN_RUNNING, RUN_ENDED: Unix time */
         /* RUN_ENDED */
         enum run_why why;
         bool signaled;
-        int exit_code;                 /* or the signal */
-        uint64_t started_ms, ended_ms; /* Unix time */
+        int exit_code;     /* or the signal */
+        uint64_t ended_ms; /* Unix time */
         uint64_t cpu_user_ms, cpu_system_ms, memory_peak_bytes;
-        uint32_t containment; /* RUN_READY, of the process runner: flags of the parts that there are */
-        /* RUN_FAILED; RUN_READY of the process runner: why RUN_HIDE is not among them */
+        /* RUN_FAILED */
         int error;        /* errno */
-        const char *what; /* what failed: "program", "stdin", "folder", …; static. RUN_WAITING: "signal", when
-                             one has reached nobody, since the task waits at another server, and waits with
-                             it; also when it was told to run before */
-        const char *text; /* FAILED, LOST, AWAY, SILENT, QUOTED: the system's own words, or NULL; for the time
-                             of the call */
-        /* RUN_CHECKPOINTED: `text` has two lines for each of its files: where it is beneath the sandbox, and
-         * what it shall be there. */
-        /* RUN_QUOTED: Unix time at which it would begin, not before the quote was asked for; 0: unknown. With
-         * `error` (EINVAL) the system says that it would never run this, and `text` why. */
-        uint64_t begins_ms;
+        const char *what; /* what failed: "program", "stdin", "folder", …; static */
+        /* RUN_FAILED, RUN_LOST: the system's own words, or NULL; for the time of the call */
+        const char *text;
+};
+
+struct run_quote { /* the answer to a quote */
+        struct run_id id;
+        uint64_t begins_ms; /* Unix time at which it would begin, not before the quote was asked for; 0:
+                               unknown */
+        int error;          /* EINVAL: the system says that it would never run this; else 0 */
+        const char *why;    /* then, in the system's words; or NULL */
+};
+
+/* What a runner tells. Every call comes from the loop, never from within a verb of the runner, and may call
+ * any verb of it. Texts are for the time of the call. */
+struct run_observer {
+        /* At least one event, in order: those of several tasks together, since they happened at the same
+         * time. */
+        void (*tasks)(void *arg, const struct run_event *events, size_t count);
+        /* A signal has reached nobody, since the task waits at another server; the signal waits with it. Also
+         * when the task was told to run before. */
+        void (*signal_waits)(void *arg, struct run_id id);
+        /* A task that goes on has a checkpoint at another server, which is here now. `files` has two lines
+         * for each of its files: where it is beneath the sandbox, and what it shall be there. */
+        void (*checkpointed)(void *arg, struct run_id id, const char *files);
+        void (*quoted)(void *arg, const struct run_quote *quote);
+        /* All tasks that the runner still knows were told; it takes submits. Of the process runner: the parts
+         * of containment that there are, and the errno why RUN_HIDE is not among them. */
+        void (*ready)(void *arg, uint32_t containment, int hide_error);
+        /* Nothing is known of its tasks but that nobody has ended them. `why` is in the system's words, or
+         * NULL. */
+        void (*unreachable)(void *arg, const char *why);
+        /* The runner is there and has its tasks, and does not answer: what it is told meanwhile waits for it.
+         * NULL: it answers again. */
+        void (*silent)(void *arg, const char *why);
 };
 
 #define RUN_TOO_LATE "deadline" /* what RUN_FAILED says of a task that its runner came to too late */
@@ -198,7 +199,6 @@ struct run_where {
 };
 
 struct runner;
-typedef void run_events_fn(void *arg, const struct run_event *events, size_t count);
 
 struct errands;
 struct hidden;
@@ -222,7 +222,8 @@ struct runner_config {
         const struct run_word *settings;
         size_t setting_count;
         const char *filesystem_domain; /* the agent's */
-        run_events_fn *events;
+        const struct run_observer
+                *observer; /* borrowed for as long as the runner is open; each call gets arg */
         void *arg;
 };
 
@@ -251,7 +252,7 @@ struct runner_kind {
          * SIGCONT are suspend and resume. */
         void (*signal)(struct runner *r, struct run_id id, int signal);
         /* When would this begin if it was submitted now? Nothing is submitted, and nothing is in the way of a
-         * later submit of the same id. One RUN_QUOTED with the spec's id follows, unless the runner is closed
+         * later submit of the same id. One `quoted` with the spec's id follows, unless the runner is closed
          * first; a system that cannot say, or does not answer, makes it unknown. What the agent's own limits
          * allow is not counted. At most 32 may be open: more are unknown at once. */
         void (*quote)(struct runner *r, const struct run_spec *spec);
@@ -301,8 +302,4 @@ static inline void runner_forget(struct runner *r, struct run_id id)
 static inline void runner_signal(struct runner *r, struct run_id id, int signal)
 {
         r->kind->signal(r, id, signal);
-}
-static inline bool run_id_eq(struct run_id a, struct run_id b)
-{
-        return a.request == b.request && a.member == b.member && a.fence == b.fence && a.step == b.step;
 }

@@ -27,10 +27,9 @@ static struct runner *runner;
 static const char *dir;
 static bool kill_all;
 
-static void on_events(void *arg, const struct run_event *events, size_t count)
+static void on_tasks(void *arg, const struct run_event *events, size_t count)
 {
-        static const char *const states[] = {"waiting", "running", "ended", "failed",
-                                             "lost",    "ready",   "away",  "quoted"};
+        static const char *const states[] = {"waiting", "running", "ended", "failed", "lost"};
         (void)arg;
         for (size_t i = 0; i < count; i++) {
                 const struct run_event *e = &events[i];
@@ -39,11 +38,6 @@ static void on_events(void *arg, const struct run_event *events, size_t count)
                         printf(" known");
                 if (e->state == RUN_ENDED)
                         printf(" %s=%d why=%d", e->signaled ? "signal" : "code", e->exit_code, e->why);
-                if (e->state == RUN_QUOTED)
-                        printf(" in=%lld error=%d",
-                               e->begins_ms ? (long long)(e->begins_ms - (uint64_t)clock_wall_ms())
-                                            : -99999999,
-                               e->error);
                 if (e->what)
                         printf(" what=%s", e->what);
                 if (e->text)
@@ -52,6 +46,60 @@ static void on_events(void *arg, const struct run_event *events, size_t count)
         }
         fflush(stdout);
 }
+
+static void on_signal_waits(void *arg, struct run_id id)
+{
+        (void)arg;
+        printf("waiting %u what=signal\n", id.member);
+        fflush(stdout);
+}
+
+static void on_checkpointed(void *arg, struct run_id id, const char *files)
+{
+        (void)arg;
+        printf("checkpointed %u text=%s\n", id.member, files);
+        fflush(stdout);
+}
+
+static void on_quoted(void *arg, const struct run_quote *q)
+{
+        int64_t in = q->begins_ms ? (int64_t)q->begins_ms - clock_wall_ms() : -99999999;
+        (void)arg;
+        printf("quoted %u in=%lld error=%d", q->id.member, (long long)in, q->error);
+        printf(q->why ? " text=%s\n" : "\n", q->why);
+        fflush(stdout);
+}
+
+static void on_ready(void *arg, uint32_t containment, int hide_error)
+{
+        (void)arg;
+        (void)containment;
+        (void)hide_error;
+        printf("ready 0\n");
+        fflush(stdout);
+}
+
+static void on_unreachable(void *arg, const char *why)
+{
+        (void)arg;
+        printf(why ? "away 0 text=%s\n" : "away 0\n", why);
+        fflush(stdout);
+}
+
+static void on_silent(void *arg, const char *why)
+{
+        (void)arg;
+        printf(why ? "silent 0 text=%s\n" : "silent 0\n", why);
+        fflush(stdout);
+}
+
+static const struct run_observer observer = {.tasks = on_tasks,
+                                             .signal_waits = on_signal_waits,
+                                             .checkpointed = on_checkpointed,
+                                             .quoted = on_quoted,
+                                             .ready = on_ready,
+                                             .unreachable = on_unreachable,
+                                             .silent = on_silent};
 
 static struct run_spec spec_of(unsigned n, const char *box, char **argv)
 {
@@ -164,7 +212,7 @@ int main(int argc, char **argv)
         struct runner_config c = {.instance = "00000000-0000-0000-0000-00000000d71e",
                                   .queue = "q",
                                   .settings = words,
-                                  .events = on_events};
+                                  .observer = &observer};
         const struct runner_kind *kind = argc > 2 ? runner_find(argv[1]) : NULL;
         if (!kind || argc > 34) {
                 fprintf(stderr, "drive_runner KIND DIR [NAME=VALUE...]\n");

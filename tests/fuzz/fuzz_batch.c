@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "run/batch/batch.h"
+#include "run/call/answer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -99,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 sum += s->refused_array && s->refused_array(out);
                 sum += s->past_away && s->past_away(out);
                 sum += batch_whole(s, out).n;
-                batch_make_utf8(out);
+                answer_make_utf8(out);
         }
         return sum == SIZE_MAX ? 1 : 0;
 }

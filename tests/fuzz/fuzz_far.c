@@ -305,14 +305,13 @@ static bool is_utf8(const char *z)
         return rest.n == 0;
 }
 
-static void check_text(const struct run_event *e)
+static void check_text(const char *text)
 {
-        if (!e->text)
+        if (!text)
                 return;
-        check(is_utf8(e->text));
-        check(strlen(e->text) < 100000);
-        if (e->state != RUN_CHECKPOINTED)
-                check(is_line(e->text));
+        check(is_utf8(text));
+        check(strlen(text) < 100000);
+        check(is_line(text));
 }
 
 /* Where files of a checkpoint are, and what they shall be: beneath the sandbox. */
@@ -329,23 +328,23 @@ static void check_names(const char *text)
         check(n % 2 == 0);
 }
 
-static void on_events(void *arg, const struct run_event *events, size_t count)
+/* True: its end was told. */
+static bool *final_of(struct run_id id)
+{
+        check(id.member < TASKS && run_id_eq(id, ids[id.member]));
+        return &final[id.member];
+}
+
+static void on_tasks(void *arg, const struct run_event *events, size_t count)
 {
         (void)arg;
         for (size_t i = 0; i < count; i++) {
                 const struct run_event *e = &events[i];
-                check_text(e);
-                told_ready |= e->state == RUN_READY;
-                if (e->state == RUN_READY || e->state == RUN_AWAY || e->state == RUN_QUOTED)
-                        continue;
-                check(e->id.member < TASKS && run_id_eq(e->id, ids[e->id.member]));
-                bool *over = &final[e->id.member];
-                check(!*over || e->known || e->state == RUN_WAITING || e->state == RUN_RUNNING ||
-                      e->state == RUN_CHECKPOINTED);
-                check(!*over || (e->state != RUN_CHECKPOINTED && e->state != RUN_RUNNING));
+                bool *over = final_of(e->id);
+                check_text(e->text);
+                check(!*over || e->known || e->state == RUN_WAITING);
+                check(!*over || e->state != RUN_RUNNING);
                 *over |= e->state == RUN_ENDED || e->state == RUN_FAILED || e->state == RUN_LOST;
-                if (e->state == RUN_CHECKPOINTED)
-                        check_names(e->text);
                 if (e->state == RUN_ENDED) {
                         check(!e->signaled || (e->exit_code >= 1 && e->exit_code <= SIGRTMAX));
                         check(e->started_ms <= e->ended_ms || !e->ended_ms);
@@ -357,6 +356,47 @@ static void on_events(void *arg, const struct run_event *events, size_t count)
                 check(e->state != RUN_RUNNING || e->started_ms <= (uint64_t)clock_wall_ms() + 86400000);
         }
 }
+
+static void on_signal_waits(void *arg, struct run_id id)
+{
+        (void)arg;
+        (void)final_of(id);
+}
+
+static void on_checkpointed(void *arg, struct run_id id, const char *files)
+{
+        (void)arg;
+        check(!*final_of(id));
+        check(is_utf8(files) && strlen(files) < 100000);
+        check_names(files);
+}
+
+static void on_quoted(void *arg, const struct run_quote *q)
+{
+        (void)arg;
+        check_text(q->why);
+}
+
+static void on_ready(void *arg, uint32_t containment, int hide_error)
+{
+        (void)arg;
+        (void)containment;
+        (void)hide_error;
+        told_ready = true;
+}
+
+static void on_unreachable(void *arg, const char *why)
+{
+        (void)arg;
+        check_text(why);
+}
+
+static const struct run_observer observer = {.tasks = on_tasks,
+                                             .signal_waits = on_signal_waits,
+                                             .checkpointed = on_checkpointed,
+                                             .quoted = on_quoted,
+                                             .ready = on_ready,
+                                             .unreachable = on_unreachable};
 
 static void check_capacity(void)
 {
@@ -497,7 +537,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                         .filesystem_domain = "here",
                                         .settings = options & 1 ? shared : settings,
                                         .setting_count = 2,
-                                        .events = on_events};
+                                        .observer = &observer};
         for (unsigned i = 0; i < TASKS; i++)
                 ids[i] = (struct run_id){.request = 7, .member = i, .fence = 1};
         check(runner_drover.open(&c, &runner, &err) == 0);

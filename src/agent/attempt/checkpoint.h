@@ -22,8 +22,8 @@ bool checkpoint_made(const struct attempt *at, const Drover__StepResult *r);
 void checkpoint_save(struct attempt *at);
 /* Its files are in the spool, or (reason) cannot be. */
 void checkpoint_saved(struct attempt *at, const char *reason);
-/* One that another server has made of it is here, see RUN_CHECKPOINTED: it goes to ours, while the step goes
- * on. */
+/* One that another server has made of it is here, see run_observer.checkpointed: it goes to ours, while the
+ * step goes on. */
 void checkpoint_carried(struct attempt *at, const char *files);
 void checkpoint_carry_stop(struct attempt *at); /* the step is over */
 void checkpoint_ask(struct attempt *at);        /* by its signal, if it makes any */

@@ -153,9 +153,12 @@ static void look_through(struct queue *q)
                 }
 }
 
-static void runner_is_ready(struct backend *b)
+static void on_ready(void *arg, uint32_t containment, int hide_error)
 {
+        struct backend *b = arg;
         struct agent *a = b->a;
+        if (b == a->backends[0])
+                queue_containment_told(a, containment, hide_error);
         b->ready = true;
         free(b->unreachable);
         b->unreachable = NULL;
@@ -183,8 +186,9 @@ static void runner_is_ready(struct backend *b)
 }
 
 /* Its tasks go on; it is given no new ones until it is back. */
-static void runner_is_away(struct backend *b, const char *why)
+static void on_unreachable(void *arg, const char *why)
 {
+        struct backend *b = arg;
         struct agent *a = b->a;
         b->ready = b->silent = false;
         b->generation++;
@@ -205,12 +209,14 @@ static void runner_is_away(struct backend *b, const char *why)
                 loop_stop(a->loop);
         }
         offers_update(a, true);
+        agent_turn_later(a);
 }
 
 /* The runner's tasks are as they were. No new ones are given to it until it answers; what it was told waits.
  */
-static void runner_is_silent(struct backend *b, const char *why)
+static void on_silent(void *arg, const char *why)
 {
+        struct backend *b = arg;
         struct agent *a = b->a;
         free(b->unreachable);
         b->unreachable = why ? mem_dupz(why) : NULL;
@@ -371,27 +377,15 @@ static void known(struct attempt *at, const struct run_event *e)
         }
 }
 
-static void attempt_event(struct backend *b, const struct run_event *e)
+/* It is the task that the attempt waits for. */
+static bool is_followed(struct attempt *at, struct run_id id)
+{
+        return at->state == ATTEMPT_RUNNING && run_id_eq(id, attempt_task(at)) && at->stepping && !at->ending;
+}
+
+static void on_event(struct backend *b, const struct run_event *e)
 {
         struct agent *a = b->a;
-        if (e->state == RUN_READY) {
-                if (b == a->backends[0])
-                        queue_containment_told(a, e->containment, e->error);
-                runner_is_ready(b);
-                return;
-        }
-        if (e->state == RUN_AWAY) {
-                runner_is_away(b, e->text);
-                return;
-        }
-        if (e->state == RUN_SILENT) {
-                runner_is_silent(b, e->text);
-                return;
-        }
-        if (e->state == RUN_QUOTED) {
-                queue_wait_told(b, e);
-                return;
-        }
         if (stage_event(a, e) || movers_event(a, e) || errands_event(a->errands, e))
                 return;
         struct attempt *at = agent_find(a, e->id.request, e->id.member, e->id.fence);
@@ -414,20 +408,15 @@ static void attempt_event(struct backend *b, const struct run_event *e)
         }
         if (e->known)
                 at->seen = b->generation;
-        if (at->state != ATTEMPT_RUNNING || !run_id_eq(e->id, attempt_task(at)) || !at->stepping ||
-            at->ending)
+        if (!is_followed(at, e->id))
                 return;
-        if (e->state == RUN_CHECKPOINTED) {
-                checkpoint_carried(at, e->text);
-        } else if (e->state == RUN_RUNNING) {
+        if (e->state == RUN_RUNNING) {
                 at->pid = e->native;
                 if (!at->started_ms)
                         at->started_ms = e->started_ms;
                 if (at->suspended)
                         b->runner->kind->suspend(b->runner, e->id);
                 runs(at, true);
-        } else if (e->state == RUN_WAITING && e->what) {
-                checkpoint_nobody(at);
         } else if (e->state == RUN_ENDED) {
                 record(at, e);
                 if (e->why == RUN_WALLTIME || e->why == RUN_MEMORY)
@@ -441,7 +430,7 @@ static void attempt_event(struct backend *b, const struct run_event *e)
         }
 }
 
-void attempt_events(void *arg, const struct run_event *events, size_t count)
+static void on_tasks(void *arg, const struct run_event *events, size_t count)
 {
         struct backend *b = arg;
         struct agent *a = b->a;
@@ -456,6 +445,37 @@ void attempt_events(void *arg, const struct run_event *events, size_t count)
                 b->runner->kind->flush(b->runner);
         }
         for (size_t i = 0; i < count; i++)
-                attempt_event(b, &events[i]);
+                on_event(b, &events[i]);
         agent_turn_later(a);
 }
+
+static void on_signal_waits(void *arg, struct run_id id)
+{
+        struct backend *b = arg;
+        struct attempt *at = agent_find(b->a, id.request, id.member, id.fence);
+        if (at && is_followed(at, id))
+                checkpoint_nobody(at);
+        agent_turn_later(b->a);
+}
+
+static void on_checkpointed(void *arg, struct run_id id, const char *files)
+{
+        struct backend *b = arg;
+        struct attempt *at = agent_find(b->a, id.request, id.member, id.fence);
+        if (at && is_followed(at, id))
+                checkpoint_carried(at, files);
+        agent_turn_later(b->a);
+}
+
+static void on_quoted(void *arg, const struct run_quote *quote)
+{
+        queue_wait_told(arg, quote);
+}
+
+const struct run_observer attempt_observer = {.tasks = on_tasks,
+                                              .signal_waits = on_signal_waits,
+                                              .checkpointed = on_checkpointed,
+                                              .quoted = on_quoted,
+                                              .ready = on_ready,
+                                              .unreachable = on_unreachable,
+                                              .silent = on_silent};

@@ -2,8 +2,7 @@
 #pragma once
 #include "agent/model/attempt.h"
 
-/* Tasks of a backend, and its coming and going: a run_events_fn. */
-void attempt_events(void *backend, const struct run_event *events, size_t count);
+extern const struct run_observer attempt_observer;        /* its arg is the backend */
 void attempt_signal(struct attempt *at, unsigned number); /* to its program, once that runs */
 /* Every second: what a runner that is silent has not begun in its time goes back. */
 void attempt_tick(struct agent *a);

@@ -1,7 +1,7 @@
 /* A folder jobs/env.NUMBER is the sandbox of the errand that makes it: `env` is the environment, `log` what
  * its makers said. The errand prints its size once all of it is flushed to the disk; then the index is
  * written, and from then on it is used. An errand of an earlier life is ended by the shepherd's first list
- * (attempt_events), and its folder is one that nobody knows. */
+ * (attempt/event.c), and its folder is one that nobody knows. */
 #include "agent/environment/environments.h"
 
 #include <errno.h>

@@ -124,16 +124,34 @@ struct waiting {
         char why[512]; /* it cannot be started */
 };
 
-static void on_events(void *arg, const struct run_event *events, size_t count)
+static void on_ready(void *arg, uint32_t containment, int hide_error)
 {
         struct waiting *w = arg;
-        for (size_t i = 0; i < count; i++)
-                if (events[i].state == RUN_READY) {
-                        w->ready = true;
-                        loop_stop(w->loop);
-                } else if (events[i].state == RUN_AWAY && events[i].text) {
-                        snprintf(w->why, sizeof(w->why), "%s", events[i].text);
-                }
+        (void)containment;
+        (void)hide_error;
+        w->ready = true;
+        loop_stop(w->loop);
+}
+
+static void on_unreachable(void *arg, const char *why)
+{
+        struct waiting *w = arg;
+        if (why)
+                snprintf(w->why, sizeof(w->why), "%s", why);
+}
+
+/* Of tasks of an earlier life nothing is done yet. */
+static void on_tasks(void *arg, const struct run_event *events, size_t count)
+{
+        (void)arg;
+        (void)events;
+        (void)count;
+}
+
+static void on_silent(void *arg, const char *why)
+{
+        (void)arg;
+        (void)why;
 }
 
 static void on_late(void *arg)
@@ -144,6 +162,8 @@ static void on_late(void *arg)
 /* A shepherd that nobody talks to stays long enough for us to come back as somebody else. */
 static int start_shepherd(struct agent *a, struct err *err)
 {
+        static const struct run_observer observer = {
+                .tasks = on_tasks, .ready = on_ready, .unreachable = on_unreachable, .silent = on_silent};
         struct waiting w = {.loop = loop_new()};
         struct runner_config rc = mapping_runner(a);
         MEM_CLEANUP char *v2 = a->config.cgroups ? cgroups_own(true) : NULL;
@@ -152,7 +172,7 @@ static int start_shepherd(struct agent *a, struct err *err)
         rc.cgroups[0] = v2 ? v2 : v1;
         rc.cgroups[1] = v2 ? v1 : NULL;
         rc.loop = w.loop;
-        rc.events = on_events;
+        rc.observer = &observer;
         rc.arg = &w;
         int error = runner_process.open(&rc, &r, err);
         if (error == 0) {

@@ -10,6 +10,6 @@
 
 /* Makes the folders, starts the shepherd, enters its own user. After it config.dir is the agent's own folder
  * and a->shepherd_dir the shepherd's. 0, or -errno with err. */
-/* The runner's, as far as it follows from the agent; events are the caller's. */
+/* The runner's, as far as it follows from the agent; the observer is the caller's. */
 struct runner_config mapping_runner(struct agent *a);
 int mapping_begin(struct agent *a, struct err *err);

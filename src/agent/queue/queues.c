@@ -15,13 +15,13 @@
 /* ---- runners */
 
 static int backend_open(struct agent *a, const struct runner_kind *kind, const struct config_queue *c,
-                        run_events_fn *events, struct backend **ret, struct err *err)
+                        const struct run_observer *observer, struct backend **ret, struct err *err)
 {
         struct backend *b = mem_new(struct backend);
         struct runner_config rc = mapping_runner(a);
         b->a = a;
         b->generation = 1;
-        rc.events = events;
+        rc.observer = observer;
         rc.arg = b;
         const struct config_list *words = c ? config_queue_words(c) : NULL;
         b->queue = rc.queue = c ? c->name : NULL;
@@ -77,7 +77,8 @@ static struct queue *queue_add(struct agent *a, const struct config_queue *c, st
         return q;
 }
 
-static int queue_open(struct agent *a, const struct config_queue *c, run_events_fn *events, struct err *err)
+static int queue_open(struct agent *a, const struct config_queue *c, const struct run_observer *observer,
+                      struct err *err)
 {
         const struct runner_kind *kind = runner_find(c->runner);
         struct backend *b = a->backends[0];
@@ -94,7 +95,7 @@ static int queue_open(struct agent *a, const struct config_queue *c, run_events_
                                "for each user",
                                c->runner);
         if (kind != &runner_process)
-                r = backend_open(a, kind, c, events, &b, err);
+                r = backend_open(a, kind, c, observer, &b, err);
         if (r == 0) {
                 struct queue *q = queue_add(a, c, b);
                 r = add_devices(q, err);
@@ -159,11 +160,11 @@ static const struct doc *culprit(const struct agent *a, const struct config_queu
         return found ? found : spoken_of(c->doc ? c->doc : a->config.doc, text, c->doc);
 }
 
-int queues_open(struct agent *a, run_events_fn *events, struct err *err)
+int queues_open(struct agent *a, const struct run_observer *observer, struct err *err)
 {
         struct backend *local;
         a->devices = devices_new();
-        int r = backend_open(a, &runner_process, NULL, events, &local, err);
+        int r = backend_open(a, &runner_process, NULL, observer, &local, err);
         if (r < 0)
                 return r;
         a->runner = local->runner;
@@ -171,7 +172,7 @@ int queues_open(struct agent *a, run_events_fn *events, struct err *err)
         machine_budget(a);
         for (size_t i = 0; i < a->config.queue_count && r == 0; i++) {
                 const struct config_queue *c = a->config.queues[i];
-                r = queue_open(a, c, events, err);
+                r = queue_open(a, c, observer, err);
                 if (r == 0)
                         continue;
                 const struct doc *where = culprit(a, c, err->text);

@@ -2,8 +2,8 @@
 #pragma once
 #include "agent/model/queue.h"
 
-/* `events` is called with the backend. 0 or -errno with err. */
-int queues_open(struct agent *a, run_events_fn *events, struct err *err);
+/* `observer` is called with the backend. 0 or -errno with err. */
+int queues_open(struct agent *a, const struct run_observer *observer, struct err *err);
 void queues_stop(struct agent *a);  /* closes the runners */
 void queues_close(struct agent *a); /* frees, when no attempt is left */
 /* The queue that the journal names: if it is not in the configuration any more, a retired one. NULL with err:

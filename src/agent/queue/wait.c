@@ -58,7 +58,7 @@ static struct queue *queue_of(const struct backend *b)
         return NULL;
 }
 
-void queue_wait_told(struct backend *b, const struct run_event *e)
+void queue_wait_told(struct backend *b, const struct run_quote *e)
 {
         struct queue *q = queue_of(b);
         if (!q || !q->wait.asking)

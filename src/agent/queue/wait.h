@@ -14,8 +14,8 @@
  */
 void queue_wait_look(struct queue *q, const struct run_capacity *has, uint64_t like_cpus_milli,
                      uint64_t like_memory_bytes);
-/* RUN_QUOTED of the queue's runner. */
-void queue_wait_told(struct backend *b, const struct run_event *e);
+/* The answer of the queue's runner. */
+void queue_wait_told(struct backend *b, const struct run_quote *e);
 /* In seconds, rounded up to ten or to sixty, so that it does not differ with each look; 0: a job would begin
  * at once, or nobody knows. */
 uint64_t queue_wait_s(const struct queue *q);

@@ -23,8 +23,8 @@ bool stage_any_inputs(const struct attempt *at);
 void stage_in(struct attempt *at);
 /* Brings outputs to where they belong; news->delivered tells the end, perhaps at once. */
 void stage_out(struct attempt *at);
-/* The files of a checkpoint into the spool, and then news->delivered. `carried`: see RUN_CHECKPOINTED; or
- * NULL. */
+/* The files of a checkpoint into the spool, and then news->delivered. `carried`: see
+ * run_observer.checkpointed; or NULL. */
 void stage_checkpoint(struct attempt *at, const char *carried);
 void stage_cancel(struct attempt *at); /* what is under way for it ends, and nobody is told */
 

@@ -6,74 +6,11 @@
 #include "base/log.h"
 #include "run/batch/private.h"
 
-#define WORDS_SHOWN 400
-#define NOW_MS      10000 /* that the system has when we end */
-#define TRIES       5     /* of a command: what is refused as often will be refused again */
+#define TRIES 5 /* of a command: what is refused as often will be refused again */
 
-/* How much of it, up to a colon and a blank, the other line begins with, too: "sbatch: error: ". */
-static size_t same_head(struct str line, struct str other)
+bool batch_has(const struct batch *b, enum batch_verb verb)
 {
-        size_t head = 0;
-        for (size_t i = 0; i < line.n && i < other.n && line.p[i] == other.p[i]; i++)
-                if (i > 1 && line.p[i] == ' ' && line.p[i - 1] == ':')
-                        head = i + 1;
-        return head;
-}
-
-void batch_clean(struct buf *out, struct str words)
-{
-        struct str line, before = STR_NONE;
-        size_t from = out->n;
-        words = str_head(words, words.n < WORDS_SHOWN ? words.n : WORDS_SHOWN);
-        while (str_cut(&words, '\n', &line)) {
-                size_t head = same_head(line, before);
-                if (before.p)
-                        buf_addz(out, head ? "; " : " ");
-                for (size_t i = head; i < line.n; i++)
-                        buf_char(out, (unsigned char)line.p[i] < ' ' ? ' ' : line.p[i]);
-                before = line;
-        }
-        batch_make_utf8(str_skip(buf_view(out), from));
-}
-
-const char *batch_version(const struct batch *b)
-{
-        return b->requests ? requests_version(b->requests) : NULL;
-}
-
-bool batch_speaks(const struct batch *b)
-{
-        return !b->requests || !b->system->service->versions || requests_version(b->requests);
-}
-
-static struct request_spec request_of(const struct batch_call *call, const char *user)
-{
-        return (struct request_spec){.method = call->method,
-                                     .paths = &call->paths,
-                                     .body = buf_view(&call->input),
-                                     .user = user,
-                                     .once = call->once,
-                                     .version = call->version,
-                                     .timeout_ms = COMMAND_MS};
-}
-
-void batch_request(struct batch *b, const char *user, int slot, struct batch_call *call,
-                   command_done_fn *done, void *arg)
-{
-        const struct request_spec spec = request_of(call, user);
-        b->commands[slot] = request_run(b->requests, &spec, done, arg);
-        batch_call_deinit(call);
-}
-
-void batch_run(struct batch *b, int slot, struct batch_call *call, command_done_fn *done, void *arg)
-{
-        if (call->method) {
-                batch_request(b, NULL, slot, call, done, arg);
-                return;
-        }
-        b->commands[slot] =
-                command_run(b->loop, &call->argv, b->env.v, buf_view(&call->input), COMMAND_MS, done, arg);
-        batch_call_deinit(call);
+        return b->verbs & (1u << verb);
 }
 
 /* The number is its own: no other job of ours, nor a stranger's, was seen with it since. */
@@ -109,6 +46,27 @@ void batch_act(struct batch *b, struct task *t, enum batch_verb verb)
         } else if (batch_has(b, verb) && t->state == TASK_IN && !(verb == BATCH_END && t->acted_ms)) {
                 t->wanted = (t->wanted & ~opposite[verb]) | 1u << verb;
                 b->wanted = b->ask_soon = true;
+        }
+}
+
+void batch_native_known(struct batch *b, struct submission *s, struct str native)
+{
+        if (s->native || !native.n)
+                return;
+        s->native = str_dupz(native);
+        s->unsure = false;
+        for (struct task *t = b->all; t; t = t->next) {
+                BUF_CLEANUP struct buf key = {0};
+                if (t->s != s || t->state == TASK_OVER)
+                        continue;
+                batch_native_key(b, t, &key);
+                map_put(b->natives, buf_view(&key), t);
+                t->state = TASK_IN;
+                t->in_ms = clock_boot_ms();
+                if (t->killing)
+                        batch_act(b, t, BATCH_END);
+                else if (t->held)
+                        batch_act(b, t, BATCH_HOLD);
         }
 }
 
@@ -251,13 +209,6 @@ void batch_act_now(struct batch *b, enum batch_verb verb)
         while (p && p->acts[verb].n) {
                 struct batch_call call = {.settings = &b->settings, .version = batch_version(b)};
                 free(next_act(b, p, verb, &call));
-                if (call.method) {
-                        struct request_spec spec = request_of(&call, NULL);
-                        spec.timeout_ms = NOW_MS;
-                        request_now(&b->server, &spec);
-                } else {
-                        command_now(&call.argv, b->env.v, buf_view(&call.input), NOW_MS);
-                }
-                batch_call_deinit(&call);
+                batch_run_now(b, &call);
         }
 }

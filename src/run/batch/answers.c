@@ -41,31 +41,6 @@ void batch_node_add(struct run_capacity *c, const struct batch_node *n, uint64_t
         c->node_gpus = u64_max(c->node_gpus, gpus);
 }
 
-size_t batch_json_values(struct str text)
-{
-        size_t values = 1;
-        bool quoted = false;
-        for (size_t i = 0; i < text.n; i++)
-                if (text.p[i] == '"')
-                        quoted = !quoted;
-                else if (quoted)
-                        i += text.p[i] == '\\';
-                else
-                        values += text.p[i] == ',' || text.p[i] == '[' || text.p[i] == '{';
-        return values;
-}
-
-void batch_make_utf8(struct str s)
-{
-        char *p = (char *)(uintptr_t)s.p;
-        for (size_t i = 0, n; i < s.n; i += n ? n : 1) {
-                n = str_utf8(str_skip(s, i));
-                if (n == 0 || p[i] == 127 ||
-                    (n == 2 && (unsigned char)p[i] == 0xc2 && (unsigned char)p[i + 1] < 0xa0))
-                        memset(p + i, '?', n ? n : 1);
-        }
-}
-
 bool batch_is_native(struct str s)
 {
         for (size_t i = 0; i < s.n; i++)

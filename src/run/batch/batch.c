@@ -68,17 +68,6 @@ void batch_submit(struct runner *r, const struct run_spec *spec)
         batch_submit_later(b);
 }
 
-/* The system is told, if it has a word for it; the program is, unless that is enough. */
-void batch_stop(struct batch *b, struct task *t, bool on)
-{
-        enum batch_verb verb = on ? BATCH_STOP : BATCH_CONTINUE;
-        t->stopped = on;
-        if (batch_has(b, verb))
-                batch_act(b, t, verb);
-        else
-                batch_order(b, t, on ? SIGSTOP : SIGCONT);
-}
-
 void batch_kill(struct runner *r, struct run_id id, uint64_t grace_ms)
 {
         struct batch *b = self(r);

@@ -208,10 +208,6 @@ bool batch_script_done(struct str text, struct run_event *e);
  * quote, no end of the line; not an option. */
 bool batch_plain(const char *text);
 bool batch_contains(struct str text, const char *const *words); /* one of them; NULL behind the last */
-/* How many values a text of JSON has at most. A parser takes some hundred bytes for each. */
-size_t batch_json_values(struct str text);
-/* In place: what is not UTF-8, and the control characters behind ASCII's first ones, becomes '?'. */
-void batch_make_utf8(struct str s);
 /* What may be a number of a job there: it goes into the journal, and onto command lines, parted by blanks and
  * commas. At most 128 letters without blanks, commas and quotes; not an option. */
 bool batch_is_native(struct str s);

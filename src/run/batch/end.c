@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "run/batch/private.h"
+#include "run/call/answer.h"
 
 #define WORDLESS_MS 10000
 #define PAST_MS     600000 /* an accounting that is away, or behind, is waited for */
@@ -14,37 +15,6 @@
 #define DONE_MAX    4096
 
 /* ---- files */
-
-static void step_path(const struct task *t, const char *end, struct buf *out)
-{
-        buf_printf(out, "%s/" BATCH_STEP ".%u.%s", t->box, t->id.step, end);
-}
-
-/* When a file of the step was written last, by the file system's clock; 0: it is not there. A folder is of
- * the days when scripts made one. */
-static uint64_t written_ms(const struct task *t, const char *end)
-{
-        BUF_CLEANUP struct buf path = {0};
-        struct stat st;
-        step_path(t, end, &path);
-        if (lstat(buf_z(&path), &st) < 0)
-                return 0;
-        return (uint64_t)st.st_mtim.tv_sec * 1000 + (uint64_t)st.st_mtim.tv_nsec / 1000000;
-}
-
-void batch_see_begin(struct batch *b, struct task *t)
-{
-        uint64_t at = t->begun ? 0 : written_ms(t, "began");
-        if (!at)
-                return;
-        t->started_ms = at;
-        t->begun = true;
-        t->begun_ms = clock_boot_ms();
-        if (b->listed)
-                batch_tell(b, t, false);
-        if (t->suspended)
-                batch_stop(b, t, true);
-}
 
 /* What the system caught of the script. */
 static bool caught(const struct batch *b, const struct task *t, struct buf *out)
@@ -72,7 +42,7 @@ static bool caught_line(const struct batch *b, const struct task *t, struct str 
 /* The system has run it again, which its script has refused. */
 static bool ran_again(const struct task *t)
 {
-        return written_ms(t, "again");
+        return batch_written_ms(t, "again");
 }
 
 static void say_why(const struct batch *b, const char *what, struct str reason, struct buf *out)
@@ -80,7 +50,7 @@ static void say_why(const struct batch *b, const char *what, struct str reason, 
         buf_printf(out, "%s: %s", b->system->name, what);
         if (reason.n && !str_ieqz(reason, "None")) {
                 buf_addz(out, " (");
-                batch_clean(out, reason);
+                answer_clean(out, reason);
                 buf_char(out, ')');
         }
 }
@@ -169,13 +139,13 @@ bool batch_see_end(struct batch *b, struct task *t, struct str reason)
 {
         BUF_CLEANUP struct buf path = {0}, text = {0};
         struct run_event e = {0};
-        step_path(t, "done", &path);
+        batch_step_path(t, "done", &path);
         if (fs_read_regular(AT_FDCWD, buf_z(&path), DONE_MAX, &text, NULL) < 0 ||
             !batch_script_done(buf_view(&text), &e))
                 return false; /* or not whole yet */
         batch_see_begin(b, t);
         if (e.state == RUN_ENDED) {
-                uint64_t at = written_ms(t, "done");
+                uint64_t at = batch_written_ms(t, "done");
                 e.started_ms = t->started_ms;
                 e.ended_ms = at > t->started_ms ? at : t->started_ms;
         }
@@ -205,7 +175,7 @@ static bool word_may_come(const struct batch *b, const struct task *t)
 static void guess(const struct batch *b, const struct task *t, struct str reason, struct run_event *e,
                   struct buf *text)
 {
-        bool cut = written_ms(t, "done");
+        bool cut = batch_written_ms(t, "done");
         if (caught_line(b, t, STR("drover: "), text))
                 *e = (struct run_event){.state = RUN_FAILED, .what = "batch", .error = ENOENT};
         else if (t->killing)

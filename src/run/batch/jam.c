@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "run/batch/private.h"
+#include "run/call/answer.h"
 
 #define FIRST_MS   2000
 #define LAST_MS    60000
@@ -109,7 +110,7 @@ void batch_jam_full(struct batch *b, struct submission *s, struct str errors)
         struct jam *j = made(b, s->party, s->head);
         int64_t now = clock_boot_ms();
         unsigned half = s->count > 1 ? s->count / 2 : 1;
-        batch_clean(&words, str_head(errors, errors.n < WORDS_KEPT ? errors.n : WORDS_KEPT - 1));
+        answer_clean(&words, str_head(errors, errors.n < WORDS_KEPT ? errors.n : WORDS_KEPT - 1));
         if (!j->words)
                 log_warn("msg=\"the batch system takes no more for now\" queue=%s error=\"%s\"", b->queue,
                          LOG_TEXT(buf_view(&words)));

@@ -89,8 +89,7 @@ int batch_open(const struct runner_kind *kind, const struct batch_system *system
         b->system = system;
         b->settings = settings;
         b->loop = c->loop;
-        b->events = c->events;
-        b->arg = c->arg;
+        b->events = event_queue_new(c->loop, c->observer, c->arg);
         b->fd = b->journal = -1;
         b->array_max = batch_setting_number(b, "array_max", system->array_max);
         b->verbs = system->verbs_of ? system->verbs_of(&b->settings) : system->verbs;
@@ -111,7 +110,6 @@ int batch_open(const struct runner_kind *kind, const struct batch_system *system
         if (system->service)
                 open_service(b);
         b->tick = timer_new(b->loop, on_tick, b);
-        b->later = timer_new(b->loop, batch_tell_gathered, b);
         b->gather = timer_new(b->loop, batch_submit_gathered, b);
         r = prefix(system, c, &b->prefix, err);
         if (r == 0)
@@ -154,7 +152,7 @@ void batch_close(struct runner *r, bool kill_all)
         batch_parties_free(b);
         batch_kept_close(b);
         timer_free(b->tick);
-        timer_free(b->later);
+        event_queue_free(b->events);
         timer_free(b->gather);
         args_deinit(&b->env);
         if (b->fd >= 0)

@@ -1,4 +1,4 @@
-/* Signals for programs, as files that their scripts take (batch.h). */
+/* Whether a program has begun, and what is said to it: signals, as files that its script takes (batch.h). */
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -7,11 +7,6 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "run/batch/private.h"
-
-bool batch_has(const struct batch *b, enum batch_verb verb)
-{
-        return b->verbs & (1u << verb);
-}
 
 void batch_order(struct batch *b, struct task *t, int signal)
 {
@@ -35,4 +30,29 @@ void batch_order(struct batch *b, struct task *t, int signal)
                 return;
         }
         batch_act(b, t, BATCH_NUDGE);
+}
+
+/* The system is told, if it has a word for it; the program is, unless that is enough. */
+void batch_stop(struct batch *b, struct task *t, bool on)
+{
+        enum batch_verb verb = on ? BATCH_STOP : BATCH_CONTINUE;
+        t->stopped = on;
+        if (batch_has(b, verb))
+                batch_act(b, t, verb);
+        else
+                batch_order(b, t, on ? SIGSTOP : SIGCONT);
+}
+
+void batch_see_begin(struct batch *b, struct task *t)
+{
+        uint64_t at = t->begun ? 0 : batch_written_ms(t, "began");
+        if (!at)
+                return;
+        t->started_ms = at;
+        t->begun = true;
+        t->begun_ms = clock_boot_ms();
+        if (b->listed)
+                batch_tell(b, t, false);
+        if (t->suspended)
+                batch_stop(b, t, true);
 }

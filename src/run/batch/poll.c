@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/u64.h"
 #include "run/batch/private.h"
+#include "run/call/answer.h"
 
 #define LOOK_MAX    500   /* tasks whose files are looked at in a tick */
 #define IDLE_MS     10000 /* and when there is no task */
@@ -85,7 +86,7 @@ static void waits_for(struct task *t, const struct batch_line *line)
         struct buf text = {0};
         free(t->said);
         if (says)
-                batch_clean(&text, str_head(line->reason, SAID_MAX));
+                answer_clean(&text, str_head(line->reason, SAID_MAX));
         t->said = says ? buf_take(&text) : NULL;
 }
 
@@ -221,7 +222,7 @@ static void is_there(struct batch *b)
                         batch_act(b, t, BATCH_HOLD);
                 batch_tell(b, t, true);
         }
-        batch_tell_runner(b, RUN_READY, NULL);
+        event_queue_ready(b->events, 0, 0);
         batch_submit_later(b);
         b->listed = true;
         b->away = false;
@@ -312,10 +313,10 @@ static void is_away(struct batch *b, struct str errors)
         buf_printf(&text, "%s does not answer", b->system->name);
         if (said.n)
                 buf_addz(&text, ": ");
-        batch_clean(&text, str_head(said, said.n < SAID_MAX ? said.n : SAID_MAX));
+        answer_clean(&text, str_head(said, said.n < SAID_MAX ? said.n : SAID_MAX));
         log_warn("msg=\"the batch system does not answer\" queue=%s error=\"%s\"", b->queue,
                  LOG_TEXT(buf_view(&text)));
-        batch_tell_runner(b, RUN_AWAY, buf_z(&text));
+        event_queue_unreachable(b->events, buf_z(&text));
 }
 
 /* The query is not given up: some try for a minute, and say at once what they miss. */

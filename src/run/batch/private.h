@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "run/batch/batch.h"
 #include "run/process/errand.h"
+#include "run/task/event_queue.h"
 
 struct submission;
 struct sending { /* a submit command that runs */
@@ -77,8 +78,7 @@ struct batch {
         const struct batch_system *system;
         struct batch_settings settings;
         struct loop *loop;
-        run_events_fn *events;
-        void *arg;
+        struct event_queue *events;
         char *dir, *prefix, *user; /* prefix: of our submissions' names */
         bool named;                /* our user has a name, which is `user` */
         char *queue;
@@ -99,7 +99,7 @@ struct batch {
         struct jam *jams;
         struct question *questions, **questions_last; /* quotes that are open; the first one is asked */
         unsigned question_count;
-        struct timer *tick, *gather, *later;
+        struct timer *tick, *gather;
         bool listed, gathering, ended; /* ended: a task, since the last look at the nodes */
         bool away;                     /* it was told that the system does not answer */
         char *nothing;                 /* why the system has nothing for the queue; NULL: it has */
@@ -107,8 +107,6 @@ struct batch {
         unsigned failures;    /* status queries in a row */
         int64_t asked_ms, asked_before_ms, status_ms, took_ms,
                 capacity_ms; /* asked: of the last two status queries */
-        struct run_event *told;
-        size_t told_count, told_cap;
         struct run_capacity capacity;
         uint64_t capacity_wall_ms;
         char *explaining; /* the native that a query is about */
@@ -132,23 +130,23 @@ struct task *batch_task_new(struct batch *b, struct party *p, struct run_id id, 
 void batch_task_free(struct batch *b, struct task *t);
 struct submission *batch_submission_new(struct batch *b, struct party *p, const char *name);
 void batch_submission_unref(struct batch *b, struct submission *s); /* one of `left` less */
-void batch_native_known(struct batch *b, struct submission *s, struct str native);
 void batch_native_key(const struct batch *b, const struct task *t,
                       struct buf *out); /* t->s->native is known */
 void batch_path(const struct batch *b, struct buf *out, const char *name, const char *end);
 void batch_log_path(const struct batch *b, const struct task *t,
-                    struct buf *out);   /* what the system caught of it */
+                    struct buf *out); /* what the system caught of it */
+void batch_step_path(const struct task *t, const char *end, struct buf *out);
+/* When a file of the step was written last, by the file system's clock; 0: it is not there. A folder is of
+ * the days when scripts made one. */
+uint64_t batch_written_ms(const struct task *t, const char *end);
 void batch_tasks_free(struct batch *b); /* and the maps */
 
 void batch_tell(struct batch *b, const struct task *t, bool known); /* an event, on the loop's next turn */
-void batch_tell_runner(struct batch *b, enum run_state state, const char *text); /* copied; may be NULL */
 /* It is over: the result is told and kept until it is forgotten. text is copied, may be NULL. */
 void batch_over(struct batch *b, struct task *t, const struct run_event *result, const char *text);
 /* It is over, for a file of it cannot be written, with this errno: if the disk is full, it is lost, for that
  * is no fault of its own. */
 void batch_unwritten(struct batch *b, struct task *t, int error, const char *text);
-void batch_gather(struct batch *b, struct run_event e); /* to be told on the loop's next turn; copies text */
-void batch_tell_gathered(void *batch);
 
 /* batch_party.c */
 struct party *batch_party(struct batch *b, const char *owner, const char *user); /* made if there is none */
@@ -158,9 +156,21 @@ struct party *batch_party_of(struct batch *b, struct str user);
 void batch_parties_free(struct batch *b);
 void batch_users(const struct batch *b,
                  struct buf *out); /* whose jobs a status query is about, with commas */
+
+/* batch_calls.c */
+const char *batch_version(const struct batch *b); /* of the service's API; NULL: none, or not known yet */
+/* What depends on the service's version can be asked for: it is known, or there is none. */
+bool batch_speaks(const struct batch *b);
+/* Makes the requests of `call` for this user (NULL: ourselves), and frees it. */
+void batch_request(struct batch *b, const char *user, int slot, struct batch_call *call,
+                   command_done_fn *done, void *arg);
+/* Runs what `call` says, and frees it. */
+void batch_run(struct batch *b, int slot, struct batch_call *call, command_done_fn *done, void *arg);
 /* As batch_run, but by the party's user. */
 void batch_run_as(struct batch *b, struct party *p, int slot, struct batch_call *call, command_done_fn *done,
                   void *arg);
+/* At once, for we end: waits for it, and frees it. */
+void batch_run_now(struct batch *b, struct batch_call *call);
 
 /* batch_kept.c */
 void batch_kept_open(struct batch *b);
@@ -170,6 +180,9 @@ void batch_kept_add(struct batch *b, const struct task *t); /* it is over */
 int batch_kept_read(const struct batch *b, struct run_id id, struct buf *out);
 
 /* batch_acts.c */
+bool batch_has(const struct batch *b, enum batch_verb verb);
+/* The number of the whole submission is known: its tasks are in, and what waited for that is told. */
+void batch_native_known(struct batch *b, struct submission *s, struct str native);
 /* It shall be told so. A number may be another job's since the last answer that named it, for a system that
  * has lost its memory gives its numbers again: so the verb waits for the next answer that names it, which is
  * asked for soon. A nudge harms nobody, and goes with the next batch_acts_run. */
@@ -180,15 +193,6 @@ void batch_acts_named(struct batch *b); /* an answer was read: what waits goes o
 void batch_acts_run(struct batch *b);
 void batch_acts_again(struct batch *b);                    /* what was not heard: the system answers */
 void batch_act_now(struct batch *b, enum batch_verb verb); /* all of the verb that are ours, and waits */
-const char *batch_version(const struct batch *b); /* of the service's API; NULL: none, or not known yet */
-/* What depends on the service's version can be asked for: it is known, or there is none. */
-bool batch_speaks(const struct batch *b);
-/* Makes the requests of `call` for this user (NULL: ourselves), and frees it. */
-void batch_request(struct batch *b, const char *user, int slot, struct batch_call *call,
-                   command_done_fn *done, void *arg);
-/* Runs what `call` says, and frees it. */
-void batch_run(struct batch *b, int slot, struct batch_call *call, command_done_fn *done, void *arg);
-void batch_clean(struct buf *out, struct str words); /* the system's words, on one line, and not too many */
 
 /* batch_settings.c */
 int batch_settings_check(const struct batch_system *s, const struct runner_config *c, struct err *err);
@@ -203,7 +207,8 @@ void batch_send_again(struct batch *b, struct submission *s);
 void batch_digits(struct buf *out, uint64_t n, unsigned count);
 
 /* batch_orders.c */
-bool batch_has(const struct batch *b, enum batch_verb verb);
+void batch_see_begin(struct batch *b, struct task *t);         /* looks whether it has begun */
+void batch_stop(struct batch *b, struct task *t, bool on);     /* it has begun */
 void batch_order(struct batch *b, struct task *t, int signal); /* to its program, if it runs */
 
 /* batch_when.c */
@@ -226,8 +231,6 @@ bool batch_jammed(const struct batch *b); /* something waits */
 void batch_jams_free(struct batch *b);
 
 /* batch_end.c */
-void batch_stop(struct batch *b, struct task *t, bool on); /* it has begun */
-void batch_see_begin(struct batch *b, struct task *t);     /* looks whether it has begun */
 /* Looks at its files. True: how it ended is known, and told. reason: the system's, if it was asked. */
 bool batch_see_end(struct batch *b, struct task *t, struct str reason);
 /* It is no longer in the system, or the system says that it has ended. Its own word counts, if it comes. */

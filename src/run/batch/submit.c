@@ -11,6 +11,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "run/batch/private.h"
+#include "run/call/answer.h"
 
 #define GATHER_MS    5
 #define NAMING       "# this submission:\n" /* ends the head */
@@ -244,7 +245,7 @@ static void refused(struct batch *b, struct submission *s, struct str errors)
                 return;
         }
         buf_printf(&text, "%s refuses it: ", b->system->name);
-        batch_clean(&text, errors);
+        answer_clean(&text, errors);
         each_named(b, s, refuse, buf_z(&text));
 }
 

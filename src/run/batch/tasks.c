@@ -1,36 +1,13 @@
 /* The table of tasks and submissions, and what is told of them: it goes out on the next turn of the loop. */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "run/batch/private.h"
 
 /* ---- telling */
-
-void batch_tell_gathered(void *arg)
-{
-        struct batch *b = arg;
-        struct run_event *events = b->told;
-        size_t count = b->told_count;
-        if (count == 0)
-                return;
-        b->told = NULL;
-        b->told_count = b->told_cap = 0;
-        b->events(b->arg, events, count);
-        for (size_t i = 0; i < count; i++)
-                free((char *)(uintptr_t)events[i].text);
-        free(events);
-}
-
-void batch_gather(struct batch *b, struct run_event e)
-{
-        MEM_GROW(b->told, b->told_cap, b->told_count + 1);
-        if (e.text)
-                e.text = mem_dupz(e.text);
-        b->told[b->told_count++] = e;
-        timer_start(b->later, 0);
-}
 
 void batch_tell(struct batch *b, const struct task *t, bool known)
 {
@@ -46,12 +23,7 @@ void batch_tell(struct batch *b, const struct task *t, bool known)
                 e.started_ms = t->started_ms;
         if (t->s && t->s->native)
                 e.native = (int64_t)strtoull(t->s->native, NULL, 10);
-        batch_gather(b, e);
-}
-
-void batch_tell_runner(struct batch *b, enum run_state state, const char *text)
-{
-        batch_gather(b, (struct run_event){.state = state, .text = text});
+        event_queue_task(b->events, &e);
 }
 
 void batch_over(struct batch *b, struct task *t, const struct run_event *result, const char *text)
@@ -112,27 +84,6 @@ void batch_native_key(const struct batch *b, const struct task *t, struct buf *o
                 buf_addz(out, t->s->native);
 }
 
-void batch_native_known(struct batch *b, struct submission *s, struct str native)
-{
-        if (s->native || !native.n)
-                return;
-        s->native = str_dupz(native);
-        s->unsure = false;
-        for (struct task *t = b->all; t; t = t->next) {
-                BUF_CLEANUP struct buf key = {0};
-                if (t->s != s || t->state == TASK_OVER)
-                        continue;
-                batch_native_key(b, t, &key);
-                map_put(b->natives, buf_view(&key), t);
-                t->state = TASK_IN;
-                t->in_ms = clock_boot_ms();
-                if (t->killing)
-                        batch_act(b, t, BATCH_END);
-                else if (t->held)
-                        batch_act(b, t, BATCH_HOLD);
-        }
-}
-
 void batch_submission_unref(struct batch *b, struct submission *s)
 {
         if (!s || --s->left > 0 || s->sending)
@@ -161,6 +112,21 @@ void batch_submission_unref(struct batch *b, struct submission *s)
 void batch_path(const struct batch *b, struct buf *out, const char *name, const char *end)
 {
         buf_printf(out, "%s/%s%s", b->dir, name, end);
+}
+
+void batch_step_path(const struct task *t, const char *end, struct buf *out)
+{
+        buf_printf(out, "%s/" BATCH_STEP ".%u.%s", t->box, t->id.step, end);
+}
+
+uint64_t batch_written_ms(const struct task *t, const char *end)
+{
+        BUF_CLEANUP struct buf path = {0};
+        struct stat st;
+        batch_step_path(t, end, &path);
+        if (lstat(buf_z(&path), &st) < 0)
+                return 0;
+        return (uint64_t)st.st_mtim.tv_sec * 1000 + (uint64_t)st.st_mtim.tv_nsec / 1000000;
 }
 
 void batch_log_path(const struct batch *b, const struct task *t, struct buf *out)
@@ -219,9 +185,6 @@ void batch_tasks_free(struct batch *b)
                 free(s->head);
                 free(s);
         }
-        for (size_t i = 0; i < b->told_count; i++)
-                free((char *)(uintptr_t)b->told[i].text);
-        free(b->told);
         map_free(b->tasks);
         map_free(b->natives);
         map_free(b->submissions);

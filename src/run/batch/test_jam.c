@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "run/batch/private.h"
+#include "run/call/answer.h"
 
 static const char *const limited_by[] = {"--account=", NULL};
 static const struct batch_system system_here = {.name = "here", .limited_by = limited_by};
@@ -109,7 +110,7 @@ static void words_are_one_line(void **state)
                 {"", ""}};
         for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
                 BUF_CLEANUP struct buf out = {0};
-                batch_clean(&out, str_of(words[i][0]));
+                answer_clean(&out, str_of(words[i][0]));
                 assert_string_equal(buf_z(&out), words[i][1]);
         }
 }

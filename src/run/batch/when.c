@@ -7,6 +7,7 @@
 #include "base/fs.h"
 #include "run/batch/private.h"
 #include "run/batch/runner.h"
+#include "run/call/answer.h"
 
 #define OPEN_MAX  32
 #define FILE_NAME "quote.sh"
@@ -20,12 +21,7 @@ struct question {
 
 static void answer(struct batch *b, struct run_id id, uint64_t begins_ms, int error, const char *text)
 {
-        batch_gather(b, (struct run_event){.id = id,
-                                           .state = RUN_QUOTED,
-                                           .slot = UINT32_MAX,
-                                           .begins_ms = begins_ms,
-                                           .error = error,
-                                           .text = text});
+        event_queue_quoted(b->events, &(struct run_quote){id, begins_ms, error, text});
 }
 
 static void question_free(struct question *q)
@@ -62,7 +58,7 @@ static void on_answer(void *arg, int status, struct str out, struct str errors)
                 if (status > 0 && !full && !b->system->when_is_now &&
                     b->system->refused(WIFEXITED(status) ? WEXITSTATUS(status) : -1, errors))
                         error = EINVAL;
-                batch_clean(&text, str_trim(errors));
+                answer_clean(&text, str_trim(errors));
                 answer(b, q->id, 0, error, text.n ? buf_z(&text) : NULL);
         }
         question_free(q);

@@ -41,7 +41,7 @@ static void on_acted(void *arg, int status, struct str body, const struct err *e
         if (status <= 0)
                 far_away(f, err->text);
         else if (!far_later(status)) /* else with the next tick */
-                far_flush(f);
+                far_acts_send(f);
 }
 
 /* At most ACT_MAX of the ids. */
@@ -142,7 +142,7 @@ static void on_signalled(void *arg, int status, struct str body, const struct er
         if (status <= 0)
                 far_away(f, err->text);
         else if (!far_later(status))
-                far_flush(f);
+                far_acts_send(f);
         timer_start(f->later, 0);
 }
 
@@ -195,7 +195,7 @@ static void on_taken(void *arg, int status, struct str body, const struct err *e
         if (status <= 0)
                 far_away(f, err->text);
         else if (!far_later(status))
-                far_flush(f);
+                far_acts_send(f);
         set_deinit(&members);
 }
 
@@ -236,6 +236,8 @@ static void send_taken(struct far *f)
 
 void far_acts_send(struct far *f)
 {
+        if (!f->up)
+                return;
         send_acts(f);
         send_signals(f);
         send_taken(f);

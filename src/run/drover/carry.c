@@ -3,7 +3,6 @@
  * They are not part of the submission, which is written to a file: they follow it, request by request, and
  * the jobs there wait for them. After a restart the agent gives them again. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -11,44 +10,6 @@
 #include "base/secret.h"
 #include "base/url.h"
 #include "run/drover/private.h"
-
-static void credential_free(struct far_credential *c)
-{
-        secret_deinit(&c->data);
-        free(c->name);
-        free(c->type);
-        free(c);
-}
-
-void far_credentials_free(struct far_credential **list)
-{
-        while (*list) {
-                struct far_credential *c = *list;
-                *list = c->next;
-                credential_free(c);
-        }
-}
-
-void far_credential_set(struct far_credential **list, const struct run_credential *from)
-{
-        struct far_credential *c = *list;
-        while (c && strcmp(c->name, from->name) != 0)
-                c = c->next;
-        if (c && !strcmp(c->type, from->type) && str_eq(buf_view(&c->data), from->data))
-                return;
-        if (!c) {
-                c = mem_new(struct far_credential);
-                c->name = mem_dupz(from->name);
-                c->next = *list;
-                *list = c;
-        }
-        free(c->type);
-        c->type = mem_dupz(from->type);
-        secret_deinit(&c->data);
-        c->data = (struct buf){0};
-        buf_str(&c->data, from->data);
-        c->fresh = true;
-}
 
 static void refused(struct far_request *r, int status, struct str body)
 {

@@ -14,14 +14,19 @@
 #define PROGRAM   "drover.program"
 #define INPUT     "drover.stdin"
 
-void far_files_deinit(struct far_files *files)
+/* A text of ClassAds. */
+void far_quoted(struct buf *out, struct str s)
 {
-        for (size_t i = 0; i < files->n; i++) {
-                free(files->v[i].path);
-                free(files->v[i].name);
+        buf_char(out, '"');
+        for (size_t i = 0; i < s.n; i++) {
+                if (s.p[i] == '"' || s.p[i] == '\\')
+                        buf_char(out, '\\');
+                if (s.p[i] == '\n')
+                        buf_addz(out, "\\n");
+                else
+                        buf_char(out, s.p[i]);
         }
-        free(files->v);
-        *files = (struct far_files){0};
+        buf_char(out, '"');
 }
 
 /* ---- which files */
@@ -359,20 +364,4 @@ void far_exposed(struct far_task *t, bool program, bool input)
                 set_text(t, "In", INPUT);
         if (t->files.n)
                 text(t, "TransferInput", STR("./"));
-}
-
-void far_words_deinit(struct far_task *t)
-{
-        for (size_t i = 0; i < t->word_count; i++) {
-                free(t->words[i].name);
-                free(t->words[i].value);
-        }
-        free(t->words);
-        free(t->origin);
-        free(t->servers);
-        free(t->job);
-        t->words = NULL;
-        t->word_count = t->word_cap = 0;
-        t->origin = t->servers = t->job = NULL;
-        far_files_deinit(&t->files);
 }

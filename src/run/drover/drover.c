@@ -28,27 +28,12 @@ static void drover_submit(struct runner *r, const struct run_spec *spec)
         far_describe(t, spec);
 }
 
-static void kill_task(struct far_task *t, enum run_why why)
-{
-        if (t->state == FAR_OVER || t->killing)
-                return;
-        t->killing = true;
-        t->lease_ended = why == RUN_LEASE_ENDED;
-        if (t->state == FAR_FRESH || t->state == FAR_READY)
-                far_over(t,
-                         &(struct run_event){
-                                 .state = RUN_ENDED, .why = why, .signaled = true, .exit_code = 15},
-                         NULL);
-        else if (far_number(t))
-                far_act(t, FAR_REMOVE);
-}
-
 static void drover_kill(struct runner *r, struct run_id id, uint64_t grace_ms)
 {
         struct far_task *t = find(self(r), id);
         (void)grace_ms; /* the last agent's own */
         if (t)
-                kill_task(t, RUN_KILLED);
+                far_kill(t, RUN_KILLED);
 }
 
 static void drover_suspend(struct runner *r, struct run_id id)
@@ -104,7 +89,7 @@ static void drover_signal(struct runner *r, struct run_id id, int signal)
         }
         t->signals |= UINT64_C(1) << (signal - 1);
         if (t->state < FAR_KEPT)
-                far_tell_waits(t);
+                event_queue_signal_waits(t->far->events, t->id);
 }
 
 static void drover_credential(struct runner *r, struct run_id id, const struct run_credential *c)
@@ -163,14 +148,6 @@ static void drover_lease(struct runner *r, int64_t until_boot_ms)
         f->lease_serial++;
         f->lease_until_ms = until_boot_ms;
         f->lease_given_ms = far_lease_ms(f);
-}
-
-void far_lease_ended(struct far *f)
-{
-        for (struct far_task *t = f->all, *next; t; t = next) {
-                next = t->next;
-                kill_task(t, RUN_LEASE_ENDED);
-        }
 }
 
 static void drover_capacity(struct runner *r, struct run_capacity *ret)

@@ -16,20 +16,6 @@
 #define ITEMS_MAX (3u << 20) /* bytes: a submission has at most 8 MiB */
 #define JOBS_MAX  1000       /* bytes of their names, for people */
 
-void far_quoted(struct buf *out, struct str s)
-{
-        buf_char(out, '"');
-        for (size_t i = 0; i < s.n; i++) {
-                if (s.p[i] == '"' || s.p[i] == '\\')
-                        buf_char(out, '\\');
-                if (s.p[i] == '\n')
-                        buf_addz(out, "\\n");
-                else
-                        buf_char(out, s.p[i]);
-        }
-        buf_char(out, '"');
-}
-
 /* ---- alike, or not */
 
 static bool may_differ(const struct far_word *w)

@@ -1,19 +1,12 @@
-/* What became of a job at the far server, and its files home. */
+/* What became of a job at the far server. */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fs.h"
 #include "base/log.h"
 #include "base/u64.h"
-#include "base/url.h"
-#include "run/batch/append.h"
 #include "run/drover/far_number.h"
 #include "run/drover/private.h"
 
@@ -241,7 +234,7 @@ static void on_job(void *arg, int status, struct str body, const struct err *err
         if (doc && !is_another(t, doc)) {
                 bool waits = see(t, doc);
                 if (!far_keep_here(t, doc) && waits && t->signals)
-                        far_tell_waits(t);
+                        event_queue_signal_waits(t->far->events, t->id);
         } else if (doc || status == 404) {
                 far_over(t, &(struct run_event){.state = RUN_LOST},
                          "the other server does not know it any more");
@@ -263,206 +256,4 @@ void far_look(struct far_task *t)
         buf_printf(&path, "/v1/jobs/%llu.%u", (unsigned long long)far_number(t), t->member);
         const struct http_call_spec spec = {.method = "GET", .path = buf_z(&path)};
         t->call = http_client_call(t->far->client, &spec, on_job, t);
-}
-
-/* ---- files */
-
-/* A stream's own file, by its end: where it belongs; NULL: it is none. */
-static const char *stream_of(const struct far_task *t, const char *name, bool *ret_append)
-{
-        char out[40], err[40];
-        snprintf(out, sizeof(out), ".drover_hop.%u.out", t->id.step);
-        snprintf(err, sizeof(err), ".drover_hop.%u.err", t->id.step);
-        *ret_append = !strcmp(name, out) ? t->out_append : t->err_append;
-        return !strcmp(name, out) ? t->out : !strcmp(name, err) ? t->err : NULL;
-}
-
-int far_path_in(struct buf *out, const char *dir, const char *name)
-{
-        struct str rest = str_of(name), one;
-        while (rest.n && str_cut(&rest, '/', &one))
-                if (one.n == 0 || str_eqz(one, ".") || str_eqz(one, ".."))
-                        return -EINVAL;
-        buf_printf(out, "%s/%s", dir, name);
-        return *name && *name != '/' ? 0 : -EINVAL;
-}
-
-int far_destination(const struct far_task *t, const char *dir, const char *name, struct buf *out,
-                    bool *ret_append)
-{
-        bool appending = false;
-        const char *stream = stream_of(t, name, &appending);
-        *ret_append = stream && appending;
-        if (!stream && str_starts(str_of(name), STR(".drover_")) &&
-            !str_starts(str_of(name), STR(".drover_out.")))
-                return -EINVAL; /* such names are the agent's own */
-        if (!stream || *stream != '/')
-                return far_path_in(out, dir, stream ? stream : name);
-        buf_addz(out, stream);
-        return 0;
-}
-
-/* From its own file to where it belongs: the sandbox's stream, or the output's name. */
-static int put(const struct far_task *t, const char *from, const char *name, unsigned mode)
-{
-        BUF_CLEANUP struct buf to = {0}, dir = {0};
-        bool appending;
-        if (far_destination(t, t->sandbox, name, &to, &appending) < 0)
-                return -EINVAL;
-        buf_str(&dir, str_head(buf_view(&to), (size_t)str_rfind(buf_view(&to), '/')));
-        int r = fs_mkdirs(buf_z(&dir), 0755);
-        if (r < 0)
-                return r;
-        if (appending) {
-                BUF_CLEANUP struct buf mark = {0};
-                buf_printf(&mark, "%s/%s.at", t->sandbox, name);
-                return append_once(from, buf_z(&to), buf_z(&mark));
-        }
-        if (mode)
-                chmod(from, (mode & 0777) | 0600);
-        return rename(from, buf_z(&to)) < 0 ? -errno : 0;
-}
-
-/* Streams that the last place wrote where we see them. */
-static int put_shared(const struct far_task *t)
-{
-        static const char *const names[] = {"out", "err"};
-        int r = 0;
-        for (int i = 0; i < 2 && r == 0; i++) {
-                BUF_CLEANUP struct buf path = {0}, name = {0};
-                buf_printf(&name, ".drover_hop.%u.%s", t->id.step, names[i]);
-                buf_printf(&path, "%s/%s", t->sandbox, buf_z(&name));
-                if (access(buf_z(&path), F_OK) == 0)
-                        r = put(t, buf_z(&path), buf_z(&name), 0);
-        }
-        return r;
-}
-
-void far_forget_marks(const struct far_task *t)
-{
-        static const char *const names[] = {"out", "err"};
-        for (int i = 0; i < 2; i++) {
-                BUF_CLEANUP struct buf path = {0};
-                buf_printf(&path, "%s/.drover_hop.%u.%s.at", t->sandbox, t->id.step, names[i]);
-                unlink(buf_z(&path));
-        }
-}
-
-void far_cannot_keep(struct far_task *t, const char *name, const char *why, int error)
-{
-        BUF_CLEANUP struct buf b = {0};
-        buf_printf(&b, "cannot keep its output%s%s: %s", *name ? " " : "", name, why);
-        far_fail(t, "output", error, buf_z(&b));
-}
-
-static void cannot_keep(struct far_task *t, const char *name, int error)
-{
-        far_cannot_keep(t, name, strerror(error), error);
-}
-
-static void temporary(const struct far_task *t, struct buf *out)
-{
-        buf_printf(out, "%s/.drover_hop.%u.new", t->sandbox, t->id.step);
-}
-
-static void on_file(void *arg, int status, struct str body, const struct err *err)
-{
-        struct far_task *t = arg;
-        struct far_file *file = &t->files.v[t->files.at];
-        BUF_CLEANUP struct buf from = {0}, why = {0};
-        t->call = NULL;
-        bool whole = lseek(t->fd, 0, SEEK_END) == (off_t)file->size;
-        close(t->fd);
-        t->fd = -1;
-        if (!status) {
-                far_away(t->far, err->text);
-                return;
-        }
-        if (status < 0) {
-                far_cannot_keep(t, file->name, err->text, EIO);
-                return;
-        }
-        if (far_later(status)) {
-                t->not_before_ms = clock_boot_ms() + 1000;
-                return;
-        }
-        if (status != 200) {
-                far_error(&why, status, body);
-                far_fail(t, "output", EREMOTEIO, buf_z(&why));
-                return;
-        }
-        if (!whole) {
-                far_cannot_keep(t, file->name, "it is smaller than was said", EREMOTEIO);
-                return;
-        }
-        if (t->far->user) { /* all at once, when all are here */
-                t->files.at++;
-                far_fetch(t);
-                return;
-        }
-        temporary(t, &from);
-        int r = put(t, buf_z(&from), file->name, file->mode);
-        if (r < 0) {
-                cannot_keep(t, file->name, -r);
-                return;
-        }
-        t->files.at++;
-        far_fetch(t);
-}
-
-void far_file_path(const struct far_task *t, const char *name, struct buf *out)
-{
-        buf_printf(out, "/v1/jobs/%llu.%u/files/", (unsigned long long)far_number(t), t->member);
-        struct str rest = str_of(name), part;
-        for (bool first = true; str_cut(&rest, '/', &part); first = false) {
-                if (!first)
-                        buf_char(out, '/');
-                url_escape(out, part);
-        }
-}
-
-static int new_file(struct far_task *t, size_t index)
-{
-        BUF_CLEANUP struct buf to = {0};
-        if (t->far->user)
-                return far_user_output(t, index);
-        fs_mkdirs(t->sandbox, 0755);
-        temporary(t, &to);
-        int fd = open(buf_z(&to), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
-        return fd < 0 ? -errno : fd;
-}
-
-void far_fetch(struct far_task *t)
-{
-        BUF_CLEANUP struct buf path = {0};
-        if (t->files.at == t->files.n && t->far->user) {
-                far_place(t);
-                return;
-        }
-        if (t->files.at == t->files.n) {
-                struct run_event result = t->result;
-                int r = put_shared(t);
-                if (r < 0)
-                        cannot_keep(t, "stream", -r);
-                else
-                        far_over(t, &result, NULL);
-                return;
-        }
-        struct far_file *file = &t->files.v[t->files.at];
-        t->fd = new_file(t, t->files.at);
-        if (t->fd < 0) {
-                int error = -t->fd;
-                t->fd = -1;
-                far_cannot_keep(t, file->name, strerror(error), error);
-                return;
-        }
-        far_file_path(t, file->name, &path);
-        const struct http_call_spec spec = {.method = "GET",
-                                            .path = buf_z(&path),
-                                            .fd = t->fd,
-                                            .to_fd = true,
-                                            .limited = true,
-                                            .limit = file->size,
-                                            .timeout_ms = 3600000};
-        t->call = http_client_call(t->far->client, &spec, on_file, t);
 }

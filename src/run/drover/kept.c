@@ -17,26 +17,10 @@
 #include "base/log.h"
 #include "run/drover/private.h"
 
+#define JOIN_MS     3600000
 #define KEEPING_MAX 6 /* tasks whose checkpoints are on their way at the same time */
 #define STREAM      ".drover_out."
 #define ALL         ".all" /* behind the name of a stream: joined to what was here */
-
-struct far_kept {
-        json_t *list;
-        char *id; /* the list as a text */
-        size_t at;
-};
-
-void far_kept_drop(struct far_task *t)
-{
-        if (!t->kept)
-                return;
-        t->far->keeping--;
-        json_decref(t->kept->list);
-        free(t->kept->id);
-        free(t->kept);
-        t->kept = NULL;
-}
 
 static const char *name_of(const struct far_kept *k, size_t i)
 {
@@ -205,7 +189,7 @@ static void write_names(const struct far_task *t, struct buf *names, struct buf 
         }
 }
 
-void far_joined(struct far_task *t, const char *why)
+static void joined(struct far_task *t, const char *why)
 {
         BUF_CLEANUP struct buf names = {0}, joins = {0};
         if (t->state != FAR_IN || !t->kept)
@@ -218,10 +202,32 @@ void far_joined(struct far_task *t, const char *why)
         free(t->kept_id);
         t->kept_id = mem_dupz(t->kept->id);
         far_kept_drop(t);
-        far_gather(t->far, (struct run_event){.id = t->id,
-                                              .state = RUN_CHECKPOINTED,
-                                              .slot = UINT32_MAX,
-                                              .text = buf_z(&names)});
+        event_queue_checkpointed(t->far->events, t->id, buf_z(&names));
+}
+
+static void on_joined(void *arg, int status, struct str out, struct str errors)
+{
+        struct far_task *t = arg;
+        BUF_CLEANUP struct buf why = {0};
+        (void)out;
+        t->errand = NULL;
+        if (status != 0)
+                far_user_said(&why, errors);
+        joined(t, status == 0 ? NULL : why.n ? buf_z(&why) : "its streams cannot be joined");
+        t->dirty = true; /* what has happened meanwhile? */
+        timer_start(t->far->later, 0);
+}
+
+static void join_by_user(struct far_task *t, struct str lines)
+{
+        static const char script[] = "cd -- \"$1\" || exit 1\n"
+                                     "while read -r came && read -r stream; do\n"
+                                     "        [ -e \"./$stream\" ] || : >\"./$stream\"\n"
+                                     "        cat -- \"./$stream\" \"$came\" >\"$came.all\" || exit 1\n"
+                                     "done\n";
+        const char *words[] = {t->sandbox, NULL};
+        const struct errand_spec s = {.input = lines, .timeout_ms = JOIN_MS};
+        t->errand = far_user_run(t->far->user, script, words, &s, on_joined, t);
 }
 
 static void complete(struct far_task *t)
@@ -231,13 +237,13 @@ static void complete(struct far_task *t)
         int r = 0;
         write_names(t, &names, &joins);
         if (joins.n && t->far->user) {
-                far_join(t, buf_view(&joins));
+                join_by_user(t, buf_view(&joins));
                 return;
         }
         for (struct str rest = buf_view(&joins);
              r == 0 && str_cut(&rest, '\n', &came) && str_cut(&rest, '\n', &ours);)
                 r = join_stream(t, came, ours);
-        far_joined(t, r < 0 ? strerror(-r) : NULL);
+        joined(t, r < 0 ? strerror(-r) : NULL);
 }
 
 /* Those of the turn before the last one. */

@@ -145,12 +145,13 @@ static int read_folder(struct far *f, struct err *err)
 void far_close(struct far *f)
 {
         far_tasks_close(f);
+        far_work_close(f);
         while (f->sent)
                 far_request_free(f->sent);
         far_quotes_drop(f);
+        event_queue_free(f->events);
         http_client_free(f->client);
         tls_unref(f->tls);
-        timer_free(f->tick);
         timer_free(f->hello);
         map_free(f->known);
         idmap_free(f->requests);
@@ -184,8 +185,7 @@ int far_open(const struct runner_config *c, struct far_user *user, struct far **
         f->user = user;
         f->token = -1;
         f->loop = c->loop;
-        f->events = c->events;
-        f->arg = c->arg;
+        f->events = event_queue_new(c->loop, c->observer, c->arg);
         f->queue = mem_dupz(c->queue);
         f->address = mem_dupz(server);
         f->token_file = far_setting(c, "token_file") ? mem_dupz(far_setting(c, "token_file")) : NULL;
@@ -197,6 +197,7 @@ int far_open(const struct runner_config *c, struct far_user *user, struct far **
         f->known = map_new();
         f->requests = idmap_new();
         far_tasks_open(f);
+        far_work_open(f);
         r = open_folder(f, c, err);
         if (r == 0)
                 r = make_client(f, server, err);
@@ -206,6 +207,7 @@ int far_open(const struct runner_config *c, struct far_user *user, struct far **
                 far_close(f);
                 return r;
         }
+        far_work_start(f);
         far_link_open(f);
         *ret = f;
         return 0;

@@ -20,134 +20,8 @@
 #include "base/secret.h"
 #include "run/drover/private.h"
 
-#define TOKEN_MAX 4096
-#define TOKEN_MS  20000
-#define FILES_MS  (6 * 3600000ll) /* nothing is copied longer */
-#define SAID_MAX  300
-#define PREFIX    ".drover_hop."
-#define JOIN_MS   3600000
-
-/* ---- in whose name */
-
-/* Beneath his home, unless it is absolute; %u is his name. */
-static void token_path(const struct far_user *u, const char *setting, struct buf *out)
-{
-        struct str rest = str_of(setting);
-        if (*setting != '/')
-                buf_printf(out, "%s/", u->home);
-        for (ptrdiff_t at; (at = str_search(rest, STR("%u"))) >= 0; rest = str_skip(rest, (size_t)at + 2))
-                buf_printf(out, STR_FMT "%s", STR_ARG(str_head(rest, (size_t)at)), u->name);
-        buf_str(out, rest);
-}
-
-int far_user_new(const char *owner, const char *name, const char *token, struct errands *errands,
-                 struct far_user **ret, struct err *err)
-{
-        const struct passwd *pw = getpwnam(name);
-        struct buf path = {0}, folder = {0};
-        if (!pw)
-                return err_set(err, -ENOENT, "there is no user %s here", name);
-        struct far_user *u = mem_new(struct far_user);
-        u->owner = mem_dupz(owner);
-        u->name = mem_dupz(name);
-        u->home = mem_dupz(pw->pw_dir);
-        u->uid = pw->pw_uid;
-        u->errands = errands;
-        token_path(u, token, &path);
-        u->token = buf_take(&path);
-        buf_printf(&folder, "hop.%s", name);
-        u->folder = buf_take(&folder);
-        args_add(&u->env, STR("PATH=/usr/local/bin:/usr/bin:/bin"));
-        errand_environment(&u->env, name);
-        *ret = u;
-        return 0;
-}
-
-void far_user_free(struct far_user *u)
-{
-        if (!u)
-                return;
-        args_deinit(&u->env);
-        free(u->owner);
-        free(u->name);
-        free(u->home);
-        free(u->token);
-        free(u->folder);
-        free(u);
-}
-
-/* `as`: what is particular to it. */
-static struct command *run(const struct far_user *u, const char *script, const char *const *words,
-                           const struct errand_spec *as, command_done_fn *done, void *arg)
-{
-        ARGS_CLEANUP struct args argv = {0};
-        args_add(&argv, STR("/bin/sh"));
-        args_add(&argv, STR("-c"));
-        args_add(&argv, str_of(script));
-        args_add(&argv, STR("drover"));
-        for (; *words; words++)
-                args_add(&argv, str_of(*words));
-        const struct errand_spec spec = {.owner = u->owner,
-                                         .user = u->name,
-                                         .folder = u->folder,
-                                         .argv = &argv,
-                                         .envp = u->env.v,
-                                         .input = as->input,
-                                         .input_fd = as->input_fd,
-                                         .timeout_ms = as->timeout_ms};
-        return errand_run(u->errands, &spec, done, arg);
-}
-
-/* What a script said when it failed, on one line. */
-static void said(struct buf *out, struct str errors)
-{
-        errors = str_trim(errors);
-        for (size_t i = 0; i < errors.n && i < SAID_MAX; i++)
-                buf_char(out, (unsigned char)errors.p[i] < ' ' ? ' ' : errors.p[i]);
-}
-
-/* ---- his token */
-
-static void on_token(void *arg, int status, struct str out, struct str errors)
-{
-        struct far *f = arg;
-        SECRET_CLEANUP struct buf token = {0};
-        BUF_CLEANUP struct buf why = {0};
-        (void)out;
-        ssize_t n = pread(f->token, buf_room(&token, TOKEN_MAX), TOKEN_MAX, 0);
-        token.n = n > 0 ? (size_t)n : 0;
-        f->reading = NULL;
-        close(f->token);
-        f->token = -1;
-        struct str text = str_trim(buf_view(&token));
-        bool one = text.n && !memchr(text.p, '\n', text.n) && !memchr(text.p, '\r', text.n);
-        if (status == 0 && one) {
-                SECRET_CLEANUP struct buf z = {0};
-                buf_str(&z, text);
-                http_client_bearer(f->client, buf_z(&z));
-                far_hello(f);
-                return;
-        }
-        buf_printf(&why, "user %s has no token for the other server in %s: ", f->user->name, f->user->token);
-        if (status == 0)
-                buf_addz(&why, "it is not one line");
-        else
-                said(&why, errors);
-        far_refused(f, buf_z(&why));
-}
-
-void far_token(struct far *f)
-{
-        static const char script[] = "exec head -c 4096 -- \"$1\" >&0";
-        const char *words[] = {f->user->token, NULL};
-        f->token = memfd_create("token", MFD_CLOEXEC);
-        if (f->token < 0) {
-                far_refused(f, "the agent cannot make a file in memory");
-                return;
-        }
-        const struct errand_spec s = {.input_fd = f->token, .timeout_ms = TOKEN_MS};
-        f->reading = run(f->user, script, words, &s, on_token, f);
-}
+#define FILES_MS (6 * 3600000ll) /* nothing is copied longer */
+#define PREFIX   ".drover_hop."
 
 /* ---- files that go up */
 
@@ -190,7 +64,7 @@ static void on_exposed(void *arg, int status, struct str out, struct str errors)
         struct str line;
         t->errand = NULL;
         if (status != 0) {
-                said(&why, errors);
+                far_user_said(&why, errors);
                 far_fail(t, "sandbox", EIO, buf_z(&why));
                 return;
         }
@@ -227,7 +101,7 @@ void far_expose(struct far_task *t)
                                t->stdin ? t->stdin : "", NULL};
         const struct errand_spec s = {.timeout_ms = FILES_MS};
         far_files_deinit(&t->files);
-        t->errand = run(t->far->user, script, words, &s, on_exposed, t);
+        t->errand = far_user_run(t->far->user, script, words, &s, on_exposed, t);
 }
 
 static int sandbox(const struct far_task *t)
@@ -304,7 +178,7 @@ static void on_placed(void *arg, int status, struct str out, struct str errors)
                 far_over(t, &result, NULL);
                 return;
         }
-        said(&why, errors);
+        far_user_said(&why, errors);
         far_cannot_keep(t, "", buf_z(&why), EIO);
 }
 
@@ -350,32 +224,5 @@ void far_place(struct far_task *t)
         if (r < 0)
                 return;
         const struct errand_spec s = {.input = buf_view(&lines), .timeout_ms = FILES_MS};
-        t->errand = run(t->far->user, script, words, &s, on_placed, t);
-}
-
-/* ---- a checkpoint's streams */
-
-static void on_joined(void *arg, int status, struct str out, struct str errors)
-{
-        struct far_task *t = arg;
-        BUF_CLEANUP struct buf why = {0};
-        (void)out;
-        t->errand = NULL;
-        if (status != 0)
-                said(&why, errors);
-        far_joined(t, status == 0 ? NULL : why.n ? buf_z(&why) : "its streams cannot be joined");
-        t->dirty = true; /* what has happened meanwhile? */
-        timer_start(t->far->later, 0);
-}
-
-void far_join(struct far_task *t, struct str lines)
-{
-        static const char script[] = "cd -- \"$1\" || exit 1\n"
-                                     "while read -r came && read -r stream; do\n"
-                                     "        [ -e \"./$stream\" ] || : >\"./$stream\"\n"
-                                     "        cat -- \"./$stream\" \"$came\" >\"$came.all\" || exit 1\n"
-                                     "done\n";
-        const char *words[] = {t->sandbox, NULL};
-        const struct errand_spec s = {.input = lines, .timeout_ms = JOIN_MS};
-        t->errand = run(t->far->user, script, words, &s, on_joined, t);
+        t->errand = far_user_run(t->far->user, script, words, &s, on_placed, t);
 }

@@ -14,21 +14,31 @@
  * Until it is written the agent's restart finds nothing, and nothing was submitted. UUID.gone beside it has
  * the indexes of tasks that were forgotten.
  *
- *   drover.c         the verbs
- *   drover_open.c    open and close: settings, the client, the folder
- *   drover_tasks.c   the table of tasks, whose turn it is, what is told of them
- *   drover_describe.c what a step is there: attributes, and files that it needs
- *   drover_send.c    files up
- *   drover_group.c   those that are alike become one request: its document
- *   drover_users.c   with a map of users: each is there in his own name, with a struct far of his own
- *   drover_party.c   and what is done by him: his token, his files, his outputs
- *   drover_submit.c  the submission: its file, the call
- *   drover_carry.c   credentials, which follow the submission
- *   drover_link.c    is the far server there; its events, room and paths; leases
- *   drover_acts.c    what it is told: actions, signals, results that are here
- *   drover_job.c     what became of a job; files down
- *   drover_kept.c    checkpoints that are kept there, brought here while it goes on
- *   drover_quote.c   when would it begin there
+ * Each file uses those above it only:
+ *
+ *   answers.c        what the far server answers, read
+ *   credentials.c    a list of credentials
+ *   tasks.c          the table of tasks, and what is told of them
+ *   link.c           in touch, or not
+ *   user.c           with a map of users: in whose name, and what is run here by him
+ *   names.c          where an output belongs, and what it is called there
+ *   describe.c       what a step is there: attributes, and files that it needs
+ *   party.c          with a map of users: files to send and outputs, by their user
+ *   acts.c           what it is told: actions, signals, results that are here
+ *   lease.c          leases of requests
+ *   feed.c           what happens there; its room, and paths of jobs
+ *   hello.c          the first call: who is there, and does it know us?
+ *   carry.c          credentials, which follow the submission
+ *   send.c           files up
+ *   submit.c         the submission: its file, the call
+ *   group.c          those that are alike become one request: its document
+ *   fetch.c          files down
+ *   kept.c           checkpoints that are kept there, brought here while it goes on
+ *   job.c            what became of a job
+ *   quote.c          when would it begin there
+ *   work.c           what is due
+ *   open.c           open and close: settings, the client, the folder
+ *   drover.c         the verbs; users.c: with a map of users, a struct far for each
  */
 #pragma once
 #include "base/json_read.h"
@@ -38,8 +48,10 @@
 #include "ev/http_client.h"
 #include "run/process/errand.h"
 #include "run/runner.h"
+#include "run/task/event_queue.h"
 
 #define FAR_UUID        37
+#define FAR_RETRY_MS    250   /* the first time */
 #define FAR_FILES_MAX   20000 /* of a job, that go up or come as its checkpoint */
 #define FAR_CREDENTIALS "DroverCredentials"
 #define FAR_OWNER       "owner"                           /* file: the user's, name@domain */
@@ -88,6 +100,12 @@ struct far_request {
         uint64_t lease_serial;             /* of the agent's lease, when it was renewed there */
         bool lease_over;
         struct far_credential *credentials, *carrying; /* carrying: its call is under way */
+};
+
+struct far_kept { /* a checkpoint on its way here */
+        json_t *list;
+        char *id; /* the list as a text */
+        size_t at;
 };
 
 struct far_task {
@@ -151,8 +169,7 @@ struct far {
         struct command *reading;
         int token; /* what it reads goes there; -1 */
         struct loop *loop;
-        run_events_fn *events;
-        void *arg;
+        struct event_queue *events;
         char *queue, *dir, *address, *token_file, *domain;
         const struct hidden *closed; /* where no path of a job's may lead */
         bool shared;                 /* its places see our files */
@@ -166,8 +183,6 @@ struct far {
         bool gathering;                        /* tasks were given or forgotten since the last flush */
         struct map *known;                     /* checksums of objects that the far server has of us */
         struct timer *later, *tick, *hello, *gather;
-        struct run_event *told;
-        size_t told_count, told_cap;
         bool up;      /* we are in touch */
         bool listed;  /* READY was told */
         bool refused; /* it does not take this user for anybody */
@@ -201,129 +216,64 @@ static inline uint64_t far_number(const struct far_task *t) /* of its request; 0
         return t->in ? t->in->number : 0;
 }
 
-/* drover.c */
-void far_lease_ended(struct far *f); /* the agent's: everything is ended */
-
-/* drover_open.c */
-/* As open() of struct runner_kind, which is not set. user: NULL, or taken, also with an error. */
-int far_open(const struct runner_config *c, struct far_user *user, struct far **ret, struct err *err);
-const char *far_setting(const struct runner_config *c, const char *name); /* NULL: it is not set */
-void far_close(struct far *f); /* and frees; also one that is half open */
-
-/* drover_tasks.c */
-void far_tasks_open(struct far *f);
-void far_tasks_close(struct far *f); /* frees them */
-struct far_task *far_task_new(struct far *f, struct run_id id);
-void far_task_free(struct far_task *t);             /* its request does not know */
-void far_gather(struct far *f, struct run_event e); /* told in the next turn; its text is copied */
-void far_tell(struct far *f, const struct far_task *t, bool known);
-void far_tell_waits(struct far_task *t); /* with the signals that are for it */
-void far_tell_runner(struct far *f, enum run_state state, const char *why); /* why: or NULL; copied */
-void far_told(struct far *f);                                               /* tells what is gathered, now */
-/* The result is final: its files are here, or never come. Once: later ones are dropped. Text: or NULL;
- * copied. */
-void far_over(struct far_task *t, const struct run_event *result, const char *text);
-void far_fail(struct far_task *t, const char *what, int error, const char *text);
-void far_fail_files(struct far_task *t); /* it has more than FAR_FILES_MAX */
-void far_work(struct far *f);            /* lets tasks that wait for a turn go on */
-
-/* drover_party.c: with a map of users. Nothing that a user names is opened with our own rights, and what he
- * has in his sandbox only through far_input */
-int far_user_new(const char *owner, const char *name, const char *token, struct errands *errands,
-                 struct far_user **ret, struct err *err);
-void far_user_free(struct far_user *u);
-void far_token(struct far *f);       /* reads it, then far_hello or far_refused */
-void far_expose(struct far_task *t); /* FRESH: lets us read its files; they are in t->files then */
-int far_input(struct far_task *t, const struct far_file *file); /* a descriptor or -errno */
-int far_user_output(const struct far_task *t, size_t index); /* a new file for what is fetched; or -errno */
-void far_place(struct far_task *t); /* FETCHING: all is here; puts it where it belongs, then it is OVER */
-/* Lines in pairs: what came of a stream, the stream; both are joined in "CAME.all". Then far_joined. */
-void far_join(struct far_task *t, struct str lines);
-
-/* drover_users.c */
-int far_users_open(const struct runner_config *c, struct runner **ret, struct err *err);
-
-/* drover_describe.c */
-void far_describe(struct far_task *t, const struct run_spec *spec); /* FRESH: what it is, and its files */
-void far_exposed(struct far_task *t, bool program,
-                 bool input); /* with a map of users: what is sent is known */
-/* The attributes of a job that wants as much, and does nothing. */
-void far_words_like(struct far_task *t, const struct run_spec *spec);
-void far_words_deinit(struct far_task *t); /* with its files */
-void far_files_deinit(struct far_files *files);
-
-/* drover_send.c */
-void far_send_files(struct far_task *t); /* then it is READY */
-
-/* drover_group.c */
-void far_group(struct far *f); /* READY tasks become requests */
-/* "parts" of these tasks, which are alike, in an open object. */
-struct json;
-void far_parts(struct json *j, struct far_task *const *tasks, size_t count);
-/* The document of a request of these tasks, which are alike, open at the end. */
-void far_document(struct buf *out, const char *uuid, struct far_task *const *tasks, size_t count);
-void far_quoted(struct buf *out, struct str s); /* a text of ClassAds */
-
-/* drover_submit.c */
-struct far_request *far_request_new(struct far *f, const char *uuid, size_t count);
-void far_request_free(struct far_request *r); /* its tasks are in none */
-void far_keep(struct far_request *r);         /* writes its file, and sends it; its tasks are READY */
-void far_submit(struct far_request *r);       /* KEPT: once, or once more */
-bool far_restore(struct far *f, struct str document, const char *uuid); /* from its file */
-void far_request_left(struct far_request *r, uint32_t member); /* its task is forgotten; may free it */
-
-/* drover_carry.c */
-void far_credential_set(struct far_credential **list, const struct run_credential *c); /* replaces */
-void far_credentials_free(struct far_credential **list);
-void far_carry(struct far_request *r); /* IN: sends what the far server does not have yet */
-
-/* drover_kept.c */
-/* IN, as the job was seen just now. True: a checkpoint is on its way here, or looked for. */
-bool far_keep_here(struct far_task *t, const json_t *job);
-void far_joined(struct far_task *t, const char *why); /* why: they cannot be; NULL: they are */
-void far_kept_drop(struct far_task *t);               /* what is on its way */
-
-/* drover_quote.c */
-void far_quote(struct far *f, const struct run_spec *spec);
-void far_quotes_drop(struct far *f);
-
-/* drover_link.c */
-void far_link_open(struct far *f);
-void far_hello(struct far *f);
-/* Nothing can be done there in this user's name, for now: what was not sent yet fails. */
-void far_refused(struct far *f, const char *why);
-void far_away(struct far *f, const char *why); /* a call had no answer */
-void far_settled(struct far_task *t);          /* its state was looked at, or does not matter */
-void far_flush(struct far *f);                 /* sends what there is to send, if we are in touch */
-int64_t far_lease_ms(const struct far *f);     /* what a request is given */
-/* A call of our own, with a deadline: it borrows path and body until it returns. */
-struct http_call *far_ask(struct far *f, const char *method, struct buf *path, struct str body,
-                          http_call_fn *fn);
-/* Appends a text of another server as one line of UTF-8 without control characters, and not too long. */
-void far_words(struct buf *out, struct str words);
-/* Sets the task's hops from an array; none, if that is longer than a path can be. */
-void far_set_hops(struct far_task *t, const json_t *hops);
+/* answers.c */
 /* A body as JSON; NULL: it is none, or has more values than an answer can need. */
 json_t *far_json(struct str body);
+/* Appends a text of another server as one line of UTF-8 without control characters, and not too long. */
+void far_words(struct buf *out, struct str words);
+/* The sentence of an answer that is a refusal. */
+void far_error(struct buf *out, int status, struct str body);
 /* A refusal that is none for good: its disk is full, it is stopping or restarted, our token is a new one by
  * then. */
 static inline bool far_later(int status)
 {
         return status == 401 || status == 429 || (status >= 502 && status <= 504);
 }
-/* The sentence of an answer that is a refusal. */
-void far_error(struct buf *out, int status, struct str body);
 
-/* drover_acts.c: they go out with far_flush() */
-void far_act(struct far_task *t, enum far_act what);
-void far_signal(struct far_task *t, int signal); /* IN; kept for when it runs, if it does not now */
-void far_signals_due(struct far_task *t);        /* it runs: those that were kept */
-void far_act_on(struct far *f, uint64_t request, uint32_t member, enum far_act what);
-void far_taken(struct far *f, uint64_t request, uint32_t member);
-void far_acts_send(struct far *f);
-void far_acts_deinit(struct far *f);
+/* credentials.c */
+void far_credential_set(struct far_credential **list, const struct run_credential *c); /* replaces */
+void far_credentials_free(struct far_credential **list);
 
-/* drover_job.c */
+/* tasks.c */
+void far_tasks_open(struct far *f);
+void far_tasks_close(struct far *f); /* frees them */
+struct far_task *far_task_new(struct far *f, struct run_id id);
+void far_task_free(struct far_task *t);    /* its request does not know */
+void far_words_deinit(struct far_task *t); /* with its files */
+void far_files_deinit(struct far_files *files);
+void far_kept_drop(struct far_task *t); /* what is on its way */
+/* Sets the task's hops from an array; none, if that is longer than a path can be. */
+void far_set_hops(struct far_task *t, const json_t *hops);
+void far_gather(struct far *f, const struct run_event *e); /* told in the next turn; its text is copied */
+void far_tell(struct far *f, const struct far_task *t, bool known);
+void far_settled(struct far_task *t); /* its state was looked at, or does not matter */
+void far_list(struct far *f);         /* tells all tasks and that we are ready, once all are settled */
+/* The result is final: its files are here, or never come. Once: later ones are dropped. Text: or NULL;
+ * copied. */
+void far_over(struct far_task *t, const struct run_event *result, const char *text);
+void far_fail(struct far_task *t, const char *what, int error, const char *text);
+void far_fail_files(struct far_task *t); /* it has more than FAR_FILES_MAX */
+
+/* link.c */
+void far_away(struct far *f, const char *why); /* a call had no answer */
+void far_tell_away(struct far *f, const char *what, const char *why);
+void far_retry(struct far *f, bool answered, const char *why); /* the first call is made again, later */
+/* A call of our own, with a deadline: it borrows path and body until it returns. */
+struct http_call *far_ask(struct far *f, const char *method, struct buf *path, struct str body,
+                          http_call_fn *fn);
+struct http_call *far_get(struct far *f, const char *path, http_call_fn *fn);
+
+/* user.c: with a map of users. Nothing that a user names is opened with our own rights, and what he has in
+ * his sandbox only through far_input */
+int far_user_new(const char *owner, const char *name, const char *token, struct errands *errands,
+                 struct far_user **ret, struct err *err);
+void far_user_free(struct far_user *u);
+/* Runs a script of the shell with these words; `as`: what is particular to it. */
+struct command *far_user_run(const struct far_user *u, const char *script, const char *const *words,
+                             const struct errand_spec *as, command_done_fn *done, void *arg);
+void far_user_said(struct buf *out, struct str errors); /* what a script said when it failed, on one line */
+
+/* names.c */
 /* Where an output belongs, appended: beneath `dir`, or for a stream wherever its job wants it. 0, or -EINVAL:
  * its name would leave the folder. */
 int far_destination(const struct far_task *t, const char *dir, const char *name, struct buf *out,
@@ -332,6 +282,91 @@ int far_path_in(struct buf *out, const char *dir,
                 const char *name); /* dir/name; -EINVAL: it would not be in it */
 void far_file_path(const struct far_task *t, const char *name, struct buf *out); /* of the API */
 void far_cannot_keep(struct far_task *t, const char *name, const char *why, int error);
-void far_look(struct far_task *t);
-void far_forget_marks(const struct far_task *t); /* that kept its streams from being appended twice */
+
+/* describe.c */
+void far_describe(struct far_task *t, const struct run_spec *spec); /* FRESH: what it is, and its files */
+void far_exposed(struct far_task *t, bool program,
+                 bool input); /* with a map of users: what is sent is known */
+/* The attributes of a job that wants as much, and does nothing. */
+void far_words_like(struct far_task *t, const struct run_spec *spec);
+void far_quoted(struct buf *out, struct str s); /* a text of ClassAds */
+
+/* party.c */
+void far_expose(struct far_task *t); /* FRESH: lets us read its files; they are in t->files then */
+int far_input(struct far_task *t, const struct far_file *file); /* a descriptor or -errno */
+int far_user_output(const struct far_task *t, size_t index); /* a new file for what is fetched; or -errno */
+void far_place(struct far_task *t); /* FETCHING: all is here; puts it where it belongs, then it is OVER */
+
+/* acts.c: they go out with the next far_acts_send() */
+void far_act(struct far_task *t, enum far_act what);
+void far_signal(struct far_task *t, int signal); /* IN; kept for when it runs, if it does not now */
+void far_signals_due(struct far_task *t);        /* it runs: those that were kept */
+void far_act_on(struct far *f, uint64_t request, uint32_t member, enum far_act what);
+void far_taken(struct far *f, uint64_t request, uint32_t member);
+void far_acts_send(struct far *f);
+void far_acts_deinit(struct far *f);
+
+/* lease.c */
+int64_t far_lease_ms(const struct far *f); /* what a request is given */
+void far_lease_send(struct far *f);
+
+/* feed.c */
+void far_feed_start(struct far *f, uint64_t cursor);
+void far_feed_look(struct far *f, int64_t now);
+
+/* hello.c */
+void far_link_open(struct far *f);
+
+/* carry.c */
+void far_carry(struct far_request *r); /* IN: sends what the far server does not have yet */
+
+/* send.c */
+void far_send_files(struct far_task *t); /* then it is READY */
+
+/* submit.c */
+struct far_request *far_request_new(struct far *f, const char *uuid, size_t count);
+void far_request_free(struct far_request *r); /* its tasks are in none */
+void far_keep(struct far_request *r);         /* writes its file, and sends it; its tasks are READY */
+void far_submit(struct far_request *r);       /* KEPT: once, or once more */
+bool far_restore(struct far *f, struct str document, const char *uuid); /* from its file */
+void far_request_left(struct far_request *r, uint32_t member); /* its task is forgotten; may free it */
+
+/* group.c */
+void far_group(struct far *f); /* READY tasks become requests */
+/* "parts" of these tasks, which are alike, in an open object. */
+struct json;
+void far_parts(struct json *j, struct far_task *const *tasks, size_t count);
+/* The document of a request of these tasks, which are alike, open at the end. */
+void far_document(struct buf *out, const char *uuid, struct far_task *const *tasks, size_t count);
+
+/* fetch.c */
 void far_fetch(struct far_task *t);
+void far_forget_marks(const struct far_task *t); /* that kept its streams from being appended twice */
+
+/* kept.c */
+/* IN, as the job was seen just now. True: a checkpoint is on its way here, or looked for. */
+bool far_keep_here(struct far_task *t, const json_t *job);
+
+/* job.c */
+void far_look(struct far_task *t);
+
+/* quote.c */
+void far_quote(struct far *f, const struct run_spec *spec);
+void far_quotes_drop(struct far *f);
+
+/* work.c */
+void far_work_open(struct far *f);
+void far_work_start(struct far *f);
+void far_work_close(struct far *f);
+void far_work(struct far *f);  /* lets tasks that wait for a turn go on */
+void far_flush(struct far *f); /* sends what there is to send, if we are in touch */
+void far_kill(struct far_task *t, enum run_why why);
+
+/* open.c */
+/* As open() of struct runner_kind, which is not set. user: NULL, or taken, also with an error. */
+int far_open(const struct runner_config *c, struct far_user *user, struct far **ret, struct err *err);
+const char *far_setting(const struct runner_config *c, const char *name); /* NULL: it is not set */
+void far_close(struct far *f); /* and frees; also one that is half open */
+
+/* users.c */
+int far_users_open(const struct runner_config *c, struct runner **ret, struct err *err);

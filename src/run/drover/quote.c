@@ -16,12 +16,7 @@ struct far_quote {
 
 static void quoted_at(struct far *f, struct run_id id, uint64_t begins_ms, int error, const char *why)
 {
-        far_gather(f, (struct run_event){.id = id,
-                                         .state = RUN_QUOTED,
-                                         .slot = UINT32_MAX,
-                                         .begins_ms = begins_ms,
-                                         .error = error,
-                                         .text = why});
+        event_queue_quoted(f->events, &(struct run_quote){id, begins_ms, error, why});
 }
 
 static void quote_free(struct far_quote *q)

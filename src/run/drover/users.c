@@ -20,7 +20,7 @@ struct hub {
         const char *token; /* of each user: where it is */
         struct far *own, *users[1024];
         size_t count;
-        run_events_fn *events;
+        const struct run_observer *observer;
         void *arg;
         int64_t lease_until_ms;
         bool listed, settling;
@@ -47,37 +47,81 @@ static void settle(struct hub *h)
         for (size_t i = 0; i < h->count; i++) {
                 for (const struct far_task *t = h->users[i]->all; t; t = t->next)
                         far_tell(h->users[i], t, true);
-                far_told(h->users[i]);
+                event_queue_tell(h->users[i]->events);
         }
         h->settling = false;
         h->listed = true;
-        h->events(h->arg, &(struct run_event){.state = RUN_READY}, 1);
+        h->observer->ready(h->arg, 0, 0);
 }
 
-static void on_own(void *arg, const struct run_event *events, size_t count)
+static void own_tasks(void *arg, const struct run_event *events, size_t count)
 {
         struct hub *h = arg;
-        for (size_t i = 0; i < count; i++) {
-                if (events[i].state == RUN_READY)
-                        continue;
-                h->listed = h->listed && events[i].state != RUN_AWAY;
-                h->events(h->arg, &events[i], 1);
-        }
-        settle(h);
+        h->observer->tasks(h->arg, events, count);
 }
 
-static void on_user(void *arg, const struct run_event *events, size_t count)
+static void user_tasks(void *arg, const struct run_event *events, size_t count)
 {
         struct hub *h = arg;
         for (size_t i = 0; i < count; i++) {
                 struct run_event e = events[i];
-                if (e.state == RUN_READY || e.state == RUN_AWAY)
-                        continue;
                 e.known = e.known && !h->listed; /* he alone was away: to the agent it is news */
-                h->events(h->arg, &e, 1);
+                h->observer->tasks(h->arg, &e, 1);
         }
         settle(h);
 }
+
+static void on_signal_waits(void *arg, struct run_id id)
+{
+        struct hub *h = arg;
+        h->observer->signal_waits(h->arg, id);
+}
+
+static void on_checkpointed(void *arg, struct run_id id, const char *files)
+{
+        struct hub *h = arg;
+        h->observer->checkpointed(h->arg, id, files);
+}
+
+static void on_quoted(void *arg, const struct run_quote *quote)
+{
+        struct hub *h = arg;
+        h->observer->quoted(h->arg, quote);
+}
+
+static void on_ready(void *arg, uint32_t containment, int hide_error)
+{
+        (void)containment;
+        (void)hide_error;
+        settle(arg);
+}
+
+static void own_unreachable(void *arg, const char *why)
+{
+        struct hub *h = arg;
+        h->listed = false;
+        h->observer->unreachable(h->arg, why);
+        settle(h);
+}
+
+static void user_unreachable(void *arg, const char *why)
+{
+        (void)why;
+        settle(arg);
+}
+
+static const struct run_observer own_observer = {.tasks = own_tasks,
+                                                 .signal_waits = on_signal_waits,
+                                                 .checkpointed = on_checkpointed,
+                                                 .quoted = on_quoted,
+                                                 .ready = on_ready,
+                                                 .unreachable = own_unreachable};
+static const struct run_observer user_observer = {.tasks = user_tasks,
+                                                  .signal_waits = on_signal_waits,
+                                                  .checkpointed = on_checkpointed,
+                                                  .quoted = on_quoted,
+                                                  .ready = on_ready,
+                                                  .unreachable = user_unreachable};
 
 /* ---- who is there */
 
@@ -86,7 +130,7 @@ static struct far *add(struct hub *h, const char *owner, const char *name, struc
         struct runner_config c = h->config;
         struct far_user *user;
         struct far *f;
-        c.events = on_user;
+        c.observer = &user_observer;
         c.arg = h;
         if (h->count == sizeof(h->users) / sizeof(*h->users)) {
                 err_set(err, -E2BIG, "jobs of %zu users are handed on already", h->count);
@@ -159,12 +203,12 @@ static int restore(struct hub *h, struct err *err)
 
 static void fail(struct hub *h, const struct run_spec *spec, const struct err *err)
 {
-        far_gather(h->own, (struct run_event){.id = spec->id,
-                                              .state = RUN_FAILED,
-                                              .slot = UINT32_MAX,
-                                              .what = "credential",
-                                              .error = EACCES,
-                                              .text = err->text});
+        far_gather(h->own, &(struct run_event){.id = spec->id,
+                                               .state = RUN_FAILED,
+                                               .slot = UINT32_MAX,
+                                               .what = "credential",
+                                               .error = EACCES,
+                                               .text = err->text});
 }
 
 static struct far *for_user(struct hub *h, const struct run_spec *spec, struct err *err)
@@ -287,9 +331,9 @@ int far_users_open(const struct runner_config *c, struct runner **ret, struct er
         h->base.kind = &hub_kind;
         h->config = *c;
         h->token = str_starts(str_of(token), STR("~/")) ? token + 2 : token;
-        h->events = c->events;
+        h->observer = c->observer;
         h->arg = c->arg;
-        own.events = on_own;
+        own.observer = &own_observer;
         own.arg = h;
         int r = far_open(&own, NULL, &h->own, err);
         if (r == 0) {

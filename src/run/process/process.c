@@ -12,41 +12,18 @@
 #include "base/mem.h"
 #include "run/process/shepherd_client.h"
 #include "run/runner.h"
+#include "run/task/event_queue.h"
 
 _Static_assert(sizeof(struct run_id) == sizeof(struct shepherd_id), "the same bytes");
 
 struct process_runner {
         struct runner base;
         struct shepherd_client *client;
-        run_events_fn *events;
-        void *arg;
+        struct event_queue *events;
         bool listed;
         uint32_t parts; /* of containment */
         int no_view;
-        struct run_event *gathered;
-        size_t count, cap;
-        struct loop *loop;
-        struct timer *later; /* tells what submit could not */
 };
-
-static void gather(struct process_runner *r, const struct run_event *e)
-{
-        MEM_GROW(r->gathered, r->cap, r->count + 1);
-        r->gathered[r->count++] = *e;
-}
-
-static void tell(void *arg)
-{
-        struct process_runner *r = arg;
-        if (!r->count)
-                return;
-        struct run_event *events = r->gathered;
-        size_t count = r->count;
-        r->gathered = NULL;
-        r->count = r->cap = 0;
-        r->events(r->arg, events, count);
-        free(events);
-}
 
 static const char *what_failed(uint32_t where)
 {
@@ -92,7 +69,7 @@ static void on_child(struct process_runner *r, const struct shepherd_child *c)
                 .what = c->state == SHEPHERD_FAILED ? what_failed(c->where) : NULL,
         };
         memcpy(&e.id, &c->id, sizeof(e.id));
-        gather(r, &e);
+        event_queue_task(r->events, &e);
 }
 
 static void on_record(void *arg, const struct shepherd_record *record)
@@ -108,44 +85,40 @@ static void on_record(void *arg, const struct shepherd_record *record)
                 on_child(r, (const void *)record);
         } else if (record->kind == SHEPHERD_LISTED) {
                 r->listed = true;
-                gather(r,
-                       &(struct run_event){.state = RUN_READY, .containment = r->parts, .error = r->no_view});
+                event_queue_ready(r->events, r->parts, r->no_view);
         }
+}
+
+static void on_batch(void *arg)
+{
+        event_queue_tell(((struct process_runner *)arg)->events);
 }
 
 static void on_gone(void *arg)
 {
         struct process_runner *r = arg;
         r->listed = false;
-        gather(r, &(struct run_event){.state = RUN_AWAY});
-        timer_start(r->later, 0);
+        event_queue_unreachable(r->events, NULL);
 }
 
 static void on_silent(void *arg, bool silent)
 {
         struct process_runner *r = arg;
-        r->events(r->arg,
-                  &(struct run_event){.state = RUN_SILENT,
-                                      .text = silent ? "the agent's shepherd does not answer" : NULL},
-                  1);
+        event_queue_silent(r->events, silent ? "the agent's shepherd does not answer" : NULL);
 }
 
 static void on_failed(void *arg, const char *why)
 {
-        struct process_runner *r = arg;
-        r->events(r->arg, &(struct run_event){.state = RUN_AWAY, .text = why}, 1);
+        event_queue_unreachable(((struct process_runner *)arg)->events, why);
 }
 
 static int process_open(const struct runner_config *c, struct runner **ret, struct err *err)
 {
-        static const struct shepherd_client_ops ops = {on_record, tell, on_gone, on_silent, on_failed};
+        static const struct shepherd_client_ops ops = {on_record, on_batch, on_gone, on_silent, on_failed};
         (void)err;
         struct process_runner *r = mem_new(struct process_runner);
         r->base.kind = &runner_process;
-        r->events = c->events;
-        r->arg = c->arg;
-        r->loop = c->loop;
-        r->later = timer_new(c->loop, tell, r);
+        r->events = event_queue_new(c->loop, c->observer, c->arg);
         struct shepherd_client_config config = {c->dir,
                                                 c->instance,
                                                 c->program,
@@ -183,8 +156,7 @@ static void process_close(struct runner *base, bool kill_all)
         if (kill_all)
                 name_record(r, SHEPHERD_QUIT, (struct run_id){0});
         shepherd_client_free(r->client);
-        timer_free(r->later);
-        free(r->gathered);
+        event_queue_free(r->events);
         free(r);
 }
 
@@ -196,9 +168,9 @@ static void string(struct buf *b, const char *z)
 static void fail_now(struct process_runner *r, struct run_id id, enum run_state state, const char *what,
                      int error)
 {
-        gather(r, &(struct run_event){
-                          .id = id, .state = state, .what = what, .error = error, .slot = UINT32_MAX});
-        timer_start(r->later, 0);
+        event_queue_task(r->events,
+                         &(struct run_event){
+                                 .id = id, .state = state, .what = what, .error = error, .slot = UINT32_MAX});
 }
 
 static void process_submit(struct runner *base, const struct run_spec *s)
@@ -288,11 +260,8 @@ static void process_quote(struct runner *base, const struct run_spec *spec)
 {
         struct process_runner *r = self(base);
         bool up = shepherd_client_up(r->client);
-        gather(r, &(struct run_event){.id = spec->id,
-                                      .state = RUN_QUOTED,
-                                      .slot = UINT32_MAX,
-                                      .begins_ms = up ? (uint64_t)clock_wall_ms() : 0});
-        timer_start(r->later, 0);
+        event_queue_quoted(r->events, &(struct run_quote){.id = spec->id,
+                                                          .begins_ms = up ? (uint64_t)clock_wall_ms() : 0});
 }
 
 static int process_begun(struct runner *base, struct buf *ret)

@@ -13,6 +13,7 @@
 #include "base/program.h"
 #include "base/u64.h"
 #include "run/batch/runner.h"
+#include "run/call/answer.h"
 
 #define HEAD      "# drover: " /* then an object of JSON, to the end of the line */
 #define LINE_MAX  65536
@@ -221,7 +222,7 @@ static void each_answer(struct str out, answer_fn *fn, void *arg)
         out = str_head(out, u64_min(out.n, BYTES_MAX));
         for (unsigned n = 0; n < LINES_MAX && out.n && str_cut(&out, '\n', &line); n++) {
                 struct doc *d = NULL;
-                batch_make_utf8(line); /* a reason may have anybody's bytes in it */
+                answer_make_utf8(line); /* a reason may have anybody's bytes in it */
                 if (line.n <= LINE_MAX && str_starts(str_trim(line), STR("{")) &&
                     doc_parse("answer", line, &d, NULL) == 0 && d && d->kind == DOC_MAP)
                         fn(arg, d);

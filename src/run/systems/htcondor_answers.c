@@ -1,3 +1,4 @@
+#include "run/call/answer.h"
 #include "run/systems/htcondor.h"
 
 #include <jansson.h>
@@ -8,9 +9,9 @@
  * them shall not hide all jobs. */
 static json_t *read_list(struct str out)
 {
-        if (batch_json_values(out) > VALUES_MAX)
+        if (answer_json_values(out) > VALUES_MAX)
                 return NULL;
-        batch_make_utf8(out);
+        answer_make_utf8(out);
         json_t *list = out.n ? json_loadb(out.p, out.n, JSON_ALLOW_NUL, NULL) : NULL;
         if (list && !json_is_array(list)) {
                 json_decref(list);

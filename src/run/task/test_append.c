@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "run/batch/append.h"
+#include "run/task/append.h"
 
 #define FIRST  "of the first step\n"
 #define SECOND "of the second step\n"

@@ -1,4 +1,4 @@
-#include "run/batch/append.h"
+#include "run/task/append.h"
 
 #include <errno.h>
 #include <fcntl.h>

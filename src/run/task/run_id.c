@@ -1,4 +1,4 @@
-#include "run/runner.h"
+#include "run/task/run_id.h"
 
 void run_id_print(struct buf *out, struct run_id id)
 {

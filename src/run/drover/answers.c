@@ -1,0 +1,34 @@
+/* What another server answers: JSON, and sentences for people. */
+#include "run/call/answer.h"
+#include "run/drover/private.h"
+
+#define VALUES_MAX  1000000 /* of an answer that is read */
+#define WORDS_BYTES 4096    /* of an answer's sentence */
+
+/* Each value takes some hundred bytes when it is read. */
+json_t *far_json(struct str body)
+{
+        if (answer_json_values(body) > VALUES_MAX)
+                return NULL;
+        return json_loadb(body.p ? body.p : "", body.n, 0, NULL);
+}
+
+void far_words(struct buf *out, struct str words)
+{
+        size_t from = out->n;
+        words = str_head(words, WORDS_BYTES);
+        for (size_t i = 0; i < words.n; i++)
+                buf_char(out, (unsigned char)words.p[i] < ' ' ? ' ' : words.p[i]);
+        answer_make_utf8(str_skip(buf_view(out), from));
+}
+
+void far_error(struct buf *out, int status, struct str body)
+{
+        json_t *doc = far_json(body);
+        const char *message = json_string_value(json_object_get(json_object_get(doc, "error"), "message"));
+        if (message)
+                far_words(out, str_of(message));
+        else
+                buf_printf(out, "the other server answered with status %d", status);
+        json_decref(doc);
+}

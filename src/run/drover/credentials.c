@@ -1,0 +1,43 @@
+/* The credentials of a task or of a request, in memory only. */
+#include <stdlib.h>
+
+#include "base/secret.h"
+#include "run/drover/private.h"
+
+static void credential_free(struct far_credential *c)
+{
+        secret_deinit(&c->data);
+        free(c->name);
+        free(c->type);
+        free(c);
+}
+
+void far_credentials_free(struct far_credential **list)
+{
+        while (*list) {
+                struct far_credential *c = *list;
+                *list = c->next;
+                credential_free(c);
+        }
+}
+
+void far_credential_set(struct far_credential **list, const struct run_credential *from)
+{
+        struct far_credential *c = *list;
+        while (c && strcmp(c->name, from->name) != 0)
+                c = c->next;
+        if (c && !strcmp(c->type, from->type) && str_eq(buf_view(&c->data), from->data))
+                return;
+        if (!c) {
+                c = mem_new(struct far_credential);
+                c->name = mem_dupz(from->name);
+                c->next = *list;
+                *list = c;
+        }
+        free(c->type);
+        c->type = mem_dupz(from->type);
+        secret_deinit(&c->data);
+        c->data = (struct buf){0};
+        buf_str(&c->data, from->data);
+        c->fresh = true;
+}

@@ -1,0 +1,150 @@
+/* The first call to the other server: who is it, and does it know us? With a map of users the user's token is
+ * read first, by himself: it is never a file of ours. The script writes it to its standard input, which is
+ * memory that we keep. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/secret.h"
+#include "run/drover/private.h"
+
+#define TOKEN_MAX 4096
+#define TOKEN_MS  20000
+
+static void there(struct far *f, const json_t *doc)
+{
+        log_info("msg=\"in touch with the other server\" queue=%s server=%s as=%s", f->queue, f->server,
+                 f->you);
+        f->up = true;
+        f->retry_ms = FAR_RETRY_MS;
+        f->unsettled = 0;
+        for (struct far_task *t = f->all; t; t = t->next) {
+                t->unsettled = t->state == FAR_KEPT || t->state == FAR_IN;
+                t->dirty = t->state == FAR_IN;
+                f->unsettled += t->unsettled;
+                if (t->dirty && t->killing) /* whatever became of it when it was said */
+                        far_act(t, FAR_REMOVE);
+        }
+        far_feed_start(f, (uint64_t)json_integer_value(json_object_get(doc, "seq")));
+        timer_start(f->tick, 0);
+        far_list(f);
+}
+
+/* Both stand in logs, and the one in paths of jobs. */
+static bool is_server(const char *uuid, const char *you)
+{
+        size_t n = uuid && you ? strlen(uuid) : 0, all = n ? strlen(you) : 0;
+        for (size_t i = 0; i < all; i++)
+                if ((unsigned char)you[i] <= ' ' || you[i] == 127)
+                        return false;
+        return n == FAR_UUID - 1 && strspn(uuid, "0123456789abcdefABCDEF-") == n && all > 0 && all < 256;
+}
+
+/* Nothing can be done there in this user's name, for now: what was not sent yet fails. */
+static void refused(struct far *f, const char *why)
+{
+        f->refused = true;
+        for (struct far_task *t = f->all, *next; t; t = next) {
+                next = t->next;
+                if (t->state == FAR_FRESH || t->state == FAR_READY)
+                        far_fail(t, "credential", EACCES, why);
+        }
+        far_tell_away(f, "refuses", why);
+        far_retry(f, true, why);
+}
+
+static void on_hello(void *arg, int status, struct str body, const struct err *err)
+{
+        struct far *f = arg;
+        BUF_CLEANUP struct buf why = {0};
+        json_t *doc = status == 200 ? far_json(body) : NULL;
+        const char *uuid = json_string_value(json_object_get(doc, "uuid"));
+        const char *you = json_string_value(json_object_get(doc, "you"));
+        if (status && status != 200)
+                far_error(&why, status, body);
+        else
+                buf_addz(&why, status ? "it is no Drover server" : err->text);
+        if (is_server(uuid, you)) {
+                snprintf(f->server, sizeof(f->server), "%s", uuid);
+                snprintf(f->you, sizeof(f->you), "%s", you);
+                f->refused = false;
+                there(f, doc);
+        } else if (f->user && status / 100 == 4) {
+                refused(f, buf_z(&why));
+        } else {
+                far_retry(f, status, buf_z(&why));
+        }
+        json_decref(doc);
+}
+
+static void send_hello(struct far *f)
+{
+        far_get(f, "/v1/server", on_hello);
+}
+
+static void on_token(void *arg, int status, struct str out, struct str errors)
+{
+        struct far *f = arg;
+        SECRET_CLEANUP struct buf token = {0};
+        BUF_CLEANUP struct buf why = {0};
+        (void)out;
+        ssize_t n = pread(f->token, buf_room(&token, TOKEN_MAX), TOKEN_MAX, 0);
+        token.n = n > 0 ? (size_t)n : 0;
+        f->reading = NULL;
+        close(f->token);
+        f->token = -1;
+        struct str text = str_trim(buf_view(&token));
+        bool one = text.n && !memchr(text.p, '\n', text.n) && !memchr(text.p, '\r', text.n);
+        if (status == 0 && one) {
+                SECRET_CLEANUP struct buf z = {0};
+                buf_str(&z, text);
+                http_client_bearer(f->client, buf_z(&z));
+                send_hello(f);
+                return;
+        }
+        buf_printf(&why, "user %s has no token for the other server in %s: ", f->user->name, f->user->token);
+        if (status == 0)
+                buf_addz(&why, "it is not one line");
+        else
+                far_user_said(&why, errors);
+        refused(f, buf_z(&why));
+}
+
+static void read_token(struct far *f)
+{
+        static const char script[] = "exec head -c 4096 -- \"$1\" >&0";
+        const char *words[] = {f->user->token, NULL};
+        f->token = memfd_create("token", MFD_CLOEXEC);
+        if (f->token < 0) {
+                refused(f, "the agent cannot make a file in memory");
+                return;
+        }
+        const struct errand_spec s = {.input_fd = f->token, .timeout_ms = TOKEN_MS};
+        f->reading = far_user_run(f->user, script, words, &s, on_token, f);
+}
+
+static void hello(void *arg)
+{
+        struct far *f = arg;
+        if (f->user) {
+                read_token(f);
+                return;
+        }
+        BUF_CLEANUP struct buf token = {0};
+        if (f->token_file && fs_read_secret(AT_FDCWD, f->token_file, 4096, &token, NULL) == 0) {
+                MEM_CLEANUP char *z = str_dupz(str_trim(buf_view(&token)));
+                http_client_bearer(f->client, z);
+        }
+        send_hello(f);
+}
+
+void far_link_open(struct far *f)
+{
+        f->retry_ms = FAR_RETRY_MS;
+        f->hello = timer_new(f->loop, hello, f);
+        timer_start(f->hello, 0);
+}
