@@ -8,6 +8,31 @@
 
 #define TRIES 5 /* of a command: what is refused as often will be refused again */
 
+struct acts {
+        char *acting; /* those that a command is about, parted by spaces; NULL: none is under way */
+        enum batch_verb acting_verb;
+        bool unheard;  /* some task is */
+        bool wanted;   /* some task has verbs that wait for an answer */
+        bool ask_soon; /* there are new ones since the last answer */
+};
+
+struct acts *batch_acts_new(void)
+{
+        return mem_new(struct acts);
+}
+
+void batch_acts_free(struct acts *acts)
+{
+        if (acts)
+                free(acts->acting);
+        free(acts);
+}
+
+bool batch_acts_ask_soon(const struct batch *b)
+{
+        return b->acts->ask_soon;
+}
+
 bool batch_has(const struct batch *b, enum batch_verb verb)
 {
         return b->verbs & (1u << verb);
@@ -20,7 +45,7 @@ static bool has_its_number(const struct batch *b, const struct task *t)
         if (t->state != TASK_IN || t->strange)
                 return false;
         batch_native_key(b, t, &key);
-        return map_get(b->natives, buf_view(&key)) == t;
+        return map_get(b->table.natives, buf_view(&key)) == t;
 }
 
 void batch_act_unasked(struct batch *b, struct task *t, enum batch_verb verb)
@@ -45,7 +70,7 @@ void batch_act(struct batch *b, struct task *t, enum batch_verb verb)
                 batch_act_unasked(b, t, verb);
         } else if (batch_has(b, verb) && t->state == TASK_IN && !(verb == BATCH_END && t->acted_ms)) {
                 t->wanted = (t->wanted & ~opposite[verb]) | 1u << verb;
-                b->wanted = b->ask_soon = true;
+                b->acts->wanted = b->acts->ask_soon = true;
         }
 }
 
@@ -55,12 +80,12 @@ void batch_native_known(struct batch *b, struct submission *s, struct str native
                 return;
         s->native = str_dupz(native);
         s->unsure = false;
-        for (struct task *t = b->all; t; t = t->next) {
+        for (struct task *t = b->table.all; t; t = t->next) {
                 BUF_CLEANUP struct buf key = {0};
                 if (t->s != s || t->state == TASK_OVER)
                         continue;
                 batch_native_key(b, t, &key);
-                map_put(b->natives, buf_view(&key), t);
+                map_put(b->table.natives, buf_view(&key), t);
                 t->state = TASK_IN;
                 t->in_ms = clock_boot_ms();
                 if (t->killing)
@@ -73,18 +98,18 @@ void batch_native_known(struct batch *b, struct submission *s, struct str native
 /* The answer names it, or its submit's own answer is younger than the question. */
 static bool was_named(const struct batch *b, const struct task *t)
 {
-        return t->seen == b->generation || t->in_ms > b->asked_ms;
+        return t->seen == b->query.generation || t->in_ms > b->query.asked_ms;
 }
 
 void batch_acts_named(struct batch *b)
 {
-        bool any = b->wanted;
-        b->wanted = b->ask_soon = false;
-        for (struct task *t = b->all; any && t; t = t->next) {
+        bool any = b->acts->wanted;
+        b->acts->wanted = b->acts->ask_soon = false;
+        for (struct task *t = b->table.all; any && t; t = t->next) {
                 if (!t->wanted)
                         continue;
                 if (!was_named(b, t)) {
-                        b->wanted |= t->state == TASK_IN;
+                        b->acts->wanted |= t->state == TASK_IN;
                         continue;
                 }
                 for (int verb = 0; verb < BATCH_VERBS_COUNT; verb++)
@@ -101,19 +126,19 @@ void batch_acts_named(struct batch *b)
  * end is told again anyway, and what a nudge is about is found without it. */
 static void was_heard(struct batch *b, bool heard)
 {
-        struct str rest = str_of(b->acting), native;
-        unsigned verb = (1u << b->acting_verb) & (HOLDS | STOPS);
+        struct str rest = str_of(b->acts->acting), native;
+        unsigned verb = (1u << b->acts->acting_verb) & (HOLDS | STOPS);
         while (verb && str_word(&rest, &native)) {
-                struct task *t = map_get(b->natives, native);
+                struct task *t = map_get(b->table.natives, native);
                 if (!t)
                         continue;
                 t->tries = heard ? 0 : t->tries + 1;
                 if (!heard && t->tries < TRIES)
                         t->unheard |= verb;
-                b->unheard |= t->unheard != 0;
+                b->acts->unheard |= t->unheard != 0;
         }
-        free(b->acting);
-        b->acting = NULL;
+        free(b->acts->acting);
+        b->acts->acting = NULL;
 }
 
 /* As it shall be now: meanwhile it may have been told something else. */
@@ -128,9 +153,9 @@ static void tell_again(struct batch *b, struct task *t)
 
 void batch_acts_again(struct batch *b)
 {
-        bool any = b->unheard;
-        b->unheard = false;
-        for (struct task *t = b->all; any && t; t = t->next)
+        bool any = b->acts->unheard;
+        b->acts->unheard = false;
+        for (struct task *t = b->table.all; any && t; t = t->next)
                 if (t->unheard)
                         tell_again(b, t);
 }
@@ -139,7 +164,6 @@ static void acted(void *arg, int status, struct str out, struct str errors)
 {
         struct batch *b = arg;
         (void)out;
-        b->commands[SLOT_ACT] = NULL;
         was_heard(b, status == 0);
         if (status != 0 && errors.n)
                 log_warn("msg=\"a command of the batch system failed\" queue=%s error=\"%s\"", b->queue,
@@ -167,12 +191,12 @@ static bool act_for(struct batch *b, struct party *p)
                 struct batch_call call = {.settings = &b->settings, .version = batch_version(b)};
                 if (p->acts[verb].n == 0)
                         continue;
-                b->acting_verb = (enum batch_verb)verb;
-                b->acting = next_act(b, p, b->acting_verb, &call);
+                b->acts->acting_verb = (enum batch_verb)verb;
+                b->acts->acting = next_act(b, p, b->acts->acting_verb, &call);
                 if (call.method && !call.paths.n) {
                         batch_call_deinit(&call);
-                        free(b->acting);
-                        b->acting = NULL;
+                        free(b->acts->acting);
+                        b->acts->acting = NULL;
                         continue;
                 }
                 batch_run_as(b, p, SLOT_ACT, &call, acted, b);
@@ -188,7 +212,7 @@ void batch_acts_run(struct batch *b)
         struct party **link = &b->parties, **last;
         if (!batch_speaks(b))
                 return;
-        while (*link && !b->commands[SLOT_ACT]) {
+        while (*link && !batch_busy(b, SLOT_ACT)) {
                 struct party *p = *link;
                 if (!act_for(b, p)) {
                         link = &p->next;

@@ -21,7 +21,7 @@ static struct batch *self(struct runner *r)
 
 static struct task *find(struct batch *b, struct run_id id)
 {
-        return map_get(b->tasks, run_key(&id));
+        return map_get(b->table.tasks, run_key(&id));
 }
 
 /* Nobody reads it before it has a submission: so not by a rename, of which a queue full would be many. What
@@ -48,7 +48,7 @@ void batch_submit(struct runner *r, const struct run_spec *spec)
         struct batch_guard guard = {.traps = b->system->traps, .every_s = b->watch_s};
         struct err err = {""};
         t->state = TASK_FRESH;
-        b->fresh++;
+        b->table.fresh++;
         if (b->system->resources(&b->settings, spec, &head, &err) < 0) {
                 batch_over(b, t, &(struct run_event){.state = RUN_FAILED, .what = "request", .error = EINVAL},
                            err.text);
@@ -263,14 +263,6 @@ int batch_where(struct runner *r, struct run_id id, struct run_where *ret)
                 snprintf(ret->native, sizeof(ret->native), "%s", buf_z(&native));
         }
         return 0;
-}
-
-void batch_capacity(struct runner *r, struct run_capacity *ret)
-{
-        *ret = self(r)->capacity;
-        ret->nothing = self(r)->nothing;
-        if (batch_jammed(self(r))) /* no more than may wait */
-                ret->idle_cpus_milli = ret->idle_gpus = 0;
 }
 
 void batch_flush(struct runner *r)

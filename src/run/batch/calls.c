@@ -1,18 +1,102 @@
-/* Runs the commands of a batch system and makes its requests: as ourselves, or as a user of the map. */
+/* The commands and requests that are under way, one for each purpose: as ourselves, or as a user of the map.
+ */
 #include <stdlib.h>
 
 #include "run/batch/private.h"
 
-#define NOW_MS 10000 /* that the system has when we end */
+#define COMMAND_MS 60000
+#define NOW_MS     10000 /* that the system has when we end */
+
+struct slot {
+        struct calls *calls;
+        struct command *command; /* NULL: it is free */
+        struct party *party;
+        struct batch_call call; /* a request that waits for its user's folder */
+        command_done_fn *done;
+        void *arg;
+};
+
+struct calls {
+        struct loop *loop;
+        struct errands *errands;      /* NULL: all is ours */
+        struct request_server server; /* of a system with a service */
+        struct requests *requests;    /* NULL: it has commands */
+        struct args env;
+        struct slot slots[SLOTS];
+};
+
+struct calls *batch_calls_new(const struct batch *b)
+{
+        struct calls *c = mem_new(struct calls);
+        c->loop = b->loop;
+        c->errands = b->errands;
+        batch_environment(b->system, &b->settings, &c->env);
+        for (size_t i = 0; i < SLOTS; i++)
+                c->slots[i].calls = c;
+        if (!b->system->service)
+                return c;
+        c->server = (struct request_server){.service = b->system->service,
+                                            .address = batch_setting(&b->settings, "rest"),
+                                            .token_file = batch_setting(&b->settings, "token_file"),
+                                            .user = b->user,
+                                            .arg = b->errands ? NULL : b->user};
+        c->requests = requests_new(c->loop, &c->server);
+        return c;
+}
+
+void batch_calls_cancel(struct calls *c)
+{
+        for (size_t i = 0; i < SLOTS; i++) {
+                command_cancel(c->slots[i].command);
+                batch_call_deinit(&c->slots[i].call);
+                c->slots[i].command = NULL;
+        }
+}
+
+void batch_calls_free(struct calls *c)
+{
+        if (!c)
+                return;
+        requests_free(c->requests);
+        args_deinit(&c->env);
+        free(c);
+}
+
+bool batch_busy(const struct batch *b, enum batch_slot slot)
+{
+        return b->calls->slots[slot].command;
+}
+
+void batch_complaints(const struct batch *b, enum batch_slot slot, struct buf *out)
+{
+        command_complaints(b->calls->slots[slot].command, out);
+}
+
+const struct args *batch_calls_environment(const struct calls *c)
+{
+        return &c->env;
+}
+
+bool batch_makes_requests(const struct batch *b)
+{
+        return b->calls->requests;
+}
 
 const char *batch_version(const struct batch *b)
 {
-        return b->requests ? requests_version(b->requests) : NULL;
+        return b->calls->requests ? requests_version(b->calls->requests) : NULL;
 }
 
 bool batch_speaks(const struct batch *b)
 {
-        return !b->requests || !b->system->service->versions || requests_version(b->requests);
+        return !b->calls->requests || !b->system->service->versions || requests_version(b->calls->requests);
+}
+
+static void on_done(void *arg, int status, struct str out, struct str errors)
+{
+        struct slot *s = arg;
+        s->command = NULL;
+        s->done(s->arg, status, out, errors);
 }
 
 static struct request_spec request_of(const struct batch_call *call, const char *user)
@@ -26,115 +110,78 @@ static struct request_spec request_of(const struct batch_call *call, const char 
                                      .timeout_ms = COMMAND_MS};
 }
 
-void batch_request(struct batch *b, const char *user, int slot, struct batch_call *call,
-                   command_done_fn *done, void *arg)
+static void request(struct slot *s, struct batch_call *call)
 {
-        const struct request_spec spec = request_of(call, user);
-        b->commands[slot] = request_run(b->requests, &spec, done, arg);
-        batch_call_deinit(call);
+        const struct request_spec spec = request_of(call, s->party ? s->party->user : NULL);
+        s->command = request_run(s->calls->requests, &spec, on_done, s);
 }
 
-void batch_run(struct batch *b, int slot, struct batch_call *call, command_done_fn *done, void *arg)
+static struct command *errand(struct slot *s, const struct args *argv, struct str input,
+                              command_done_fn *done)
 {
-        if (call->method) {
-                batch_request(b, NULL, slot, call, done, arg);
-                return;
-        }
-        b->commands[slot] =
-                command_run(b->loop, &call->argv, b->env.v, buf_view(&call->input), COMMAND_MS, done, arg);
-        batch_call_deinit(call);
-}
-
-static struct command *errand(struct batch *b, struct party *p, const struct args *argv, struct str input,
-                              command_done_fn *done, void *arg)
-{
-        const struct errand_spec spec = {.owner = p->owner,
-                                         .user = p->user,
-                                         .folder = p->folder,
+        const struct errand_spec spec = {.owner = s->party->owner,
+                                         .user = s->party->user,
+                                         .folder = s->party->folder,
                                          .argv = argv,
-                                         .envp = p->env.v,
+                                         .envp = s->party->env.v,
                                          .input = input,
                                          .timeout_ms = COMMAND_MS};
-        return errand_run(b->errands, &spec, done, arg);
+        return errand_run(s->calls->errands, &spec, done, s);
 }
 
-/* A request for a user whose folder is not there yet: an errand of his that does nothing makes it first. */
-struct first {
-        struct command base;
-        struct batch *b;
-        struct party *p;
-        int slot;
-        struct batch_call call;
-        command_done_fn *done;
-        void *arg;
-        struct command *errand;
-};
-
-static void first_free(struct first *f)
+static void on_folder(void *arg, int status, struct str out, struct str errors)
 {
-        batch_call_deinit(&f->call);
-        free(f);
-}
-
-static void first_cancel(struct command *c)
-{
-        struct first *f = (struct first *)(void *)c;
-        command_cancel(f->errand);
-        first_free(f);
-}
-
-static void first_done(void *arg, int status, struct str out, struct str errors)
-{
-        struct first *f = arg;
+        struct slot *s = arg;
+        struct batch_call call = s->call;
+        s->call = (struct batch_call){0};
+        s->command = NULL;
         if (status == 0) {
-                f->p->made = true;
-                batch_request(f->b, f->p->user, f->slot, &f->call, f->done, f->arg);
+                s->party->made = true;
+                request(s, &call);
         } else {
-                f->done(f->arg, -1, out, errors);
+                s->done(s->arg, -1, out, errors);
         }
-        first_free(f);
+        batch_call_deinit(&call);
 }
 
-static void request_as(struct batch *b, struct party *p, int slot, struct batch_call *call,
-                       command_done_fn *done, void *arg)
+void batch_run_as(struct batch *b, struct party *p, enum batch_slot slot, struct batch_call *call,
+                  command_done_fn *done, void *arg)
 {
-        if (p->made) {
-                batch_request(b, p->user, slot, call, done, arg);
-                return;
-        }
+        struct slot *s = &b->calls->slots[slot];
         ARGS_CLEANUP struct args nothing = {0};
-        struct first *f = mem_new(struct first);
-        *f = (struct first){{first_cancel}, b, p, slot, *call, done, arg, NULL};
-        *call = (struct batch_call){0};
-        args_add(&nothing, STR("true"));
-        f->errand = errand(b, p, &nothing, STR(""), first_done, f);
-        b->commands[slot] = &f->base;
-}
-
-void batch_run_as(struct batch *b, struct party *p, int slot, struct batch_call *call, command_done_fn *done,
-                  void *arg)
-{
-        if (!p->user) {
-                batch_run(b, slot, call, done, arg);
-                return;
+        s->done = done;
+        s->arg = arg;
+        s->party = p && p->user ? p : NULL;
+        if (call->method && s->party && !p->made) { /* an errand of his that does nothing makes his folder */
+                args_add(&nothing, STR("true"));
+                s->call = *call;
+                *call = (struct batch_call){0};
+                s->command = errand(s, &nothing, STR(""), on_folder);
+        } else if (call->method) {
+                request(s, call);
+        } else if (s->party) {
+                s->command = errand(s, &call->argv, buf_view(&call->input), on_done);
+        } else {
+                s->command = command_run(b->loop, &call->argv, b->calls->env.v, buf_view(&call->input),
+                                         COMMAND_MS, on_done, s);
         }
-        if (call->method) {
-                request_as(b, p, slot, call, done, arg);
-                return;
-        }
-        b->commands[slot] = errand(b, p, &call->argv, buf_view(&call->input), done, arg);
         batch_call_deinit(call);
 }
 
-/* At once, for we end: waits for it. */
+void batch_run(struct batch *b, enum batch_slot slot, struct batch_call *call, command_done_fn *done,
+               void *arg)
+{
+        batch_run_as(b, NULL, slot, call, done, arg);
+}
+
 void batch_run_now(struct batch *b, struct batch_call *call)
 {
         if (call->method) {
                 struct request_spec spec = request_of(call, NULL);
                 spec.timeout_ms = NOW_MS;
-                request_now(&b->server, &spec);
+                request_now(&b->calls->server, &spec);
         } else {
-                command_now(&call->argv, b->env.v, buf_view(&call->input), NOW_MS);
+                command_now(&call->argv, b->calls->env.v, buf_view(&call->input), NOW_MS);
         }
         batch_call_deinit(call);
 }

@@ -113,8 +113,9 @@ static int64_t wordless_ms(const struct batch *b)
 /* What it was may still be in an accounting that is away, or behind, or is being asked. */
 static bool in_the_books(const struct batch *b, const struct task *t, int64_t waited_ms)
 {
-        bool behind = b->past_away_ms && clock_boot_ms() - b->past_away_ms < BEHIND_MS;
-        return waited_ms < PAST_MS && (behind || t->owed || (b->system->past_away && b->commands[SLOT_PAST]));
+        bool behind = b->query.past_away_ms && clock_boot_ms() - b->query.past_away_ms < BEHIND_MS;
+        return waited_ms < PAST_MS &&
+               (behind || t->owed || (b->system->past_away && batch_busy(b, SLOT_PAST)));
 }
 
 /* A system that ends a job may reach the program before the script, which then knows no more than that a
@@ -231,9 +232,10 @@ void batch_settle(struct batch *b, struct task *t, enum batch_phase phase, struc
  * accounting. What was there a moment ago, or came since, has not begun and been forgotten. */
 void batch_missing(struct batch *b, struct task *t)
 {
-        bool was = t->seen + 1 == b->generation || (b->asked_before_ms && t->in_ms >= b->asked_before_ms);
+        bool was = t->seen + 1 == b->query.generation ||
+                   (b->query.asked_before_ms && t->in_ms >= b->query.asked_before_ms);
         if (!t->gone_ms)
-                t->vanished =
-                        was && t->phase == BATCH_WAITING && t->s->count > 1 && t->s->seen == b->generation;
+                t->vanished = was && t->phase == BATCH_WAITING && t->s->count > 1 &&
+                              t->s->seen == b->query.generation;
         batch_settle(b, t, t->phase, STR(""));
 }

@@ -31,21 +31,21 @@
 void batch_journal_submission(struct batch *b, const struct submission *s)
 {
         const struct party *p = s->party;
-        buf_printf(&b->journal_out, p->user ? "submission %s %s %s\n" : "submission %s\n", s->name, p->user,
+        buf_printf(&b->journal.out, p->user ? "submission %s %s %s\n" : "submission %s\n", s->name, p->user,
                    p->owner);
-        buf_printf(&b->journal_out, "count %s %u\n", s->name, s->count);
+        buf_printf(&b->journal.out, "count %s %u\n", s->name, s->count);
 }
 
 void batch_journal_task(struct batch *b, const struct task *t)
 {
-        buf_printf(&b->journal_out, "task %s %u ", t->s->name, t->index);
-        run_id_print(&b->journal_out, t->id);
-        buf_printf(&b->journal_out, " %s\n", t->box);
+        buf_printf(&b->journal.out, "task %s %u ", t->s->name, t->index);
+        run_id_print(&b->journal.out, t->id);
+        buf_printf(&b->journal.out, " %s\n", t->box);
 }
 
 void batch_journal_native(struct batch *b, const struct submission *s)
 {
-        buf_printf(&b->journal_out, "native %s %s\n", s->name, s->native);
+        buf_printf(&b->journal.out, "native %s %s\n", s->name, s->native);
 }
 
 static void put_task_line(struct buf *out, const char *what, const struct task *t)
@@ -57,33 +57,33 @@ static void put_task_line(struct buf *out, const char *what, const struct task *
 
 void batch_journal_kill(struct batch *b, const struct task *t)
 {
-        put_task_line(&b->journal_out, "kill", t);
+        put_task_line(&b->journal.out, "kill", t);
 }
 
 void batch_journal_held(struct batch *b, const struct task *t)
 {
         if (t->s)
-                put_task_line(&b->journal_out, t->suspended ? "suspend" : t->held ? "hold" : "release", t);
+                put_task_line(&b->journal.out, t->suspended ? "suspend" : t->held ? "hold" : "release", t);
 }
 
 void batch_journal_gone(struct batch *b, const struct task *t)
 {
-        put_task_line(&b->journal_gone, "gone", t);
+        put_task_line(&b->journal.gone, "gone", t);
 }
 
 void batch_journal_may_go(struct batch *b)
 {
-        buf_str(&b->journal_out, buf_view(&b->journal_gone));
-        buf_reset(&b->journal_gone);
+        buf_str(&b->journal.out, buf_view(&b->journal.gone));
+        buf_reset(&b->journal.gone);
 }
 
 static void put_all(struct batch *b)
 {
         struct str key;
         void *value;
-        for (size_t at = 0; map_next(b->submissions, &at, &key, &value);)
+        for (size_t at = 0; map_next(b->table.submissions, &at, &key, &value);)
                 batch_journal_submission(b, value);
-        for (struct task *t = b->all; t; t = t->next) {
+        for (struct task *t = b->table.all; t; t = t->next) {
                 if (!t->s) /* it was never submitted */
                         continue;
                 batch_journal_task(b, t);
@@ -92,61 +92,61 @@ static void put_all(struct batch *b)
                 if (t->held || t->suspended)
                         batch_journal_held(b, t);
         }
-        for (size_t at = 0; map_next(b->submissions, &at, &key, &value);)
+        for (size_t at = 0; map_next(b->table.submissions, &at, &key, &value);)
                 if (((struct submission *)value)->native)
                         batch_journal_native(b, value);
 }
 
 static int write_anew(struct batch *b, struct err *err)
 {
-        buf_reset(&b->journal_out);
+        buf_reset(&b->journal.out);
         put_all(b);
-        size_t bytes = b->journal_out.n;
-        int r = fs_write(b->fd, "journal", buf_view(&b->journal_out), 0600, true, err);
-        buf_reset(&b->journal_out);
+        size_t bytes = b->journal.out.n;
+        int r = fs_write(b->fd, "journal", buf_view(&b->journal.out), 0600, true, err);
+        buf_reset(&b->journal.out);
         if (r < 0)
                 return r;
         int fd = openat(b->fd, "journal", O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)
                 return err_set(err, -errno, "cannot open %s/journal: %s", b->dir, strerror(errno));
-        if (b->journal >= 0)
-                close(b->journal);
-        b->journal = fd;
-        b->journal_bytes = b->journal_live = bytes;
-        b->journal_failed = false;
+        if (b->journal.fd >= 0)
+                close(b->journal.fd);
+        b->journal.fd = fd;
+        b->journal.bytes = b->journal.live = bytes;
+        b->journal.failed = false;
         return 0;
 }
 
 static int has_failed(struct batch *b, int r)
 {
-        if (!b->journal_failed)
+        if (!b->journal.failed)
                 log_error(
                         "msg=\"cannot write the journal of a batch queue; nothing is submitted until it can "
                         "be\" dir=%s error=\"%s\"",
                         b->dir, strerror(-r));
-        b->journal_failed = true;
-        b->journal_again_ms = clock_boot_ms() + AGAIN_MS;
-        buf_reset(&b->journal_out);
+        b->journal.failed = true;
+        b->journal.again_ms = clock_boot_ms() + AGAIN_MS;
+        buf_reset(&b->journal.out);
         return r;
 }
 
 int batch_journal_flush(struct batch *b, bool sync)
 {
         int r = 0;
-        if (b->journal_failed) {
-                r = clock_boot_ms() < b->journal_again_ms ? -EAGAIN : write_anew(b, NULL);
+        if (b->journal.failed) {
+                r = clock_boot_ms() < b->journal.again_ms ? -EAGAIN : write_anew(b, NULL);
                 return r < 0 && r != -EAGAIN ? has_failed(b, r) : r;
         }
-        if (b->journal_out.n == 0)
+        if (b->journal.out.n == 0)
                 return 0;
-        r = fs_write_all(b->journal, b->journal_out.p, b->journal_out.n);
-        if (r == 0 && sync && fdatasync(b->journal) < 0)
+        r = fs_write_all(b->journal.fd, b->journal.out.p, b->journal.out.n);
+        if (r == 0 && sync && fdatasync(b->journal.fd) < 0)
                 r = -errno;
-        b->journal_bytes += b->journal_out.n;
-        buf_reset(&b->journal_out);
+        b->journal.bytes += b->journal.out.n;
+        buf_reset(&b->journal.out);
         if (r < 0)
                 return (r = write_anew(b, NULL)) < 0 ? has_failed(b, r) : 0;
-        if (b->journal_bytes > REWRITE_BYTES + 4 * b->journal_live)
+        if (b->journal.bytes > REWRITE_BYTES + 4 * b->journal.live)
                 (void)write_anew(b, NULL); /* the old one is whole */
         return 0;
 }
@@ -161,8 +161,8 @@ static void read_task(struct batch *b, struct str line)
         if (!str_cut(&line, ' ', &name) || !str_cut(&line, ' ', &index) || !str_cut(&line, ' ', &text) ||
             str_to_u64(index, &number) != 0 || !run_id_parse(text, &id))
                 return;
-        struct submission *s = map_get(b->submissions, name);
-        struct task *t = map_get(b->tasks, run_key(&id));
+        struct submission *s = map_get(b->table.submissions, name);
+        struct task *t = map_get(b->table.tasks, run_key(&id));
         if (!s || (t && t->s == s))
                 return;
         MEM_CLEANUP char *box = str_dupz(line);
@@ -206,18 +206,20 @@ static void read_line(struct batch *b, struct str line)
         } else if (str_eqz(word, "count")) {
                 struct str name;
                 uint64_t count;
-                struct submission *s = str_cut(&line, ' ', &name) ? map_get(b->submissions, name) : NULL;
+                struct submission *s =
+                        str_cut(&line, ' ', &name) ? map_get(b->table.submissions, name) : NULL;
                 if (s && str_to_u64(line, &count) == 0 && count <= UINT32_MAX)
                         s->count = (unsigned)count;
         } else if (str_eqz(word, "task")) {
                 read_task(b, line);
         } else if (str_eqz(word, "native")) {
                 struct str name;
-                struct submission *s = str_cut(&line, ' ', &name) ? map_get(b->submissions, name) : NULL;
+                struct submission *s =
+                        str_cut(&line, ' ', &name) ? map_get(b->table.submissions, name) : NULL;
                 if (s)
                         batch_native_known(b, s, line);
         } else if (run_id_parse(line, &id)) {
-                struct task *t = map_get(b->tasks, run_key(&id));
+                struct task *t = map_get(b->table.tasks, run_key(&id));
                 if (t)
                         read_of_task(b, word, t);
         }
@@ -243,11 +245,11 @@ int batch_journal_open(struct batch *b, struct err *err)
 
 void batch_journal_close(struct batch *b)
 {
-        if (b->journal >= 0) {
+        if (b->journal.fd >= 0) {
                 batch_journal_may_go(b);
                 batch_journal_flush(b, false);
-                close(b->journal);
+                close(b->journal.fd);
         }
-        buf_deinit(&b->journal_out);
-        buf_deinit(&b->journal_gone);
+        buf_deinit(&b->journal.out);
+        buf_deinit(&b->journal.gone);
 }

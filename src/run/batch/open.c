@@ -60,16 +60,6 @@ static int prefix(const struct batch_system *system, const struct runner_config 
         return 0;
 }
 
-static void open_service(struct batch *b)
-{
-        b->server = (struct request_server){.service = b->system->service,
-                                            .address = batch_setting(&b->settings, "rest"),
-                                            .token_file = batch_setting(&b->settings, "token_file"),
-                                            .user = b->user,
-                                            .arg = b->errands ? NULL : b->user};
-        b->requests = requests_new(b->loop, &b->server);
-}
-
 int batch_open(const struct runner_kind *kind, const struct batch_system *system,
                const struct runner_config *c, struct runner **ret, struct err *err)
 {
@@ -90,27 +80,26 @@ int batch_open(const struct runner_kind *kind, const struct batch_system *system
         b->settings = settings;
         b->loop = c->loop;
         b->events = event_queue_new(c->loop, c->observer, c->arg);
-        b->fd = b->journal = -1;
+        b->fd = b->journal.fd = -1;
         b->array_max = batch_setting_number(b, "array_max", system->array_max);
         b->verbs = system->verbs_of ? system->verbs_of(&b->settings) : system->verbs;
         b->poll_ms = batch_setting_number(b, "poll", 2) * 1000;
         b->watch_s = batch_setting_number(b, "watch", 5);
-        b->last = &b->all;
-        b->to_send_last = &b->to_send;
-        b->questions_last = &b->questions;
-        b->tasks = map_new();
-        b->natives = map_new();
-        b->submissions = map_new();
-        b->name_serial = (uint64_t)clock_wall_ms() << 8;
+        b->table.last = &b->table.all;
+        b->table.tasks = map_new();
+        b->table.natives = map_new();
+        b->table.submissions = map_new();
         b->user = mem_dupz(pw ? pw->pw_name : "root");
         b->named = pw != NULL;
         b->errands = c->errands;
         b->queue = mem_dupz(c->queue);
-        batch_environment(b);
-        if (system->service)
-                open_service(b);
+        b->calls = batch_calls_new(b);
+        b->acts = batch_acts_new();
+        b->quotes = batch_quotes_new();
+        b->room = batch_room_new();
+        b->poll = batch_poll_new();
+        batch_submitter_open(b);
         b->tick = timer_new(b->loop, on_tick, b);
-        b->gather = timer_new(b->loop, batch_submit_gathered, b);
         r = prefix(system, c, &b->prefix, err);
         if (r == 0)
                 r = open_folder(b, c, err);
@@ -132,7 +121,7 @@ static void end_all(struct batch *b)
 {
         unlinkat(b->fd, BATCH_LEASE_END, 0);
         fs_write(b->fd, "lease", STR("ended 0\n"), 0644, false, NULL);
-        for (struct task *t = b->all; t; t = t->next)
+        for (struct task *t = b->table.all; t; t = t->next)
                 batch_act_unasked(b, t, BATCH_END);
         batch_act_now(b, BATCH_END);
 }
@@ -140,29 +129,27 @@ static void end_all(struct batch *b)
 void batch_close(struct runner *r, bool kill_all)
 {
         struct batch *b = (struct batch *)(void *)r;
-        for (size_t i = 0; i < sizeof(b->commands) / sizeof(*b->commands); i++)
-                command_cancel(b->commands[i]);
+        batch_calls_cancel(b->calls);
         if (kill_all)
                 end_all(b);
-        requests_free(b->requests);
         batch_journal_close(b);
-        batch_when_close(b);
+        batch_quotes_free(b);
         batch_jams_free(b);
         batch_tasks_free(b);
         batch_parties_free(b);
         batch_kept_close(b);
         timer_free(b->tick);
         event_queue_free(b->events);
-        timer_free(b->gather);
-        args_deinit(&b->env);
+        batch_submitter_free(b->submitter);
+        batch_acts_free(b->acts);
+        batch_room_free(b->room);
+        batch_poll_free(b->poll);
+        batch_calls_free(b->calls);
         if (b->fd >= 0)
                 close(b->fd);
         free(b->dir);
         free(b->queue);
         free(b->prefix);
-        free(b->explaining);
-        free(b->acting);
-        free(b->nothing);
         free(b->user);
         free(b);
 }

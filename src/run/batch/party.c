@@ -11,8 +11,9 @@
 /* Ours, but for what says who we are. */
 static void environment(const struct batch *b, struct party *p)
 {
-        for (size_t i = 0; i < b->env.n; i++) {
-                struct str e = str_of(b->env.v[i]);
+        const struct args *env = batch_calls_environment(b->calls);
+        for (size_t i = 0; i < env->n; i++) {
+                struct str e = str_of(env->v[i]);
                 if (!str_starts(e, STR("HOME=")) && !str_starts(e, STR("USER=")) &&
                     !str_starts(e, STR("LOGNAME=")))
                         args_add(&p->env, e);

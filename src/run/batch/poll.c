@@ -10,27 +10,32 @@
 #include "run/batch/private.h"
 #include "run/call/answer.h"
 
-#define LOOK_MAX    500   /* tasks whose files are looked at in a tick */
-#define IDLE_MS     10000 /* and when there is no task */
-#define SOON_MS     250   /* when something is to be told to tasks */
-#define CAPACITY_MS 5000  /* between looks at the nodes */
-#define ENDED_MS    1000  /* and when tasks have ended since */
-#define FAILURES    3     /* queries in a row: the system is away */
-#define SILENCE_MS  15000 /* so is one that does not answer a query */
-#define TOOK_TIMES  5     /* as long as a query took there is none */
-#define AGAIN_MS    10000 /* what is still there so long after it was to end is told again to */
-#define SAID_MAX    300
-#define SHORT_NAME  15
-#define ACTS_BYTES  65536 /* of numbers that are to be ended */
-#define STALE_MS    30000 /* a system's word may be so old, where it has never said that a task runs */
+#define LOOK_MAX   500   /* tasks whose files are looked at in a tick */
+#define IDLE_MS    10000 /* and when there is no task */
+#define SOON_MS    250   /* when something is to be told to tasks */
+#define FAILURES   3     /* queries in a row: the system is away */
+#define SILENCE_MS 15000 /* so is one that does not answer a query */
+#define TOOK_TIMES 5     /* as long as a query took there is none */
+#define AGAIN_MS   10000 /* what is still there so long after it was to end is told again to */
+#define SAID_MAX   300
+#define SHORT_NAME 15
+#define ACTS_BYTES 65536 /* of numbers that are to be ended */
+#define STALE_MS   30000 /* a system's word may be so old, where it has never said that a task runs */
+
+struct poll {
+        unsigned failures;          /* status queries in a row */
+        int64_t status_ms, took_ms; /* boot clock of the last answer; what it took */
+        bool away;                  /* it was told that the system does not answer */
+        char *explaining;           /* the native that a query is about */
+};
 
 static void look_at_files(struct batch *b)
 {
-        if (!b->cursor)
-                b->cursor = b->all;
-        for (unsigned n = 0; b->cursor && n < LOOK_MAX; n++) {
-                struct task *t = b->cursor;
-                b->cursor = t->next;
+        if (!b->table.cursor)
+                b->table.cursor = b->table.all;
+        for (unsigned n = 0; b->table.cursor && n < LOOK_MAX; n++) {
+                struct task *t = b->table.cursor;
+                b->table.cursor = t->next;
                 if (t->state != TASK_IN && !(t->state == TASK_NAMED && t->s->unsure))
                         continue;
                 batch_see_begin(b, t);
@@ -47,10 +52,9 @@ static bool is_end(enum batch_phase p)
 static void on_explained(void *arg, int status, struct str out, struct str errors)
 {
         struct batch *b = arg;
-        struct task *t = map_get(b->natives, str_of(b->explaining));
+        struct task *t = map_get(b->table.natives, str_of(b->poll->explaining));
         (void)status;
         (void)errors;
-        b->commands[SLOT_PAST] = NULL;
         if (t && t->state == TASK_IN) {
                 batch_act_unasked(b, t, BATCH_END);
                 batch_settle(b, t, BATCH_UNFIT, b->system->explained(out));
@@ -62,10 +66,10 @@ static bool ask_why(struct batch *b, const struct batch_line *line)
 {
         if (!b->system->explain || line->reason.n)
                 return false;
-        if (!b->commands[SLOT_PAST]) {
+        if (!batch_busy(b, SLOT_PAST)) {
                 struct batch_call call = {.settings = &b->settings};
-                free(b->explaining);
-                b->explaining = str_dupz(line->native);
+                free(b->poll->explaining);
+                b->poll->explaining = str_dupz(line->native);
                 b->system->explain(&call, line->native);
                 batch_run(b, SLOT_PAST, &call, on_explained, b);
         }
@@ -75,8 +79,8 @@ static bool ask_why(struct batch *b, const struct batch_line *line)
 /* It began, and waits again: its node failed, or somebody has requeued it. */
 static bool was_put_back(struct batch *b, const struct task *t)
 {
-        return t->begun && !t->killing && t->begun_ms < b->asked_ms &&
-               (t->phase == BATCH_RUNNING || t->told_to_end || b->asked_ms - t->begun_ms >= STALE_MS);
+        return t->begun && !t->killing && t->begun_ms < b->query.asked_ms &&
+               (t->phase == BATCH_RUNNING || t->told_to_end || b->query.asked_ms - t->begun_ms >= STALE_MS);
 }
 
 /* Why, in the system's words, if it says. */
@@ -108,10 +112,10 @@ static bool is_of(const struct batch *b, const struct task *t, const struct batc
  * moment, and no other is ever called so. */
 static void take_line(struct batch *b, const struct batch_line *line)
 {
-        struct task *t = map_get(b->natives, line->native);
+        struct task *t = map_get(b->table.natives, line->native);
         if (!t || t->state != TASK_IN)
                 return;
-        if (!is_of(b, t, line) && t->seen == b->generation)
+        if (!is_of(b, t, line) && t->seen == b->query.generation)
                 return; /* ours is there as well */
         if (!is_of(b, t, line)) {
                 if (!t->strange_told)
@@ -122,8 +126,8 @@ static void take_line(struct batch *b, const struct batch_line *line)
                 return;
         }
         t->strange = false;
-        t->seen = t->s->seen = b->generation;
-        if (t->acted_ms && b->asked_ms - t->acted_ms > AGAIN_MS) { /* it was not heard */
+        t->seen = t->s->seen = b->query.generation;
+        if (t->acted_ms && b->query.asked_ms - t->acted_ms > AGAIN_MS) { /* it was not heard */
                 t->acted_ms = 0;
                 batch_act(b, t, BATCH_END);
         }
@@ -161,7 +165,7 @@ static void end_number(struct party *p, struct str number)
  * a map of users only who made a submission can have made it twice. */
 static void take_name(struct batch *b, const struct batch_line *line)
 {
-        struct submission *s = map_get(b->submissions, line->name);
+        struct submission *s = map_get(b->table.submissions, line->name);
         struct str number = batch_whole(b->system, line->native);
         struct party *p = s && !line->user.n ? s->party : batch_party_of(b, line->user);
         if (!p || (s && b->errands && strcmp(p->user, s->party->user) != 0) || is_strangers(b, p, line))
@@ -180,13 +184,13 @@ static void take_name(struct batch *b, const struct batch_line *line)
 /* What its members are that are not named is known by their number or, if that is not known, by the name. */
 static void take_others(struct batch *b, const struct batch_line *line)
 {
-        struct submission *s = map_get(b->submissions, line->name);
+        struct submission *s = map_get(b->table.submissions, line->name);
         if (!s)
                 return;
         if (!s->native)
                 take_name(b, line);
         if (s->native && str_eqz(line->native, s->native))
-                s->others = b->generation;
+                s->others = b->query.generation;
 }
 
 static void on_line(void *arg, const struct batch_line *line)
@@ -194,14 +198,14 @@ static void on_line(void *arg, const struct batch_line *line)
         struct batch *b = arg;
         if (!batch_is_native(line->native))
                 return;
-        bool ours = map_get(b->submissions, line->name) ||
+        bool ours = map_get(b->table.submissions, line->name) ||
                     (str_starts(line->name, str_of(b->prefix)) &&
                      (!b->system->short_names || line->name.n == SHORT_NAME));
         if (line->others) {
                 take_others(b, line);
                 return;
         }
-        if (!map_get(b->natives, line->native) && ours)
+        if (!map_get(b->table.natives, line->native) && ours)
                 take_name(b, line);
         take_line(b, line);
 }
@@ -210,10 +214,10 @@ static void on_line(void *arg, const struct batch_line *line)
 
 static void is_there(struct batch *b)
 {
-        b->failures = 0;
+        b->poll->failures = 0;
         if (b->listed)
                 return;
-        for (struct task *t = b->all; t; t = t->next) {
+        for (struct task *t = b->table.all; t; t = t->next) {
                 if (t->state == TASK_IN || t->state == TASK_NAMED) {
                         batch_see_begin(b, t);
                         batch_see_end(b, t, STR(""));
@@ -225,7 +229,7 @@ static void is_there(struct batch *b)
         event_queue_ready(b->events, 0, 0);
         batch_submit_later(b);
         b->listed = true;
-        b->away = false;
+        b->poll->away = false;
 }
 
 /* Only an end is a word. What the books have not heard of yet runs on in them, maybe under another name, as
@@ -233,7 +237,7 @@ static void is_there(struct batch *b)
 static void on_past_line(void *arg, const struct batch_line *line)
 {
         struct batch *b = arg;
-        struct task *t = map_get(b->natives, line->native);
+        struct task *t = map_get(b->table.natives, line->native);
         if (!t || t->state != TASK_IN || is_strangers(b, t->party, line))
                 return;
         if (t->strange && line->name.n && !str_eqz(line->name, t->s->name))
@@ -246,12 +250,11 @@ static void on_past_line(void *arg, const struct batch_line *line)
 static void on_past(void *arg, int status, struct str out, struct str errors)
 {
         struct batch *b = arg;
-        b->commands[SLOT_PAST] = NULL;
         if (status != 0 && b->system->past_away && b->system->past_away(errors)) {
-                if (!b->past_away_ms)
+                if (!b->query.past_away_ms)
                         log_warn("msg=\"what is over cannot be asked about\" queue=%s error=\"%s\"", b->queue,
                                  LOG_TEXT(str_head(str_trim(errors), SAID_MAX)));
-                b->past_away_ms = clock_boot_ms();
+                b->query.past_away_ms = clock_boot_ms();
         }
         b->system->past_read(out, on_past_line, b);
 }
@@ -261,11 +264,11 @@ static void look_for_missing(struct batch *b)
 {
         BUF_CLEANUP struct buf natives = {0};
         unsigned count = 0;
-        for (struct task *t = b->all, *next; t; t = next) {
+        for (struct task *t = b->table.all, *next; t; t = next) {
                 next = t->next;
-                if (t->state == TASK_IN && t->s->others == b->generation && !t->begun)
-                        t->seen = b->generation;
-                if (t->state != TASK_IN || t->seen == b->generation || t->in_ms >= b->asked_ms)
+                if (t->state == TASK_IN && t->s->others == b->query.generation && !t->begun)
+                        t->seen = b->query.generation;
+                if (t->state != TASK_IN || t->seen == b->query.generation || t->in_ms >= b->query.asked_ms)
                         continue;
                 BUF_CLEANUP struct buf native = {0};
                 batch_missing(b, t);
@@ -276,7 +279,7 @@ static void look_for_missing(struct batch *b)
                 batch_native_key(b, t, &native);
                 buf_printf(&natives, "%s%s", natives.n ? "," : "", buf_z(&native));
         }
-        if (natives.n && b->system->past && !b->commands[SLOT_PAST]) {
+        if (natives.n && b->system->past && !batch_busy(b, SLOT_PAST)) {
                 struct batch_call call = {.settings = &b->settings};
                 BUF_CLEANUP struct buf users = {0};
                 batch_users(b, &users);
@@ -291,9 +294,9 @@ static void send_missing(struct batch *b)
         void *value;
         struct submission *again[64];
         size_t n = 0;
-        for (size_t at = 0; n < 64 && map_next(b->submissions, &at, &key, &value);) {
+        for (size_t at = 0; n < 64 && map_next(b->table.submissions, &at, &key, &value);) {
                 struct submission *s = value;
-                if (s->unsure && !s->native && !s->sending && s->unsure_ms < b->asked_ms)
+                if (s->unsure && !s->native && !s->sending && s->unsure_ms < b->query.asked_ms)
                         again[n++] = s;
         }
         for (size_t i = 0; i < n; i++) {
@@ -306,9 +309,9 @@ static void is_away(struct batch *b, struct str errors)
 {
         BUF_CLEANUP struct buf text = {.max = SAID_MAX + 100};
         struct str said = str_trim(errors);
-        if (b->away)
+        if (b->poll->away)
                 return;
-        b->away = true;
+        b->poll->away = true;
         b->listed = false;
         buf_printf(&text, "%s does not answer", b->system->name);
         if (said.n)
@@ -323,23 +326,22 @@ static void is_away(struct batch *b, struct str errors)
 static void is_silent(struct batch *b)
 {
         BUF_CLEANUP struct buf said = {0};
-        if (b->away)
+        if (b->poll->away)
                 return;
-        command_complaints(b->commands[SLOT_STATUS], &said);
+        batch_complaints(b, SLOT_STATUS, &said);
         is_away(b, buf_view(&said));
 }
 
 static void on_status(void *arg, int status, struct str out, struct str errors)
 {
         struct batch *b = arg;
-        b->commands[SLOT_STATUS] = NULL;
-        b->status_ms = clock_boot_ms();
-        b->took_ms = b->status_ms - b->asked_ms;
+        b->poll->status_ms = clock_boot_ms();
+        b->poll->took_ms = b->poll->status_ms - b->query.asked_ms;
         bool none =
                 b->system->none_there && WIFEXITED(status) && WEXITSTATUS(status) == b->system->none_there;
         bool answer = !b->system->is_answer || b->system->is_answer(out);
         if ((status != 0 || !answer) && !none) {
-                if (++b->failures >= FAILURES)
+                if (++b->poll->failures >= FAILURES)
                         is_away(b, errors);
                 return;
         }
@@ -358,74 +360,10 @@ static void ask_status(struct batch *b)
         BUF_CLEANUP struct buf users = {0};
         batch_users(b, &users);
         b->system->status(&call, buf_z(&users));
-        b->generation++;
-        b->asked_before_ms = b->asked_ms;
-        b->asked_ms = clock_boot_ms();
+        b->query.generation++;
+        b->query.asked_before_ms = b->query.asked_ms;
+        b->query.asked_ms = clock_boot_ms();
         batch_run(b, SLOT_STATUS, &call, on_status, b);
-}
-
-/* A queue that takes nothing, for its settings name what is not there or is closed, says so once. */
-static void nothing_there(struct batch *b, const char *why, struct str errors)
-{
-        const char *const names[] = {"partition", "queue"};
-        struct buf text = {.max = SAID_MAX + 200};
-        buf_addz(&text, b->system->name);
-        for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-                if (batch_setting(&b->settings, names[i]))
-                        buf_printf(&text, ", %s %.100s", names[i], batch_setting(&b->settings, names[i]));
-        buf_printf(&text, ": %s", why ? why : "it has no such queue, or it is closed");
-        errors = str_head(str_trim(errors), str_trim(errors).n < SAID_MAX ? str_trim(errors).n : SAID_MAX);
-        if (errors.n)
-                buf_printf(&text, " (" STR_FMT ")", STR_ARG(errors));
-        if (!b->nothing)
-                log_warn("msg=\"nothing to offer\" queue=%s why=\"%s\"", b->queue, LOG_TEXT(buf_view(&text)));
-        free(b->nothing);
-        b->nothing = buf_take(&text);
-}
-
-/* A system that tells only how many are left had as many as it ever had left. */
-static void remember_gpus(const struct batch *b, struct run_capacity *c)
-{
-        if (!b->system->gpus_left)
-                return;
-        c->gpus = u64_max(c->gpus, b->capacity.gpus);
-        c->node_gpus = u64_max(c->node_gpus, b->capacity.node_gpus);
-}
-
-/* Grid Engine's qstat has no words for a queue that is not there. */
-static const char *no_answer(const struct batch *b, struct str errors)
-{
-        if (!str_trim(errors).n && batch_setting(&b->settings, "queue"))
-                return "it says nothing of that queue: is there none of that name?";
-        return "it does not say what it has";
-}
-
-static void on_capacity(void *arg, int status, struct str out, struct str errors)
-{
-        struct batch *b = arg;
-        struct run_capacity c = {.known = true, .at_ms = b->capacity_wall_ms, .tasks_max = UINT32_MAX};
-        b->commands[SLOT_CAPACITY] = NULL;
-        if (status == 0) {
-                b->system->capacity_read(&b->settings, out, &c);
-                remember_gpus(b, &c);
-                b->capacity = c;
-        }
-        if (status != 0 || c.cpus_milli == 0) {
-                nothing_there(b, status == 0 ? c.nothing : no_answer(b, errors), errors);
-        } else {
-                free(b->nothing);
-                b->nothing = NULL;
-        }
-}
-
-static void ask_capacity(struct batch *b)
-{
-        struct batch_call call = {.settings = &b->settings};
-        b->capacity_ms = clock_boot_ms();
-        b->capacity_wall_ms = (uint64_t)clock_wall_ms();
-        b->ended = false;
-        b->system->capacity(&call);
-        batch_run(b, SLOT_CAPACITY, &call, on_capacity, b);
 }
 
 void batch_poll(void *arg)
@@ -434,20 +372,31 @@ void batch_poll(void *arg)
         int64_t now = clock_boot_ms();
         unsigned every = b->poll_ms;
         look_at_files(b);
-        if (b->fresh || b->to_send)
+        if (batch_submit_waits(b))
                 batch_submit_later(b);
-        if (!b->all && b->listed && every < IDLE_MS)
+        if (!b->table.all && b->listed && every < IDLE_MS)
                 every = IDLE_MS;
-        if (b->ask_soon && every > SOON_MS)
+        if (batch_acts_ask_soon(b) && every > SOON_MS)
                 every = SOON_MS;
-        if (b->requests && every < b->took_ms * TOOK_TIMES) /* such lists have all jobs of a cluster */
-                every = (unsigned)b->took_ms * TOOK_TIMES;
-        if (!b->commands[SLOT_STATUS] && (!b->status_ms || now - b->status_ms >= (int64_t)every))
+        if (batch_makes_requests(b) &&
+            every < b->poll->took_ms * TOOK_TIMES) /* such lists have all jobs of a cluster */
+                every = (unsigned)b->poll->took_ms * TOOK_TIMES;
+        if (!batch_busy(b, SLOT_STATUS) &&
+            (!b->poll->status_ms || now - b->poll->status_ms >= (int64_t)every))
                 ask_status(b);
-        if (b->commands[SLOT_STATUS] && now - b->asked_ms > SILENCE_MS)
+        if (batch_busy(b, SLOT_STATUS) && now - b->query.asked_ms > SILENCE_MS)
                 is_silent(b);
-        int64_t look = b->ended ? ENDED_MS : CAPACITY_MS;
-        if (b->system->capacity && !b->commands[SLOT_CAPACITY] &&
-            (!b->capacity_ms || now - b->capacity_ms >= look))
-                ask_capacity(b);
+        batch_capacity_look(b, now);
+}
+
+struct poll *batch_poll_new(void)
+{
+        return mem_new(struct poll);
+}
+
+void batch_poll_free(struct poll *p)
+{
+        if (p)
+                free(p->explaining);
+        free(p);
 }

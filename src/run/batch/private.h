@@ -6,13 +6,6 @@
 #include "run/process/errand.h"
 #include "run/task/event_queue.h"
 
-struct submission;
-struct sending { /* a submit command that runs */
-        struct batch *b;
-        struct submission *s;
-        int slot;
-};
-
 struct party { /* for whom tasks are; without a map of users the only one, and the names are NULL */
         char *owner, *user;
         char *folder, *dir; /* where the system puts what it catches of scripts: its name, and its path */
@@ -23,8 +16,6 @@ struct party { /* for whom tasks are; without a map of users the only one, and t
         int64_t left_ms; /* boot clock, when it had the last one; 0: it never had any */
         struct party *next;
 };
-
-#define COMMAND_MS 60000
 
 enum task_state { TASK_FRESH, TASK_NAMED, TASK_IN, TASK_OVER };
 
@@ -38,6 +29,7 @@ struct submission {
         unsigned count, left;    /* members; of them not forgotten, and one while it is sent */
         uint64_t seen;           /* the status query that named one of them last */
         struct jam *jam;         /* it is sent again, or for the first time, in a jam */
+        bool queued;             /* it is to be sent */
         struct submission *next; /* those to be sent */
 };
 
@@ -73,59 +65,62 @@ struct task {
         struct task *next, **link; /* all tasks, in the order of submit */
 };
 
+struct journal { /* written by journal.c only */
+        int fd;
+        struct buf out, gone; /* gone: waits for batch_journal_may_go */
+        uint64_t bytes, live; /* of the file; after it was written anew */
+        int64_t again_ms;     /* boot clock; when it is tried again */
+        bool failed;          /* an append; nothing is told to it before it is written anew */
+};
+
+struct table {                                     /* written by tasks.c, but for the cursor */
+        struct map *tasks, *natives, *submissions; /* natives: those whose number is known */
+        struct task *all, **last, *cursor;         /* cursor: whose files are looked at next */
+        unsigned fresh;
+};
+
+struct query { /* the last status query; written by poll.c only */
+        uint64_t generation;
+        int64_t asked_ms, asked_before_ms; /* boot clock; before: of the one before */
+        int64_t past_away_ms; /* boot clock, when what is over could not be asked about; 0: it always could */
+};
+
+enum batch_slot { SLOT_SEND, SLOT_SEND_2, SLOT_STATUS, SLOT_PAST, SLOT_ACT, SLOT_CAPACITY, SLOT_WHEN, SLOTS };
+
 struct batch {
         struct runner base;
+        /* as it was opened */
         const struct batch_system *system;
         struct batch_settings settings;
         struct loop *loop;
+        char *queue, *dir, *prefix, *user; /* prefix: of our submissions' names */
+        bool named;                        /* our user has a name, which is `user` */
+        int fd;                            /* of dir */
+        struct errands *errands;           /* NULL: all is ours */
+        unsigned array_max, watch_s, poll_ms, verbs;
+        /* its parts, each in the file of that name */
         struct event_queue *events;
-        char *dir, *prefix, *user; /* prefix: of our submissions' names */
-        bool named;                /* our user has a name, which is `user` */
-        char *queue;
-        struct errands *errands;      /* NULL: all is ours */
-        struct request_server server; /* of a system with a service */
-        struct requests *requests;    /* NULL: it has commands */
+        struct calls *calls;
         struct party *parties;
         struct kept *kept;
-        int fd; /* of dir */
-        struct args env;
-        struct map *tasks, *natives, *submissions; /* natives: those whose number is known */
-        struct task *all, **last, *cursor;
-        uint64_t name_serial, generation, lease_serial, order_serial;
-        unsigned array_max, fresh, watch_s, poll_ms, verbs;
-        struct submission *to_send, **to_send_last;
-        struct command *commands[7]; /* under way */
-        struct sending sends[2];
         struct jam *jams;
-        struct question *questions, **questions_last; /* quotes that are open; the first one is asked */
-        unsigned question_count;
-        struct timer *tick, *gather;
-        bool listed, gathering, ended; /* ended: a task, since the last look at the nodes */
-        bool away;                     /* it was told that the system does not answer */
-        char *nothing;                 /* why the system has nothing for the queue; NULL: it has */
-        int64_t past_away_ms; /* boot clock, when what is over could not be asked about; 0: it always could */
-        unsigned failures;    /* status queries in a row */
-        int64_t asked_ms, asked_before_ms, status_ms, took_ms,
-                capacity_ms; /* asked: of the last two status queries */
-        struct run_capacity capacity;
-        uint64_t capacity_wall_ms;
-        char *explaining; /* the native that a query is about */
-        char *acting;     /* those that a command is about, parted by spaces; NULL: none is under way */
-        enum batch_verb acting_verb;
-        bool unheard;  /* some task is */
-        bool wanted;   /* some task has verbs that wait for an answer */
-        bool ask_soon; /* there are new ones since the last answer */
-        int journal;
-        struct buf journal_out, journal_gone; /* gone: waits for batch_journal_may_go */
-        uint64_t journal_bytes, journal_live; /* of the file; after it was written anew */
-        int64_t journal_again_ms;             /* boot clock; when it is tried again */
-        bool journal_failed;                  /* an append; nothing is told to it before it is written anew */
+        struct table table;
+        struct acts *acts;
+        struct journal journal;
+        struct submitter *submitter;
+        struct quotes *quotes;
+        struct room *room; /* capacity.c */
+        struct poll *poll;
+        struct query query;
+        struct timer *tick;
+        bool listed;      /* all tasks were told */
+        int64_t ended_ms; /* boot clock, when a task ended last */
+        uint64_t lease_serial, order_serial;
 };
-enum { SLOT_SEND, SLOT_SEND_2, SLOT_STATUS, SLOT_PAST, SLOT_ACT, SLOT_CAPACITY, SLOT_WHEN };
 
 #define BATCH_LEASE_END "lease.end"
 
-/* batch_tasks.c */
+/* tasks.c */
 struct task *batch_task_new(struct batch *b, struct party *p, struct run_id id, const char *box);
 void batch_task_free(struct batch *b, struct task *t);
 struct submission *batch_submission_new(struct batch *b, struct party *p, const char *name);
@@ -148,7 +143,7 @@ void batch_over(struct batch *b, struct task *t, const struct run_event *result,
  * is no fault of its own. */
 void batch_unwritten(struct batch *b, struct task *t, int error, const char *text);
 
-/* batch_party.c */
+/* party.c */
 struct party *batch_party(struct batch *b, const char *owner, const char *user); /* made if there is none */
 /* One of those that we have had, by the system's word for its user; NULL: there is none. Without a map it is
  * always ours. */
@@ -157,29 +152,38 @@ void batch_parties_free(struct batch *b);
 void batch_users(const struct batch *b,
                  struct buf *out); /* whose jobs a status query is about, with commas */
 
-/* batch_calls.c */
+/* calls.c */
+struct calls *batch_calls_new(const struct batch *b);
+void batch_calls_cancel(struct calls *c);                          /* what is under way */
+void batch_calls_free(struct calls *c);                            /* nothing is under way */
+const struct args *batch_calls_environment(const struct calls *c); /* of our own commands */
+bool batch_busy(const struct batch *b, enum batch_slot slot);
+/* What it has written to standard error until now. */
+void batch_complaints(const struct batch *b, enum batch_slot slot, struct buf *out);
+bool batch_makes_requests(const struct batch *b); /* in place of commands */
 const char *batch_version(const struct batch *b); /* of the service's API; NULL: none, or not known yet */
 /* What depends on the service's version can be asked for: it is known, or there is none. */
 bool batch_speaks(const struct batch *b);
-/* Makes the requests of `call` for this user (NULL: ourselves), and frees it. */
-void batch_request(struct batch *b, const char *user, int slot, struct batch_call *call,
-                   command_done_fn *done, void *arg);
-/* Runs what `call` says, and frees it. */
-void batch_run(struct batch *b, int slot, struct batch_call *call, command_done_fn *done, void *arg);
-/* As batch_run, but by the party's user. */
-void batch_run_as(struct batch *b, struct party *p, int slot, struct batch_call *call, command_done_fn *done,
-                  void *arg);
+/* Runs the command or makes the requests that `call` says, and frees it; the slot is not busy. */
+void batch_run(struct batch *b, enum batch_slot slot, struct batch_call *call, command_done_fn *done,
+               void *arg);
+/* The same by the party's user. */
+void batch_run_as(struct batch *b, struct party *p, enum batch_slot slot, struct batch_call *call,
+                  command_done_fn *done, void *arg);
 /* At once, for we end: waits for it, and frees it. */
 void batch_run_now(struct batch *b, struct batch_call *call);
 
-/* batch_kept.c */
+/* kept.c */
 void batch_kept_open(struct batch *b);
 void batch_kept_close(struct batch *b);
 void batch_kept_add(struct batch *b, const struct task *t); /* it is over */
 /* The newest of that job, appended; fence and step are not looked at. 0, -ENOENT, or another -errno. */
 int batch_kept_read(const struct batch *b, struct run_id id, struct buf *out);
 
-/* batch_acts.c */
+/* acts.c */
+struct acts *batch_acts_new(void);
+void batch_acts_free(struct acts *acts);
+bool batch_acts_ask_soon(const struct batch *b); /* something waits for an answer that names it */
 bool batch_has(const struct batch *b, enum batch_verb verb);
 /* The number of the whole submission is known: its tasks are in, and what waited for that is told. */
 void batch_native_known(struct batch *b, struct submission *s, struct str native);
@@ -194,27 +198,33 @@ void batch_acts_run(struct batch *b);
 void batch_acts_again(struct batch *b);                    /* what was not heard: the system answers */
 void batch_act_now(struct batch *b, enum batch_verb verb); /* all of the verb that are ours, and waits */
 
-/* batch_settings.c */
+/* settings.c */
 int batch_settings_check(const struct batch_system *s, const struct runner_config *c, struct err *err);
+/* A small environment for the system's commands: what is submitted shall not depend on who started the agent.
+ */
+void batch_environment(const struct batch_system *system, const struct batch_settings *settings,
+                       struct args *env);
 unsigned batch_setting_number(const struct batch *b, const char *name, unsigned otherwise); /* checked */
-void batch_environment(struct batch *b);                                                    /* into b->env */
 
-/* batch_submit.c */
-void batch_submit_gathered(void *batch);
-void batch_submit_later(struct batch *b); /* there are fresh tasks, or submissions to send */
+/* submit.c */
+void batch_submitter_open(struct batch *b);
+void batch_submitter_free(struct submitter *s);
+bool batch_submit_waits(const struct batch *b); /* there is something to submit */
+void batch_submit_later(struct batch *b);       /* there are fresh tasks, or submissions to send */
 void batch_send_again(struct batch *b, struct submission *s);
 /* So many digits of names that may not be long, the lowest first. */
 void batch_digits(struct buf *out, uint64_t n, unsigned count);
 
-/* batch_orders.c */
+/* orders.c */
 void batch_see_begin(struct batch *b, struct task *t);         /* looks whether it has begun */
 void batch_stop(struct batch *b, struct task *t, bool on);     /* it has begun */
 void batch_order(struct batch *b, struct task *t, int signal); /* to its program, if it runs */
 
-/* batch_when.c */
-void batch_when_close(struct batch *b);
+/* when.c */
+struct quotes *batch_quotes_new(void);
+void batch_quotes_free(struct batch *b); /* those that are open have no answer */
 
-/* batch_jam.c: limits of the system */
+/* jam.c: limits of the system */
 struct jam *batch_jam(const struct batch *b, const struct party *p,
                       const char *head);   /* NULL: none was met */
 bool batch_jam_waits(const struct jam *j); /* nothing is sent now. NULL: no */
@@ -230,7 +240,7 @@ void batch_jam_taken(struct batch *b, struct submission *s);
 bool batch_jammed(const struct batch *b); /* something waits */
 void batch_jams_free(struct batch *b);
 
-/* batch_end.c */
+/* end.c */
 /* Looks at its files. True: how it ended is known, and told. reason: the system's, if it was asked. */
 bool batch_see_end(struct batch *b, struct task *t, struct str reason);
 /* It is no longer in the system, or the system says that it has ended. Its own word counts, if it comes. */
@@ -239,10 +249,17 @@ void batch_missing(struct batch *b, struct task *t); /* from the system's answer
 /* It is back in the system's queue, after it had begun. */
 void batch_put_back(struct batch *b, struct task *t, struct str reason);
 
-/* batch_poll.c */
+/* capacity.c */
+struct room *batch_room_new(void);
+void batch_room_free(struct room *r);
+void batch_capacity_look(struct batch *b, int64_t now); /* asks, if it is time */
+
+/* poll.c */
+struct poll *batch_poll_new(void);
+void batch_poll_free(struct poll *p);
 void batch_poll(void *batch); /* the tick */
 
-/* batch_journal.c */
+/* journal.c */
 int batch_journal_open(struct batch *b, struct err *err);
 void batch_journal_close(struct batch *b);
 void batch_journal_submission(struct batch *b, const struct submission *s);

@@ -22,26 +22,26 @@ const char *batch_word(const struct run_spec *spec, const char *const *names, co
         return setting ? batch_setting(s, setting) : NULL;
 }
 
-static void add_variable(struct batch *b, const char *name, const char *value)
+static void add_variable(struct args *env, const char *name, const char *value)
 {
         BUF_CLEANUP struct buf one = {0};
         buf_printf(&one, "%s=%s", name, value ? value : "");
         if (value)
-                args_add(&b->env, buf_view(&one));
+                args_add(env, buf_view(&one));
 }
 
-/* A small environment: what is submitted shall not depend on who started the agent. */
-void batch_environment(struct batch *b)
+void batch_environment(const struct batch_system *system, const struct batch_settings *settings,
+                       struct args *env)
 {
         static const char *const kept[] = {"HOME", "USER", "LOGNAME", "TZ"};
         const char *path = getenv("PATH");
-        add_variable(b, "PATH", path ? path : "/usr/local/bin:/usr/bin:/bin");
-        add_variable(b, "LC_ALL", "C");
+        add_variable(env, "PATH", path ? path : "/usr/local/bin:/usr/bin:/bin");
+        add_variable(env, "LC_ALL", "C");
         for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
-                add_variable(b, kept[i], getenv(kept[i]));
-        for (const struct batch_variable *v = b->system->variables; v && v->name; v++) {
-                const char *value = v->setting ? batch_setting(&b->settings, v->setting) : NULL;
-                add_variable(b, v->name, value ? value : getenv(v->name));
+                add_variable(env, kept[i], getenv(kept[i]));
+        for (const struct batch_variable *v = system->variables; v && v->name; v++) {
+                const char *value = v->setting ? batch_setting(settings, v->setting) : NULL;
+                add_variable(env, v->name, value ? value : getenv(v->name));
         }
 }
 

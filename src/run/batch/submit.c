@@ -24,11 +24,24 @@ struct group {
         size_t n, cap;
 };
 
+struct sending { /* a submit command that runs */
+        struct batch *b;
+        struct submission *s;
+};
+
+struct submitter {
+        struct submission *to_send, **to_send_last;
+        struct sending sends[2];
+        struct timer *gather;
+        bool gathering;
+        uint64_t name_serial;
+};
+
 void batch_submit_later(struct batch *b)
 {
-        if (!b->gathering) {
-                b->gathering = true;
-                timer_start(b->gather, GATHER_MS);
+        if (!b->submitter->gathering) {
+                b->submitter->gathering = true;
+                timer_start(b->submitter->gather, GATHER_MS);
         }
 }
 
@@ -79,8 +92,9 @@ static int write_files(struct batch *b, const struct submission *s, const struct
 static void to_send(struct batch *b, struct submission *s)
 {
         s->next = NULL;
-        *b->to_send_last = s;
-        b->to_send_last = &s->next;
+        s->queued = true;
+        *b->submitter->to_send_last = s;
+        b->submitter->to_send_last = &s->next;
 }
 
 void batch_digits(struct buf *out, uint64_t n, unsigned count)
@@ -93,7 +107,7 @@ void batch_digits(struct buf *out, uint64_t n, unsigned count)
 /* Where a name may not be long it has fewer letters, of which there are more. */
 static void new_name(struct batch *b, struct buf *out)
 {
-        uint64_t n = ++b->name_serial;
+        uint64_t n = ++b->submitter->name_serial;
         buf_addz(out, b->prefix);
         if (b->system->short_names)
                 batch_digits(out, n, 10);
@@ -116,7 +130,7 @@ static void make(struct batch *b, struct group *g)
                 t->s = s;
                 t->index = (unsigned)i;
                 t->state = TASK_NAMED;
-                b->fresh--;
+                b->table.fresh--;
                 free(t->head);
                 t->head = NULL;
                 batch_journal_task(b, t);
@@ -143,7 +157,7 @@ static void name_fresh(struct batch *b)
         struct map *groups = map_new();
         struct str key;
         void *value;
-        for (struct task *t = b->all; t && b->fresh; t = t->next) {
+        for (struct task *t = b->table.all; t && b->table.fresh; t = t->next) {
                 if (t->state != TASK_FRESH || !t->head || t->held)
                         continue;
                 BUF_CLEANUP struct buf alike = {0};
@@ -175,7 +189,7 @@ static void name_fresh(struct batch *b)
 static void each_named(struct batch *b, const struct submission *s,
                        void (*fn)(struct batch *b, struct task *t, const char *text), const char *text)
 {
-        for (struct task *t = b->all, *next; t; t = next) {
+        for (struct task *t = b->table.all, *next; t; t = next) {
                 next = t->next;
                 if (t->s == s && t->state == TASK_NAMED)
                         fn(b, t, text);
@@ -207,13 +221,13 @@ static void split(struct batch *b, struct submission *s, unsigned size)
 {
         struct group g = {.jam = s->jam};
         each_named(b, s, end_if_killed, NULL);
-        for (struct task *t = b->all; t; t = t->next) {
+        for (struct task *t = b->table.all; t; t = t->next) {
                 if (t->s != s || t->state != TASK_NAMED)
                         continue;
                 s->left--; /* not the last: who calls holds it */
                 t->s = NULL;
                 t->head = mem_dupz(s->head);
-                b->fresh++;
+                b->table.fresh++;
                 MEM_GROW(g.v, g.cap, g.n + 1);
                 g.v[g.n++] = t;
                 if (g.n == size)
@@ -255,7 +269,6 @@ static void sent(void *arg, int status, struct str out, struct str errors)
         struct batch *b = sending->b;
         struct submission *s = sending->s;
         BUF_CLEANUP struct buf native = {0};
-        b->commands[sending->slot] = NULL;
         s->sending = false;
         if (!str_trim(errors).n)
                 errors = out; /* some complain there */
@@ -299,25 +312,27 @@ static char *head_of(const struct batch *b, const struct submission *s)
         return str_dupz(rest);
 }
 
-static void send(struct batch *b, struct submission *s, int slot)
+static void send(struct batch *b, struct submission *s, enum batch_slot slot)
 {
         struct batch_call call = {.settings = &b->settings, .version = batch_version(b)};
         BUF_CLEANUP struct buf path = {0}, log = {0}, text = {0};
-        struct sending *sending = &b->sends[slot];
-        *sending = (struct sending){b, s, slot};
+        struct sending *sending = &b->submitter->sends[slot];
+        *sending = (struct sending){b, s};
         batch_path(b, &path, s->name, ".sh");
         if (!s->head)
                 s->head = head_of(b, s);
         submission_log(s, &log);
         if (b->system->service)
                 fs_read(AT_FDCWD, buf_z(&path), SCRIPT_MAX, &text, NULL);
-        b->system->submit(&call, &(struct batch_sending){.name = s->name,
-                                                         .script = buf_z(&path),
-                                                         .head = s->head,
-                                                         .count = s->count,
-                                                         .log = buf_z(&log),
-                                                         .text = buf_view(&text),
-                                                         .env = s->party->user ? &s->party->env : &b->env});
+        b->system->submit(&call,
+                          &(struct batch_sending){.name = s->name,
+                                                  .script = buf_z(&path),
+                                                  .head = s->head,
+                                                  .count = s->count,
+                                                  .log = buf_z(&log),
+                                                  .text = buf_view(&text),
+                                                  .env = s->party->user ? &s->party->env
+                                                                        : batch_calls_environment(b->calls)});
         s->sending = true;
         s->left++; /* while it is sent */
         batch_run_as(b, s->party, slot, &call, sent, sending);
@@ -325,7 +340,7 @@ static void send(struct batch *b, struct submission *s, int slot)
 
 static bool wanted(const struct batch *b, const struct submission *s)
 {
-        for (const struct task *t = b->all; t; t = t->next)
+        for (const struct task *t = b->table.all; t; t = t->next)
                 if (t->s == s && t->state == TASK_NAMED && !t->killing)
                         return true;
         return false;
@@ -334,32 +349,33 @@ static bool wanted(const struct batch *b, const struct submission *s)
 /* The first that need not wait for room there, if somebody wants it. NULL: none. */
 static struct submission *next_to_send(struct batch *b)
 {
-        for (struct submission **at = &b->to_send, *s; (s = *at); at = &s->next) {
+        for (struct submission **at = &b->submitter->to_send, *s; (s = *at); at = &s->next) {
                 if (batch_jam_waits(s->jam) && wanted(b, s))
                         continue;
                 *at = s->next;
-                if (b->to_send_last == &s->next)
-                        b->to_send_last = at;
+                s->queued = false;
+                if (b->submitter->to_send_last == &s->next)
+                        b->submitter->to_send_last = at;
                 return s;
         }
         return NULL;
 }
 
-void batch_submit_gathered(void *arg)
+static void on_gathered(void *arg)
 {
         struct batch *b = arg;
-        b->gathering = false;
-        if (b->commands[SLOT_SEND] && b->commands[SLOT_SEND_2])
+        b->submitter->gathering = false;
+        if (batch_busy(b, SLOT_SEND) && batch_busy(b, SLOT_SEND_2))
                 return; /* called again when one is done */
-        if (b->fresh)
+        if (b->table.fresh)
                 name_fresh(b);
         /* nothing is submitted that a restart would not know */
-        if (b->to_send && batch_journal_flush(b, true) < 0)
+        if (b->submitter->to_send && batch_journal_flush(b, true) < 0)
                 return;
         if (!batch_speaks(b))
                 return; /* called again with the first list */
-        for (int slot = SLOT_SEND; slot <= SLOT_SEND_2; slot++)
-                for (struct submission *s; !b->commands[slot] && (s = next_to_send(b));)
+        for (enum batch_slot slot = SLOT_SEND; slot <= SLOT_SEND_2; slot++)
+                for (struct submission *s; !batch_busy(b, slot) && (s = next_to_send(b));)
                         if (!wanted(b, s) || s->count > batch_jam_size(s->jam)) {
                                 s->left++;
                                 split(b, s, batch_jam_size(s->jam));
@@ -374,4 +390,24 @@ void batch_send_again(struct batch *b, struct submission *s)
         s->unsure = false;
         to_send(b, s);
         batch_submit_later(b);
+}
+
+bool batch_submit_waits(const struct batch *b)
+{
+        return b->table.fresh || b->submitter->to_send;
+}
+
+void batch_submitter_open(struct batch *b)
+{
+        struct submitter *s = b->submitter = mem_new(struct submitter);
+        s->to_send_last = &s->to_send;
+        s->gather = timer_new(b->loop, on_gathered, b);
+        s->name_serial = (uint64_t)clock_wall_ms() << 8;
+}
+
+void batch_submitter_free(struct submitter *s)
+{
+        if (s)
+                timer_free(s->gather);
+        free(s);
 }

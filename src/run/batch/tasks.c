@@ -31,9 +31,9 @@ void batch_over(struct batch *b, struct task *t, const struct run_event *result,
         if (t->state == TASK_OVER)
                 return;
         if (t->state == TASK_FRESH)
-                b->fresh--;
+                b->table.fresh--;
         t->state = TASK_OVER;
-        b->ended = true;
+        b->ended_ms = clock_boot_ms();
         if (t->s)
                 batch_kept_add(b, t);
         t->result = *result;
@@ -59,10 +59,10 @@ struct task *batch_task_new(struct batch *b, struct party *p, struct run_id id, 
         t->party = p;
         t->id = id;
         t->box = mem_dupz(box);
-        t->link = b->last;
-        *b->last = t;
-        b->last = &t->next;
-        map_put(b->tasks, run_key(&id), t);
+        t->link = b->table.last;
+        *b->table.last = t;
+        b->table.last = &t->next;
+        map_put(b->table.tasks, run_key(&id), t);
         return t;
 }
 
@@ -72,7 +72,7 @@ struct submission *batch_submission_new(struct batch *b, struct party *p, const 
         s->party = p;
         p->submissions++;
         s->name = mem_dupz(name);
-        map_put(b->submissions, str_of(name), s);
+        map_put(b->table.submissions, str_of(name), s);
         return s;
 }
 
@@ -88,9 +88,8 @@ void batch_submission_unref(struct batch *b, struct submission *s)
 {
         if (!s || --s->left > 0 || s->sending)
                 return;
-        for (struct submission **at = &b->to_send; *at; at = &(*at)->next)
-                if (*at == s)
-                        return; /* goes when it would be sent */
+        if (s->queued)
+                return; /* goes when it would be sent */
         BUF_CLEANUP struct buf name = {0};
         buf_printf(&name, "%s.sh", s->name);
         unlinkat(b->fd, buf_z(&name), 0);
@@ -100,7 +99,7 @@ void batch_submission_unref(struct batch *b, struct submission *s)
                 unlinkat(b->fd, buf_z(&name), 0);
         }
         batch_jam_close(s);
-        map_take(b->submissions, str_of(s->name));
+        map_take(b->table.submissions, str_of(s->name));
         s->party->submissions--;
         s->party->left_ms = clock_boot_ms();
         free(s->name);
@@ -140,24 +139,25 @@ void batch_task_free(struct batch *b, struct task *t)
         if (t->s && t->s->native) {
                 BUF_CLEANUP struct buf key = {0};
                 batch_native_key(b, t, &key);
-                if (map_get(b->natives, buf_view(&key)) == t) /* a system that forgot gives numbers twice */
-                        map_take(b->natives, buf_view(&key));
+                if (map_get(b->table.natives, buf_view(&key)) ==
+                    t) /* a system that forgot gives numbers twice */
+                        map_take(b->table.natives, buf_view(&key));
         }
         if (t->s) {
                 BUF_CLEANUP struct buf log = {0};
                 batch_log_path(b, t, &log);
                 unlink(buf_z(&log));
         }
-        map_take(b->tasks, run_key(&t->id));
-        if (b->cursor == t)
-                b->cursor = t->next;
+        map_take(b->table.tasks, run_key(&t->id));
+        if (b->table.cursor == t)
+                b->table.cursor = t->next;
         *t->link = t->next;
         if (t->next)
                 t->next->link = t->link;
-        if (b->last == &t->next)
-                b->last = t->link;
+        if (b->table.last == &t->next)
+                b->table.last = t->link;
         if (t->state == TASK_FRESH)
-                b->fresh--;
+                b->table.fresh--;
         batch_submission_unref(b, t->s);
         free(t->box);
         free(t->head);
@@ -170,7 +170,7 @@ void batch_tasks_free(struct batch *b)
 {
         struct str key;
         void *value;
-        for (struct task *t = b->all, *next; t; t = next) {
+        for (struct task *t = b->table.all, *next; t; t = next) {
                 next = t->next;
                 free(t->box);
                 free(t->head);
@@ -178,14 +178,14 @@ void batch_tasks_free(struct batch *b)
                 free(t->said);
                 free(t);
         }
-        for (size_t at = 0; map_next(b->submissions, &at, &key, &value);) {
+        for (size_t at = 0; map_next(b->table.submissions, &at, &key, &value);) {
                 struct submission *s = value;
                 free(s->name);
                 free(s->native);
                 free(s->head);
                 free(s);
         }
-        map_free(b->tasks);
-        map_free(b->natives);
-        map_free(b->submissions);
+        map_free(b->table.tasks);
+        map_free(b->table.natives);
+        map_free(b->table.submissions);
 }

@@ -32,14 +32,14 @@ static int teardown(void **state)
 
 static void begin(struct batch *b)
 {
-        *b = (struct batch){.system = &batch_slurm, .journal = -1};
+        *b = (struct batch){.system = &batch_slurm, .journal = {.fd = -1}};
         b->dir = dir;
+        b->acts = batch_acts_new();
         b->fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        b->tasks = map_new();
-        b->natives = map_new();
-        b->submissions = map_new();
-        b->last = &b->all;
-        b->to_send_last = &b->to_send;
+        b->table.tasks = map_new();
+        b->table.natives = map_new();
+        b->table.submissions = map_new();
+        b->table.last = &b->table.all;
         struct err err = {""};
         assert_int_equal(batch_journal_open(b, &err), 0);
 }
@@ -49,6 +49,7 @@ static void end(struct batch *b)
         batch_journal_close(b);
         batch_tasks_free(b);
         batch_parties_free(b);
+        batch_acts_free(b->acts);
         close(b->fd);
 }
 
@@ -78,14 +79,14 @@ static struct task *task(struct batch *b, struct submission *s, uint64_t request
 
 static struct task *find(struct batch *b, uint64_t request, unsigned index)
 {
-        return map_get(b->tasks, run_key(&(struct run_id){request, index, 1, 0, 0}));
+        return map_get(b->table.tasks, run_key(&(struct run_id){request, index, 1, 0, 0}));
 }
 
 static void put_in_place(struct batch *b, const char *file)
 {
-        close(b->journal);
-        b->journal = open(file, O_WRONLY | O_APPEND | O_CLOEXEC);
-        assert_true(b->journal >= 0);
+        close(b->journal.fd);
+        b->journal.fd = open(file, O_WRONLY | O_APPEND | O_CLOEXEC);
+        assert_true(b->journal.fd >= 0);
 }
 
 /* Nothing of what an append has left, or lost, is relied on: all is written anew, before the flush says that
@@ -123,7 +124,7 @@ static void nothing_is_submitted_while_it_cannot_be_written(void **state)
                 assert_true(batch_journal_flush(&b, i != 1) < 0);
         close(b.fd);
         b.fd = fd;
-        b.journal_again_ms = 0;
+        b.journal.again_ms = 0;
         assert_int_equal(batch_journal_flush(&b, true), 0);
         end(&b);
         begin(&b);
@@ -162,7 +163,7 @@ static void cut_anywhere(void **state)
                                 tasks--;
                 }
                 begin(&b);
-                assert_int_equal(map_count(b.tasks), tasks);
+                assert_int_equal(map_count(b.table.tasks), tasks);
                 struct task *t = find(&b, 7, 0);
                 if (t && t->s->native)
                         assert_string_equal(t->s->native, "123");
@@ -239,8 +240,8 @@ static void it_is_no_longer_than_what_it_holds(void **state)
         assert_true(st.st_size < 9 << 20);
         end(&b);
         begin(&b);
-        assert_int_equal(map_count(b.tasks), 1);
-        assert_int_equal(map_count(b.submissions), 1);
+        assert_int_equal(map_count(b.table.tasks), 1);
+        assert_int_equal(map_count(b.table.submissions), 1);
         end(&b);
 }
 

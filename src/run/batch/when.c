@@ -19,6 +19,11 @@ struct question {
         struct question *next;
 };
 
+struct quotes { /* that are open; the first one is asked */
+        struct question *first, **last;
+        unsigned count;
+};
+
 static void answer(struct batch *b, struct run_id id, uint64_t begins_ms, int error, const char *text)
 {
         event_queue_quoted(b->events, &(struct run_quote){id, begins_ms, error, text});
@@ -33,11 +38,11 @@ static void question_free(struct question *q)
 
 static struct question *take_first(struct batch *b)
 {
-        struct question *q = b->questions;
-        b->questions = q->next;
-        if (!b->questions)
-                b->questions_last = &b->questions;
-        b->question_count--;
+        struct question *q = b->quotes->first;
+        b->quotes->first = q->next;
+        if (!b->quotes->first)
+                b->quotes->last = &b->quotes->first;
+        b->quotes->count--;
         return q;
 }
 
@@ -50,7 +55,6 @@ static void on_answer(void *arg, int status, struct str out, struct str errors)
         struct question *q = take_first(b);
         uint64_t at = 0, now = (uint64_t)clock_wall_ms();
         int error = 0;
-        b->commands[SLOT_WHEN] = NULL;
         if (status == 0 && b->system->when_said(out, errors, &at)) {
                 answer(b, q->id, at > now ? at : now, 0, NULL);
         } else {
@@ -67,12 +71,12 @@ static void on_answer(void *arg, int status, struct str out, struct str errors)
 
 static void ask(struct batch *b)
 {
-        while (b->questions && !b->commands[SLOT_WHEN]) {
+        while (b->quotes->first && !batch_busy(b, SLOT_WHEN)) {
                 struct batch_call call = {.settings = &b->settings};
                 BUF_CLEANUP struct buf path = {0}, script = {0};
                 struct err err = {""};
                 batch_path(b, &path, FILE_NAME, "");
-                buf_printf(&script, "#!/bin/sh\n%s:\n", b->questions->head);
+                buf_printf(&script, "#!/bin/sh\n%s:\n", b->quotes->first->head);
                 if (fs_write(b->fd, FILE_NAME, buf_view(&script), 0755, false, &err) < 0) {
                         struct question *q = take_first(b);
                         answer(b, q->id, 0, 0, err.text);
@@ -81,9 +85,9 @@ static void ask(struct batch *b)
                 }
                 b->system->when(&call, &(struct batch_sending){.name = "quote",
                                                                .script = buf_z(&path),
-                                                               .head = b->questions->head,
+                                                               .head = b->quotes->first->head,
                                                                .count = 1});
-                batch_run_as(b, b->questions->party, SLOT_WHEN, &call, on_answer, b);
+                batch_run_as(b, b->quotes->first->party, SLOT_WHEN, &call, on_answer, b);
         }
 }
 
@@ -96,7 +100,7 @@ void batch_when(struct runner *r, const struct run_spec *spec)
                 answer(b, spec->id, 0, EINVAL, err.text);
                 return;
         }
-        if (!b->system->when || b->question_count >= OPEN_MAX) {
+        if (!b->system->when || b->quotes->count >= OPEN_MAX) {
                 answer(b, spec->id, 0, 0, NULL);
                 return;
         }
@@ -104,14 +108,22 @@ void batch_when(struct runner *r, const struct run_spec *spec)
         q->id = spec->id;
         q->party = batch_party(b, spec->owner, spec->user);
         q->head = mem_dupz(buf_z(&head));
-        *b->questions_last = q;
-        b->questions_last = &q->next;
-        b->question_count++;
+        *b->quotes->last = q;
+        b->quotes->last = &q->next;
+        b->quotes->count++;
         ask(b);
 }
 
-void batch_when_close(struct batch *b)
+struct quotes *batch_quotes_new(void)
 {
-        while (b->questions)
+        struct quotes *q = mem_new(struct quotes);
+        q->last = &q->first;
+        return q;
+}
+
+void batch_quotes_free(struct batch *b)
+{
+        while (b->quotes && b->quotes->first)
                 question_free(take_first(b));
+        free(b->quotes);
 }

@@ -10,11 +10,25 @@
 /* One that has begun, or is about to, is not held: it would be stopped. */
 #define ONLY_IDLE "\"constraint\":\"DroverState == \\\"idle\\\"\","
 
+struct far_acts {
+        struct buf acts[FAR_ACTS]; /* ids, quoted, with commas */
+        enum far_act acting;
+        struct buf acting_ids;
+        struct http_call *act;
+        struct buf signals;   /* "number id", a line each, in order */
+        struct buf signalled; /* those of them that are on their way */
+        struct http_call *signalling;
+        struct buf taken; /* "request member", a line each: results that we have */
+        uint64_t taking;
+        struct set taking_members;
+        struct http_call *take;
+};
+
 /* ---- actions */
 
 void far_act_on(struct far *f, uint64_t request, uint32_t member, enum far_act what)
 {
-        struct buf *b = &f->acts[what];
+        struct buf *b = &f->acts->acts[what];
         buf_printf(b, "%s\"%llu.%u\"", b->n ? "," : "", (unsigned long long)request, member);
         timer_start(f->later, 0);
 }
@@ -28,16 +42,16 @@ static void on_acted(void *arg, int status, struct str body, const struct err *e
 {
         struct far *f = arg;
         (void)body;
-        f->act = NULL;
+        f->acts->act = NULL;
         if (status <= 0 || far_later(status)) { /* once more, with what has come since */
-                struct buf *b = &f->acts[f->acting];
+                struct buf *b = &f->acts->acts[f->acts->acting];
                 if (b->n)
-                        buf_char(&f->acting_ids, ',');
-                buf_str(&f->acting_ids, buf_view(b));
+                        buf_char(&f->acts->acting_ids, ',');
+                buf_str(&f->acts->acting_ids, buf_view(b));
                 buf_reset(b);
-                buf_str(b, buf_view(&f->acting_ids));
+                buf_str(b, buf_view(&f->acts->acting_ids));
         }
-        buf_reset(&f->acting_ids);
+        buf_reset(&f->acts->acting_ids);
         if (status <= 0)
                 far_away(f, err->text);
         else if (!far_later(status)) /* else with the next tick */
@@ -56,16 +70,16 @@ static void take_ids(struct buf *from, struct buf *to)
 static void send_acts(struct far *f)
 {
         static const char *const names[] = {"remove", "suspend", "resume", "hold", "release"};
-        for (int i = 0; i < FAR_ACTS && !f->act; i++) {
+        for (int i = 0; i < FAR_ACTS && !f->acts->act; i++) {
                 BUF_CLEANUP struct buf body = {0}, path = {0};
-                if (!f->acts[i].n)
+                if (!f->acts->acts[i].n)
                         continue;
-                f->acting = (enum far_act)i;
-                take_ids(&f->acts[i], &f->acting_ids);
+                f->acts->acting = (enum far_act)i;
+                take_ids(&f->acts->acts[i], &f->acts->acting_ids);
                 buf_printf(&body, "{\"action\":\"%s\",\"reason\":\"" FAR_REASON "\",%s\"ids\":[%s]}",
-                           names[i], i == FAR_HOLD ? ONLY_IDLE : "", buf_z(&f->acting_ids));
+                           names[i], i == FAR_HOLD ? ONLY_IDLE : "", buf_z(&f->acts->acting_ids));
                 buf_addz(&path, "/v1/actions");
-                f->act = far_ask(f, "POST", &path, buf_view(&body), on_acted);
+                f->acts->act = far_ask(f, "POST", &path, buf_view(&body), on_acted);
         }
 }
 
@@ -75,7 +89,7 @@ static void send_acts(struct far *f)
 
 void far_signal(struct far_task *t, int signal)
 {
-        buf_printf(&t->far->signals, "%d \"%llu.%u\"\n", signal, (unsigned long long)far_number(t),
+        buf_printf(&t->far->acts->signals, "%d \"%llu.%u\"\n", signal, (unsigned long long)far_number(t),
                    t->member);
         timer_start(t->far->later, 0);
 }
@@ -96,7 +110,7 @@ static void keep_signal(struct far *f, struct str id, unsigned number)
         uint64_t n = 0;
         if (!str_cut(&id, '.', &request) || str_to_u64(request, &n) != 0)
                 return;
-        const struct far_request *r = idmap_get(f->requests, n);
+        const struct far_request *r = idmap_get(f->table.requests, n);
         if (r && set_parse(&members, id, r->count) == 0) {
                 SET_FOREACH (&members, m) {
                         struct far_task *t = r->tasks[m];
@@ -120,15 +134,15 @@ static unsigned number_of(struct str line)
 static void on_signalled(void *arg, int status, struct str body, const struct err *err)
 {
         struct far *f = arg;
-        struct buf sent = f->signalled;
+        struct buf sent = f->acts->signalled;
         json_t *doc = status == 200 ? far_json(body) : NULL, *one;
         size_t i;
-        f->signalled = (struct buf){0};
-        f->signalling = NULL;
+        f->acts->signalled = (struct buf){0};
+        f->acts->signalling = NULL;
         if (status == HTTP_NOT_SENT || far_later(status)) {
-                buf_str(&sent, buf_view(&f->signals));
-                buf_deinit(&f->signals);
-                f->signals = sent;
+                buf_str(&sent, buf_view(&f->acts->signals));
+                buf_deinit(&f->acts->signals);
+                f->acts->signals = sent;
                 sent = (struct buf){0};
         } else if (!status) {
                 log_warn("msg=\"the other server may not have heard a signal\" queue=%s jobs=\"%s\"",
@@ -149,9 +163,9 @@ static void on_signalled(void *arg, int status, struct str body, const struct er
 /* The first ones that have one number. */
 static void send_signals(struct far *f)
 {
-        struct str rest = buf_view(&f->signals), line, first = STR_NONE;
+        struct str rest = buf_view(&f->acts->signals), line, first = STR_NONE;
         BUF_CLEANUP struct buf body = {0}, path = {0}, ids = {0};
-        if (f->signalling || !rest.n)
+        if (f->acts->signalling || !rest.n)
                 return;
         for (unsigned n = 0; n < ACT_MAX && rest.n; n++) {
                 struct str next = rest, number, id;
@@ -166,32 +180,32 @@ static void send_signals(struct far *f)
         }
         buf_printf(&body, "{\"action\":\"signal\",\"value\":" STR_FMT ",\"ids\":[%s]}", STR_ARG(first),
                    buf_z(&ids));
-        buf_str(&f->signalled, str_head(buf_view(&f->signals), f->signals.n - rest.n));
-        buf_consume(&f->signals, f->signals.n - rest.n);
+        buf_str(&f->acts->signalled, str_head(buf_view(&f->acts->signals), f->acts->signals.n - rest.n));
+        buf_consume(&f->acts->signals, f->acts->signals.n - rest.n);
         buf_addz(&path, "/v1/actions");
         const struct http_call_spec spec = {
                 .method = "POST", .path = buf_z(&path), .body = buf_view(&body), .once = true};
-        f->signalling = http_client_call(f->client, &spec, on_signalled, f);
+        f->acts->signalling = http_client_call(f->client, &spec, on_signalled, f);
 }
 
 /* ---- results that are here */
 
 void far_taken(struct far *f, uint64_t request, uint32_t member)
 {
-        buf_printf(&f->taken, "%llu %u\n", (unsigned long long)request, member);
+        buf_printf(&f->acts->taken, "%llu %u\n", (unsigned long long)request, member);
         timer_start(f->later, 0);
 }
 
 static void on_taken(void *arg, int status, struct str body, const struct err *err)
 {
         struct far *f = arg;
-        struct set members = f->taking_members;
+        struct set members = f->acts->taking_members;
         (void)body;
-        f->take = NULL;
-        f->taking_members = (struct set){0};
+        f->acts->take = NULL;
+        f->acts->taking_members = (struct set){0};
         if (status <= 0 || far_later(status))
                 SET_FOREACH (&members, m)
-                        far_taken(f, f->taking, (uint32_t)m);
+                        far_taken(f, f->acts->taking, (uint32_t)m);
         if (status <= 0)
                 far_away(f, err->text);
         else if (!far_later(status))
@@ -202,54 +216,62 @@ static void on_taken(void *arg, int status, struct str body, const struct err *e
 /* Takes the lines of the first one's request out. */
 static void next_taken(struct far *f)
 {
-        BUF_CLEANUP struct buf lines = f->taken;
+        BUF_CLEANUP struct buf lines = f->acts->taken;
         struct str rest = buf_view(&lines), line;
-        f->taken = (struct buf){0};
-        f->taking = 0;
+        f->acts->taken = (struct buf){0};
+        f->acts->taking = 0;
         while (rest.n && str_cut(&rest, '\n', &line)) {
                 struct str member = line, number;
                 uint64_t request = 0, m = 0;
                 str_cut(&member, ' ', &number);
                 if (str_to_u64(number, &request) != 0 || str_to_u64(member, &m) != 0)
                         continue;
-                if (!f->taking)
-                        f->taking = request;
-                if (f->taking == request)
-                        set_add(&f->taking_members, (uint32_t)m);
+                if (!f->acts->taking)
+                        f->acts->taking = request;
+                if (f->acts->taking == request)
+                        set_add(&f->acts->taking_members, (uint32_t)m);
                 else
-                        buf_printf(&f->taken, STR_FMT "\n", STR_ARG(line));
+                        buf_printf(&f->acts->taken, STR_FMT "\n", STR_ARG(line));
         }
 }
 
 static void send_taken(struct far *f)
 {
         BUF_CLEANUP struct buf path = {0}, body = {0};
-        if (f->take || !f->taken.n)
+        if (f->acts->take || !f->acts->taken.n)
                 return;
         next_taken(f);
-        buf_printf(&path, "/v1/requests/%llu/taken", (unsigned long long)f->taking);
+        buf_printf(&path, "/v1/requests/%llu/taken", (unsigned long long)f->acts->taking);
         buf_addz(&body, "{\"members\":\"");
-        set_print(&body, &f->taking_members);
+        set_print(&body, &f->acts->taking_members);
         buf_addz(&body, "\"}");
-        f->take = far_ask(f, "POST", &path, buf_view(&body), on_taken);
+        f->acts->take = far_ask(f, "POST", &path, buf_view(&body), on_taken);
 }
 
 void far_acts_send(struct far *f)
 {
-        if (!f->up)
+        if (!f->link.up)
                 return;
         send_acts(f);
         send_signals(f);
         send_taken(f);
 }
 
-void far_acts_deinit(struct far *f)
+struct far_acts *far_acts_new(void)
 {
-        for (int i = 0; i < FAR_ACTS; i++)
-                buf_deinit(&f->acts[i]);
-        buf_deinit(&f->acting_ids);
-        buf_deinit(&f->signals);
-        buf_deinit(&f->signalled);
-        buf_deinit(&f->taken);
-        set_deinit(&f->taking_members);
+        return mem_new(struct far_acts);
+}
+
+void far_acts_free(struct far_acts *a)
+{
+        for (int i = 0; a && i < FAR_ACTS; i++)
+                buf_deinit(&a->acts[i]);
+        if (a) {
+                buf_deinit(&a->acting_ids);
+                buf_deinit(&a->signals);
+                buf_deinit(&a->signalled);
+                buf_deinit(&a->taken);
+                set_deinit(&a->taking_members);
+        }
+        free(a);
 }

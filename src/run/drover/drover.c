@@ -14,7 +14,7 @@ static struct far *self(struct runner *r)
 
 static struct far_task *find(struct far *f, struct run_id id)
 {
-        return map_get(f->tasks, run_key(&id));
+        return map_get(f->table.tasks, run_key(&id));
 }
 
 static void drover_submit(struct runner *r, const struct run_spec *spec)
@@ -144,15 +144,12 @@ static void drover_forget(struct runner *r, struct run_id id)
 
 static void drover_lease(struct runner *r, int64_t until_boot_ms)
 {
-        struct far *f = self(r);
-        f->lease_serial++;
-        f->lease_until_ms = until_boot_ms;
-        f->lease_given_ms = far_lease_ms(f);
+        far_lease_set(self(r), until_boot_ms);
 }
 
 static void drover_capacity(struct runner *r, struct run_capacity *ret)
 {
-        *ret = self(r)->capacity;
+        *ret = far_capacity(self(r));
 }
 
 static int drover_where(struct runner *r, struct run_id id, struct run_where *ret)
@@ -176,7 +173,7 @@ static void drover_flush(struct runner *r)
         if (f->gathering) {
                 f->gathering = false;
                 timer_start(f->later, 0);
-                for (struct far_task *t = f->all, *next; t; t = next) {
+                for (struct far_task *t = f->table.all, *next; t; t = next) {
                         next = t->next;
                         t->given = false;
                         if (t->forgotten)

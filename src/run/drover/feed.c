@@ -13,13 +13,19 @@
 #define CPUS_MAX 100000000u
 #define MIB_MAX  (UINT64_C(1) << 40)
 
+struct far_feed {
+        uint64_t cursor, paths_at;           /* of its log, of its list of paths */
+        int64_t asked_ms, room_ms, paths_ms; /* boot clock, when each was asked for last */
+        struct run_capacity capacity;
+};
+
 static void happened(struct far *f, const json_t *e)
 {
         static const char *const quiet[] = {"submitted", "accepted",      "matched", "filed",
                                             "priority",  "results_taken", "purged",  "filled"};
         uint64_t request = (uint64_t)json_integer_value(json_object_get(e, "request"));
         const char *name = json_string_value(json_object_get(e, "event"));
-        struct far_request *r = idmap_get(f->requests, request);
+        struct far_request *r = idmap_get(f->table.requests, request);
         const char *members = json_string_value(json_object_get(e, "members"));
         struct set some = {0};
         if (!r || !name)
@@ -46,19 +52,19 @@ static void on_feed(void *arg, int status, struct str body, const struct err *er
         json_t *next = json_object_get(doc, "next");
         BUF_CLEANUP struct buf why = {0};
         size_t i;
-        f->feed = NULL;
+        f->polls[FAR_FEED] = NULL;
         if (!json_is_integer(next)) { /* also when the log does not reach back so far: all is looked at */
                 if (status)
                         far_error(&why, status, body);
                 far_away(f, status ? buf_z(&why) : err->text);
-        } else if (json_integer_value(next) < 0 || (uint64_t)json_integer_value(next) < f->cursor) {
+        } else if (json_integer_value(next) < 0 || (uint64_t)json_integer_value(next) < f->feed->cursor) {
                 far_away(f, "its log has gone back"); /* a copy of older days: all is looked at */
         } else {
-                bool any = (uint64_t)json_integer_value(next) > f->cursor;
+                bool any = (uint64_t)json_integer_value(next) > f->feed->cursor;
                 json_array_foreach (json_object_get(doc, "events"), i, e)
                         happened(f, e);
-                f->cursor = (uint64_t)json_integer_value(next);
-                if (any || clock_boot_ms() - f->feed_ms >= QUICK_MS)
+                f->feed->cursor = (uint64_t)json_integer_value(next);
+                if (any || clock_boot_ms() - f->feed->asked_ms >= QUICK_MS)
                         ask_feed(f);
         }
         json_decref(doc);
@@ -67,9 +73,10 @@ static void on_feed(void *arg, int status, struct str body, const struct err *er
 static void ask_feed(struct far *f)
 {
         BUF_CLEANUP struct buf path = {0};
-        buf_printf(&path, "/v1/events?after=%llu&timeout_ms=%d", (unsigned long long)f->cursor, FEED_MS);
-        f->feed_ms = clock_boot_ms();
-        f->feed = far_ask(f, "GET", &path, STR(""), on_feed);
+        buf_printf(&path, "/v1/events?after=%llu&timeout_ms=%d", (unsigned long long)f->feed->cursor,
+                   FEED_MS);
+        f->feed->asked_ms = clock_boot_ms();
+        f->polls[FAR_FEED] = far_ask(f, "GET", &path, STR(""), on_feed);
 }
 
 static uint64_t count_of(const json_t *doc, const char *name)
@@ -93,9 +100,9 @@ static void on_room(void *arg, int status, struct str body, const struct err *er
 {
         struct far *f = arg;
         json_t *doc = status == 200 ? far_json(body) : NULL;
-        f->room = NULL;
+        f->polls[FAR_ROOM] = NULL;
         if (doc)
-                f->capacity = (struct run_capacity){
+                f->feed->capacity = (struct run_capacity){
                         .known = true,
                         .cpus_milli = cpus_of(doc, "cpus"),
                         .memory_bytes = bytes_of(doc, "memory_mib"),
@@ -106,7 +113,7 @@ static void on_room(void *arg, int status, struct str body, const struct err *er
                         .nodes = count_of(doc, "queues"),
                         .at_ms = u64_min(count_of(doc, "at_ms"), (uint64_t)clock_wall_ms()),
                         .tasks_max = UINT32_MAX,
-                        .server = f->server,
+                        .server = f->link.server,
                 };
         json_decref(doc);
         if (!status)
@@ -118,9 +125,9 @@ static void on_paths(void *arg, int status, struct str body, const struct err *e
         struct far *f = arg;
         json_t *doc = status == 200 ? far_json(body) : NULL, *one;
         size_t i;
-        f->paths = NULL;
+        f->polls[FAR_PATHS] = NULL;
         json_array_foreach (json_object_get(doc, "paths"), i, one) {
-                struct far_request *r = idmap_get(f->requests, count_of(one, "request"));
+                struct far_request *r = idmap_get(f->table.requests, count_of(one, "request"));
                 uint64_t member = count_of(one, "member");
                 struct far_task *t = r && member < r->count ? r->tasks[member] : NULL;
                 json_t *hops = json_object_get(one, "hops");
@@ -129,7 +136,7 @@ static void on_paths(void *arg, int status, struct str body, const struct err *e
                 far_set_hops(t, hops);
         }
         if (json_is_integer(json_object_get(doc, "next")))
-                f->paths_at = count_of(doc, "next");
+                f->feed->paths_at = count_of(doc, "next");
         json_decref(doc);
         if (!status)
                 far_away(f, err->text);
@@ -138,23 +145,38 @@ static void on_paths(void *arg, int status, struct str body, const struct err *e
 void far_feed_look(struct far *f, int64_t now)
 {
         BUF_CLEANUP struct buf path = {0};
-        if (!f->feed && now - f->feed_ms >= QUICK_MS)
+        if (!f->polls[FAR_FEED] && now - f->feed->asked_ms >= QUICK_MS)
                 ask_feed(f);
-        if (!f->room && now - f->room_ms >= ROOM_MS) {
-                f->room_ms = now;
-                f->room = far_get(f, "/v1/capacity", on_room);
+        if (!f->polls[FAR_ROOM] && now - f->feed->room_ms >= ROOM_MS) {
+                f->feed->room_ms = now;
+                f->polls[FAR_ROOM] = far_get(f, "/v1/capacity", on_room);
         }
-        if (f->paths || now - f->paths_ms < PATHS_MS || idmap_count(f->requests) == 0)
+        if (f->polls[FAR_PATHS] || now - f->feed->paths_ms < PATHS_MS || idmap_count(f->table.requests) == 0)
                 return;
-        f->paths_ms = now;
-        buf_printf(&path, "/v1/paths?after=%llu", (unsigned long long)f->paths_at);
-        f->paths = far_ask(f, "GET", &path, STR(""), on_paths);
+        f->feed->paths_ms = now;
+        buf_printf(&path, "/v1/paths?after=%llu", (unsigned long long)f->feed->paths_at);
+        f->polls[FAR_PATHS] = far_ask(f, "GET", &path, STR(""), on_paths);
 }
 
 void far_feed_start(struct far *f, uint64_t cursor)
 {
-        f->cursor = cursor;
-        f->paths_at = 0;
-        f->room_ms = f->paths_ms = 0;
+        *f->feed = (struct far_feed){.cursor = cursor};
         ask_feed(f);
+}
+
+uint64_t far_feed_cursor(const struct far *f)
+{
+        return f->feed->cursor;
+}
+
+struct run_capacity far_capacity(const struct far *f)
+{
+        struct run_capacity c = f->feed->capacity;
+        c.known = c.known && f->link.up;
+        return c;
+}
+
+struct far_feed *far_feed_new(void)
+{
+        return mem_new(struct far_feed);
 }

@@ -243,7 +243,7 @@ void far_group(struct far *f)
 {
         struct map *open = map_new();
         struct gathered *all = NULL, **last = &all;
-        for (struct far_task *t = f->all; t; t = t->next) {
+        for (struct far_task *t = f->table.all; t; t = t->next) {
                 BUF_CLEANUP struct buf key = {0};
                 if (t->state != FAR_READY)
                         continue;

@@ -15,17 +15,22 @@
 #define TOKEN_MAX 4096
 #define TOKEN_MS  20000
 
+struct far_login {
+        struct command *reading; /* the user's token */
+        int token;               /* what it reads goes there; -1 */
+};
+
 static void there(struct far *f, const json_t *doc)
 {
-        log_info("msg=\"in touch with the other server\" queue=%s server=%s as=%s", f->queue, f->server,
-                 f->you);
-        f->up = true;
-        f->retry_ms = FAR_RETRY_MS;
-        f->unsettled = 0;
-        for (struct far_task *t = f->all; t; t = t->next) {
+        log_info("msg=\"in touch with the other server\" queue=%s server=%s as=%s", f->queue, f->link.server,
+                 f->link.you);
+        f->link.up = true;
+        f->link.retry_ms = FAR_RETRY_MS;
+        f->table.unsettled = 0;
+        for (struct far_task *t = f->table.all; t; t = t->next) {
                 t->unsettled = t->state == FAR_KEPT || t->state == FAR_IN;
                 t->dirty = t->state == FAR_IN;
-                f->unsettled += t->unsettled;
+                f->table.unsettled += t->unsettled;
                 if (t->dirty && t->killing) /* whatever became of it when it was said */
                         far_act(t, FAR_REMOVE);
         }
@@ -47,8 +52,8 @@ static bool is_server(const char *uuid, const char *you)
 /* Nothing can be done there in this user's name, for now: what was not sent yet fails. */
 static void refused(struct far *f, const char *why)
 {
-        f->refused = true;
-        for (struct far_task *t = f->all, *next; t; t = next) {
+        f->link.refused = true;
+        for (struct far_task *t = f->table.all, *next; t; t = next) {
                 next = t->next;
                 if (t->state == FAR_FRESH || t->state == FAR_READY)
                         far_fail(t, "credential", EACCES, why);
@@ -69,9 +74,9 @@ static void on_hello(void *arg, int status, struct str body, const struct err *e
         else
                 buf_addz(&why, status ? "it is no Drover server" : err->text);
         if (is_server(uuid, you)) {
-                snprintf(f->server, sizeof(f->server), "%s", uuid);
-                snprintf(f->you, sizeof(f->you), "%s", you);
-                f->refused = false;
+                snprintf(f->link.server, sizeof(f->link.server), "%s", uuid);
+                snprintf(f->link.you, sizeof(f->link.you), "%s", you);
+                f->link.refused = false;
                 there(f, doc);
         } else if (f->user && status / 100 == 4) {
                 refused(f, buf_z(&why));
@@ -92,11 +97,11 @@ static void on_token(void *arg, int status, struct str out, struct str errors)
         SECRET_CLEANUP struct buf token = {0};
         BUF_CLEANUP struct buf why = {0};
         (void)out;
-        ssize_t n = pread(f->token, buf_room(&token, TOKEN_MAX), TOKEN_MAX, 0);
+        ssize_t n = pread(f->login->token, buf_room(&token, TOKEN_MAX), TOKEN_MAX, 0);
         token.n = n > 0 ? (size_t)n : 0;
-        f->reading = NULL;
-        close(f->token);
-        f->token = -1;
+        f->login->reading = NULL;
+        close(f->login->token);
+        f->login->token = -1;
         struct str text = str_trim(buf_view(&token));
         bool one = text.n && !memchr(text.p, '\n', text.n) && !memchr(text.p, '\r', text.n);
         if (status == 0 && one) {
@@ -118,13 +123,13 @@ static void read_token(struct far *f)
 {
         static const char script[] = "exec head -c 4096 -- \"$1\" >&0";
         const char *words[] = {f->user->token, NULL};
-        f->token = memfd_create("token", MFD_CLOEXEC);
-        if (f->token < 0) {
+        f->login->token = memfd_create("token", MFD_CLOEXEC);
+        if (f->login->token < 0) {
                 refused(f, "the agent cannot make a file in memory");
                 return;
         }
-        const struct errand_spec s = {.input_fd = f->token, .timeout_ms = TOKEN_MS};
-        f->reading = far_user_run(f->user, script, words, &s, on_token, f);
+        const struct errand_spec s = {.input_fd = f->login->token, .timeout_ms = TOKEN_MS};
+        f->login->reading = far_user_run(f->user, script, words, &s, on_token, f);
 }
 
 static void hello(void *arg)
@@ -144,7 +149,19 @@ static void hello(void *arg)
 
 void far_link_open(struct far *f)
 {
-        f->retry_ms = FAR_RETRY_MS;
-        f->hello = timer_new(f->loop, hello, f);
-        timer_start(f->hello, 0);
+        f->login = mem_new(struct far_login);
+        f->login->token = -1;
+        f->link.retry_ms = FAR_RETRY_MS;
+        f->link.hello = timer_new(f->loop, hello, f);
+        timer_start(f->link.hello, 0);
+}
+
+void far_login_free(struct far_login *l)
+{
+        if (!l)
+                return;
+        command_cancel(l->reading);
+        if (l->token >= 0)
+                close(l->token);
+        free(l);
 }

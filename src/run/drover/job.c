@@ -55,7 +55,7 @@ static void completed(struct far_task *t, const json_t *job)
         if (!t->begun) {
                 t->begun = true;
                 t->started_ms = t->result.started_ms;
-                if (t->far->listed)
+                if (t->far->link.listed)
                         far_tell(t->far, t, false);
         }
         far_files_deinit(&t->files);
@@ -167,7 +167,7 @@ static void runs(struct far_task *t, const json_t *job)
                 t->started_ms = far_number_time(job, "started_ms", 1);
                 if (!t->started_ms || t->started_ms > (uint64_t)clock_wall_ms()) /* by its own clock */
                         t->started_ms = (uint64_t)clock_wall_ms();
-                if (t->far->listed)
+                if (t->far->link.listed)
                         far_tell(t->far, t, false);
         }
         if (t->suspended && t->held) { /* it began before the hold came */

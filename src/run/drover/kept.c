@@ -266,7 +266,7 @@ static void remove_old(struct far_task *t, size_t count)
 static void begin(struct far_task *t, const json_t *list, char *id)
 {
         far_kept_drop(t);
-        t->far->keeping++;
+        t->far->table.keeping++;
         t->kept = mem_new(struct far_kept);
         t->kept->list = json_deep_copy(list);
         t->kept->id = id;
@@ -285,7 +285,7 @@ bool far_keep_here(struct far_task *t, const json_t *job)
         char *dump = json_dumps(list, JSON_COMPACT), *id = mem_dupz(dump);
         free(dump);
         bool same = t->kept && !strcmp(t->kept->id, id), here = t->kept_id && !strcmp(t->kept_id, id);
-        if (!here && !same && (t->kept || t->far->keeping < KEEPING_MAX)) {
+        if (!here && !same && (t->kept || t->far->table.keeping < KEEPING_MAX)) {
                 begin(t, list, id);
                 return t->kept || t->dirty;
         }

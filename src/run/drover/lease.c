@@ -4,10 +4,20 @@
 
 #define LEASE_MS 600000 /* when the agent has none */
 
+struct far_lease {
+        int64_t until_ms;   /* boot clock: the agent's; 0: it has none */
+        int64_t given_ms;   /* what requests were given last */
+        int64_t counted_ms; /* boot clock: without one, when serial was counted on */
+        uint64_t serial;    /* of the agent's lease */
+        struct http_call *call;
+        uint64_t renewing; /* the request that it is about */
+        int64_t renewing_ms;
+};
+
 int64_t far_lease_ms(const struct far *f)
 {
-        int64_t left = f->lease_until_ms - clock_boot_ms();
-        if (f->lease_until_ms == 0)
+        int64_t left = f->lease->until_ms - clock_boot_ms();
+        if (f->lease->until_ms == 0)
                 return LEASE_MS;
         left -= left / 10 < 10000 ? left / 10 : 10000; /* the far end is the earlier one */
         return left < 1000 ? 1000 : left;
@@ -16,15 +26,15 @@ int64_t far_lease_ms(const struct far *f)
 static void on_renewed(void *arg, int status, struct str body, const struct err *err)
 {
         struct far *f = arg;
-        struct far_request *r = idmap_get(f->requests, f->renewing);
+        struct far_request *r = idmap_get(f->table.requests, f->lease->renewing);
         (void)body;
-        f->renew = NULL;
+        f->lease->call = NULL;
         if (!status) {
                 far_away(f, err->text);
                 return;
         }
         if (r && status / 100 == 2)
-                r->renewed_ms = f->renewing_ms;
+                r->renewed_ms = f->lease->renewing_ms;
         if (r && (status == 409 || status == 404)) { /* it is over */
                 r->lease_over = true;
                 r->lease_serial = UINT64_MAX;
@@ -40,19 +50,48 @@ static void on_renewed(void *arg, int status, struct str body, const struct err 
 void far_lease_send(struct far *f)
 {
         int64_t now = clock_boot_ms();
-        if (f->lease_until_ms == 0 && now - f->lease_ms >= LEASE_MS / 3) {
-                f->lease_ms = now;
-                f->lease_serial++;
+        if (f->lease->until_ms == 0 && now - f->lease->counted_ms >= LEASE_MS / 3) {
+                f->lease->counted_ms = now;
+                f->lease->serial++;
         }
-        for (struct far_request *r = f->sent; r && !f->renew; r = r->next) {
+        for (struct far_request *r = f->table.sent; r && !f->lease->call; r = r->next) {
                 BUF_CLEANUP struct buf path = {0}, body = {0};
-                if (!r->number || r->lease_serial >= f->lease_serial || r->lease_over)
+                if (!r->number || r->lease_serial >= f->lease->serial || r->lease_over)
                         continue;
-                r->lease_serial = f->lease_serial;
-                f->renewing = r->number;
-                f->renewing_ms = now;
+                r->lease_serial = f->lease->serial;
+                f->lease->renewing = r->number;
+                f->lease->renewing_ms = now;
                 buf_printf(&path, "/v1/requests/%llu/lease", (unsigned long long)r->number);
                 buf_printf(&body, "{\"lease_ms\":%lld}", (long long)far_lease_ms(f));
-                f->renew = far_ask(f, "PUT", &path, buf_view(&body), on_renewed);
+                f->lease->call = far_ask(f, "PUT", &path, buf_view(&body), on_renewed);
         }
+}
+
+void far_lease_set(struct far *f, int64_t until_boot_ms)
+{
+        f->lease->serial++;
+        f->lease->until_ms = until_boot_ms;
+        f->lease->given_ms = far_lease_ms(f);
+}
+
+uint64_t far_lease_serial(const struct far *f)
+{
+        return f->lease->serial;
+}
+
+bool far_lease_is_over(const struct far *f, int64_t now)
+{
+        return f->lease->until_ms && now >= f->lease->until_ms;
+}
+
+int64_t far_lease_given_ms(const struct far *f)
+{
+        return f->lease->given_ms;
+}
+
+struct far_lease *far_lease_new(void)
+{
+        struct far_lease *l = mem_new(struct far_lease);
+        l->given_ms = LEASE_MS;
+        return l;
 }

@@ -37,38 +37,37 @@ void far_tell_away(struct far *f, const char *what, const char *why)
 {
         BUF_CLEANUP struct buf text = {.max = 512};
         buf_printf(&text, "the other server, %.100s, %s: %.300s", f->address, what, why);
-        if (f->why && !strcmp(f->why, buf_z(&text)))
+        if (f->link.why && !strcmp(f->link.why, buf_z(&text)))
                 return;
-        free(f->why);
-        f->why = mem_dupz(buf_z(&text));
-        event_queue_unreachable(f->events, f->why);
+        free(f->link.why);
+        f->link.why = mem_dupz(buf_z(&text));
+        event_queue_unreachable(f->events, f->link.why);
 }
 
 void far_away(struct far *f, const char *why)
 {
-        if (!f->up)
+        if (!f->link.up)
                 return;
-        f->up = false;
+        f->link.up = false;
         log_warn("msg=\"the other server does not answer\" queue=%s server=%s why=\"%s\"", f->queue,
                  f->address, LOG_TEXT(str_of(why)));
-        http_call_cancel(f->feed);
-        http_call_cancel(f->room);
-        http_call_cancel(f->paths);
-        f->feed = f->room = f->paths = NULL;
-        f->capacity.known = false;
+        for (int i = 0; i < FAR_POLLS; i++) {
+                http_call_cancel(f->polls[i]);
+                f->polls[i] = NULL;
+        }
         far_tell_away(f, "does not answer", why);
-        f->listed = false;
-        f->retry_ms = FAR_RETRY_MS;
-        timer_start(f->hello, f->retry_ms);
+        f->link.listed = false;
+        f->link.retry_ms = FAR_RETRY_MS;
+        timer_start(f->link.hello, f->link.retry_ms);
 }
 
 void far_retry(struct far *f, bool answered, const char *why)
 {
-        if (f->retry_ms >= RETRY_TELL_MS)
-                far_tell_away(f, !answered && *f->server ? "does not answer" : "cannot be used", why);
-        if (f->retry_ms >= RETRY_MAX_MS / 2 && f->retry_ms < RETRY_MAX_MS)
+        if (f->link.retry_ms >= RETRY_TELL_MS)
+                far_tell_away(f, !answered && *f->link.server ? "does not answer" : "cannot be used", why);
+        if (f->link.retry_ms >= RETRY_MAX_MS / 2 && f->link.retry_ms < RETRY_MAX_MS)
                 log_warn("msg=\"the other server cannot be used\" queue=%s server=%s why=\"%s\"", f->queue,
                          f->address, LOG_TEXT(str_of(why)));
-        f->retry_ms = f->retry_ms * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : f->retry_ms * 2;
-        timer_start(f->hello, f->retry_ms);
+        f->link.retry_ms = f->link.retry_ms * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : f->link.retry_ms * 2;
+        timer_start(f->link.hello, f->link.retry_ms);
 }

@@ -146,20 +146,20 @@ void far_close(struct far *f)
 {
         far_tasks_close(f);
         far_work_close(f);
-        while (f->sent)
-                far_request_free(f->sent);
+        while (f->table.sent)
+                far_request_free(f->table.sent);
         far_quotes_drop(f);
         event_queue_free(f->events);
         http_client_free(f->client);
         tls_unref(f->tls);
-        timer_free(f->hello);
-        map_free(f->known);
-        idmap_free(f->requests);
-        far_acts_deinit(f);
-        command_cancel(f->reading);
+        timer_free(f->link.hello);
+        map_free(f->table.known);
+        idmap_free(f->table.requests);
+        far_acts_free(f->acts);
+        free(f->feed);
+        free(f->lease);
+        far_login_free(f->login);
         far_user_free(f->user);
-        if (f->token >= 0)
-                close(f->token);
         if (f->fd >= 0)
                 close(f->fd);
         free(f->queue);
@@ -167,7 +167,7 @@ void far_close(struct far *f)
         free(f->address);
         free(f->token_file);
         free(f->domain);
-        free(f->why);
+        free(f->link.why);
         free(f);
 }
 
@@ -183,7 +183,6 @@ int far_open(const struct runner_config *c, struct far_user *user, struct far **
         }
         struct far *f = mem_new(struct far);
         f->user = user;
-        f->token = -1;
         f->loop = c->loop;
         f->events = event_queue_new(c->loop, c->observer, c->arg);
         f->queue = mem_dupz(c->queue);
@@ -193,9 +192,12 @@ int far_open(const struct runner_config *c, struct far_user *user, struct far **
         f->closed = c->closed;
         f->shared = files && !strcmp(files, "shared");
         f->fd = -1;
-        f->sent_last = &f->sent;
-        f->known = map_new();
-        f->requests = idmap_new();
+        f->table.sent_last = &f->table.sent;
+        f->table.known = map_new();
+        f->table.requests = idmap_new();
+        f->acts = far_acts_new();
+        f->feed = far_feed_new();
+        f->lease = far_lease_new();
         far_tasks_open(f);
         far_work_open(f);
         r = open_folder(f, c, err);

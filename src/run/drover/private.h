@@ -163,52 +163,53 @@ struct far_user {
         struct errands *errands;
 };
 
+struct far_table {         /* written by tasks.c, submit.c and send.c */
+        struct map *tasks; /* by id */
+        struct far_task *all, **last;
+        struct idmap *requests;                /* those that are in, by the far number */
+        struct far_request *sent, **sent_last; /* all requests */
+        struct map *known;                     /* checksums of objects that the far server has of us */
+        size_t unsettled, keeping;
+};
+
+struct far_link {     /* written by link.c and hello.c */
+        bool up;      /* we are in touch */
+        bool listed;  /* that we are ready was told */
+        bool refused; /* it does not take this user for anybody */
+        char *why;    /* that was told of its being away; NULL: it is not, or nothing was told */
+        int64_t retry_ms;
+        struct timer *hello;
+        char server[FAR_UUID], you[256];
+};
+
+enum far_poll { FAR_FEED, FAR_ROOM, FAR_PATHS, FAR_POLLS };
+
 struct far {
         struct runner base;
+        /* as it was opened */
         struct far_user *user; /* with a map of users: in whose name; NULL: in our own */
-        struct command *reading;
-        int token; /* what it reads goes there; -1 */
         struct loop *loop;
-        struct event_queue *events;
         char *queue, *dir, *address, *token_file, *domain;
         const struct hidden *closed; /* where no path of a job's may lead */
         bool shared;                 /* its places see our files */
         int fd;                      /* of dir */
         struct http_client *client;
         struct tls_context *tls;
-        struct map *tasks;      /* by id */
-        struct idmap *requests; /* those that are in, by the far number */
-        struct far_task *all, **last;
-        struct far_request *sent, **sent_last; /* all requests */
-        bool gathering;                        /* tasks were given or forgotten since the last flush */
-        struct map *known;                     /* checksums of objects that the far server has of us */
-        struct timer *later, *tick, *hello, *gather;
-        bool up;      /* we are in touch */
-        bool listed;  /* READY was told */
-        bool refused; /* it does not take this user for anybody */
-        char *why;    /* that was told of its being away; NULL: it is not, or nothing was told */
-        int64_t retry_ms;
-        size_t unsettled, keeping;
-        char server[FAR_UUID], you[256];
-        uint64_t cursor, paths_at;
-        int64_t feed_ms; /* boot clock, when the feed was asked last */
-        struct http_call *feed, *room, *paths, *act;
-        struct buf acts[FAR_ACTS]; /* ids, quoted, with commas */
-        enum far_act acting;
-        struct buf acting_ids;
-        struct buf signals;   /* "number id", a line each, in order */
-        struct buf signalled; /* those of them that are on their way */
-        struct http_call *signalling;
-        struct buf taken; /* "request member", a line each: results that we have */
-        uint64_t taking;
-        struct set taking_members;
-        struct http_call *take;
-        struct http_call *renew;
-        uint64_t renewing, lease_serial;
-        int64_t lease_until_ms, lease_ms, lease_given_ms, renewing_ms, room_ms, paths_ms;
-        struct run_capacity capacity;
-        unsigned quotes; /* open */
-        struct far_quote *quoting;
+        /* its parts, each in the file of that name */
+        struct event_queue *events;
+        struct far_table table;
+        struct far_link link;
+        struct far_login *login; /* hello.c */
+        struct far_feed *feed;
+        struct http_call *polls[FAR_POLLS]; /* of the feed: they end when we are out of touch */
+        struct far_lease *lease;
+        struct far_acts *acts;
+        struct {
+                struct far_quote *first;
+                unsigned count;
+        } quotes;                            /* that are open */
+        struct timer *later, *tick, *gather; /* work.c */
+        bool gathering;                      /* tasks were given or forgotten since the last flush */
 };
 
 static inline uint64_t far_number(const struct far_task *t) /* of its request; 0: not known */
@@ -304,18 +305,28 @@ void far_signals_due(struct far_task *t);        /* it runs: those that were kep
 void far_act_on(struct far *f, uint64_t request, uint32_t member, enum far_act what);
 void far_taken(struct far *f, uint64_t request, uint32_t member);
 void far_acts_send(struct far *f);
-void far_acts_deinit(struct far *f);
+struct far_acts *far_acts_new(void);
+void far_acts_free(struct far_acts *a);
 
 /* lease.c */
 int64_t far_lease_ms(const struct far *f); /* what a request is given */
 void far_lease_send(struct far *f);
+void far_lease_set(struct far *f, int64_t until_boot_ms); /* the agent's */
+uint64_t far_lease_serial(const struct far *f);           /* how often it was set */
+bool far_lease_is_over(const struct far *f, int64_t now);
+int64_t far_lease_given_ms(const struct far *f); /* what a request was given last */
+struct far_lease *far_lease_new(void);
 
 /* feed.c */
 void far_feed_start(struct far *f, uint64_t cursor);
-void far_feed_look(struct far *f, int64_t now);
+void far_feed_look(struct far *f, int64_t now); /* asks for what it is time for */
+uint64_t far_feed_cursor(const struct far *f);
+struct run_capacity far_capacity(const struct far *f); /* borrows the server's uuid of f */
+struct far_feed *far_feed_new(void);
 
 /* hello.c */
 void far_link_open(struct far *f);
+void far_login_free(struct far_login *l);
 
 /* carry.c */
 void far_carry(struct far_request *r); /* IN: sends what the far server does not have yet */

@@ -21,18 +21,18 @@ static void quoted_at(struct far *f, struct run_id id, uint64_t begins_ms, int e
 
 static void quote_free(struct far_quote *q)
 {
-        struct far_quote **at = &q->far->quoting;
+        struct far_quote **at = &q->far->quotes.first;
         while (*at != q)
                 at = &(*at)->next;
         *at = q->next;
-        q->far->quotes--;
+        q->far->quotes.count--;
         free(q);
 }
 
 void far_quotes_drop(struct far *f)
 {
-        while (f->quoting)
-                quote_free(f->quoting);
+        while (f->quotes.first)
+                quote_free(f->quotes.first);
 }
 
 static void on_quote(void *arg, int status, struct str body, const struct err *err)
@@ -54,14 +54,14 @@ void far_quote(struct far *f, const struct run_spec *spec)
         struct far_task t = {.far = f};
         BUF_CLEANUP struct buf body = {0};
         struct json j = {.out = &body};
-        if (!f->up || f->quotes >= QUOTES_MAX) {
+        if (!f->link.up || f->quotes.count >= QUOTES_MAX) {
                 quoted_at(f, spec->id, 0, 0, NULL);
                 return;
         }
         struct far_quote *q = mem_new(struct far_quote);
-        *q = (struct far_quote){f, f->quoting, spec->id};
-        f->quoting = q;
-        f->quotes++;
+        *q = (struct far_quote){f, f->quotes.first, spec->id};
+        f->quotes.first = q;
+        f->quotes.count++;
         far_words_like(&t, spec);
         json_open(&j, '{');
         json_kstrz(&j, "uuid", QUOTE_UUID);

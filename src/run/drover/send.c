@@ -56,11 +56,11 @@ static void far_call(struct far_task *t, const char *method, struct buf *path, s
 
 static void know(struct far *f, const char *sha256)
 {
-        if (map_count(f->known) >= KNOWN_MAX) {
-                map_free(f->known);
-                f->known = map_new();
+        if (map_count(f->table.known) >= KNOWN_MAX) {
+                map_free(f->table.known);
+                f->table.known = map_new();
         }
-        map_put(f->known, str_of(sha256), f);
+        map_put(f->table.known, str_of(sha256), f);
 }
 
 static void on_finished(void *arg, int status, struct str body, const struct err *err)
@@ -157,7 +157,7 @@ static bool is_known(struct far_task *t, struct far_file *file)
         EVP_Digest(bytes.p, (size_t)n, h, NULL, EVP_sha256(), NULL);
         hex_print(file->sha256, h, 32);
         file->size = (uint64_t)n;
-        return map_get(t->far->known, str_of(file->sha256)) != NULL;
+        return map_get(t->far->table.known, str_of(file->sha256)) != NULL;
 }
 
 static void send_next(struct far_task *t)

@@ -23,9 +23,9 @@ struct far_request *far_request_new(struct far *f, const char *uuid, size_t coun
         r->count = count;
         r->tasks = mem_zalloc((count + 1) * sizeof(*r->tasks));
         snprintf(r->uuid, sizeof(r->uuid), "%s", uuid);
-        r->link = f->sent_last;
-        *f->sent_last = r;
-        f->sent_last = &r->next;
+        r->link = f->table.sent_last;
+        *f->table.sent_last = r;
+        f->table.sent_last = &r->next;
         return r;
 }
 
@@ -33,13 +33,13 @@ void far_request_free(struct far_request *r)
 {
         struct far *f = r->far;
         http_call_cancel(r->call);
-        if (r->number && idmap_get(f->requests, r->number) == r)
-                idmap_take(f->requests, r->number);
+        if (r->number && idmap_get(f->table.requests, r->number) == r)
+                idmap_take(f->table.requests, r->number);
         *r->link = r->next;
         if (r->next)
                 r->next->link = r->link;
-        if (f->sent_last == &r->next)
-                f->sent_last = r->link;
+        if (f->table.sent_last == &r->next)
+                f->table.sent_last = r->link;
         far_credentials_free(&r->credentials);
         free(r->said);
         free(r->tasks);
@@ -178,8 +178,8 @@ void far_keep(struct far_request *r)
 /* The far server has forgotten a file, or never had it. */
 static void send_again(struct far_request *r)
 {
-        map_free(r->far->known);
-        r->far->known = map_new();
+        map_free(r->far->table.known);
+        r->far->table.known = map_new();
         for (size_t i = 0; i < r->count; i++) {
                 struct far_task *t = r->tasks[i];
                 if (!t || t->state != FAR_KEPT)
@@ -210,11 +210,11 @@ static void task_in(struct far_task *t, bool look)
 static void submitted(struct far_request *r, const json_t *doc)
 {
         struct far *f = r->far;
-        bool look = json_is_true(json_object_get(doc, "existing")) || r->cursor != f->cursor;
+        bool look = json_is_true(json_object_get(doc, "existing")) || r->cursor != far_feed_cursor(f);
         r->number = (uint64_t)json_integer_value(json_object_get(doc, "id"));
         r->renewed_ms = clock_boot_ms();
-        r->lease_serial = f->lease_serial;
-        idmap_put(f->requests, r->number, r);
+        r->lease_serial = far_lease_serial(f);
+        idmap_put(f->table.requests, r->number, r);
         free(r->submission);
         free(r->said);
         r->submission = r->said = NULL;
@@ -266,7 +266,7 @@ static void on_submitted(void *arg, int status, struct str body, const struct er
         json_t *doc = status ? far_json(body) : NULL;
         const char *code = json_string_value(json_object_get(json_object_get(doc, "error"), "code"));
         json_int_t id = json_integer_value(json_object_get(doc, "id"));
-        if (status / 100 == 2 && id > 0 && idmap_get(f->requests, (uint64_t)id))
+        if (status / 100 == 2 && id > 0 && idmap_get(f->table.requests, (uint64_t)id))
                 fail_all(r, "the other server gave it the number of another request");
         else if (status / 100 == 2 && id > 0)
                 submitted(r, doc);
@@ -290,7 +290,7 @@ void far_submit(struct far_request *r)
 {
         if (!is_wanted(r))
                 return;
-        r->cursor = r->far->cursor;
+        r->cursor = far_feed_cursor(r->far);
         const struct http_call_spec spec = {
                 .method = "POST", .path = "/v1/requests", .body = str_of(r->submission), .timeout_ms = 60000};
         r->call = http_client_call(r->far->client, &spec, on_submitted, r);

@@ -48,7 +48,7 @@ void far_over(struct far_task *t, const struct run_event *result, const char *te
                 far_words(&words, str_of(text));
                 t->text = buf_take(&words);
         }
-        if (t->far->listed || t->far->refused)
+        if (t->far->link.listed || t->far->link.refused)
                 far_tell(t->far, t, false);
         timer_start(t->far->later, 0);
 }
@@ -67,13 +67,13 @@ void far_fail_files(struct far_task *t)
 
 void far_list(struct far *f)
 {
-        if (!f->up || f->listed || f->unsettled)
+        if (!f->link.up || f->link.listed || f->table.unsettled)
                 return;
-        f->listed = true;
-        for (struct far_task *t = f->all; t; t = t->next)
+        f->link.listed = true;
+        for (struct far_task *t = f->table.all; t; t = t->next)
                 far_tell(f, t, true);
-        free(f->why);
-        f->why = NULL;
+        free(f->link.why);
+        f->link.why = NULL;
         event_queue_ready(f->events, 0, 0);
 }
 
@@ -82,7 +82,7 @@ void far_settled(struct far_task *t)
         if (!t->unsettled)
                 return;
         t->unsettled = false;
-        t->far->unsettled--;
+        t->far->table.unsettled--;
         far_list(t->far);
 }
 
@@ -131,7 +131,7 @@ void far_kept_drop(struct far_task *t)
 {
         if (!t->kept)
                 return;
-        t->far->keeping--;
+        t->far->table.keeping--;
         json_decref(t->kept->list);
         free(t->kept->id);
         free(t->kept);
@@ -144,10 +144,10 @@ struct far_task *far_task_new(struct far *f, struct run_id id)
         t->far = f;
         t->id = id;
         t->fd = -1;
-        t->link = f->last;
-        *f->last = t;
-        f->last = &t->next;
-        map_put(f->tasks, run_key(&id), t);
+        t->link = f->table.last;
+        *f->table.last = t;
+        f->table.last = &t->next;
+        map_put(f->table.tasks, run_key(&id), t);
         return t;
 }
 
@@ -157,12 +157,12 @@ void far_task_free(struct far_task *t)
         far_settled(t);
         http_call_cancel(t->call);
         command_cancel(t->errand);
-        map_take(f->tasks, run_key(&t->id));
+        map_take(f->table.tasks, run_key(&t->id));
         *t->link = t->next;
         if (t->next)
                 t->next->link = t->link;
-        if (f->last == &t->next)
-                f->last = t->link;
+        if (f->table.last == &t->next)
+                f->table.last = t->link;
         if (t->fd >= 0)
                 close(t->fd);
         far_words_deinit(t);
@@ -185,13 +185,13 @@ void far_task_free(struct far_task *t)
 
 void far_tasks_open(struct far *f)
 {
-        f->last = &f->all;
-        f->tasks = map_new();
+        f->table.last = &f->table.all;
+        f->table.tasks = map_new();
 }
 
 void far_tasks_close(struct far *f)
 {
-        while (f->all)
-                far_task_free(f->all);
-        map_free(f->tasks);
+        while (f->table.all)
+                far_task_free(f->table.all);
+        map_free(f->table.tasks);
 }

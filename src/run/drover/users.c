@@ -38,14 +38,14 @@ static struct hub *self(struct runner *r)
 /* Everybody's tasks are known, or cannot be looked at. */
 static void settle(struct hub *h)
 {
-        if (h->listed || h->settling || !h->own->listed)
+        if (h->listed || h->settling || !h->own->link.listed)
                 return;
         for (size_t i = 0; i < h->count; i++)
-                if (h->users[i]->all && !h->users[i]->listed && !h->users[i]->refused)
+                if (h->users[i]->table.all && !h->users[i]->link.listed && !h->users[i]->link.refused)
                         return;
         h->settling = true;
         for (size_t i = 0; i < h->count; i++) {
-                for (const struct far_task *t = h->users[i]->all; t; t = t->next)
+                for (const struct far_task *t = h->users[i]->table.all; t; t = t->next)
                         far_tell(h->users[i], t, true);
                 event_queue_tell(h->users[i]->events);
         }
@@ -157,7 +157,7 @@ static struct far *find_user(const struct hub *h, const char *name)
 static struct far *whose(const struct hub *h, struct run_id id)
 {
         for (size_t i = 0; i < h->count; i++)
-                if (map_get(h->users[i]->tasks, run_key(&id)))
+                if (map_get(h->users[i]->table.tasks, run_key(&id)))
                         return h->users[i];
         return NULL;
 }
@@ -293,11 +293,11 @@ static void hub_flush(struct runner *r)
 static void hub_capacity(struct runner *r, struct run_capacity *ret)
 {
         struct hub *h = self(r);
-        *ret = h->own->capacity;
+        *ret = far_capacity(h->own);
         for (size_t i = 0; i < h->count; i++) {
-                const struct run_capacity *c = &h->users[i]->capacity;
-                if (h->own->up && c->known && c->cpus_milli > ret->cpus_milli)
-                        *ret = *c;
+                const struct run_capacity c = far_capacity(h->users[i]);
+                if (h->own->link.up && c.known && c.cpus_milli > ret->cpus_milli)
+                        *ret = c;
         }
 }
 

@@ -21,9 +21,9 @@ static bool work_tasks(struct far *f, int64_t now)
 {
         size_t busy = 0, looked = 0;
         bool more = false;
-        for (struct far_task *t = f->all; t; t = t->next)
+        for (struct far_task *t = f->table.all; t; t = t->next)
                 busy += is_busy(t) && (t->state == FAR_FRESH || t->state == FAR_FETCHING);
-        for (struct far_task *t = f->all, *next; t; t = next) {
+        for (struct far_task *t = f->table.all, *next; t; t = next) {
                 next = t->next;
                 more |= is_busy(t) && t->state == FAR_FRESH;
                 if (is_busy(t) || t->given || now < t->not_before_ms)
@@ -51,7 +51,7 @@ static bool is_time(const struct far *f, int64_t now, bool more)
 {
         size_t ready = 0;
         int64_t wait = more ? GATHER_MS : SOON_MS;
-        for (const struct far_task *t = f->all; t; t = t->next) {
+        for (const struct far_task *t = f->table.all; t; t = t->next) {
                 if (t->state != FAR_READY)
                         continue;
                 ready++;
@@ -66,12 +66,12 @@ static bool is_time(const struct far *f, int64_t now, bool more)
 void far_work(struct far *f)
 {
         int64_t now = clock_boot_ms();
-        if (!f->up)
+        if (!f->link.up)
                 return;
         bool more = work_tasks(f, now);
         if (is_time(f, now, more))
                 far_group(f);
-        for (struct far_request *r = f->sent, *next; r && f->up; r = next) {
+        for (struct far_request *r = f->table.sent, *next; r && f->link.up; r = next) {
                 next = r->next;
                 if (r->call || now < r->not_before_ms)
                         continue;
@@ -84,7 +84,7 @@ void far_work(struct far *f)
 
 void far_flush(struct far *f)
 {
-        if (!f->up)
+        if (!f->link.up)
                 return;
         far_acts_send(f);
         far_lease_send(f);
@@ -108,7 +108,7 @@ void far_kill(struct far_task *t, enum run_why why)
 /* The agent's: everything is ended. */
 static void lease_ended(struct far *f)
 {
-        for (struct far_task *t = f->all, *next; t; t = next) {
+        for (struct far_task *t = f->table.all, *next; t; t = next) {
                 next = t->next;
                 far_kill(t, RUN_LEASE_ENDED);
         }
@@ -117,10 +117,11 @@ static void lease_ended(struct far *f)
 /* Nobody could tell the far server: by its own clock the lease is over there. */
 static void give_up_killed(struct far *f, int64_t now)
 {
-        for (struct far_task *t = f->all, *next; t; t = next) {
+        for (struct far_task *t = f->table.all, *next; t; t = next) {
                 next = t->next;
                 int64_t renewed_ms = t->in ? t->in->renewed_ms : 0;
-                if (t->state != FAR_OVER && t->killing && !f->up && now - renewed_ms > f->lease_given_ms)
+                if (t->state != FAR_OVER && t->killing && !f->link.up &&
+                    now - renewed_ms > far_lease_given_ms(f))
                         far_over(t,
                                  &(struct run_event){.state = RUN_ENDED,
                                                      .why = t->lease_ended ? RUN_LEASE_ENDED : RUN_KILLED,
@@ -135,10 +136,10 @@ static void tick(void *arg)
         struct far *f = arg;
         int64_t now = clock_boot_ms();
         timer_start(f->tick, TICK_MS);
-        if (f->lease_until_ms && now >= f->lease_until_ms)
+        if (far_lease_is_over(f, now))
                 lease_ended(f);
         give_up_killed(f, now);
-        if (!f->up)
+        if (!f->link.up)
                 return;
         far_feed_look(f, now);
         far_flush(f);
@@ -159,7 +160,6 @@ void far_work_open(struct far *f)
 
 void far_work_start(struct far *f)
 {
-        f->lease_given_ms = far_lease_ms(f);
         timer_start(f->tick, TICK_MS);
 }
 

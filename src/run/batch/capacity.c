@@ -1,0 +1,110 @@
+/* What the system has: its nodes, asked for now and then, sooner when tasks have ended since. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/u64.h"
+#include "run/batch/private.h"
+#include "run/batch/runner.h"
+
+#define CAPACITY_MS 5000 /* between looks at the nodes */
+#define ENDED_MS    1000 /* and when tasks have ended since */
+#define SAID_MAX    300
+
+struct room {
+        struct run_capacity last;
+        int64_t asked_ms; /* boot clock; 0: never */
+        uint64_t asked_wall_ms;
+        char *nothing; /* why the system has nothing for the queue; NULL: it has */
+};
+
+struct room *batch_room_new(void)
+{
+        return mem_new(struct room);
+}
+
+void batch_room_free(struct room *r)
+{
+        if (r)
+                free(r->nothing);
+        free(r);
+}
+
+/* A queue that takes nothing, for its settings name what is not there or is closed, says so once. */
+static void nothing_there(struct batch *b, const char *why, struct str errors)
+{
+        const char *const names[] = {"partition", "queue"};
+        struct buf text = {.max = SAID_MAX + 200};
+        buf_addz(&text, b->system->name);
+        for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+                if (batch_setting(&b->settings, names[i]))
+                        buf_printf(&text, ", %s %.100s", names[i], batch_setting(&b->settings, names[i]));
+        buf_printf(&text, ": %s", why ? why : "it has no such queue, or it is closed");
+        errors = str_head(str_trim(errors), str_trim(errors).n < SAID_MAX ? str_trim(errors).n : SAID_MAX);
+        if (errors.n)
+                buf_printf(&text, " (" STR_FMT ")", STR_ARG(errors));
+        if (!b->room->nothing)
+                log_warn("msg=\"nothing to offer\" queue=%s why=\"%s\"", b->queue, LOG_TEXT(buf_view(&text)));
+        free(b->room->nothing);
+        b->room->nothing = buf_take(&text);
+}
+
+/* A system that tells only how many are left had as many as it ever had left. */
+static void remember_gpus(const struct batch *b, struct run_capacity *c)
+{
+        if (!b->system->gpus_left)
+                return;
+        c->gpus = u64_max(c->gpus, b->room->last.gpus);
+        c->node_gpus = u64_max(c->node_gpus, b->room->last.node_gpus);
+}
+
+/* Grid Engine's qstat has no words for a queue that is not there. */
+static const char *no_answer(const struct batch *b, struct str errors)
+{
+        if (!str_trim(errors).n && batch_setting(&b->settings, "queue"))
+                return "it says nothing of that queue: is there none of that name?";
+        return "it does not say what it has";
+}
+
+static void on_capacity(void *arg, int status, struct str out, struct str errors)
+{
+        struct batch *b = arg;
+        struct run_capacity c = {.known = true, .at_ms = b->room->asked_wall_ms, .tasks_max = UINT32_MAX};
+        if (status == 0) {
+                b->system->capacity_read(&b->settings, out, &c);
+                remember_gpus(b, &c);
+                b->room->last = c;
+        }
+        if (status != 0 || c.cpus_milli == 0) {
+                nothing_there(b, status == 0 ? c.nothing : no_answer(b, errors), errors);
+        } else {
+                free(b->room->nothing);
+                b->room->nothing = NULL;
+        }
+}
+
+static void ask_capacity(struct batch *b)
+{
+        struct batch_call call = {.settings = &b->settings};
+        b->room->asked_ms = clock_boot_ms();
+        b->room->asked_wall_ms = (uint64_t)clock_wall_ms();
+        b->system->capacity(&call);
+        batch_run(b, SLOT_CAPACITY, &call, on_capacity, b);
+}
+
+void batch_capacity_look(struct batch *b, int64_t now)
+{
+        int64_t every = b->ended_ms >= b->room->asked_ms ? ENDED_MS : CAPACITY_MS;
+        if (b->system->capacity && !batch_busy(b, SLOT_CAPACITY) &&
+            (!b->room->asked_ms || now - b->room->asked_ms >= every))
+                ask_capacity(b);
+}
+
+void batch_capacity(struct runner *r, struct run_capacity *ret)
+{
+        const struct batch *b = (const struct batch *)(const void *)r;
+        *ret = b->room->last;
+        ret->nothing = b->room->nothing;
+        if (batch_jammed(b)) /* no more than may wait */
+                ret->idle_cpus_milli = ret->idle_gpus = 0;
+}
