@@ -68,7 +68,7 @@ struct run_checkpoints {
 };
 
 /* Where the job comes from, for a runner that hands it on to another server. */
-struct run_hop {
+struct run_delegation {
         const char *servers;     /* uuids of those that it has passed, this agent's last, parted by blanks */
         const char *owner, *job; /* at the first: name@domain, "7.42" */
         const char *label;       /* of its data: "a,b" */
@@ -113,7 +113,7 @@ struct run_spec {
         uint64_t cpus_milli, memory_bytes, gpus;
         const struct run_word *words;
         size_t word_count;
-        struct run_hop hop;
+        struct run_delegation delegation;
 };
 
 enum run_state { RUN_WAITING, RUN_RUNNING, RUN_ENDED, RUN_FAILED, RUN_LOST };
@@ -200,7 +200,7 @@ struct run_where {
 
 struct runner;
 
-struct errands;
+struct user_commands;
 struct hidden;
 struct runner_config {
         struct loop *loop;
@@ -217,8 +217,8 @@ struct runner_config {
         /* Where no path that a job names may lead, for what is opened in our own name; NULL: anywhere. Ours
          * for as long as the runner is open. */
         const struct hidden *closed;
-        struct errands *errands; /* with a map: how a job's user runs a command; else NULL */
-        const char *queue;       /* of a batch system: the agent's name for it, and what the file says */
+        struct user_commands *user_commands; /* with a map: how a job's user runs a command; else NULL */
+        const char *queue; /* of a batch system: the agent's name for it, and what the file says */
         const struct run_word *settings;
         size_t setting_count;
         const char *filesystem_domain; /* the agent's */

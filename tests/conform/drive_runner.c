@@ -106,9 +106,9 @@ static struct run_spec spec_of(unsigned n, const char *box, char **argv)
         static char *envp[] = {(char *)"PATH=/usr/bin:/bin", NULL};
         return (struct run_spec){.id = {7, n, 1, 0, 0},
                                  .job = "7",
-                                 .hop = {.owner = "ann@here",
-                                         .servers = "00000000-0000-4000-8000-00000000d71e",
-                                         .hops_left = 4},
+                                 .delegation = {.owner = "ann@here",
+                                                .servers = "00000000-0000-4000-8000-00000000d71e",
+                                                .hops_left = 4},
                                  .sandbox = box,
                                  .path = argv[0],
                                  .argv = argv,

@@ -22,7 +22,7 @@
 #include "agent/transfer/stage.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "run/process/errand.h"
+#include "run/process/user_command.h"
 
 static unsigned step_of(const struct run_event *e)
 {
@@ -166,7 +166,7 @@ static void on_ready(void *arg, uint32_t containment, int hide_error)
                 if (a->queues[i]->backend == b)
                         look_through(a->queues[i]);
         if (b->runner == a->runner) {
-                errands_back(a->errands);
+                user_commands_back(a->user_commands);
                 environments_back(a);
                 if (!a->swept)
                         sandbox_sweep(a); /* of jobs that are gone: now, though a batch system may be away */
@@ -202,7 +202,7 @@ static void on_unreachable(void *arg, const char *why)
                 log_warn("msg=\"the batch system is gone\" queue=%s error=\"%s\"", b->queue,
                          LOG_TEXT(str_of(why ? why : "")));
         if (b->runner == a->runner)
-                errands_away(a->errands);
+                user_commands_away(a->user_commands);
         if (b->runner == a->runner && a->users_path && !a->stopping) {
                 /* only root can start another: who started us, shall again */
                 a->exit_code = 1;
@@ -386,7 +386,7 @@ static bool is_followed(struct attempt *at, struct run_id id)
 static void on_event(struct backend *b, const struct run_event *e)
 {
         struct agent *a = b->a;
-        if (stage_event(a, e) || movers_event(a, e) || errands_event(a->errands, e))
+        if (stage_event(a, e) || movers_event(a, e) || user_commands_event(a->user_commands, e))
                 return;
         struct attempt *at = agent_find(a, e->id.request, e->id.member, e->id.fence);
         if (!at || (e->id.step & STEP_NO_JOBS) || step_of(e) >= at->t->m->n_steps ||

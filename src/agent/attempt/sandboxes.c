@@ -54,8 +54,9 @@ void sandbox_sweep(struct agent *a)
                 unsigned long long request = 0;
                 unsigned member = 0, fence = 0;
                 if (e->d_name[0] == '.' ||
-                    str_starts(str_of(e->d_name), STR("batch.")) || /* of users, see batch_party.c */
-                    str_starts(str_of(e->d_name), STR("hop.")) ||   /* and drover_party.c */
+                    str_starts(str_of(e->d_name),
+                               STR("batch.")) ||                  /* of users, see run/batch/submit_user.c */
+                    str_starts(str_of(e->d_name), STR("hop.")) || /* and run/drover/user.c */
                     str_starts(str_of(e->d_name), STR(SANDBOX_OF_ENGINE)) ||
                     environments_folder(a, e->d_name))
                         continue;

@@ -14,7 +14,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "run/call/command.h"
-#include "run/process/errand.h"
+#include "run/process/user_command.h"
 
 #define ASK_MS       60000
 #define AGAIN_MS     60000    /* an engine that is named and does not answer is asked again */
@@ -45,13 +45,13 @@ struct command *containers_ask(struct engine *e, const struct attempt *at, const
         const struct users_entry *user = &at->t->user;
         buf_printf(&folder, SANDBOX_OF_ENGINE "%s", user->name);
         containers_environment(at, &env);
-        const struct errand_spec spec = {.owner = at->t->m->owner,
-                                         .user = user->name,
-                                         .folder = buf_z(&folder),
-                                         .argv = words,
-                                         .envp = env.v,
-                                         .timeout_ms = ASK_MS};
-        return errand_run(e->a->errands, &spec, done, arg);
+        const struct user_command_spec spec = {.owner = at->t->m->owner,
+                                               .user = user->name,
+                                               .folder = buf_z(&folder),
+                                               .argv = words,
+                                               .envp = env.v,
+                                               .timeout_ms = ASK_MS};
+        return user_command_run(e->a->user_commands, &spec, done, arg);
 }
 
 /* Of what the agent was started with a user's engine has what engines and their way to registries are set by:

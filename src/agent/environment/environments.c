@@ -1,7 +1,7 @@
-/* A folder jobs/env.NUMBER is the sandbox of the errand that makes it: `env` is the environment, `log` what
- * its makers said. The errand prints its size once all of it is flushed to the disk; then the index is
- * written, and from then on it is used. An errand of an earlier life is ended by the shepherd's first list
- * (attempt/event.c), and its folder is one that nobody knows. */
+/* A folder jobs/env.NUMBER is the sandbox of the user command that makes it: `env` is the environment, `log`
+ * what its makers said. The user command prints its size once all of it is flushed to the disk; then the
+ * index is written, and from then on it is used. A user command of an earlier life is ended by the shepherd's
+ * first list (attempt/event.c), and its folder is one that nobody knows. */
 #include "agent/environment/environments.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #include "ev/children.h"
 #include "place/lru.h"
 #include "run/call/command.h"
-#include "run/process/errand.h"
+#include "run/process/user_command.h"
 
 #define INDEX              "environments"
 #define INDEX_MAGIC        "drover-environments-1"
@@ -396,7 +396,8 @@ static void not_made(struct environment *e, int status, struct str errors)
         if (!e->unwanted)
                 log_info("msg=\"cannot make an environment\" error=\"%s\"", LOG_TEXT(buf_view(&why)));
         environment_drop(a, e);
-        tell_waiting(a, &waiting, status == ERRAND_LOST ? NULL : buf_z(&why), status == ERRAND_LEASE_ENDED);
+        tell_waiting(a, &waiting, status == USER_COMMAND_LOST ? NULL : buf_z(&why),
+                     status == USER_COMMAND_LEASE_ENDED);
 }
 
 static void on_made(void *arg, int status, struct str out, struct str errors)
@@ -434,7 +435,7 @@ static void maker_environment(const struct attempt *at, struct args *env)
                         args_add(env, str_of(*v));
         args_add(env, STR("CONDA_ALWAYS_YES=true"));
         args_add(env, STR("MAMBA_ALWAYS_YES=true"));
-        errand_environment(env, at->a->users_path ? at->t->user.name : at->a->user);
+        user_command_environment(env, at->a->users_path ? at->t->user.name : at->a->user);
 }
 
 static void maker_words(const struct agent *a, enum environment_kind kind, struct args *argv)
@@ -491,17 +492,17 @@ static int environment_make(struct attempt *at, enum environment_kind kind, cons
         all->first = e;
         maker_words(a, kind, &argv);
         maker_environment(at, &env);
-        const struct errand_spec spec = {.owner = at->t->m->owner,
-                                         .user = a->users_path ? at->t->user.name : NULL,
-                                         .folder = name,
-                                         .argv = &argv,
-                                         .envp = env.v,
-                                         .input_fd = fd,
-                                         .contain = at->q->config->contain & CONTAINED,
-                                         .timeout_ms = (int64_t)a->config.environment_limit_ms};
+        const struct user_command_spec spec = {.owner = at->t->m->owner,
+                                               .user = a->users_path ? at->t->user.name : NULL,
+                                               .folder = name,
+                                               .argv = &argv,
+                                               .envp = env.v,
+                                               .input_fd = fd,
+                                               .contain = at->q->config->contain & CONTAINED,
+                                               .timeout_ms = (int64_t)a->config.environment_limit_ms};
         log_info("msg=\"making an environment\" kind=%s file=%s folder=%s", environment_kind_name(kind),
                  LOG_TEXT(str_of(file->name)), name);
-        e->command = errand_run(a->errands, &spec, on_made, e);
+        e->command = user_command_run(a->user_commands, &spec, on_made, e);
         close(fd);
         *ret = e;
         return 0;

@@ -53,7 +53,7 @@ struct agent {
         struct backend **backends;
         size_t backend_count, backend_cap;
         struct runner *runner; /* of the processes of this machine: backends[0]'s */
-        struct errands *errands;
+        struct user_commands *user_commands;
 
         struct lease_clock lease;
         struct timer *lease_timer, *tick;

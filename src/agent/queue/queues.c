@@ -10,7 +10,7 @@
 #include "agent/queue/offers.h"
 #include "agent/queue/use.h"
 #include "base/log.h"
-#include "run/process/errand.h"
+#include "run/process/user_command.h"
 
 /* ---- runners */
 
@@ -26,7 +26,7 @@ static int backend_open(struct agent *a, const struct runner_kind *kind, const s
         const struct config_list *words = c ? config_queue_words(c) : NULL;
         b->queue = rc.queue = c ? c->name : NULL;
         rc.closed = a->hidden;
-        rc.errands = a->users_path ? a->errands : NULL;
+        rc.user_commands = a->users_path ? a->user_commands : NULL;
         rc.filesystem_domain = a->config.filesystem_domain;
         if (words) {
                 b->settings = queue_words(words);
@@ -168,7 +168,7 @@ int queues_open(struct agent *a, const struct run_observer *observer, struct err
         if (r < 0)
                 return r;
         a->runner = local->runner;
-        a->errands = errands_new(a->runner, a->jobs, a->jobs_path);
+        a->user_commands = user_commands_new(a->runner, a->jobs, a->jobs_path);
         machine_budget(a);
         for (size_t i = 0; i < a->config.queue_count && r == 0; i++) {
                 const struct config_queue *c = a->config.queues[i];
@@ -217,7 +217,7 @@ void queues_stop(struct agent *a)
         queue_use_write(a);
         for (size_t i = a->backend_count; i-- > 0;) { /* the others may need the first one */
                 if (i == 0)
-                        errands_stop(a->errands);
+                        user_commands_stop(a->user_commands);
                 if (a->backends[i]->runner)
                         a->backends[i]->runner->kind->close(a->backends[i]->runner, a->config.kill_on_stop);
         }
@@ -241,6 +241,6 @@ void queues_close(struct agent *a)
         queue_use_close(a);
         offers_denied_free(a);
         devices_free(a->devices);
-        errands_free(a->errands);
+        user_commands_free(a->user_commands);
         a->queue_count = a->backend_count = 0;
 }

@@ -227,22 +227,22 @@ struct expanded {
 };
 
 /* For a runner that hands the job on. */
-static struct run_hop hop_of(const struct attempt *at, const char *job, struct expanded *x)
+static struct run_delegation delegation_of(const struct attempt *at, const char *job, struct expanded *x)
 {
         static const Drover__Origin none = DROVER__ORIGIN__INIT;
         const Drover__Template *m = at->t->m;
         const Drover__Origin *o = m->origin ? m->origin : &none;
-        return (struct run_hop){.servers = o->servers,
-                                .owner = o->owner,
-                                .job = *o->job ? o->job : job,
-                                .label = o->label,
-                                .path = o->path,
-                                .hops_left = o->hops_left,
-                                .credentials = x->credentials.n ? buf_z(&x->credentials) : NULL,
-                                .outputs = m->all_outputs || at->step + 1 < m->n_steps ? NULL
-                                                                                       : buf_z(&x->outputs),
-                                .checkpoints = x->checkpoints,
-                                .on_success_only = !m->outputs_on_failure && at->step + 1 == m->n_steps};
+        return (struct run_delegation){
+                .servers = o->servers,
+                .owner = o->owner,
+                .job = *o->job ? o->job : job,
+                .label = o->label,
+                .path = o->path,
+                .hops_left = o->hops_left,
+                .credentials = x->credentials.n ? buf_z(&x->credentials) : NULL,
+                .outputs = m->all_outputs || at->step + 1 < m->n_steps ? NULL : buf_z(&x->outputs),
+                .checkpoints = x->checkpoints,
+                .on_success_only = !m->outputs_on_failure && at->step + 1 == m->n_steps};
 }
 
 static void expanded_deinit(struct expanded *x)
@@ -324,7 +324,7 @@ int step_submit(struct attempt *at, struct err *err)
                 .cgroup_dirs = at->cgroup ? cgroup_dirs(at->cgroup) : NULL,
                 .slot = at->cgroup ? cgroup_number(at->cgroup) : UINT32_MAX,
                 .job = job,
-                .hop = hop_of(at, job, &x),
+                .delegation = delegation_of(at, job, &x),
                 .begin_by_boot_ms = at->begin_by_ms,
         };
         asks_for(at, words, &spec);

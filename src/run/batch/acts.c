@@ -50,7 +50,7 @@ static bool has_its_number(const struct batch *b, const struct task *t)
 
 void batch_act_unasked(struct batch *b, struct task *t, enum batch_verb verb)
 {
-        struct buf *out = &t->party->acts[verb];
+        struct buf *out = &t->submit_user->acts[verb];
         if (!batch_has(b, verb) || (verb == BATCH_END && t->acted_ms) || !has_its_number(b, t))
                 return;
         if (verb == BATCH_END)
@@ -171,7 +171,7 @@ static void acted(void *arg, int status, struct str out, struct str errors)
 }
 
 /* At most 500 of a verb's natives, in one command. Which: the caller's to free. */
-static char *next_act(struct batch *b, struct party *p, enum batch_verb verb, struct batch_call *call)
+static char *next_act(struct batch *b, struct submit_user *p, enum batch_verb verb, struct batch_call *call)
 {
         struct buf *all = &p->acts[verb];
         struct str rest = buf_view(all), one;
@@ -185,7 +185,7 @@ static char *next_act(struct batch *b, struct party *p, enum batch_verb verb, st
 }
 
 /* True: a command runs. */
-static bool act_for(struct batch *b, struct party *p)
+static bool act_for(struct batch *b, struct submit_user *p)
 {
         for (int verb = 0; verb < BATCH_VERBS_COUNT; verb++) {
                 struct batch_call call = {.settings = &b->settings, .version = batch_version(b)};
@@ -209,18 +209,18 @@ static bool act_for(struct batch *b, struct party *p)
  */
 void batch_acts_run(struct batch *b)
 {
-        struct party **link = &b->parties, **last;
+        struct submit_user **link = &b->submit_users, **last;
         if (!batch_speaks(b))
                 return;
         while (*link && !batch_busy(b, SLOT_ACT)) {
-                struct party *p = *link;
+                struct submit_user *p = *link;
                 if (!act_for(b, p)) {
                         link = &p->next;
                         continue;
                 }
                 *link = p->next;
                 p->next = NULL;
-                for (last = &b->parties; *last;)
+                for (last = &b->submit_users; *last;)
                         last = &(*last)->next;
                 *last = p;
         }
@@ -229,7 +229,7 @@ void batch_acts_run(struct batch *b)
 /* At once, for we end. */
 void batch_act_now(struct batch *b, enum batch_verb verb)
 {
-        struct party *p = b->errands ? NULL : b->parties;
+        struct submit_user *p = b->user_commands ? NULL : b->submit_users;
         while (p && p->acts[verb].n) {
                 struct batch_call call = {.settings = &b->settings, .version = batch_version(b)};
                 free(next_act(b, p, verb, &call));

@@ -43,7 +43,8 @@ void batch_submit(struct runner *r, const struct run_spec *spec)
         struct batch *b = self(r);
         if (find(b, spec->id))
                 return;
-        struct task *t = batch_task_new(b, batch_party(b, spec->owner, spec->user), spec->id, spec->sandbox);
+        struct task *t =
+                batch_task_new(b, batch_submit_user(b, spec->owner, spec->user), spec->id, spec->sandbox);
         BUF_CLEANUP struct buf head = {0}, script = {0}, path = {0}, lease = {0};
         struct batch_guard guard = {.traps = b->system->traps, .every_s = b->watch_s};
         struct err err = {""};
@@ -58,7 +59,7 @@ void batch_submit(struct runner *r, const struct run_spec *spec)
         guard.lease = buf_z(&lease);
         batch_script(spec, buf_z(&head), &guard, &script);
         buf_printf(&path, "%s/" BATCH_STEP ".%u.sh", spec->sandbox, spec->id.step);
-        int result = write_script(buf_z(&path), buf_view(&script), b->errands ? 0755 : 0700);
+        int result = write_script(buf_z(&path), buf_view(&script), b->user_commands ? 0755 : 0700);
         if (result < 0) {
                 err_set(&err, result, "cannot write %s: %s", buf_z(&path), strerror(-result));
                 batch_unwritten(b, t, -result, err.text);
@@ -230,7 +231,7 @@ int batch_script_of(struct runner *r, struct run_id id, struct buf *out)
         const struct task *t = find(self(r), id);
         BUF_CLEANUP struct buf path = {0};
         if (!t)
-                return batch_kept_read(self(r), id, out);
+                return archive_read(self(r)->archive, id, out);
         buf_printf(&path, "%s/" BATCH_STEP ".%u.sh", t->box, t->id.step);
         return fs_read_regular(AT_FDCWD, buf_z(&path), SCRIPT_MAX, out, NULL);
 }
@@ -242,21 +243,21 @@ int batch_where(struct runner *r, struct run_id id, struct run_where *ret)
         BUF_CLEANUP struct buf native = {0};
         if (!t)
                 return -ENOENT;
-        const struct jam *jam = t->state == TASK_FRESH || t->state == TASK_NAMED
-                                        ? batch_jam(b, t->party,
-                                                    t->head ? t->head
-                                                    : t->s  ? t->s->head
-                                                            : NULL)
-                                        : NULL;
-        *ret = (struct run_where){.said = t->begun               ? NULL
-                                          : batch_jam_words(jam) ? batch_jam_words(jam)
-                                                                 : t->said,
+        const struct throttle *throttle = t->state == TASK_FRESH || t->state == TASK_NAMED
+                                                  ? batch_throttle_find(b, t->submit_user,
+                                                                        t->head ? t->head
+                                                                        : t->s  ? t->s->head
+                                                                                : NULL)
+                                                  : NULL;
+        *ret = (struct run_where){.said = t->begun                         ? NULL
+                                          : batch_throttle_words(throttle) ? batch_throttle_words(throttle)
+                                                                           : t->said,
                                   .word = t->state == TASK_OVER            ? "over"
                                           : t->stopped || t->stopped_there ? "suspended"
                                           : t->held                        ? "held"
                                           : t->begun                       ? "running"
                                           : t->s && t->s->native           ? "waiting"
-                                          : batch_jam_words(jam)           ? "refused for now"
+                                          : batch_throttle_words(throttle) ? "refused for now"
                                                                            : "submitting"};
         if (t->s && t->s->native) {
                 batch_native_key(b, t, &native);

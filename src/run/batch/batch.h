@@ -20,7 +20,7 @@
  * once, whether the batch system can send signals or not. Without verbs of the system's own suspending is an
  * order too.
  *
- * The script (batch_script.c) writes how its program ended to BOX/.drover_step.N.done, which is what counts;
+ * The script (script.c) writes how its program ended to BOX/.drover_step.N.done, which is what counts;
  * the system is asked about tasks that are gone without it. It ends its program when the lease file, which
  * the agent renews, grows old, and at the walltime; one whose turn comes when the file is old does not begin.
  * So nothing of an attempt is left when its lease has ended, whether anybody lives who could cancel it or
@@ -111,7 +111,7 @@ struct batch_variable {             /* from the setting, else from our own envir
 struct batch_system {
         const char *name;
         const char *const
-                *settings; /* names that a queue may set beside batch_settings.c's; NULL behind the last */
+                *settings; /* names that a queue may set beside settings.c's; NULL behind the last */
         const struct batch_variable
                 *variables;         /* of its commands' environment; a NULL name behind the last */
         const char *index_variable; /* which member of an array a task is */
@@ -174,7 +174,7 @@ struct batch_system {
 extern const struct batch_system batch_slurm, batch_slurm_rest, batch_gridengine, batch_exec, batch_pbs,
         batch_htcondor;
 
-/* ---- batch_script.c */
+/* ---- script.c */
 
 /* The script of one step: `head` are its resources. It does not begin when the lease file is older than the
  * lease. */
@@ -202,7 +202,7 @@ int64_t batch_script_lease(int64_t wall_ms, uint64_t serial, int64_t left_ms, un
  * False: it is not what a script writes, or not all of it. */
 bool batch_script_done(struct str text, struct run_event *e);
 
-/* ---- batch_answers.c: what answers are made of */
+/* ---- answers.c: what answers are made of */
 
 /* Whether it may stand in a line of a script: at most 256 letters, digits and ordinary signs, no blank, no
  * quote, no end of the line; not an option. */

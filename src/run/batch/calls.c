@@ -10,7 +10,7 @@
 struct slot {
         struct calls *calls;
         struct command *command; /* NULL: it is free */
-        struct party *party;
+        struct submit_user *submit_user;
         struct batch_call call; /* a request that waits for its user's folder */
         command_done_fn *done;
         void *arg;
@@ -18,9 +18,9 @@ struct slot {
 
 struct calls {
         struct loop *loop;
-        struct errands *errands;      /* NULL: all is ours */
-        struct request_server server; /* of a system with a service */
-        struct requests *requests;    /* NULL: it has commands */
+        struct user_commands *user_commands; /* NULL: all is ours */
+        struct request_server server;        /* of a system with a service */
+        struct requests *requests;           /* NULL: it has commands */
         struct args env;
         struct slot slots[SLOTS];
 };
@@ -29,7 +29,7 @@ struct calls *batch_calls_new(const struct batch *b)
 {
         struct calls *c = mem_new(struct calls);
         c->loop = b->loop;
-        c->errands = b->errands;
+        c->user_commands = b->user_commands;
         batch_environment(b->system, &b->settings, &c->env);
         for (size_t i = 0; i < SLOTS; i++)
                 c->slots[i].calls = c;
@@ -39,7 +39,7 @@ struct calls *batch_calls_new(const struct batch *b)
                                             .address = batch_setting(&b->settings, "rest"),
                                             .token_file = batch_setting(&b->settings, "token_file"),
                                             .user = b->user,
-                                            .arg = b->errands ? NULL : b->user};
+                                            .arg = b->user_commands ? NULL : b->user};
         c->requests = requests_new(c->loop, &c->server);
         return c;
 }
@@ -112,21 +112,21 @@ static struct request_spec request_of(const struct batch_call *call, const char 
 
 static void request(struct slot *s, struct batch_call *call)
 {
-        const struct request_spec spec = request_of(call, s->party ? s->party->user : NULL);
+        const struct request_spec spec = request_of(call, s->submit_user ? s->submit_user->user : NULL);
         s->command = request_run(s->calls->requests, &spec, on_done, s);
 }
 
-static struct command *errand(struct slot *s, const struct args *argv, struct str input,
-                              command_done_fn *done)
+static struct command *user_command(struct slot *s, const struct args *argv, struct str input,
+                                    command_done_fn *done)
 {
-        const struct errand_spec spec = {.owner = s->party->owner,
-                                         .user = s->party->user,
-                                         .folder = s->party->folder,
-                                         .argv = argv,
-                                         .envp = s->party->env.v,
-                                         .input = input,
-                                         .timeout_ms = COMMAND_MS};
-        return errand_run(s->calls->errands, &spec, done, s);
+        const struct user_command_spec spec = {.owner = s->submit_user->owner,
+                                               .user = s->submit_user->user,
+                                               .folder = s->submit_user->folder,
+                                               .argv = argv,
+                                               .envp = s->submit_user->env.v,
+                                               .input = input,
+                                               .timeout_ms = COMMAND_MS};
+        return user_command_run(s->calls->user_commands, &spec, done, s);
 }
 
 static void on_folder(void *arg, int status, struct str out, struct str errors)
@@ -136,7 +136,7 @@ static void on_folder(void *arg, int status, struct str out, struct str errors)
         s->call = (struct batch_call){0};
         s->command = NULL;
         if (status == 0) {
-                s->party->made = true;
+                s->submit_user->made = true;
                 request(s, &call);
         } else {
                 s->done(s->arg, -1, out, errors);
@@ -144,23 +144,24 @@ static void on_folder(void *arg, int status, struct str out, struct str errors)
         batch_call_deinit(&call);
 }
 
-void batch_run_as(struct batch *b, struct party *p, enum batch_slot slot, struct batch_call *call,
+void batch_run_as(struct batch *b, struct submit_user *p, enum batch_slot slot, struct batch_call *call,
                   command_done_fn *done, void *arg)
 {
         struct slot *s = &b->calls->slots[slot];
         ARGS_CLEANUP struct args nothing = {0};
         s->done = done;
         s->arg = arg;
-        s->party = p && p->user ? p : NULL;
-        if (call->method && s->party && !p->made) { /* an errand of his that does nothing makes his folder */
+        s->submit_user = p && p->user ? p : NULL;
+        if (call->method && s->submit_user &&
+            !p->made) { /* a user command of his that does nothing makes his folder */
                 args_add(&nothing, STR("true"));
                 s->call = *call;
                 *call = (struct batch_call){0};
-                s->command = errand(s, &nothing, STR(""), on_folder);
+                s->command = user_command(s, &nothing, STR(""), on_folder);
         } else if (call->method) {
                 request(s, call);
-        } else if (s->party) {
-                s->command = errand(s, &call->argv, buf_view(&call->input), on_done);
+        } else if (s->submit_user) {
+                s->command = user_command(s, &call->argv, buf_view(&call->input), on_done);
         } else {
                 s->command = command_run(b->loop, &call->argv, b->calls->env.v, buf_view(&call->input),
                                          COMMAND_MS, on_done, s);

@@ -11,19 +11,19 @@
 #define ENDED_MS    1000 /* and when tasks have ended since */
 #define SAID_MAX    300
 
-struct room {
+struct nodes {
         struct run_capacity last;
         int64_t asked_ms; /* boot clock; 0: never */
         uint64_t asked_wall_ms;
         char *nothing; /* why the system has nothing for the queue; NULL: it has */
 };
 
-struct room *batch_room_new(void)
+struct nodes *batch_nodes_new(void)
 {
-        return mem_new(struct room);
+        return mem_new(struct nodes);
 }
 
-void batch_room_free(struct room *r)
+void batch_nodes_free(struct nodes *r)
 {
         if (r)
                 free(r->nothing);
@@ -43,10 +43,10 @@ static void nothing_there(struct batch *b, const char *why, struct str errors)
         errors = str_head(str_trim(errors), str_trim(errors).n < SAID_MAX ? str_trim(errors).n : SAID_MAX);
         if (errors.n)
                 buf_printf(&text, " (" STR_FMT ")", STR_ARG(errors));
-        if (!b->room->nothing)
+        if (!b->nodes->nothing)
                 log_warn("msg=\"nothing to offer\" queue=%s why=\"%s\"", b->queue, LOG_TEXT(buf_view(&text)));
-        free(b->room->nothing);
-        b->room->nothing = buf_take(&text);
+        free(b->nodes->nothing);
+        b->nodes->nothing = buf_take(&text);
 }
 
 /* A system that tells only how many are left had as many as it ever had left. */
@@ -54,8 +54,8 @@ static void remember_gpus(const struct batch *b, struct run_capacity *c)
 {
         if (!b->system->gpus_left)
                 return;
-        c->gpus = u64_max(c->gpus, b->room->last.gpus);
-        c->node_gpus = u64_max(c->node_gpus, b->room->last.node_gpus);
+        c->gpus = u64_max(c->gpus, b->nodes->last.gpus);
+        c->node_gpus = u64_max(c->node_gpus, b->nodes->last.node_gpus);
 }
 
 /* Grid Engine's qstat has no words for a queue that is not there. */
@@ -69,42 +69,42 @@ static const char *no_answer(const struct batch *b, struct str errors)
 static void on_capacity(void *arg, int status, struct str out, struct str errors)
 {
         struct batch *b = arg;
-        struct run_capacity c = {.known = true, .at_ms = b->room->asked_wall_ms, .tasks_max = UINT32_MAX};
+        struct run_capacity c = {.known = true, .at_ms = b->nodes->asked_wall_ms, .tasks_max = UINT32_MAX};
         if (status == 0) {
                 b->system->capacity_read(&b->settings, out, &c);
                 remember_gpus(b, &c);
-                b->room->last = c;
+                b->nodes->last = c;
         }
         if (status != 0 || c.cpus_milli == 0) {
                 nothing_there(b, status == 0 ? c.nothing : no_answer(b, errors), errors);
         } else {
-                free(b->room->nothing);
-                b->room->nothing = NULL;
+                free(b->nodes->nothing);
+                b->nodes->nothing = NULL;
         }
 }
 
 static void ask_capacity(struct batch *b)
 {
         struct batch_call call = {.settings = &b->settings};
-        b->room->asked_ms = clock_boot_ms();
-        b->room->asked_wall_ms = (uint64_t)clock_wall_ms();
+        b->nodes->asked_ms = clock_boot_ms();
+        b->nodes->asked_wall_ms = (uint64_t)clock_wall_ms();
         b->system->capacity(&call);
         batch_run(b, SLOT_CAPACITY, &call, on_capacity, b);
 }
 
 void batch_capacity_look(struct batch *b, int64_t now)
 {
-        int64_t every = b->ended_ms >= b->room->asked_ms ? ENDED_MS : CAPACITY_MS;
+        int64_t every = b->ended_ms >= b->nodes->asked_ms ? ENDED_MS : CAPACITY_MS;
         if (b->system->capacity && !batch_busy(b, SLOT_CAPACITY) &&
-            (!b->room->asked_ms || now - b->room->asked_ms >= every))
+            (!b->nodes->asked_ms || now - b->nodes->asked_ms >= every))
                 ask_capacity(b);
 }
 
 void batch_capacity(struct runner *r, struct run_capacity *ret)
 {
         const struct batch *b = (const struct batch *)(const void *)r;
-        *ret = b->room->last;
-        ret->nothing = b->room->nothing;
-        if (batch_jammed(b)) /* no more than may wait */
+        *ret = b->nodes->last;
+        ret->nothing = b->nodes->nothing;
+        if (batch_throttled(b)) /* no more than may wait */
                 ret->idle_cpus_milli = ret->idle_gpus = 0;
 }

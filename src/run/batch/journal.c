@@ -30,7 +30,7 @@
 
 void batch_journal_submission(struct batch *b, const struct submission *s)
 {
-        const struct party *p = s->party;
+        const struct submit_user *p = s->submit_user;
         buf_printf(&b->journal.out, p->user ? "submission %s %s %s\n" : "submission %s\n", s->name, p->user,
                    p->owner);
         buf_printf(&b->journal.out, "count %s %u\n", s->name, s->count);
@@ -169,7 +169,7 @@ static void read_task(struct batch *b, struct str line)
         if (t) /* the first was refused as an array: it went on by itself */
                 batch_submission_unref(b, t->s);
         else
-                t = batch_task_new(b, s->party, id, box);
+                t = batch_task_new(b, s->submit_user, id, box);
         t->s = s;
         t->index = (unsigned)number;
         t->state = TASK_NAMED;
@@ -201,8 +201,8 @@ static void read_line(struct batch *b, struct str line)
                 struct str first, user = STR("");
                 bool whose = str_cut(&line, ' ', &first) && str_cut(&line, ' ', &user);
                 MEM_CLEANUP char *name = str_dupz(first), *local = str_dupz(user), *owner = str_dupz(line);
-                if (!whose == !b->errands) /* not of the other kind of agent */
-                        batch_submission_new(b, batch_party(b, owner, local), name)->unsure = true;
+                if (!whose == !b->user_commands) /* not of the other kind of agent */
+                        batch_submission_new(b, batch_submit_user(b, owner, local), name)->unsure = true;
         } else if (str_eqz(word, "count")) {
                 struct str name;
                 uint64_t count;

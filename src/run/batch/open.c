@@ -65,7 +65,7 @@ int batch_open(const struct runner_kind *kind, const struct batch_system *system
 {
         const struct batch_settings settings = {c->settings, c->setting_count};
         int r = batch_settings_check(system, c, err);
-        if (r == 0 && system->service && c->errands && !batch_setting(&settings, "token_file"))
+        if (r == 0 && system->service && c->user_commands && !batch_setting(&settings, "token_file"))
                 r = err_set(
                         err, -EINVAL,
                         "jobs of several users need %s over http, with the token of one who may name others, "
@@ -91,12 +91,12 @@ int batch_open(const struct runner_kind *kind, const struct batch_system *system
         b->table.submissions = map_new();
         b->user = mem_dupz(pw ? pw->pw_name : "root");
         b->named = pw != NULL;
-        b->errands = c->errands;
+        b->user_commands = c->user_commands;
         b->queue = mem_dupz(c->queue);
         b->calls = batch_calls_new(b);
         b->acts = batch_acts_new();
         b->quotes = batch_quotes_new();
-        b->room = batch_room_new();
+        b->nodes = batch_nodes_new();
         b->poll = batch_poll_new();
         batch_submitter_open(b);
         b->tick = timer_new(b->loop, on_tick, b);
@@ -104,7 +104,7 @@ int batch_open(const struct runner_kind *kind, const struct batch_system *system
         if (r == 0)
                 r = open_folder(b, c, err);
         if (r == 0)
-                batch_kept_open(b);
+                b->archive = archive_open(b->fd);
         if (r == 0)
                 r = batch_journal_open(b, err);
         if (r < 0) {
@@ -134,15 +134,15 @@ void batch_close(struct runner *r, bool kill_all)
                 end_all(b);
         batch_journal_close(b);
         batch_quotes_free(b);
-        batch_jams_free(b);
+        batch_throttles_free(b);
         batch_tasks_free(b);
-        batch_parties_free(b);
-        batch_kept_close(b);
+        batch_submit_users_free(b);
+        archive_close(b->archive);
         timer_free(b->tick);
         event_queue_free(b->events);
         batch_submitter_free(b->submitter);
         batch_acts_free(b->acts);
-        batch_room_free(b->room);
+        batch_nodes_free(b->nodes);
         batch_poll_free(b->poll);
         batch_calls_free(b->calls);
         if (b->fd >= 0)

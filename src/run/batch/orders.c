@@ -25,7 +25,8 @@ void batch_order(struct batch *b, struct task *t, int signal)
         b->order_serial = serial > b->order_serial ? serial : b->order_serial + 1;
         buf_printf(&path, "%s/" BATCH_STEP ".%u.order.%016llx", t->box, t->id.step,
                    (unsigned long long)b->order_serial);
-        if (fs_write(AT_FDCWD, buf_z(&path), buf_view(&text), b->errands ? 0644 : 0600, false, &err) < 0) {
+        if (fs_write(AT_FDCWD, buf_z(&path), buf_view(&text), b->user_commands ? 0644 : 0600, false, &err) <
+            0) {
                 log_warn("msg=\"cannot send a signal\" error=\"%s\"", LOG_TEXT(str_of(err.text)));
                 return;
         }

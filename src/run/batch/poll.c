@@ -1,5 +1,5 @@
 /* What has become of the tasks: their files, looked at every tick, a part of them when there are many; and
- * one status query of the system for all, every few seconds. How a task ended: batch_end.c. */
+ * one status query of the system for all, every few seconds. How a task ended: outcome.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -25,7 +25,7 @@
 struct poll {
         unsigned failures;          /* status queries in a row */
         int64_t status_ms, took_ms; /* boot clock of the last answer; what it took */
-        bool away;                  /* it was told that the system does not answer */
+        bool unreachable;           /* it was told that the system does not answer */
         char *explaining;           /* the native that a query is about */
 };
 
@@ -96,7 +96,7 @@ static void waits_for(struct task *t, const struct batch_line *line)
 
 /* With a map of users, and where the system's names of users are this machine's: whose the job is there. One
  * of another user's may have the name of one of ours: names can be seen by all. */
-static bool is_strangers(const struct batch *b, const struct party *p, const struct batch_line *line)
+static bool is_strangers(const struct batch *b, const struct submit_user *p, const struct batch_line *line)
 {
         const char *user = p->user ? p->user : b->system->owners && b->named ? b->user : NULL;
         return user && line->user.n && !str_eqz(line->user, user);
@@ -104,7 +104,7 @@ static bool is_strangers(const struct batch *b, const struct party *p, const str
 
 static bool is_of(const struct batch *b, const struct task *t, const struct batch_line *line)
 {
-        return str_eqz(line->name, t->s->name) && !is_strangers(b, t->party, line);
+        return str_eqz(line->name, t->s->name) && !is_strangers(b, t->submit_user, line);
 }
 
 /* A number that we know under another name, or as another user's, is not ours: the system has lost its memory
@@ -151,7 +151,7 @@ static void take_line(struct batch *b, const struct batch_line *line)
 }
 
 /* An answer that has more of them has the others again the next time. */
-static void end_number(struct party *p, struct str number)
+static void end_number(struct submit_user *p, struct str number)
 {
         struct buf *out = &p->acts[BATCH_END];
         if (out->n > ACTS_BYTES)
@@ -167,8 +167,9 @@ static void take_name(struct batch *b, const struct batch_line *line)
 {
         struct submission *s = map_get(b->table.submissions, line->name);
         struct str number = batch_whole(b->system, line->native);
-        struct party *p = s && !line->user.n ? s->party : batch_party_of(b, line->user);
-        if (!p || (s && b->errands && strcmp(p->user, s->party->user) != 0) || is_strangers(b, p, line))
+        struct submit_user *p = s && !line->user.n ? s->submit_user : batch_submit_user_of(b, line->user);
+        if (!p || (s && b->user_commands && strcmp(p->user, s->submit_user->user) != 0) ||
+            is_strangers(b, p, line))
                 return;
         if (s && s->unsure) {
                 log_info("msg=\"found a submission again\" name=%s native=" STR_FMT, s->name,
@@ -229,7 +230,7 @@ static void is_there(struct batch *b)
         event_queue_ready(b->events, 0, 0);
         batch_submit_later(b);
         b->listed = true;
-        b->poll->away = false;
+        b->poll->unreachable = false;
 }
 
 /* Only an end is a word. What the books have not heard of yet runs on in them, maybe under another name, as
@@ -238,7 +239,7 @@ static void on_past_line(void *arg, const struct batch_line *line)
 {
         struct batch *b = arg;
         struct task *t = map_get(b->table.natives, line->native);
-        if (!t || t->state != TASK_IN || is_strangers(b, t->party, line))
+        if (!t || t->state != TASK_IN || is_strangers(b, t->submit_user, line))
                 return;
         if (t->strange && line->name.n && !str_eqz(line->name, t->s->name))
                 return;
@@ -305,13 +306,13 @@ static void send_missing(struct batch *b)
         }
 }
 
-static void is_away(struct batch *b, struct str errors)
+static void is_unreachable(struct batch *b, struct str errors)
 {
         BUF_CLEANUP struct buf text = {.max = SAID_MAX + 100};
         struct str said = str_trim(errors);
-        if (b->poll->away)
+        if (b->poll->unreachable)
                 return;
-        b->poll->away = true;
+        b->poll->unreachable = true;
         b->listed = false;
         buf_printf(&text, "%s does not answer", b->system->name);
         if (said.n)
@@ -326,10 +327,10 @@ static void is_away(struct batch *b, struct str errors)
 static void is_silent(struct batch *b)
 {
         BUF_CLEANUP struct buf said = {0};
-        if (b->poll->away)
+        if (b->poll->unreachable)
                 return;
         batch_complaints(b, SLOT_STATUS, &said);
-        is_away(b, buf_view(&said));
+        is_unreachable(b, buf_view(&said));
 }
 
 static void on_status(void *arg, int status, struct str out, struct str errors)
@@ -342,7 +343,7 @@ static void on_status(void *arg, int status, struct str out, struct str errors)
         bool answer = !b->system->is_answer || b->system->is_answer(out);
         if ((status != 0 || !answer) && !none) {
                 if (++b->poll->failures >= FAILURES)
-                        is_away(b, errors);
+                        is_unreachable(b, errors);
                 return;
         }
         b->system->status_read(out, on_line, b);

@@ -1,41 +1,42 @@
-/* Shared by the files of the batch base (batch*.c). */
+/* Shared by the files of the batch base (src/run/batch). */
 #pragma once
 #include "base/buf.h"
 #include "base/mem.h"
+#include "run/batch/archive.h"
 #include "run/batch/batch.h"
-#include "run/process/errand.h"
+#include "run/process/user_command.h"
 #include "run/task/event_queue.h"
 
-struct party { /* for whom tasks are; without a map of users the only one, and the names are NULL */
+struct submit_user { /* for whom tasks are; without a map of users the only one, and the names are NULL */
         char *owner, *user;
         char *folder, *dir; /* where the system puts what it catches of scripts: its name, and its path */
-        bool made;          /* the folder is there; an errand makes it */
+        bool made;          /* the folder is there; a user command makes it */
         struct args env;    /* of commands */
         struct buf acts[BATCH_VERBS_COUNT]; /* natives for each verb, parted by spaces */
         unsigned submissions;
         int64_t left_ms; /* boot clock, when it had the last one; 0: it never had any */
-        struct party *next;
+        struct submit_user *next;
 };
 
 enum task_state { TASK_FRESH, TASK_NAMED, TASK_IN, TASK_OVER };
 
 struct submission {
-        struct party *party;
-        char *name, *native;     /* native: of the whole array; NULL: not known */
-        char *head;              /* NULL after a restart: its script is there */
-        bool sending, unsure;    /* unsure: nobody knows whether the system has it */
-        int64_t unsure_ms;       /* boot clock, since when: answers to earlier questions do not tell */
-        uint64_t others;         /* the status query that meant its other members */
-        unsigned count, left;    /* members; of them not forgotten, and one while it is sent */
-        uint64_t seen;           /* the status query that named one of them last */
-        struct jam *jam;         /* it is sent again, or for the first time, in a jam */
-        bool queued;             /* it is to be sent */
-        struct submission *next; /* those to be sent */
+        struct submit_user *submit_user;
+        char *name, *native;       /* native: of the whole array; NULL: not known */
+        char *head;                /* NULL after a restart: its script is there */
+        bool sending, unsure;      /* unsure: nobody knows whether the system has it */
+        int64_t unsure_ms;         /* boot clock, since when: answers to earlier questions do not tell */
+        uint64_t others;           /* the status query that meant its other members */
+        unsigned count, left;      /* members; of them not forgotten, and one while it is sent */
+        uint64_t seen;             /* the status query that named one of them last */
+        struct throttle *throttle; /* it is sent again, or for the first time, in a throttle */
+        bool queued;               /* it is to be sent */
+        struct submission *next;   /* those to be sent */
 };
 
 struct task {
         struct run_id id;
-        struct party *party;
+        struct submit_user *submit_user;
         enum task_state state;
         char *box, *head; /* head: while it is fresh */
         struct submission *s;
@@ -93,23 +94,23 @@ struct batch {
         const struct batch_system *system;
         struct batch_settings settings;
         struct loop *loop;
-        char *queue, *dir, *prefix, *user; /* prefix: of our submissions' names */
-        bool named;                        /* our user has a name, which is `user` */
-        int fd;                            /* of dir */
-        struct errands *errands;           /* NULL: all is ours */
+        char *queue, *dir, *prefix, *user;   /* prefix: of our submissions' names */
+        bool named;                          /* our user has a name, which is `user` */
+        int fd;                              /* of dir */
+        struct user_commands *user_commands; /* NULL: all is ours */
         unsigned array_max, watch_s, poll_ms, verbs;
         /* its parts, each in the file of that name */
         struct event_queue *events;
         struct calls *calls;
-        struct party *parties;
-        struct kept *kept;
-        struct jam *jams;
+        struct submit_user *submit_users;
+        struct archive *archive;
+        struct throttle *throttles;
         struct table table;
         struct acts *acts;
         struct journal journal;
         struct submitter *submitter;
         struct quotes *quotes;
-        struct room *room; /* capacity.c */
+        struct nodes *nodes; /* capacity.c */
         struct poll *poll;
         struct query query;
         struct timer *tick;
@@ -121,9 +122,9 @@ struct batch {
 #define BATCH_LEASE_END "lease.end"
 
 /* tasks.c */
-struct task *batch_task_new(struct batch *b, struct party *p, struct run_id id, const char *box);
+struct task *batch_task_new(struct batch *b, struct submit_user *p, struct run_id id, const char *box);
 void batch_task_free(struct batch *b, struct task *t);
-struct submission *batch_submission_new(struct batch *b, struct party *p, const char *name);
+struct submission *batch_submission_new(struct batch *b, struct submit_user *p, const char *name);
 void batch_submission_unref(struct batch *b, struct submission *s); /* one of `left` less */
 void batch_native_key(const struct batch *b, const struct task *t,
                       struct buf *out); /* t->s->native is known */
@@ -143,12 +144,13 @@ void batch_over(struct batch *b, struct task *t, const struct run_event *result,
  * is no fault of its own. */
 void batch_unwritten(struct batch *b, struct task *t, int error, const char *text);
 
-/* party.c */
-struct party *batch_party(struct batch *b, const char *owner, const char *user); /* made if there is none */
+/* submit_user.c */
+struct submit_user *batch_submit_user(struct batch *b, const char *owner,
+                                      const char *user); /* made if there is none */
 /* One of those that we have had, by the system's word for its user; NULL: there is none. Without a map it is
  * always ours. */
-struct party *batch_party_of(struct batch *b, struct str user);
-void batch_parties_free(struct batch *b);
+struct submit_user *batch_submit_user_of(struct batch *b, struct str user);
+void batch_submit_users_free(struct batch *b);
 void batch_users(const struct batch *b,
                  struct buf *out); /* whose jobs a status query is about, with commas */
 
@@ -167,18 +169,11 @@ bool batch_speaks(const struct batch *b);
 /* Runs the command or makes the requests that `call` says, and frees it; the slot is not busy. */
 void batch_run(struct batch *b, enum batch_slot slot, struct batch_call *call, command_done_fn *done,
                void *arg);
-/* The same by the party's user. */
-void batch_run_as(struct batch *b, struct party *p, enum batch_slot slot, struct batch_call *call,
+/* The same by the submit user's user. */
+void batch_run_as(struct batch *b, struct submit_user *p, enum batch_slot slot, struct batch_call *call,
                   command_done_fn *done, void *arg);
 /* At once, for we end: waits for it, and frees it. */
 void batch_run_now(struct batch *b, struct batch_call *call);
-
-/* kept.c */
-void batch_kept_open(struct batch *b);
-void batch_kept_close(struct batch *b);
-void batch_kept_add(struct batch *b, const struct task *t); /* it is over */
-/* The newest of that job, appended; fence and step are not looked at. 0, -ENOENT, or another -errno. */
-int batch_kept_read(const struct batch *b, struct run_id id, struct buf *out);
 
 /* acts.c */
 struct acts *batch_acts_new(void);
@@ -220,27 +215,28 @@ void batch_see_begin(struct batch *b, struct task *t);         /* looks whether 
 void batch_stop(struct batch *b, struct task *t, bool on);     /* it has begun */
 void batch_order(struct batch *b, struct task *t, int signal); /* to its program, if it runs */
 
-/* when.c */
+/* quote.c */
 struct quotes *batch_quotes_new(void);
 void batch_quotes_free(struct batch *b); /* those that are open have no answer */
 
-/* jam.c: limits of the system */
-struct jam *batch_jam(const struct batch *b, const struct party *p,
-                      const char *head);   /* NULL: none was met */
-bool batch_jam_waits(const struct jam *j); /* nothing is sent now. NULL: no */
-const char *batch_jam_words(
-        const struct jam *j); /* the system's; NULL: there is none any more. NULL is fine */
-unsigned batch_jam_room(const struct jam *j, unsigned array_max); /* of the next submission; 0: none now */
-unsigned batch_jam_size(const struct jam *j); /* the system may take arrays of so many. NULL: any */
-void batch_jam_open(struct submission *s, struct jam *j); /* it will be sent. NULL is fine */
-void batch_jam_close(struct submission *s);               /* it will not, or its answer is not known */
+/* throttle.c: limits of the system */
+struct throttle *batch_throttle_find(const struct batch *b, const struct submit_user *p,
+                                     const char *head); /* NULL: none was met */
+bool batch_throttle_waits(const struct throttle *j);    /* nothing is sent now. NULL: no */
+const char *batch_throttle_words(
+        const struct throttle *j); /* the system's; NULL: there is none any more. NULL is fine */
+unsigned batch_throttle_room(const struct throttle *j,
+                             unsigned array_max);       /* of the next submission; 0: none now */
+unsigned batch_throttle_size(const struct throttle *j); /* the system may take arrays of so many. NULL: any */
+void batch_throttle_open(struct submission *s, struct throttle *j); /* it will be sent. NULL is fine */
+void batch_throttle_close(struct submission *s); /* it will not, or its answer is not known */
 /* The system has not taken it. It is open again. */
-void batch_jam_full(struct batch *b, struct submission *s, struct str errors);
-void batch_jam_taken(struct batch *b, struct submission *s);
-bool batch_jammed(const struct batch *b); /* something waits */
-void batch_jams_free(struct batch *b);
+void batch_throttle_full(struct batch *b, struct submission *s, struct str errors);
+void batch_throttle_taken(struct batch *b, struct submission *s);
+bool batch_throttled(const struct batch *b); /* something waits */
+void batch_throttles_free(struct batch *b);
 
-/* end.c */
+/* outcome.c */
 /* Looks at its files. True: how it ended is known, and told. reason: the system's, if it was asked. */
 bool batch_see_end(struct batch *b, struct task *t, struct str reason);
 /* It is no longer in the system, or the system says that it has ended. Its own word counts, if it comes. */
@@ -250,8 +246,8 @@ void batch_missing(struct batch *b, struct task *t); /* from the system's answer
 void batch_put_back(struct batch *b, struct task *t, struct str reason);
 
 /* capacity.c */
-struct room *batch_room_new(void);
-void batch_room_free(struct room *r);
+struct nodes *batch_nodes_new(void);
+void batch_nodes_free(struct nodes *r);
 void batch_capacity_look(struct batch *b, int64_t now); /* asks, if it is time */
 
 /* poll.c */

@@ -19,7 +19,7 @@
 #define SCRIPT_MAX   (4u << 20)
 
 struct group {
-        struct jam *jam;
+        struct throttle *throttle;
         struct task **v;
         size_t n, cap;
 };
@@ -70,7 +70,7 @@ static int write_lists(struct batch *b, const struct submission *s, const struct
 /* But for ".INDEX.log". */
 static void submission_log(const struct submission *s, struct buf *out)
 {
-        buf_printf(out, "%s/%s", s->party->dir, s->name);
+        buf_printf(out, "%s/%s", s->submit_user->dir, s->name);
 }
 
 static int write_files(struct batch *b, const struct submission *s, const struct group *g, struct err *err)
@@ -120,10 +120,10 @@ static void make(struct batch *b, struct group *g)
         BUF_CLEANUP struct buf name = {0};
         struct err err = {""};
         new_name(b, &name);
-        struct submission *s = batch_submission_new(b, g->v[0]->party, buf_z(&name));
+        struct submission *s = batch_submission_new(b, g->v[0]->submit_user, buf_z(&name));
         s->head = mem_dupz(g->v[0]->head);
         s->count = s->left = (unsigned)g->n;
-        batch_jam_open(s, g->jam);
+        batch_throttle_open(s, g->throttle);
         batch_journal_submission(b, s);
         for (size_t i = 0; i < g->n; i++) {
                 struct task *t = g->v[i];
@@ -137,7 +137,7 @@ static void make(struct batch *b, struct group *g)
         }
         int r = write_files(b, s, g, &err);
         if (r < 0) {
-                batch_jam_close(s);
+                batch_throttle_close(s);
                 for (size_t i = 0; i < g->n; i++)
                         batch_unwritten(b, g->v[i], -r, err.text);
         } else {
@@ -161,13 +161,13 @@ static void name_fresh(struct batch *b)
                 if (t->state != TASK_FRESH || !t->head || t->held)
                         continue;
                 BUF_CLEANUP struct buf alike = {0};
-                buf_printf(&alike, "%s\n%s", t->party->user ? t->party->user : "", t->head);
+                buf_printf(&alike, "%s\n%s", t->submit_user->user ? t->submit_user->user : "", t->head);
                 struct group *g = map_get(groups, buf_view(&alike));
                 if (!g) {
                         map_put(groups, buf_view(&alike), g = mem_new(struct group));
-                        g->jam = batch_jam(b, t->party, t->head);
+                        g->throttle = batch_throttle_find(b, t->submit_user, t->head);
                 }
-                unsigned room = batch_jam_room(g->jam, b->array_max);
+                unsigned room = batch_throttle_room(g->throttle, b->array_max);
                 if (!room)
                         continue;
                 MEM_GROW(g->v, g->cap, g->n + 1);
@@ -177,7 +177,7 @@ static void name_fresh(struct batch *b)
         }
         for (size_t at = 0; map_next(groups, &at, &key, &value);) {
                 struct group *g = value;
-                if (g->n && batch_jam_room(g->jam, b->array_max))
+                if (g->n && batch_throttle_room(g->throttle, b->array_max))
                         make(b, g);
                 group_free(g);
         }
@@ -219,7 +219,7 @@ static void refuse(struct batch *b, struct task *t, const char *text)
 /* What is left of it goes on in submissions of at most `size`. They are on disk before its files go. */
 static void split(struct batch *b, struct submission *s, unsigned size)
 {
-        struct group g = {.jam = s->jam};
+        struct group g = {.throttle = s->throttle};
         each_named(b, s, end_if_killed, NULL);
         for (struct task *t = b->table.all; t; t = t->next) {
                 if (t->s != s || t->state != TASK_NAMED)
@@ -236,16 +236,16 @@ static void split(struct batch *b, struct submission *s, unsigned size)
         if (g.n)
                 make(b, &g);
         free(g.v);
-        batch_jam_close(s);
+        batch_throttle_close(s);
         (void)batch_journal_flush(b, true);
 }
 
 /* It will be sent again; an array in parts. */
 static void full(struct batch *b, struct submission *s, struct str errors)
 {
-        batch_jam_full(b, s, errors);
+        batch_throttle_full(b, s, errors);
         if (s->count > 1)
-                split(b, s, batch_jam_size(s->jam));
+                split(b, s, batch_throttle_size(s->throttle));
         else
                 to_send(b, s);
 }
@@ -276,17 +276,17 @@ static void sent(void *arg, int status, struct str out, struct str errors)
         /* a command that fails, and says nothing but a number, may have been heard */
         bool unclear = number && errors.p == out.p;
         if (status == 0 && number) {
-                batch_jam_taken(b, s);
+                batch_throttle_taken(b, s);
                 batch_native_known(b, s, buf_view(&native));
                 batch_journal_native(b, s);
         } else if (status > 0 && b->system->full && b->system->full(errors)) {
                 full(b, s, str_trim(errors));
         } else if (status > 0 && !unclear &&
                    b->system->refused(WIFEXITED(status) ? WEXITSTATUS(status) : -1, errors)) {
-                batch_jam_close(s);
+                batch_throttle_close(s);
                 refused(b, s, str_trim(errors));
         } else {
-                batch_jam_close(s);
+                batch_throttle_close(s);
                 log_warn("msg=\"it is not known whether a submission was taken\" name=%s status=%d "
                          "error=\"%s\"",
                          s->name, status,
@@ -324,18 +324,18 @@ static void send(struct batch *b, struct submission *s, enum batch_slot slot)
         submission_log(s, &log);
         if (b->system->service)
                 fs_read(AT_FDCWD, buf_z(&path), SCRIPT_MAX, &text, NULL);
-        b->system->submit(&call,
-                          &(struct batch_sending){.name = s->name,
-                                                  .script = buf_z(&path),
-                                                  .head = s->head,
-                                                  .count = s->count,
-                                                  .log = buf_z(&log),
-                                                  .text = buf_view(&text),
-                                                  .env = s->party->user ? &s->party->env
+        b->system->submit(&call, &(struct batch_sending){.name = s->name,
+                                                         .script = buf_z(&path),
+                                                         .head = s->head,
+                                                         .count = s->count,
+                                                         .log = buf_z(&log),
+                                                         .text = buf_view(&text),
+                                                         .env = s->submit_user->user
+                                                                        ? &s->submit_user->env
                                                                         : batch_calls_environment(b->calls)});
         s->sending = true;
         s->left++; /* while it is sent */
-        batch_run_as(b, s->party, slot, &call, sent, sending);
+        batch_run_as(b, s->submit_user, slot, &call, sent, sending);
 }
 
 static bool wanted(const struct batch *b, const struct submission *s)
@@ -350,7 +350,7 @@ static bool wanted(const struct batch *b, const struct submission *s)
 static struct submission *next_to_send(struct batch *b)
 {
         for (struct submission **at = &b->submitter->to_send, *s; (s = *at); at = &s->next) {
-                if (batch_jam_waits(s->jam) && wanted(b, s))
+                if (batch_throttle_waits(s->throttle) && wanted(b, s))
                         continue;
                 *at = s->next;
                 s->queued = false;
@@ -376,9 +376,9 @@ static void on_gathered(void *arg)
                 return; /* called again with the first list */
         for (enum batch_slot slot = SLOT_SEND; slot <= SLOT_SEND_2; slot++)
                 for (struct submission *s; !batch_busy(b, slot) && (s = next_to_send(b));)
-                        if (!wanted(b, s) || s->count > batch_jam_size(s->jam)) {
+                        if (!wanted(b, s) || s->count > batch_throttle_size(s->throttle)) {
                                 s->left++;
-                                split(b, s, batch_jam_size(s->jam));
+                                split(b, s, batch_throttle_size(s->throttle));
                                 batch_submission_unref(b, s);
                         } else {
                                 send(b, s, slot);

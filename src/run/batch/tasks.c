@@ -26,6 +26,13 @@ void batch_tell(struct batch *b, const struct task *t, bool known)
         event_queue_task(b->events, &e);
 }
 
+static void archive_task(struct batch *b, const struct task *t)
+{
+        BUF_CLEANUP struct buf path = {0};
+        batch_step_path(t, "sh", &path);
+        archive_add(b->archive, t->id, buf_z(&path));
+}
+
 void batch_over(struct batch *b, struct task *t, const struct run_event *result, const char *text)
 {
         if (t->state == TASK_OVER)
@@ -35,7 +42,7 @@ void batch_over(struct batch *b, struct task *t, const struct run_event *result,
         t->state = TASK_OVER;
         b->ended_ms = clock_boot_ms();
         if (t->s)
-                batch_kept_add(b, t);
+                archive_task(b, t);
         t->result = *result;
         t->text = text ? mem_dupz(text) : NULL;
         if (b->listed)
@@ -53,10 +60,10 @@ void batch_unwritten(struct batch *b, struct task *t, int error, const char *tex
 
 /* ---- the table */
 
-struct task *batch_task_new(struct batch *b, struct party *p, struct run_id id, const char *box)
+struct task *batch_task_new(struct batch *b, struct submit_user *p, struct run_id id, const char *box)
 {
         struct task *t = mem_new(struct task);
-        t->party = p;
+        t->submit_user = p;
         t->id = id;
         t->box = mem_dupz(box);
         t->link = b->table.last;
@@ -66,10 +73,10 @@ struct task *batch_task_new(struct batch *b, struct party *p, struct run_id id, 
         return t;
 }
 
-struct submission *batch_submission_new(struct batch *b, struct party *p, const char *name)
+struct submission *batch_submission_new(struct batch *b, struct submit_user *p, const char *name)
 {
         struct submission *s = mem_new(struct submission);
-        s->party = p;
+        s->submit_user = p;
         p->submissions++;
         s->name = mem_dupz(name);
         map_put(b->table.submissions, str_of(name), s);
@@ -98,10 +105,10 @@ void batch_submission_unref(struct batch *b, struct submission *s)
                 buf_printf(&name, "%s.list.%u", s->name, i);
                 unlinkat(b->fd, buf_z(&name), 0);
         }
-        batch_jam_close(s);
+        batch_throttle_close(s);
         map_take(b->table.submissions, str_of(s->name));
-        s->party->submissions--;
-        s->party->left_ms = clock_boot_ms();
+        s->submit_user->submissions--;
+        s->submit_user->left_ms = clock_boot_ms();
         free(s->name);
         free(s->native);
         free(s->head);
@@ -130,7 +137,7 @@ uint64_t batch_written_ms(const struct task *t, const char *end)
 
 void batch_log_path(const struct batch *b, const struct task *t, struct buf *out)
 {
-        buf_printf(out, "%s/%s.%u.log", t->party->dir, t->s->name,
+        buf_printf(out, "%s/%s.%u.log", t->submit_user->dir, t->s->name,
                    t->index + (t->s->count > 1 ? b->system->index_first : 0));
 }
 

@@ -48,14 +48,14 @@ static void end(struct batch *b)
 {
         batch_journal_close(b);
         batch_tasks_free(b);
-        batch_parties_free(b);
+        batch_submit_users_free(b);
         batch_acts_free(b->acts);
         close(b->fd);
 }
 
 static struct submission *submission(struct batch *b, const char *name, unsigned count)
 {
-        struct submission *s = batch_submission_new(b, batch_party(b, NULL, NULL), name);
+        struct submission *s = batch_submission_new(b, batch_submit_user(b, NULL, NULL), name);
         s->count = s->left = count;
         batch_journal_submission(b, s);
         return s;
@@ -64,7 +64,7 @@ static struct submission *submission(struct batch *b, const char *name, unsigned
 static struct task *task_in(struct batch *b, struct submission *s, uint64_t request, unsigned index,
                             const char *box)
 {
-        struct task *t = batch_task_new(b, s->party, (struct run_id){request, index, 1, 0, 0}, box);
+        struct task *t = batch_task_new(b, s->submit_user, (struct run_id){request, index, 1, 0, 0}, box);
         t->s = s;
         t->index = index;
         t->state = TASK_NAMED;

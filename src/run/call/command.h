@@ -6,7 +6,7 @@
 
 #define COMMAND_OUTPUT_MAX (64u << 20)
 
-/* Begins every command, however it is run (errand.h). */
+/* Begins every command, however it is run (user command.h). */
 struct command {
         void (*cancel)(struct command *c);
         void (*end)(struct command *c, int64_t grace_ms); /* NULL: it cannot */

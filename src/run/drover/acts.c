@@ -1,5 +1,5 @@
-/* What the far server is told of jobs there: actions, signals, and that their results are here. Of each kind
- * one call is under way; what comes meanwhile waits for its answer and goes together. */
+/* What the remote server is told of jobs there: actions, signals, and that their results are here. Of each
+ * kind one call is under way; what comes meanwhile waits for its answer and goes together. */
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -10,9 +10,9 @@
 /* One that has begun, or is about to, is not held: it would be stopped. */
 #define ONLY_IDLE "\"constraint\":\"DroverState == \\\"idle\\\"\","
 
-struct far_acts {
-        struct buf acts[FAR_ACTS]; /* ids, quoted, with commas */
-        enum far_act acting;
+struct remote_acts {
+        struct buf acts[REMOTE_ACTS]; /* ids, quoted, with commas */
+        enum remote_act acting;
         struct buf acting_ids;
         struct http_call *act;
         struct buf signals;   /* "number id", a line each, in order */
@@ -26,24 +26,24 @@ struct far_acts {
 
 /* ---- actions */
 
-void far_act_on(struct far *f, uint64_t request, uint32_t member, enum far_act what)
+void remote_act_on(struct remote *f, uint64_t request, uint32_t member, enum remote_act what)
 {
         struct buf *b = &f->acts->acts[what];
         buf_printf(b, "%s\"%llu.%u\"", b->n ? "," : "", (unsigned long long)request, member);
         timer_start(f->later, 0);
 }
 
-void far_act(struct far_task *t, enum far_act what)
+void remote_act(struct remote_task *t, enum remote_act what)
 {
-        far_act_on(t->far, far_number(t), t->member, what);
+        remote_act_on(t->remote, remote_number(t), t->member, what);
 }
 
 static void on_acted(void *arg, int status, struct str body, const struct err *err)
 {
-        struct far *f = arg;
+        struct remote *f = arg;
         (void)body;
         f->acts->act = NULL;
-        if (status <= 0 || far_later(status)) { /* once more, with what has come since */
+        if (status <= 0 || remote_later(status)) { /* once more, with what has come since */
                 struct buf *b = &f->acts->acts[f->acts->acting];
                 if (b->n)
                         buf_char(&f->acts->acting_ids, ',');
@@ -53,9 +53,9 @@ static void on_acted(void *arg, int status, struct str body, const struct err *e
         }
         buf_reset(&f->acts->acting_ids);
         if (status <= 0)
-                far_away(f, err->text);
-        else if (!far_later(status)) /* else with the next tick */
-                far_acts_send(f);
+                remote_unreachable(f, err->text);
+        else if (!remote_later(status)) /* else with the next tick */
+                remote_acts_send(f);
 }
 
 /* At most ACT_MAX of the ids. */
@@ -67,19 +67,19 @@ static void take_ids(struct buf *from, struct buf *to)
         buf_consume(from, from->n - rest.n);
 }
 
-static void send_acts(struct far *f)
+static void send_acts(struct remote *f)
 {
         static const char *const names[] = {"remove", "suspend", "resume", "hold", "release"};
-        for (int i = 0; i < FAR_ACTS && !f->acts->act; i++) {
+        for (int i = 0; i < REMOTE_ACTS && !f->acts->act; i++) {
                 BUF_CLEANUP struct buf body = {0}, path = {0};
                 if (!f->acts->acts[i].n)
                         continue;
-                f->acts->acting = (enum far_act)i;
+                f->acts->acting = (enum remote_act)i;
                 take_ids(&f->acts->acts[i], &f->acts->acting_ids);
-                buf_printf(&body, "{\"action\":\"%s\",\"reason\":\"" FAR_REASON "\",%s\"ids\":[%s]}",
-                           names[i], i == FAR_HOLD ? ONLY_IDLE : "", buf_z(&f->acts->acting_ids));
+                buf_printf(&body, "{\"action\":\"%s\",\"reason\":\"" REMOTE_REASON "\",%s\"ids\":[%s]}",
+                           names[i], i == REMOTE_HOLD ? ONLY_IDLE : "", buf_z(&f->acts->acting_ids));
                 buf_addz(&path, "/v1/actions");
-                f->acts->act = far_ask(f, "POST", &path, buf_view(&body), on_acted);
+                f->acts->act = remote_ask(f, "POST", &path, buf_view(&body), on_acted);
         }
 }
 
@@ -87,34 +87,34 @@ static void send_acts(struct far *f)
  * until it is seen to run. Of a call without an answer nobody knows whether it was heard: it is not made
  * again, and the log says so. */
 
-void far_signal(struct far_task *t, int signal)
+void remote_signal(struct remote_task *t, int signal)
 {
-        buf_printf(&t->far->acts->signals, "%d \"%llu.%u\"\n", signal, (unsigned long long)far_number(t),
-                   t->member);
-        timer_start(t->far->later, 0);
+        buf_printf(&t->remote->acts->signals, "%d \"%llu.%u\"\n", signal,
+                   (unsigned long long)remote_number(t), t->member);
+        timer_start(t->remote->later, 0);
 }
 
-void far_signals_due(struct far_task *t)
+void remote_signals_due(struct remote_task *t)
 {
         for (int n = 1; t->signals && n <= SIGNAL_MAX; n++)
                 if (t->signals & (UINT64_C(1) << (n - 1)))
-                        far_signal(t, n);
+                        remote_signal(t, n);
         t->signals = 0;
 }
 
 /* "7.0-3": those there that did not run. */
-static void keep_signal(struct far *f, struct str id, unsigned number)
+static void keep_signal(struct remote *f, struct str id, unsigned number)
 {
         struct str request;
         struct set members = {0};
         uint64_t n = 0;
         if (!str_cut(&id, '.', &request) || str_to_u64(request, &n) != 0)
                 return;
-        const struct far_request *r = idmap_get(f->table.requests, n);
+        const struct remote_request *r = idmap_get(f->table.requests, n);
         if (r && set_parse(&members, id, r->count) == 0) {
                 SET_FOREACH (&members, m) {
-                        struct far_task *t = r->tasks[m];
-                        if (!t || t->state != FAR_IN)
+                        struct remote_task *t = r->tasks[m];
+                        if (!t || t->state != REMOTE_IN)
                                 continue;
                         t->signals |= UINT64_C(1) << (number - 1);
                         t->dirty = true; /* it may have begun since */
@@ -133,13 +133,13 @@ static unsigned number_of(struct str line)
 
 static void on_signalled(void *arg, int status, struct str body, const struct err *err)
 {
-        struct far *f = arg;
+        struct remote *f = arg;
         struct buf sent = f->acts->signalled;
-        json_t *doc = status == 200 ? far_json(body) : NULL, *one;
+        json_t *doc = status == 200 ? remote_json(body) : NULL, *one;
         size_t i;
         f->acts->signalled = (struct buf){0};
         f->acts->signalling = NULL;
-        if (status == HTTP_NOT_SENT || far_later(status)) {
+        if (status == HTTP_NOT_SENT || remote_later(status)) {
                 buf_str(&sent, buf_view(&f->acts->signals));
                 buf_deinit(&f->acts->signals);
                 f->acts->signals = sent;
@@ -154,14 +154,14 @@ static void on_signalled(void *arg, int status, struct str body, const struct er
         json_decref(doc);
         buf_deinit(&sent);
         if (status <= 0)
-                far_away(f, err->text);
-        else if (!far_later(status))
-                far_acts_send(f);
+                remote_unreachable(f, err->text);
+        else if (!remote_later(status))
+                remote_acts_send(f);
         timer_start(f->later, 0);
 }
 
 /* The first ones that have one number. */
-static void send_signals(struct far *f)
+static void send_signals(struct remote *f)
 {
         struct str rest = buf_view(&f->acts->signals), line, first = STR_NONE;
         BUF_CLEANUP struct buf body = {0}, path = {0}, ids = {0};
@@ -190,7 +190,7 @@ static void send_signals(struct far *f)
 
 /* ---- results that are here */
 
-void far_taken(struct far *f, uint64_t request, uint32_t member)
+void remote_taken(struct remote *f, uint64_t request, uint32_t member)
 {
         buf_printf(&f->acts->taken, "%llu %u\n", (unsigned long long)request, member);
         timer_start(f->later, 0);
@@ -198,23 +198,23 @@ void far_taken(struct far *f, uint64_t request, uint32_t member)
 
 static void on_taken(void *arg, int status, struct str body, const struct err *err)
 {
-        struct far *f = arg;
+        struct remote *f = arg;
         struct set members = f->acts->taking_members;
         (void)body;
         f->acts->take = NULL;
         f->acts->taking_members = (struct set){0};
-        if (status <= 0 || far_later(status))
+        if (status <= 0 || remote_later(status))
                 SET_FOREACH (&members, m)
-                        far_taken(f, f->acts->taking, (uint32_t)m);
+                        remote_taken(f, f->acts->taking, (uint32_t)m);
         if (status <= 0)
-                far_away(f, err->text);
-        else if (!far_later(status))
-                far_acts_send(f);
+                remote_unreachable(f, err->text);
+        else if (!remote_later(status))
+                remote_acts_send(f);
         set_deinit(&members);
 }
 
 /* Takes the lines of the first one's request out. */
-static void next_taken(struct far *f)
+static void next_taken(struct remote *f)
 {
         BUF_CLEANUP struct buf lines = f->acts->taken;
         struct str rest = buf_view(&lines), line;
@@ -235,7 +235,7 @@ static void next_taken(struct far *f)
         }
 }
 
-static void send_taken(struct far *f)
+static void send_taken(struct remote *f)
 {
         BUF_CLEANUP struct buf path = {0}, body = {0};
         if (f->acts->take || !f->acts->taken.n)
@@ -245,10 +245,10 @@ static void send_taken(struct far *f)
         buf_addz(&body, "{\"members\":\"");
         set_print(&body, &f->acts->taking_members);
         buf_addz(&body, "\"}");
-        f->acts->take = far_ask(f, "POST", &path, buf_view(&body), on_taken);
+        f->acts->take = remote_ask(f, "POST", &path, buf_view(&body), on_taken);
 }
 
-void far_acts_send(struct far *f)
+void remote_acts_send(struct remote *f)
 {
         if (!f->link.up)
                 return;
@@ -257,14 +257,14 @@ void far_acts_send(struct far *f)
         send_taken(f);
 }
 
-struct far_acts *far_acts_new(void)
+struct remote_acts *remote_acts_new(void)
 {
-        return mem_new(struct far_acts);
+        return mem_new(struct remote_acts);
 }
 
-void far_acts_free(struct far_acts *a)
+void remote_acts_free(struct remote_acts *a)
 {
-        for (int i = 0; a && i < FAR_ACTS; i++)
+        for (int i = 0; a && i < REMOTE_ACTS; i++)
                 buf_deinit(&a->acts[i]);
         if (a) {
                 buf_deinit(&a->acting_ids);

@@ -1,19 +1,19 @@
-/* What another server answers: JSON, and sentences for people. */
+#include "run/drover/answers.h"
+
 #include "run/call/answer.h"
-#include "run/drover/private.h"
 
 #define VALUES_MAX  1000000 /* of an answer that is read */
 #define WORDS_BYTES 4096    /* of an answer's sentence */
 
 /* Each value takes some hundred bytes when it is read. */
-json_t *far_json(struct str body)
+json_t *remote_json(struct str body)
 {
         if (answer_json_values(body) > VALUES_MAX)
                 return NULL;
         return json_loadb(body.p ? body.p : "", body.n, 0, NULL);
 }
 
-void far_words(struct buf *out, struct str words)
+void remote_words(struct buf *out, struct str words)
 {
         size_t from = out->n;
         words = str_head(words, WORDS_BYTES);
@@ -22,12 +22,12 @@ void far_words(struct buf *out, struct str words)
         answer_make_utf8(str_skip(buf_view(out), from));
 }
 
-void far_error(struct buf *out, int status, struct str body)
+void remote_error(struct buf *out, int status, struct str body)
 {
-        json_t *doc = far_json(body);
+        json_t *doc = remote_json(body);
         const char *message = json_string_value(json_object_get(json_object_get(doc, "error"), "message"));
         if (message)
-                far_words(out, str_of(message));
+                remote_words(out, str_of(message));
         else
                 buf_printf(out, "the other server answered with status %d", status);
         json_decref(doc);

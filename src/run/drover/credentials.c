@@ -1,10 +1,10 @@
-/* The credentials of a task or of a request, in memory only. */
+#include "run/drover/credentials.h"
+
 #include <stdlib.h>
 
 #include "base/secret.h"
-#include "run/drover/private.h"
 
-static void credential_free(struct far_credential *c)
+static void credential_free(struct remote_credential *c)
 {
         secret_deinit(&c->data);
         free(c->name);
@@ -12,24 +12,24 @@ static void credential_free(struct far_credential *c)
         free(c);
 }
 
-void far_credentials_free(struct far_credential **list)
+void remote_credentials_free(struct remote_credential **list)
 {
         while (*list) {
-                struct far_credential *c = *list;
+                struct remote_credential *c = *list;
                 *list = c->next;
                 credential_free(c);
         }
 }
 
-void far_credential_set(struct far_credential **list, const struct run_credential *from)
+void remote_credential_set(struct remote_credential **list, const struct run_credential *from)
 {
-        struct far_credential *c = *list;
+        struct remote_credential *c = *list;
         while (c && strcmp(c->name, from->name) != 0)
                 c = c->next;
         if (c && !strcmp(c->type, from->type) && str_eq(buf_view(&c->data), from->data))
                 return;
         if (!c) {
-                c = mem_new(struct far_credential);
+                c = mem_new(struct remote_credential);
                 c->name = mem_dupz(from->name);
                 c->next = *list;
                 *list = c;

@@ -1,4 +1,4 @@
-/* What a step is at the far server: the attributes of its job, and the files that it needs. */
+/* What a step is at the remote server: the attributes of its job, and the files that it needs. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #define INPUT     "drover.stdin"
 
 /* A text of ClassAds. */
-void far_quoted(struct buf *out, struct str s)
+void remote_quoted(struct buf *out, struct str s)
 {
         buf_char(out, '"');
         for (size_t i = 0; i < s.n; i++) {
@@ -31,20 +31,20 @@ void far_quoted(struct buf *out, struct str s)
 
 /* ---- which files */
 
-static int add_file(struct far_files *files, const char *path, const char *name, const struct stat *st)
+static int add_file(struct remote_files *files, const char *path, const char *name, const struct stat *st)
 {
-        if (files->n == FAR_FILES_MAX)
+        if (files->n == REMOTE_FILES_MAX)
                 return -E2BIG;
         MEM_GROW(files->v, files->cap, files->n + 1);
-        files->v[files->n++] = (struct far_file){.path = mem_dupz(path),
-                                                 .name = mem_dupz(name),
-                                                 .size = (uint64_t)st->st_size,
-                                                 .mode = st->st_mode & 0777};
+        files->v[files->n++] = (struct remote_file){.path = mem_dupz(path),
+                                                    .name = mem_dupz(name),
+                                                    .size = (uint64_t)st->st_size,
+                                                    .mode = st->st_mode & 0777};
         return 0;
 }
 
 /* Regular files of a folder, links not followed; what begins with ".drover_" at the top is the agent's. */
-static int add_folder(struct far_files *files, const char *dir, const char *inner, unsigned depth)
+static int add_folder(struct remote_files *files, const char *dir, const char *inner, unsigned depth)
 {
         DIR *d = depth > DEPTH_MAX ? NULL : opendir(dir);
         struct dirent *e;
@@ -88,10 +88,10 @@ static bool of_the_system(struct str path)
 }
 
 /* A file from outside of the sandbox, under a name that nothing there has. False: it is none. */
-static bool add_outside(struct far_task *t, const char *path, const char *name)
+static bool add_outside(struct remote_task *t, const char *path, const char *name)
 {
         struct stat st;
-        if (t->far->user) { /* he looks for it himself */
+        if (t->remote->user) { /* he looks for it himself */
                 *(strcmp(name, PROGRAM) != 0 ? &t->stdin : &t->program) = mem_dupz(path);
                 return false;
         }
@@ -105,27 +105,27 @@ static bool add_outside(struct far_task *t, const char *path, const char *name)
 
 /* ---- the ad */
 
-static void add(struct far_task *t, const char *name, const struct buf *value, bool is_text)
+static void add(struct remote_task *t, const char *name, const struct buf *value, bool is_text)
 {
         MEM_GROW(t->words, t->word_cap, t->word_count + 1);
-        t->words[t->word_count++] = (struct far_word){mem_dupz(name), str_dupz(buf_view(value)), is_text};
+        t->words[t->word_count++] = (struct remote_word){mem_dupz(name), str_dupz(buf_view(value)), is_text};
 }
 
-static void text(struct far_task *t, const char *name, struct str value)
+static void text(struct remote_task *t, const char *name, struct str value)
 {
         BUF_CLEANUP struct buf b = {0};
         buf_str(&b, value);
         add(t, name, &b, true);
 }
 
-static void expression(struct far_task *t, const char *name, struct str value)
+static void expression(struct remote_task *t, const char *name, struct str value)
 {
         BUF_CLEANUP struct buf b = {0};
         buf_str(&b, value);
         add(t, name, &b, false);
 }
 
-static void number(struct far_task *t, const char *name, uint64_t value)
+static void number(struct remote_task *t, const char *name, uint64_t value)
 {
         BUF_CLEANUP struct buf b = {0};
         buf_printf(&b, "%llu", (unsigned long long)value);
@@ -133,7 +133,7 @@ static void number(struct far_task *t, const char *name, uint64_t value)
 }
 
 /* What the last agent sets itself is left to it. */
-static bool is_place_s(const struct far_user *u, const struct run_spec *s, struct str word)
+static bool is_place_s(const struct remote_user *u, const struct run_spec *s, struct str word)
 {
         static const char *const names[] = {
                 SHEPHERD_MARKER, "DROVER_QUEUE=", "DROVER_CPUS=", "PATH=/usr/local/bin:/usr/bin:/bin"};
@@ -154,7 +154,7 @@ static bool is_place_s(const struct far_user *u, const struct run_spec *s, struc
         return !ours || str_eqz(value, ours);
 }
 
-static void words(struct far_task *t, const struct run_spec *s)
+static void words(struct remote_task *t, const struct run_spec *s)
 {
         ARGS_CLEANUP struct args args = {0}, env = {0};
         BUF_CLEANUP struct buf b = {0};
@@ -162,7 +162,7 @@ static void words(struct far_task *t, const struct run_spec *s)
                 if (v != s->argv)
                         args_add(&args, str_of(*v));
         for (char *const *v = s->envp; v && *v; v++)
-                if (!is_place_s(t->far->user, s, str_of(*v)))
+                if (!is_place_s(t->remote->user, s, str_of(*v)))
                         args_add(&env, str_of(*v));
         args_join_v2(&b, &args);
         if (b.n)
@@ -172,15 +172,15 @@ static void words(struct far_task *t, const struct run_spec *s)
         text(t, "Environment", buf_view(&b));
 }
 
-static void wishes(struct far_task *t, const struct run_spec *s)
+static void wishes(struct remote_task *t, const struct run_spec *s)
 {
         number(t, "RequestCpus", s->cpus_milli ? (s->cpus_milli + 999) / 1000 : 1);
         if (s->memory_bytes)
                 number(t, "RequestMemory", (s->memory_bytes + (1u << 20) - 1) >> 20);
         if (s->gpus)
                 number(t, "RequestGPUs", s->gpus);
-        if (s->hop.credentials)
-                text(t, FAR_CREDENTIALS, str_of(s->hop.credentials));
+        if (s->delegation.credentials)
+                text(t, REMOTE_CREDENTIALS, str_of(s->delegation.credentials));
         if (s->walltime_ms)
                 number(t, "AllowedExecuteDuration", (s->walltime_ms + 999) / 1000);
         for (size_t i = 0; i < s->word_count; i++) {
@@ -194,7 +194,7 @@ static void wishes(struct far_task *t, const struct run_spec *s)
 }
 
 /* Who vacates it there has a checkpoint of it made, and it goes on from that there. */
-static void checkpoints(struct far_task *t, const struct run_checkpoints *c)
+static void checkpoints(struct remote_task *t, const struct run_checkpoints *c)
 {
         if (c->made) {
                 number(t, c->by_signal ? "SuccessCheckpointExitSignal" : "CheckpointExitCode",
@@ -213,7 +213,7 @@ static void checkpoints(struct far_task *t, const struct run_checkpoints *c)
 }
 
 /* Streams have files of their own, which go where they belong when all is here. */
-static void streams(struct far_task *t, const struct run_spec *s, bool shared)
+static void streams(struct remote_task *t, const struct run_spec *s, bool shared)
 {
         const char *const names[2] = {"out", "err"};
         for (int i = 0; i < 2; i++) {
@@ -236,7 +236,7 @@ static void streams(struct far_task *t, const struct run_spec *s, bool shared)
         }
 }
 
-static void program(struct far_task *t, const struct run_spec *s, bool shared)
+static void program(struct remote_task *t, const struct run_spec *s, bool shared)
 {
         BUF_CLEANUP struct buf name = {0};
         struct str path = str_of(s->path);
@@ -253,7 +253,7 @@ static void program(struct far_task *t, const struct run_spec *s, bool shared)
         text(t, "Cmd", buf_view(&name));
 }
 
-static void input(struct far_task *t, const struct run_spec *s, bool shared)
+static void input(struct remote_task *t, const struct run_spec *s, bool shared)
 {
         struct str path = str_of(s->stdin_path);
         if (!path.n || str_eqz(path, "/dev/null"))
@@ -265,50 +265,50 @@ static void input(struct far_task *t, const struct run_spec *s, bool shared)
         text(t, "In", path);
 }
 
-static void places(struct far_task *t, const struct run_spec *s, bool shared)
+static void places(struct remote_task *t, const struct run_spec *s, bool shared)
 {
         BUF_CLEANUP struct buf b = {0};
         number(t, "JobUniverse", 5);
         if (shared) {
                 buf_addz(&b, "TARGET.FileSystemDomain == ");
-                far_quoted(&b, str_of(t->far->domain));
-                text(t, "FileSystemDomain", str_of(t->far->domain));
+                remote_quoted(&b, str_of(t->remote->domain));
+                text(t, "FileSystemDomain", str_of(t->remote->domain));
                 text(t, "Iwd", str_of(s->cwd ? s->cwd : s->sandbox));
                 text(t, "ShouldTransferFiles", STR("NO"));
                 expression(t, "Requirements", buf_view(&b));
                 return;
         }
-        text(t, "FileSystemDomain", STR(FAR_NO_DOMAIN));
+        text(t, "FileSystemDomain", STR(REMOTE_NO_DOMAIN));
         text(t, "Iwd", STR("/"));
         text(t, "ShouldTransferFiles", STR("YES"));
         text(t, "WhenToTransferOutput",
-             s->hop.on_success_only            ? STR("ON_SUCCESS")
-             : s->hop.checkpoints.when_evicted ? STR("ON_EXIT_OR_EVICT")
-                                               : STR("ON_EXIT"));
-        if (s->hop.outputs)
-                text(t, "TransferOutput", str_of(s->hop.outputs));
+             s->delegation.on_success_only            ? STR("ON_SUCCESS")
+             : s->delegation.checkpoints.when_evicted ? STR("ON_EXIT_OR_EVICT")
+                                                      : STR("ON_EXIT"));
+        if (s->delegation.outputs)
+                text(t, "TransferOutput", str_of(s->delegation.outputs));
         if (t->files.n)
                 text(t, "TransferInput", STR("./"));
         expression(t, "Requirements", STR("true"));
 }
 
 /* But for the job's name, which is of each. */
-static void origin(struct far_task *t, const struct run_spec *s)
+static void origin(struct remote_task *t, const struct run_spec *s)
 {
         struct buf b = {0};
         struct json j = {.out = &b};
-        json_kstrz(&j, "servers", s->hop.servers);
-        json_kstrz(&j, "owner", s->hop.owner);
-        json_kstrz(&j, "label", s->hop.label);
-        json_kstrz(&j, "path", s->hop.path);
-        json_kint(&j, "hops_left", (int64_t)s->hop.hops_left - 1);
+        json_kstrz(&j, "servers", s->delegation.servers);
+        json_kstrz(&j, "owner", s->delegation.owner);
+        json_kstrz(&j, "label", s->delegation.label);
+        json_kstrz(&j, "path", s->delegation.path);
+        json_kint(&j, "hops_left", (int64_t)s->delegation.hops_left - 1);
         t->origin = buf_take(&b);
-        t->servers = mem_dupz(s->hop.servers ? s->hop.servers : "");
-        t->job = mem_dupz(s->hop.job ? s->hop.job : "");
+        t->servers = mem_dupz(s->delegation.servers ? s->delegation.servers : "");
+        t->job = mem_dupz(s->delegation.job ? s->delegation.job : "");
 }
 
 /* Its attributes, and the files that they name; shared: for a place that sees them. */
-static void words_of(struct far_task *t, const struct run_spec *s, bool shared)
+static void words_of(struct remote_task *t, const struct run_spec *s, bool shared)
 {
         t->sandbox = mem_dupz(s->sandbox);
         origin(t, s);
@@ -317,36 +317,37 @@ static void words_of(struct far_task *t, const struct run_spec *s, bool shared)
         words(t, s);
         streams(t, s, shared);
         wishes(t, s);
-        checkpoints(t, &s->hop.checkpoints);
+        checkpoints(t, &s->delegation.checkpoints);
         places(t, s, shared);
 }
 
-void far_words_like(struct far_task *t, const struct run_spec *s)
+void remote_words_like(struct remote_task *t, const struct run_spec *s)
 {
         text(t, "Cmd", STR("/bin/true"));
         text(t, "Iwd", STR("/"));
         wishes(t, s);
 }
 
-void far_describe(struct far_task *t, const struct run_spec *s)
+void remote_describe(struct remote_task *t, const struct run_spec *s)
 {
-        bool shared = t->far->shared || s->cwd;
-        if (s->hop.hops_left == 0) {
-                far_fail(t, "path", ELOOP,
-                         "the job may not be handed on to another server: its path is as long as is allowed");
+        bool shared = t->remote->shared || s->cwd;
+        if (s->delegation.hops_left == 0) {
+                remote_fail(
+                        t, "path", ELOOP,
+                        "the job may not be handed on to another server: its path is as long as is allowed");
                 return;
         }
         t->exposed = shared;
-        int r = shared || t->far->user ? 0 : add_folder(&t->files, s->sandbox, "", 0);
+        int r = shared || t->remote->user ? 0 : add_folder(&t->files, s->sandbox, "", 0);
         if (r == -E2BIG)
-                far_fail_files(t);
+                remote_fail_files(t);
         else if (r < 0)
-                far_fail(t, "sandbox", -r, NULL);
+                remote_fail(t, "sandbox", -r, NULL);
         else
                 words_of(t, s, shared);
 }
 
-static void set_text(struct far_task *t, const char *name, const char *value)
+static void set_text(struct remote_task *t, const char *name, const char *value)
 {
         for (size_t i = 0; i < t->word_count; i++)
                 if (!strcmp(t->words[i].name, name)) {
@@ -355,7 +356,7 @@ static void set_text(struct far_task *t, const char *name, const char *value)
                 }
 }
 
-void far_exposed(struct far_task *t, bool program, bool input)
+void remote_exposed(struct remote_task *t, bool program, bool input)
 {
         t->exposed = true;
         if (program)

@@ -1,167 +1,167 @@
-/* The drover runner: another Drover server as a place. See drover_private.h for how; here are its verbs.
+/* The drover runner: another Drover server as a place. See private.h for how; here are its verbs.
  *
- * It speaks the far server's HTTP API on the agent's own loop, as one of its users. Nothing of the far server
- * is believed further than that: a document that is not as docs/openapi.json says is an error, a file's name
- * that would leave the sandbox is refused. */
+ * It speaks the remote server's HTTP API on the agent's own loop, as one of its users. Nothing of the remote
+ * server is believed further than that: a document that is not as docs/openapi.json says is an error, a
+ * file's name that would leave the sandbox is refused. */
 #include <errno.h>
 
 #include "run/drover/private.h"
 
-static struct far *self(struct runner *r)
+static struct remote *self(struct runner *r)
 {
-        return (struct far *)(void *)r;
+        return (struct remote *)(void *)r;
 }
 
-static struct far_task *find(struct far *f, struct run_id id)
+static struct remote_task *find(struct remote *f, struct run_id id)
 {
         return map_get(f->table.tasks, run_key(&id));
 }
 
 static void drover_submit(struct runner *r, const struct run_spec *spec)
 {
-        struct far *f = self(r);
+        struct remote *f = self(r);
         if (find(f, spec->id))
                 return;
-        struct far_task *t = far_task_new(f, spec->id);
-        t->state = FAR_FRESH;
+        struct remote_task *t = remote_task_new(f, spec->id);
+        t->state = REMOTE_FRESH;
         t->given = f->gathering = true;
-        far_describe(t, spec);
+        remote_describe(t, spec);
 }
 
 static void drover_kill(struct runner *r, struct run_id id, uint64_t grace_ms)
 {
-        struct far_task *t = find(self(r), id);
+        struct remote_task *t = find(self(r), id);
         (void)grace_ms; /* the last agent's own */
         if (t)
-                far_kill(t, RUN_KILLED);
+                remote_kill(t, RUN_KILLED);
 }
 
 static void drover_suspend(struct runner *r, struct run_id id)
 {
-        struct far_task *t = find(self(r), id);
+        struct remote_task *t = find(self(r), id);
         if (!t || t->suspended)
                 return;
         t->suspended = true;
         t->held = !t->begun;
-        if (far_number(t))
-                far_act(t, t->held ? FAR_HOLD : FAR_SUSPEND);
+        if (remote_number(t))
+                remote_act(t, t->held ? REMOTE_HOLD : REMOTE_SUSPEND);
 }
 
 static void drover_resume(struct runner *r, struct run_id id)
 {
-        struct far_task *t = find(self(r), id);
+        struct remote_task *t = find(self(r), id);
         if (!t || !t->suspended)
                 return;
         t->suspended = false;
-        if (far_number(t) && !(t->held && t->waits))
-                far_act(t, t->held ? FAR_RELEASE : FAR_RESUME);
+        if (remote_number(t) && !(t->held && t->waits))
+                remote_act(t, t->held ? REMOTE_RELEASE : REMOTE_RESUME);
         t->held = false;
 }
 
 static void drover_hold(struct runner *r, struct run_id id)
 {
-        struct far_task *t = find(self(r), id);
+        struct remote_task *t = find(self(r), id);
         if (!t || t->begun || t->waits)
                 return;
         t->waits = true;
-        if (far_number(t))
-                far_act(t, FAR_HOLD);
+        if (remote_number(t))
+                remote_act(t, REMOTE_HOLD);
 }
 
 static void drover_release(struct runner *r, struct run_id id)
 {
-        struct far_task *t = find(self(r), id);
+        struct remote_task *t = find(self(r), id);
         if (!t || !t->waits)
                 return;
         t->waits = false;
-        if (far_number(t) && !t->held)
-                far_act(t, FAR_RELEASE);
+        if (remote_number(t) && !t->held)
+                remote_act(t, REMOTE_RELEASE);
 }
 
 static void drover_signal(struct runner *r, struct run_id id, int signal)
 {
-        struct far_task *t = find(self(r), id);
-        if (!t || t->state > FAR_IN || t->killing || signal < 1 || signal > 64)
+        struct remote_task *t = find(self(r), id);
+        if (!t || t->state > REMOTE_IN || t->killing || signal < 1 || signal > 64)
                 return;
-        if (t->state == FAR_IN) { /* there it is known whether it runs */
-                far_signal(t, signal);
+        if (t->state == REMOTE_IN) { /* there it is known whether it runs */
+                remote_signal(t, signal);
                 return;
         }
         t->signals |= UINT64_C(1) << (signal - 1);
-        if (t->state < FAR_KEPT)
-                event_queue_signal_waits(t->far->events, t->id);
+        if (t->state < REMOTE_SAVED)
+                event_queue_signal_waits(t->remote->events, t->id);
 }
 
 static void drover_credential(struct runner *r, struct run_id id, const struct run_credential *c)
 {
-        struct far *f = self(r);
-        struct far_task *t = find(f, id);
-        if (!t || t->state == FAR_OVER)
+        struct remote *f = self(r);
+        struct remote_task *t = find(f, id);
+        if (!t || t->state == REMOTE_OVER)
                 return;
-        far_credential_set(t->in ? &t->in->credentials : &t->credentials, c);
+        remote_credential_set(t->in ? &t->in->credentials : &t->credentials, c);
         timer_start(f->later, 0);
 }
 
 static void drover_quote(struct runner *r, const struct run_spec *spec)
 {
-        far_quote(self(r), spec);
+        remote_quote(self(r), spec);
 }
 
 static void drover_status(struct runner *r, const struct run_id *ids, size_t count)
 {
-        struct far *f = self(r);
+        struct remote *f = self(r);
         for (size_t i = 0; i < count; i++) {
-                struct far_task *t = find(f, ids[i]);
+                struct remote_task *t = find(f, ids[i]);
                 if (t)
-                        far_tell(f, t, true);
+                        remote_tell(f, t, true);
         }
 }
 
-static void forget(struct far_task *t)
+static void forget(struct remote_task *t)
 {
-        struct far *f = t->far;
-        struct far_request *in = t->in;
+        struct remote *f = t->remote;
+        struct remote_request *in = t->in;
         uint32_t member = t->member;
-        if (far_number(t)) {
-                if (t->state != FAR_OVER || t->result.state != RUN_ENDED)
-                        far_act(t, FAR_REMOVE); /* nobody wants it */
-                far_taken(f, in->number, member);
+        if (remote_number(t)) {
+                if (t->state != REMOTE_OVER || t->result.state != RUN_ENDED)
+                        remote_act(t, REMOTE_REMOVE); /* nobody wants it */
+                remote_taken(f, in->number, member);
         }
         if ((t->out_append || t->err_append) && !f->user)
-                far_forget_marks(t);
-        far_task_free(t);
+                remote_forget_marks(t);
+        remote_task_free(t);
         if (in)
-                far_request_left(in, member);
+                remote_request_left(in, member);
 }
 
 static void drover_forget(struct runner *r, struct run_id id)
 {
-        struct far *f = self(r);
-        struct far_task *t = find(f, id);
+        struct remote *f = self(r);
+        struct remote_task *t = find(f, id);
         if (t)
                 t->forgotten = f->gathering = true;
 }
 
 static void drover_lease(struct runner *r, int64_t until_boot_ms)
 {
-        far_lease_set(self(r), until_boot_ms);
+        remote_lease_set(self(r), until_boot_ms);
 }
 
 static void drover_capacity(struct runner *r, struct run_capacity *ret)
 {
-        *ret = far_capacity(self(r));
+        *ret = remote_capacity(self(r));
 }
 
 static int drover_where(struct runner *r, struct run_id id, struct run_where *ret)
 {
-        struct far_task *t = find(self(r), id);
+        struct remote_task *t = find(self(r), id);
         static const char *const words[] = {"sending", "sending", "sending", "delegated", "fetching", "over"};
         if (!t)
                 return -ENOENT;
         *ret = (struct run_where){.word = words[t->state], .hops = str_of(t->hops)};
         ret->said = t->said ? t->said : t->in ? t->in->said : NULL;
-        if (far_number(t))
-                snprintf(ret->native, sizeof(ret->native), "%llu.%u", (unsigned long long)far_number(t),
+        if (remote_number(t))
+                snprintf(ret->native, sizeof(ret->native), "%llu.%u", (unsigned long long)remote_number(t),
                          t->member);
         return 0;
 }
@@ -169,32 +169,32 @@ static int drover_where(struct runner *r, struct run_id id, struct run_where *re
 /* What the agent has written down: now it may leave here, or be gone. */
 static void drover_flush(struct runner *r)
 {
-        struct far *f = self(r);
+        struct remote *f = self(r);
         if (f->gathering) {
                 f->gathering = false;
                 timer_start(f->later, 0);
-                for (struct far_task *t = f->table.all, *next; t; t = next) {
+                for (struct remote_task *t = f->table.all, *next; t; t = next) {
                         next = t->next;
                         t->given = false;
                         if (t->forgotten)
                                 forget(t);
                 }
         }
-        far_flush(f);
+        remote_flush(f);
 }
 
 static void drover_close(struct runner *r, bool kill_all)
 {
         (void)kill_all; /* they end with the lease */
-        far_close(self(r));
+        remote_close(self(r));
 }
 
 static int drover_open(const struct runner_config *c, struct runner **ret, struct err *err)
 {
-        struct far *f;
-        if (c->errands)
-                return far_users_open(c, ret, err);
-        int r = far_open(c, NULL, &f, err);
+        struct remote *f;
+        if (c->user_commands)
+                return remote_users_open(c, ret, err);
+        int r = remote_open(c, NULL, &f, err);
         if (r < 0)
                 return r;
         f->base.kind = &runner_drover;

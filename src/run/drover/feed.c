@@ -13,19 +13,19 @@
 #define CPUS_MAX 100000000u
 #define MIB_MAX  (UINT64_C(1) << 40)
 
-struct far_feed {
+struct remote_feed {
         uint64_t cursor, paths_at;           /* of its log, of its list of paths */
         int64_t asked_ms, room_ms, paths_ms; /* boot clock, when each was asked for last */
         struct run_capacity capacity;
 };
 
-static void happened(struct far *f, const json_t *e)
+static void happened(struct remote *f, const json_t *e)
 {
         static const char *const quiet[] = {"submitted", "accepted",      "matched", "filed",
                                             "priority",  "results_taken", "purged",  "filled"};
         uint64_t request = (uint64_t)json_integer_value(json_object_get(e, "request"));
         const char *name = json_string_value(json_object_get(e, "event"));
-        struct far_request *r = idmap_get(f->table.requests, request);
+        struct remote_request *r = idmap_get(f->table.requests, request);
         const char *members = json_string_value(json_object_get(e, "members"));
         struct set some = {0};
         if (!r || !name)
@@ -37,28 +37,28 @@ static void happened(struct far *f, const json_t *e)
         if (!members || set_parse(&some, str_of(members), r->count) != 0)
                 set_add_range(&some, 0, r->count);
         SET_FOREACH (&some, m)
-                if (r->tasks[m] && r->tasks[m]->state == FAR_IN)
+                if (r->tasks[m] && r->tasks[m]->state == REMOTE_IN)
                         r->tasks[m]->dirty = true;
         set_deinit(&some);
         timer_start(f->later, 0);
 }
 
-static void ask_feed(struct far *f);
+static void ask_feed(struct remote *f);
 
 static void on_feed(void *arg, int status, struct str body, const struct err *err)
 {
-        struct far *f = arg;
-        json_t *doc = status == 200 ? far_json(body) : NULL, *e;
+        struct remote *f = arg;
+        json_t *doc = status == 200 ? remote_json(body) : NULL, *e;
         json_t *next = json_object_get(doc, "next");
         BUF_CLEANUP struct buf why = {0};
         size_t i;
-        f->polls[FAR_FEED] = NULL;
+        f->polls[REMOTE_FEED] = NULL;
         if (!json_is_integer(next)) { /* also when the log does not reach back so far: all is looked at */
                 if (status)
-                        far_error(&why, status, body);
-                far_away(f, status ? buf_z(&why) : err->text);
+                        remote_error(&why, status, body);
+                remote_unreachable(f, status ? buf_z(&why) : err->text);
         } else if (json_integer_value(next) < 0 || (uint64_t)json_integer_value(next) < f->feed->cursor) {
-                far_away(f, "its log has gone back"); /* a copy of older days: all is looked at */
+                remote_unreachable(f, "its log has gone back"); /* a copy of older days: all is looked at */
         } else {
                 bool any = (uint64_t)json_integer_value(next) > f->feed->cursor;
                 json_array_foreach (json_object_get(doc, "events"), i, e)
@@ -70,13 +70,13 @@ static void on_feed(void *arg, int status, struct str body, const struct err *er
         json_decref(doc);
 }
 
-static void ask_feed(struct far *f)
+static void ask_feed(struct remote *f)
 {
         BUF_CLEANUP struct buf path = {0};
         buf_printf(&path, "/v1/events?after=%llu&timeout_ms=%d", (unsigned long long)f->feed->cursor,
                    FEED_MS);
         f->feed->asked_ms = clock_boot_ms();
-        f->polls[FAR_FEED] = far_ask(f, "GET", &path, STR(""), on_feed);
+        f->polls[REMOTE_FEED] = remote_ask(f, "GET", &path, STR(""), on_feed);
 }
 
 static uint64_t count_of(const json_t *doc, const char *name)
@@ -98,9 +98,9 @@ static uint64_t bytes_of(const json_t *doc, const char *name)
 
 static void on_room(void *arg, int status, struct str body, const struct err *err)
 {
-        struct far *f = arg;
-        json_t *doc = status == 200 ? far_json(body) : NULL;
-        f->polls[FAR_ROOM] = NULL;
+        struct remote *f = arg;
+        json_t *doc = status == 200 ? remote_json(body) : NULL;
+        f->polls[REMOTE_ROOM] = NULL;
         if (doc)
                 f->feed->capacity = (struct run_capacity){
                         .known = true,
@@ -117,66 +117,67 @@ static void on_room(void *arg, int status, struct str body, const struct err *er
                 };
         json_decref(doc);
         if (!status)
-                far_away(f, err->text);
+                remote_unreachable(f, err->text);
 }
 
 static void on_paths(void *arg, int status, struct str body, const struct err *err)
 {
-        struct far *f = arg;
-        json_t *doc = status == 200 ? far_json(body) : NULL, *one;
+        struct remote *f = arg;
+        json_t *doc = status == 200 ? remote_json(body) : NULL, *one;
         size_t i;
-        f->polls[FAR_PATHS] = NULL;
+        f->polls[REMOTE_PATHS] = NULL;
         json_array_foreach (json_object_get(doc, "paths"), i, one) {
-                struct far_request *r = idmap_get(f->table.requests, count_of(one, "request"));
+                struct remote_request *r = idmap_get(f->table.requests, count_of(one, "request"));
                 uint64_t member = count_of(one, "member");
-                struct far_task *t = r && member < r->count ? r->tasks[member] : NULL;
+                struct remote_task *t = r && member < r->count ? r->tasks[member] : NULL;
                 json_t *hops = json_object_get(one, "hops");
                 if (!t || !json_is_array(hops))
                         continue;
-                far_set_hops(t, hops);
+                remote_set_hops(t, hops);
         }
         if (json_is_integer(json_object_get(doc, "next")))
                 f->feed->paths_at = count_of(doc, "next");
         json_decref(doc);
         if (!status)
-                far_away(f, err->text);
+                remote_unreachable(f, err->text);
 }
 
-void far_feed_look(struct far *f, int64_t now)
+void remote_feed_look(struct remote *f, int64_t now)
 {
         BUF_CLEANUP struct buf path = {0};
-        if (!f->polls[FAR_FEED] && now - f->feed->asked_ms >= QUICK_MS)
+        if (!f->polls[REMOTE_FEED] && now - f->feed->asked_ms >= QUICK_MS)
                 ask_feed(f);
-        if (!f->polls[FAR_ROOM] && now - f->feed->room_ms >= ROOM_MS) {
+        if (!f->polls[REMOTE_ROOM] && now - f->feed->room_ms >= ROOM_MS) {
                 f->feed->room_ms = now;
-                f->polls[FAR_ROOM] = far_get(f, "/v1/capacity", on_room);
+                f->polls[REMOTE_ROOM] = remote_get(f, "/v1/capacity", on_room);
         }
-        if (f->polls[FAR_PATHS] || now - f->feed->paths_ms < PATHS_MS || idmap_count(f->table.requests) == 0)
+        if (f->polls[REMOTE_PATHS] || now - f->feed->paths_ms < PATHS_MS ||
+            idmap_count(f->table.requests) == 0)
                 return;
         f->feed->paths_ms = now;
         buf_printf(&path, "/v1/paths?after=%llu", (unsigned long long)f->feed->paths_at);
-        f->polls[FAR_PATHS] = far_ask(f, "GET", &path, STR(""), on_paths);
+        f->polls[REMOTE_PATHS] = remote_ask(f, "GET", &path, STR(""), on_paths);
 }
 
-void far_feed_start(struct far *f, uint64_t cursor)
+void remote_feed_start(struct remote *f, uint64_t cursor)
 {
-        *f->feed = (struct far_feed){.cursor = cursor};
+        *f->feed = (struct remote_feed){.cursor = cursor};
         ask_feed(f);
 }
 
-uint64_t far_feed_cursor(const struct far *f)
+uint64_t remote_feed_cursor(const struct remote *f)
 {
         return f->feed->cursor;
 }
 
-struct run_capacity far_capacity(const struct far *f)
+struct run_capacity remote_capacity(const struct remote *f)
 {
         struct run_capacity c = f->feed->capacity;
         c.known = c.known && f->link.up;
         return c;
 }
 
-struct far_feed *far_feed_new(void)
+struct remote_feed *remote_feed_new(void)
 {
-        return mem_new(struct far_feed);
+        return mem_new(struct remote_feed);
 }

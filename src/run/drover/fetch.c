@@ -1,4 +1,4 @@
-/* The outputs of a job at the far server, home. */
+/* The outputs of a job at the remote server, home. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,11 +12,11 @@
 #include "run/task/append.h"
 
 /* From its own file to where it belongs: the sandbox's stream, or the output's name. */
-static int put(const struct far_task *t, const char *from, const char *name, unsigned mode)
+static int put(const struct remote_task *t, const char *from, const char *name, unsigned mode)
 {
         BUF_CLEANUP struct buf to = {0}, dir = {0};
         bool appending;
-        if (far_destination(t, t->sandbox, name, &to, &appending) < 0)
+        if (remote_destination(t, t->sandbox, name, &to, &appending) < 0)
                 return -EINVAL;
         buf_str(&dir, str_head(buf_view(&to), (size_t)str_rfind(buf_view(&to), '/')));
         int r = fs_mkdirs(buf_z(&dir), 0755);
@@ -33,7 +33,7 @@ static int put(const struct far_task *t, const char *from, const char *name, uns
 }
 
 /* Streams that the last place wrote where we see them. */
-static int put_shared(const struct far_task *t)
+static int put_shared(const struct remote_task *t)
 {
         static const char *const names[] = {"out", "err"};
         int r = 0;
@@ -47,7 +47,7 @@ static int put_shared(const struct far_task *t)
         return r;
 }
 
-void far_forget_marks(const struct far_task *t)
+void remote_forget_marks(const struct remote_task *t)
 {
         static const char *const names[] = {"out", "err"};
         for (int i = 0; i < 2; i++) {
@@ -57,49 +57,49 @@ void far_forget_marks(const struct far_task *t)
         }
 }
 
-static void cannot_keep(struct far_task *t, const char *name, int error)
+static void cannot_keep(struct remote_task *t, const char *name, int error)
 {
-        far_cannot_keep(t, name, strerror(error), error);
+        remote_cannot_keep(t, name, strerror(error), error);
 }
 
-static void temporary(const struct far_task *t, struct buf *out)
+static void temporary(const struct remote_task *t, struct buf *out)
 {
         buf_printf(out, "%s/.drover_hop.%u.new", t->sandbox, t->id.step);
 }
 
 static void on_file(void *arg, int status, struct str body, const struct err *err)
 {
-        struct far_task *t = arg;
-        struct far_file *file = &t->files.v[t->files.at];
+        struct remote_task *t = arg;
+        struct remote_file *file = &t->files.v[t->files.at];
         BUF_CLEANUP struct buf from = {0}, why = {0};
         t->call = NULL;
         bool whole = lseek(t->fd, 0, SEEK_END) == (off_t)file->size;
         close(t->fd);
         t->fd = -1;
         if (!status) {
-                far_away(t->far, err->text);
+                remote_unreachable(t->remote, err->text);
                 return;
         }
         if (status < 0) {
-                far_cannot_keep(t, file->name, err->text, EIO);
+                remote_cannot_keep(t, file->name, err->text, EIO);
                 return;
         }
-        if (far_later(status)) {
+        if (remote_later(status)) {
                 t->not_before_ms = clock_boot_ms() + 1000;
                 return;
         }
         if (status != 200) {
-                far_error(&why, status, body);
-                far_fail(t, "output", EREMOTEIO, buf_z(&why));
+                remote_error(&why, status, body);
+                remote_fail(t, "output", EREMOTEIO, buf_z(&why));
                 return;
         }
         if (!whole) {
-                far_cannot_keep(t, file->name, "it is smaller than was said", EREMOTEIO);
+                remote_cannot_keep(t, file->name, "it is smaller than was said", EREMOTEIO);
                 return;
         }
-        if (t->far->user) { /* all at once, when all are here */
+        if (t->remote->user) { /* all at once, when all are here */
                 t->files.at++;
-                far_fetch(t);
+                remote_fetch(t);
                 return;
         }
         temporary(t, &from);
@@ -109,25 +109,25 @@ static void on_file(void *arg, int status, struct str body, const struct err *er
                 return;
         }
         t->files.at++;
-        far_fetch(t);
+        remote_fetch(t);
 }
 
-static int new_file(struct far_task *t, size_t index)
+static int new_file(struct remote_task *t, size_t index)
 {
         BUF_CLEANUP struct buf to = {0};
-        if (t->far->user)
-                return far_user_output(t, index);
+        if (t->remote->user)
+                return remote_user_output(t, index);
         fs_mkdirs(t->sandbox, 0755);
         temporary(t, &to);
         int fd = open(buf_z(&to), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
         return fd < 0 ? -errno : fd;
 }
 
-void far_fetch(struct far_task *t)
+void remote_fetch(struct remote_task *t)
 {
         BUF_CLEANUP struct buf path = {0};
-        if (t->files.at == t->files.n && t->far->user) {
-                far_place(t);
+        if (t->files.at == t->files.n && t->remote->user) {
+                remote_place(t);
                 return;
         }
         if (t->files.at == t->files.n) {
@@ -136,18 +136,18 @@ void far_fetch(struct far_task *t)
                 if (r < 0)
                         cannot_keep(t, "stream", -r);
                 else
-                        far_over(t, &result, NULL);
+                        remote_over(t, &result, NULL);
                 return;
         }
-        struct far_file *file = &t->files.v[t->files.at];
+        struct remote_file *file = &t->files.v[t->files.at];
         t->fd = new_file(t, t->files.at);
         if (t->fd < 0) {
                 int error = -t->fd;
                 t->fd = -1;
-                far_cannot_keep(t, file->name, strerror(error), error);
+                remote_cannot_keep(t, file->name, strerror(error), error);
                 return;
         }
-        far_file_path(t, file->name, &path);
+        remote_file_path(t, file->name, &path);
         const struct http_call_spec spec = {.method = "GET",
                                             .path = buf_z(&path),
                                             .fd = t->fd,
@@ -155,5 +155,5 @@ void far_fetch(struct far_task *t)
                                             .limited = true,
                                             .limit = file->size,
                                             .timeout_ms = 3600000};
-        t->call = http_client_call(t->far->client, &spec, on_file, t);
+        t->call = http_client_call(t->remote->client, &spec, on_file, t);
 }

@@ -1,4 +1,4 @@
-/* Tasks that are alike become one request of the far server.
+/* Tasks that are alike become one request of the remote server.
  *
  * Alike are those whose attributes, files and origins are the same but for the texts that jobs of one
  * description differ in: arguments, environment, streams. Those become variables, with a row of items for
@@ -18,7 +18,7 @@
 
 /* ---- alike, or not */
 
-static bool may_differ(const struct far_word *w)
+static bool may_differ(const struct remote_word *w)
 {
         static const char *const names[] = {
                 "Arguments",      "Environment",       "In", "Out", "Err", "Iwd", "Cmd",
@@ -29,28 +29,28 @@ static bool may_differ(const struct far_word *w)
         return false;
 }
 
-static bool fits_row(const struct far_word *w)
+static bool fits_row(const struct remote_word *w)
 {
         return !strpbrk(w->value, "\n\x1f") && !strstr(w->value, "$$");
 }
 
 /* What alike ones have in common, as text; and how much a row of it may take. */
-static size_t key_of(const struct far_task *t, struct buf *key)
+static size_t key_of(const struct remote_task *t, struct buf *key)
 {
         size_t row = 0;
         bool fits = true;
         buf_printf(key, "%s\n", t->origin);
         for (size_t i = 0; i < t->word_count; i++) {
-                const struct far_word *w = &t->words[i];
+                const struct remote_word *w = &t->words[i];
                 bool differs = may_differ(w);
                 buf_printf(key, "%s=%s\n", w->name, differs ? "" : w->value);
-                if (!strcmp(w->name, FAR_CREDENTIALS)) /* what has a name is each request's own */
+                if (!strcmp(w->name, REMOTE_CREDENTIALS)) /* what has a name is each request's own */
                         buf_printf(key, "%llu\n", (unsigned long long)t->id.request);
                 row += differs ? strlen(w->value) + 1 : 0;
                 fits &= !differs || fits_row(w);
         }
         for (size_t i = 0; i < t->files.n; i++) {
-                const struct far_file *file = &t->files.v[i];
+                const struct remote_file *file = &t->files.v[i];
                 buf_printf(key, "%s %d %s\n", file->sha256, (file->mode & 0111) != 0, file->name);
         }
         if (!fits)
@@ -61,14 +61,14 @@ static size_t key_of(const struct far_task *t, struct buf *key)
 /* ---- the document */
 
 struct alike {
-        struct far_task *const *tasks;
+        struct remote_task *const *tasks;
         size_t count;
         bool *differs; /* of each attribute */
 };
 
 static void compare(struct alike *a)
 {
-        const struct far_task *first = a->tasks[0];
+        const struct remote_task *first = a->tasks[0];
         a->differs = mem_zalloc(first->word_count + 1);
         for (size_t i = 0; i < first->word_count; i++)
                 for (size_t k = 1; k < a->count && !a->differs[i]; k++)
@@ -80,12 +80,12 @@ static void write_attributes(struct json *j, const struct alike *a)
         json_key(j, "attributes");
         json_open(j, '{');
         for (size_t i = 0; i < a->tasks[0]->word_count; i++) {
-                const struct far_word *w = &a->tasks[0]->words[i];
+                const struct remote_word *w = &a->tasks[0]->words[i];
                 BUF_CLEANUP struct buf b = {0};
                 if (a->differs[i])
                         buf_printf(&b, "\"$(hop_%s)\"", w->name);
                 else if (w->text)
-                        far_quoted(&b, str_of(w->value));
+                        remote_quoted(&b, str_of(w->value));
                 else
                         buf_addz(&b, w->value);
                 json_kstr(j, w->name, buf_view(&b));
@@ -137,7 +137,7 @@ static void write_rows(struct json *j, const struct alike *a)
 }
 
 /* "7.0-9,8.3"; what is not a number and a member stands as it is. */
-static void write_jobs(struct json *j, struct far_task *const *tasks, size_t count)
+static void write_jobs(struct json *j, struct remote_task *const *tasks, size_t count)
 {
         BUF_CLEANUP struct buf all = {.max = 0};
         struct set members = {0};
@@ -163,7 +163,7 @@ static void write_jobs(struct json *j, struct far_task *const *tasks, size_t cou
         json_kstr(j, "job", str_head(buf_view(&all), all.n < JOBS_MAX ? all.n : JOBS_MAX));
 }
 
-void far_parts(struct json *j, struct far_task *const *tasks, size_t count)
+void remote_parts(struct json *j, struct remote_task *const *tasks, size_t count)
 {
         struct alike a = {tasks, count, NULL};
         compare(&a);
@@ -179,7 +179,7 @@ void far_parts(struct json *j, struct far_task *const *tasks, size_t count)
         json_close(j, ']');
 }
 
-void far_document(struct buf *out, const char *uuid, struct far_task *const *tasks, size_t count)
+void remote_document(struct buf *out, const char *uuid, struct remote_task *const *tasks, size_t count)
 {
         struct json j = {.out = out};
         json_open(&j, '{');
@@ -189,14 +189,14 @@ void far_document(struct buf *out, const char *uuid, struct far_task *const *tas
         write_jobs(&j, tasks, count);
         buf_printf(out, ",%s", tasks[0]->origin);
         json_close(&j, '}');
-        far_parts(&j, tasks, count);
+        remote_parts(&j, tasks, count);
 }
 
 /* ---- gathering */
 
 /* The same attempts have the same uuid wherever they are told of. RFC 4122, in the form of version 5 with
  * SHA-256 (version 8 of RFC 9562). */
-static void name_it(struct far_task *const *tasks, size_t count, char uuid[FAR_UUID])
+static void name_it(struct remote_task *const *tasks, size_t count, char uuid[REMOTE_UUID])
 {
         BUF_CLEANUP struct buf b = {0};
         unsigned char h[32];
@@ -213,16 +213,16 @@ static void name_it(struct far_task *const *tasks, size_t count, char uuid[FAR_U
 
 struct gathered {
         struct gathered *next;
-        struct far_task **tasks;
+        struct remote_task **tasks;
         size_t count, cap, bytes;
 };
 
-static void make(struct far *f, struct gathered *g)
+static void make(struct remote *f, struct gathered *g)
 {
-        char uuid[FAR_UUID];
+        char uuid[REMOTE_UUID];
         BUF_CLEANUP struct buf document = {0};
         name_it(g->tasks, g->count, uuid);
-        struct far_request *r = far_request_new(f, uuid, g->count);
+        struct remote_request *r = remote_request_new(f, uuid, g->count);
         for (size_t i = 0; i < g->count; i++) {
                 r->tasks[i] = g->tasks[i];
                 r->tasks[i]->in = r;
@@ -231,21 +231,21 @@ static void make(struct far *f, struct gathered *g)
                         r->credentials = r->tasks[i]->credentials;
                         r->tasks[i]->credentials = NULL;
                 }
-                far_credentials_free(&r->tasks[i]->credentials);
+                remote_credentials_free(&r->tasks[i]->credentials);
         }
         r->left = g->count;
-        far_document(&document, uuid, g->tasks, g->count);
+        remote_document(&document, uuid, g->tasks, g->count);
         r->submission = buf_take(&document);
-        far_keep(r);
+        remote_request_save(r);
 }
 
-void far_group(struct far *f)
+void remote_group(struct remote *f)
 {
         struct map *open = map_new();
         struct gathered *all = NULL, **last = &all;
-        for (struct far_task *t = f->table.all; t; t = t->next) {
+        for (struct remote_task *t = f->table.all; t; t = t->next) {
                 BUF_CLEANUP struct buf key = {0};
-                if (t->state != FAR_READY)
+                if (t->state != REMOTE_READY)
                         continue;
                 size_t row = key_of(t, &key);
                 struct gathered *g = map_get(open, buf_view(&key));

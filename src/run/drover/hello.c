@@ -15,28 +15,28 @@
 #define TOKEN_MAX 4096
 #define TOKEN_MS  20000
 
-struct far_login {
+struct remote_login {
         struct command *reading; /* the user's token */
         int token;               /* what it reads goes there; -1 */
 };
 
-static void there(struct far *f, const json_t *doc)
+static void there(struct remote *f, const json_t *doc)
 {
         log_info("msg=\"in touch with the other server\" queue=%s server=%s as=%s", f->queue, f->link.server,
                  f->link.you);
         f->link.up = true;
-        f->link.retry_ms = FAR_RETRY_MS;
+        f->link.retry_ms = REMOTE_RETRY_MS;
         f->table.unsettled = 0;
-        for (struct far_task *t = f->table.all; t; t = t->next) {
-                t->unsettled = t->state == FAR_KEPT || t->state == FAR_IN;
-                t->dirty = t->state == FAR_IN;
+        for (struct remote_task *t = f->table.all; t; t = t->next) {
+                t->unsettled = t->state == REMOTE_SAVED || t->state == REMOTE_IN;
+                t->dirty = t->state == REMOTE_IN;
                 f->table.unsettled += t->unsettled;
                 if (t->dirty && t->killing) /* whatever became of it when it was said */
-                        far_act(t, FAR_REMOVE);
+                        remote_act(t, REMOTE_REMOVE);
         }
-        far_feed_start(f, (uint64_t)json_integer_value(json_object_get(doc, "seq")));
+        remote_feed_start(f, (uint64_t)json_integer_value(json_object_get(doc, "seq")));
         timer_start(f->tick, 0);
-        far_list(f);
+        remote_list(f);
 }
 
 /* Both stand in logs, and the one in paths of jobs. */
@@ -46,31 +46,31 @@ static bool is_server(const char *uuid, const char *you)
         for (size_t i = 0; i < all; i++)
                 if ((unsigned char)you[i] <= ' ' || you[i] == 127)
                         return false;
-        return n == FAR_UUID - 1 && strspn(uuid, "0123456789abcdefABCDEF-") == n && all > 0 && all < 256;
+        return n == REMOTE_UUID - 1 && strspn(uuid, "0123456789abcdefABCDEF-") == n && all > 0 && all < 256;
 }
 
 /* Nothing can be done there in this user's name, for now: what was not sent yet fails. */
-static void refused(struct far *f, const char *why)
+static void refused(struct remote *f, const char *why)
 {
         f->link.refused = true;
-        for (struct far_task *t = f->table.all, *next; t; t = next) {
+        for (struct remote_task *t = f->table.all, *next; t; t = next) {
                 next = t->next;
-                if (t->state == FAR_FRESH || t->state == FAR_READY)
-                        far_fail(t, "credential", EACCES, why);
+                if (t->state == REMOTE_FRESH || t->state == REMOTE_READY)
+                        remote_fail(t, "credential", EACCES, why);
         }
-        far_tell_away(f, "refuses", why);
-        far_retry(f, true, why);
+        remote_tell_unreachable(f, "refuses", why);
+        remote_retry(f, true, why);
 }
 
 static void on_hello(void *arg, int status, struct str body, const struct err *err)
 {
-        struct far *f = arg;
+        struct remote *f = arg;
         BUF_CLEANUP struct buf why = {0};
-        json_t *doc = status == 200 ? far_json(body) : NULL;
+        json_t *doc = status == 200 ? remote_json(body) : NULL;
         const char *uuid = json_string_value(json_object_get(doc, "uuid"));
         const char *you = json_string_value(json_object_get(doc, "you"));
         if (status && status != 200)
-                far_error(&why, status, body);
+                remote_error(&why, status, body);
         else
                 buf_addz(&why, status ? "it is no Drover server" : err->text);
         if (is_server(uuid, you)) {
@@ -81,19 +81,19 @@ static void on_hello(void *arg, int status, struct str body, const struct err *e
         } else if (f->user && status / 100 == 4) {
                 refused(f, buf_z(&why));
         } else {
-                far_retry(f, status, buf_z(&why));
+                remote_retry(f, status, buf_z(&why));
         }
         json_decref(doc);
 }
 
-static void send_hello(struct far *f)
+static void send_hello(struct remote *f)
 {
-        far_get(f, "/v1/server", on_hello);
+        remote_get(f, "/v1/server", on_hello);
 }
 
 static void on_token(void *arg, int status, struct str out, struct str errors)
 {
-        struct far *f = arg;
+        struct remote *f = arg;
         SECRET_CLEANUP struct buf token = {0};
         BUF_CLEANUP struct buf why = {0};
         (void)out;
@@ -115,11 +115,11 @@ static void on_token(void *arg, int status, struct str out, struct str errors)
         if (status == 0)
                 buf_addz(&why, "it is not one line");
         else
-                far_user_said(&why, errors);
+                remote_user_said(&why, errors);
         refused(f, buf_z(&why));
 }
 
-static void read_token(struct far *f)
+static void read_token(struct remote *f)
 {
         static const char script[] = "exec head -c 4096 -- \"$1\" >&0";
         const char *words[] = {f->user->token, NULL};
@@ -128,13 +128,13 @@ static void read_token(struct far *f)
                 refused(f, "the agent cannot make a file in memory");
                 return;
         }
-        const struct errand_spec s = {.input_fd = f->login->token, .timeout_ms = TOKEN_MS};
-        f->login->reading = far_user_run(f->user, script, words, &s, on_token, f);
+        const struct user_command_spec s = {.input_fd = f->login->token, .timeout_ms = TOKEN_MS};
+        f->login->reading = remote_user_run(f->user, script, words, &s, on_token, f);
 }
 
 static void hello(void *arg)
 {
-        struct far *f = arg;
+        struct remote *f = arg;
         if (f->user) {
                 read_token(f);
                 return;
@@ -147,16 +147,16 @@ static void hello(void *arg)
         send_hello(f);
 }
 
-void far_link_open(struct far *f)
+void remote_link_open(struct remote *f)
 {
-        f->login = mem_new(struct far_login);
+        f->login = mem_new(struct remote_login);
         f->login->token = -1;
-        f->link.retry_ms = FAR_RETRY_MS;
+        f->link.retry_ms = REMOTE_RETRY_MS;
         f->link.hello = timer_new(f->loop, hello, f);
         timer_start(f->link.hello, 0);
 }
 
-void far_login_free(struct far_login *l)
+void remote_login_free(struct remote_login *l)
 {
         if (!l)
                 return;

@@ -1,4 +1,4 @@
-/* What became of a job at the far server. */
+/* What became of a job at the remote server. */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/u64.h"
-#include "run/drover/far_number.h"
 #include "run/drover/private.h"
+#include "run/drover/remote_number.h"
 
 #define HOLD_USER         1 /* HTCondor's codes: somebody there held it, and may release it */
 #define HOLD_SUBMIT       15
@@ -30,111 +30,112 @@ static const char *text(const json_t *o, const char *name)
 static void measured(const json_t *job, struct run_event *e)
 {
         const json_t *ad = json_object_get(job, "ad");
-        e->started_ms = far_number_time(ad, "DroverStartedMs", 1);
+        e->started_ms = remote_number_time(ad, "DroverStartedMs", 1);
         if (!e->started_ms)
-                e->started_ms = far_number_time(ad, "JobCurrentStartDate", 1000);
-        e->ended_ms = far_number_time(job, "ended_ms", 1);
+                e->started_ms = remote_number_time(ad, "JobCurrentStartDate", 1000);
+        e->ended_ms = remote_number_time(job, "ended_ms", 1);
         if (!e->ended_ms)
-                e->ended_ms = far_number_time(ad, "CompletionDate", 1000);
+                e->ended_ms = remote_number_time(ad, "CompletionDate", 1000);
         e->ended_ms = u64_min(e->ended_ms, (uint64_t)clock_wall_ms() + CLOCK_AHEAD_MS);
         e->started_ms = u64_min(e->started_ms, e->ended_ms);
-        e->cpu_user_ms = far_number_time(ad, "RemoteUserCpu", 1000);
-        e->cpu_system_ms = far_number_time(ad, "RemoteSysCpu", 1000);
-        e->memory_peak_bytes = (uint64_t)far_number_within(ad, "MemoryUsage", 0, MEMORY_MAX_MIB) << 20;
+        e->cpu_user_ms = remote_number_time(ad, "RemoteUserCpu", 1000);
+        e->cpu_system_ms = remote_number_time(ad, "RemoteSysCpu", 1000);
+        e->memory_peak_bytes = (uint64_t)remote_number_within(ad, "MemoryUsage", 0, MEMORY_MAX_MIB) << 20;
 }
 
-static void completed(struct far_task *t, const json_t *job)
+static void completed(struct remote_task *t, const json_t *job)
 {
         const json_t *file, *outputs = json_object_get(json_object_get(job, "ad"), "DroverOutputs");
         size_t i;
         t->result = (struct run_event){.state = RUN_ENDED};
         t->result.signaled = json_is_integer(json_object_get(job, "exit_signal"));
-        t->result.exit_code = t->result.signaled ? (int)far_number_within(job, "exit_signal", 1, SIGRTMAX)
-                                                 : (int)far_number_within(job, "exit_code", INT_MIN, INT_MAX);
+        t->result.exit_code = t->result.signaled
+                                      ? (int)remote_number_within(job, "exit_signal", 1, SIGRTMAX)
+                                      : (int)remote_number_within(job, "exit_code", INT_MIN, INT_MAX);
         measured(job, &t->result);
         if (!t->begun) {
                 t->begun = true;
                 t->started_ms = t->result.started_ms;
-                if (t->far->link.listed)
-                        far_tell(t->far, t, false);
+                if (t->remote->link.listed)
+                        remote_tell(t->remote, t, false);
         }
-        far_files_deinit(&t->files);
+        remote_files_deinit(&t->files);
         if (json_array_size(outputs) > OUTPUTS_MAX) {
                 BUF_CLEANUP struct buf b = {0};
                 buf_printf(&b, "it has %zu outputs, and more than %d are not brought here",
                            json_array_size(outputs), OUTPUTS_MAX);
-                far_fail(t, "output", E2BIG, buf_z(&b));
+                remote_fail(t, "output", E2BIG, buf_z(&b));
                 return;
         }
         json_array_foreach (outputs, i, file) {
                 MEM_GROW(t->files.v, t->files.cap, t->files.n + 1);
-                t->files.v[t->files.n++] =
-                        (struct far_file){.name = mem_dupz(text(file, "Name")),
-                                          .size = (uint64_t)far_number_within(file, "Size", 0, INT64_MAX),
-                                          .mode = (unsigned)far_number_within(file, "Mode", 0, INT_MAX)};
+                t->files.v[t->files.n++] = (struct remote_file){
+                        .name = mem_dupz(text(file, "Name")),
+                        .size = (uint64_t)remote_number_within(file, "Size", 0, INT64_MAX),
+                        .mode = (unsigned)remote_number_within(file, "Mode", 0, INT_MAX)};
         }
-        t->state = FAR_FETCHING;
-        far_settled(t);
-        timer_start(t->far->later, 0);
+        t->state = REMOTE_FETCHING;
+        remote_settled(t);
+        timer_start(t->remote->later, 0);
 }
 
-static void ended(struct far_task *t, enum run_why why)
+static void ended(struct remote_task *t, enum run_why why)
 {
         uint64_t now = (uint64_t)clock_wall_ms();
-        far_over(t,
-                 &(struct run_event){.state = RUN_ENDED,
-                                     .why = why,
-                                     .signaled = true,
-                                     .exit_code = 15,
-                                     .started_ms = u64_min(t->started_ms, now),
-                                     .ended_ms = now},
-                 NULL);
+        remote_over(t,
+                    &(struct run_event){.state = RUN_ENDED,
+                                        .why = why,
+                                        .signaled = true,
+                                        .exit_code = 15,
+                                        .started_ms = u64_min(t->started_ms, now),
+                                        .ended_ms = now},
+                    NULL);
 }
 
-static void removed(struct far_task *t, const json_t *job)
+static void removed(struct remote_task *t, const json_t *job)
 {
         BUF_CLEANUP struct buf b = {0};
         const char *reason = text(json_object_get(job, "ad"), "RemoveReason");
         if (t->killing) {
                 ended(t, t->lease_ended ? RUN_LEASE_ENDED : RUN_KILLED);
         } else if (t->in->lease_over || str_starts(str_of(reason), STR("the submitter's lease ended"))) {
-                far_over(t, &(struct run_event){.state = RUN_LOST},
-                         "the other server had not heard of this agent for the lease's time");
+                remote_over(t, &(struct run_event){.state = RUN_LOST},
+                            "the other server had not heard of this agent for the lease's time");
         } else {
-                buf_printf(&b, "removed at %s as %llu.%u: %s", t->far->queue,
-                           (unsigned long long)far_number(t), t->member,
+                buf_printf(&b, "removed at %s as %llu.%u: %s", t->remote->queue,
+                           (unsigned long long)remote_number(t), t->member,
                            *reason ? reason : "no reason was given");
-                far_fail(t, "job", ECANCELED, buf_z(&b));
+                remote_fail(t, "job", ECANCELED, buf_z(&b));
         }
 }
 
-static void failed(struct far_task *t, const json_t *job)
+static void failed(struct remote_task *t, const json_t *job)
 {
-        int64_t code = far_number_within(job, "hold_code", 0, INT_MAX);
-        far_act(t, FAR_REMOVE);
+        int64_t code = remote_number_within(job, "hold_code", 0, INT_MAX);
+        remote_act(t, REMOTE_REMOVE);
         if (code == HOLD_WALLTIME || code == HOLD_JOB_DURATION)
                 ended(t, RUN_WALLTIME);
         else if (code == HOLD_MEMORY)
                 ended(t, RUN_MEMORY);
         else
-                far_fail(t, "job", (int)far_number_within(job, "hold_subcode", INT_MIN, INT_MAX),
-                         text(job, "hold_reason"));
+                remote_fail(t, "job", (int)remote_number_within(job, "hold_subcode", INT_MIN, INT_MAX),
+                            text(job, "hold_reason"));
 }
 
 /* Where on the way it failed. Without an answer it has failed all the same. */
 static void on_failed_path(void *arg, int status, struct str body, const struct err *err)
 {
-        struct far_task *t = arg;
-        json_t *doc = status == 200 ? far_json(body) : NULL, *job = t->failed;
+        struct remote_task *t = arg;
+        json_t *doc = status == 200 ? remote_json(body) : NULL, *job = t->failed;
         const json_t *hops = json_object_get(doc, "hops");
         t->call = NULL;
         if (json_is_array(hops)) {
-                far_set_hops(t, hops);
+                remote_set_hops(t, hops);
         }
         json_decref(doc);
         if (!status) {
                 t->dirty = true;
-                far_away(t->far, err->text);
+                remote_unreachable(t->remote, err->text);
                 return;
         }
         t->failed = NULL;
@@ -144,53 +145,54 @@ static void on_failed_path(void *arg, int status, struct str body, const struct 
 
 /* Held by what happened to it, not by somebody there: it is not released there, but where it came from. True:
  * it waits to be released there. */
-static bool held(struct far_task *t, json_t *job)
+static bool held(struct remote_task *t, json_t *job)
 {
         BUF_CLEANUP struct buf path = {0};
-        int64_t code = far_number_within(job, "hold_code", 0, INT_MAX);
+        int64_t code = remote_number_within(job, "hold_code", 0, INT_MAX);
         if (code == HOLD_USER || code == HOLD_SUBMIT) {
-                far_settled(t);
+                remote_settled(t);
                 return true;
         }
         json_decref(t->failed);
         t->failed = json_incref(job);
-        buf_printf(&path, "/v1/jobs/%llu.%u/path", (unsigned long long)far_number(t), t->member);
+        buf_printf(&path, "/v1/jobs/%llu.%u/path", (unsigned long long)remote_number(t), t->member);
         const struct http_call_spec spec = {.method = "GET", .path = buf_z(&path)};
-        t->call = http_client_call(t->far->client, &spec, on_failed_path, t);
+        t->call = http_client_call(t->remote->client, &spec, on_failed_path, t);
         return false;
 }
 
-static void runs(struct far_task *t, const json_t *job)
+static void runs(struct remote_task *t, const json_t *job)
 {
         if (!t->begun) {
                 t->begun = true;
-                t->started_ms = far_number_time(job, "started_ms", 1);
+                t->started_ms = remote_number_time(job, "started_ms", 1);
                 if (!t->started_ms || t->started_ms > (uint64_t)clock_wall_ms()) /* by its own clock */
                         t->started_ms = (uint64_t)clock_wall_ms();
-                if (t->far->link.listed)
-                        far_tell(t->far, t, false);
+                if (t->remote->link.listed)
+                        remote_tell(t->remote, t, false);
         }
         if (t->suspended && t->held) { /* it began before the hold came */
                 t->held = false;
-                far_act(t, FAR_SUSPEND);
+                remote_act(t, REMOTE_SUSPEND);
         }
         if (str_eqz(str_of(text(job, "state")), "running"))
-                far_signals_due(t);
-        far_settled(t);
+                remote_signals_due(t);
+        remote_settled(t);
 }
 
 /* Else a job that was suspended before the agent was restarted could not be resumed. */
-static void learn(struct far_task *t, const json_t *job, const char *state)
+static void learn(struct remote_task *t, const json_t *job, const char *state)
 {
-        bool held = !strcmp(state, "held") && far_number_within(job, "hold_code", 0, INT_MAX) == HOLD_USER &&
-                    !strcmp(text(job, "hold_reason"), FAR_REASON);
+        bool held = !strcmp(state, "held") &&
+                    remote_number_within(job, "hold_code", 0, INT_MAX) == HOLD_USER &&
+                    !strcmp(text(job, "hold_reason"), REMOTE_REASON);
         t->restored = false;
         t->held = held;
         t->suspended = held || !strcmp(state, "suspended");
 }
 
 /* True: it waits there. */
-static bool see(struct far_task *t, json_t *job)
+static bool see(struct remote_task *t, json_t *job)
 {
         const char *state = text(job, "state");
         bool past = json_object_get(json_object_get(job, "ad"), "DroverLog") != NULL;
@@ -211,14 +213,14 @@ static bool see(struct far_task *t, json_t *job)
         } else if (!strcmp(state, "running") || !strcmp(state, "suspended")) {
                 runs(t, job);
         } else {
-                far_settled(t);
+                remote_settled(t);
                 return strcmp(state, "vacating") != 0;
         }
         return false;
 }
 
-/* Another one under its number: the far server was made anew, or set back. */
-static bool is_another(struct far_task *t, const json_t *job)
+/* Another one under its number: the remote server was made anew, or set back. */
+static bool is_another(struct remote_task *t, const json_t *job)
 {
         const char *global = text(json_object_get(job, "ad"), "GlobalJobId");
         if (!t->global && *global)
@@ -228,32 +230,32 @@ static bool is_another(struct far_task *t, const json_t *job)
 
 static void on_job(void *arg, int status, struct str body, const struct err *err)
 {
-        struct far_task *t = arg;
-        json_t *doc = status == 200 ? far_json(body) : NULL;
+        struct remote_task *t = arg;
+        json_t *doc = status == 200 ? remote_json(body) : NULL;
         t->call = NULL;
         if (doc && !is_another(t, doc)) {
                 bool waits = see(t, doc);
-                if (!far_keep_here(t, doc) && waits && t->signals)
-                        event_queue_signal_waits(t->far->events, t->id);
+                if (!remote_checkpoint_bring(t, doc) && waits && t->signals)
+                        event_queue_signal_waits(t->remote->events, t->id);
         } else if (doc || status == 404) {
-                far_over(t, &(struct run_event){.state = RUN_LOST},
-                         "the other server does not know it any more");
+                remote_over(t, &(struct run_event){.state = RUN_LOST},
+                            "the other server does not know it any more");
         } else {
                 t->dirty = true;
                 t->not_before_ms = clock_boot_ms() + (status ? 1000 : 0);
                 if (!status)
-                        far_away(t->far, err->text);
+                        remote_unreachable(t->remote, err->text);
         }
         json_decref(doc);
 }
 
-void far_look(struct far_task *t)
+void remote_look(struct remote_task *t)
 {
         BUF_CLEANUP struct buf path = {0};
         if (t->call)
                 return;
         t->dirty = false;
-        buf_printf(&path, "/v1/jobs/%llu.%u", (unsigned long long)far_number(t), t->member);
+        buf_printf(&path, "/v1/jobs/%llu.%u", (unsigned long long)remote_number(t), t->member);
         const struct http_call_spec spec = {.method = "GET", .path = buf_z(&path)};
-        t->call = http_client_call(t->far->client, &spec, on_job, t);
+        t->call = http_client_call(t->remote->client, &spec, on_job, t);
 }

@@ -4,7 +4,7 @@
 
 #define LEASE_MS 600000 /* when the agent has none */
 
-struct far_lease {
+struct remote_lease {
         int64_t until_ms;   /* boot clock: the agent's; 0: it has none */
         int64_t given_ms;   /* what requests were given last */
         int64_t counted_ms; /* boot clock: without one, when serial was counted on */
@@ -14,23 +14,23 @@ struct far_lease {
         int64_t renewing_ms;
 };
 
-int64_t far_lease_ms(const struct far *f)
+int64_t remote_lease_ms(const struct remote *f)
 {
         int64_t left = f->lease->until_ms - clock_boot_ms();
         if (f->lease->until_ms == 0)
                 return LEASE_MS;
-        left -= left / 10 < 10000 ? left / 10 : 10000; /* the far end is the earlier one */
+        left -= left / 10 < 10000 ? left / 10 : 10000; /* the remote end is the earlier one */
         return left < 1000 ? 1000 : left;
 }
 
 static void on_renewed(void *arg, int status, struct str body, const struct err *err)
 {
-        struct far *f = arg;
-        struct far_request *r = idmap_get(f->table.requests, f->lease->renewing);
+        struct remote *f = arg;
+        struct remote_request *r = idmap_get(f->table.requests, f->lease->renewing);
         (void)body;
         f->lease->call = NULL;
         if (!status) {
-                far_away(f, err->text);
+                remote_unreachable(f, err->text);
                 return;
         }
         if (r && status / 100 == 2)
@@ -43,18 +43,18 @@ static void on_renewed(void *arg, int status, struct str body, const struct err 
                                 r->tasks[i]->dirty = true;
                 timer_start(f->later, 0);
         }
-        far_lease_send(f);
+        remote_lease_send(f);
 }
 
 /* Each request once for each time that the agent's lease was renewed. */
-void far_lease_send(struct far *f)
+void remote_lease_send(struct remote *f)
 {
         int64_t now = clock_boot_ms();
         if (f->lease->until_ms == 0 && now - f->lease->counted_ms >= LEASE_MS / 3) {
                 f->lease->counted_ms = now;
                 f->lease->serial++;
         }
-        for (struct far_request *r = f->table.sent; r && !f->lease->call; r = r->next) {
+        for (struct remote_request *r = f->table.sent; r && !f->lease->call; r = r->next) {
                 BUF_CLEANUP struct buf path = {0}, body = {0};
                 if (!r->number || r->lease_serial >= f->lease->serial || r->lease_over)
                         continue;
@@ -62,36 +62,36 @@ void far_lease_send(struct far *f)
                 f->lease->renewing = r->number;
                 f->lease->renewing_ms = now;
                 buf_printf(&path, "/v1/requests/%llu/lease", (unsigned long long)r->number);
-                buf_printf(&body, "{\"lease_ms\":%lld}", (long long)far_lease_ms(f));
-                f->lease->call = far_ask(f, "PUT", &path, buf_view(&body), on_renewed);
+                buf_printf(&body, "{\"lease_ms\":%lld}", (long long)remote_lease_ms(f));
+                f->lease->call = remote_ask(f, "PUT", &path, buf_view(&body), on_renewed);
         }
 }
 
-void far_lease_set(struct far *f, int64_t until_boot_ms)
+void remote_lease_set(struct remote *f, int64_t until_boot_ms)
 {
         f->lease->serial++;
         f->lease->until_ms = until_boot_ms;
-        f->lease->given_ms = far_lease_ms(f);
+        f->lease->given_ms = remote_lease_ms(f);
 }
 
-uint64_t far_lease_serial(const struct far *f)
+uint64_t remote_lease_serial(const struct remote *f)
 {
         return f->lease->serial;
 }
 
-bool far_lease_is_over(const struct far *f, int64_t now)
+bool remote_lease_is_over(const struct remote *f, int64_t now)
 {
         return f->lease->until_ms && now >= f->lease->until_ms;
 }
 
-int64_t far_lease_given_ms(const struct far *f)
+int64_t remote_lease_given_ms(const struct remote *f)
 {
         return f->lease->given_ms;
 }
 
-struct far_lease *far_lease_new(void)
+struct remote_lease *remote_lease_new(void)
 {
-        struct far_lease *l = mem_new(struct far_lease);
+        struct remote_lease *l = mem_new(struct remote_lease);
         l->given_ms = LEASE_MS;
         return l;
 }

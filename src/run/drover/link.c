@@ -1,11 +1,11 @@
-/* In touch with the far server, or not:
+/* In touch with the remote server, or not:
  *
  *   away --GET /v1/server--> up: whatever we have there is looked at --all of it--> READY is told
  *    ^                                                                                  |
  *    +---------- a call has no answer: unreachable is told, tasks are kept ----------------+
  *
- * While we are in touch one long poll of the far log says what happens to all tasks; room and paths are asked
- * for now and then. Leases, and what drover_acts.c has to send, go out one call after the other. */
+ * While we are in touch one long poll of the remote log says what happens to all tasks; room and paths are
+ * asked for now and then. Leases, and what acts.c has to send, go out one call after the other. */
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -15,25 +15,25 @@
 #define RETRY_MAX_MS  10000
 #define RETRY_TELL_MS 1000
 
-struct http_call *far_ask(struct far *f, const char *method, struct buf *path, struct str body,
-                          http_call_fn *fn)
+struct http_call *remote_ask(struct remote *f, const char *method, struct buf *path, struct str body,
+                             http_call_fn *fn)
 {
         const struct http_call_spec spec = {
                 .method = method, .path = buf_z(path), .body = body, .timeout_ms = CALL_MS};
         return http_client_call(f->client, &spec, fn, f);
 }
 
-struct http_call *far_get(struct far *f, const char *path, http_call_fn *fn)
+struct http_call *remote_get(struct remote *f, const char *path, http_call_fn *fn)
 {
         BUF_CLEANUP struct buf b = {0};
         buf_addz(&b, path);
-        return far_ask(f, "GET", &b, STR(""), fn);
+        return remote_ask(f, "GET", &b, STR(""), fn);
 }
 
 /* ---- there, or not */
 
 /* People see it at the queue and at its jobs; not told twice. */
-void far_tell_away(struct far *f, const char *what, const char *why)
+void remote_tell_unreachable(struct remote *f, const char *what, const char *why)
 {
         BUF_CLEANUP struct buf text = {.max = 512};
         buf_printf(&text, "the other server, %.100s, %s: %.300s", f->address, what, why);
@@ -44,27 +44,28 @@ void far_tell_away(struct far *f, const char *what, const char *why)
         event_queue_unreachable(f->events, f->link.why);
 }
 
-void far_away(struct far *f, const char *why)
+void remote_unreachable(struct remote *f, const char *why)
 {
         if (!f->link.up)
                 return;
         f->link.up = false;
         log_warn("msg=\"the other server does not answer\" queue=%s server=%s why=\"%s\"", f->queue,
                  f->address, LOG_TEXT(str_of(why)));
-        for (int i = 0; i < FAR_POLLS; i++) {
+        for (int i = 0; i < REMOTE_POLLS; i++) {
                 http_call_cancel(f->polls[i]);
                 f->polls[i] = NULL;
         }
-        far_tell_away(f, "does not answer", why);
+        remote_tell_unreachable(f, "does not answer", why);
         f->link.listed = false;
-        f->link.retry_ms = FAR_RETRY_MS;
+        f->link.retry_ms = REMOTE_RETRY_MS;
         timer_start(f->link.hello, f->link.retry_ms);
 }
 
-void far_retry(struct far *f, bool answered, const char *why)
+void remote_retry(struct remote *f, bool answered, const char *why)
 {
         if (f->link.retry_ms >= RETRY_TELL_MS)
-                far_tell_away(f, !answered && *f->link.server ? "does not answer" : "cannot be used", why);
+                remote_tell_unreachable(
+                        f, !answered && *f->link.server ? "does not answer" : "cannot be used", why);
         if (f->link.retry_ms >= RETRY_MAX_MS / 2 && f->link.retry_ms < RETRY_MAX_MS)
                 log_warn("msg=\"the other server cannot be used\" queue=%s server=%s why=\"%s\"", f->queue,
                          f->address, LOG_TEXT(str_of(why)));

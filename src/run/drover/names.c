@@ -6,7 +6,7 @@
 #include "run/drover/private.h"
 
 /* A stream's own file, by its end: where it belongs; NULL: it is none. */
-static const char *stream_of(const struct far_task *t, const char *name, bool *ret_append)
+static const char *stream_of(const struct remote_task *t, const char *name, bool *ret_append)
 {
         char out[40], err[40];
         snprintf(out, sizeof(out), ".drover_hop.%u.out", t->id.step);
@@ -15,7 +15,7 @@ static const char *stream_of(const struct far_task *t, const char *name, bool *r
         return !strcmp(name, out) ? t->out : !strcmp(name, err) ? t->err : NULL;
 }
 
-int far_path_in(struct buf *out, const char *dir, const char *name)
+int remote_path_in(struct buf *out, const char *dir, const char *name)
 {
         struct str rest = str_of(name), one;
         while (rest.n && str_cut(&rest, '/', &one))
@@ -25,8 +25,8 @@ int far_path_in(struct buf *out, const char *dir, const char *name)
         return *name && *name != '/' ? 0 : -EINVAL;
 }
 
-int far_destination(const struct far_task *t, const char *dir, const char *name, struct buf *out,
-                    bool *ret_append)
+int remote_destination(const struct remote_task *t, const char *dir, const char *name, struct buf *out,
+                       bool *ret_append)
 {
         bool appending = false;
         const char *stream = stream_of(t, name, &appending);
@@ -35,14 +35,14 @@ int far_destination(const struct far_task *t, const char *dir, const char *name,
             !str_starts(str_of(name), STR(".drover_out.")))
                 return -EINVAL; /* such names are the agent's own */
         if (!stream || *stream != '/')
-                return far_path_in(out, dir, stream ? stream : name);
+                return remote_path_in(out, dir, stream ? stream : name);
         buf_addz(out, stream);
         return 0;
 }
 
-void far_file_path(const struct far_task *t, const char *name, struct buf *out)
+void remote_file_path(const struct remote_task *t, const char *name, struct buf *out)
 {
-        buf_printf(out, "/v1/jobs/%llu.%u/files/", (unsigned long long)far_number(t), t->member);
+        buf_printf(out, "/v1/jobs/%llu.%u/files/", (unsigned long long)remote_number(t), t->member);
         struct str rest = str_of(name), part;
         for (bool first = true; str_cut(&rest, '/', &part); first = false) {
                 if (!first)
@@ -51,9 +51,9 @@ void far_file_path(const struct far_task *t, const char *name, struct buf *out)
         }
 }
 
-void far_cannot_keep(struct far_task *t, const char *name, const char *why, int error)
+void remote_cannot_keep(struct remote_task *t, const char *name, const char *why, int error)
 {
         BUF_CLEANUP struct buf b = {0};
         buf_printf(&b, "cannot keep its output%s%s: %s", *name ? " " : "", name, why);
-        far_fail(t, "output", error, buf_z(&b));
+        remote_fail(t, "output", error, buf_z(&b));
 }

@@ -1,4 +1,4 @@
-/* Opening and closing the drover runner: its settings, the way to the far server, and the folder in which
+/* Opening and closing the drover runner: its settings, the way to the remote server, and the folder in which
  * the requests are that were handed on before. */
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 /* ---- settings */
 
-const char *far_setting(const struct runner_config *c, const char *name)
+const char *remote_setting(const struct runner_config *c, const char *name)
 {
         for (size_t i = 0; i < c->setting_count; i++)
                 if (!strcmp(c->settings[i].name, name))
@@ -35,7 +35,7 @@ static int check_settings(const struct runner_config *c, struct err *err)
                                 "files",
                                 c->settings[i].name);
         }
-        const char *files = far_setting(c, "files");
+        const char *files = remote_setting(c, "files");
         if (files && strcmp(files, "copied") != 0 && strcmp(files, "shared") != 0)
                 return err_set(err, -EINVAL, "files is copied or shared");
         return 0;
@@ -45,7 +45,7 @@ static int check_settings(const struct runner_config *c, struct err *err)
 
 /* drover-user-token.v1.<fingerprint of the server's CA>.<id>.<secret>. Read anew when we are not in touch, so
  * that it may be replaced. */
-static int read_token(struct far *f, struct buf *token, struct str *ret_fingerprint, struct err *err)
+static int read_token(struct remote *f, struct buf *token, struct str *ret_fingerprint, struct err *err)
 {
         struct str rest, part = STR_NONE;
         int r = fs_read_secret(AT_FDCWD, f->token_file, 4096, token, err);
@@ -60,7 +60,7 @@ static int read_token(struct far *f, struct buf *token, struct str *ret_fingerpr
         return 0;
 }
 
-static int make_client(struct far *f, const char *server, struct err *err)
+static int make_client(struct remote *f, const char *server, struct err *err)
 {
         BUF_CLEANUP struct buf token = {0}, address = {0};
         struct str fingerprint, host = str_of(server);
@@ -94,7 +94,7 @@ static int make_client(struct far *f, const char *server, struct err *err)
 
 /* ---- the folder */
 
-static int open_folder(struct far *f, const struct runner_config *c, struct err *err)
+static int open_folder(struct remote *f, const struct runner_config *c, struct err *err)
 {
         BUF_CLEANUP struct buf path = {0};
         buf_printf(&path, "%s/hop.%s", c->dir, c->queue);
@@ -105,13 +105,13 @@ static int open_folder(struct far *f, const struct runner_config *c, struct err 
         f->fd = r < 0 ? -1 : open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (f->fd < 0)
                 return err_set(err, -errno, "cannot use %s: %s", f->dir, strerror(errno));
-        return f->user ? fs_write(f->fd, FAR_OWNER, str_of(f->user->owner), 0600, true, err) : 0;
+        return f->user ? fs_write(f->fd, REMOTE_OWNER, str_of(f->user->owner), 0600, true, err) : 0;
 }
 
 /* What an end in the middle has left: half a file, the rest of a request that is gone. */
-static void sweep(const struct far *f, const char *name)
+static void sweep(const struct remote *f, const char *name)
 {
-        struct str s = str_of(name), request = str_head(s, s.n < FAR_UUID - 1 ? s.n : FAR_UUID - 1);
+        struct str s = str_of(name), request = str_head(s, s.n < REMOTE_UUID - 1 ? s.n : REMOTE_UUID - 1);
         MEM_CLEANUP char *of = str_dupz(request);
         if (uuid_valid(request) &&
             (str_ends(s, STR(".tmp")) ||
@@ -119,7 +119,7 @@ static void sweep(const struct far *f, const char *name)
                 unlinkat(f->fd, name, 0);
 }
 
-static int read_folder(struct far *f, struct err *err)
+static int read_folder(struct remote *f, struct err *err)
 {
         DIR *d = opendir(f->dir);
         struct dirent *e;
@@ -132,7 +132,7 @@ static int read_folder(struct far *f, struct err *err)
                         continue;
                 }
                 if (fs_read(f->fd, e->d_name, 64 << 20, &text, NULL) < 0 ||
-                    !far_restore(f, buf_view(&text), e->d_name))
+                    !remote_restore(f, buf_view(&text), e->d_name))
                         log_warn("msg=\"a file of a handed-on job cannot be read\" file=\"%s/%s\"", f->dir,
                                  e->d_name);
         }
@@ -142,24 +142,24 @@ static int read_folder(struct far *f, struct err *err)
 
 /* ---- open and close */
 
-void far_close(struct far *f)
+void remote_close(struct remote *f)
 {
-        far_tasks_close(f);
-        far_work_close(f);
+        remote_tasks_close(f);
+        remote_work_close(f);
         while (f->table.sent)
-                far_request_free(f->table.sent);
-        far_quotes_drop(f);
+                remote_request_free(f->table.sent);
+        remote_quotes_drop(f);
         event_queue_free(f->events);
         http_client_free(f->client);
         tls_unref(f->tls);
         timer_free(f->link.hello);
         map_free(f->table.known);
         idmap_free(f->table.requests);
-        far_acts_free(f->acts);
+        remote_acts_free(f->acts);
         free(f->feed);
         free(f->lease);
-        far_login_free(f->login);
-        far_user_free(f->user);
+        remote_login_free(f->login);
+        remote_user_free(f->user);
         if (f->fd >= 0)
                 close(f->fd);
         free(f->queue);
@@ -171,23 +171,23 @@ void far_close(struct far *f)
         free(f);
 }
 
-int far_open(const struct runner_config *c, struct far_user *user, struct far **ret, struct err *err)
+int remote_open(const struct runner_config *c, struct remote_user *user, struct remote **ret, struct err *err)
 {
-        const char *server = far_setting(c, "server"), *files = far_setting(c, "files");
+        const char *server = remote_setting(c, "server"), *files = remote_setting(c, "files");
         int r = check_settings(c, err);
         if (r == 0 && !server)
                 r = err_set(err, -EINVAL, "a queue of the runner drover needs `drover: {server: …}`");
         if (r < 0) {
-                far_user_free(user);
+                remote_user_free(user);
                 return r;
         }
-        struct far *f = mem_new(struct far);
+        struct remote *f = mem_new(struct remote);
         f->user = user;
         f->loop = c->loop;
         f->events = event_queue_new(c->loop, c->observer, c->arg);
         f->queue = mem_dupz(c->queue);
         f->address = mem_dupz(server);
-        f->token_file = far_setting(c, "token_file") ? mem_dupz(far_setting(c, "token_file")) : NULL;
+        f->token_file = remote_setting(c, "token_file") ? mem_dupz(remote_setting(c, "token_file")) : NULL;
         f->domain = mem_dupz(c->filesystem_domain ? c->filesystem_domain : "");
         f->closed = c->closed;
         f->shared = files && !strcmp(files, "shared");
@@ -195,22 +195,22 @@ int far_open(const struct runner_config *c, struct far_user *user, struct far **
         f->table.sent_last = &f->table.sent;
         f->table.known = map_new();
         f->table.requests = idmap_new();
-        f->acts = far_acts_new();
-        f->feed = far_feed_new();
-        f->lease = far_lease_new();
-        far_tasks_open(f);
-        far_work_open(f);
+        f->acts = remote_acts_new();
+        f->feed = remote_feed_new();
+        f->lease = remote_lease_new();
+        remote_tasks_open(f);
+        remote_work_open(f);
         r = open_folder(f, c, err);
         if (r == 0)
                 r = make_client(f, server, err);
         if (r == 0)
                 r = read_folder(f, err);
         if (r < 0) {
-                far_close(f);
+                remote_close(f);
                 return r;
         }
-        far_work_start(f);
-        far_link_open(f);
+        remote_work_start(f);
+        remote_link_open(f);
         *ret = f;
         return 0;
 }

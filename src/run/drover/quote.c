@@ -8,28 +8,28 @@
 #define QUOTES_MAX 32
 #define QUOTE_UUID "00000000-0000-4000-8000-000000000000" /* nothing is kept */
 
-struct far_quote {
-        struct far *far;
-        struct far_quote *next;
+struct remote_quote {
+        struct remote *remote;
+        struct remote_quote *next;
         struct run_id id;
 };
 
-static void quoted_at(struct far *f, struct run_id id, uint64_t begins_ms, int error, const char *why)
+static void quoted_at(struct remote *f, struct run_id id, uint64_t begins_ms, int error, const char *why)
 {
         event_queue_quoted(f->events, &(struct run_quote){id, begins_ms, error, why});
 }
 
-static void quote_free(struct far_quote *q)
+static void quote_free(struct remote_quote *q)
 {
-        struct far_quote **at = &q->far->quotes.first;
+        struct remote_quote **at = &q->remote->quotes.first;
         while (*at != q)
                 at = &(*at)->next;
         *at = q->next;
-        q->far->quotes.count--;
+        q->remote->quotes.count--;
         free(q);
 }
 
-void far_quotes_drop(struct far *f)
+void remote_quotes_drop(struct remote *f)
 {
         while (f->quotes.first)
                 quote_free(f->quotes.first);
@@ -37,37 +37,38 @@ void far_quotes_drop(struct far *f)
 
 static void on_quote(void *arg, int status, struct str body, const struct err *err)
 {
-        struct far_quote *q = arg;
+        struct remote_quote *q = arg;
         BUF_CLEANUP struct buf why = {0};
-        json_t *doc = status == 200 ? far_json(body) : NULL;
+        json_t *doc = status == 200 ? remote_json(body) : NULL;
         json_int_t at = json_integer_value(json_object_get(doc, "start_ms"));
         (void)err;
         if (status / 100 == 4)
-                far_error(&why, status, body);
-        quoted_at(q->far, q->id, at > 0 ? (uint64_t)at : 0, why.n ? EINVAL : 0, why.n ? buf_z(&why) : NULL);
+                remote_error(&why, status, body);
+        quoted_at(q->remote, q->id, at > 0 ? (uint64_t)at : 0, why.n ? EINVAL : 0,
+                  why.n ? buf_z(&why) : NULL);
         json_decref(doc);
         quote_free(q);
 }
 
-void far_quote(struct far *f, const struct run_spec *spec)
+void remote_quote(struct remote *f, const struct run_spec *spec)
 {
-        struct far_task t = {.far = f};
+        struct remote_task t = {.remote = f};
         BUF_CLEANUP struct buf body = {0};
         struct json j = {.out = &body};
         if (!f->link.up || f->quotes.count >= QUOTES_MAX) {
                 quoted_at(f, spec->id, 0, 0, NULL);
                 return;
         }
-        struct far_quote *q = mem_new(struct far_quote);
-        *q = (struct far_quote){f, f->quotes.first, spec->id};
+        struct remote_quote *q = mem_new(struct remote_quote);
+        *q = (struct remote_quote){f, f->quotes.first, spec->id};
         f->quotes.first = q;
         f->quotes.count++;
-        far_words_like(&t, spec);
+        remote_words_like(&t, spec);
         json_open(&j, '{');
         json_kstrz(&j, "uuid", QUOTE_UUID);
-        far_parts(&j, (struct far_task *[]){&t}, 1);
+        remote_parts(&j, (struct remote_task *[]){&t}, 1);
         json_close(&j, '}');
         const struct http_call_spec call = {.method = "POST", .path = "/v1/quote", .body = buf_view(&body)};
         http_client_call(f->client, &call, on_quote, q);
-        far_words_deinit(&t);
+        remote_words_deinit(&t);
 }

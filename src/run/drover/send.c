@@ -1,6 +1,6 @@
-/* Files up, to the far server.
+/* Files up, to the remote server.
  *
- * They go piece by piece; of small ones the checksum is found first, and what the far server has of us
+ * They go piece by piece; of small ones the checksum is found first, and what the remote server has of us
  * already is only named. */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,11 +19,11 @@
 #define KNOWN_MAX  100000
 #define UPLOAD_MAX 63 /* letters of an upload's id */
 
-static void send_next(struct far_task *t);
+static void send_next(struct remote_task *t);
 
 /* It was not answered, or with a refusal: the task goes on later, or fails with `what`. */
-static void far_call_failed(struct far_task *t, int status, struct str body, const struct err *err,
-                            const char *what)
+static void remote_call_failed(struct remote_task *t, int status, struct str body, const struct err *err,
+                               const char *what)
 {
         BUF_CLEANUP struct buf b = {0};
         free(t->upload);
@@ -33,28 +33,28 @@ static void far_call_failed(struct far_task *t, int status, struct str body, con
         t->fd = -1;
         t->not_before_ms = clock_boot_ms() + 1000; /* if it is not over */
         if (status <= 0) {
-                far_away(t->far, err->text);
+                remote_unreachable(t->remote, err->text);
                 return;
         }
-        far_error(&b, status, body);
-        if (far_later(status)) {
+        remote_error(&b, status, body);
+        if (remote_later(status)) {
                 free(t->said);
                 t->said = mem_dupz(buf_z(&b));
                 return;
         }
-        far_fail(t, what, EREMOTEIO, buf_z(&b));
+        remote_fail(t, what, EREMOTEIO, buf_z(&b));
 }
 
 /* A call about the task: one at a time. */
-static void far_call(struct far_task *t, const char *method, struct buf *path, struct str body,
-                     const char *type, http_call_fn *fn)
+static void remote_call(struct remote_task *t, const char *method, struct buf *path, struct str body,
+                        const char *type, http_call_fn *fn)
 {
         const struct http_call_spec spec = {
                 .method = method, .path = buf_z(path), .body = body, .type = type, .timeout_ms = 60000};
-        t->call = http_client_call(t->far->client, &spec, fn, t);
+        t->call = http_client_call(t->remote->client, &spec, fn, t);
 }
 
-static void know(struct far *f, const char *sha256)
+static void know(struct remote *f, const char *sha256)
 {
         if (map_count(f->table.known) >= KNOWN_MAX) {
                 map_free(f->table.known);
@@ -65,20 +65,20 @@ static void know(struct far *f, const char *sha256)
 
 static void on_finished(void *arg, int status, struct str body, const struct err *err)
 {
-        struct far_task *t = arg;
-        struct far_file *file = &t->files.v[t->files.at];
+        struct remote_task *t = arg;
+        struct remote_file *file = &t->files.v[t->files.at];
         t->call = NULL;
-        json_t *doc = status / 100 == 2 ? far_json(body) : NULL;
+        json_t *doc = status / 100 == 2 ? remote_json(body) : NULL;
         const char *sha = json_string_value(json_object_get(doc, "sha256"));
         if (!sha || strlen(sha) != 64) {
                 json_decref(doc);
-                far_call_failed(t, doc ? 0 : status, body, err, "input");
+                remote_call_failed(t, doc ? 0 : status, body, err, "input");
                 return;
         }
         memcpy(file->sha256, sha, 65);
         file->size = file->offset;
         json_decref(doc);
-        know(t->far, file->sha256);
+        know(t->remote, file->sha256);
         free(t->upload);
         t->upload = NULL;
         close(t->fd);
@@ -89,36 +89,36 @@ static void on_finished(void *arg, int status, struct str body, const struct err
         send_next(t);
 }
 
-static void send_piece(struct far_task *t);
+static void send_piece(struct remote_task *t);
 
 static void on_piece(void *arg, int status, struct str body, const struct err *err)
 {
-        struct far_task *t = arg;
+        struct remote_task *t = arg;
         t->call = NULL;
         if (status / 100 == 2)
                 send_piece(t);
         else
-                far_call_failed(t, status, body, err, "input");
+                remote_call_failed(t, status, body, err, "input");
 }
 
-static void send_piece(struct far_task *t)
+static void send_piece(struct remote_task *t)
 {
-        struct far_file *file = &t->files.v[t->files.at];
+        struct remote_file *file = &t->files.v[t->files.at];
         BUF_CLEANUP struct buf path = {0}, piece = {0};
         ssize_t n = pread(t->fd, buf_room(&piece, PIECE), PIECE, (off_t)file->offset);
         if (n < 0) {
-                far_fail(t, "input", errno, NULL);
+                remote_fail(t, "input", errno, NULL);
                 return;
         }
         piece.n = (size_t)n;
         if (n == 0) {
                 buf_printf(&path, "/v1/uploads/%s/finish", t->upload);
-                far_call(t, "POST", &path, STR("{}"), NULL, on_finished);
+                remote_call(t, "POST", &path, STR("{}"), NULL, on_finished);
                 return;
         }
         buf_printf(&path, "/v1/uploads/%s?offset=%llu", t->upload, (unsigned long long)file->offset);
         file->offset += (uint64_t)n;
-        far_call(t, "PUT", &path, buf_view(&piece), "application/octet-stream", on_piece);
+        remote_call(t, "PUT", &path, buf_view(&piece), "application/octet-stream", on_piece);
 }
 
 /* The id of an upload becomes part of the paths of calls. */
@@ -132,22 +132,22 @@ static bool is_upload(const char *id)
 
 static void on_begun(void *arg, int status, struct str body, const struct err *err)
 {
-        struct far_task *t = arg;
+        struct remote_task *t = arg;
         t->call = NULL;
-        json_t *doc = status / 100 == 2 ? far_json(body) : NULL;
+        json_t *doc = status / 100 == 2 ? remote_json(body) : NULL;
         const char *id = json_string_value(json_object_get(doc, "id"));
         if (is_upload(id)) {
                 t->upload = mem_dupz(id);
                 t->files.v[t->files.at].offset = 0;
                 send_piece(t);
         } else {
-                far_call_failed(t, doc ? 0 : status, body, err, "input");
+                remote_call_failed(t, doc ? 0 : status, body, err, "input");
         }
         json_decref(doc);
 }
 
-/* True: the far server has these bytes of us. */
-static bool is_known(struct far_task *t, struct far_file *file)
+/* True: the remote server has these bytes of us. */
+static bool is_known(struct remote_task *t, struct remote_file *file)
 {
         BUF_CLEANUP struct buf bytes = {0};
         unsigned char h[32];
@@ -157,20 +157,20 @@ static bool is_known(struct far_task *t, struct far_file *file)
         EVP_Digest(bytes.p, (size_t)n, h, NULL, EVP_sha256(), NULL);
         hex_print(file->sha256, h, 32);
         file->size = (uint64_t)n;
-        return map_get(t->far->table.known, str_of(file->sha256)) != NULL;
+        return map_get(t->remote->table.known, str_of(file->sha256)) != NULL;
 }
 
-static void send_next(struct far_task *t)
+static void send_next(struct remote_task *t)
 {
         for (; t->files.at < t->files.n; t->files.at++) {
-                struct far_file *file = &t->files.v[t->files.at];
-                t->fd = far_input(t, file);
+                struct remote_file *file = &t->files.v[t->files.at];
+                t->fd = remote_input(t, file);
                 if (t->fd < 0) {
                         BUF_CLEANUP struct buf b = {0};
                         int error = -t->fd;
                         t->fd = -1;
                         buf_printf(&b, "cannot read its input %s: %s", file->path, strerror(error));
-                        far_fail(t, "input", error, buf_z(&b));
+                        remote_fail(t, "input", error, buf_z(&b));
                         return;
                 }
                 if (is_known(t, file)) {
@@ -180,18 +180,18 @@ static void send_next(struct far_task *t)
                 }
                 BUF_CLEANUP struct buf path = {0};
                 buf_addz(&path, "/v1/uploads");
-                far_call(t, "POST", &path, STR("{}"), NULL, on_begun);
+                remote_call(t, "POST", &path, STR("{}"), NULL, on_begun);
                 return;
         }
-        t->state = FAR_READY;
+        t->state = REMOTE_READY;
         t->ready_ms = clock_boot_ms();
-        timer_start(t->far->later, 0);
+        timer_start(t->remote->later, 0);
 }
 
-void far_send_files(struct far_task *t)
+void remote_send_files(struct remote_task *t)
 {
-        if (t->far->user && !t->exposed)
-                far_expose(t);
+        if (t->remote->user && !t->exposed)
+                remote_expose(t);
         else
                 send_next(t);
 }

@@ -1,6 +1,6 @@
 /* The submission: its file, the call, and the file once more after a restart.
  *
- * The far server may have forgotten an input that is only named: then it refuses the submission, and all
+ * The remote server may have forgotten an input that is only named: then it refuses the submission, and all
  * files go up again, once. */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,10 +16,10 @@
 
 #define GONE_MAX (1u << 20)
 
-struct far_request *far_request_new(struct far *f, const char *uuid, size_t count)
+struct remote_request *remote_request_new(struct remote *f, const char *uuid, size_t count)
 {
-        struct far_request *r = mem_new(struct far_request);
-        r->far = f;
+        struct remote_request *r = mem_new(struct remote_request);
+        r->remote = f;
         r->count = count;
         r->tasks = mem_zalloc((count + 1) * sizeof(*r->tasks));
         snprintf(r->uuid, sizeof(r->uuid), "%s", uuid);
@@ -29,9 +29,9 @@ struct far_request *far_request_new(struct far *f, const char *uuid, size_t coun
         return r;
 }
 
-void far_request_free(struct far_request *r)
+void remote_request_free(struct remote_request *r)
 {
-        struct far *f = r->far;
+        struct remote *f = r->remote;
         http_call_cancel(r->call);
         if (r->number && idmap_get(f->table.requests, r->number) == r)
                 idmap_take(f->table.requests, r->number);
@@ -40,42 +40,42 @@ void far_request_free(struct far_request *r)
                 r->next->link = r->link;
         if (f->table.sent_last == &r->next)
                 f->table.sent_last = r->link;
-        far_credentials_free(&r->credentials);
+        remote_credentials_free(&r->credentials);
         free(r->said);
         free(r->tasks);
         free(r->submission);
         free(r);
 }
 
-static void gone_name(const struct far_request *r, char name[FAR_UUID + 8])
+static void gone_name(const struct remote_request *r, char name[REMOTE_UUID + 8])
 {
-        snprintf(name, FAR_UUID + 8, "%s.gone", r->uuid);
+        snprintf(name, REMOTE_UUID + 8, "%s.gone", r->uuid);
 }
 
-static void remove_files(struct far_request *r)
+static void remove_files(struct remote_request *r)
 {
-        char name[FAR_UUID + 8];
+        char name[REMOTE_UUID + 8];
         gone_name(r, name);
-        unlinkat(r->far->fd, r->uuid, 0);
-        unlinkat(r->far->fd, name, 0);
+        unlinkat(r->remote->fd, r->uuid, 0);
+        unlinkat(r->remote->fd, name, 0);
 }
 
 /* Its file stays for the others. That a line is lost with the machine's power does no harm: the agent is told
  * of the task again, and forgets it again. */
-static void note_gone(struct far_request *r, uint32_t member)
+static void note_gone(struct remote_request *r, uint32_t member)
 {
-        char name[FAR_UUID + 8], line[16];
+        char name[REMOTE_UUID + 8], line[16];
         gone_name(r, name);
         int n = snprintf(line, sizeof(line), "%u\n", member);
-        int fd = openat(r->far->fd, name, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+        int fd = openat(r->remote->fd, name, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0 || fs_write_all(fd, line, (size_t)n) < 0)
                 log_warn("msg=\"cannot note that a handed-on job is forgotten\" file=\"%s/%s\" error=\"%s\"",
-                         r->far->dir, name, strerror(errno));
+                         r->remote->dir, name, strerror(errno));
         if (fd >= 0)
                 close(fd);
 }
 
-void far_request_left(struct far_request *r, uint32_t member)
+void remote_request_left(struct remote_request *r, uint32_t member)
 {
         r->tasks[member] = NULL;
         if (--r->left > 0) {
@@ -83,12 +83,12 @@ void far_request_left(struct far_request *r, uint32_t member)
                 return;
         }
         remove_files(r);
-        far_request_free(r);
+        remote_request_free(r);
 }
 
 /* ---- the file */
 
-static void write_task(const struct far_task *t, struct json *j)
+static void write_task(const struct remote_task *t, struct json *j)
 {
         BUF_CLEANUP struct buf id = {0};
         run_id_print(&id, t->id);
@@ -104,7 +104,7 @@ static void write_task(const struct far_task *t, struct json *j)
         json_close(j, '}');
 }
 
-static void write_spooled(const struct far_files *files, struct json *j)
+static void write_spooled(const struct remote_files *files, struct json *j)
 {
         json_open(j, '[');
         for (size_t i = 0; i < files->n; i++) {
@@ -118,35 +118,35 @@ static void write_spooled(const struct far_files *files, struct json *j)
         json_close(j, ']');
 }
 
-static void finish_document(struct far_request *r)
+static void finish_document(struct remote_request *r)
 {
         BUF_CLEANUP struct buf spooled = {0};
         struct json j = {.out = &spooled};
         struct buf whole = {0};
         write_spooled(&r->tasks[0]->files, &j);
         buf_printf(&whole, "%s,\"hold_results\":true,\"lease_ms\":%lld,\"spooled\":" STR_FMT "}",
-                   r->submission, (long long)far_lease_ms(r->far), STR_ARG(buf_view(&spooled)));
+                   r->submission, (long long)remote_lease_ms(r->remote), STR_ARG(buf_view(&spooled)));
         free(r->submission);
         r->submission = buf_take(&whole);
 }
 
 /* Its tasks are not in it any more. */
-static void dissolve(struct far_request *r)
+static void dissolve(struct remote_request *r)
 {
-        for (struct far_credential *c = r->credentials; c; c = c->next)
+        for (struct remote_credential *c = r->credentials; c; c = c->next)
                 for (size_t i = 0; i < r->count; i++)
                         if (r->tasks[i])
-                                far_credential_set(
+                                remote_credential_set(
                                         &r->tasks[i]->credentials,
                                         &(struct run_credential){c->name, c->type, buf_view(&c->data)});
         for (size_t i = 0; i < r->count; i++)
                 if (r->tasks[i])
                         r->tasks[i]->in = NULL;
         remove_files(r);
-        far_request_free(r);
+        remote_request_free(r);
 }
 
-void far_keep(struct far_request *r)
+void remote_request_save(struct remote_request *r)
 {
         BUF_CLEANUP struct buf all = {0};
         struct json j = {.out = &all};
@@ -161,95 +161,95 @@ void far_keep(struct far_request *r)
         json_key(&j, "submit");
         json_raw(&j, str_of(r->submission));
         json_close(&j, '}');
-        int e = fs_write(r->far->fd, r->uuid, buf_view(&all), 0600, true, &err);
+        int e = fs_write(r->remote->fd, r->uuid, buf_view(&all), 0600, true, &err);
         for (size_t i = 0; i < r->count; i++)
                 if (e == 0)
-                        r->tasks[i]->state = FAR_KEPT;
+                        r->tasks[i]->state = REMOTE_SAVED;
                 else
-                        far_over(r->tasks[i], &(struct run_event){.state = RUN_LOST}, err.text);
+                        remote_over(r->tasks[i], &(struct run_event){.state = RUN_LOST}, err.text);
         if (e < 0)
                 dissolve(r);
         else
-                far_submit(r);
+                remote_submit(r);
 }
 
 /* ---- the call */
 
-/* The far server has forgotten a file, or never had it. */
-static void send_again(struct far_request *r)
+/* The remote server has forgotten a file, or never had it. */
+static void send_again(struct remote_request *r)
 {
-        map_free(r->far->table.known);
-        r->far->table.known = map_new();
+        map_free(r->remote->table.known);
+        r->remote->table.known = map_new();
         for (size_t i = 0; i < r->count; i++) {
-                struct far_task *t = r->tasks[i];
-                if (!t || t->state != FAR_KEPT)
+                struct remote_task *t = r->tasks[i];
+                if (!t || t->state != REMOTE_SAVED)
                         continue;
                 if (t->again || !t->words) {
-                        far_over(t, &(struct run_event){.state = RUN_LOST},
-                                 "the other server no longer has the job's inputs");
+                        remote_over(t, &(struct run_event){.state = RUN_LOST},
+                                    "the other server no longer has the job's inputs");
                         continue;
                 }
                 t->again = true;
                 t->files.at = 0;
-                t->state = FAR_FRESH;
+                t->state = REMOTE_FRESH;
         }
         dissolve(r);
 }
 
-static void task_in(struct far_task *t, bool look)
+static void task_in(struct remote_task *t, bool look)
 {
-        t->state = FAR_IN;
-        far_words_deinit(t);
+        t->state = REMOTE_IN;
+        remote_words_deinit(t);
         if (t->killing)
-                far_act(t, FAR_REMOVE);
+                remote_act(t, REMOTE_REMOVE);
         else if (t->suspended || t->waits)
-                far_act(t, FAR_HOLD);
+                remote_act(t, REMOTE_HOLD);
         t->dirty |= look || t->unsettled;
 }
 
-static void submitted(struct far_request *r, const json_t *doc)
+static void submitted(struct remote_request *r, const json_t *doc)
 {
-        struct far *f = r->far;
-        bool look = json_is_true(json_object_get(doc, "existing")) || r->cursor != far_feed_cursor(f);
+        struct remote *f = r->remote;
+        bool look = json_is_true(json_object_get(doc, "existing")) || r->cursor != remote_feed_cursor(f);
         r->number = (uint64_t)json_integer_value(json_object_get(doc, "id"));
         r->renewed_ms = clock_boot_ms();
-        r->lease_serial = far_lease_serial(f);
+        r->lease_serial = remote_lease_serial(f);
         idmap_put(f->table.requests, r->number, r);
         free(r->submission);
         free(r->said);
         r->submission = r->said = NULL;
         for (size_t i = 0; i < r->count; i++) {
-                struct far_task *t = r->tasks[i];
+                struct remote_task *t = r->tasks[i];
                 if (t && t->unsettled)
                         r->lease_serial = 0;
-                if (t && t->state == FAR_KEPT) {
+                if (t && t->state == REMOTE_SAVED) {
                         task_in(t, look);
                 } else { /* nobody wants it any more */
-                        far_act_on(f, r->number, (uint32_t)i, FAR_REMOVE);
+                        remote_act_on(f, r->number, (uint32_t)i, REMOTE_REMOVE);
                         if (!t)
-                                far_taken(f, r->number, (uint32_t)i);
+                                remote_taken(f, r->number, (uint32_t)i);
                 }
         }
-        far_carry(r);
+        remote_credential_sync(r);
 }
 
-static void fail_all(struct far_request *r, const char *why)
+static void fail_all(struct remote_request *r, const char *why)
 {
         for (size_t i = 0; i < r->count; i++)
                 if (r->tasks[i])
-                        far_fail(r->tasks[i], "request", EREMOTEIO, why);
+                        remote_fail(r->tasks[i], "request", EREMOTEIO, why);
 }
 
-static void refused(struct far_request *r, int status, struct str body, const struct err *err)
+static void refused(struct remote_request *r, int status, struct str body, const struct err *err)
 {
         BUF_CLEANUP struct buf b = {0};
         if (status <= 0) {
                 r->not_before_ms = clock_boot_ms() + 1000;
-                far_away(r->far, err->text);
+                remote_unreachable(r->remote, err->text);
                 return;
         }
-        far_error(&b, status, body);
-        if (far_later(status)) {
+        remote_error(&b, status, body);
+        if (remote_later(status)) {
                 r->not_before_ms = clock_boot_ms() + 1000;
                 free(r->said);
                 r->said = mem_dupz(buf_z(&b));
@@ -260,10 +260,10 @@ static void refused(struct far_request *r, int status, struct str body, const st
 
 static void on_submitted(void *arg, int status, struct str body, const struct err *err)
 {
-        struct far_request *r = arg;
-        struct far *f = r->far;
+        struct remote_request *r = arg;
+        struct remote *f = r->remote;
         r->call = NULL;
-        json_t *doc = status ? far_json(body) : NULL;
+        json_t *doc = status ? remote_json(body) : NULL;
         const char *code = json_string_value(json_object_get(json_object_get(doc, "error"), "code"));
         json_int_t id = json_integer_value(json_object_get(doc, "id"));
         if (status / 100 == 2 && id > 0 && idmap_get(f->table.requests, (uint64_t)id))
@@ -278,22 +278,22 @@ static void on_submitted(void *arg, int status, struct str body, const struct er
         timer_start(f->later, 0);
 }
 
-static bool is_wanted(const struct far_request *r)
+static bool is_wanted(const struct remote_request *r)
 {
         for (size_t i = 0; i < r->count; i++)
-                if (r->tasks[i] && r->tasks[i]->state == FAR_KEPT)
+                if (r->tasks[i] && r->tasks[i]->state == REMOTE_SAVED)
                         return true;
         return false;
 }
 
-void far_submit(struct far_request *r)
+void remote_submit(struct remote_request *r)
 {
         if (!is_wanted(r))
                 return;
-        r->cursor = far_feed_cursor(r->far);
+        r->cursor = remote_feed_cursor(r->remote);
         const struct http_call_spec spec = {
                 .method = "POST", .path = "/v1/requests", .body = str_of(r->submission), .timeout_ms = 60000};
-        r->call = http_client_call(r->far->client, &spec, on_submitted, r);
+        r->call = http_client_call(r->remote->client, &spec, on_submitted, r);
 }
 
 /* ---- after a restart */
@@ -304,28 +304,28 @@ static char *text_of(const json_t *doc, const char *name)
         return z ? mem_dupz(z) : NULL;
 }
 
-static void read_gone(const struct far_request *r, struct set *gone)
+static void read_gone(const struct remote_request *r, struct set *gone)
 {
-        char name[FAR_UUID + 8];
+        char name[REMOTE_UUID + 8];
         BUF_CLEANUP struct buf text = {0};
         struct str rest, one;
         uint64_t member;
         gone_name(r, name);
-        if (fs_read(r->far->fd, name, GONE_MAX, &text, NULL) < 0)
+        if (fs_read(r->remote->fd, name, GONE_MAX, &text, NULL) < 0)
                 return;
         for (rest = buf_view(&text); rest.n && str_cut(&rest, '\n', &one);)
                 if (str_to_u64(one, &member) == 0 && member < r->count)
                         set_add(gone, (uint32_t)member);
 }
 
-static bool restore_task(struct far_request *r, uint32_t member, const json_t *doc)
+static bool restore_task(struct remote_request *r, uint32_t member, const json_t *doc)
 {
         const char *id = json_string_value(json_object_get(doc, "task"));
         struct run_id name;
         if (!id || !run_id_parse(str_of(id), &name) || !json_object_get(doc, "sandbox"))
                 return false;
-        struct far_task *t = far_task_new(r->far, name);
-        t->state = FAR_KEPT;
+        struct remote_task *t = remote_task_new(r->remote, name);
+        t->state = REMOTE_SAVED;
         t->restored = true;
         t->in = r;
         t->member = member;
@@ -339,15 +339,15 @@ static bool restore_task(struct far_request *r, uint32_t member, const json_t *d
         return true;
 }
 
-bool far_restore(struct far *f, struct str text, const char *uuid)
+bool remote_restore(struct remote *f, struct str text, const char *uuid)
 {
-        json_t *doc = far_json(text), *submit = json_object_get(doc, "submit");
+        json_t *doc = remote_json(text), *submit = json_object_get(doc, "submit");
         json_t *tasks = json_object_get(doc, "tasks"), *one;
         struct set gone = {0};
         bool good = submit != NULL;
         size_t i;
         if (good) {
-                struct far_request *r = far_request_new(f, uuid, tasks ? json_array_size(tasks) : 1);
+                struct remote_request *r = remote_request_new(f, uuid, tasks ? json_array_size(tasks) : 1);
                 char *dump = json_dumps(submit, JSON_COMPACT);
                 r->submission = mem_dupz(dump);
                 r->renewed_ms = clock_boot_ms(); /* not later */

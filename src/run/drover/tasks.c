@@ -9,86 +9,87 @@
 
 /* ---- telling */
 
-void far_gather(struct far *f, const struct run_event *e)
+void remote_gather(struct remote *f, const struct run_event *e)
 {
         event_queue_task(f->events, e);
         timer_start(f->later, 0);
 }
 
-void far_tell(struct far *f, const struct far_task *t, bool known)
+void remote_tell(struct remote *f, const struct remote_task *t, bool known)
 {
         struct run_event e = {.state = t->begun ? RUN_RUNNING : RUN_WAITING, .started_ms = t->started_ms};
-        if (t->state == FAR_OVER) {
+        if (t->state == REMOTE_OVER) {
                 e = t->result;
                 e.text = t->text;
         }
         e.id = t->id;
         e.known = known;
         e.slot = UINT32_MAX;
-        e.native = (int64_t)far_number(t);
-        far_gather(f, &e);
+        e.native = (int64_t)remote_number(t);
+        remote_gather(f, &e);
 }
 
-void far_over(struct far_task *t, const struct run_event *result, const char *text)
+void remote_over(struct remote_task *t, const struct run_event *result, const char *text)
 {
-        if (t->state == FAR_OVER)
+        if (t->state == REMOTE_OVER)
                 return;
-        far_settled(t);
+        remote_settled(t);
         http_call_cancel(t->call);
         t->call = NULL;
-        command_cancel(t->errand);
-        t->errand = NULL;
+        command_cancel(t->user_command);
+        t->user_command = NULL;
         if (t->fd >= 0)
                 close(t->fd);
         t->fd = -1;
-        t->state = FAR_OVER;
+        t->state = REMOTE_OVER;
         t->result = *result;
         if (text) {
                 struct buf words = {0};
-                far_words(&words, str_of(text));
+                remote_words(&words, str_of(text));
                 t->text = buf_take(&words);
         }
-        if (t->far->link.listed || t->far->link.refused)
-                far_tell(t->far, t, false);
-        timer_start(t->far->later, 0);
+        if (t->remote->link.listed || t->remote->link.refused)
+                remote_tell(t->remote, t, false);
+        timer_start(t->remote->later, 0);
 }
 
-void far_fail(struct far_task *t, const char *what, int error, const char *text)
+void remote_fail(struct remote_task *t, const char *what, int error, const char *text)
 {
-        far_over(t, &(struct run_event){.state = RUN_FAILED, .what = what, .error = error}, text);
+        remote_over(t, &(struct run_event){.state = RUN_FAILED, .what = what, .error = error}, text);
 }
 
-void far_fail_files(struct far_task *t)
+void remote_fail_files(struct remote_task *t)
 {
         BUF_CLEANUP struct buf b = {0};
-        buf_printf(&b, "the job's folder has more than %d files, and more are not handed on", FAR_FILES_MAX);
-        far_fail(t, "sandbox", E2BIG, buf_z(&b));
+        buf_printf(&b, "the job's folder has more than %d files, and more are not handed on",
+                   REMOTE_FILES_MAX);
+        remote_fail(t, "sandbox", E2BIG, buf_z(&b));
 }
 
-void far_list(struct far *f)
+void remote_list(struct remote *f)
 {
         if (!f->link.up || f->link.listed || f->table.unsettled)
                 return;
         f->link.listed = true;
-        for (struct far_task *t = f->table.all; t; t = t->next)
-                far_tell(f, t, true);
+        for (struct remote_task *t = f->table.all; t; t = t->next)
+                remote_tell(f, t, true);
         free(f->link.why);
         f->link.why = NULL;
         event_queue_ready(f->events, 0, 0);
 }
 
-void far_settled(struct far_task *t)
+void remote_settled(struct remote_task *t)
 {
         if (!t->unsettled)
                 return;
         t->unsettled = false;
-        t->far->table.unsettled--;
-        far_list(t->far);
+        t->remote->table.unsettled--;
+        remote_list(t->remote);
 }
 
 #define HOPS_BYTES 65536 /* of a job's path */
 
-void far_set_hops(struct far_task *t, const json_t *hops)
+void remote_set_hops(struct remote_task *t, const json_t *hops)
 {
         char *text = json_dumps(hops, JSON_COMPACT);
         if (text && strlen(text) > HOPS_BYTES) {
@@ -101,17 +102,17 @@ void far_set_hops(struct far_task *t, const json_t *hops)
 
 /* ---- the table */
 
-void far_files_deinit(struct far_files *files)
+void remote_files_deinit(struct remote_files *files)
 {
         for (size_t i = 0; i < files->n; i++) {
                 free(files->v[i].path);
                 free(files->v[i].name);
         }
         free(files->v);
-        *files = (struct far_files){0};
+        *files = (struct remote_files){0};
 }
 
-void far_words_deinit(struct far_task *t)
+void remote_words_deinit(struct remote_task *t)
 {
         for (size_t i = 0; i < t->word_count; i++) {
                 free(t->words[i].name);
@@ -124,24 +125,24 @@ void far_words_deinit(struct far_task *t)
         t->words = NULL;
         t->word_count = t->word_cap = 0;
         t->origin = t->servers = t->job = NULL;
-        far_files_deinit(&t->files);
+        remote_files_deinit(&t->files);
 }
 
-void far_kept_drop(struct far_task *t)
+void remote_checkpoint_drop(struct remote_task *t)
 {
-        if (!t->kept)
+        if (!t->checkpoint)
                 return;
-        t->far->table.keeping--;
-        json_decref(t->kept->list);
-        free(t->kept->id);
-        free(t->kept);
-        t->kept = NULL;
+        t->remote->table.keeping--;
+        json_decref(t->checkpoint->list);
+        free(t->checkpoint->id);
+        free(t->checkpoint);
+        t->checkpoint = NULL;
 }
 
-struct far_task *far_task_new(struct far *f, struct run_id id)
+struct remote_task *remote_task_new(struct remote *f, struct run_id id)
 {
-        struct far_task *t = mem_new(struct far_task);
-        t->far = f;
+        struct remote_task *t = mem_new(struct remote_task);
+        t->remote = f;
         t->id = id;
         t->fd = -1;
         t->link = f->table.last;
@@ -151,12 +152,12 @@ struct far_task *far_task_new(struct far *f, struct run_id id)
         return t;
 }
 
-void far_task_free(struct far_task *t)
+void remote_task_free(struct remote_task *t)
 {
-        struct far *f = t->far;
-        far_settled(t);
+        struct remote *f = t->remote;
+        remote_settled(t);
         http_call_cancel(t->call);
-        command_cancel(t->errand);
+        command_cancel(t->user_command);
         map_take(f->table.tasks, run_key(&t->id));
         *t->link = t->next;
         if (t->next)
@@ -165,8 +166,8 @@ void far_task_free(struct far_task *t)
                 f->table.last = t->link;
         if (t->fd >= 0)
                 close(t->fd);
-        far_words_deinit(t);
-        far_credentials_free(&t->credentials);
+        remote_words_deinit(t);
+        remote_credentials_free(&t->credentials);
         free(t->sandbox);
         free(t->out);
         free(t->err);
@@ -176,22 +177,22 @@ void far_task_free(struct far_task *t)
         free(t->hops);
         free(t->global);
         json_decref(t->failed);
-        far_kept_drop(t);
-        free(t->kept_id);
+        remote_checkpoint_drop(t);
+        free(t->checkpoint_id);
         free(t->program);
         free(t->stdin);
         free(t);
 }
 
-void far_tasks_open(struct far *f)
+void remote_tasks_open(struct remote *f)
 {
         f->table.last = &f->table.all;
         f->table.tasks = map_new();
 }
 
-void far_tasks_close(struct far *f)
+void remote_tasks_close(struct remote *f)
 {
         while (f->table.all)
-                far_task_free(f->table.all);
+                remote_task_free(f->table.all);
         map_free(f->table.tasks);
 }

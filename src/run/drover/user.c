@@ -1,15 +1,13 @@
-/* In whose name jobs are at the other server, with a map of users, and what is done here by him: errands,
- * each a small script of the shell. */
+#include "run/drover/user.h"
+
 #include <errno.h>
 #include <pwd.h>
 #include <stdlib.h>
 
-#include "run/drover/private.h"
-
 #define SAID_MAX 300
 
 /* Beneath his home, unless it is absolute; %u is his name. */
-static void token_path(const struct far_user *u, const char *setting, struct buf *out)
+static void token_path(const struct remote_user *u, const char *setting, struct buf *out)
 {
         struct str rest = str_of(setting);
         if (*setting != '/')
@@ -19,30 +17,30 @@ static void token_path(const struct far_user *u, const char *setting, struct buf
         buf_str(out, rest);
 }
 
-int far_user_new(const char *owner, const char *name, const char *token, struct errands *errands,
-                 struct far_user **ret, struct err *err)
+int remote_user_new(const char *owner, const char *name, const char *token,
+                    struct user_commands *user_commands, struct remote_user **ret, struct err *err)
 {
         const struct passwd *pw = getpwnam(name);
         struct buf path = {0}, folder = {0};
         if (!pw)
                 return err_set(err, -ENOENT, "there is no user %s here", name);
-        struct far_user *u = mem_new(struct far_user);
+        struct remote_user *u = mem_new(struct remote_user);
         u->owner = mem_dupz(owner);
         u->name = mem_dupz(name);
         u->home = mem_dupz(pw->pw_dir);
         u->uid = pw->pw_uid;
-        u->errands = errands;
+        u->user_commands = user_commands;
         token_path(u, token, &path);
         u->token = buf_take(&path);
         buf_printf(&folder, "hop.%s", name);
         u->folder = buf_take(&folder);
         args_add(&u->env, STR("PATH=/usr/local/bin:/usr/bin:/bin"));
-        errand_environment(&u->env, name);
+        user_command_environment(&u->env, name);
         *ret = u;
         return 0;
 }
 
-void far_user_free(struct far_user *u)
+void remote_user_free(struct remote_user *u)
 {
         if (!u)
                 return;
@@ -56,8 +54,8 @@ void far_user_free(struct far_user *u)
 }
 
 /* `as`: what is particular to it. */
-struct command *far_user_run(const struct far_user *u, const char *script, const char *const *words,
-                             const struct errand_spec *as, command_done_fn *done, void *arg)
+struct command *remote_user_run(const struct remote_user *u, const char *script, const char *const *words,
+                                const struct user_command_spec *as, command_done_fn *done, void *arg)
 {
         ARGS_CLEANUP struct args argv = {0};
         args_add(&argv, STR("/bin/sh"));
@@ -66,19 +64,19 @@ struct command *far_user_run(const struct far_user *u, const char *script, const
         args_add(&argv, STR("drover"));
         for (; *words; words++)
                 args_add(&argv, str_of(*words));
-        const struct errand_spec spec = {.owner = u->owner,
-                                         .user = u->name,
-                                         .folder = u->folder,
-                                         .argv = &argv,
-                                         .envp = u->env.v,
-                                         .input = as->input,
-                                         .input_fd = as->input_fd,
-                                         .timeout_ms = as->timeout_ms};
-        return errand_run(u->errands, &spec, done, arg);
+        const struct user_command_spec spec = {.owner = u->owner,
+                                               .user = u->name,
+                                               .folder = u->folder,
+                                               .argv = &argv,
+                                               .envp = u->env.v,
+                                               .input = as->input,
+                                               .input_fd = as->input_fd,
+                                               .timeout_ms = as->timeout_ms};
+        return user_command_run(u->user_commands, &spec, done, arg);
 }
 
 /* What a script said when it failed, on one line. */
-void far_user_said(struct buf *out, struct str errors)
+void remote_user_said(struct buf *out, struct str errors)
 {
         errors = str_trim(errors);
         for (size_t i = 0; i < errors.n && i < SAID_MAX; i++)

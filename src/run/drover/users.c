@@ -1,7 +1,7 @@
-/* Another server as a place for the jobs of several users: one struct far for each of them, who is there in
- * his own name, with his own token; and one in the agent's own, which has no jobs. It says whether the far
- * server is there, and has room: the queue is ready when it is in touch and all that the others had is
- * accounted for. A user whom the far server does not take keeps nobody else's jobs waiting: his fail, with
+/* Another server as a place for the jobs of several users: one struct remote for each of them, who is there
+ * in his own name, with his own token; and one in the agent's own, which has no jobs. It says whether the
+ * remote server is there, and has room: the queue is ready when it is in touch and all that the others had is
+ * accounted for. A user whom the remote server does not take keeps nobody else's jobs waiting: his fail, with
  * the reason. */
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +18,7 @@ struct hub {
         struct runner base;
         struct runner_config config;
         const char *token; /* of each user: where it is */
-        struct far *own, *users[1024];
+        struct remote *own, *users[1024];
         size_t count;
         const struct run_observer *observer;
         void *arg;
@@ -45,8 +45,8 @@ static void settle(struct hub *h)
                         return;
         h->settling = true;
         for (size_t i = 0; i < h->count; i++) {
-                for (const struct far_task *t = h->users[i]->table.all; t; t = t->next)
-                        far_tell(h->users[i], t, true);
+                for (const struct remote_task *t = h->users[i]->table.all; t; t = t->next)
+                        remote_tell(h->users[i], t, true);
                 event_queue_tell(h->users[i]->events);
         }
         h->settling = false;
@@ -125,19 +125,19 @@ static const struct run_observer user_observer = {.tasks = user_tasks,
 
 /* ---- who is there */
 
-static struct far *add(struct hub *h, const char *owner, const char *name, struct err *err)
+static struct remote *add(struct hub *h, const char *owner, const char *name, struct err *err)
 {
         struct runner_config c = h->config;
-        struct far_user *user;
-        struct far *f;
+        struct remote_user *user;
+        struct remote *f;
         c.observer = &user_observer;
         c.arg = h;
         if (h->count == sizeof(h->users) / sizeof(*h->users)) {
                 err_set(err, -E2BIG, "jobs of %zu users are handed on already", h->count);
                 return NULL;
         }
-        if (far_user_new(owner, name, h->token, h->config.errands, &user, err) < 0 ||
-            far_open(&c, user, &f, err) < 0)
+        if (remote_user_new(owner, name, h->token, h->config.user_commands, &user, err) < 0 ||
+            remote_open(&c, user, &f, err) < 0)
                 return NULL;
         f->base.kind = &runner_drover;
         if (h->lease_until_ms)
@@ -146,7 +146,7 @@ static struct far *add(struct hub *h, const char *owner, const char *name, struc
         return f;
 }
 
-static struct far *find_user(const struct hub *h, const char *name)
+static struct remote *find_user(const struct hub *h, const char *name)
 {
         for (size_t i = 0; i < h->count; i++)
                 if (!strcmp(h->users[i]->user->name, name))
@@ -154,7 +154,7 @@ static struct far *find_user(const struct hub *h, const char *name)
         return NULL;
 }
 
-static struct far *whose(const struct hub *h, struct run_id id)
+static struct remote *whose(const struct hub *h, struct run_id id)
 {
         for (size_t i = 0; i < h->count; i++)
                 if (map_get(h->users[i]->table.tasks, run_key(&id)))
@@ -189,7 +189,7 @@ static int restore(struct hub *h, struct err *err)
                                   : openat(h->own->fd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
                 if (dir < 0)
                         continue;
-                int r = fs_read(dir, FAR_OWNER, 1024, &owner, &why);
+                int r = fs_read(dir, REMOTE_OWNER, 1024, &owner, &why);
                 if (has_requests(dir) && (r < 0 || !add(h, buf_z(&owner), e->d_name, &why)))
                         log_warn("msg=\"a user's jobs at another server cannot be looked at\" queue=%s "
                                  "user=%s error=\"%s\"",
@@ -203,17 +203,17 @@ static int restore(struct hub *h, struct err *err)
 
 static void fail(struct hub *h, const struct run_spec *spec, const struct err *err)
 {
-        far_gather(h->own, &(struct run_event){.id = spec->id,
-                                               .state = RUN_FAILED,
-                                               .slot = UINT32_MAX,
-                                               .what = "credential",
-                                               .error = EACCES,
-                                               .text = err->text});
+        remote_gather(h->own, &(struct run_event){.id = spec->id,
+                                                  .state = RUN_FAILED,
+                                                  .slot = UINT32_MAX,
+                                                  .what = "credential",
+                                                  .error = EACCES,
+                                                  .text = err->text});
 }
 
-static struct far *for_user(struct hub *h, const struct run_spec *spec, struct err *err)
+static struct remote *for_user(struct hub *h, const struct run_spec *spec, struct err *err)
 {
-        struct far *f = find_user(h, spec->user);
+        struct remote *f = find_user(h, spec->user);
         return f ? f : add(h, spec->owner, spec->user, err);
 }
 
@@ -221,7 +221,7 @@ static void hub_submit(struct runner *r, const struct run_spec *spec)
 {
         struct hub *h = self(r);
         struct err err = {""};
-        struct far *f = for_user(h, spec, &err);
+        struct remote *f = for_user(h, spec, &err);
         if (f)
                 runner_drover.submit(&f->base, spec);
         else
@@ -231,14 +231,14 @@ static void hub_submit(struct runner *r, const struct run_spec *spec)
 static void hub_quote(struct runner *r, const struct run_spec *spec)
 {
         struct hub *h = self(r);
-        struct far *f = spec->user ? for_user(h, spec, NULL) : NULL; /* none: asked for nobody's job */
+        struct remote *f = spec->user ? for_user(h, spec, NULL) : NULL; /* none: asked for nobody's job */
         runner_drover.quote(f ? &f->base : &h->own->base, spec);
 }
 
 #define HUB_VERB(verb)                                                                                       \
         static void hub_##verb(struct runner *r, struct run_id id)                                           \
         {                                                                                                    \
-                struct far *f = whose(self(r), id);                                                          \
+                struct remote *f = whose(self(r), id);                                                       \
                 if (f)                                                                                       \
                         runner_drover.verb(&f->base, id);                                                    \
         }
@@ -250,21 +250,21 @@ HUB_VERB(forget)
 
 static void hub_kill(struct runner *r, struct run_id id, uint64_t grace_ms)
 {
-        struct far *f = whose(self(r), id);
+        struct remote *f = whose(self(r), id);
         if (f)
                 runner_drover.kill(&f->base, id, grace_ms);
 }
 
 static void hub_signal(struct runner *r, struct run_id id, int signal)
 {
-        struct far *f = whose(self(r), id);
+        struct remote *f = whose(self(r), id);
         if (f)
                 runner_drover.signal(&f->base, id, signal);
 }
 
 static void hub_credential(struct runner *r, struct run_id id, const struct run_credential *c)
 {
-        struct far *f = whose(self(r), id);
+        struct remote *f = whose(self(r), id);
         if (f)
                 runner_drover.credential(&f->base, id, c);
 }
@@ -293,9 +293,9 @@ static void hub_flush(struct runner *r)
 static void hub_capacity(struct runner *r, struct run_capacity *ret)
 {
         struct hub *h = self(r);
-        *ret = far_capacity(h->own);
+        *ret = remote_capacity(h->own);
         for (size_t i = 0; i < h->count; i++) {
-                const struct run_capacity c = far_capacity(h->users[i]);
+                const struct run_capacity c = remote_capacity(h->users[i]);
                 if (h->own->link.up && c.known && c.cpus_milli > ret->cpus_milli)
                         *ret = c;
         }
@@ -303,7 +303,7 @@ static void hub_capacity(struct runner *r, struct run_capacity *ret)
 
 static int hub_where(struct runner *r, struct run_id id, struct run_where *ret)
 {
-        struct far *f = whose(self(r), id);
+        struct remote *f = whose(self(r), id);
         return f ? runner_drover.where(&f->base, id, ret) : -ENOENT;
 }
 
@@ -312,16 +312,16 @@ static void hub_close(struct runner *r, bool kill_all)
         struct hub *h = self(r);
         (void)kill_all;
         while (h->count)
-                far_close(h->users[--h->count]);
+                remote_close(h->users[--h->count]);
         if (h->own)
-                far_close(h->own);
+                remote_close(h->own);
         free(h);
 }
 
-int far_users_open(const struct runner_config *c, struct runner **ret, struct err *err)
+int remote_users_open(const struct runner_config *c, struct runner **ret, struct err *err)
 {
         struct runner_config own = *c;
-        const char *token = far_setting(c, "users_token_file");
+        const char *token = remote_setting(c, "users_token_file");
         if (!token || !*token)
                 return err_set(err, -EINVAL,
                                "with `users` each user is at the other server in his own name: give "
@@ -335,7 +335,7 @@ int far_users_open(const struct runner_config *c, struct runner **ret, struct er
         h->arg = c->arg;
         own.observer = &own_observer;
         own.arg = h;
-        int r = far_open(&own, NULL, &h->own, err);
+        int r = remote_open(&own, NULL, &h->own, err);
         if (r == 0) {
                 h->own->base.kind = &runner_drover;
                 r = restore(h, err);

@@ -1,15 +1,15 @@
 /* For whom tasks are: with a map of users each local user, who must be the one that the system sees submit
- * and act; else one party that is ourselves. */
+ * and act; else one submit user that is ourselves. */
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "run/batch/private.h"
 
-#define LATE_MS 600000 /* after its last one a party's submissions may still come to light */
+#define LATE_MS 600000 /* after its last one a submit user's submissions may still come to light */
 
 /* Ours, but for what says who we are. */
-static void environment(const struct batch *b, struct party *p)
+static void environment(const struct batch *b, struct submit_user *p)
 {
         const struct args *env = batch_calls_environment(b->calls);
         for (size_t i = 0; i < env->n; i++) {
@@ -18,19 +18,19 @@ static void environment(const struct batch *b, struct party *p)
                     !str_starts(e, STR("LOGNAME=")))
                         args_add(&p->env, e);
         }
-        errand_environment(&p->env, p->user);
+        user_command_environment(&p->env, p->user);
 }
 
-struct party *batch_party(struct batch *b, const char *owner, const char *user)
+struct submit_user *batch_submit_user(struct batch *b, const char *owner, const char *user)
 {
-        struct party **last = &b->parties;
+        struct submit_user **last = &b->submit_users;
         BUF_CLEANUP struct buf folder = {0}, dir = {0};
-        if (!b->errands)
+        if (!b->user_commands)
                 owner = user = NULL;
         for (; *last; last = &(*last)->next)
                 if (!user || (!strcmp((*last)->user, user) && !strcmp((*last)->owner, owner)))
                         return *last;
-        struct party *p = *last = mem_new(struct party);
+        struct submit_user *p = *last = mem_new(struct submit_user);
         if (!user) {
                 p->dir = mem_dupz(b->dir);
                 return p;
@@ -38,26 +38,26 @@ struct party *batch_party(struct batch *b, const char *owner, const char *user)
         p->owner = mem_dupz(owner);
         p->user = mem_dupz(user);
         buf_printf(&folder, "batch.%s.%s", b->queue, user);
-        errand_folder(b->errands, buf_z(&folder), &dir);
+        user_command_folder(b->user_commands, buf_z(&folder), &dir);
         p->folder = buf_take(&folder);
         p->dir = buf_take(&dir);
         environment(b, p);
         return p;
 }
 
-struct party *batch_party_of(struct batch *b, struct str user)
+struct submit_user *batch_submit_user_of(struct batch *b, struct str user)
 {
-        struct party *p = b->parties;
-        if (!b->errands)
-                return batch_party(b, NULL, NULL);
+        struct submit_user *p = b->submit_users;
+        if (!b->user_commands)
+                return batch_submit_user(b, NULL, NULL);
         while (p && !str_eqz(user, p->user))
                 p = p->next;
         return p;
 }
 
-void batch_parties_free(struct batch *b)
+void batch_submit_users_free(struct batch *b)
 {
-        for (struct party *p = b->parties, *next; p; p = next) {
+        for (struct submit_user *p = b->submit_users, *next; p; p = next) {
                 next = p->next;
                 for (size_t i = 0; i < BATCH_VERBS_COUNT; i++)
                         buf_deinit(&p->acts[i]);
@@ -68,13 +68,13 @@ void batch_parties_free(struct batch *b)
                 free(p->dir);
                 free(p);
         }
-        b->parties = NULL;
+        b->submit_users = NULL;
 }
 
 void batch_users(const struct batch *b, struct buf *out)
 {
         int64_t now = clock_boot_ms();
-        for (const struct party *p = b->parties; b->errands && p; p = p->next)
+        for (const struct submit_user *p = b->submit_users; b->user_commands && p; p = p->next)
                 if (p->submissions || (p->left_ms && now - p->left_ms < LATE_MS))
                         buf_printf(out, "%s%s", out->n ? "," : "", p->user);
         if (out->n == 0)

@@ -1,6 +1,6 @@
 /* A task of the process runner like a job's step, with an id of no job. Who runs it is found by `env`, so
  * that PATH is looked through with the user's rights. */
-#include "run/process/errand.h"
+#include "run/process/user_command.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,31 +14,31 @@
 #include "base/fs.h"
 #include "base/mem.h"
 
-#define ERRAND_MEMBER 1
-#define ERRAND_STEP   0x80000000u
-#define GONE          "the agent's shepherd is gone"
+#define USER_COMMAND_MEMBER 1
+#define USER_COMMAND_STEP   0x80000000u
+#define GONE                "the agent's shepherd is gone"
 
-struct errand {
+struct user_command {
         struct command base;
-        struct errands *all;
+        struct user_commands *all;
         struct run_id id;
         char *folder;
         command_done_fn *done;
         void *arg;
         bool away; /* nothing was heard of it since the runner went away */
-        struct errand *next;
+        struct user_command *next;
 };
-struct errands {
+struct user_commands {
         struct runner *local;
         int jobs;
         const char *jobs_path;
         uint32_t serial;
-        struct errand *first;
+        struct user_command *first;
 };
 
-struct errands *errands_new(struct runner *local, int jobs, const char *jobs_path)
+struct user_commands *user_commands_new(struct runner *local, int jobs, const char *jobs_path)
 {
-        struct errands *e = mem_new(struct errands);
+        struct user_commands *e = mem_new(struct user_commands);
         e->local = local;
         e->jobs = jobs;
         e->jobs_path = jobs_path;
@@ -47,18 +47,18 @@ struct errands *errands_new(struct runner *local, int jobs, const char *jobs_pat
         return e;
 }
 
-void errands_stop(struct errands *e)
+void user_commands_stop(struct user_commands *e)
 {
         if (e)
                 e->local = NULL;
 }
 
-void errands_free(struct errands *e)
+void user_commands_free(struct user_commands *e)
 {
         free(e);
 }
 
-void errand_folder(const struct errands *e, const char *name, struct buf *out)
+void user_command_folder(const struct user_commands *e, const char *name, struct buf *out)
 {
         buf_printf(out, "%s/%s", e->jobs_path, name);
 }
@@ -70,7 +70,7 @@ static void add_variable(struct args *env, const char *name, const char *value)
         args_add(env, buf_view(&one));
 }
 
-void errand_environment(struct args *env, const char *user)
+void user_command_environment(struct args *env, const char *user)
 {
         const struct passwd *pw = getpwnam(user);
         add_variable(env, "HOME", pw && *pw->pw_dir ? pw->pw_dir : "/");
@@ -78,23 +78,23 @@ void errand_environment(struct args *env, const char *user)
         add_variable(env, "LOGNAME", user);
 }
 
-static void stream_name(const struct errand *r, const char *which, struct buf *out)
+static void stream_name(const struct user_command *r, const char *which, struct buf *out)
 {
-        buf_printf(out, ".errand.%08x.%s", r->id.step, which);
+        buf_printf(out, ".user_command.%08x.%s", r->id.step, which);
 }
 
-static struct errand *take(struct errands *e, struct run_id id)
+static struct user_command *take(struct user_commands *e, struct run_id id)
 {
-        struct errand **link = &e->first;
+        struct user_command **link = &e->first;
         while (*link && !run_id_eq((*link)->id, id))
                 link = &(*link)->next;
-        struct errand *r = *link;
+        struct user_command *r = *link;
         if (r)
                 *link = r->next;
         return r;
 }
 
-static void errand_free(struct errand *r)
+static void user_command_free(struct user_command *r)
 {
         free(r->folder);
         free(r);
@@ -102,20 +102,20 @@ static void errand_free(struct errand *r)
 
 static void cancel(struct command *c)
 {
-        struct errand *r = (struct errand *)(void *)c;
+        struct user_command *r = (struct user_command *)(void *)c;
         struct runner *local = r->all->local;
         take(r->all, r->id);
         if (local) {
                 runner_kill(local, r->id, 0);
                 local->kind->flush(local);
         }
-        errand_free(r);
+        user_command_free(r);
 }
 
-/* If the shepherd is away it is gone with it, and errands_back tells. */
+/* If the shepherd is away it is gone with it, and user_commands_back tells. */
 static void end(struct command *c, int64_t grace_ms)
 {
-        struct errand *r = (struct errand *)(void *)c;
+        struct user_command *r = (struct user_command *)(void *)c;
         struct runner *local = r->all->local;
         if (local) {
                 runner_kill(local, r->id, (uint64_t)grace_ms);
@@ -124,7 +124,7 @@ static void end(struct command *c, int64_t grace_ms)
 }
 
 /* The folder is the user's: a link of his there is not followed, and nothing but a file is read. */
-static int read_stream(const struct errand *r, const char *which, struct buf *out)
+static int read_stream(const struct user_command *r, const char *which, struct buf *out)
 {
         BUF_CLEANUP struct buf name = {0};
         int dir = openat(r->all->jobs, r->folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -137,40 +137,40 @@ static int read_stream(const struct errand *r, const char *which, struct buf *ou
         return e;
 }
 
-static void errand_end(struct errand *r, int status, struct str out, struct str errors)
+static void user_command_end(struct user_command *r, int status, struct str out, struct str errors)
 {
         r->done(r->arg, status, out, errors);
-        errand_free(r);
+        user_command_free(r);
 }
 
-void errands_away(struct errands *e)
+void user_commands_away(struct user_commands *e)
 {
-        for (struct errand *r = e->first; r; r = r->next)
+        for (struct user_command *r = e->first; r; r = r->next)
                 r->away = true;
 }
 
-void errands_back(struct errands *e)
+void user_commands_back(struct user_commands *e)
 {
-        for (struct errand *r = e->first, *next; r; r = next) {
+        for (struct user_command *r = e->first, *next; r; r = next) {
                 next = r->next;
                 if (!r->away)
                         continue;
                 take(e, r->id);
-                errand_end(r, ERRAND_LOST, STR_NONE, STR(GONE));
+                user_command_end(r, USER_COMMAND_LOST, STR_NONE, STR(GONE));
                 next = e->first; /* others may have come, or gone */
         }
 }
 
-bool errands_event(struct errands *e, const struct run_event *event)
+bool user_commands_event(struct user_commands *e, const struct run_event *event)
 {
         BUF_CLEANUP struct buf out = {0}, errors = {0};
         if (event->state == RUN_WAITING || event->state == RUN_RUNNING)
-                for (struct errand *r = e->first; r; r = r->next)
+                for (struct user_command *r = e->first; r; r = r->next)
                         if (run_id_eq(r->id, event->id)) {
                                 r->away = false;
                                 return true;
                         }
-        struct errand *r =
+        struct user_command *r =
                 event->state == RUN_WAITING || event->state == RUN_RUNNING ? NULL : take(e, event->id);
         if (!r)
                 return false;
@@ -185,10 +185,10 @@ bool errands_event(struct errands *e, const struct run_event *event)
         } else if (event->state == RUN_ENDED && event->why == RUN_ITSELF) {
                 status = event->signaled ? event->exit_code : event->exit_code << 8;
         } else if (event->state == RUN_ENDED && event->why == RUN_LEASE_ENDED) {
-                status = ERRAND_LEASE_ENDED;
+                status = USER_COMMAND_LEASE_ENDED;
                 buf_addz(&errors, "the lease ended while the agent was away");
         } else if (event->state == RUN_ENDED && event->why == RUN_KILLED) {
-                status = ERRAND_LOST;
+                status = USER_COMMAND_LOST;
                 buf_addz(&errors, "it was ended");
         } else if (event->state == RUN_ENDED) {
                 buf_addz(&errors, "it did not answer in time");
@@ -196,27 +196,28 @@ bool errands_event(struct errands *e, const struct run_event *event)
                 buf_printf(&errors, "it could not be run as the job's user (%s): %s", event->what,
                            strerror(event->error));
         } else {
-                status = ERRAND_LOST;
+                status = USER_COMMAND_LOST;
                 buf_addz(&errors, GONE);
         }
-        errand_end(r, status, buf_view(&out), buf_view(&errors));
+        user_command_end(r, status, buf_view(&out), buf_view(&errors));
         return true;
 }
 
-struct command *errand_run(struct errands *e, const struct errand_spec *s, command_done_fn *done, void *arg)
+struct command *user_command_run(struct user_commands *e, const struct user_command_spec *s,
+                                 command_done_fn *done, void *arg)
 {
-        struct errand *r = mem_new(struct errand);
+        struct user_command *r = mem_new(struct user_command);
         BUF_CLEANUP struct buf path = {0}, out = {0}, errors = {0};
         ARGS_CLEANUP struct args argv = {0};
-        *r = (struct errand){.base = {cancel, end},
-                             .all = e,
-                             .id = {0, ERRAND_MEMBER, 0, ERRAND_STEP | ++e->serial, 0},
-                             .folder = mem_dupz(s->folder),
-                             .done = done,
-                             .arg = arg,
-                             .next = e->first};
+        *r = (struct user_command){.base = {cancel, end},
+                                   .all = e,
+                                   .id = {0, USER_COMMAND_MEMBER, 0, USER_COMMAND_STEP | ++e->serial, 0},
+                                   .folder = mem_dupz(s->folder),
+                                   .done = done,
+                                   .arg = arg,
+                                   .next = e->first};
         e->first = r;
-        errand_folder(e, s->folder, &path);
+        user_command_folder(e, s->folder, &path);
         stream_name(r, "out", &out);
         stream_name(r, "err", &errors);
         args_add(&argv, STR("env"));

@@ -1,4 +1,4 @@
-#include "run/drover/far_number.h"
+#include "run/drover/remote_number.h"
 
 static double real_of(const json_t *o, const char *name)
 {
@@ -6,7 +6,7 @@ static double real_of(const json_t *o, const char *name)
         return json_is_number(v) ? json_number_value(v) : 0;
 }
 
-int64_t far_number_within(const json_t *o, const char *name, int64_t least, int64_t most)
+int64_t remote_number_within(const json_t *o, const char *name, int64_t least, int64_t most)
 {
         const json_t *v = json_object_get(o, name);
         double d = real_of(o, name);
@@ -16,8 +16,8 @@ int64_t far_number_within(const json_t *o, const char *name, int64_t least, int6
         return n < least ? least : n > most ? most : n;
 }
 
-uint64_t far_number_time(const json_t *o, const char *name, unsigned unit_ms)
+uint64_t remote_number_time(const json_t *o, const char *name, unsigned unit_ms)
 {
         double ms = real_of(o, name) * unit_ms;
-        return ms > 0 ? ms < (double)FAR_TIME_MAX ? (uint64_t)ms : FAR_TIME_MAX : 0;
+        return ms > 0 ? ms < (double)REMOTE_TIME_MAX ? (uint64_t)ms : REMOTE_TIME_MAX : 0;
 }

@@ -14,7 +14,7 @@
 
 struct question {
         struct run_id id;
-        struct party *party;
+        struct submit_user *submit_user;
         char *head;
         struct question *next;
 };
@@ -87,7 +87,7 @@ static void ask(struct batch *b)
                                                                .script = buf_z(&path),
                                                                .head = b->quotes->first->head,
                                                                .count = 1});
-                batch_run_as(b, b->quotes->first->party, SLOT_WHEN, &call, on_answer, b);
+                batch_run_as(b, b->quotes->first->submit_user, SLOT_WHEN, &call, on_answer, b);
         }
 }
 
@@ -106,7 +106,7 @@ void batch_when(struct runner *r, const struct run_spec *spec)
         }
         struct question *q = mem_new(struct question);
         q->id = spec->id;
-        q->party = batch_party(b, spec->owner, spec->user);
+        q->submit_user = batch_submit_user(b, spec->owner, spec->user);
         q->head = mem_dupz(buf_z(&head));
         *b->quotes->last = q;
         b->quotes->last = &q->next;

@@ -10,13 +10,13 @@
 #include "run/batch/private.h"
 #include "run/call/answer.h"
 
-#define FIRST_MS   2000
-#define LAST_MS    60000
-#define JAMS_MAX   64 /* further ones share the last */
-#define WORDS_KEPT 200
+#define FIRST_MS      2000
+#define LAST_MS       60000
+#define THROTTLES_MAX 64 /* further ones share the last */
+#define WORDS_KEPT    200
 
-struct jam {
-        struct jam *next;
+struct throttle {
+        struct throttle *next;
         char *key, *words; /* words: the system's; NULL: it takes them again */
         int64_t until_ms;  /* boot clock: nothing is sent before */
         int64_t wait_ms;
@@ -24,7 +24,7 @@ struct jam {
         unsigned open; /* submissions that wait or are sent */
 };
 
-static void key_of(const struct batch *b, const struct party *p, struct str head, struct buf *out)
+static void key_of(const struct batch *b, const struct submit_user *p, struct str head, struct buf *out)
 {
         struct str line;
         buf_addz(out, p->user ? p->user : "");
@@ -35,79 +35,79 @@ static void key_of(const struct batch *b, const struct party *p, struct str head
                 }
 }
 
-struct jam *batch_jam(const struct batch *b, const struct party *p, const char *head)
+struct throttle *batch_throttle_find(const struct batch *b, const struct submit_user *p, const char *head)
 {
         BUF_CLEANUP struct buf key = {0};
-        if (!b->jams || !head)
+        if (!b->throttles || !head)
                 return NULL;
         key_of(b, p, str_of(head), &key);
-        for (struct jam *j = b->jams; j; j = j->next)
+        for (struct throttle *j = b->throttles; j; j = j->next)
                 if (str_eqz(buf_view(&key), j->key))
                         return j;
         return NULL;
 }
 
-static struct jam *made(struct batch *b, const struct party *p, const char *head)
+static struct throttle *made(struct batch *b, const struct submit_user *p, const char *head)
 {
         BUF_CLEANUP struct buf key = {0};
-        struct jam *j = batch_jam(b, p, head);
+        struct throttle *j = batch_throttle_find(b, p, head);
         unsigned count = 0;
-        for (const struct jam *x = b->jams; x; x = x->next)
+        for (const struct throttle *x = b->throttles; x; x = x->next)
                 count++;
-        if (j || count >= JAMS_MAX)
-                return j ? j : b->jams;
+        if (j || count >= THROTTLES_MAX)
+                return j ? j : b->throttles;
         key_of(b, p, str_of(head), &key);
-        j = mem_new(struct jam);
+        j = mem_new(struct throttle);
         j->key = str_dupz(buf_view(&key));
         j->size = b->array_max;
-        j->next = b->jams;
-        b->jams = j;
+        j->next = b->throttles;
+        b->throttles = j;
         return j;
 }
 
-bool batch_jam_waits(const struct jam *j)
+bool batch_throttle_waits(const struct throttle *j)
 {
         return j && j->words && clock_boot_ms() < j->until_ms;
 }
 
-const char *batch_jam_words(const struct jam *j)
+const char *batch_throttle_words(const struct throttle *j)
 {
         return j ? j->words : NULL;
 }
 
-unsigned batch_jam_room(const struct jam *j, unsigned array_max)
+unsigned batch_throttle_room(const struct throttle *j, unsigned array_max)
 {
         if (!j || !j->words)
                 return array_max;
-        if (j->open || batch_jam_waits(j))
+        if (j->open || batch_throttle_waits(j))
                 return 0;
         return j->size < array_max ? j->size : array_max;
 }
 
-unsigned batch_jam_size(const struct jam *j)
+unsigned batch_throttle_size(const struct throttle *j)
 {
         return j && j->words ? j->size : UINT32_MAX;
 }
 
-void batch_jam_open(struct submission *s, struct jam *j)
+void batch_throttle_open(struct submission *s, struct throttle *j)
 {
-        if (!s->jam && j && j->words) {
-                s->jam = j;
+        if (!s->throttle && j && j->words) {
+                s->throttle = j;
                 j->open++;
         }
 }
 
-void batch_jam_close(struct submission *s)
+void batch_throttle_close(struct submission *s)
 {
-        if (s->jam)
-                s->jam->open--;
-        s->jam = NULL;
+        if (s->throttle)
+                s->throttle->open--;
+        s->throttle = NULL;
 }
 
-void batch_jam_full(struct batch *b, struct submission *s, struct str errors)
+void batch_throttle_full(struct batch *b, struct submission *s, struct str errors)
 {
         BUF_CLEANUP struct buf words = {.max = WORDS_KEPT};
-        struct jam *j = made(b, s->party, s->head);
+        struct throttle *j = made(b, s->submit_user, s->head);
         int64_t now = clock_boot_ms();
         unsigned half = s->count > 1 ? s->count / 2 : 1;
         answer_clean(&words, str_head(errors, errors.n < WORDS_KEPT ? errors.n : WORDS_KEPT - 1));
@@ -121,13 +121,13 @@ void batch_jam_full(struct batch *b, struct submission *s, struct str errors)
         j->size = half < j->size ? half : j->size;
         free(j->words);
         j->words = mem_dupz(buf_z(&words));
-        batch_jam_open(s, j);
+        batch_throttle_open(s, j);
 }
 
-void batch_jam_taken(struct batch *b, struct submission *s)
+void batch_throttle_taken(struct batch *b, struct submission *s)
 {
-        struct jam *j = s->jam;
-        batch_jam_close(s);
+        struct throttle *j = s->throttle;
+        batch_throttle_close(s);
         if (!j || !j->words)
                 return;
         j->wait_ms = j->until_ms = 0;
@@ -138,17 +138,17 @@ void batch_jam_taken(struct batch *b, struct submission *s)
         }
 }
 
-bool batch_jammed(const struct batch *b)
+bool batch_throttled(const struct batch *b)
 {
-        for (const struct jam *j = b->jams; j; j = j->next)
-                if (batch_jam_waits(j))
+        for (const struct throttle *j = b->throttles; j; j = j->next)
+                if (batch_throttle_waits(j))
                         return true;
         return false;
 }
 
-void batch_jams_free(struct batch *b)
+void batch_throttles_free(struct batch *b)
 {
-        for (struct jam *j = b->jams, *next; j; j = next) {
+        for (struct throttle *j = b->throttles, *next; j; j = next) {
                 next = j->next;
                 free(j->key);
                 free(j->words);

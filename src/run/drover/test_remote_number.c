@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "run/drover/far_number.h"
+#include "run/drover/remote_number.h"
 
 static void test_garbage(void **state)
 {
@@ -18,14 +18,14 @@ static void test_garbage(void **state)
                 {"7.9", 7, 7, 7900},
                 {"-3", -3, 0, 0},
                 {"-3.5", -3, 0, 0},
-                {"1e300", 1000, FAR_TIME_MAX, FAR_TIME_MAX},
+                {"1e300", 1000, REMOTE_TIME_MAX, REMOTE_TIME_MAX},
                 {"-1e300", -10, 0, 0},
-                {"9223372036854775807", 1000, FAR_TIME_MAX, FAR_TIME_MAX},
+                {"9223372036854775807", 1000, REMOTE_TIME_MAX, REMOTE_TIME_MAX},
                 {"-9223372036854775808", -10, 0, 0},
-                {"9.3e18", 1000, FAR_TIME_MAX, FAR_TIME_MAX},
-                {"9223372036854775808.0", 1000, FAR_TIME_MAX, FAR_TIME_MAX},
+                {"9.3e18", 1000, REMOTE_TIME_MAX, REMOTE_TIME_MAX},
+                {"9223372036854775808.0", 1000, REMOTE_TIME_MAX, REMOTE_TIME_MAX},
                 {"1e-300", 0, 0, 0},
-                {"253402300800", 1000, 253402300800, FAR_TIME_MAX},
+                {"253402300800", 1000, 253402300800, REMOTE_TIME_MAX},
                 {"\"12\"", 0, 0, 0},
                 {"null", 0, 0, 0},
                 {"[5]", 0, 0, 0},
@@ -39,17 +39,17 @@ static void test_garbage(void **state)
 
                 assert_non_null(v);
                 json_object_set_new(o, "n", v);
-                assert_int_equal(far_number_within(o, "n", -10, 1000), cases[i].within);
-                assert_true(far_number_within(o, "n", INT64_MIN, INT64_MAX) >= cases[i].within ||
+                assert_int_equal(remote_number_within(o, "n", -10, 1000), cases[i].within);
+                assert_true(remote_number_within(o, "n", INT64_MIN, INT64_MAX) >= cases[i].within ||
                             cases[i].within == -10);
-                assert_true(far_number_time(o, "n", 1) == cases[i].ms);
-                assert_true(far_number_time(o, "n", 1000) == cases[i].of_seconds);
-                assert_int_equal(far_number_within(o, "not there", -10, 1000), 0);
-                assert_int_equal(far_number_within(o, "not there", 1, 64), 1);
+                assert_true(remote_number_time(o, "n", 1) == cases[i].ms);
+                assert_true(remote_number_time(o, "n", 1000) == cases[i].of_seconds);
+                assert_int_equal(remote_number_within(o, "not there", -10, 1000), 0);
+                assert_int_equal(remote_number_within(o, "not there", 1, 64), 1);
                 json_decref(o);
         }
-        assert_int_equal(far_number_within(NULL, "n", -10, 1000), 0);
-        assert_true(far_number_time(NULL, "n", 1) == 0);
+        assert_int_equal(remote_number_within(NULL, "n", -10, 1000), 0);
+        assert_true(remote_number_time(NULL, "n", 1) == 0);
 }
 
 int main(void)

@@ -1,11 +1,11 @@
-/* A checkpoint that the far server keeps, brought here while the job goes on there or waits.
+/* A checkpoint that the remote server keeps, brought here while the job goes on there or waits.
  *
  * It was made because somebody vacated or held the job there; its files are named in the job's ad. Each comes
  * into a file at the top of the sandbox, .drover_hop.STEP.kept.0.INDEX or .1.INDEX, in turns: the agent may
  * still be reading the one before. There is no folder: with a map of users the sandbox is its user's, who
  * could not remove what is in a folder of ours. What the job looks like is asked for once more when all are
- * here: the far server may have had the next one meanwhile. Then the agent is told of them. A job that ends
- * meanwhile has better things to bring, and they stay where they are. */
+ * here: the remote server may have had the next one meanwhile. Then the agent is told of them. A job that
+ * ends meanwhile has better things to bring, and they stay where they are. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 #define STREAM      ".drover_out."
 #define ALL         ".all" /* behind the name of a stream: joined to what was here */
 
-static const char *name_of(const struct far_kept *k, size_t i)
+static const char *name_of(const struct remote_checkpoint *k, size_t i)
 {
         const char *z = json_string_value(json_object_get(json_array_get(k->list, i), "Name"));
         return z ? z : "";
@@ -38,40 +38,40 @@ static bool is_fit(const char *name)
 {
         BUF_CLEANUP struct buf path = {0};
         bool agent_s = str_starts(str_of(name), STR(".drover_")) && !is_stream(name);
-        return !agent_s && !strchr(name, '\n') && far_path_in(&path, ".", name) == 0;
+        return !agent_s && !strchr(name, '\n') && remote_path_in(&path, ".", name) == 0;
 }
 
 /* What it is in the sandbox. */
-static void name_here(const struct far_task *t, size_t i, struct buf *out)
+static void name_here(const struct remote_task *t, size_t i, struct buf *out)
 {
-        buf_printf(out, ".drover_hop.%u.kept.%u.%zu", t->id.step, t->kept_turn & 1, i);
+        buf_printf(out, ".drover_hop.%u.kept.%u.%zu", t->id.step, t->checkpoint_turn & 1, i);
 }
 
 /* What is not brought: a later one may be. */
-static void give_up(struct far_task *t, const char *why)
+static void give_up(struct remote_task *t, const char *why)
 {
         log_warn("msg=\"a checkpoint is left at the other server\" queue=%s job=%llu.%u error=\"%s\"",
-                 t->far->queue, (unsigned long long)t->id.request, t->id.member, LOG_TEXT(str_of(why)));
-        free(t->kept_id);
-        t->kept_id = mem_dupz(t->kept->id);
-        far_kept_drop(t);
+                 t->remote->queue, (unsigned long long)t->id.request, t->id.member, LOG_TEXT(str_of(why)));
+        free(t->checkpoint_id);
+        t->checkpoint_id = mem_dupz(t->checkpoint->id);
+        remote_checkpoint_drop(t);
         t->dirty = true;
 }
 
-/* The far job's streams are those of this step's rounds there: they belong behind what is here already. */
-static const char *own_stream(const struct far_task *t, const char *name, bool *ret_append)
+/* The remote job's streams are those of this step's rounds there: they belong behind what is here already. */
+static const char *own_stream(const struct remote_task *t, const char *name, bool *ret_append)
 {
         bool out = !strcmp(name, STREAM "0");
         *ret_append = out ? t->out_append : t->err_append;
         return out ? t->out : !strcmp(name, STREAM "1") ? t->err : NULL;
 }
 
-static int new_file(const struct far_task *t, size_t i)
+static int new_file(const struct remote_task *t, size_t i)
 {
         BUF_CLEANUP struct buf name = {0};
-        const json_t *mode = json_object_get(json_array_get(t->kept->list, i), "Mode");
-        mode_t bits = ((mode_t)json_integer_value(mode) & 0777) | (t->far->user ? 0644 : 0600);
-        if (!is_fit(name_of(t->kept, i)))
+        const json_t *mode = json_object_get(json_array_get(t->checkpoint->list, i), "Mode");
+        mode_t bits = ((mode_t)json_integer_value(mode) & 0777) | (t->remote->user ? 0644 : 0600);
+        if (!is_fit(name_of(t->checkpoint, i)))
                 return -EINVAL;
         int dir = open(t->sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (dir < 0)
@@ -86,11 +86,11 @@ static int new_file(const struct far_task *t, size_t i)
         return r < 0 ? r : fd;
 }
 
-static void fetch_next(struct far_task *t);
+static void fetch_next(struct remote_task *t);
 
-static void arrived(struct far_task *t)
+static void arrived(struct remote_task *t)
 {
-        struct far_kept *k = t->kept;
+        struct remote_checkpoint *k = t->checkpoint;
         k->at++;
         t->dirty |= k->at == json_array_size(k->list); /* is it still so? */
         if (!t->dirty)
@@ -99,7 +99,7 @@ static void arrived(struct far_task *t)
 
 static void on_file(void *arg, int status, struct str body, const struct err *err)
 {
-        struct far_task *t = arg;
+        struct remote_task *t = arg;
         BUF_CLEANUP struct buf why = {0};
         t->call = NULL;
         close(t->fd);
@@ -108,30 +108,30 @@ static void on_file(void *arg, int status, struct str body, const struct err *er
                 arrived(t);
         } else if (status < 0) {
                 give_up(t, err->text);
-        } else if (status == 0 || far_later(status)) {
+        } else if (status == 0 || remote_later(status)) {
                 t->dirty = true;
                 t->not_before_ms = clock_boot_ms() + 1000;
                 if (!status)
-                        far_away(t->far, err->text);
+                        remote_unreachable(t->remote, err->text);
         } else {
-                far_error(&why, status, body);
+                remote_error(&why, status, body);
                 give_up(t, buf_z(&why));
         }
-        timer_start(t->far->later, 0);
+        timer_start(t->remote->later, 0);
 }
 
-static void fetch_next(struct far_task *t)
+static void fetch_next(struct remote_task *t)
 {
         BUF_CLEANUP struct buf path = {0};
-        const char *name = name_of(t->kept, t->kept->at);
-        int fd = new_file(t, t->kept->at);
+        const char *name = name_of(t->checkpoint, t->checkpoint->at);
+        int fd = new_file(t, t->checkpoint->at);
         if (fd < 0) {
                 give_up(t, strerror(-fd));
                 return;
         }
         t->fd = fd;
-        far_file_path(t, name, &path);
-        const json_t *size = json_object_get(json_array_get(t->kept->list, t->kept->at), "Size");
+        remote_file_path(t, name, &path);
+        const json_t *size = json_object_get(json_array_get(t->checkpoint->list, t->checkpoint->at), "Size");
         const struct http_call_spec spec = {.method = "GET",
                                             .path = buf_z(&path),
                                             .fd = fd,
@@ -139,7 +139,7 @@ static void fetch_next(struct far_task *t)
                                             .limited = true,
                                             .limit = (uint64_t)json_integer_value(size),
                                             .timeout_ms = 3600000};
-        t->call = http_client_call(t->far->client, &spec, on_file, t);
+        t->call = http_client_call(t->remote->client, &spec, on_file, t);
 }
 
 /* ---- all is here */
@@ -155,7 +155,7 @@ static int copy_into(const char *from, int to)
 }
 
 /* What the stream has here, and behind it what came: in a file of its own. */
-static int join_stream(const struct far_task *t, struct str came, struct str ours)
+static int join_stream(const struct remote_task *t, struct str came, struct str ours)
 {
         BUF_CLEANUP struct buf there = {0}, here = {0}, all = {0};
         buf_printf(&there, "%s/" STR_FMT, t->sandbox, STR_ARG(came));
@@ -173,11 +173,11 @@ static int join_stream(const struct far_task *t, struct str came, struct str our
 
 /* Lines in pairs. `names`: what is in the sandbox as the first shall be the second in it. `joins`: the first
  * belongs behind what the stream has here already, the second. */
-static void write_names(const struct far_task *t, struct buf *names, struct buf *joins)
+static void write_names(const struct remote_task *t, struct buf *names, struct buf *joins)
 {
-        for (size_t i = 0; i < json_array_size(t->kept->list); i++) {
+        for (size_t i = 0; i < json_array_size(t->checkpoint->list); i++) {
                 BUF_CLEANUP struct buf here = {0};
-                const char *name = name_of(t->kept, i);
+                const char *name = name_of(t->checkpoint, i);
                 bool append = false;
                 const char *ours = is_stream(name) ? own_stream(t, name, &append) : name;
                 if (!ours || *ours == '/')
@@ -189,36 +189,36 @@ static void write_names(const struct far_task *t, struct buf *names, struct buf 
         }
 }
 
-static void joined(struct far_task *t, const char *why)
+static void joined(struct remote_task *t, const char *why)
 {
         BUF_CLEANUP struct buf names = {0}, joins = {0};
-        if (t->state != FAR_IN || !t->kept)
+        if (t->state != REMOTE_IN || !t->checkpoint)
                 return;
         if (why) {
                 give_up(t, why);
                 return;
         }
         write_names(t, &names, &joins);
-        free(t->kept_id);
-        t->kept_id = mem_dupz(t->kept->id);
-        far_kept_drop(t);
-        event_queue_checkpointed(t->far->events, t->id, buf_z(&names));
+        free(t->checkpoint_id);
+        t->checkpoint_id = mem_dupz(t->checkpoint->id);
+        remote_checkpoint_drop(t);
+        event_queue_checkpointed(t->remote->events, t->id, buf_z(&names));
 }
 
 static void on_joined(void *arg, int status, struct str out, struct str errors)
 {
-        struct far_task *t = arg;
+        struct remote_task *t = arg;
         BUF_CLEANUP struct buf why = {0};
         (void)out;
-        t->errand = NULL;
+        t->user_command = NULL;
         if (status != 0)
-                far_user_said(&why, errors);
+                remote_user_said(&why, errors);
         joined(t, status == 0 ? NULL : why.n ? buf_z(&why) : "its streams cannot be joined");
         t->dirty = true; /* what has happened meanwhile? */
-        timer_start(t->far->later, 0);
+        timer_start(t->remote->later, 0);
 }
 
-static void join_by_user(struct far_task *t, struct str lines)
+static void join_by_user(struct remote_task *t, struct str lines)
 {
         static const char script[] = "cd -- \"$1\" || exit 1\n"
                                      "while read -r came && read -r stream; do\n"
@@ -226,17 +226,17 @@ static void join_by_user(struct far_task *t, struct str lines)
                                      "        cat -- \"./$stream\" \"$came\" >\"$came.all\" || exit 1\n"
                                      "done\n";
         const char *words[] = {t->sandbox, NULL};
-        const struct errand_spec s = {.input = lines, .timeout_ms = JOIN_MS};
-        t->errand = far_user_run(t->far->user, script, words, &s, on_joined, t);
+        const struct user_command_spec s = {.input = lines, .timeout_ms = JOIN_MS};
+        t->user_command = remote_user_run(t->remote->user, script, words, &s, on_joined, t);
 }
 
-static void complete(struct far_task *t)
+static void complete(struct remote_task *t)
 {
         BUF_CLEANUP struct buf names = {0}, joins = {0};
         struct str came, ours;
         int r = 0;
         write_names(t, &names, &joins);
-        if (joins.n && t->far->user) {
+        if (joins.n && t->remote->user) {
                 join_by_user(t, buf_view(&joins));
                 return;
         }
@@ -247,9 +247,9 @@ static void complete(struct far_task *t)
 }
 
 /* Those of the turn before the last one. */
-static void remove_old(struct far_task *t, size_t count)
+static void remove_old(struct remote_task *t, size_t count)
 {
-        size_t *most = &t->kept_most[t->kept_turn & 1];
+        size_t *most = &t->checkpoint_most[t->checkpoint_turn & 1];
         int dir = open(t->sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         for (size_t i = 0; dir >= 0 && i < *most; i++) {
                 BUF_CLEANUP struct buf name = {0};
@@ -263,40 +263,41 @@ static void remove_old(struct far_task *t, size_t count)
         *most = count;
 }
 
-static void begin(struct far_task *t, const json_t *list, char *id)
+static void begin(struct remote_task *t, const json_t *list, char *id)
 {
-        far_kept_drop(t);
-        t->far->table.keeping++;
-        t->kept = mem_new(struct far_kept);
-        t->kept->list = json_deep_copy(list);
-        t->kept->id = id;
-        t->kept_turn++;
+        remote_checkpoint_drop(t);
+        t->remote->table.keeping++;
+        t->checkpoint = mem_new(struct remote_checkpoint);
+        t->checkpoint->list = json_deep_copy(list);
+        t->checkpoint->id = id;
+        t->checkpoint_turn++;
         remove_old(t, json_array_size(list));
         fetch_next(t);
 }
 
-bool far_keep_here(struct far_task *t, const json_t *job)
+bool remote_checkpoint_bring(struct remote_task *t, const json_t *job)
 {
         const json_t *list = json_object_get(json_object_get(job, "ad"), "DroverCheckpoint");
         size_t n = json_array_size(list);
-        if (t->state != FAR_IN || t->call || t->dirty || t->killing || t->far->shared || n == 0 ||
-            n > FAR_FILES_MAX)
+        if (t->state != REMOTE_IN || t->call || t->dirty || t->killing || t->remote->shared || n == 0 ||
+            n > REMOTE_FILES_MAX)
                 return t->call || t->dirty;
         char *dump = json_dumps(list, JSON_COMPACT), *id = mem_dupz(dump);
         free(dump);
-        bool same = t->kept && !strcmp(t->kept->id, id), here = t->kept_id && !strcmp(t->kept_id, id);
-        if (!here && !same && (t->kept || t->far->table.keeping < KEEPING_MAX)) {
+        bool same = t->checkpoint && !strcmp(t->checkpoint->id, id),
+             here = t->checkpoint_id && !strcmp(t->checkpoint_id, id);
+        if (!here && !same && (t->checkpoint || t->remote->table.keeping < KEEPING_MAX)) {
                 begin(t, list, id);
-                return t->kept || t->dirty;
+                return t->checkpoint || t->dirty;
         }
         free(id);
         if (!here && !same) { /* others' first */
                 t->dirty = true;
                 t->not_before_ms = clock_boot_ms() + 1000;
-        } else if (same && t->kept->at < n) {
+        } else if (same && t->checkpoint->at < n) {
                 fetch_next(t);
         } else if (same) {
                 complete(t);
         }
-        return t->kept || t->dirty;
+        return t->checkpoint || t->dirty;
 }

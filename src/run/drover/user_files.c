@@ -1,5 +1,5 @@
-/* What a job's user does for the drover runner, with a map of users: errands, each a small script of the
- * shell.
+/* What a job's user does for the drover runner, with a map of users: user commands, each a small script of
+ * the shell.
  *
  * His token never is a file of ours: the script writes it to its standard input, which is memory that we
  * keep. What is in his sandbox he opens up for reading; nobody but him and the agent's group comes into that
@@ -26,25 +26,25 @@
 /* ---- files that go up */
 
 /* "644 17 NAME\0"; the first two may be the files from outside. */
-static bool take_file(struct far_task *t, struct str line)
+static bool take_file(struct remote_task *t, struct str line)
 {
         struct str mode, size;
         uint64_t bytes;
         char *end, octal[8];
         if (!str_cut(&line, ' ', &mode) || !str_cut(&line, ' ', &size) || mode.n >= sizeof(octal) ||
-            str_to_u64(size, &bytes) != 0 || !line.n || t->files.n == FAR_FILES_MAX)
+            str_to_u64(size, &bytes) != 0 || !line.n || t->files.n == REMOTE_FILES_MAX)
                 return false;
         memcpy(octal, mode.p, mode.n);
         octal[mode.n] = 0;
         unsigned bits = (unsigned)strtoul(octal, &end, 8);
         MEM_GROW(t->files.v, t->files.cap, t->files.n + 1);
-        t->files.v[t->files.n++] = (struct far_file){
+        t->files.v[t->files.n++] = (struct remote_file){
                 .path = str_dupz(line), .name = str_dupz(line), .size = bytes, .mode = bits & 0777};
         return *end == 0;
 }
 
 /* The copy of a file from outside goes under its own name. */
-static bool is_outside(struct far_task *t, const char *end, const char *name)
+static bool is_outside(struct remote_task *t, const char *end, const char *name)
 {
         BUF_CLEANUP struct buf copy = {0};
         buf_printf(&copy, PREFIX "%u.%s", t->id.step, end);
@@ -59,27 +59,27 @@ static bool is_outside(struct far_task *t, const char *end, const char *name)
 
 static void on_exposed(void *arg, int status, struct str out, struct str errors)
 {
-        struct far_task *t = arg;
+        struct remote_task *t = arg;
         BUF_CLEANUP struct buf why = {0};
         struct str line;
-        t->errand = NULL;
+        t->user_command = NULL;
         if (status != 0) {
-                far_user_said(&why, errors);
-                far_fail(t, "sandbox", EIO, buf_z(&why));
+                remote_user_said(&why, errors);
+                remote_fail(t, "sandbox", EIO, buf_z(&why));
                 return;
         }
         while (out.n && str_cut(&out, '\0', &line))
                 if (!take_file(t, line)) {
-                        far_fail_files(t);
+                        remote_fail_files(t);
                         return;
                 }
         bool program = is_outside(t, "program", "drover.program"),
              input = is_outside(t, "stdin", "drover.stdin");
-        far_exposed(t, program, input);
-        timer_start(t->far->later, 0);
+        remote_exposed(t, program, input);
+        timer_start(t->remote->later, 0);
 }
 
-void far_expose(struct far_task *t)
+void remote_expose(struct remote_task *t)
 {
         static const char script[] = "cd -- \"$1\" || exit 1\n"
                                      "outside() {\n"
@@ -99,23 +99,23 @@ void far_expose(struct far_task *t)
         buf_printf(&prefix, PREFIX "%u", t->id.step);
         const char *words[] = {t->sandbox, buf_z(&prefix), t->program ? t->program : "",
                                t->stdin ? t->stdin : "", NULL};
-        const struct errand_spec s = {.timeout_ms = FILES_MS};
-        far_files_deinit(&t->files);
-        t->errand = far_user_run(t->far->user, script, words, &s, on_exposed, t);
+        const struct user_command_spec s = {.timeout_ms = FILES_MS};
+        remote_files_deinit(&t->files);
+        t->user_command = remote_user_run(t->remote->user, script, words, &s, on_exposed, t);
 }
 
-static int sandbox(const struct far_task *t)
+static int sandbox(const struct remote_task *t)
 {
         int fd = open(t->sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         return fd < 0 ? -errno : fd;
 }
 
-int far_input(struct far_task *t, const struct far_file *file)
+int remote_input(struct remote_task *t, const struct remote_file *file)
 {
         struct stat st;
-        if (!t->far->user) {
+        if (!t->remote->user) {
                 int fd = open(file->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-                if (fd < 0 || !file->outside || hidden_check(t->far->closed, fd) == 0)
+                if (fd < 0 || !file->outside || hidden_check(t->remote->closed, fd) == 0)
                         return fd < 0 ? -errno : fd;
                 close(fd);
                 return -EACCES;
@@ -124,7 +124,7 @@ int far_input(struct far_task *t, const struct far_file *file)
         int fd = dir < 0 ? dir : fs_open_beneath(dir, file->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
         if (dir >= 0)
                 close(dir);
-        if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != t->far->user->uid)) {
+        if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != t->remote->user->uid)) {
                 close(fd);
                 return -EPERM;
         }
@@ -133,12 +133,12 @@ int far_input(struct far_task *t, const struct far_file *file)
 
 /* ---- files that come back */
 
-static void new_name(const struct far_task *t, size_t index, struct buf *out)
+static void new_name(const struct remote_task *t, size_t index, struct buf *out)
 {
         buf_printf(out, PREFIX "%u.new.%zu", t->id.step, index);
 }
 
-int far_user_output(const struct far_task *t, size_t index)
+int remote_user_output(const struct remote_task *t, size_t index)
 {
         BUF_CLEANUP struct buf name = {0};
         int dir = sandbox(t);
@@ -155,12 +155,12 @@ int far_user_output(const struct far_task *t, size_t index)
 }
 
 /* "FROM MODE append|whole TO": a line for the script below. */
-static int add_line(const struct far_task *t, struct buf *out, const char *from, const char *name,
+static int add_line(const struct remote_task *t, struct buf *out, const char *from, const char *name,
                     unsigned mode)
 {
         BUF_CLEANUP struct buf to = {0};
         bool appending;
-        if (far_destination(t, ".", name, &to, &appending) < 0 || memchr(to.p, '\n', to.n))
+        if (remote_destination(t, ".", name, &to, &appending) < 0 || memchr(to.p, '\n', to.n))
                 return -EINVAL;
         buf_printf(out, "%s %03o %s %s\n", from, mode ? (mode & 0777) | 0600 : 0644,
                    appending ? "append" : "whole", buf_z(&to));
@@ -169,20 +169,20 @@ static int add_line(const struct far_task *t, struct buf *out, const char *from,
 
 static void on_placed(void *arg, int status, struct str out, struct str errors)
 {
-        struct far_task *t = arg;
+        struct remote_task *t = arg;
         BUF_CLEANUP struct buf why = {0};
         struct run_event result = t->result;
         (void)out;
-        t->errand = NULL;
+        t->user_command = NULL;
         if (status == 0) {
-                far_over(t, &result, NULL);
+                remote_over(t, &result, NULL);
                 return;
         }
-        far_user_said(&why, errors);
-        far_cannot_keep(t, "", buf_z(&why), EIO);
+        remote_user_said(&why, errors);
+        remote_cannot_keep(t, "", buf_z(&why), EIO);
 }
 
-void far_place(struct far_task *t)
+void remote_place(struct remote_task *t)
 {
         static const char script[] =
                 "cd -- \"$1\" || exit 1\n"
@@ -213,7 +213,7 @@ void far_place(struct far_task *t)
                 new_name(t, i, &from);
                 r = add_line(t, &lines, buf_z(&from), t->files.v[i].name, t->files.v[i].mode);
                 if (r < 0)
-                        far_cannot_keep(t, t->files.v[i].name, "its name cannot be one here", EINVAL);
+                        remote_cannot_keep(t, t->files.v[i].name, "its name cannot be one here", EINVAL);
         }
         for (int i = 0; i < 2 && r == 0; i++) { /* where the last place wrote them where we see them */
                 BUF_CLEANUP struct buf from = {0};
@@ -223,6 +223,6 @@ void far_place(struct far_task *t)
         }
         if (r < 0)
                 return;
-        const struct errand_spec s = {.input = buf_view(&lines), .timeout_ms = FILES_MS};
-        t->errand = far_user_run(t->far->user, script, words, &s, on_placed, t);
+        const struct user_command_spec s = {.input = buf_view(&lines), .timeout_ms = FILES_MS};
+        t->user_command = remote_user_run(t->remote->user, script, words, &s, on_placed, t);
 }
