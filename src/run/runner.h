@@ -278,8 +278,9 @@ struct runner_kind {
                      struct run_where *ret); /* 0, or -ENOENT; may be NULL: the agent knows all there is */
 };
 
-extern const struct runner_kind runner_process, runner_slurm, runner_gridengine, runner_exec, runner_pbs,
-        runner_htcondor, runner_drover;
+extern const struct runner_kind runner_process;
+#define RUNNER(name) extern const struct runner_kind runner_##name;
+#include "run/runners.def"
 const struct runner_kind *runner_find(
         const char *name); /* as `runner` in a queue says; NULL: there is none */
 

@@ -3,9 +3,11 @@
 
 #include "run/runner.h"
 
-static const struct runner_kind *const kinds[] = {&runner_process, &runner_slurm, &runner_gridengine,
-                                                  &runner_exec,    &runner_pbs,   &runner_htcondor,
-                                                  &runner_drover};
+static const struct runner_kind *const kinds[] = {
+        &runner_process,
+#define RUNNER(name) &runner_##name,
+#include "run/runners.def"
+};
 
 const struct runner_kind *runner_find(const char *name)
 {

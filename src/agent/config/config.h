@@ -34,7 +34,8 @@ struct config_queue {
         struct config_list modules;     /* loaded for all its jobs */
         char *modules_init, *conda_root;
         /* "name value" of the settings of a batch system or another server, in a block of its name */
-        struct config_list slurm, gridengine, exec, pbs, htcondor, drover;
+#define RUNNER(name) struct config_list name;
+#include "run/runners.def"
         struct config_list container;   /* the same, of run/container/container.h */
         struct config_list containment; /* "part on|off", see config_containment */
         unsigned contain;               /* what comes of it: flags of run_spec */

@@ -10,8 +10,10 @@
 #define Q(member) offsetof(struct config_queue, member)
 static const struct setting table[] = {
         {"name", SETTING_TEXT, Q(name), NULL, NULL},
-        {"runner", SETTING_TEXT, Q(runner), "NAME",
-         "how its queues run jobs: process, slurm, gridengine, pbs, htcondor, exec, drover"},
+        {"runner", SETTING_TEXT, Q(runner), "NAME", "how its queues run jobs: process"
+#define RUNNER(name) ", " #name
+#include "run/runners.def"
+        },
         {"type", SETTING_TEXT, Q(type), "WORD", "of the queue, in its ad as QueueType"},
         {"tag", SETTING_LIST, Q(tags), "WORD", "in its ad's list Tags; again for another"},
         {"tags", SETTING_LIST, Q(tags), NULL, NULL},
@@ -41,20 +43,19 @@ static const struct setting table[] = {
          "that a shell reads to have the command module; where it is usually"},
         {"conda_root", SETTING_TEXT, Q(conda_root), "FOLDER",
          "of conda, with envs in it; that of conda in PATH"},
-        {"slurm", SETTING_WORDS, Q(slurm), NULL, NULL},
-        {"gridengine", SETTING_WORDS, Q(gridengine), NULL, NULL},
-        {"exec", SETTING_WORDS, Q(exec), NULL, NULL},
-        {"pbs", SETTING_WORDS, Q(pbs), NULL, NULL},
-        {"htcondor", SETTING_WORDS, Q(htcondor), NULL, NULL},
+#define RUNNER(name) {#name, SETTING_WORDS, Q(name), NULL, NULL},
+#include "run/runners.def"
         {"container", SETTING_WORDS, Q(container), NULL, NULL},
         {"containment", SETTING_WORDS, Q(containment), NULL, NULL},
-        {"drover", SETTING_WORDS, Q(drover), NULL, NULL},
 };
 const struct settings config_queue_settings = {table, sizeof(table) / sizeof(*table)};
 
 static const char *runner_with_settings(struct str name)
 {
-        static const char *const names[] = {"slurm", "gridengine", "exec", "pbs", "htcondor", "drover"};
+        static const char *const names[] = {
+#define RUNNER(name) #name,
+#include "run/runners.def"
+        };
         for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
                 if (str_eqz(name, names[i]))
                         return names[i];

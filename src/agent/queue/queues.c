@@ -84,11 +84,11 @@ static int queue_open(struct agent *a, const struct config_queue *c, const struc
         struct backend *b = a->backends[0];
         int r = 0;
         if (!kind)
-                return err_set(
-                        err, -EINVAL,
-                        "there is no runner '%s': there are process, slurm, gridengine, pbs, htcondor, "
-                        "exec and drover",
-                        c->runner);
+                return err_set(err, -EINVAL, "there is no runner '%s': there are process"
+#define RUNNER(name) ", " #name
+#include "run/runners.def"
+                               ,
+                               c->runner);
         if (!kind->for_users && a->users_path)
                 return err_set(err, -EINVAL,
                                "jobs of several users (`users`) cannot go through %s; run an agent "

@@ -28,8 +28,7 @@ int batch_script_of(struct runner *r, struct run_id id, struct buf *out);
 int batch_where(struct runner *r, struct run_id id, struct run_where *ret);
 
 #define BATCH_VERBS                                                                                          \
-        .for_users = true, .close = batch_close, .flush = batch_flush, .submit = batch_submit,               \
-        .kill = batch_kill, .suspend = batch_suspend, .resume = batch_resume, .hold = batch_hold,            \
-        .release = batch_release, .signal = batch_signal, .quote = batch_when, .status = batch_status,       \
-        .forget = batch_forget, .lease = batch_lease, .capacity = batch_capacity, .where = batch_where,      \
-        .script = batch_script_of
+        .close = batch_close, .flush = batch_flush, .submit = batch_submit, .kill = batch_kill,              \
+        .suspend = batch_suspend, .resume = batch_resume, .hold = batch_hold, .release = batch_release,      \
+        .signal = batch_signal, .quote = batch_when, .status = batch_status, .forget = batch_forget,         \
+        .lease = batch_lease, .capacity = batch_capacity, .where = batch_where, .script = batch_script_of

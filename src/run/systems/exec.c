@@ -381,4 +381,4 @@ static int exec_open(const struct runner_config *c, struct runner **ret, struct 
         return batch_open(&runner_exec, &batch_exec, c, ret, err);
 }
 
-const struct runner_kind runner_exec = {.name = "exec", .open = exec_open, BATCH_VERBS};
+const struct runner_kind runner_exec = {.name = "exec", .for_users = true, .open = exec_open, BATCH_VERBS};

@@ -544,4 +544,5 @@ static int grid_open(const struct runner_config *c, struct runner **ret, struct 
         return batch_open(&runner_gridengine, &batch_gridengine, c, ret, err);
 }
 
-const struct runner_kind runner_gridengine = {.name = "gridengine", .open = grid_open, BATCH_VERBS};
+const struct runner_kind runner_gridengine = {
+        .name = "gridengine", .for_users = true, .open = grid_open, BATCH_VERBS};

@@ -373,4 +373,5 @@ static int condor_open(const struct runner_config *c, struct runner **ret, struc
         return batch_open(&runner_htcondor, &batch_htcondor, c, ret, err);
 }
 
-const struct runner_kind runner_htcondor = {.name = "htcondor", .open = condor_open, BATCH_VERBS};
+const struct runner_kind runner_htcondor = {
+        .name = "htcondor", .for_users = true, .open = condor_open, BATCH_VERBS};

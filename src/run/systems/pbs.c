@@ -577,4 +577,4 @@ static int pbs_open(const struct runner_config *c, struct runner **ret, struct e
         return batch_open(&runner_pbs, &batch_pbs, c, ret, err);
 }
 
-const struct runner_kind runner_pbs = {.name = "pbs", .open = pbs_open, BATCH_VERBS};
+const struct runner_kind runner_pbs = {.name = "pbs", .for_users = true, .open = pbs_open, BATCH_VERBS};

@@ -535,4 +535,4 @@ static int slurm_open(const struct runner_config *c, struct runner **ret, struct
         return batch_open(&runner_slurm, system, c, ret, err);
 }
 
-const struct runner_kind runner_slurm = {.name = "slurm", .open = slurm_open, BATCH_VERBS};
+const struct runner_kind runner_slurm = {.name = "slurm", .for_users = true, .open = slurm_open, BATCH_VERBS};
