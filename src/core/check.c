@@ -1,8 +1,8 @@
 /* The invariants of the core's state, for tests, the simulator, and `droverd --check`. */
-#include "core/classes/class.h"
+#include "core/classes/job_class.h"
 #include "core/data/data_state.h"
-#include "core/fairness/claim.h"
-#include "core/forecast/eta_play.h"
+#include "core/fairness/charge.h"
+#include "core/forecast/forecast.h"
 #include "core/gang/gang.h"
 #include "core/gang/reserve.h"
 #include "core/match/matching.h"
@@ -19,7 +19,7 @@ static char sentence[256];
 
 static const char *check_jobs(const struct core *c, const struct request *r, uint64_t *ret_active)
 {
-        const struct request_rare *rare = request_rare(r);
+        const struct request_cold *cold = request_cold(r);
         uint32_t running = 0;
         void *value;
 
@@ -36,11 +36,11 @@ static const char *check_jobs(const struct core *c, const struct request *r, uin
                 if (idle != (j->state == JOB_IDLE) && !(c->config.shadow && !r->bucket_count))
                         FAIL("%llu.%u is %s and %s in the idle set", ID(r), j->member,
                              job_state_name(j->state), idle ? "is" : "is not");
-                if (set_has(&rare->held, j->member) != (j->state == JOB_HELD))
+                if (set_has(&cold->held, j->member) != (j->state == JOB_HELD))
                         FAIL("%llu.%u is %s: the held set says otherwise", ID(r), j->member,
                              job_state_name(j->state));
-                if (set_has(&rare->left, j->member) !=
-                    (set_has(&rare->completed, j->member) || set_has(&rare->removed, j->member)))
+                if (set_has(&cold->left, j->member) !=
+                    (set_has(&cold->completed, j->member) || set_has(&cold->removed, j->member)))
                         FAIL("%llu.%u has a record: to have ended and to be left is not the same", ID(r),
                              j->member);
                 *ret_active += j->queue != NULL;
@@ -53,7 +53,7 @@ static const char *check_jobs(const struct core *c, const struct request *r, uin
 
 static const char *check_request(const struct core *c, const struct request *r)
 {
-        const struct request_rare *rare = request_rare(r);
+        const struct request_cold *cold = request_cold(r);
         struct set idle = {0}, all = {0};
         uint64_t active, in_buckets = 0, sum;
         const char *bad = check_jobs(c, r, &active);
@@ -67,12 +67,12 @@ static const char *check_request(const struct core *c, const struct request *r)
         for (size_t i = 0; i < r->bucket_count; i++)
                 in_buckets += set_count(&r->buckets[i]->idle);
         request_idle_all(r, &idle);
-        sum = set_count(&idle) + set_count(&rare->held) + set_count(&rare->completed) +
-              set_count(&rare->removed) + active;
+        sum = set_count(&idle) + set_count(&cold->held) + set_count(&cold->completed) +
+              set_count(&cold->removed) + active;
         set_add_all(&all, &idle);
-        set_add_all(&all, &rare->held);
-        set_add_all(&all, &rare->completed);
-        set_add_all(&all, &rare->removed);
+        set_add_all(&all, &cold->held);
+        set_add_all(&all, &cold->completed);
+        set_add_all(&all, &cold->removed);
         active += set_count(&all);
         wrong = in_buckets != set_count(&idle) || r->idle != in_buckets || sum != r->count ||
                 active != r->count;
@@ -81,9 +81,9 @@ static const char *check_request(const struct core *c, const struct request *r)
         if (wrong)
                 FAIL("request %llu: its jobs are not each in one place (idle %llu, "
                      "held %llu, completed %llu, removed %llu, active %u, of %u)",
-                     ID(r), (unsigned long long)r->idle, (unsigned long long)set_count(&rare->held),
-                     (unsigned long long)set_count(&rare->completed),
-                     (unsigned long long)set_count(&rare->removed), r->active, r->count);
+                     ID(r), (unsigned long long)r->idle, (unsigned long long)set_count(&cold->held),
+                     (unsigned long long)set_count(&cold->completed),
+                     (unsigned long long)set_count(&cold->removed), r->active, r->count);
         return NULL;
 }
 
@@ -133,7 +133,7 @@ static const char *check_classes(const struct core *c)
         uint64_t idle = 0, all = 0, unfiled = 0;
 
         for (size_t at = 0; map_next(c->classes->by_key, &at, NULL, &value);) {
-                const struct class *k = value;
+                const struct job_class *k = value;
 
                 idle += k->idle;
                 if ((k->idle > 0) != (k->index.in_group.node.weight > 0))
@@ -142,7 +142,7 @@ static const char *check_classes(const struct core *c)
         }
         for (const struct request *r = c->requests->first; r; r = r->next) {
                 all += r->idle;
-                unfiled += set_count(&request_rare(r)->unfiled);
+                unfiled += set_count(&request_cold(r)->unfiled);
         }
         if (unfiled != c->requests->unfiled)
                 FAIL("%llu jobs are to be filed, and %llu are counted", (unsigned long long)unfiled,
@@ -174,12 +174,12 @@ const char *core_check(struct core *c)
         bad = reserve_invariant(c);
         if (bad)
                 return bad;
-        bad = claim_invariant(c);
+        bad = charge_invariant(c);
         if (!bad)
                 bad = data_invariant(c);
         if (!bad)
                 bad = gang_invariant(c);
         if (!bad)
-                bad = eta_play_invariant(c);
+                bad = forecast_invariant(c);
         return bad ? bad : check_classes(c);
 }

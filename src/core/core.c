@@ -6,21 +6,21 @@
 #include "base/mem.h"
 #include "core/accounts/share.h"
 #include "core/classes/admission.h"
-#include "core/classes/class.h"
+#include "core/classes/job_class.h"
 #include "core/data/data_state.h"
 #include "core/data/label.h"
 #include "core/estimate/estimate.h"
 #include "core/fairness/order.h"
 #include "core/forecast/eta.h"
-#include "core/forecast/eta_play.h"
+#include "core/forecast/forecast.h"
 #include "core/gang/gang.h"
 #include "core/gang/reserve.h"
 #include "core/index/index.h"
+#include "core/lifecycle/delegation.h"
 #include "core/lifecycle/draft.h"
-#include "core/lifecycle/hop.h"
 #include "core/lifecycle/leases.h"
-#include "core/lifecycle/leave.h"
 #include "core/lifecycle/policy.h"
+#include "core/lifecycle/retention.h"
 #include "core/match/matching.h"
 #include "core/model/pending_match.h"
 
@@ -31,7 +31,7 @@ static void agent_made(struct core *c, struct core_agent *a)
 
 static void event_after(struct core *c, const struct event *e)
 {
-        leave_look(c, e);
+        retention_look(c, e);
         gang_event(c, e);
 }
 
@@ -40,10 +40,10 @@ static const struct core_listeners listeners = {
         .agent_made = agent_made,
         .class_ready = reserve_class_ready,
         .class_gone = reserve_class_gone,
-        .bucket_gone = eta_play_bucket_gone,
-        .request_gone = eta_play_request_gone,
+        .bucket_gone = forecast_bucket_gone,
+        .request_gone = forecast_request_gone,
         .rekeyed = eta_rekeyed,
-        .event_before = leave_mark,
+        .event_before = retention_mark,
         .event_after = event_after,
         .attempt_began = lease_began,
         .job_started = eta_started,
@@ -79,8 +79,8 @@ struct core *core_new(const struct core_config *config, const struct core_world 
                 c->config.account_classes_max = 20000;
         if (!c->config.better_wait_ms)
                 c->config.better_wait_ms = 300000;
-        if (!c->config.set_wait_ms)
-                c->config.set_wait_ms = 30000;
+        if (!c->config.gang_wait_ms)
+                c->config.gang_wait_ms = 30000;
         c->symbols = symbols_new();
         attributes_intern(&c->attr, c->symbols);
         eval_init(&c->eval, 0, config->seed);
@@ -94,7 +94,7 @@ struct core *core_new(const struct core_config *config, const struct core_world 
         c->limits = limits_new();
         c->shares = shares_new(&config->share);
         c->index = index_new();
-        hops_init(c);
+        delegations_init(c);
         estimates_init(c);
         data_init(c);
         fairness_init(c);
@@ -117,7 +117,7 @@ void core_free(struct core *c)
         reserve_deinit(c);
         while (c->requests->first)
                 request_free(c, c->requests->first);
-        hops_deinit(c);
+        delegations_deinit(c);
         data_deinit(c);
         estimates_deinit(c);
         index_free(c->index);

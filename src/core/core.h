@@ -85,8 +85,8 @@ struct core_assignment {
         struct str values; /* what the place fills in, packed: see fill.h */
         bool restarts;     /* some of them may have a checkpoint */
         /* Of a set's members: they wait for the world's go. */
-        uint32_t set_first, set_size; /* its members are [first, first + size); size 0: no set */
-        struct str set_machines; /* their machines in that order, commas between; empty: too long to say */
+        uint32_t gang_first, gang_size; /* its members are [first, first + size); size 0: no set */
+        struct str gang_machines; /* their machines in that order, commas between; empty: too long to say */
 };
 
 struct core_world {
@@ -158,9 +158,9 @@ struct core_config {
         struct order_weights weights;
         int64_t reserve_after_ms; /* a class that was passed over so long gets a reservation; 0: 10 min, -1:
                                      never */
-        double reserve_idle; /* the part of a queue's processors that reservations may keep idle in the long
-                                run; 0: 3 percent */
-        int64_t set_wait_ms; /* all members of a set have accepted by then, or all are freed; 0: 30 s */
+        double reserve_idle;  /* the part of a queue's processors that reservations may keep idle in the long
+                                 run; 0: 3 percent */
+        int64_t gang_wait_ms; /* all members of a set have accepted by then, or all are freed; 0: 30 s */
         enum core_placement placement;
         int64_t better_wait_ms; /* a job waits at most so long for a better place; 0: 5 min, -1: never */
         bool check_choices;     /* every place that is chosen is compared with all others, for core_check */

@@ -125,9 +125,10 @@ bool core_walk_is_over(const struct core_walk *w);
 /* What it would take to have a job's result from a place, see data/cost.h. */
 struct core_cost {
         int64_t wait_ms; /* until the place has room, 0 where it has; and its batch system begins a job */
-        int64_t link_ms; /* for inputs and images on their way over the links of places like it (profile.h) */
+        int64_t link_ms; /* for inputs and images on their way over the links of places like it (cost_class.h)
+                          */
         int64_t fetch_ms; /* inputs that it does not hold: bytes ÷ bandwidth to their store, and latency;
-                             half of it for those on their way to it (coming.h) */
+                             half of it for those on their way to it (inflight_transfers.h) */
         int64_t image_ms; /* the same for container images */
         int64_t environment_ms; /* to make environments that it does not hold: their bytes at the pace of a
                                    link that nobody has measured */
@@ -184,32 +185,32 @@ struct core_change {
         uint32_t alone;      /* of these, those that would take the job if only this were different */
 };
 /* Each clause that is not true somewhere, and each request that is too large somewhere, of the queues that
- * were looked at; at most CORE_CHANGES_MAX of them. */
-#define CORE_CHANGES_MAX 256u
-struct core_changes;
-struct core_changes *core_changes_new(void);
-void core_changes_free(struct core_changes *x); /* on any thread; NULL is fine */
+ * were looked at; at most CORE_WHAT_IF_MAX of them. */
+#define CORE_WHAT_IF_MAX 256u
+struct core_what_if;
+struct core_what_if *core_what_if_new(void);
+void core_what_if_free(struct core_what_if *x); /* on any thread; NULL is fine */
 /* Looks at the next so many queues. 0; CORE_UNKNOWN: the job is not there any more. */
-int core_changes_look(struct core *c, struct core_changes *x, struct core_walk *w, unsigned queues,
+int core_what_if_look(struct core *c, struct core_what_if *x, struct core_walk *w, unsigned queues,
                       uint64_t request, uint32_t member);
 /* Those that would help at most queues come first. */
-void core_changes_tell(struct core_changes *x, void (*fn)(void *arg, const struct core_change *change),
+void core_what_if_tell(struct core_what_if *x, void (*fn)(void *arg, const struct core_change *change),
                        void *arg);
 
 /* The set that a job starts together with, see gang.h. */
-enum core_set_within { CORE_SET_ANYWHERE, CORE_SET_GROUP, CORE_SET_NODE };
-enum core_set_state {
-        CORE_SET_WAITS,   /* for places */
-        CORE_SET_BLOCKED, /* `member` of it is held, or has not stopped yet */
-        CORE_SET_MATCHED, /* it has places, and waits until all members were accepted */
-        CORE_SET_STARTED,
+enum core_gang_within { CORE_GANG_ANYWHERE, CORE_GANG_GROUP, CORE_GANG_NODE };
+enum core_gang_state {
+        CORE_GANG_WAITS,   /* for places */
+        CORE_GANG_BLOCKED, /* `member` of it is held, or has not stopped yet */
+        CORE_GANG_MATCHED, /* it has places, and waits until all members were accepted */
+        CORE_GANG_STARTED,
 };
-struct core_set {
+struct core_gang {
         uint32_t first, size; /* its members; the job's node is its own number less `first` */
         uint32_t left;        /* of them, not ended */
-        enum core_set_within within;
-        struct str group_by; /* CORE_SET_GROUP: the attribute that makes queues a group */
-        enum core_set_state state;
+        enum core_gang_within within;
+        struct str group_by; /* CORE_GANG_GROUP: the attribute that makes queues a group */
+        enum core_gang_state state;
         uint32_t member;        /* BLOCKED: who keeps it */
         enum job_state blocked; /* and how */
         /* WAITS: */
@@ -217,8 +218,8 @@ struct core_set {
         uint64_t places_ever; /* if nothing else ran; 0: no place would take a single member */
         char where[128];      /* the node or group that has them; empty: none, or anywhere */
 };
-int core_job_set(struct core *c, uint64_t request, uint32_t member,
-                 struct core_set *ret); /* 0; CORE_UNKNOWN: it is in none, or has ended */
+int core_job_gang(struct core *c, uint64_t request, uint32_t member,
+                  struct core_gang *ret); /* 0; CORE_UNKNOWN: it is in none, or has ended */
 
 /* Pools of units that running jobs draw on. */
 struct core_limit {
@@ -307,13 +308,14 @@ void core_eta_error(struct core *c, struct core_eta_error *ret);
 /* Unix milliseconds before which nobody waits for a result; INT64_MAX: nobody waits for any. */
 int64_t core_results_held_since(struct core *c);
 
-struct core_hop {
+struct core_delegation {
         uint64_t lease_ms; /* 0: none */
         int64_t left_ms;   /* of the lease */
         bool lease_over, hold_results;
         const struct submission_origin *origin; /* borrowed; NULL: a user's own */
 };
-int core_request_hop(struct core *c, uint64_t request, struct core_hop *ret); /* 0, CORE_UNKNOWN */
+int core_request_delegation(struct core *c, uint64_t request,
+                            struct core_delegation *ret); /* 0, CORE_UNKNOWN */
 /* Adds the labels of the data of a part's jobs: "a,b". */
 void core_part_labels(struct core *c, uint64_t request, uint32_t part, struct buf *out);
 

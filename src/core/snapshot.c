@@ -13,8 +13,8 @@
 #include "core/classes/bucket.h"
 #include "core/classes/split.h"
 #include "core/events/apply.h"
-#include "core/fairness/claim.h"
-#include "core/lifecycle/hop.h"
+#include "core/fairness/charge.h"
+#include "core/lifecycle/delegation.h"
 #include "core/model/core_parts.h"
 #include "core/model/forgotten.h"
 
@@ -39,7 +39,7 @@ static unsigned flags_of(const struct job *j)
         return (j->ended ? FLAG_ENDED : 0u) | (j->signaled ? FLAG_SIGNALED : 0u) |
                (j->accepted ? FLAG_ACCEPTED : 0u) | (j->filled_n ? FLAG_FILLED : 0u) |
                (j->bytes_in || j->bytes_out ? FLAG_MOVED : 0u) | (j->more ? FLAG_MORE : 0u) |
-               (j->set_size ? FLAG_SET : 0u) | (j->set_goes ? FLAG_GOES : 0u) |
+               (j->gang_size ? FLAG_SET : 0u) | (j->gang_goes ? FLAG_GOES : 0u) |
                (j->checkpoint_n ? FLAG_CHECKPOINT : 0u);
 }
 
@@ -109,9 +109,9 @@ static void put_job(struct writer *w, const struct job *j)
                 pack_u64(w->out, j->bytes_in);
                 pack_u64(w->out, j->bytes_out);
         }
-        if (j->set_size) {
-                pack_u64(w->out, j->set_first);
-                pack_u64(w->out, j->set_size);
+        if (j->gang_size) {
+                pack_u64(w->out, j->gang_first);
+                pack_u64(w->out, j->gang_size);
         }
         if (j->checkpoint_n)
                 pack_str(w->out, str_make(j->checkpoint, j->checkpoint_n));
@@ -119,24 +119,24 @@ static void put_job(struct writer *w, const struct job *j)
 
 static void put_request(struct writer *w, const struct request *r)
 {
-        const struct request_rare *rare = request_rare(r);
+        const struct request_cold *cold = request_cold(r);
         struct set idle = {0}, recorded = {0};
         void *value;
 
         request_idle_all(r, &idle);
         pack_u64(w->out, r->id);
         pack_i64(w->out, r->submitted_ms);
-        pack_i64(w->out, rare->finished_ms);
+        pack_i64(w->out, cold->finished_ms);
         pack_u64(w->out, r->count);
         set_pack(w->out, &idle);
-        set_pack(w->out, &rare->held);
-        set_pack(w->out, &rare->completed);
-        set_pack(w->out, &rare->removed);
-        set_pack(w->out, &rare->failed);
-        set_pack(w->out, &rare->unfiled);
-        pack_u64(w->out, rare->hold_count);
-        for (size_t i = 0; i < rare->hold_count; i++) {
-                const struct hold_group *h = &rare->holds[i];
+        set_pack(w->out, &cold->held);
+        set_pack(w->out, &cold->completed);
+        set_pack(w->out, &cold->removed);
+        set_pack(w->out, &cold->failed);
+        set_pack(w->out, &cold->unfiled);
+        pack_u64(w->out, cold->hold_count);
+        for (size_t i = 0; i < cold->hold_count; i++) {
+                const struct hold_group *h = &cold->holds[i];
 
                 set_pack(w->out, &h->members);
                 pack_i64(w->out, h->at_ms);
@@ -144,15 +144,15 @@ static void put_request(struct writer *w, const struct request *r)
                 pack_i64(w->out, h->subcode);
                 put_text(w, h->reason);
         }
-        pack_u64(w->out, rare->log_count);
-        for (size_t i = 0; i < rare->log_count; i++) {
-                set_pack(w->out, &rare->log[i].members);
-                put_entry(w, &rare->log[i].entry);
+        pack_u64(w->out, cold->log_count);
+        for (size_t i = 0; i < cold->log_count; i++) {
+                set_pack(w->out, &cold->log[i].members);
+                put_entry(w, &cold->log[i].entry);
         }
-        pack_u64(w->out, rare->priority_count);
-        for (size_t i = 0; i < rare->priority_count; i++) {
-                set_pack(w->out, &rare->priorities[i].members);
-                pack_i64(w->out, rare->priorities[i].priority);
+        pack_u64(w->out, cold->priority_count);
+        for (size_t i = 0; i < cold->priority_count; i++) {
+                set_pack(w->out, &cold->priorities[i].members);
+                pack_i64(w->out, cold->priorities[i].priority);
         }
         for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);)
                 set_add(&recorded, ((struct job *)value)->member);
@@ -193,7 +193,7 @@ void core_snapshot(struct core *c, struct buf *out)
                 pack_u64(out, c->requests->finished[i]);
         idmap_free(w.queues);
         shares_pack(c->shares, out);
-        hops_pack(c, out);
+        delegations_pack(c, out);
         forgotten_pack(c->requests->forgotten, out);
 }
 
@@ -258,7 +258,7 @@ static void get_claim(struct reader *r, struct job *j)
                 account = unpack_str(&r->in);
                 draws = unpack_str(&r->in);
         }
-        r->in.bad |= claim_resume(r->core, j, account, draws, NULL) != 0;
+        r->in.bad |= charge_resume(r->core, j, account, draws, NULL) != 0;
 }
 
 static void get_job(struct reader *r, struct request *req)
@@ -296,7 +296,7 @@ static void get_job(struct reader *r, struct request *req)
         j->suspended_at_ms = unpack_i64(u);
         flags = unpack_max(u, FLAGS);
         if (j->state == JOB_COMPLETED || j->state == JOB_REMOVED)
-                leave_stay(r->core, req, j);
+                retention_stay(r->core, req, j);
         j->ended = flags & FLAG_ENDED;
         j->signaled = flags & FLAG_SIGNALED;
         j->accepted = flags & FLAG_ACCEPTED;
@@ -328,10 +328,10 @@ static void get_job(struct reader *r, struct request *req)
                 j->bytes_out = unpack_u64(u);
         }
         if (flags & FLAG_SET) {
-                j->set_first = (uint32_t)unpack_max(u, UINT32_MAX);
-                j->set_size = (uint32_t)unpack_max(u, UINT32_MAX);
+                j->gang_first = (uint32_t)unpack_max(u, UINT32_MAX);
+                j->gang_size = (uint32_t)unpack_max(u, UINT32_MAX);
         }
-        j->set_goes = flags & FLAG_GOES;
+        j->gang_goes = flags & FLAG_GOES;
         if (flags & FLAG_CHECKPOINT && !u->bad) {
                 struct str files = unpack_str(u);
 
@@ -340,15 +340,15 @@ static void get_job(struct reader *r, struct request *req)
         }
 }
 
-static void get_groups(struct reader *r, struct request_rare *rare)
+static void get_groups(struct reader *r, struct request_cold *cold)
 {
         struct unpack *u = &r->in;
 
         for (uint64_t n = unpack_max(u, UINT32_MAX); n > 0 && !u->bad; n--) {
                 struct hold_group *h;
 
-                MEM_GROW(rare->holds, rare->hold_cap, rare->hold_count + 1);
-                h = &rare->holds[rare->hold_count++];
+                MEM_GROW(cold->holds, cold->hold_cap, cold->hold_count + 1);
+                h = &cold->holds[cold->hold_count++];
                 *h = (struct hold_group){0};
                 set_unpack(&h->members, u);
                 h->at_ms = unpack_i64(u);
@@ -359,8 +359,8 @@ static void get_groups(struct reader *r, struct request_rare *rare)
         for (uint64_t n = unpack_max(u, 256); n > 0 && !u->bad; n--) {
                 struct range_log *l;
 
-                MEM_GROW(rare->log, rare->log_cap, rare->log_count + 1);
-                l = &rare->log[rare->log_count++];
+                MEM_GROW(cold->log, cold->log_cap, cold->log_count + 1);
+                l = &cold->log[cold->log_count++];
                 *l = (struct range_log){0};
                 set_unpack(&l->members, u);
                 l->entry = get_entry(r);
@@ -368,8 +368,8 @@ static void get_groups(struct reader *r, struct request_rare *rare)
         for (uint64_t n = unpack_max(u, UINT32_MAX); n > 0 && !u->bad; n--) {
                 struct priority_group *g;
 
-                MEM_GROW(rare->priorities, rare->priority_cap, rare->priority_count + 1);
-                g = &rare->priorities[rare->priority_count++];
+                MEM_GROW(cold->priorities, cold->priority_cap, cold->priority_count + 1);
+                g = &cold->priorities[cold->priority_count++];
                 *g = (struct priority_group){0};
                 set_unpack(&g->members, u);
                 g->priority = unpack_i64(u);
@@ -401,24 +401,24 @@ static int get_request(struct reader *rd, struct err *err)
         int64_t submitted_ms = unpack_i64(u), finished_ms = unpack_i64(u);
         uint64_t count = unpack_max(u, SUBMISSION_MEMBERS_MAX);
         struct set idle = {0};
-        struct request_rare *rare;
+        struct request_cold *cold;
         struct request *r;
         int e;
 
         if (u->bad || count == 0 || (c->requests->last && id <= c->requests->last->id))
                 return err_set(err, CORE_DAMAGED, "the snapshot is damaged");
         r = request_new(id, submitted_ms, (uint32_t)count);
-        rare = request_rare_make(r);
-        rare->finished_ms = finished_ms;
+        cold = request_cold_make(r);
+        cold->finished_ms = finished_ms;
         set_unpack(&idle, u);
-        set_unpack(&rare->held, u);
-        set_unpack(&rare->completed, u);
-        set_unpack(&rare->removed, u);
-        set_unpack(&rare->failed, u);
-        set_unpack(&rare->unfiled, u);
-        c->requests->unfiled += set_count(&rare->unfiled);
-        get_groups(rd, rare);
-        request_rare_trim(r);
+        set_unpack(&cold->held, u);
+        set_unpack(&cold->completed, u);
+        set_unpack(&cold->removed, u);
+        set_unpack(&cold->failed, u);
+        set_unpack(&cold->unfiled, u);
+        c->requests->unfiled += set_count(&cold->unfiled);
+        get_groups(rd, cold);
+        request_cold_trim(r);
         e = load_record(c, r, err);
         request_show(c, r);
         for (uint64_t n = unpack_max(u, count); n > 0 && !u->bad && !e; n--)
@@ -471,7 +471,7 @@ int core_restore(struct core *c, struct str snapshot, struct err *err)
         if (!e && r.version > 1)
                 shares_unpack(c->shares, &r.in);
         if (!e && r.version > 2)
-                hops_unpack(c, &r.in);
+                delegations_unpack(c, &r.in);
         if (!e && r.version > 3)
                 forgotten_unpack(c->requests->forgotten, &r.in);
         shares_restored(c->shares);

@@ -165,7 +165,7 @@ static void keep_change(void *arg, const struct core_change *x)
 
 static void test_which_change_would_help(void **state)
 {
-        struct core_changes *changes = core_changes_new();
+        struct core_what_if *changes = core_what_if_new();
         struct core_walk *walk;
         struct story *s = *state;
         struct buf out = {0};
@@ -183,9 +183,9 @@ static void test_which_change_would_help(void **state)
                      NULL);
         core_match(s->core);
         walk = core_walk_new(s->core);
-        assert_int_equal(core_changes_look(s->core, changes, walk, UINT32_MAX, 1, 0), 0);
-        core_changes_tell(changes, keep_change, &out);
-        core_changes_free(changes);
+        assert_int_equal(core_what_if_look(s->core, changes, walk, UINT32_MAX, 1, 0), 0);
+        core_what_if_tell(changes, keep_change, &out);
+        core_what_if_free(changes);
         core_walk_free(walk);
         assert_string_equal(buf_z(&out), "2 RequestCpus refused 3 alone 2 most 6\n"
                                          "0 TARGET.Colour == \"red\" refused 2 alone 1 most 0\n"

@@ -1,20 +1,20 @@
 /* What happens by time alone: leases end, periodic policies are evaluated, what ended is filed and forgotten.
  */
-#include "core/classes/class.h"
+#include "core/classes/job_class.h"
 #include "core/data/inputs.h"
 #include "core/events/apply.h"
 #include "core/events/history.h"
-#include "core/fairness/claim.h"
+#include "core/fairness/charge.h"
 #include "core/forecast/eta.h"
 #include "core/gang/gang.h"
 #include "core/gang/reserve.h"
 #include "core/index/index.h"
 #include "core/lifecycle/deferral.h"
-#include "core/lifecycle/hop.h"
+#include "core/lifecycle/delegation.h"
 #include "core/lifecycle/leases.h"
-#include "core/lifecycle/leave.h"
 #include "core/lifecycle/policy.h"
-#include "core/match/better.h"
+#include "core/lifecycle/retention.h"
+#include "core/match/delay_scheduling.h"
 #include "core/match/overrun.h"
 #include "core/model/forgotten.h"
 
@@ -36,11 +36,11 @@ static void forget_old(struct core *c)
                 struct request *r = request_find(c, id);
                 struct event e = {.type = EVENT_PURGED, .request = id};
                 bool old = c->requests->finished_count > c->config.keep_finished ||
-                           c->now_ms - request_rare(r)->finished_ms >= c->config.keep_finished_ms;
+                           c->now_ms - request_cold(r)->finished_ms >= c->config.keep_finished_ms;
 
                 if (!old && !crowded)
                         break;
-                if ((!old && !claim_crowded(r)) || hop_keeps_results(r)) {
+                if ((!old && !charge_crowded(r)) || delegation_keeps_results(r)) {
                         i++;
                         continue;
                 }
@@ -56,8 +56,9 @@ static void forget_old(struct core *c)
 
 /* What has its own clock, in the order in which it is called. Each returns how long until it wants to be
  * called again. */
-static int64_t (*const clocks[])(struct core *) = {leases_end,   better_tick, eta_tick,   deferral_tick,
-                                                   reserve_step, hops_tick,   leave_tick, gang_tick};
+static int64_t (*const clocks[])(struct core *) = {
+        leases_end,   delay_scheduling_tick, eta_tick,       deferral_tick,
+        reserve_step, delegations_tick,      retention_tick, gang_tick};
 
 /* A slice of each thing that takes long. True: there is more of some. */
 static bool slices(struct core *c)
@@ -106,7 +107,7 @@ void core_ready(struct core *c)
 
         for (size_t at = 0; map_next(c->agents, &at, NULL, &value);)
                 ((struct core_agent *)value)->renewed_steady_ms = c->steady_ms;
-        hops_ready(c);
+        delegations_ready(c);
         c->policies->due_ms = c->steady_ms + c->config.periodic_ms;
         gang_ready(c);
 }

@@ -144,7 +144,7 @@ static void attempt_take(struct game *g, struct game_agent *a, const struct sim_
                             .lease_ends = a->renewed + (int64_t)as->lease_ms,
                             .ends = now + 1 + game_below(g, game_chance(g, 10) ? 5000 : 300),
                             .exit_code = game_chance(g, 15) ? 1 + (int)game_below(g, 3) : 0,
-                            .waits = as->set_size > 0};
+                            .waits = as->gang_size > 0};
         struct ad *ad = core_job_ad(core, as->request, member);
         struct game_queue *q;
 

@@ -504,11 +504,11 @@ void run_place_take(struct run *r, struct place *p, const struct sim_action *a)
         if (a->kind != SIM_ASSIGN)
                 return;
         core_accepted(sim_world_core(r->world), p->name, &at);
-        r->again |= a->set_size > 0;
+        r->again |= a->gang_size > 0;
         SET_FOREACH (&a->members, m) {
                 struct attempt *t = attempt_new(r, p, a, (uint32_t)m);
 
-                if (a->set_size == 0)
+                if (a->gang_size == 0)
                         attempt_begin(r, t);
         }
 }

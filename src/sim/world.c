@@ -84,7 +84,7 @@ static void check_set(struct sim_world *w, const struct event *e)
                 uint64_t k = key(e->request, m);
                 uintptr_t is = (uintptr_t)idmap_get(w->sets, k);
 
-                if (e->type == EVENT_SET)
+                if (e->type == EVENT_GANG)
                         idmap_put(w->sets, k, (void *)(e->fence | unheard));
                 else if (e->type == EVENT_ACCEPTED && is == (e->fence | unheard))
                         idmap_put(w->sets, k, (void *)(uintptr_t)e->fence);
@@ -96,7 +96,7 @@ static void check_set(struct sim_world *w, const struct event *e)
 
 static void check_event(struct sim_world *w, const struct event *e)
 {
-        if (e->type == EVENT_SET || e->type == EVENT_ACCEPTED || e->type == EVENT_GO)
+        if (e->type == EVENT_GANG || e->type == EVENT_ACCEPTED || e->type == EVENT_GO)
                 check_set(w, e);
         if (e->type != EVENT_MATCHED && e->type != EVENT_EXITED)
                 return;
@@ -206,8 +206,8 @@ static void on_assign(void *arg, const struct core_assignment *as)
 
         a->queue = mem_dupz(as->queue);
         a->lease_ms = as->lease_ms;
-        a->set_first = as->set_first;
-        a->set_size = as->set_size;
+        a->gang_first = as->gang_first;
+        a->gang_size = as->gang_size;
 }
 
 static void on_go(void *arg, const char *agent, uint64_t request, uint32_t fence, const struct set *members)
@@ -395,7 +395,7 @@ static int note_fence(void *arg, uint64_t seq, struct str record, struct err *er
                         idmap_put(w->fences, key(e.request, m), (void *)(uintptr_t)e.fence);
                 }
         }
-        if (e.type == EVENT_SET || e.type == EVENT_ACCEPTED)
+        if (e.type == EVENT_GANG || e.type == EVENT_ACCEPTED)
                 check_set(w, &e);
         event_deinit(&e);
         return 0;

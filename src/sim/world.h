@@ -25,7 +25,7 @@ struct sim_action { /* owns all it holds: sim_action_deinit */
         uint64_t request, lease_ms;
         uint32_t fence;
         struct set members;
-        uint32_t set_first, set_size; /* of an assignment; size 0: it starts when it is there */
+        uint32_t gang_first, gang_size; /* of an assignment; size 0: it starts when it is there */
         enum core_control control;
         unsigned session; /* of the agent when it was said */
         uint64_t turn;    /* in which it was said: sim_world_turns */

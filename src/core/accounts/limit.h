@@ -30,7 +30,7 @@ struct limit {
         bool named;   /* in the settings by this name */
         bool kept;    /* was asked for by limits_get: it stays */
         unsigned refs;
-        int64_t counted; /* zero outside claim_invariant */
+        int64_t counted; /* zero outside charge_invariant */
         struct limit_waiter *line;
 };
 struct draw {

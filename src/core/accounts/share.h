@@ -20,7 +20,7 @@
 #define ACCOUNT_NICE       "nice-user" /* a group that is always there: its jobs go behind all others */
 
 struct share_config;
-struct class;
+struct job_class;
 struct account {
         char *path;
         struct account *parent; /* NULL: the root */
@@ -35,12 +35,12 @@ struct account {
         uint32_t attempts;
         uint64_t serial; /* in the order in which they were made */
         /* order.c's: */
-        struct class *classes; /* of a leaf: those with idle members */
-        uint32_t ready;        /* how many these are; of a group: accounts below it that have any */
-        double part;           /* of the pool that its shares are worth among those that want something */
-        double lately;         /* processors that count against it: its own mean, and its part of others' */
-        double points;         /* that fair share gives its jobs: 0 or less */
-        uint32_t owed;         /* attempts that began or ended since its classes were last moved */
+        struct job_class *classes; /* of a leaf: those with idle members */
+        uint32_t ready;            /* how many these are; of a group: accounts below it that have any */
+        double part;               /* of the pool that its shares are worth among those that want something */
+        double lately; /* processors that count against it: its own mean, and its part of others' */
+        double points; /* that fair share gives its jobs: 0 or less */
+        uint32_t owed; /* attempts that began or ended since its classes were last moved */
         struct account *pending;
         bool is_pending;
         /* overrun.c's: what its jobs' expressions took in a second */

@@ -2,10 +2,10 @@
 #include "base/match_macro.h"
 #include "base/mem.h"
 #include "core/classes/bucket.h"
-#include "core/classes/class.h"
+#include "core/classes/job_class.h"
 #include "core/classes/split.h"
 #include "core/data/inputs.h"
-#include "core/fairness/claim.h"
+#include "core/fairness/charge.h"
 #include "core/model/place_wait.h"
 #include <assert.h>
 
@@ -23,7 +23,7 @@ int request_load_begin(struct core *c, struct request *r, const struct submissio
                         err, CORE_DAMAGED, "request %llu has %llu jobs in its record and %u in the log",
                         (unsigned long long)r->id, (unsigned long long)submission_members(s), r->count);
         request_spooled_load(r, s);
-        hop_load(r, s);
+        delegation_load(r, s);
         for (size_t i = 0; i < s->part_count; i++)
                 items += s->parts[i].items.n;
         r->parts = mem_zalloc(s->part_count * sizeof(*r->parts) + items);
@@ -35,7 +35,7 @@ static int part_begin(struct core *c, struct request *r, struct request_loading 
 {
         const struct submission_part *from = &l->from->parts[l->part];
         struct part *p = &r->parts[l->part], *before = l->part ? p - 1 : NULL;
-        int e = template_get(c, from, l->from->owner, &p->template, err);
+        int e = job_template_get(c, from, l->from->owner, &p->job_template, err);
 
         if (e)
                 return e;
@@ -44,9 +44,9 @@ static int part_begin(struct core *c, struct request *r, struct request_loading 
         p->count = (uint32_t)(from->rows * from->steps);
         p->rows = (uint32_t)from->rows;
         p->steps = (uint32_t)from->steps;
-        r->periodic |= p->template->periodic_policy;
-        r->leaves |= p->template->leaves;
-        r->has_sets |= p->template->gang.size != 0;
+        r->periodic |= p->job_template->periodic_policy;
+        r->leaves |= p->job_template->leaves;
+        r->has_gangs |= p->job_template->gang.size != 0;
         if (from->items.n == 0)
                 return 0;
         p->items = l->room;
@@ -88,7 +88,7 @@ int request_load_some(struct core *c, struct request *r, struct request_loading 
 {
         while (*budget > 0 && l->part < l->from->part_count) {
                 struct part *p = &r->parts[l->part];
-                int e = p->template ? 0 : part_begin(c, r, l, err);
+                int e = p->job_template ? 0 : part_begin(c, r, l, err);
 
                 if (e)
                         return e;
@@ -122,8 +122,8 @@ void request_show(struct core *c, struct request *r)
         requests_add(c, r);
         if (!r->owner)
                 return;
-        claim_request(c, r, request_unended(r));
-        hop_show(c, r);
+        charge_request(c, r, request_unended(r));
+        delegation_show(c, r);
 }
 
 void request_hide(struct core *c, struct request *r)
@@ -134,7 +134,7 @@ void request_hide(struct core *c, struct request *r)
                 split_free(c->classes->rekeying);
                 c->classes->rekeying = NULL;
         }
-        claim_request_gone(c, r);
+        charge_request_gone(c, r);
         c->listeners.request_gone(c, r);
         if (c->classes->rekey_next == r)
                 c->classes->rekey_next = r->next;
@@ -147,23 +147,23 @@ void request_free(struct core *c, struct request *r)
 
         request_buckets_free(c, r);
         request_inputs_free(c, r);
-        hop_free(c, r);
+        delegation_free(c, r);
         if (r->buckets != &r->only_bucket)
                 free(r->buckets);
         for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);) {
-                claim_end(c, value, 0);
+                charge_end(c, value, 0);
                 job_free(value);
         }
         idmap_free(r->jobs);
         for (size_t i = 0; i < r->part_count; i++) {
-                template_unref(c, r->parts[i].template);
+                job_template_unref(c, r->parts[i].job_template);
                 free(r->parts[i].row_at);
         }
         free(r->parts);
         place_wait_forget(r);
-        c->requests->left -= set_count(&request_rare(r)->left);
+        c->requests->left -= set_count(&request_cold(r)->left);
         request_hide(c, r);
-        request_rare_free(r);
+        request_cold_free(r);
         owner_unref(c, r->owner);
         free(r);
 }

@@ -2,7 +2,7 @@
 #include "core/classes/bucket.h"
 
 #include "base/mem.h"
-#include "core/classes/class.h"
+#include "core/classes/job_class.h"
 #include "core/model/pending_match.h"
 #include "core/model/place_wait.h"
 #include "core/model/precedence.h"
@@ -13,11 +13,11 @@ void bucket_free(struct core *c, struct bucket *b)
 
         c->listeners.bucket_gone(c, b);
         set_deinit(&b->idle);
-        class_bucket_drained(c, b, had);
+        job_class_bucket_drained(c, b, had);
         if (b->members)
                 set_deinit(b->members);
         free(b->members);
-        class_unref(c, b->class);
+        job_class_unref(c, b->job_class);
         free(b);
 }
 
@@ -66,10 +66,10 @@ static void bucket_change(struct core *c, struct request *r, struct bucket *b, c
         has = set_count(&b->idle);
         if (has > had) {
                 r->idle += (uint32_t)(has - had);
-                class_bucket_filled(c, b, has - had);
+                job_class_bucket_filled(c, b, has - had);
         } else if (has < had) {
                 r->idle -= (uint32_t)(had - has);
-                class_bucket_drained(c, b, had - has);
+                job_class_bucket_drained(c, b, had - has);
         }
 }
 
@@ -86,12 +86,13 @@ void request_idle_remove(struct core *c, struct request *r, const struct set *me
         place_wait_left(r, members);
 }
 
-struct bucket *bucket_new(struct core *c, struct request *r, struct class *k, uint32_t part, int64_t priority)
+struct bucket *bucket_new(struct core *c, struct request *r, struct job_class *k, uint32_t part,
+                          int64_t priority)
 {
         struct bucket *b = mem_new(struct bucket);
 
         b->request = r;
-        b->class = k;
+        b->job_class = k;
         b->part = part;
         b->priority = priority;
         b->points = order_bucket_points(c, b);
@@ -99,7 +100,7 @@ struct bucket *bucket_new(struct core *c, struct request *r, struct class *k, ui
 }
 
 /* request_set_priority gives it members. */
-static struct bucket *add_bucket(struct core *c, struct request *r, struct class *k, uint32_t part,
+static struct bucket *add_bucket(struct core *c, struct request *r, struct job_class *k, uint32_t part,
                                  int64_t priority)
 {
         struct bucket *b = bucket_new(c, r, k, part, priority), **had = r->buckets;
@@ -130,13 +131,13 @@ void request_set_priority(struct core *c, struct request *r, const struct set *m
                 if (set_count(&mine) == all) {
                         b->priority = priority;
                         b->points = order_bucket_points(c, b);
-                        class_bucket_moved(c, b);
+                        job_class_bucket_moved(c, b);
                         set_deinit(&mine);
                         continue;
                 }
-                if (b->class)
-                        b->class->users++;
-                other = add_bucket(c, r, b->class, b->part, priority);
+                if (b->job_class)
+                        b->job_class->users++;
+                other = add_bucket(c, r, b->job_class, b->part, priority);
                 if (!b->members) {
                         b->members = mem_new(struct set);
                         set_add_range(b->members, 0, r->count);
@@ -150,9 +151,9 @@ void request_set_priority(struct core *c, struct request *r, const struct set *m
                 set_keep_all(&idle, other->members);
                 uint64_t moved = set_count(&idle);
                 set_remove_all(&b->idle, &idle);
-                class_bucket_drained(c, b, moved);
+                job_class_bucket_drained(c, b, moved);
                 other->idle = idle;
-                class_bucket_filled(c, other, moved);
+                job_class_bucket_filled(c, other, moved);
         }
 }
 
@@ -161,7 +162,7 @@ void request_room_made(struct core *c, struct request *r)
         for (size_t i = 0; !c->config.shadow && i < r->bucket_count; i++) {
                 const struct part *p = &r->parts[r->buckets[i]->part];
 
-                if (p->template && p->template->jobs_max != INT64_MAX)
-                        class_look_again(c, r->buckets[i]->class);
+                if (p->job_template && p->job_template->jobs_max != INT64_MAX)
+                        job_class_look_again(c, r->buckets[i]->job_class);
         }
 }

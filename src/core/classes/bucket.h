@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 struct bucket;
-struct class;
+struct job_class;
 struct core;
 struct request;
 struct set;
@@ -13,7 +13,7 @@ void request_idle_remove(struct core *c, struct request *r, const struct set *me
 void request_buckets_free(struct core *c, struct request *r); /* its members are in no class any more */
 /* In place of those that it has; they are copied from the array. */
 void request_buckets_set(struct core *c, struct request *r, struct bucket **buckets, uint32_t count);
-struct bucket *bucket_new(struct core *c, struct request *r, struct class *k, uint32_t part,
+struct bucket *bucket_new(struct core *c, struct request *r, struct job_class *k, uint32_t part,
                           int64_t priority); /* of all members, and in no list; takes the reference */
 void bucket_free(struct core *c, struct bucket *b);
 void request_set_priority(struct core *c, struct request *r, const struct set *members, int64_t priority);

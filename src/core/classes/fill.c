@@ -30,7 +30,7 @@ static bool find(struct str values, struct str inside, struct fill *ret)
 
 bool fill_wanted(const struct part *p)
 {
-        return p->item_fills || (p->template && p->template->fill_count > 0);
+        return p->item_fills || (p->job_template && p->job_template->fill_count > 0);
 }
 
 /* ---- evaluating */
@@ -100,7 +100,7 @@ static bool fill_text(struct filling *f, struct str text, struct str *ret_missin
  */
 static symbol candidate(const struct part *p, size_t n)
 {
-        const struct template *t = p->template;
+        const struct job_template *t = p->job_template;
 
         if (n < t->fill_count)
                 return t->fills[n];
@@ -136,9 +136,9 @@ enum fill_result fill_member(struct core *c, const struct request *r, const stru
                             .place = place_ad(c, q, need),
                             .scratch = ad_new(c->symbols),
                             .expression = symbols_intern(c->symbols, STR("DroverFill")),
-                            .varies = p->template->fills_vary || p->item_fills,
+                            .varies = p->job_template->fills_vary || p->item_fills,
                             .values = &values};
-        struct symbols_use *before = template_names(c, p->template);
+        struct symbols_use *before = job_template_names(c, p->job_template);
         struct str missing = STR_NONE;
         struct value v;
         bool all = true;
@@ -199,7 +199,7 @@ void fill_show(struct core *c, const struct part *p, struct str values, struct a
 
         while (fill_next(&rest, &one))
                 show_value(c, &one, ad);
-        for (size_t i = 0; p->template && (name = candidate(p, i)) != 0; i++) {
+        for (size_t i = 0; p->job_template && (name = candidate(p, i)) != 0; i++) {
                 BUF_CLEANUP struct buf attribute = {0}, text = {.max = SUBMISSION_TEXT_MAX};
 
                 if (!ad_literal(ad, name, &v) || v.type != VALUE_STRING || !match_macro_present(v.string))

@@ -84,9 +84,9 @@ static void set_labels(struct core *c, struct ad *ad, const struct request *r, u
         const struct bucket *b = request_bucket(c, r, member);
         BUF_CLEANUP struct buf names = {0};
 
-        if (!b || !b->class || !b->class->labels)
+        if (!b || !b->job_class || !b->job_class->labels)
                 return;
-        label_print(c, b->class->labels, &names);
+        label_print(c, b->job_class->labels, &names);
         ad_set_string(ad, c->attr.DataLabels, buf_view(&names));
 }
 
@@ -97,8 +97,8 @@ static void set_late(struct core *c, struct ad *ad, const struct request *r, con
         struct buf BUF_CLEANUP text = {.max = SUBMISSION_TEXT_MAX};
         size_t left = LATE_TEXT_MAX;
 
-        for (size_t i = 0; p->template && i < p->template->late_count; i++) {
-                const struct template_late *l = &p->template->late[i];
+        for (size_t i = 0; p->job_template && i < p->job_template->late_count; i++) {
+                const struct job_template_late *l = &p->job_template->late[i];
 
                 buf_reset(&text);
                 if (part_expand(c, r, p, member, l->text, &left, &text, NULL) != 0 ||
@@ -137,18 +137,18 @@ static void set_gang(struct core *c, struct ad *ad, const struct request *r, uin
 
 struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, const struct job *j)
 {
-        const struct request_rare *rare = request_rare(r);
+        const struct request_cold *cold = request_cold(r);
         const struct attributes *a = &c->attr;
         const struct part *p = request_part(r, member, NULL);
         enum job_state state = j ? j->state : request_state(r, member);
-        struct symbols_use *before = template_names(c, p->template);
+        struct symbols_use *before = job_template_names(c, p->job_template);
         struct ad *ad = ad_new(c->symbols);
         struct str user = str_of(request_owner(r)), name = user;
 
         if (str_find(user, '@') >= 0)
                 name = str_head(user, (size_t)str_find(user, '@'));
-        if (p->template)
-                ad_set_parent(ad, p->template->ad);
+        if (p->job_template)
+                ad_set_parent(ad, p->job_template->ad);
         ad_set_integer(ad, a->ClusterId, (int64_t)r->id);
         ad_set_integer(ad, a->ProcId, member);
         ad_set_string(ad, a->Owner, name);
@@ -174,9 +174,9 @@ struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, c
                 set_hold(c, ad, r, member, j);
         set_labels(c, ad, r, member);
         set_gang(c, ad, r, member);
-        for (size_t i = 0; i < rare->priority_count; i++)
-                if (set_has(&rare->priorities[i].members, member))
-                        ad_set_integer(ad, a->JobPrio, rare->priorities[i].priority);
+        for (size_t i = 0; i < cold->priority_count; i++)
+                if (set_has(&cold->priorities[i].members, member))
+                        ad_set_integer(ad, a->JobPrio, cold->priorities[i].priority);
         symbols_use_set(c->symbols, before);
         return ad;
 }

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "base/pack.h"
 #include "core/classes/bucket.h"
-#include "core/classes/class.h"
+#include "core/classes/job_class.h"
 #include "core/classes/member_ad.h"
 #include "core/data/label.h"
 #include "core/model/item.h"
@@ -13,10 +13,10 @@ static int64_t member_priority(struct core *c, const struct request *r, const st
         struct ad *ad = NULL;
         int64_t priority = 0;
 
-        for (size_t i = 0; i < p->template->late_count && !ad; i++)
-                if (p->template->late[i].name == c->attr.JobPrio)
+        for (size_t i = 0; i < p->job_template->late_count && !ad; i++)
+                if (p->job_template->late[i].name == c->attr.JobPrio)
                         ad = member_ad(c, r, member, NULL);
-        eval_integer(&c->eval, ad ? ad : p->template->ad, NULL, c->attr.JobPrio, &priority);
+        eval_integer(&c->eval, ad ? ad : p->job_template->ad, NULL, c->attr.JobPrio, &priority);
         eval_reset(&c->eval);
         ad_free(ad);
         return priority;
@@ -34,9 +34,9 @@ struct alike {
 static void alike_begin(struct core *c, const struct part *p, bool late_priority, struct alike *a)
 {
         *a = (struct alike){.buckets = map_new(),
-                            .matters = mem_zalloc(p->template->late_count + 1),
+                            .matters = mem_zalloc(p->job_template->late_count + 1),
                             .none = label_differs(c, p)};
-        for (size_t i = 0; i < p->template->late_count; i++)
+        for (size_t i = 0; i < p->job_template->late_count; i++)
                 a->matters[i] = late_priority; /* it may look at any of them */
 }
 
@@ -55,11 +55,11 @@ static struct bucket *alike_find(struct core *c, const struct request *r, const 
         size_t left = LATE_TEXT_MAX;
 
         buf_reset(&a->key);
-        for (size_t i = 0; !a->none && i < p->template->late_count; i++) {
+        for (size_t i = 0; !a->none && i < p->job_template->late_count; i++) {
                 if (!a->matters[i])
                         continue;
                 buf_reset(&a->text);
-                if (part_expand(c, r, p, member, p->template->late[i].text, &left, &a->text, NULL) != 0)
+                if (part_expand(c, r, p, member, p->job_template->late[i].text, &left, &a->text, NULL) != 0)
                         return NULL;
                 pack_str(&a->key, buf_view(&a->text));
         }
@@ -71,9 +71,9 @@ static void alike_learn(struct core *c, const struct part *p, struct bucket *b, 
 {
         bool more = false;
 
-        a->none |= ad_find(b->class->ad, c->attr.ProcId) != NULL;
-        for (size_t i = 0; i < p->template->late_count; i++)
-                if (!a->matters[i] && ad_find(b->class->ad, p->template->late[i].name))
+        a->none |= ad_find(b->job_class->ad, c->attr.ProcId) != NULL;
+        for (size_t i = 0; i < p->job_template->late_count; i++)
+                if (!a->matters[i] && ad_find(b->job_class->ad, p->job_template->late[i].name))
                         a->matters[i] = more = true;
         if (!more) {
                 map_put(a->buckets, buf_view(&a->key), b);
@@ -111,7 +111,7 @@ struct split *split_new(struct core *c, struct request *r, uint32_t classes_max)
         return s;
 }
 
-static struct bucket *add(struct split *s, struct class *k, int64_t priority)
+static struct bucket *add(struct split *s, struct job_class *k, int64_t priority)
 {
         if (s->count == s->cap) {
                 bool first = s->buckets == s->few;
@@ -154,10 +154,10 @@ static void part_begin(struct split *s, uint32_t *budget)
         struct bucket *b;
 
         s->late_priority = false;
-        s->late_class = class_is_per_member(c, p->template) || label_differs(c, p);
-        p->template->late_class = s->late_class;
-        for (size_t i = 0; i < p->template->late_count; i++)
-                s->late_priority |= p->template->late[i].name == c->attr.JobPrio;
+        s->late_class = job_class_is_per_member(c, p->job_template) || label_differs(c, p);
+        p->job_template->late_class = s->late_class;
+        for (size_t i = 0; i < p->job_template->late_count; i++)
+                s->late_priority |= p->job_template->late[i].name == c->attr.JobPrio;
         if (p->count > 0 && (s->late_class || s->late_priority)) {
                 s->under_way = true;
                 s->member = p->first;
@@ -167,7 +167,7 @@ static void part_begin(struct split *s, uint32_t *budget)
         }
         spend(budget, SPLIT_CLASS);
         if (p->count > 0) {
-                b = add(s, class_get(c, r, p, p->first), member_priority(c, r, p, p->first));
+                b = add(s, job_class_get(c, r, p, p->first), member_priority(c, r, p, p->first));
                 if (r->part_count > 1) {
                         b->members = mem_new(struct set);
                         set_add_range(b->members, p->first, (uint64_t)p->first + p->count);
@@ -180,15 +180,15 @@ static void part_begin(struct split *s, uint32_t *budget)
 static struct bucket *find_bucket(struct split *s, const struct part *p, uint32_t m)
 {
         struct core *c = s->core;
-        struct class *k = class_get(c, s->request, p, m);
+        struct job_class *k = job_class_get(c, s->request, p, m);
         int64_t priority = member_priority(c, s->request, p, m);
         struct bucket *b = NULL;
 
         for (uint32_t i = s->first_bucket; i < s->count && !b; i++)
-                if (s->buckets[i]->class == k && s->buckets[i]->priority == priority)
+                if (s->buckets[i]->job_class == k && s->buckets[i]->priority == priority)
                         b = s->buckets[i];
         if (b) {
-                class_unref(c, k);
+                job_class_unref(c, k);
         } else {
                 b = add(s, k, priority);
                 b->members = mem_new(struct set);
@@ -202,7 +202,7 @@ static void part_some(struct split *s, uint32_t *budget)
         struct part *p = &s->request->parts[s->part];
         uint32_t end = p->first + p->count;
 
-        p->template->late_class = s->late_class; /* the template may be others' too */
+        p->job_template->late_class = s->late_class; /* the template may be others' too */
         for (; *budget > 0 && s->member < end && !split_too_many(s); s->member++) {
                 uint64_t steps = core_steps(s->core);
                 struct bucket *b = alike_find(s->core, s->request, p, s->member, &s->alike);
@@ -251,15 +251,15 @@ struct request *split_request(const struct split *s)
 void split_end(struct split *s)
 {
         struct request *r = s->request;
-        const struct request_rare *rare = request_rare(r);
+        const struct request_cold *cold = request_cold(r);
         struct set idle = {0};
 
         request_idle_all(r, &idle);
         r->idle = 0;
         request_buckets_set(s->core, r, s->buckets, s->count);
         s->count = 0;
-        for (size_t i = 0; i < rare->priority_count && !s->core->config.shadow; i++)
-                request_set_priority(s->core, r, &rare->priorities[i].members, rare->priorities[i].priority);
+        for (size_t i = 0; i < cold->priority_count && !s->core->config.shadow; i++)
+                request_set_priority(s->core, r, &cold->priorities[i].members, cold->priorities[i].priority);
         request_idle_add(s->core, r, &idle);
         set_deinit(&idle);
         split_free(s);

@@ -74,7 +74,7 @@ static void test_without_a_value_all_are_held(void **state)
         assert_int_equal(job.state, JOB_HELD);
         assert_int_equal(job.hold_code, 0);
         assert_true(str_starts(job.hold_reason, STR("Cannot expand $$ expression (Nothing): default@n1 ")));
-        assert_int_equal(set_count(&request_rare(r)->held), 1000);
+        assert_int_equal(set_count(&request_cold(r)->held), 1000);
         assert_null(core_check(c));
 }
 

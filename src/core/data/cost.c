@@ -1,17 +1,17 @@
 #include "core/data/cost.h"
 
-#include "core/data/coming.h"
 #include "core/data/data_state.h"
+#include "core/data/inflight_transfers.h"
 #include "core/data/inputs.h"
 #include "core/estimate/estimate.h"
 #include "core/model/core_parts.h"
-#include "core/model/profile.h"
+#include "core/model/cost_class.h"
 
 #define HOUR_MS 3600000.0
 #define MS_MAX  ((int64_t)1 << 50)
 
 struct sum {
-        const struct profile *profile;
+        const struct cost_class *cost_class;
         const struct core_agent *agent;
         double fetch_us, image_us, environment_us;
         struct cost_load load; /* all that must come */
@@ -19,10 +19,10 @@ struct sum {
         struct core_cost *cost;
 };
 
-/* `store` may be one that came after the profile was made, or none (INPUT_MADE). */
-static double transfer_us(const struct profile *p, size_t store, double files, double bytes, bool out)
+/* `store` may be one that came after the cost class was made, or none (INPUT_MADE). */
+static double transfer_us(const struct cost_class *p, size_t store, double files, double bytes, bool out)
 {
-        const struct profile_link *l = p && store < p->link_count ? &p->links[store] : NULL;
+        const struct cost_class_link *l = p && store < p->link_count ? &p->links[store] : NULL;
 
         if (!l)
                 return files * COST_LATENCY_US + bytes * 1e6 / COST_BYTES_PER_S;
@@ -32,21 +32,21 @@ static double transfer_us(const struct profile *p, size_t store, double files, d
 /* What a load waits for others that come over the same links. Of those a part is there already; and as
  * transfers share a link evenly, a small one does not wait for the end of large ones, but for as much of each
  * as it has itself. */
-static double link_us(const struct profile *p, const struct cost_load *l)
+static double link_us(const struct cost_class *p, const struct cost_load *l)
 {
         double us = 0;
 
         for (unsigned i = 0; p && i < l->count; i++) {
                 const struct cost_store *s = &l->stores[i];
-                const struct profile_link *k = s->store < p->link_count ? &p->links[s->store] : NULL;
+                const struct cost_class_link *k = s->store < p->link_count ? &p->links[s->store] : NULL;
                 double bytes, even;
 
                 if (!k || k->load.files == 0)
                         continue;
-                bytes = (double)k->load.bytes - s->coming_bytes;
-                even = ((double)k->load.files - s->coming_files) * s->bytes;
+                bytes = (double)k->load.bytes - s->inflight_bytes;
+                even = ((double)k->load.files - s->inflight_files) * s->bytes;
                 bytes = even < bytes ? even : bytes;
-                us += bytes > 0 ? COMING_PART * bytes * 1e6 / k->bytes_per_s : 0;
+                us += bytes > 0 ? INFLIGHT_PART * bytes * 1e6 / k->bytes_per_s : 0;
         }
         return us;
 }
@@ -70,12 +70,12 @@ static bool add_input(void *arg, const struct input *f)
         if (agent_holds(s->agent, f->id)) {
                 s->cost->bytes_held += f->bytes;
         } else {
-                double share = coming_to(s->agent, f->id) ? COMING_PART : 1;
+                double share = inflight_to(s->agent, f->id) ? INFLIGHT_PART : 1;
 
                 *(f->image         ? &s->image_us
                   : f->environment ? &s->environment_us
                                    : &s->fetch_us) +=
-                        transfer_us(s->profile, f->store, share, share * (double)f->bytes, false);
+                        transfer_us(s->cost_class, f->store, share, share * (double)f->bytes, false);
                 cost_load_add(&s->load, f, share);
         }
         return true;
@@ -90,13 +90,13 @@ static void add_price(const struct part *p, double price, struct core_cost *ret)
 {
         if (!(price > 0))
                 return;
-        ret->price = price * (double)p->template->cpus * (double)ret->run_ms / HOUR_MS;
-        if (p->template->price_weight > 0)
-                ret->price_ms = to_ms(ret->price * p->template->price_weight * 1e6);
+        ret->price = price * (double)p->job_template->cpus * (double)ret->run_ms / HOUR_MS;
+        if (p->job_template->price_weight > 0)
+                ret->price_ms = to_ms(ret->price * p->job_template->price_weight * 1e6);
 }
 
 /* What is the same whatever is held. */
-static void add_place(struct core *c, const struct part *p, const struct profile *x, double price,
+static void add_place(struct core *c, const struct part *p, const struct cost_class *x, double price,
                       struct core_cost *ret)
 {
         ret->run_ms = estimate_run_at_ms(c, p, x ? x->slowness : 1, &ret->run_known);
@@ -115,7 +115,7 @@ void cost_of(struct core *c, const struct part *p, uint32_t member, const struct
 {
         struct sum s; /* of its load only what is counted is read, and so set */
 
-        s.profile = q->profile;
+        s.cost_class = q->cost_class;
         s.agent = q->agent;
         s.fetch_us = s.image_us = s.environment_us = 0;
         s.load.count = 0;
@@ -126,8 +126,8 @@ void cost_of(struct core *c, const struct part *p, uint32_t member, const struct
         ret->fetch_ms = to_ms(s.fetch_us);
         ret->image_ms = to_ms(s.image_us);
         ret->environment_ms = to_ms(s.environment_us);
-        ret->link_ms = to_ms(link_us(q->profile, &s.load));
-        add_place(c, p, q->profile, q->price, ret);
+        ret->link_ms = to_ms(link_us(q->cost_class, &s.load));
+        add_place(c, p, q->cost_class, q->price, ret);
 }
 
 struct look_down {
@@ -165,8 +165,8 @@ static bool add_new(void *arg, const struct input *f)
 {
         struct sum *s = arg;
 
-        if (!agent_holds(s->agent, f->id) && !coming_to(s->agent, f->id))
-                s->fetch_us += transfer_us(s->profile, f->store, 1, (double)f->bytes, false);
+        if (!agent_holds(s->agent, f->id) && !inflight_to(s->agent, f->id))
+                s->fetch_us += transfer_us(s->cost_class, f->store, 1, (double)f->bytes, false);
         return true;
 }
 
@@ -174,7 +174,7 @@ int64_t cost_begins_ms(struct core *c, const struct part *p, uint32_t member, co
 {
         struct sum s;
 
-        s.profile = q->profile;
+        s.cost_class = q->cost_class;
         s.agent = q->agent;
         s.fetch_us = 0;
         inputs_each(c, p->inputs, member, add_new, &s);
@@ -196,18 +196,18 @@ void cost_load_add(struct cost_load *l, const struct input *f, double share)
         l->stores[i].files += share;
         l->stores[i].bytes += share * (double)f->bytes;
         if (share < 1) {
-                l->stores[i].coming_files++;
-                l->stores[i].coming_bytes += (double)f->bytes;
+                l->stores[i].inflight_files++;
+                l->stores[i].inflight_bytes += (double)f->bytes;
         }
 }
 
-static bool is_down_at(const struct profile *x, size_t store)
+static bool is_down_at(const struct cost_class *x, size_t store)
 {
         return store < x->link_count && x->links[store].down;
 }
 
 int64_t cost_of_load_ms(struct core *c, const struct part *p, const struct cost_load *l,
-                        const struct profile *x)
+                        const struct cost_class *x)
 {
         struct core_cost cost = {.down = is_down_at(x, p->output_store)};
         double us = 0;
@@ -240,8 +240,8 @@ void cost_later(struct core_cost *cost)
         cost->link_ms = 0;
 }
 
-bool cost_class_reaches(struct core *c, const struct class *k, const struct queue *q)
+bool cost_reaches_first(struct core *c, const struct job_class *k, const struct queue *q)
 {
-        return !k->idle ||
-               cost_reaches(c, class_first_part(k), (uint32_t)set_first(&class_first_bucket(k)->idle), q);
+        return !k->idle || cost_reaches(c, job_class_first_part(k),
+                                        (uint32_t)set_first(&job_class_first_bucket(k)->idle), q);
 }

@@ -2,9 +2,9 @@
  *
  * The terms are times and are kept apart, so that they can be shown; their sum is what places are compared
  * by. Bytes count, not the number of files: 10 GB that must come over a thin link outweigh a thousand small
- * files that are there. Links, speed and price are those of the place's profile, the mean of places that are
- * about the same. A link that nobody has measured is taken to be COST_BYTES_PER_S and COST_LATENCY_US; a run
- * time that nobody knows is the same everywhere.
+ * files that are there. Links, speed and price are those of the place's cost class, the mean of places that
+ * are about the same. A link that nobody has measured is taken to be COST_BYTES_PER_S and COST_LATENCY_US; a
+ * run time that nobody knows is the same everywhere.
  */
 #pragma once
 #include "core/query.h"
@@ -15,10 +15,10 @@
 #define COST_BYTES_PER_S 12500000u /* 100 Mbit/s */
 #define COST_LATENCY_US  50000u
 
-struct class;
+struct job_class;
 struct input;
 struct part;
-struct profile;
+struct cost_class;
 struct queue;
 /* `member` may be MEMBER_ANY: by what is the same for all. wait_ms is that at the
  * place's batch system, as it says (QueueWait). */
@@ -47,22 +47,22 @@ static inline int64_t cost_held_ms(const struct core_cost *cost)
         return cost->total_ms - cost->wait_ms - cost->price_ms;
 }
 
-/* Files that must come, by store: what they cost is the same at all places of a profile (profile.h). */
+/* Files that must come, by store: what they cost is the same at all places of a cost class (cost_class.h). */
 #define COST_STORES_MAX 16u
 struct cost_load {
         struct cost_store {
                 uint8_t store;
                 double files, bytes;
-                double coming_files, coming_bytes; /* of these, what comes already: whole files */
+                double inflight_files, inflight_bytes; /* of these, what comes already: whole files */
         } stores[COST_STORES_MAX];
         unsigned count;
 };
 /* `share` of the file, of its latency too: 1 for all of it; less: it comes already, and is part of what loads
  * the links. */
 void cost_load_add(struct cost_load *l, const struct input *f, double share);
-/* total_ms of a member of the part at a place of this profile to which all of the load must come. */
+/* total_ms of a member of the part at a place of this cost class to which all of the load must come. */
 int64_t cost_of_load_ms(struct core *c, const struct part *p, const struct cost_load *l,
-                        const struct profile *x);
+                        const struct cost_class *x);
 
 /* Do the stores that the class's job needs which goes first answer there? */
-bool cost_class_reaches(struct core *c, const struct class *k, const struct queue *q);
+bool cost_reaches_first(struct core *c, const struct job_class *k, const struct queue *q);

@@ -4,16 +4,16 @@
 #include <errno.h>
 
 #include "base/mem.h"
-#include "core/data/coming.h"
+#include "core/data/cost_class.h"
 #include "core/data/data_state.h"
+#include "core/data/inflight_transfers.h"
 #include "core/data/inputs.h"
 #include "core/data/label.h"
-#include "core/data/near.h"
-#include "core/data/profile.h"
+#include "core/data/locality.h"
 #include "core/index/index.h"
 #include "core/model/core_parts.h"
+#include "core/model/cost_class.h"
 #include "core/model/pending_match.h"
-#include "core/model/profile.h"
 
 #define DOWN_WHY_MAX 300u
 
@@ -155,7 +155,7 @@ static void agents_again(struct core *c)
                 for (struct queue *q = a->queues; q; q = q->next)
                         if (q->ad) {
                                 index_queue_shown(c, q);
-                                profile_update(c, q);
+                                cost_class_update(c, q);
                         }
         }
 }
@@ -185,7 +185,7 @@ int data_set(struct core *c, const struct core_data *data, struct err *err)
                 return r;
         }
         for (size_t at = 0; map_next(c->agents, &at, NULL, &agent);)
-                coming_forget(c, agent);
+                inflight_forget(c, agent);
         sites_deinit(&c->data->sites);
         c->data->sites = s;
         for (size_t i = 0; i < s.store_count; i++)
@@ -207,7 +207,7 @@ static void agent_data_free(struct agent_data *d)
         if (!d)
                 return;
         idmap_free(d->held);
-        idmap_free(d->coming);
+        idmap_free(d->inflight);
         free(d->loads);
         links_drop(d);
         free(d->links);
@@ -222,16 +222,16 @@ void data_deinit(struct core *c)
                 struct core_agent *a = value;
 
                 for (struct queue *q = a->queues; q; q = q->next)
-                        profile_unref(q->profile);
+                        cost_class_unref(q->cost_class);
                 agent_data_free(a->data);
         }
         sites_deinit(&c->data->sites);
-        near_deinit(c);
-        for (unsigned i = 0; i < c->data->profile_count; i++)
-                profile_unref(c->data->profiles[i]);
-        free(c->data->profiles);
+        locality_deinit(c);
+        for (unsigned i = 0; i < c->data->cost_class_count; i++)
+                cost_class_unref(c->data->cost_classes[i]);
+        free(c->data->cost_classes);
         files_free(c->data->files);
-        coming_deinit(c);
+        inflight_deinit(c);
         free(c->data);
 }
 
@@ -299,7 +299,7 @@ static void drop(struct core *c, struct core_agent *a, uint64_t id)
                 return;
         a->data->bytes -= as_bytes(had);
         file_drop_holder(c->data->files, id, a);
-        near_went(c, a, id);
+        locality_went(c, a, id);
 }
 
 static void drop_all(struct core *c, struct core_agent *a)
@@ -312,7 +312,7 @@ static void drop_all(struct core *c, struct core_agent *a)
         a->data->bytes = 0;
         for (size_t at = 0; idmap_next(had, &at, &id, NULL);) {
                 file_drop_holder(c->data->files, id, a);
-                near_went(c, a, id);
+                locality_went(c, a, id);
         }
         idmap_free(had);
 }
@@ -344,9 +344,9 @@ void core_cache_delta(struct core *c, const char *agent, const struct core_file 
                         continue;
                 idmap_put(d->held, added[i].id, as_value(added[i].bytes));
                 d->bytes += added[i].bytes;
-                coming_arrived(c, a, added[i].id);
+                inflight_arrived(c, a, added[i].id);
                 file_add_holder(&c->data->files, added[i].id, added[i].bytes, a);
-                near_came(c, a, added[i].id);
+                locality_came(c, a, added[i].id);
         }
         if (d->down_count && added_count)
                 look_again(c, a); /* what has come may be what a job waits for */
@@ -413,7 +413,7 @@ static void links_moved(struct core *c, struct core_agent *a)
 {
         for (struct queue *q = a->queues; q; q = q->next)
                 if (q->ad)
-                        profile_update(c, q);
+                        cost_class_update(c, q);
 }
 
 void links_forget_down(struct core *c, struct core_agent *a)
@@ -586,13 +586,13 @@ const char *data_invariant(const struct core *c)
                 if (d && all != d->bytes)
                         return "an agent's files have another size than it counts";
         }
-        if (!coming_ok(c))
+        if (!inflight_ok(c))
                 return "files that come to agents are counted wrongly";
         if (held != holders)
                 return "agents hold files that do not name them";
         for (const struct request *r = c->requests->first; r; r = r->next)
                 for (size_t i = 0; i < r->part_count; i++)
-                        if (!near_ok(c, r->parts[i].inputs))
+                        if (!locality_ok(c, r->parts[i].inputs))
                                 return "a set of members near an agent is wrong";
         return NULL;
 }

@@ -4,7 +4,7 @@
 #include "core/data/data.h"
 
 struct inputs;
-struct profile;
+struct cost_class;
 struct link_load;
 struct core_agent;
 struct job;
@@ -21,15 +21,15 @@ struct sites {
 struct data {
         struct sites sites;
         struct idmap *files;       /* file → struct file, those that some agent holds; NULL: none ever */
-        struct idmap *coming;      /* the same of those on their way to one (coming.h) */
+        struct idmap *inflight;    /* the same of those on their way to one (inflight_transfers.h) */
         struct inputs *filling;    /* those that inputs_fill_slice goes on with */
-        struct idmap *wanted[256]; /* file → whose members want it (near.c), by its first byte */
+        struct idmap *wanted[256]; /* file → whose members want it (locality.c), by its first byte */
         struct inputs *leaving;    /* of requests that have ended: taken out of `wanted` in slices */
-        uint32_t near_count;       /* see near.c */
-        struct profile **profiles;
-        unsigned profile_count, profile_cap;
+        uint32_t locality_count;   /* see locality.c */
+        struct cost_class **cost_classes;
+        unsigned cost_class_count, cost_class_cap;
         unsigned ordered;      /* of these, with a search order */
-        uint64_t load_changes; /* of profile.c, ever */
+        uint64_t load_changes; /* of cost_class.c, ever */
         struct core_moved moved;
 };
 int sites_label(const struct sites *s, struct str name); /* its number, or -1 */
@@ -42,16 +42,17 @@ struct link {
         bool stale;          /* while it is down: copies that the agent holds do not help it either */
 };
 struct agent_data {
-        struct idmap *held;   /* file → its size */
-        struct idmap *coming; /* file → for how many attempts it comes, and from where; NULL: nothing does */
-        uint64_t bytes;       /* of all that it holds */
-        struct link *links;   /* by number of the store; behind the last one, the server's spool */
+        struct idmap *held; /* file → its size */
+        struct idmap
+                *inflight;  /* file → for how many attempts it comes, and from where; NULL: nothing does */
+        uint64_t bytes;     /* of all that it holds */
+        struct link *links; /* by number of the store; behind the last one, the server's spool */
         size_t link_count;
         unsigned down_count;     /* of them, those that are down */
         struct link_load *loads; /* likewise; NULL: nothing ever came */
         size_t load_count;
 };
-/* A file that some agent holds, or is to hold (coming.h). */
+/* A file that some agent holds, or is to hold (inflight_transfers.h). */
 struct file {
         uint64_t bytes;
         struct core_agent **holders;

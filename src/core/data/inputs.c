@@ -4,10 +4,10 @@
 #include "base/image.h"
 #include "base/macro.h"
 #include "base/mem.h"
-#include "core/data/asker.h"
 #include "core/data/data_state.h"
+#include "core/data/file_identity.h"
 #include "core/data/inputs_private.h"
-#include "core/data/near.h"
+#include "core/data/locality.h"
 #include "core/estimate/estimate.h"
 #include "core/model/core_parts.h"
 #include "core/model/item.h"
@@ -15,11 +15,11 @@
 #define FILL_SLICE 1000u /* rows in one call */
 #define FILL_STEPS 64u   /* of evaluations are worth as much as a row */
 
-static const struct template_late *late_of(const struct part *p, symbol name)
+static const struct job_template_late *late_of(const struct part *p, symbol name)
 {
-        for (size_t i = 0; i < p->template->late_count; i++)
-                if (p->template->late[i].name == name)
-                        return &p->template->late[i];
+        for (size_t i = 0; i < p->job_template->late_count; i++)
+                if (p->job_template->late[i].name == name)
+                        return &p->job_template->late[i];
         return NULL;
 }
 
@@ -55,7 +55,7 @@ static bool file_of(struct core *c, const struct inputs *in, struct str element,
         *ret = (struct input){.store = (uint8_t)c->data->sites.store_count};
         if (element.n == 0)
                 return false;
-        if (!file_key(element, &in->asker->as, c->data->sites.urls, c->data->sites.store_count, &key,
+        if (!file_key(element, &in->file_identity->as, c->data->sites.urls, c->data->sites.store_count, &key,
                       &store) ||
             !is_counted(buf_view(&key), store))
                 return spooled_of(in, element, ret);
@@ -85,11 +85,11 @@ static bool image_of(struct core *c, const struct inputs *in, struct str image, 
 
 static struct map *spooled_by_name(const struct request *r)
 {
-        const struct request_rare *rare = request_rare(r);
-        struct map *m = rare->spooled_count ? map_new() : NULL;
+        const struct request_cold *cold = request_cold(r);
+        struct map *m = cold->spooled_count ? map_new() : NULL;
 
-        for (size_t i = 0; i < rare->spooled_count; i++)
-                map_put(m, rare->spooled[i].name, &rare->spooled[i]);
+        for (size_t i = 0; i < cold->spooled_count; i++)
+                map_put(m, cold->spooled[i].name, &cold->spooled[i]);
         return m;
 }
 
@@ -97,9 +97,9 @@ static struct map *spooled_by_name(const struct request *r)
 static void all_read(struct inputs *in)
 {
         map_free(in->spooled);
-        asker_free(in->asker);
+        file_identity_free(in->file_identity);
         in->spooled = NULL;
-        in->asker = NULL;
+        in->file_identity = NULL;
 }
 
 static void add_shared(struct inputs *in, const struct input *f)
@@ -163,7 +163,7 @@ struct reading {
 
 static void reading_open(struct core *c, const struct inputs *in, uint32_t member, struct reading *x)
 {
-        const struct ad *ad = in->part->template->ad;
+        const struct ad *ad = in->part->job_template->ad;
         uint64_t unknown = 0, known = 0, size;
         int64_t mb = 0;
         struct str element, one;
@@ -263,7 +263,7 @@ static uint32_t fill_row(struct core *c, struct inputs *in, struct reading *x)
 
                 if (!file || is_shared(in, f.id))
                         continue;
-                holders += near_wanted(c, in, in->part->first + in->filled, f.id);
+                holders += locality_wanted(c, in, in->part->first + in->filled, f.id);
                 head = &in->heads[inputs_head(in, f.id)];
                 in->ids[at] = f.id;
                 in->sizes[at] = (float)f.bytes;
@@ -303,7 +303,7 @@ bool inputs_fill_slice(struct core *c)
                 c->data->filling = done->next;
                 done->next = NULL;
         }
-        return near_leave_slice(c) || c->data->filling;
+        return locality_leave_slice(c) || c->data->filling;
 }
 
 static void make_rows(struct core *c, struct inputs *in, uint32_t width)
@@ -338,18 +338,18 @@ struct inputs *inputs_new(struct core *c, const struct request *r, const struct 
 {
         const symbol names[] = {c->attr.TransferInput, c->attr.ContainerImage, c->attr.DockerImage,
                                 c->attr.CondaEnv, c->attr.PythonEnv};
-        const struct template_late *late = late_of(p, c->attr.TransferInput);
+        const struct job_template_late *late = late_of(p, c->attr.TransferInput);
         struct inputs *in;
         struct str raw = STR_NONE;
         uint32_t own;
 
-        if (p->count == 0 || (!late && !says_any(p->template->ad, names, sizeof(names) / sizeof(*names))))
+        if (p->count == 0 || (!late && !says_any(p->job_template->ad, names, sizeof(names) / sizeof(*names))))
                 return NULL;
         in = mem_new(struct inputs);
         in->request = r;
         in->part = p;
         in->spooled = spooled_by_name(r);
-        in->asker = asker_new(c, r, p);
+        in->file_identity = file_identity_new(c, r, p);
         if (late && p->count > 1)
                 raw = late->text;
         own = read_shared(c, in, raw);
@@ -388,7 +388,7 @@ void inputs_free(struct core *c, struct inputs *in)
                         break;
                 }
         all_read(in);
-        near_leave(c, in);
+        locality_leave(c, in);
 }
 
 void inputs_destroy(struct inputs *in)
@@ -396,7 +396,7 @@ void inputs_destroy(struct inputs *in)
         for (size_t i = 0; i < in->from_count; i++)
                 set_deinit(&in->from[i].members);
         free(in->from);
-        idmap_free(in->nears);
+        idmap_free(in->localities);
         free(in->shared);
         free(in->ids);
         free(in->sizes);
@@ -499,8 +499,8 @@ size_t inputs_bytes(const struct inputs *in)
                 return 0;
         if (in->width)
                 n = (size_t)in->part->count * in->width * (8 + 4 + 1 + 4) + ((size_t)in->mask + 1) * 4;
-        for (size_t at = 0; in->nears && idmap_next(in->nears, &at, NULL, &near);)
-                n += near_bytes(near);
+        for (size_t at = 0; in->localities && idmap_next(in->localities, &at, NULL, &near);)
+                n += locality_bytes(near);
         for (size_t i = 0; i < in->from_count; i++)
                 n += sizeof(*in->from) + set_bytes(&in->from[i].members);
         return n + sizeof(*in) + in->shared_cap * sizeof(*in->shared);

@@ -1,8 +1,8 @@
-/* inputs_private: what inputs.c and near.c share. */
+/* inputs_private: what inputs.c and locality.c share. */
 #pragma once
 #include "base/set.h"
 
-struct asker;
+struct file_identity;
 struct idmap;
 struct input;
 struct map;
@@ -29,10 +29,10 @@ struct inputs {
                 struct set members;
         } * from;
         size_t from_count;
-        struct idmap *nears;  /* agent → struct near; NULL: none yet */
-        struct map *spooled;  /* by name, until all rows are filled; NULL: nothing was spooled */
-        struct asker *asker;  /* likewise */
-        struct inputs *next;  /* in core.filling or core.leaving */
+        struct idmap *localities; /* agent → struct near; NULL: none yet */
+        struct map *spooled;      /* by name, until all rows are filled; NULL: nothing was spooled */
+        struct file_identity *file_identity; /* likewise */
+        struct inputs *next;                 /* in core.filling or core.leaving */
         size_t entries, left; /* of those that leave: how many there were, and are out of core.wanted */
         bool leaves;
 };

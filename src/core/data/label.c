@@ -96,10 +96,10 @@ static uint64_t labels_read(struct core *c, const struct request *r, uint32_t me
 
 static bool says_labels(const struct core *c, const struct part *p)
 {
-        for (size_t i = 0; i < p->template->late_count; i++)
-                if (p->template->late[i].name == c->attr.DataLabels)
+        for (size_t i = 0; i < p->job_template->late_count; i++)
+                if (p->job_template->late[i].name == c->attr.DataLabels)
                         return true;
-        return ad_find(p->template->ad, c->attr.DataLabels);
+        return ad_find(p->job_template->ad, c->attr.DataLabels);
 }
 
 static int labels_said(struct core *c, const struct request *r, const struct part *p, uint32_t member,
@@ -188,7 +188,7 @@ int label_of(struct core *c, const struct request *r, const struct part *p, uint
         int e;
 
         *ret = 0;
-        if (!any_labels(c) && !ad_find(p->template->ad, c->attr.DataLabels))
+        if (!any_labels(c) && !ad_find(p->job_template->ad, c->attr.DataLabels))
                 return 0;
         *ret = labels_read(c, r, member, &text);
         e = labels_said(c, r, p, member, &text, ret, err);
@@ -246,8 +246,8 @@ bool label_differs(struct core *c, const struct part *p)
                 a->TransferInput, a->In,  a->Cmd, a->ContainerImage,    a->DockerImage,
                 a->DataLabels,    a->Out, a->Err, a->OutputDestination, a->TransferOutputRemaps};
 
-        for (size_t i = 0; any_labels(c) && i < p->template->late_count; i++) {
-                const struct template_late *l = &p->template->late[i];
+        for (size_t i = 0; any_labels(c) && i < p->job_template->late_count; i++) {
+                const struct job_template_late *l = &p->job_template->late[i];
                 struct str rest = str_trim(l->text), one;
                 bool looked_at = false;
 
@@ -275,7 +275,7 @@ int label_refuse(struct core *c, const struct request *r, struct err *err)
                 uint32_t member = b->members ? (uint32_t)set_first(b->members) : p->first;
                 uint64_t labels;
 
-                if (b->class && b->class->leaks)
+                if (b->job_class && b->job_class->leaks)
                         return label_of(c, r, p, member, &labels, err);
         }
         return 0;

@@ -94,9 +94,9 @@ static void test_what_has_no_sense_is_refused(void **state)
                                      "\"1,2,3\"", NULL});
         /* As a slot of HTCondor does it. */
         r = submit(c, NULL, 1, (const char *const[]){"RequestCpus", "0", NULL});
-        assert_true(ad_literal(r->parts[0].template->ad, c->attr.RequestCpus, &v) && v.integer == 1);
+        assert_true(ad_literal(r->parts[0].job_template->ad, c->attr.RequestCpus, &v) && v.integer == 1);
         r = submit(c, "0\n", 1, (const char *const[]){"~RequestCpus", "$(f)", NULL});
-        assert_int_equal(r->buckets[0]->class->cpus, 1);
+        assert_int_equal(r->buckets[0]->job_class->cpus, 1);
 }
 
 static void test_one_job(void **state)
@@ -118,7 +118,7 @@ static void expect_near(struct core *c, const struct request *r, const char *age
 {
         BUF_CLEANUP struct buf b = {0};
 
-        const struct set *near = near_members(r->parts[0].inputs, agent_find(c, agent));
+        const struct set *near = locality_members(r->parts[0].inputs, agent_find(c, agent));
 
         if (near)
                 set_print(&b, near);
@@ -163,7 +163,7 @@ static void test_large(void **state)
         core_cache_delta(c, "n1", &(struct core_file){id_of("https://se.lab/19999"), 19999}, 1, NULL, 0,
                          false);
         r = submit(c, buf_z(&items), n, attributes);
-        assert_null(near_members(r->parts[0].inputs, agent_find(c, "n1")));
+        assert_null(locality_members(r->parts[0].inputs, agent_find(c, "n1")));
         expect_files(c, r, n - 1, "");
         while (core_tick(c) == 0)
                 slices++;

@@ -38,7 +38,7 @@ void estimate_attach(struct core *c, const struct request *r, struct part *p)
         buf_addz(&key, request_owner(r));
         owner = find(c, buf_view(&key));
         buf_char(&key, '\0');
-        if (eval_string(&c->eval, p->template->ad, NULL, c->attr.Cmd, &program))
+        if (eval_string(&c->eval, p->job_template->ad, NULL, c->attr.Cmd, &program))
                 buf_str(&key, program);
         p->of_program = find(c, buf_view(&key));
         p->of_program->owner = owner;
@@ -122,16 +122,16 @@ int64_t estimate_run_at_ms(struct core *c, const struct part *p, double slow, bo
 
         if (p->of_program && p->of_program->count)
                 ms = p->of_program->run_ms * slow;
-        else if (p->template->expected_ms)
-                ms = (double)p->template->expected_ms * slow;
+        else if (p->job_template->expected_ms)
+                ms = (double)p->job_template->expected_ms * slow;
         else if (p->of_program && p->of_program->owner->count)
                 ms = p->of_program->owner->run_ms * slow;
-        else if (p->template->allowed_ms)
-                ms = (double)p->template->allowed_ms;
+        else if (p->job_template->allowed_ms)
+                ms = (double)p->job_template->allowed_ms;
         else
                 known = false;
-        if (p->template->allowed_ms && ms > (double)p->template->allowed_ms)
-                ms = (double)p->template->allowed_ms;
+        if (p->job_template->allowed_ms && ms > (double)p->job_template->allowed_ms)
+                ms = (double)p->job_template->allowed_ms;
         if (ret_known)
                 *ret_known = known;
         return (int64_t)ms;
@@ -148,8 +148,8 @@ bool estimate_is_blind(struct core *c, const struct part *p)
 
 uint64_t estimate_bytes_out(const struct part *p)
 {
-        if (p->template->bytes_out_said >= 0)
-                return (uint64_t)p->template->bytes_out_said;
+        if (p->job_template->bytes_out_said >= 0)
+                return (uint64_t)p->job_template->bytes_out_said;
         return p->of_program ? (uint64_t)p->of_program->bytes_out : 0;
 }
 
@@ -159,8 +159,8 @@ int64_t estimate_left_ms(struct core *c, const struct part *p, const struct queu
 
         if (left < ran_ms / 4)
                 left = ran_ms / 4;
-        if (p->template->allowed_ms && left > p->template->allowed_ms - ran_ms)
-                left = p->template->allowed_ms - ran_ms;
+        if (p->job_template->allowed_ms && left > p->job_template->allowed_ms - ran_ms)
+                left = p->job_template->allowed_ms - ran_ms;
         return left > 0 ? left : 0;
 }
 

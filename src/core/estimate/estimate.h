@@ -29,7 +29,7 @@ struct estimates {
 
 /* What the part's members are: its program's and its owner's estimates. Called once when it is loaded. */
 void estimate_attach(struct core *c, const struct request *r, struct part *p);
-/* A member has run to its end at q. True: it says something of the pace of q, and so of its profile. */
+/* A member has run to its end at q. True: it says something of the pace of q, and so of its cost class. */
 bool estimate_learn(struct core *c, const struct part *p, struct queue *q, int64_t run_ms,
                     uint64_t bytes_out);
 /* Of a member at q (NULL: at a place of ordinary speed). The program's own runs, else its author's word

@@ -15,13 +15,13 @@
 #include "core/classes/admission.h"
 #include "core/classes/bucket.h"
 #include "core/classes/split.h"
-#include "core/data/coming.h"
+#include "core/data/cost_class.h"
 #include "core/data/data_state.h"
+#include "core/data/inflight_transfers.h"
 #include "core/data/inputs.h"
-#include "core/data/profile.h"
 #include "core/estimate/estimate.h"
 #include "core/events/history.h"
-#include "core/fairness/claim.h"
+#include "core/fairness/charge.h"
 #include "core/model/core_parts.h"
 #include "core/model/forgotten.h"
 
@@ -47,10 +47,10 @@ static void apply_move(struct core *c, struct job *j, enum job_state to, int64_t
                 j->queue->running += runs ? 1 : (uint32_t)-1;
         }
         if (had && !has) {
-                j->set_size = 0;
-                j->set_goes = false;
-                claim_end(c, j, at_ms);
-                coming_end(c, j);
+                j->gang_size = 0;
+                j->gang_goes = false;
+                charge_end(c, j, at_ms);
+                inflight_end(c, j);
                 queue_detach(j->queue, j);
                 j->request->active--;
         } else if (!had && has) {
@@ -72,37 +72,37 @@ static void apply_set_hold(struct job *j, int32_t code, int32_t subcode, struct 
 /* If all jobs of r have ended and are in history it is finished: remembered, to be forgotten later. */
 static void apply_finished_maybe(struct core *c, struct request *r, int64_t at_ms)
 {
-        if (!request_ended(r) || set_count(&request_rare(r)->unfiled))
+        if (!request_ended(r) || set_count(&request_cold(r)->unfiled))
                 return;
-        if (!request_rare(r)->finished_ms) {
-                request_rare_make(r)->finished_ms = at_ms ? at_ms : 1;
+        if (!request_cold(r)->finished_ms) {
+                request_cold_make(r)->finished_ms = at_ms ? at_ms : 1;
                 request_inputs_free(c, r);
         }
-        if (set_count(&request_rare(r)->left)) /* it is not to be forgotten */
+        if (set_count(&request_cold(r)->left)) /* it is not to be forgotten */
                 return;
         MEM_GROW(c->requests->finished, c->requests->finished_cap, c->requests->finished_count + 1);
         c->requests->finished[c->requests->finished_count++] = r->id;
-        c->requests->crowded |= claim_crowded(r);
+        c->requests->crowded |= charge_crowded(r);
 }
 
-void leave_stay(struct core *c, struct request *r, struct job *j)
+void retention_stay(struct core *c, struct request *r, struct job *j)
 {
-        set_add(&request_rare_make(r)->left, j->member);
+        set_add(&request_cold_make(r)->left, j->member);
         c->requests->left++;
 }
 
-void leave_go(struct core *c, struct request *r, uint32_t member)
+void retention_go(struct core *c, struct request *r, uint32_t member)
 {
-        set_remove(&request_rare_make(r)->left, member);
+        set_remove(&request_cold_make(r)->left, member);
         c->requests->left--;
         request_job_drop(r, request_job(r, member));
 }
 
-/* j has ended by e: its record goes, or it stays in the queue (leave.h). */
-static void apply_drop_or_leave(struct core *c, struct request *r, struct job *j, const struct event *e)
+/* j has ended by e: its record goes, or it stays in the queue (retention.h). */
+static void apply_drop_or_retain(struct core *c, struct request *r, struct job *j, const struct event *e)
 {
         if (e->stays)
-                leave_stay(c, r, j);
+                retention_stay(c, r, j);
         else
                 request_job_drop(r, j);
 }
@@ -121,21 +121,21 @@ static void attempt_over(struct core *c, struct request *r, struct job *j, enum 
         case JOB_IDLE: request_idle_add(c, r, &one); break;
         case JOB_HELD:
                 apply_set_hold(j, e->code, e->subcode, e->reason);
-                set_add(&request_rare_make(r)->held, j->member);
+                set_add(&request_cold_make(r)->held, j->member);
                 break;
         case JOB_COMPLETED:
         case JOB_REMOVED:
                 if (next == JOB_COMPLETED) {
-                        set_add(&request_rare_make(r)->completed, j->member);
+                        set_add(&request_cold_make(r)->completed, j->member);
                         if (j->signaled || j->exit_code != 0)
-                                set_add(&request_rare_make(r)->failed, j->member);
+                                set_add(&request_cold_make(r)->failed, j->member);
                 } else {
-                        set_add(&request_rare_make(r)->removed, j->member);
+                        set_add(&request_cold_make(r)->removed, j->member);
                 }
                 history_file(c, r, j->member, next, e->at_ms, j, 0);
-                apply_drop_or_leave(c, r, j, e);
+                apply_drop_or_retain(c, r, j, e);
                 request_room_made(c, r);
-                claim_members_ended(c, r, 1);
+                charge_members_ended(c, r, 1);
                 apply_finished_maybe(c, r, e->at_ms);
                 break;
         default: assert(!"an attempt ends in idle, held, completed or removed");
@@ -188,9 +188,9 @@ static int apply_matched(struct core *c, struct request *r, const struct event *
                 apply_move(c, j, JOB_MATCHED, e->at_ms);
                 j->accepted = j->unknown = false;
                 queue_attach(q, j);
-                coming_begin(c, j);
+                inflight_begin(c, j);
                 c->listeners.attempt_began(c, j);
-                if (claim_begin(c, j, e->account, e->draws, e->at_ms, NULL))
+                if (charge_begin(c, j, e->account, e->draws, e->at_ms, NULL))
                         return apply_damaged(err, e, "the limits that it draws on");
                 joblog_event(j, e, q);
         }
@@ -219,20 +219,20 @@ static int apply_filled(struct request *r, const struct event *e, struct err *er
         return 0;
 }
 
-static int apply_set(struct request *r, const struct event *e, struct err *err)
+static int apply_gang(struct request *r, const struct event *e, struct err *err)
 {
         SET_FOREACH (&e->members, m) {
                 struct job *j = attempt_of(r, e, m);
 
-                if (!j || (e->type == EVENT_GO && j->set_size == 0))
+                if (!j || (e->type == EVENT_GO && j->gang_size == 0))
                         return apply_damaged(err, e, "no such attempt");
                 if (e->type == EVENT_GO) {
-                        j->set_goes = true;
+                        j->gang_goes = true;
                         joblog_event(j, e, j->queue);
                         continue;
                 }
-                j->set_first = (uint32_t)(e->value >> 32);
-                j->set_size = (uint32_t)e->value;
+                j->gang_first = (uint32_t)(e->value >> 32);
+                j->gang_size = (uint32_t)e->value;
         }
         return 0;
 }
@@ -269,7 +269,7 @@ static void take_result(struct core *c, struct job *j, const struct event *e)
         if (e->outcome == CORE_EXITED && !c->config.shadow && j->ended_ms >= j->started_ms &&
             estimate_learn(c, request_part(j->request, j->member, NULL), j->queue,
                            j->ended_ms - j->started_ms, e->bytes_out))
-                profile_update_slowness(c, j->queue);
+                cost_class_update_slowness(c, j->queue);
         j->bytes_in += e->bytes_in;
         j->bytes_out += e->bytes_out;
         if (!c->replaying) {
@@ -412,7 +412,7 @@ static bool any_of(const struct set *members, const struct set *in)
 /* The state of one of them from which it may not go there, or -1. */
 static int wrong_state(const struct request *r, const struct waiting *w, enum job_state to)
 {
-        const struct request_rare *rare = request_rare(r);
+        const struct request_cold *cold = request_cold(r);
         struct set idle = {0};
         bool any_idle;
 
@@ -422,18 +422,18 @@ static int wrong_state(const struct request *r, const struct waiting *w, enum jo
                 if (!sm_may(&job_states, from, to) || job_state_has_attempt(from))
                         return (int)from;
         }
-        if (!sm_may(&job_states, JOB_COMPLETED, to) && any_of(&w->bare, &rare->completed))
+        if (!sm_may(&job_states, JOB_COMPLETED, to) && any_of(&w->bare, &cold->completed))
                 return JOB_COMPLETED;
-        if (!sm_may(&job_states, JOB_REMOVED, to) && any_of(&w->bare, &rare->removed))
+        if (!sm_may(&job_states, JOB_REMOVED, to) && any_of(&w->bare, &cold->removed))
                 return JOB_REMOVED;
-        if (!sm_may(&job_states, JOB_HELD, to) && any_of(&w->bare, &rare->held))
+        if (!sm_may(&job_states, JOB_HELD, to) && any_of(&w->bare, &cold->held))
                 return JOB_HELD;
         if (sm_may(&job_states, JOB_IDLE, to))
                 return -1;
         set_copy(&idle, &w->bare);
-        set_remove_all(&idle, &rare->completed);
-        set_remove_all(&idle, &rare->removed);
-        set_remove_all(&idle, &rare->held);
+        set_remove_all(&idle, &cold->completed);
+        set_remove_all(&idle, &cold->removed);
+        set_remove_all(&idle, &cold->held);
         any_idle = set_count(&idle) > 0;
         set_deinit(&idle);
         return any_idle ? JOB_IDLE : -1;
@@ -442,13 +442,13 @@ static int wrong_state(const struct request *r, const struct waiting *w, enum jo
 /* One reason for all of them. */
 static void hold_together(struct request *r, const struct event *e, const struct set *members)
 {
-        struct request_rare *rare = request_rare_make(r);
+        struct request_cold *cold = request_cold_make(r);
         struct hold_group *h;
 
         if (set_count(members) == 0)
                 return;
-        MEM_GROW(rare->holds, rare->hold_cap, rare->hold_count + 1);
-        h = &rare->holds[rare->hold_count++];
+        MEM_GROW(cold->holds, cold->hold_cap, cold->hold_count + 1);
+        h = &cold->holds[cold->hold_count++];
         *h = (struct hold_group){
                 .at_ms = e->at_ms, .code = e->code, .subcode = e->subcode, .reason = str_dupz(e->reason)};
         set_copy(&h->members, members);
@@ -458,14 +458,14 @@ static void hold_together(struct request *r, const struct event *e, const struct
 static void removed_together(struct core *c, struct request *r, const struct event *e,
                              const struct waiting *w)
 {
-        claim_members_ended(c, r, set_count(&e->members));
+        charge_members_ended(c, r, set_count(&e->members));
         c->requests->unfiled += set_count(&w->bare);
-        set_add_all(&request_rare_make(r)->unfiled, &w->bare);
+        set_add_all(&request_cold_make(r)->unfiled, &w->bare);
         SET_FOREACH (&w->records, m) {
                 struct job *j = request_job(r, (uint32_t)m);
 
                 history_file(c, r, j->member, JOB_REMOVED, e->at_ms, j, 0);
-                apply_drop_or_leave(c, r, j, e);
+                apply_drop_or_retain(c, r, j, e);
         }
         request_room_made(c, r);
         apply_finished_maybe(c, r, e->at_ms);
@@ -476,7 +476,7 @@ static int apply_waiting(struct core *c, struct request *r, const struct event *
         enum job_state to = e->type == EVENT_HELD       ? JOB_HELD
                             : e->type == EVENT_RELEASED ? JOB_IDLE
                                                         : JOB_REMOVED;
-        struct request_rare *rare = request_rare_make(r);
+        struct request_cold *cold = request_cold_make(r);
         struct waiting w;
         int wrong;
 
@@ -496,12 +496,12 @@ static int apply_waiting(struct core *c, struct request *r, const struct event *
         }
         if (to != JOB_IDLE)
                 request_idle_remove(c, r, &e->members);
-        set_remove_all(&rare->held, &e->members);
+        set_remove_all(&cold->held, &e->members);
         request_hold_drop(r, &e->members);
         if (to == JOB_IDLE)
                 request_idle_add(c, r, &e->members);
         else
-                set_add_all(to == JOB_HELD ? &rare->held : &rare->removed, &e->members);
+                set_add_all(to == JOB_HELD ? &cold->held : &cold->removed, &e->members);
         joblog_event_of_all(r, e, &w.bare);
         if (to == JOB_HELD)
                 hold_together(r, e, &w.bare);
@@ -519,13 +519,13 @@ static int refuse_classes(struct core *c, const struct request *r, struct err *e
         for (size_t i = 0; i < r->bucket_count; i++) {
                 const struct bucket *b = r->buckets[i];
 
-                if (b->class->idle == set_count(&b->idle) &&
-                    b->class->account->ready > c->config.account_classes_max)
+                if (b->job_class->idle == set_count(&b->idle) &&
+                    b->job_class->account->ready > c->config.account_classes_max)
                         return err_set(
                                 err, CORE_INVALID,
                                 "the waiting jobs of %s differ in more than %u ways in what they require: "
                                 "wait until some have started, or ask for the same in more of them",
-                                b->class->account->path, c->config.account_classes_max);
+                                b->job_class->account->path, c->config.account_classes_max);
         }
         return 0;
 }
@@ -594,21 +594,21 @@ static int apply_submitted(struct core *c, struct request *r, const struct event
 
 static void apply_priority(struct core *c, struct request *r, const struct event *e)
 {
-        struct request_rare *rare = request_rare_make(r);
+        struct request_cold *cold = request_cold_make(r);
         struct priority_group *g;
 
-        for (size_t i = 0; i < rare->priority_count;) {
-                g = &rare->priorities[i];
+        for (size_t i = 0; i < cold->priority_count;) {
+                g = &cold->priorities[i];
                 set_remove_all(&g->members, &e->members);
                 if (set_count(&g->members)) {
                         i++;
                         continue;
                 }
                 set_deinit(&g->members);
-                *g = rare->priorities[--rare->priority_count];
+                *g = cold->priorities[--cold->priority_count];
         }
-        MEM_GROW(rare->priorities, rare->priority_cap, rare->priority_count + 1);
-        g = &rare->priorities[rare->priority_count++];
+        MEM_GROW(cold->priorities, cold->priority_cap, cold->priority_count + 1);
+        g = &cold->priorities[cold->priority_count++];
         *g = (struct priority_group){.priority = e->value};
         set_copy(&g->members, &e->members);
         if (!c->config.shadow)
@@ -618,14 +618,14 @@ static void apply_priority(struct core *c, struct request *r, const struct event
 static void apply_filed(struct core *c, struct request *r, const struct event *e)
 {
         SET_FOREACH (&e->members, m) {
-                if (set_has(&request_rare(r)->left, (uint32_t)m))
-                        leave_go(c, r, (uint32_t)m);
+                if (set_has(&request_cold(r)->left, (uint32_t)m))
+                        retention_go(c, r, (uint32_t)m);
                 else
                         history_file(c, r, (uint32_t)m, JOB_REMOVED, e->at_ms, NULL, 0);
         }
-        c->requests->unfiled -= set_count(&request_rare(r)->unfiled);
-        set_remove_all(&request_rare_make(r)->unfiled, &e->members);
-        c->requests->unfiled += set_count(&request_rare(r)->unfiled);
+        c->requests->unfiled -= set_count(&request_cold(r)->unfiled);
+        set_remove_all(&request_cold_make(r)->unfiled, &e->members);
+        c->requests->unfiled += set_count(&request_cold(r)->unfiled);
         apply_finished_maybe(c, r, e->at_ms);
 }
 
@@ -663,8 +663,8 @@ static int apply(struct core *c, const struct event *e, struct err *err)
         switch (e->type) {
         case EVENT_MATCHED: return apply_matched(c, r, e, err);
         case EVENT_FILLED: return apply_filled(r, e, err);
-        case EVENT_SET:
-        case EVENT_GO: return apply_set(r, e, err);
+        case EVENT_GANG:
+        case EVENT_GO: return apply_gang(r, e, err);
         case EVENT_ACCEPTED:
         case EVENT_REFUSED:
         case EVENT_STARTED:
@@ -679,8 +679,8 @@ static int apply(struct core *c, const struct event *e, struct err *err)
         case EVENT_PRIORITY: apply_priority(c, r, e); return 0;
         case EVENT_FILED: apply_filed(c, r, e); return 0;
         case EVENT_CHECKPOINTED: return apply_checkpoint(r, e, err);
-        case EVENT_LEASE_ENDED: request_rare_make(r)->hop.lease_over = true; return 0;
-        case EVENT_RESULTS_TAKEN: set_add_all(&request_rare_make(r)->hop.taken, &e->members); return 0;
+        case EVENT_LEASE_ENDED: request_cold_make(r)->delegation.lease_over = true; return 0;
+        case EVENT_RESULTS_TAKEN: set_add_all(&request_cold_make(r)->delegation.taken, &e->members); return 0;
         case EVENT_PURGED: return apply_purged(c, r, e, err);
         case EVENT_SUBMITTED:
         case EVENT_TYPES: break;

@@ -17,5 +17,5 @@ int core_emit(struct core *c, struct event *e, struct err *err);
 int job_set_more(struct core *c, struct job *j, struct str text);
 
 /* By an event: j, whose attempt is over, stays in the queue (lifecycle/leave.h); the member leaves it. */
-void leave_stay(struct core *c, struct request *r, struct job *j);
-void leave_go(struct core *c, struct request *r, uint32_t member);
+void retention_stay(struct core *c, struct request *r, struct job *j);
+void retention_go(struct core *c, struct request *r, uint32_t member);

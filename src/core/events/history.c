@@ -13,21 +13,21 @@
 /* *ret_removed: why it was removed, as whoever did it has said; NULL: nothing. */
 static void print_log(struct buf *out, const struct request *r, uint32_t member, const char **ret_removed)
 {
-        const struct request_rare *rare = request_rare(r);
+        const struct request_cold *cold = request_cold(r);
         const struct job *j = request_job(r, member);
         struct buf BUF_CLEANUP line = {0};
         bool comma = false;
 
         buf_addz(out, "{ ");
-        for (size_t i = 0; i < rare->log_count + (j ? j->log.count : 0); i++) {
+        for (size_t i = 0; i < cold->log_count + (j ? j->log.count : 0); i++) {
                 const struct joblog_entry *e;
 
-                if (i < rare->log_count) {
-                        if (!set_has(&rare->log[i].members, member))
+                if (i < cold->log_count) {
+                        if (!set_has(&cold->log[i].members, member))
                                 continue;
-                        e = &rare->log[i].entry;
+                        e = &cold->log[i].entry;
                 } else {
-                        e = &j->log.entries[i - rare->log_count];
+                        e = &j->log.entries[i - cold->log_count];
                 }
                 if (e->type == EVENT_REMOVED || e->type == EVENT_VACATING)
                         *ret_removed = e->text;
@@ -120,7 +120,7 @@ bool history_file_slice(struct core *c, uint64_t budget)
 {
         for (struct request *r = c->requests->unfiled ? c->requests->first : NULL; r; r = r->next) {
                 struct event e = {.type = EVENT_FILED, .request = r->id};
-                const struct set *unfiled = &request_rare(r)->unfiled;
+                const struct set *unfiled = &request_cold(r)->unfiled;
                 uint64_t first, end;
 
                 if (set_count(unfiled) == 0)

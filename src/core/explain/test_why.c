@@ -71,7 +71,7 @@ static void test_slices(void **state)
 static void test_changes(void **state)
 {
         struct core *c = *state;
-        struct core_changes *once = core_changes_new(), *often = core_changes_new();
+        struct core_what_if *once = core_what_if_new(), *often = core_what_if_new();
         struct buf BUF_CLEANUP whole = {0}, some = {0};
         struct core_walk *w;
         unsigned slices = 0;
@@ -80,33 +80,33 @@ static void test_changes(void **state)
         offer_many(c);
         r = test_submit(c, "ann@lab", 1, choosy);
         w = core_walk_new(c);
-        assert_int_equal(core_changes_look(c, once, w, QUEUES, r, 0), 0);
+        assert_int_equal(core_what_if_look(c, once, w, QUEUES, r, 0), 0);
         assert_true(core_walk_is_over(w));
         core_walk_free(w);
-        core_changes_tell(once, tell_change, &whole);
+        core_what_if_tell(once, tell_change, &whole);
         w = core_walk_new(c);
         for (; !core_walk_is_over(w); slices++)
-                assert_int_equal(core_changes_look(c, often, w, SLICE, r, 0), 0);
+                assert_int_equal(core_what_if_look(c, often, w, SLICE, r, 0), 0);
         assert_int_equal(slices, QUEUES / SLICE);
-        core_changes_tell(often, tell_change, &some);
+        core_what_if_tell(often, tell_change, &some);
         assert_true(whole.n > 0);
         assert_string_equal(buf_z(&some), buf_z(&whole));
         core_walk_free(w);
-        core_changes_free(once);
-        core_changes_free(often);
+        core_what_if_free(once);
+        core_what_if_free(often);
 }
 
 /* Each queue has a clause of its own: no more than some of them are told. */
 static void test_many_clauses(void **state)
 {
         struct core *c = *state;
-        struct core_changes *x = core_changes_new();
+        struct core_what_if *x = core_what_if_new();
         struct buf BUF_CLEANUP said = {0};
         struct core_walk *w;
         size_t lines = 0;
         uint64_t r;
 
-        for (unsigned i = 0; i < 2 * CORE_CHANGES_MAX; i++) {
+        for (unsigned i = 0; i < 2 * CORE_WHAT_IF_MAX; i++) {
                 char name[32], ad[128];
 
                 snprintf(name, sizeof(name), "n%04u", i);
@@ -115,29 +115,29 @@ static void test_many_clauses(void **state)
         }
         r = test_submit(c, "ann@lab", 1, (const char *const[]){"x", "0", NULL});
         w = core_walk_new(c);
-        assert_int_equal(core_changes_look(c, x, w, UINT32_MAX, r, 0), 0);
-        core_changes_tell(x, tell_change, &said);
+        assert_int_equal(core_what_if_look(c, x, w, UINT32_MAX, r, 0), 0);
+        core_what_if_tell(x, tell_change, &said);
         for (size_t k = 0; k < said.n; k++)
                 lines += said.p[k] == '\n';
-        assert_int_equal(lines, CORE_CHANGES_MAX);
+        assert_int_equal(lines, CORE_WHAT_IF_MAX);
         core_walk_free(w);
-        core_changes_free(x);
+        core_what_if_free(x);
 }
 
 static void test_gone(void **state)
 {
         struct core *c = *state;
         struct core_walk *w = core_walk_new(c);
-        struct core_changes *x = core_changes_new();
+        struct core_what_if *x = core_what_if_new();
         struct buf BUF_CLEANUP said = {0};
 
         assert_true(core_walk_is_over(w));
         assert_int_equal(core_why_some(c, w, SLICE, 7, 0, tell, &said), CORE_UNKNOWN);
-        assert_int_equal(core_changes_look(c, x, w, SLICE, 7, 0), CORE_UNKNOWN);
+        assert_int_equal(core_what_if_look(c, x, w, SLICE, 7, 0), CORE_UNKNOWN);
         core_walk_free(w);
-        core_changes_free(x);
+        core_what_if_free(x);
         core_walk_free(NULL);
-        core_changes_free(NULL);
+        core_what_if_free(NULL);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bare_core, bare_core_free)

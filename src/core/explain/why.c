@@ -11,7 +11,7 @@
 #include "core/data/label.h"
 #include "core/estimate/busy.h"
 #include "core/gang/reserve.h"
-#include "core/match/give.h"
+#include "core/match/dispatch.h"
 #include "core/model/core_parts.h"
 #include "core/model/suits.h"
 #include "core/model/walk.h"
@@ -29,10 +29,10 @@ static bool is_reserved(struct core *c, const struct asking *x, const struct que
         const struct bucket *b = request_bucket(c, x->request, x->member);
         struct need need;
 
-        if (!q->reserved || !b || !b->class || b->class->idle == 0)
+        if (!q->reserved || !b || !b->job_class || b->job_class->idle == 0)
                 return false;
-        need_of(c, b->class, x->ad, q->ad, &need);
-        return !reserve_allows(c, b->class, q, &need);
+        need_of(c, b->job_class, x->ad, q->ad, &need);
+        return !reserve_allows(c, b->job_class, q, &need);
 }
 
 static bool store_is_down(struct core *c, const struct asking *x, const struct queue *q, struct core_why *w,
@@ -93,7 +93,7 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
                 return;
         if (store_is_down(c, x, q, w, clause, value))
                 return;
-        if (!give_room(r, x->member, 0)) {
+        if (!dispatch_room(r, x->member, 0)) {
                 w->verdict = CORE_JOB_REFUSES;
                 buf_addz(clause, "JobMaterializeLimit");
                 buf_printf(value, "%llu jobs of the request are under way",

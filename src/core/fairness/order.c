@@ -28,14 +28,14 @@
 double order_own_points(const struct core *c, const struct bucket *b)
 {
         const struct order_weights *w = &c->config.weights;
-        const struct class *k = b->class;
+        const struct job_class *k = b->job_class;
 
         return w->qos * (k->qos ? k->qos->priority : 0) + w->size * (double)k->cpus + b->points;
 }
 
-static bool place(struct core *c, struct class *k)
+static bool place(struct core *c, struct job_class *k)
 {
-        double standing = k->account->points + order_own_points(c, class_first_bucket(k));
+        double standing = k->account->points + order_own_points(c, job_class_first_bucket(k));
 
         if (standing == k->standing)
                 return false;
@@ -44,13 +44,13 @@ static bool place(struct core *c, struct class *k)
         return true;
 }
 
-void order_class_changed(struct core *c, struct class *k)
+void order_class_changed(struct core *c, struct job_class *k)
 {
         if (k->idle == 0 || !place(c, k))
                 index_class_changed(c, k); /* its idle members, or its first bucket with the same points */
 }
 
-static void link_class(struct class *k)
+static void link_class(struct job_class *k)
 {
         k->account_prev = NULL;
         k->account_next = k->account->classes;
@@ -59,7 +59,7 @@ static void link_class(struct class *k)
         k->account->classes = k;
 }
 
-static void unlink_class(struct class *k)
+static void unlink_class(struct job_class *k)
 {
         if (k->account_next)
                 k->account_next->account_prev = k->account_prev;
@@ -82,7 +82,7 @@ static void wants(struct core *c, struct account *leaf, bool yes)
                         break;
 }
 
-void order_class_ready(struct core *c, struct class *k)
+void order_class_ready(struct core *c, struct job_class *k)
 {
         c->fairness->ready_classes++;
         link_class(k);
@@ -104,7 +104,7 @@ static void settle_later(struct core *c, struct account *a)
         c->fairness->pending = a;
 }
 
-void order_class_gone(struct core *c, struct class *k)
+void order_class_gone(struct core *c, struct job_class *k)
 {
         c->fairness->ready_classes--;
         unlink_class(k);
@@ -131,7 +131,7 @@ static bool move_classes(struct core *c, struct account *a)
         if (points == a->points)
                 return false;
         a->points = points;
-        for (struct class *k = a->classes; k; k = k->account_next)
+        for (struct job_class *k = a->classes; k; k = k->account_next)
                 moved |= place(c, k);
         return moved;
 }
@@ -214,13 +214,13 @@ bool order_settle(struct core *c)
         return moved;
 }
 
-bool order_turn_is_over(const struct core *c, const struct class *k)
+bool order_turn_is_over(const struct core *c, const struct job_class *k)
 {
         return c->fairness->wanting > 1 && c->config.weights.fair_share > 0 &&
                k->account->owed >= turn_of(k->account);
 }
 
-uint32_t order_quota(const struct core *c, const struct class *k)
+uint32_t order_quota(const struct core *c, const struct job_class *k)
 {
         uint32_t turn = turn_of(k->account);
 

@@ -22,7 +22,7 @@ struct limit;
 struct map;
 struct account;
 struct bucket;
-struct class;
+struct job_class;
 struct core;
 
 struct fairness {
@@ -40,9 +40,9 @@ void fairness_deinit(struct core *c);
 /* The standing of its class, if it were the class's first, but for what fair share says. */
 double order_own_points(const struct core *c, const struct bucket *b);
 /* The class has idle members now and had none; it has none any more; its first bucket may be another. */
-void order_class_ready(struct core *c, struct class *k);
-void order_class_gone(struct core *c, struct class *k);
-void order_class_changed(struct core *c, struct class *k);
+void order_class_ready(struct core *c, struct job_class *k);
+void order_class_gone(struct core *c, struct job_class *k);
+void order_class_changed(struct core *c, struct job_class *k);
 
 /* An attempt of this account began or ended. */
 void order_account_changed(struct core *c, struct account *a);
@@ -51,5 +51,5 @@ void order_refresh(struct core *c);
 /* Moves the classes of accounts that were given something. True: some class stands elsewhere now. */
 bool order_settle(struct core *c);
 /* How many members the class may be given before order_settle is called; 1 or more. */
-uint32_t order_quota(const struct core *c, const struct class *k);
-bool order_turn_is_over(const struct core *c, const struct class *k); /* it was given that many */
+uint32_t order_quota(const struct core *c, const struct job_class *k);
+bool order_turn_is_over(const struct core *c, const struct job_class *k); /* it was given that many */

@@ -420,7 +420,7 @@ static void test_members_in_classes(void **state)
         for (uint32_t m = 0; m < 6; m++) {
                 static const int64_t memory[] = {10, 20, 10, 30, 20, 10};
 
-                assert_int_equal(request_bucket(c, r, m)->class->memory_mib, memory[m]);
+                assert_int_equal(request_bucket(c, r, m)->job_class->memory_mib, memory[m]);
         }
         assert_int_equal(submit(c, rows, 6, by_number)->bucket_count, 6);
         r = submit(c, rows, 6, by_priority);

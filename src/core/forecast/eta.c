@@ -2,10 +2,10 @@
 
 #include "base/mem.h"
 #include "base/pack.h"
-#include "core/classes/class.h"
+#include "core/classes/job_class.h"
 #include "core/estimate/busy.h"
 #include "core/estimate/estimate.h"
-#include "core/forecast/eta_play.h"
+#include "core/forecast/forecast.h"
 #include "core/model/gang_rule.h"
 #include "core/query.h"
 
@@ -22,7 +22,7 @@ struct eta {
         int64_t made_ms; /* when what is known was begun to be made */
         uint32_t pass;   /* that was told to the buckets last: theirs is this one, or the one being told */
         uint64_t filled; /* core.buckets_filled when it began */
-        struct eta_play *play; /* NULL: none is under way */
+        struct forecast *play; /* NULL: none is under way */
         uint64_t play_filled;
         bool played;
         size_t told;           /* of its turns */
@@ -45,7 +45,7 @@ void eta_free(struct eta *e)
 {
         if (!e)
                 return;
-        eta_play_free(e->play);
+        forecast_free(e->play);
         forget_guesses(e);
         free(e);
 }
@@ -100,7 +100,7 @@ static void play_begin(struct core *c)
 
         if (e->play)
                 return;
-        e->play = eta_play_new(c, NULL);
+        e->play = forecast_new(c, NULL);
         e->play_filled = c->classes->buckets_filled;
         e->played = false;
         e->told = 0;
@@ -110,7 +110,7 @@ void eta_rekeyed(struct core *c)
 {
         if (!c->eta)
                 return;
-        eta_play_free(c->eta->play);
+        forecast_free(c->eta->play);
         c->eta->play = NULL;
 }
 
@@ -138,7 +138,7 @@ static bool play_some(struct core *c)
         if (core_rekey_slice(c))
                 return true;
         if (!e->played) {
-                e->played = !eta_play_some(e->play, SLICE);
+                e->played = !forecast_some(e->play, SLICE);
                 return true;
         }
         for (unsigned n = 0; n < STORE_SLICE && e->told < t->count; n++)
@@ -148,7 +148,7 @@ static bool play_some(struct core *c)
         e->made_ms = e->play->now_ms;
         e->filled = e->play_filled;
         e->pass++;
-        eta_play_free(e->play);
+        forecast_free(e->play);
         e->play = NULL;
         return false;
 }
@@ -205,12 +205,12 @@ int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta 
                 return 0;
         }
         b = request_bucket(c, r, member);
-        if (c->config.shadow || !b || !b->class || !set_has(&b->idle, member))
+        if (c->config.shadow || !b || !b->job_class || !set_has(&b->idle, member))
                 return 0;
         if (!knows(c, b))
                 return 0;
         before = set_count_range(&b->idle, 0, member);
-        if (gang_class(b->class)) /* all of its set start when the first does */
+        if (gang_class(b->job_class)) /* all of its set start when the first does */
                 before -= before % gang_size(&r->parts[b->part]);
         ret->start_ms = b->eta_start_ms + (int64_t)((double)b->eta_step_ms * (double)before);
         if (ret->start_ms < c->now_ms)
@@ -355,25 +355,25 @@ int64_t eta_tick(struct core *c)
 
 /* ---- for a quote */
 
-int64_t eta_quote_at(struct eta_play *x, const struct bucket *b, const struct queue *q, int64_t cpus,
+int64_t eta_quote_at(struct forecast *x, const struct bucket *b, const struct queue *q, int64_t cpus,
                      int64_t run_ms)
 {
         struct core *c = x->core;
-        int64_t from = b->class->not_before_ms > c->now_ms ? b->class->not_before_ms : c->now_ms, at;
-        struct lane one = {0};
+        int64_t from = b->job_class->not_before_ms > c->now_ms ? b->job_class->not_before_ms : c->now_ms, at;
+        struct capacity_timeline one = {0};
         struct eta_draws d;
 
         eta_limits_draws(&x->limits, b, q, &d);
-        for (size_t i = 0; i < x->lane_count; i++)
-                if (x->lanes[i].queue == q)
-                        return eta_draws_find(&d, &x->lanes[i], from, cpus, run_ms);
-        lane_init(c, &one, (struct queue *)q, QUOTE_STEPS); /* it was left out of the play */
+        for (size_t i = 0; i < x->timeline_count; i++)
+                if (x->timelines[i].queue == q)
+                        return eta_draws_find(&d, &x->timelines[i], from, cpus, run_ms);
+        timeline_init(c, &one, (struct queue *)q, QUOTE_STEPS); /* it was left out of the play */
         at = eta_draws_find(&d, &one, from, cpus, run_ms);
-        lane_deinit(&one);
+        timeline_deinit(&one);
         return at;
 }
 
-uint64_t eta_quote_room(struct eta_play *x, const struct bucket *b, const struct queue *q)
+uint64_t eta_quote_room(struct forecast *x, const struct bucket *b, const struct queue *q)
 {
         struct eta_draws d;
 

@@ -26,7 +26,7 @@ struct eta;
 struct job;
 struct queue;
 struct bucket;
-struct eta_play;
+struct forecast;
 void eta_free(struct eta *e);     /* NULL is fine */
 void eta_rekeyed(struct core *c); /* all jobs come into other buckets: it begins anew */
 void eta_started(struct core *c, const struct job *j);
@@ -38,9 +38,9 @@ void eta_unpack(struct core *c, struct unpack *in);
 int64_t eta_tick(struct core *c); /* milliseconds until it wants to be called again */
 /* For a quote, of the queue played forward until it is the turn of this bucket: when q would then have room
  * for a job of the bucket that takes so many processors for so long. 0: never. */
-int64_t eta_quote_at(struct eta_play *x, const struct bucket *b, const struct queue *q, int64_t cpus,
+int64_t eta_quote_at(struct forecast *x, const struct bucket *b, const struct queue *q, int64_t cpus,
                      int64_t run_ms);
 /* How many of its jobs limits allow at once, of those that it draws there; UINT64_MAX: any number. */
-uint64_t eta_quote_room(struct eta_play *x, const struct bucket *b, const struct queue *q);
+uint64_t eta_quote_room(struct forecast *x, const struct bucket *b, const struct queue *q);
 /* How many such jobs fit there at once. */
 uint64_t eta_slots(const struct queue *q, int64_t cpus);

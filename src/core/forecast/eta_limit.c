@@ -2,55 +2,57 @@
 
 #include "base/mem.h"
 #include "core/estimate/estimate.h"
-#include "core/fairness/claim.h"
-#include "core/forecast/eta_lane.h"
+#include "core/fairness/charge.h"
+#include "core/forecast/capacity_timeline.h"
 #include "core/model/core_parts.h"
 
 #define STEPS_MAX 256u
 #define TRIES     32u /* to find a time at which all have room; then the last one serves */
 
 /* What is in use is what was noted, and `used` beside it. */
-static struct lane *pool_get(struct eta_limits *l, struct idmap *in, uint64_t key, int64_t max, int64_t used)
+static struct capacity_timeline *pool_get(struct eta_limits *l, struct idmap *in, uint64_t key, int64_t max,
+                                          int64_t used)
 {
-        struct lane *pool = idmap_get(in, key);
+        struct capacity_timeline *pool = idmap_get(in, key);
 
         if (pool)
                 return pool;
-        pool = mem_new(struct lane);
-        lane_begin(pool, l->now_ms, max - used, STEPS_MAX);
+        pool = mem_new(struct capacity_timeline);
+        timeline_begin(pool, l->now_ms, max - used, STEPS_MAX);
         pool->cpus = max;
         idmap_put(in, key, pool);
         if (l->ready)
-                lane_ready(pool, max);
+                timeline_ready(pool, max);
         return pool;
 }
 
-static struct lane *pool_of(struct eta_limits *l, const struct limit *x)
+static struct capacity_timeline *pool_of(struct eta_limits *l, const struct limit *x)
 {
         return x && x->max != LIMIT_NONE ? pool_get(l, l->pools, (uintptr_t)x, x->max, 0) : NULL;
 }
 
 /* Of a request that may have so many jobs under way; some of these wait to run again, and take nothing more
  * when they do. */
-static struct lane *request_pool(struct eta_limits *l, const struct request *r, const struct part *p)
+static struct capacity_timeline *request_pool(struct eta_limits *l, const struct request *r,
+                                              const struct part *p)
 {
-        uint64_t under_way = r->jobs ? idmap_count(r->jobs) - set_count(&request_rare(r)->left) : 0;
+        uint64_t under_way = r->jobs ? idmap_count(r->jobs) - set_count(&request_cold(r)->left) : 0;
         uint64_t wait = under_way > r->active ? under_way - r->active : 0;
 
-        if (!p->template || p->template->jobs_max == INT64_MAX)
+        if (!p->job_template || p->job_template->jobs_max == INT64_MAX)
                 return NULL;
-        return pool_get(l, l->requests, r->id, p->template->jobs_max, (int64_t)wait);
+        return pool_get(l, l->requests, r->id, p->job_template->jobs_max, (int64_t)wait);
 }
 
-static void draw(struct lane *pool, int64_t end_ms, int64_t units)
+static void draw(struct capacity_timeline *pool, int64_t end_ms, int64_t units)
 {
         if (!pool)
                 return;
         pool->steps[0].cpus -= units;
-        lane_ends(pool, end_ms, units);
+        timeline_ends(pool, end_ms, units);
 }
 
-/* So that no limit of these goes while its lane is known. */
+/* So that no limit of these goes while its timeline is known. */
 static void hold(struct eta_limits *l, struct draws *draws)
 {
         MEM_GROW(l->held, l->held_cap, l->held_count + 1);
@@ -63,7 +65,7 @@ static void note_attempt(struct eta_limits *l, const struct job *j, int64_t time
         int64_t end_ms = estimate_end_ms(l->core, j);
         size_t known = idmap_count(l->pools);
 
-        draw(pool_of(l, claim_user(r)), end_ms, times);
+        draw(pool_of(l, charge_user(r)), end_ms, times);
         draw(request_pool(l, r, request_part(r, j->member, NULL)), end_ms, times);
         for (size_t i = 0; j->draws && i < j->draws->count; i++)
                 draw(pool_of(l, j->draws->v[i].limit), end_ms, times * j->draws->v[i].units);
@@ -73,9 +75,9 @@ static void note_attempt(struct eta_limits *l, const struct job *j, int64_t time
 
 unsigned eta_limits_note(struct eta_limits *l, const struct queue *q)
 {
-        struct lane_sample s = lane_sample_of(q);
+        struct timeline_sample s = timeline_sample_of(q);
 
-        for (; s.job; lane_sample_next(&s))
+        for (; s.job; timeline_sample_next(&s))
                 note_attempt(l, s.job, s.times);
         return s.at;
 }
@@ -85,9 +87,9 @@ void eta_limits_ready(struct eta_limits *l)
         void *value;
 
         for (size_t at = 0; idmap_next(l->pools, &at, NULL, &value);)
-                lane_ready(value, ((struct lane *)value)->cpus);
+                timeline_ready(value, ((struct capacity_timeline *)value)->cpus);
         for (size_t at = 0; idmap_next(l->requests, &at, NULL, &value);)
-                lane_ready(value, ((struct lane *)value)->cpus);
+                timeline_ready(value, ((struct capacity_timeline *)value)->cpus);
         l->ready = true;
 }
 
@@ -102,7 +104,7 @@ static void pools_free(struct idmap *pools)
         void *value;
 
         for (size_t at = 0; pools && idmap_next(pools, &at, NULL, &value);) {
-                lane_deinit(value);
+                timeline_deinit(value);
                 free(value);
         }
         idmap_free(pools);
@@ -118,7 +120,7 @@ void eta_limits_deinit(struct eta_limits *l)
         *l = (struct eta_limits){0};
 }
 
-static void add(struct eta_draws *d, struct lane *pool, int64_t units)
+static void add(struct eta_draws *d, struct capacity_timeline *pool, int64_t units)
 {
         if (pool && d->count < ETA_DRAWS_MAX)
                 d->v[d->count++] = (struct eta_draw){pool, units};
@@ -128,12 +130,12 @@ void eta_limits_draws(struct eta_limits *l, const struct bucket *b, const struct
                       struct eta_draws *ret)
 {
         struct core *c = l->core;
-        const struct class *k = b->class;
+        const struct job_class *k = b->job_class;
         struct draws *draws = NULL;
 
         ret->count = 0; /* not all of it: there are many buckets */
         ret->never = k->draws_bad;
-        if ((q || !k->draws_vary) && claim_draws(c, k, q, &draws, NULL) != 0) {
+        if ((q || !k->draws_vary) && charge_draws(c, k, q, &draws, NULL) != 0) {
                 ret->never = true;
                 return;
         }
@@ -160,16 +162,16 @@ uint64_t eta_draws_room(const struct eta_draws *d)
         return d->never ? 0 : room;
 }
 
-int64_t eta_draws_find(const struct eta_draws *d, const struct lane *l, int64_t from, int64_t cpus,
-                       int64_t run_ms)
+int64_t eta_draws_find(const struct eta_draws *d, const struct capacity_timeline *l, int64_t from,
+                       int64_t cpus, int64_t run_ms)
 {
         int64_t at = from;
 
         for (unsigned tries = 0; tries < TRIES && !d->never; tries++) {
-                int64_t first = at = lane_find(l, at, cpus, run_ms);
+                int64_t first = at = timeline_find(l, at, cpus, run_ms);
 
                 for (size_t i = 0; i < d->count && at; i++)
-                        at = lane_find(d->v[i].pool, at, d->v[i].units, run_ms);
+                        at = timeline_find(d->v[i].pool, at, d->v[i].units, run_ms);
                 if (at == first) /* or never */
                         return at;
                 if (!at)
@@ -181,5 +183,5 @@ int64_t eta_draws_find(const struct eta_draws *d, const struct lane *l, int64_t 
 void eta_draws_take(const struct eta_draws *d, uint64_t jobs, int64_t from, int64_t run_ms)
 {
         for (size_t i = 0; i < d->count; i++)
-                lane_take(d->v[i].pool, from, d->v[i].units * (int64_t)jobs, run_ms);
+                timeline_take(d->v[i].pool, from, d->v[i].units * (int64_t)jobs, run_ms);
 }

@@ -1,5 +1,5 @@
 /* eta_limit: what limits will still allow, for the files of eta: for each that has a number its units as they
- * become free, a lane each (eta_lane.h). For the files of core/ only.
+ * become free, a timeline each (capacity_timeline.h). For the files of core/ only.
  *
  * Known are limits that jobs name, those of their stores and of their quality of service, the jobs that their
  * owner may have running, and those of the request that may be under way. One whose limits depend on the
@@ -10,7 +10,7 @@
 
 struct bucket;
 struct core;
-struct lane;
+struct capacity_timeline;
 struct queue;
 
 #define ETA_DRAWS_MAX (LIMIT_DRAWS_MAX + 66 + 2) /* its own, stores and a quality; owner and request */
@@ -19,13 +19,13 @@ struct eta_limits {
         struct core *core;
         int64_t now_ms;
         bool ready;             /* all attempts have been noted */
-        struct idmap *pools;    /* struct limit → struct lane */
-        struct idmap *requests; /* request → struct lane */
-        struct draws **held;    /* so that no limit of these goes while its lane is known */
+        struct idmap *pools;    /* struct limit → struct timeline */
+        struct idmap *requests; /* request → struct timeline */
+        struct draws **held;    /* so that no limit of these goes while its timeline is known */
         size_t held_count, held_cap;
 };
 struct eta_draw {
-        struct lane *pool;
+        struct capacity_timeline *pool;
         int64_t units;
 };
 struct eta_draws {
@@ -47,8 +47,8 @@ void eta_limits_draws(struct eta_limits *l, const struct bucket *b, const struct
                       struct eta_draws *ret);
 /* How many of its jobs these allow at once, by themselves; UINT64_MAX: any number. */
 uint64_t eta_draws_room(const struct eta_draws *d);
-/* When, from `from` on, a job finds room in the lane and in all limits; 0: never. */
-int64_t eta_draws_find(const struct eta_draws *d, const struct lane *l, int64_t from, int64_t cpus,
-                       int64_t run_ms);
+/* When, from `from` on, a job finds room in the timeline and in all limits; 0: never. */
+int64_t eta_draws_find(const struct eta_draws *d, const struct capacity_timeline *l, int64_t from,
+                       int64_t cpus, int64_t run_ms);
 /* Takes what `jobs` of them draw at once, for so long. */
 void eta_draws_take(const struct eta_draws *d, uint64_t jobs, int64_t from, int64_t run_ms);

@@ -47,7 +47,7 @@ static uint32_t stream_of(struct eta_turns *t, const struct account *a)
         uintptr_t n = (uintptr_t)idmap_get(t->accounts, key);
 
         if (!n) {
-                bool asked = t->also && t->also->class->account->ready == 0;
+                bool asked = t->also && t->also->job_class->account->ready == 0;
 
                 MEM_GROW(t->streams, t->stream_cap, t->stream_count + 1);
                 stream_init(c, &t->streams[t->stream_count++], a, asked);
@@ -59,7 +59,7 @@ static uint32_t stream_of(struct eta_turns *t, const struct account *a)
 
 /* Of all limits of the bucket's jobs, how many processors they leave them; what depends on the place is not
  * known yet. */
-static double cap_of(const struct class *k, const struct part *p, double cpus)
+static double cap_of(const struct job_class *k, const struct part *p, double cpus)
 {
         double most = INFINITY;
 
@@ -70,12 +70,12 @@ static double cap_of(const struct class *k, const struct part *p, double cpus)
                 if (d->limit->max != LIMIT_NONE && cpus * (double)jobs < most)
                         most = cpus * (double)jobs;
         }
-        if (p->template->jobs_max != INT64_MAX && cpus * (double)p->template->jobs_max < most)
-                most = cpus * (double)p->template->jobs_max;
+        if (p->job_template->jobs_max != INT64_MAX && cpus * (double)p->job_template->jobs_max < most)
+                most = cpus * (double)p->job_template->jobs_max;
         return most;
 }
 
-static double own_cap(const struct class *k, double cpus)
+static double own_cap(const struct job_class *k, double cpus)
 {
         return k->user->max != LIMIT_NONE ? cpus * (double)k->user->max : INFINITY;
 }
@@ -83,7 +83,7 @@ static double own_cap(const struct class *k, double cpus)
 static void add(struct eta_turns *t, struct bucket *b, uint64_t jobs)
 {
         struct core *c = t->core;
-        const struct class *k = b->class;
+        const struct job_class *k = b->job_class;
         const struct part *p = &b->request->parts[b->part];
         int64_t run_ms = estimate_run_ms(c, p, NULL, NULL);
         struct eta_turn *e;
@@ -96,15 +96,15 @@ static void add(struct eta_turns *t, struct bucket *b, uint64_t jobs)
                                .rest = INFINITY,
                                .end = INFINITY,
                                .request = b->request->id,
-                               .class = k->index.serial,
+                               .job_class = k->index.serial,
                                .account = k->account->serial,
                                .priority = b->priority,
                                .part = b->part,
                                .stream = stream_of(t, k->account),
                                .own = order_own_points(c, b),
                                .points = b->points,
-                               .cpus = p->template->cpus > 0 ? (double)p->template->cpus : 0.01};
-        t->request_limits |= p->template->jobs_max != INT64_MAX;
+                               .cpus = p->job_template->cpus > 0 ? (double)p->job_template->cpus : 0.01};
+        t->request_limits |= p->job_template->jobs_max != INT64_MAX;
         e->cap = cap_of(k, p, e->cpus);
         e->own_cap = own_cap(k, e->cpus);
         e->work = e->cpus * (double)jobs * (double)(run_ms > 0 ? run_ms : 1);
@@ -120,7 +120,7 @@ static unsigned gather(struct eta_turns *t)
 
         t->next = r->next;
         for (size_t i = 0; r->idle && i < r->bucket_count; i++)
-                if (r->buckets[i]->class && set_count(&r->buckets[i]->idle)) {
+                if (r->buckets[i]->job_class && set_count(&r->buckets[i]->idle)) {
                         add(t, r->buckets[i], set_count(&r->buckets[i]->idle));
                         cost += 5;
                 }
@@ -270,9 +270,9 @@ static void add_up(struct eta_turns *t, size_t from, size_t end)
                 if (!before || before->stream != e->stream) {
                         s->points = fair_share(c) > 0 ? e->own / fair_share(c) : 0;
                         s->cap = e->cap < e->own_cap ? e->cap : e->own_cap;
-                } else if (e->class != before->class && e->own_cap < INFINITY) {
+                } else if (e->job_class != before->job_class && e->own_cap < INFINITY) {
                         s->cap = s->cap + e->cap < e->own_cap ? s->cap + e->cap : e->own_cap;
-                } else if (e->class != before->class) {
+                } else if (e->job_class != before->job_class) {
                         s->cap += e->cap;
                 }
                 e->before = s->work;

@@ -22,12 +22,12 @@ struct eta_turn {              /* of a bucket */
          */
         double start, rest, end;
         /* eta_turn.c's own: what is read of it */
-        uint64_t request, class, account; /* of the latter two their serials */
+        uint64_t request, job_class, account; /* of the latter two their serials */
         int64_t priority;
         uint32_t part, stream;
         double own, points, cpus, cap, own_cap;
         double standing, work, before;
-        /* what eta_play.c found: when the first starts, Unix milliseconds (0: nobody knows), how much later
+        /* what forecast.c found: when the first starts, Unix milliseconds (0: nobody knows), how much later
          * each behind it, and how long they run */
         int64_t start_ms;
         float step_ms, run_ms;

@@ -6,7 +6,7 @@
 #include "core/estimate/estimate.h"
 #include "core/explain/why.h"
 #include "core/forecast/eta.h"
-#include "core/forecast/eta_play.h"
+#include "core/forecast/forecast.h"
 #include "core/gang/gang.h"
 #include "core/lifecycle/draft.h"
 #include "core/model/core_parts.h"
@@ -34,7 +34,7 @@ struct core_quoting {
         struct core *core;
         struct core_draft *draft;
         struct request *request; /* of the draft */
-        struct eta_play *play;   /* for all parts: until it is the turn of its first jobs */
+        struct forecast *play;   /* for all parts: until it is the turn of its first jobs */
         struct core_walk *walk;  /* NULL: not begun */
         size_t next;
         struct asked part;
@@ -72,7 +72,7 @@ static void note_seat(struct core_quoting *x, const struct queue *q, int64_t sta
         const struct bucket *b = request_bucket(x->core, x->request, x->part.part->first);
         struct buf name = {.max = 1024};
 
-        if (gang_size(x->part.part) == 0 || !b || !gang_company(x->core, b->class, q, &name)) {
+        if (gang_size(x->part.part) == 0 || !b || !gang_company(x->core, b->job_class, q, &name)) {
                 buf_deinit(&name);
                 return;
         }
@@ -117,10 +117,10 @@ static void quote_place(struct core_quoting *x, const struct queue *q, const str
         struct core *c = x->core;
         const struct part *p = x->part.part;
         int64_t job_ms = cost_held_ms(cost);
-        uint64_t together = p->template->gang.within == GANG_NODE && gang_size(p) ? gang_size(p) : 1;
+        uint64_t together = p->job_template->gang.within == GANG_NODE && gang_size(p) ? gang_size(p) : 1;
         const struct bucket *b = request_bucket(c, x->request, p->first);
-        int64_t at = eta_quote_at(x->play, b, q, p->template->cpus * (int64_t)together, job_ms);
-        uint64_t slots = eta_slots(q, p->template->cpus * (int64_t)together) * together;
+        int64_t at = eta_quote_at(x->play, b, q, p->job_template->cpus * (int64_t)together, job_ms);
+        uint64_t slots = eta_slots(q, p->job_template->cpus * (int64_t)together) * together;
 
         uint64_t room = eta_quote_room(x->play, b, q);
 
@@ -214,7 +214,7 @@ static bool part_begin(struct core_quoting *x)
         x->part = (struct asked){.part = &r->parts[x->next], .number = (uint32_t)x->next};
         x->next++;
         if (!x->play)
-                x->play = eta_play_new(x->core, request_bucket(x->core, r, x->part.part->first));
+                x->play = forecast_new(x->core, request_bucket(x->core, r, x->part.part->first));
         return true;
 }
 
@@ -235,7 +235,7 @@ bool core_quote_some(struct core_quoting *x, void (*fn)(void *arg, const struct 
 {
         if (!x->part.part)
                 return part_begin(x);
-        if (eta_play_some(x->play, PLAY_SLICE))
+        if (forecast_some(x->play, PLAY_SLICE))
                 return true;
         if (!x->walk) { /* sorts all agents */
                 x->walk = core_walk_new(x->core);
@@ -267,7 +267,7 @@ void core_quote_free(struct core_quoting *x)
         if (!x)
                 return;
         part_end(x);
-        eta_play_free(x->play);
+        forecast_free(x->play);
         core_draft_free(x->draft);
         free(x);
 }

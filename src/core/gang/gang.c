@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "classad/print.h"
-#include "core/classes/class.h"
+#include "core/classes/job_class.h"
 #include "core/events/apply.h"
 #include "core/model/gang_rule.h"
 #include "core/model/pending_match.h"
@@ -53,10 +53,10 @@ void gang_event(struct core *c, const struct event *e)
 {
         struct request *r = request_find(c, e->request);
 
-        if (!r || !r->has_sets)
+        if (!r || !r->has_gangs)
                 return;
         switch (e->type) {
-        case EVENT_SET:
+        case EVENT_GANG:
                 if (!c->gangs->waiting)
                         c->gangs->waiting = idmap_new();
                 idmap_put(c->gangs->waiting, key_of(r->id, (uint32_t)(e->value >> 32)),
@@ -83,13 +83,13 @@ void gang_ready(struct core *c)
         for (size_t at = 0; map_next(c->agents, &at, NULL, &value);)
                 for (struct queue *q = ((struct core_agent *)value)->queues; q; q = q->next)
                         for (struct job *j = q->attempts; j; j = j->next) {
-                                if (!j->set_size || !j->request->has_sets)
+                                if (!j->gang_size || !j->request->has_gangs)
                                         continue;
-                                look_at(c, j->request, j->set_first);
-                                if (!j->set_goes) {
+                                look_at(c, j->request, j->gang_first);
+                                if (!j->gang_goes) {
                                         if (!c->gangs->waiting)
                                                 c->gangs->waiting = idmap_new();
-                                        idmap_put(c->gangs->waiting, key_of(j->request->id, j->set_first),
+                                        idmap_put(c->gangs->waiting, key_of(j->request->id, j->gang_first),
                                                   (void *)(uintptr_t)c->steady_ms);
                                 }
                         }
@@ -125,7 +125,7 @@ static void add_attempt(struct gang *g, const struct job *j)
                         g->removed = true;
                 else if (j->goal != JOB_COMPLETED)
                         set_add(&g->stops, j->member);
-        } else if (j->set_size && !j->set_goes) {
+        } else if (j->gang_size && !j->gang_goes) {
                 set_add(&g->waits, j->member);
                 g->accepted &= j->accepted;
                 g->fence = j->fence;
@@ -141,9 +141,9 @@ void gang_look(struct request *r, uint32_t first, struct gang *g)
 
         gang_of(r, first, &at, &size);
         *g = (struct gang){
-                .request = r, .first = at, .size = size, .first_ends = p->template->gang.first_ends};
+                .request = r, .first = at, .size = size, .first_ends = p->job_template->gang.first_ends};
         g->accepted = true;
-        g->first_over = set_has(&request_rare(r)->completed, at);
+        g->first_over = set_has(&request_cold(r)->completed, at);
         for (uint32_t m = at; m < at + size; m++) {
                 const struct job *j = request_job(r, m);
                 enum job_state s = request_state(r, m);
@@ -323,11 +323,11 @@ static bool may_wait(struct core *c, uint64_t key, int64_t since, int64_t *ret_l
                 return false;
         gang_look(r, (uint32_t)key, &g);
         waits = set_count(&g.waits) > 0;
-        if (waits && c->steady_ms - since >= c->config.set_wait_ms) {
+        if (waits && c->steady_ms - since >= c->config.gang_wait_ms) {
                 free_waiting(c, &g, "not all jobs of its set were accepted in time");
                 waits = false;
-        } else if (waits && since + c->config.set_wait_ms - c->steady_ms < *ret_left) {
-                *ret_left = since + c->config.set_wait_ms - c->steady_ms;
+        } else if (waits && since + c->config.gang_wait_ms - c->steady_ms < *ret_left) {
+                *ret_left = since + c->config.gang_wait_ms - c->steady_ms;
         }
         gang_look_deinit(&g);
         return waits;
@@ -348,12 +348,12 @@ int64_t gang_tick(struct core *c)
         for (size_t i = 0; i < n; i++)
                 idmap_take(c->gangs->waiting, over[i]);
         free(over);
-        for (struct class *k = c->classes->gangs; k; k = k->gang_next) {
+        for (struct job_class *k = c->classes->gangs; k; k = k->gang_next) {
                 if (!k->gang_due_ms)
                         continue;
                 if (c->steady_ms >= k->gang_due_ms) {
                         k->gang_due_ms = 0;
-                        class_look_again(c, k);
+                        job_class_look_again(c, k);
                         left = 0;
                 } else if (k->gang_due_ms - c->steady_ms < left) {
                         left = k->gang_due_ms - c->steady_ms;
@@ -368,12 +368,12 @@ void gang_inventory(struct core *c, const char *agent, const struct core_attempt
         struct request *r = request_find(c, has->request);
         struct set go = {0};
 
-        if (!r || !r->has_sets || set_count(mine) == 0)
+        if (!r || !r->has_gangs || set_count(mine) == 0)
                 return;
         SET_FOREACH (mine, m) {
                 const struct job *j = request_job(r, (uint32_t)m);
 
-                if (j && j->queue && j->set_goes && j->state == JOB_STAGING)
+                if (j && j->queue && j->gang_goes && j->state == JOB_STAGING)
                         set_add(&go, (uint32_t)m);
         }
         if (set_count(&go))
@@ -388,9 +388,9 @@ void gang_agent_away(struct core *c, const struct core_agent *a)
 
         for (const struct queue *q = a->queues; q; q = q->next)
                 for (const struct job *j = q->attempts; j; j = j->next)
-                        if (j->set_size && !j->set_goes && j->request->has_sets) {
+                        if (j->gang_size && !j->gang_goes && j->request->has_gangs) {
                                 MEM_GROW(keys, cap, n + 1);
-                                keys[n++] = key_of(j->request->id, j->set_first);
+                                keys[n++] = key_of(j->request->id, j->gang_first);
                         }
         for (size_t i = 0; i < n; i++) {
                 struct gang g;
@@ -426,7 +426,7 @@ static const char *check_set(struct request *r, uint32_t first)
 const char *gang_invariant(struct core *c)
 {
         for (struct request *r = c->requests->first; r; r = r->next)
-                for (size_t i = 0; r->has_sets && r->active && i < r->part_count; i++) {
+                for (size_t i = 0; r->has_gangs && r->active && i < r->part_count; i++) {
                         const struct part *p = &r->parts[i];
                         uint32_t size = gang_size(p);
 
@@ -440,11 +440,11 @@ const char *gang_invariant(struct core *c)
         return NULL;
 }
 
-static bool group_of(struct core *c, const struct class *k, const struct queue *q, struct buf *name)
+static bool group_of(struct core *c, const struct job_class *k, const struct queue *q, struct buf *name)
 {
         struct value v;
 
-        eval_attr(&c->eval, q->ad, NULL, k->template->gang.by, &v);
+        eval_attr(&c->eval, q->ad, NULL, k->job_template->gang.by, &v);
         if (v.type == VALUE_UNDEFINED || v.type == VALUE_ERROR)
                 return false;
         if (v.type == VALUE_STRING)
@@ -454,9 +454,9 @@ static bool group_of(struct core *c, const struct class *k, const struct queue *
         return true;
 }
 
-bool gang_company(struct core *c, const struct class *k, const struct queue *q, struct buf *name)
+bool gang_company(struct core *c, const struct job_class *k, const struct queue *q, struct buf *name)
 {
-        switch (k->template->gang.within) {
+        switch (k->job_template->gang.within) {
         case GANG_ANYWHERE: break;
         case GANG_NODE: buf_printf(name, "%s@%s", q->name, q->agent->name); break;
         case GANG_GROUP: return group_of(c, k, q, name);
@@ -472,13 +472,13 @@ static bool members_of(const struct bucket *b, uint32_t first, uint32_t size, st
         for (uint32_t m = first; m < first + size; m++)
                 if (set_has(&b->idle, m))
                         set_add(ret, m);
-                else if (!set_has(&request_rare(r)->completed, m) && !set_has(&request_rare(r)->removed, m))
+                else if (!set_has(&request_cold(r)->completed, m) && !set_has(&request_cold(r)->removed, m))
                         return false;
         return set_count(ret) > 0;
 }
 
-bool gang_next_set(const struct bucket *b, uint64_t from, uint32_t *ret_first, uint32_t *ret_size,
-                   struct set *ret)
+bool gang_next(const struct bucket *b, uint64_t from, uint32_t *ret_first, uint32_t *ret_size,
+               struct set *ret)
 {
         uint64_t m = set_next(&b->idle, from);
 
@@ -493,13 +493,13 @@ bool gang_next_set(const struct bucket *b, uint64_t from, uint32_t *ret_first, u
         return false;
 }
 
-uint64_t gang_first_size(const struct class *k)
+uint64_t gang_first_size(const struct job_class *k)
 {
         struct set members = {0};
         uint32_t first, size;
         uint64_t n = 0;
 
-        if (gang_next_set(class_first_bucket(k), 0, &first, &size, &members))
+        if (gang_next(job_class_first_bucket(k), 0, &first, &size, &members))
                 n = set_count(&members);
         set_deinit(&members);
         return n;

@@ -2,10 +2,10 @@
  *
  * The members of a part that says so (SetSize) come in consecutive groups. A set is given places only when
  * all members that have not ended can be given one in the same turn: at one queue, at queues of one group, or
- * anywhere (SetWithin). They get one fence. The events `matched` are followed by EVENT_SET; the agents hold
+ * anywhere (SetWithin). They get one fence. The events `matched` are followed by EVENT_GANG; the agents hold
  * what they were given, with its room, until they are told. When all have accepted comes EVENT_GO, and what
  * follows from it leaves when it is durable. Until then nothing of the set has run, so it costs nothing to
- * take it back: a refusal, a lost agent, or set_wait_ms without an answer frees all members at once.
+ * take it back: a refusal, a lost agent, or gang_wait_ms without an answer frees all members at once.
  *
  * Afterwards a set is whole or it stops: what one member suffers all do.
  *
@@ -23,7 +23,7 @@
 #include "base/set.h"
 
 struct bucket;
-struct class;
+struct job_class;
 struct core;
 struct core_agent;
 struct core_attempts;
@@ -63,11 +63,11 @@ void gang_inventory(struct core *c, const char *agent, const struct core_attempt
 const char *gang_invariant(struct core *c);
 
 /* How many places the class's first set that is whole needs; 0: none is. */
-uint64_t gang_first_size(const struct class *k);
+uint64_t gang_first_size(const struct job_class *k);
 /* The next set of the bucket from member `from` on that can be given: its members, all idle. False: there is
  * none among the next few. */
-bool gang_next_set(const struct bucket *b, uint64_t from, uint32_t *ret_first, uint32_t *ret_size,
-                   struct set *ret);
+bool gang_next(const struct bucket *b, uint64_t from, uint32_t *ret_first, uint32_t *ret_size,
+               struct set *ret);
 /* Queues that count together for the class: the name of the one that this queue belongs to ("" where there is
  * no difference); false: it is in none. */
-bool gang_company(struct core *c, const struct class *k, const struct queue *q, struct buf *name);
+bool gang_company(struct core *c, const struct job_class *k, const struct queue *q, struct buf *name);

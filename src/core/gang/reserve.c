@@ -10,7 +10,7 @@
 #include "core/accounts/share.h"
 #include "core/data/cost.h"
 #include "core/estimate/estimate.h"
-#include "core/fairness/claim.h"
+#include "core/fairness/charge.h"
 #include "core/model/core_parts.h"
 #include "core/model/gang_rule.h"
 #include "core/model/pending_match.h"
@@ -45,11 +45,11 @@ int64_t reserve_ends_ms(struct core *c, const struct job *j)
 
         if (!job_state_runs(j->state) || !j->started_ms)
                 return c->now_ms + START_SLACK_MS +
-                       (p->template->allowed_ms ? p->template->allowed_ms
-                                                : estimate_left_ms(c, p, j->queue, 0));
-        if (p->template->allowed_ms)
-                return j->started_ms + p->template->allowed_ms > c->now_ms
-                               ? j->started_ms + p->template->allowed_ms
+                       (p->job_template->allowed_ms ? p->job_template->allowed_ms
+                                                    : estimate_left_ms(c, p, j->queue, 0));
+        if (p->job_template->allowed_ms)
+                return j->started_ms + p->job_template->allowed_ms > c->now_ms
+                               ? j->started_ms + p->job_template->allowed_ms
                                : c->now_ms;
         return c->now_ms + estimate_left_ms(c, p, j->queue, ran);
 }
@@ -151,15 +151,15 @@ static bool costs_too_much(struct core *c, struct reservation *r)
 /* ---- what others may have of it */
 
 /* How long a job of the class will take at the queue. 0: nobody knows. */
-static int64_t takes_ms(struct core *c, const struct class *k, const struct queue *q)
+static int64_t takes_ms(struct core *c, const struct job_class *k, const struct queue *q)
 {
-        const struct bucket *b = class_first_bucket(k);
+        const struct bucket *b = job_class_first_bucket(k);
         const struct part *p = &b->request->parts[b->part];
 
-        return p->template->allowed_ms ? p->template->allowed_ms : estimate_run_ms(c, p, q, NULL);
+        return p->job_template->allowed_ms ? p->job_template->allowed_ms : estimate_run_ms(c, p, q, NULL);
 }
 
-bool reserve_allows(struct core *c, const struct class *k, const struct queue *q, const struct need *need)
+bool reserve_allows(struct core *c, const struct job_class *k, const struct queue *q, const struct need *need)
 {
         struct reserved *r = q->reserved;
         int64_t cpus, memory_mib, ms;
@@ -170,7 +170,7 @@ bool reserve_allows(struct core *c, const struct class *k, const struct queue *q
         if (cpus < need->cpus || memory_mib < need->memory_mib)
                 return false; /* it would not start at once: what a queue takes ahead of its turn is no room
                                */
-        if (r->of->class == k)
+        if (r->of->job_class == k)
                 return true;
         ms = takes_ms(c, k, q);
         if (ms && c->now_ms + START_SLACK_MS + ms <= r->of->start_ms)
@@ -182,8 +182,8 @@ bool reserve_allows(struct core *c, const struct class *k, const struct queue *q
         return false;
 }
 
-bool reserve_allows_all(struct core *c, const struct class *k, const struct queue *q, const struct need *need,
-                        uint64_t count)
+bool reserve_allows_all(struct core *c, const struct job_class *k, const struct queue *q,
+                        const struct need *need, uint64_t count)
 {
         const struct need all = {.cpus = need->cpus * (int64_t)count,
                                  .memory_mib = need->memory_mib * (int64_t)count};
@@ -201,7 +201,7 @@ static void end(struct core *c, struct reservation *r)
                 at = &(*at)->next;
         *at = r->next;
         c->reservations->count--;
-        r->class->reserved = NULL;
+        r->job_class->reserved = NULL;
         for (size_t i = 0; i < r->count; i++) {
                 struct queue *q = r->places[i].queue;
 
@@ -214,7 +214,7 @@ static void end(struct core *c, struct reservation *r)
         free(r);
 }
 
-void reserve_given(struct core *c, struct class *k, struct queue *q)
+void reserve_given(struct core *c, struct job_class *k, struct queue *q)
 {
         struct order_mark mark = order_mark_of(k);
 
@@ -229,45 +229,45 @@ void reserve_given(struct core *c, struct class *k, struct queue *q)
         }
 }
 
-void reserve_refused(struct class *k)
+void reserve_refused(struct job_class *k)
 {
         if (k->given_before_ms && k->given_before_ms < k->given_ms)
                 k->given_ms = k->given_before_ms;
 }
 
-void reserve_class_ready(struct core *c, struct class *k)
+void reserve_class_ready(struct core *c, struct job_class *k)
 {
         k->given_ms = c->steady_ms;
 }
 
-void reserve_class_gone(struct core *c, struct class *k)
+void reserve_class_gone(struct core *c, struct job_class *k)
 {
         if (k->reserved)
                 end(c, k->reserved);
 }
 
-static bool is_hungry(struct core *c, const struct class *k)
+static bool is_hungry(struct core *c, const struct job_class *k)
 {
         return !k->reserved && c->steady_ms - k->given_ms >= reserve_after_ms(c) &&
-               k->reserve_round != c->reservations->round && claim_room(k, k->draws, NULL) > 0 &&
+               k->reserve_round != c->reservations->round && charge_room(k, k->draws, NULL) > 0 &&
                !k->draws_bad;
 }
 
-static bool has_waited_longer(const struct class *a, const struct class *b)
+static bool has_waited_longer(const struct job_class *a, const struct job_class *b)
 {
         return a->given_ms != b->given_ms ? a->given_ms < b->given_ms : order_class_before(a, b);
 }
 
 /* The hungry class that was given nothing for the longest time; NULL: there is none. */
-static struct class *hungriest(struct core *c, const struct account *a)
+static struct job_class *hungriest(struct core *c, const struct account *a)
 {
-        struct class *best = NULL;
+        struct job_class *best = NULL;
 
-        for (struct class *k = a->leaf ? a->classes : NULL; k; k = k->account_next)
+        for (struct job_class *k = a->leaf ? a->classes : NULL; k; k = k->account_next)
                 if (is_hungry(c, k) && (!best || has_waited_longer(k, best)))
                         best = k;
         for (const struct account *b = a->children; b; b = b->next) {
-                struct class *k = b->ready ? hungriest(c, b) : NULL;
+                struct job_class *k = b->ready ? hungriest(c, b) : NULL;
 
                 if (k && (!best || has_waited_longer(k, best)))
                         best = k;
@@ -290,14 +290,14 @@ static int by_start(const void *x, const void *y)
         return strcmp(a->queue->agent->name, b->queue->agent->name);
 }
 
-bool reserve_may_use(struct core *c, const struct class *k, const struct queue *q)
+bool reserve_may_use(struct core *c, const struct job_class *k, const struct queue *q)
 {
         return !q->reserved && owed_ms(c, q, 0) == 0 && q->agent->connected && q->ad &&
                queue_allows_owner(q, k->owner) && !(k->labels & ~q->agent->cleared) &&
-               cost_class_reaches(c, k, q);
+               cost_reaches_first(c, k, q);
 }
 
-bool reserve_was_passed(struct core *c, const struct class *k, const struct queue *q)
+bool reserve_was_passed(struct core *c, const struct job_class *k, const struct queue *q)
 {
         struct order_mark mark = order_mark_of(k);
 
@@ -305,7 +305,8 @@ bool reserve_was_passed(struct core *c, const struct class *k, const struct queu
                order_mark_before(&mark, &q->passed);
 }
 
-static bool could_have_been(struct core *c, const struct class *k, const struct queue *q, struct place *ret)
+static bool could_have_been(struct core *c, const struct job_class *k, const struct queue *q,
+                            struct place *ret)
 {
         if (!reserve_may_use(c, k, q) || !reserve_was_passed(c, k, q))
                 return false;
@@ -316,11 +317,11 @@ static bool could_have_been(struct core *c, const struct class *k, const struct 
 }
 
 /* Takes the places. */
-static void make(struct core *c, struct class *k, struct reserved *places, size_t count, int64_t start_ms)
+static void make(struct core *c, struct job_class *k, struct reserved *places, size_t count, int64_t start_ms)
 {
         struct reservation *r = mem_new(struct reservation);
 
-        *r = (struct reservation){.class = k,
+        *r = (struct reservation){.job_class = k,
                                   .places = places,
                                   .count = count,
                                   .start_ms = start_ms,
@@ -335,7 +336,7 @@ static void make(struct core *c, struct class *k, struct reserved *places, size_
         }
 }
 
-static void reserve_at(struct core *c, struct class *k, const struct place *p)
+static void reserve_at(struct core *c, struct job_class *k, const struct place *p)
 {
         struct reserved *one = mem_new(struct reserved);
 
@@ -343,19 +344,19 @@ static void reserve_at(struct core *c, struct class *k, const struct place *p)
         make(c, k, one, 1, p->start_ms);
 }
 
-static void reserve_for_set(struct core *c, struct class *k)
+static void reserve_for_gang(struct core *c, struct job_class *k)
 {
         struct reserved *places;
         int64_t start_ms;
         size_t count;
 
-        if (reserve_set_find(c, k, &places, &count, &start_ms))
+        if (reserve_gang_find(c, k, &places, &count, &start_ms))
                 make(c, k, places, count, start_ms);
         k->reserve_round = c->reservations->round;
 }
 
 /* Looks at a slice of the queues; the next step looks at those behind it. */
-static void reserve_for(struct core *c, struct class *k)
+static void reserve_for(struct core *c, struct job_class *k)
 {
         struct place *found = mem_array(NULL, QUEUES_SLICE, sizeof(*found));
         size_t at = c->reservations->at, n = 0;
@@ -408,7 +409,7 @@ static int64_t start_of(struct core *c, const struct reservation *r)
 
 int64_t reserve_step(struct core *c)
 {
-        struct class *k;
+        struct job_class *k;
 
         if (c->config.shadow || c->config.reserve_after_ms < 0)
                 return INT64_MAX;
@@ -419,7 +420,7 @@ int64_t reserve_step(struct core *c)
         for (struct reservation *r = c->reservations->first, *next; r; r = next) {
                 next = r->next;
                 r->start_ms = start_of(c, r);
-                if (r->start_ms == INT64_MAX || claim_room(r->class, r->class->draws, NULL) == 0 ||
+                if (r->start_ms == INT64_MAX || charge_room(r->job_class, r->job_class->draws, NULL) == 0 ||
                     costs_too_much(c, r))
                         end(c, r);
         }
@@ -430,7 +431,7 @@ int64_t reserve_step(struct core *c)
                         break;
                 }
                 if (gang_class(k))
-                        reserve_for_set(c, k);
+                        reserve_for_gang(c, k);
                 else
                         reserve_for(c, k);
         }
@@ -449,7 +450,7 @@ void reserve_deinit(struct core *c)
                 struct reservation *r = c->reservations->first;
 
                 c->reservations->first = r->next;
-                r->class->reserved = NULL;
+                r->job_class->reserved = NULL;
                 for (size_t i = 0; i < r->count; i++)
                         r->places[i].queue->reserved = NULL;
                 free(r->places);
@@ -464,7 +465,7 @@ const char *reserve_invariant(const struct core *c)
 
         for (const struct reservation *r = c->reservations->first; r; r = r->next) {
                 n++;
-                if (r->class->reserved != r || r->class->idle == 0)
+                if (r->job_class->reserved != r || r->job_class->idle == 0)
                         return "a reservation is for a class that waits for nothing";
                 for (size_t i = 0; i < r->count; i++)
                         if (r->places[i].queue->reserved != &r->places[i])
@@ -488,7 +489,8 @@ int core_job_reservation(struct core *c, uint64_t request, uint32_t member, stru
 {
         struct request *r = request_find(c, request);
         const struct bucket *b = r && member < r->count ? request_bucket(c, r, member) : NULL;
-        const struct reservation *x = b && b->class && set_has(&b->idle, member) ? b->class->reserved : NULL;
+        const struct reservation *x =
+                b && b->job_class && set_has(&b->idle, member) ? b->job_class->reserved : NULL;
 
         if (!x)
                 return CORE_UNKNOWN;
@@ -498,7 +500,7 @@ int core_job_reservation(struct core *c, uint64_t request, uint32_t member, stru
                 .queues = x->count,
                 .start_ms = x->start_ms,
                 .idle_ms = (int64_t)x->idle_ms,
-                .first = class_first_bucket(b->class) == b && is_first(r, &b->idle, member),
+                .first = job_class_first_bucket(b->job_class) == b && is_first(r, &b->idle, member),
         };
         return 0;
 }

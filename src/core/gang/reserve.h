@@ -33,7 +33,7 @@ struct reserved { /* at one queue */
         bool keeps;       /* it has kept somebody from what is free */
 };
 struct reservation {
-        struct class *class;
+        struct job_class *job_class;
         struct reserved *places;
         size_t count;
         int64_t start_ms; /* Unix milliseconds */
@@ -50,19 +50,20 @@ struct reservations {
 };
 
 /* May a job of this class that needs so much be given to this queue now? */
-bool reserve_allows(struct core *c, const struct class *k, const struct queue *q, const struct need *need);
+bool reserve_allows(struct core *c, const struct job_class *k, const struct queue *q,
+                    const struct need *need);
 /* The same for so many that need this each, given at once. */
-bool reserve_allows_all(struct core *c, const struct class *k, const struct queue *q, const struct need *need,
-                        uint64_t count);
+bool reserve_allows_all(struct core *c, const struct job_class *k, const struct queue *q,
+                        const struct need *need, uint64_t count);
 /* What the queue has and no attempt holds: what it would take ahead of its turn is not in it. INT64_MAX: it
  * does not say how much it has. */
 void reserve_free_now(struct core *c, const struct queue *q, int64_t *ret_cpus, int64_t *ret_memory_mib);
 /* The class is about to be given something at this queue. */
-void reserve_given(struct core *c, struct class *k, struct queue *q);
+void reserve_given(struct core *c, struct job_class *k, struct queue *q);
 /* What it was given it was not given after all: it waits since when it waited before. */
-void reserve_refused(struct class *k);
-void reserve_class_ready(struct core *c, struct class *k); /* it has idle members now */
-void reserve_class_gone(struct core *c, struct class *k);  /* it has none any more */
+void reserve_refused(struct job_class *k);
+void reserve_class_ready(struct core *c, struct job_class *k); /* it has idle members now */
+void reserve_class_gone(struct core *c, struct job_class *k);  /* it has none any more */
 /* From time to time: makes one, and looks at those that there are. Milliseconds until it wants to be called.
  */
 int64_t reserve_step(struct core *c);
@@ -70,15 +71,15 @@ void reserve_init(struct core *c);
 void reserve_deinit(struct core *c);
 const char *reserve_invariant(const struct core *c); /* NULL, or a sentence */
 
-/* ---- reserve.c, for reserve_set.c */
+/* ---- reserve.c, for reserve_gang.c */
 int64_t reserve_ends_ms(struct core *c, const struct job *j); /* when the attempt will be over */
 int64_t reserve_after_ms(const struct core *c);
 /* Could the class use this queue, as far as it is known without asking the ads? */
-bool reserve_may_use(struct core *c, const struct class *k, const struct queue *q);
+bool reserve_may_use(struct core *c, const struct job_class *k, const struct queue *q);
 /* Was it given lately to a class behind this one? */
-bool reserve_was_passed(struct core *c, const struct class *k, const struct queue *q);
+bool reserve_was_passed(struct core *c, const struct job_class *k, const struct queue *q);
 
-/* ---- reserve_set.c: places for the first set of the class, at the queues where all of it has room soonest.
+/* ---- reserve_gang.c: places for the first set of the class, at the queues where all of it has room soonest.
  * True: there are; *ret_places is the caller's. */
-bool reserve_set_find(struct core *c, struct class *k, struct reserved **ret_places, size_t *ret_count,
-                      int64_t *ret_start_ms);
+bool reserve_gang_find(struct core *c, struct job_class *k, struct reserved **ret_places, size_t *ret_count,
+                       int64_t *ret_start_ms);

@@ -173,7 +173,7 @@ static void test_who_does_not_answer_frees_all(void **s)
 
         begin(c, &r);
         accept(c, "n1", 1, 1, "0-1");
-        pass_time(c, c->config.set_wait_ms - 1);
+        pass_time(c, c->config.gang_wait_ms - 1);
         assert_int_equal(state(r, 0), JOB_STAGING);
         core_agent_away(c, "n2");
         assert_int_equal(state(r, 0), JOB_IDLE);
@@ -182,7 +182,7 @@ static void test_who_does_not_answer_frees_all(void **s)
         offer(c, "n2", AD(1, 1, "a"));
         core_match(c);
         assert_int_equal(state(r, 0), JOB_MATCHED);
-        pass_time(c, c->config.set_wait_ms);
+        pass_time(c, c->config.gang_wait_ms);
         assert_int_equal(state(r, 0), JOB_IDLE);
         assert_null(core_check(c));
 }
@@ -201,14 +201,14 @@ static void test_what_one_suffers_all_do(void **s)
 {
         struct core *c = *s;
         struct request *r;
-        struct core_set set;
+        struct core_gang set;
 
         go(c, &r);
         result(c, "n2", 1, 2, CORE_OUTCOME_LOST);
         assert_int_equal(state(r, 2), JOB_IDLE);
         assert_int_equal(state(r, 0), JOB_VACATING);
-        assert_int_equal(core_job_set(c, 1, 2, &set), 0);
-        assert_true(set.state == CORE_SET_BLOCKED && set.member == 0 && set.blocked == JOB_VACATING);
+        assert_int_equal(core_job_gang(c, 1, 2, &set), 0);
+        assert_true(set.state == CORE_GANG_BLOCKED && set.member == 0 && set.blocked == JOB_VACATING);
         offer(c, "n2", AD(4, 4, "a"));
         expect_assigned(c, "");
         result(c, "n1", 1, 0, CORE_KILLED);
@@ -227,8 +227,8 @@ static void test_what_one_suffers_all_do(void **s)
         result(c, "n2", 1, 2, CORE_KILLED);
         offer(c, "n2", AD(4, 4, "a"));
         expect_assigned(c, "");
-        assert_int_equal(core_job_set(c, 1, 2, &set), 0);
-        assert_true(set.state == CORE_SET_BLOCKED && set.member == 0 && set.left == 2);
+        assert_int_equal(core_job_gang(c, 1, 2, &set), 0);
+        assert_true(set.state == CORE_GANG_BLOCKED && set.member == 0 && set.left == 2);
 }
 
 static void test_commands_reach_the_whole_set(void **s)
@@ -279,8 +279,8 @@ static void test_the_first_ends_it(void **s)
         assert_int_equal(state(r, 2), JOB_VACATING);
         result(c, "n1", 1, 2, CORE_KILLED);
         assert_int_equal(state(r, 2), JOB_COMPLETED);
-        assert_int_equal(set_count(&request_rare(r)->failed), 0);
-        assert_true(request_rare(r)->finished_ms > 0);
+        assert_int_equal(set_count(&request_cold(r)->failed), 0);
+        assert_true(request_cold(r)->finished_ms > 0);
 }
 
 /* An agent that has not heard, or was not heard, is told again when it comes back. */
@@ -352,7 +352,7 @@ static void test_what_is_no_set_is_refused(void **s)
 static void test_what_it_waits_for_is_told(void **s)
 {
         struct core *c = *s;
-        struct core_set set;
+        struct core_gang set;
 
         submit_set(c, 3, "3", "\"group\"");
         submit(c, NULL, 1, (const char *const[]){"RequestCpus", "1", NULL});
@@ -361,12 +361,12 @@ static void test_what_it_waits_for_is_told(void **s)
         offer(c, "n2", AD(2, 2, "a"));
         offer(c, "n3", AD(1, 1, "b"));
         expect_assigned(c, "");
-        assert_int_equal(core_job_set(c, 1, 1, &set), 0);
-        assert_true(set.first == 0 && set.size == 3 && set.left == 3 && set.state == CORE_SET_WAITS);
+        assert_int_equal(core_job_gang(c, 1, 1, &set), 0);
+        assert_true(set.first == 0 && set.size == 3 && set.left == 3 && set.state == CORE_GANG_WAITS);
         assert_true(set.places == 2 && set.places_ever == 3);
         assert_string_equal(set.where, "a");
         assert_true(str_eqz(set.group_by, "Group"));
-        assert_int_equal(core_job_set(c, 2, 0, &set), CORE_UNKNOWN);
+        assert_int_equal(core_job_gang(c, 2, 0, &set), CORE_UNKNOWN);
 }
 
 static void take_one(struct core *c, const char *agent, uint64_t request, uint32_t member)

@@ -38,7 +38,7 @@ static unsigned below(struct machine *m, unsigned n)
 
 static int64_t allowed_s(const struct core *c, uint64_t request)
 {
-        return request_find(c, request)->parts[0].template->allowed_ms / 1000;
+        return request_find(c, request)->parts[0].job_template->allowed_ms / 1000;
 }
 
 /* Every job runs as long as it may, or a part of that. */
@@ -209,10 +209,10 @@ static void test_a_refusal_is_no_start(void **state)
         struct core *c = *state;
         struct set one = {0};
         struct core_attempts a = {1, 1, &one};
-        struct class *k;
+        struct job_class *k;
 
         submit(c, NULL, 1, wide);
-        k = c->requests->first->buckets[0]->class;
+        k = c->requests->first->buckets[0]->job_class;
         pass_time(c, 50000);
         offer(c, "n1", "[ Cpus = 8; Memory = 10; Disk = 10; TotalCpus = 8 ]");
         expect_assigned(c, "n1/default 1 0\n");

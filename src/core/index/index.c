@@ -1,6 +1,6 @@
-/* Groups and kinds are made when a class or queue comes whose side (index_side.h) is new, and then meet all
- * of the other sort once. What a new name adds is known to those that are made after it; the others are made
- * again in slices, and until then a clause with that name excludes nothing at them. */
+/* Job signatures and offer signatures are made when a class or queue comes whose side (index_side.h) is new,
+ * and then meet all of the other sort once. What a new name adds is known to those that are made after it;
+ * the others are made again in slices, and until then a clause with that name excludes nothing at them. */
 #include "core/index/index.h"
 
 #include <assert.h>
@@ -60,7 +60,7 @@ static void sum_least(struct tree_node *n)
 {
         struct index_place *p = place_of(n);
 
-        p->least = p->class->index.need;
+        p->least = p->job_class->index.need;
         for (int i = 0; i < ROOM_KINDS; i++) {
                 if (n->left)
                         p->least.v[i] = least(p->least.v[i], place_of(n->left)->least.v[i]);
@@ -71,7 +71,7 @@ static void sum_least(struct tree_node *n)
 
 static bool class_before(const struct tree_node *x, const struct tree_node *y)
 {
-        const struct class *a = place_of(x)->class, *b = place_of(y)->class;
+        const struct job_class *a = place_of(x)->job_class, *b = place_of(y)->job_class;
 
         if (order_class_before(a, b))
                 return true;
@@ -121,16 +121,16 @@ static bool queue_before(const struct tree_node *x, const struct tree_node *y)
 
 /* ---- parties */
 
-static void let_go(struct index_party *p)
+static void let_go(struct index_signature *p)
 {
         if (p->users == 0 && p->held == 0)
                 free(p);
 }
 
-struct index_party *index_meet(struct index_party *p, size_t n)
+struct index_signature *index_meet(struct index_signature *p, size_t n)
 {
         while (n < p->meet_count) {
-                struct index_party *other = p->meets[n];
+                struct index_signature *other = p->meets[n];
 
                 if (other->users)
                         return other;
@@ -141,7 +141,7 @@ struct index_party *index_meet(struct index_party *p, size_t n)
         return NULL;
 }
 
-static void add_meeting(struct index_party *p, struct index_party *other)
+static void add_meeting(struct index_signature *p, struct index_signature *other)
 {
         if (p->meet_count > 2 * p->meet_clean + 8) {
                 for (size_t i = 0; index_meet(p, i); i++)
@@ -153,15 +153,15 @@ static void add_meeting(struct index_party *p, struct index_party *other)
         other->held++;
 }
 
-static void party_add(struct core *c, struct index_parties *mine, struct index_parties *others,
-                      struct index_party *p)
+static void signature_add(struct core *c, struct index_signatures *mine, struct index_signatures *others,
+                          struct index_signature *p)
 {
         map_put(mine->by_text, buf_view(&p->side.text), p);
         MEM_GROW(mine->all, mine->cap, mine->count + 1);
         mine->all[mine->count++] = p;
         p->at = mine->count;
         for (size_t i = 0; i < others->count; i++) {
-                struct index_party *other = others->all[i];
+                struct index_signature *other = others->all[i];
                 bool group = mine == &c->index->groups;
 
                 if (!index_sides_meet(c, group ? &p->side : &other->side, group ? &other->side : &p->side))
@@ -171,9 +171,9 @@ static void party_add(struct core *c, struct index_parties *mine, struct index_p
         }
 }
 
-static void party_drop(struct index_parties *mine, struct index_party *p)
+static void signature_drop(struct index_signatures *mine, struct index_signature *p)
 {
-        struct index_party *last;
+        struct index_signature *last;
 
         if (--p->users)
                 return;
@@ -191,49 +191,49 @@ static void party_drop(struct index_parties *mine, struct index_party *p)
         index_side_deinit(&p->side);
 }
 
-static struct index_group *group_get(struct core *c, const struct class *class)
+static struct job_signature *group_get(struct core *c, const struct job_class *job_class)
 {
         const struct index_side_how how = {.own = &c->index->groups.names,
                                            .other = &c->index->kinds.names,
                                            .other_moves = queue_moves,
                                            .demands = true,
-                                           .labels = class->labels,
-                                           .who = str_of(class->owner),
-                                           .asks = class->fixed ? &class->more : NULL};
+                                           .labels = job_class->labels,
+                                           .who = str_of(job_class->owner),
+                                           .asks = job_class->fixed ? &job_class->more : NULL};
         struct index_side side;
-        struct index_party *p;
-        struct index_group *g;
+        struct index_signature *p;
+        struct job_signature *g;
 
-        index_side_make(c, class->ad, &how, &side);
+        index_side_make(c, job_class->ad, &how, &side);
         p = map_get(c->index->groups.by_text, buf_view(&side.text));
         if (p) {
                 index_side_deinit(&side);
                 p->users++;
-                return index_group_of(p);
+                return job_signature_of(p);
         }
-        g = mem_new(struct index_group);
-        g->party.side = side;
-        g->party.users = 1;
+        g = mem_new(struct job_signature);
+        g->signature.side = side;
+        g->signature.users = 1;
         g->classes = (struct tree){.before = class_before, .sum = sum_least};
         g->owners = map_new();
-        party_add(c, &c->index->groups, &c->index->kinds, &g->party);
+        signature_add(c, &c->index->groups, &c->index->kinds, &g->signature);
         return g;
 }
 
-static void group_drop(struct core *c, struct index_group *g)
+static void group_drop(struct core *c, struct job_signature *g)
 {
         void *value;
 
-        assert(g->party.users > 1 || g->classes.count == 0);
-        if (g->party.users == 1) {
+        assert(g->signature.users > 1 || g->classes.count == 0);
+        if (g->signature.users == 1) {
                 for (size_t at = 0; map_next(g->owners, &at, NULL, &value);)
                         free(value);
                 map_free(g->owners);
         }
-        g->party.held++;
-        party_drop(&c->index->groups, &g->party);
-        g->party.held--;
-        let_go(&g->party);
+        g->signature.held++;
+        signature_drop(&c->index->groups, &g->signature);
+        g->signature.held--;
+        let_go(&g->signature);
 }
 
 static void add_owners(const struct queue *q, struct buf *text)
@@ -244,7 +244,7 @@ static void add_owners(const struct queue *q, struct buf *text)
         }
 }
 
-static struct index_kind *kind_get(struct core *c, const struct queue *q)
+static struct offer_signature *kind_get(struct core *c, const struct queue *q)
 {
         const struct index_side_how how = {.own = &c->index->kinds.names,
                                            .other = &c->index->groups.names,
@@ -255,8 +255,8 @@ static struct index_kind *kind_get(struct core *c, const struct queue *q)
                                            .labels = q->agent->cleared,
                                            .who = str_of(q->agent->name)};
         struct index_side side;
-        struct index_party *p;
-        struct index_kind *k;
+        struct index_signature *p;
+        struct offer_signature *k;
 
         index_side_make(c, q->ad, &how, &side);
         add_owners(q, &side.text);
@@ -264,25 +264,25 @@ static struct index_kind *kind_get(struct core *c, const struct queue *q)
         if (p) {
                 index_side_deinit(&side);
                 p->users++;
-                return index_kind_of(p);
+                return offer_signature_of(p);
         }
-        k = mem_new(struct index_kind);
-        k->party.side = side;
-        k->party.users = 1;
+        k = mem_new(struct offer_signature);
+        k->signature.side = side;
+        k->signature.users = 1;
         k->queues = (struct tree){.before = queue_before, .sum = sum_most};
-        party_add(c, &c->index->kinds, &c->index->groups, &k->party);
+        signature_add(c, &c->index->kinds, &c->index->groups, &k->signature);
         return k;
 }
 
-static void kind_drop(struct core *c, struct index_kind *k)
+static void kind_drop(struct core *c, struct offer_signature *k)
 {
-        assert(k->party.users > 1 || k->queues.count == 0);
-        if (k->party.users == 1)
-                index_kind_empty(k);
-        k->party.held++;
-        party_drop(&c->index->kinds, &k->party);
-        k->party.held--;
-        let_go(&k->party);
+        assert(k->signature.users > 1 || k->queues.count == 0);
+        if (k->signature.users == 1)
+                offer_signature_empty(k);
+        k->signature.held++;
+        signature_drop(&c->index->kinds, &k->signature);
+        k->signature.held--;
+        let_go(&k->signature);
 }
 
 /* ---- names that were learnt */
@@ -307,9 +307,9 @@ static void learnt_since(struct index *x, struct learnt before)
 
 /* ---- classes */
 
-static void owner_tree(struct class *k, bool in)
+static void owner_tree(struct job_class *k, bool in)
 {
-        struct index_group *g = k->index.group;
+        struct job_signature *g = k->index.signature;
         struct index_owner *o = map_get(g->owners, str_of(k->owner));
 
         if (!o) {
@@ -329,7 +329,7 @@ static void owner_tree(struct class *k, bool in)
         }
 }
 
-void index_class_changed(struct core *c, struct class *k)
+void index_class_changed(struct core *c, struct job_class *k)
 {
         struct index_class *i = &k->index;
 
@@ -337,23 +337,23 @@ void index_class_changed(struct core *c, struct class *k)
         if (k->idle == 0) {
                 if (i->in_group.node.weight)
                         owner_tree(k, false);
-                tree_take(&i->group->classes, &i->in_group.node);
+                tree_take(&i->signature->classes, &i->in_group.node);
                 return;
         }
         if (i->in_group.node.weight)
-                tree_moved(&i->group->classes, &i->in_group.node);
+                tree_moved(&i->signature->classes, &i->in_group.node);
         else
-                tree_put(&i->group->classes, &i->in_group.node);
+                tree_put(&i->signature->classes, &i->in_group.node);
         owner_tree(k, true);
 }
 
-void index_class_add(struct core *c, struct class *k)
+void index_class_add(struct core *c, struct job_class *k)
 {
         struct index *x = c->index;
         struct learnt before = learnt_before(x);
 
         k->index = (struct index_class){.serial = ++x->serial};
-        k->index.in_group.class = k->index.in_owner.class = k;
+        k->index.in_group.job_class = k->index.in_owner.job_class = k;
         if (k->fixed)
                 k->index.need = (struct room){{k->cpus, k->memory_mib, k->disk_kib}};
         else
@@ -361,31 +361,31 @@ void index_class_add(struct core *c, struct class *k)
         MEM_GROW(x->classes, x->class_cap, x->class_count + 1);
         x->classes[x->class_count++] = k;
         k->index.at = x->class_count;
-        k->index.group = group_get(c, k);
+        k->index.signature = group_get(c, k);
         learnt_since(x, before);
 }
 
-void index_class_drop(struct core *c, struct class *k)
+void index_class_drop(struct core *c, struct job_class *k)
 {
         struct index *x = c->index;
-        struct class *last = x->classes[--x->class_count];
+        struct job_class *last = x->classes[--x->class_count];
 
         x->classes[k->index.at - 1] = last;
         last->index.at = k->index.at;
         if (x->class_slice != SIZE_MAX && k->index.at <= x->class_slice)
                 x->class_slice = k->index.at - 1; /* the last may not have been looked at */
-        group_drop(c, k->index.group);
+        group_drop(c, k->index.signature);
 }
 
-static void class_again(struct core *c, struct class *k)
+static void class_again(struct core *c, struct job_class *k)
 {
-        struct index_group *old = k->index.group, *g = group_get(c, k);
+        struct job_signature *old = k->index.signature, *g = group_get(c, k);
 
         if (g != old) {
                 if (k->index.in_group.node.weight)
                         owner_tree(k, false);
                 tree_take(&old->classes, &k->index.in_group.node);
-                k->index.group = g;
+                k->index.signature = g;
                 if (k->idle)
                         index_class_changed(c, k);
         }
@@ -397,32 +397,33 @@ static void class_again(struct core *c, struct class *k)
 void index_queue_changed(struct core *c, struct queue *q)
 {
         struct index_queue *i = &q->index;
-        bool parked = q->offers && q->agent->connected && q->jobs_left > 0 && i->kind;
+        bool parked = q->offers && q->agent->connected && q->jobs_left > 0 && i->signature;
 
-        index_bay_later(c->index, q);
-        if (!parked && i->kind)
-                tree_take(&i->kind->queues, &i->node);
+        offer_bin_later(c->index, q);
+        if (!parked && i->signature)
+                tree_take(&i->signature->queues, &i->node);
         else if (parked && i->node.weight)
-                tree_moved(&i->kind->queues, &i->node);
+                tree_moved(&i->signature->queues, &i->node);
         else if (parked)
-                tree_put(&i->kind->queues, &i->node);
+                tree_put(&i->signature->queues, &i->node);
 }
 
-/* Counts what has changed between two kinds of one queue. */
-static void count_changes(struct index *x, const struct index_kind *was, const struct index_kind *is)
+/* Counts what has changed between two offer signatures of one queue. */
+static void count_changes(struct index *x, const struct offer_signature *was,
+                          const struct offer_signature *is)
 {
         for (unsigned i = 0; i < x->kinds.names.n; i++) {
                 struct index_name *name = &x->kinds.names.v[i];
-                const struct expr *a = ad_find(was->party.side.ad, name->name),
-                                  *b = ad_find(is->party.side.ad, name->name);
+                const struct expr *a = ad_find(was->signature.side.ad, name->name),
+                                  *b = ad_find(is->signature.side.ad, name->name);
                 struct buf BUF_CLEANUP s = {0}, t = {0};
 
-                if (name->counted || !(was->party.side.known & is->party.side.known & 1ull << i))
+                if (name->counted || !(was->signature.side.known & is->signature.side.known & 1ull << i))
                         continue;
                 if (a)
-                        expr_print(&s, a, ad_symbols(was->party.side.ad));
+                        expr_print(&s, a, ad_symbols(was->signature.side.ad));
                 if (b)
-                        expr_print(&t, b, ad_symbols(is->party.side.ad));
+                        expr_print(&t, b, ad_symbols(is->signature.side.ad));
                 if (!str_eq(buf_view(&s), buf_view(&t)) && ++name->changes > CHANGES_MAX + 8 * x->queue_count)
                         name->moving = true;
         }
@@ -430,7 +431,7 @@ static void count_changes(struct index *x, const struct index_kind *was, const s
 
 static void queue_again(struct core *c, struct queue *q)
 {
-        struct index_kind *old = q->index.kind, *k = kind_get(c, q);
+        struct offer_signature *old = q->index.signature, *k = kind_get(c, q);
 
         if (k == old) {
                 kind_drop(c, k); /* it was there once already */
@@ -439,10 +440,10 @@ static void queue_again(struct core *c, struct queue *q)
         if (old) {
                 count_changes(c->index, old, k);
                 tree_take(&old->queues, &q->index.node);
-                index_bay_leave(q);
+                offer_bin_leave(q);
                 kind_drop(c, old);
         }
-        q->index.kind = k;
+        q->index.signature = k;
         index_queue_changed(c, q);
 }
 
@@ -496,12 +497,12 @@ void index_free(struct index *x)
                 return;
         assert(x->class_count == 0 && x->groups.count == 0);
         while (x->kinds.count) {
-                struct index_party *p = x->kinds.all[0];
+                struct index_signature *p = x->kinds.all[0];
 
                 p->users = 1;
                 p->held++;
-                index_kind_empty(index_kind_of(p));
-                party_drop(&x->kinds, p);
+                offer_signature_empty(offer_signature_of(p));
+                signature_drop(&x->kinds, p);
                 p->held--;
                 let_go(p);
         }
@@ -517,12 +518,12 @@ void index_free(struct index *x)
         free(x);
 }
 
-bool index_meets(const struct class *k, const struct queue *q)
+bool index_meets(const struct job_class *k, const struct queue *q)
 {
-        const struct index_party *p = q->index.kind ? &q->index.kind->party : NULL;
+        const struct index_signature *p = q->index.signature ? &q->index.signature->signature : NULL;
 
         for (size_t i = 0; p && i < p->meet_count; i++)
-                if (p->meets[i] == &k->index.group->party)
+                if (p->meets[i] == &k->index.signature->signature)
                         return true;
         return false;
 }

@@ -1,14 +1,15 @@
-/* index_private: groups and kinds, for index.c and index_walk.c. */
+/* index_private: job signatures and offer signatures, for index.c and walk.c. */
 #pragma once
 #include "base/map.h"
 #include "core/index/side.h"
 #include "core/model/index_node.h"
 
-/* Either of a group and a kind. Each has a list of those of the other sort that it meets; one that is gone is
- * taken out of such a list when somebody comes across it, and its struct lives until then. */
-struct index_party {
+/* Either of a job signature and an offer signature. Each has a list of those of the other sort that it meets;
+ * one that is gone is taken out of such a list when somebody comes across it, and its struct lives until
+ * then. */
+struct index_signature {
         struct index_side side;
-        struct index_party **meets;
+        struct index_signature **meets;
         size_t meet_count, meet_cap, meet_clean; /* meet_clean: count after it was last cleaned */
         size_t users;                            /* classes or queues; 0: gone */
         size_t held;                             /* lists that it stands in */
@@ -18,27 +19,27 @@ struct index_owner {
         char *name;
         struct tree classes;
 };
-struct index_group {
-        struct index_party party;
+struct job_signature {
+        struct index_signature signature;
         struct tree classes; /* those with idle members */
         struct map *owners;  /* of them, by owner */
 };
-struct index_kind {
-        struct index_party party;
+struct offer_signature {
+        struct index_signature signature;
         struct tree queues;      /* parked */
-        struct index_bay **bays; /* the same queues by profile; none is empty */
-        size_t bay_count, bay_cap;
+        struct offer_bin **bins; /* the same queues by cost class; none is empty */
+        size_t bin_count, bin_cap;
 };
 
-struct index_parties {
+struct index_signatures {
         struct map *by_text;
-        struct index_party **all;
+        struct index_signature **all;
         size_t count, cap;
         struct index_names names; /* that they show */
 };
 struct index {
-        struct index_parties groups, kinds;
-        struct class **classes;
+        struct index_signatures groups, kinds;
+        struct job_class **classes;
         struct queue **queues;
         size_t class_count, class_cap, queue_count, queue_cap;
         size_t class_slice, queue_slice; /* so many of the lists know all names; SIZE_MAX: all do */
@@ -47,20 +48,20 @@ struct index {
         uint64_t serial;
 };
 
-static inline struct index_group *index_group_of(struct index_party *p)
+static inline struct job_signature *job_signature_of(struct index_signature *p)
 {
-        return container_of(p, struct index_group, party);
+        return container_of(p, struct job_signature, signature);
 }
-static inline struct index_kind *index_kind_of(struct index_party *p)
+static inline struct offer_signature *offer_signature_of(struct index_signature *p)
 {
-        return container_of(p, struct index_kind, party);
+        return container_of(p, struct offer_signature, signature);
 }
-/* index_bay.c */
-void index_bay_later(struct index *x, struct queue *q); /* its spot is to be looked at */
-void index_bay_leave(struct queue *q);                  /* at once, for its kind may go */
-void index_kind_empty(struct index_kind *k);            /* of its bays, whatever they hold */
+/* offer_bin.c */
+void offer_bin_later(struct index *x, struct queue *q); /* its spot is to be looked at */
+void offer_bin_leave(struct queue *q);                  /* at once, for its offer signature may go */
+void offer_signature_empty(struct offer_signature *k);  /* of its bins, whatever they hold */
 
 struct room index_queue_room(const struct queue *q);
 bool room_within(const struct room *need, const struct room *has);
 /* The n-th party that p meets, or NULL; those that are gone are taken out. */
-struct index_party *index_meet(struct index_party *p, size_t n);
+struct index_signature *index_meet(struct index_signature *p, size_t n);

@@ -237,10 +237,11 @@ static bool agrees(struct core *c, const struct index_side *a, const struct inde
         return yes;
 }
 
-bool index_sides_meet(struct core *c, const struct index_side *class, const struct index_side *queue)
+bool index_sides_meet(struct core *c, const struct index_side *job_class, const struct index_side *queue)
 {
-        bool yes = !(class->labels & ~queue->labels) && !(class->counted & queue->known & ~queue->counted) &&
-                   agrees(c, class, queue) && agrees(c, queue, class);
+        bool yes = !(job_class->labels & ~queue->labels) &&
+                   !(job_class->counted & queue->known & ~queue->counted) && agrees(c, job_class, queue) &&
+                   agrees(c, queue, job_class);
 
         eval_reset(&c->eval);
         return yes;

@@ -1,4 +1,4 @@
-/* index_side: what one side, a class or a queue, shows to the other and demands of it, as far as the index
+/* side: what one side, a class or a queue, shows to the other and demands of it, as far as the index
  * knows. For index*.c only.
  *
  * It is a small ad made out of the whole one: the clauses of Requirements that can be indexed, what these
@@ -55,4 +55,4 @@ struct index_side_how {
 void index_side_make(struct core *c, const struct ad *ad, const struct index_side_how *how,
                      struct index_side *ret);
 /* Is the queue cleared for the class's data, and does nothing that one demands surely fail at the other? */
-bool index_sides_meet(struct core *c, const struct index_side *class, const struct index_side *queue);
+bool index_sides_meet(struct core *c, const struct index_side *job_class, const struct index_side *queue);

@@ -181,7 +181,7 @@ static void offer_any(struct core *c, unsigned agent)
         assert_int_equal(core_offer(c, &o, NULL), 0);
 }
 
-static bool agree(struct core *c, const struct class *k, const struct queue *q)
+static bool agree(struct core *c, const struct job_class *k, const struct queue *q)
 {
         if (q->job_specific)
                 return match_one_way(&c->eval, k->ad, q->ad);
@@ -192,7 +192,7 @@ static bool agree(struct core *c, const struct class *k, const struct queue *q)
 static void check_queue(struct core *c, const struct queue *q, uint64_t *agreed, uint64_t *excluded)
 {
         struct index_classes w;
-        const struct class *k, *before = NULL;
+        const struct job_class *k, *before = NULL;
         uint64_t told = 0, expected = 0;
         struct need need;
         void *value;
@@ -234,14 +234,14 @@ static void each_queue(struct core *c, void (*fn)(void *arg, const struct queue 
 
 struct expected {
         struct core *core;
-        const struct class *class;
+        const struct job_class *job_class;
         uint64_t offers, agreed, excluded;
 };
 
 static void count_offer(void *arg, const struct queue *q)
 {
         struct expected *x = arg;
-        const struct class *k = x->class;
+        const struct job_class *k = x->job_class;
         struct need need;
 
         need_of(x->core, k, k->ad, q->ad, &need);
@@ -249,9 +249,9 @@ static void count_offer(void *arg, const struct queue *q)
                      (!k->fixed || need_fits(x->core, &need, q));
 }
 
-static void check_class(struct core *c, const struct class *k)
+static void check_class(struct core *c, const struct job_class *k)
 {
-        struct expected x = {.core = c, .class = k};
+        struct expected x = {.core = c, .job_class = k};
         const struct queue *q, *before = NULL;
         struct index_offers w;
         uint64_t told = 0;
@@ -284,7 +284,7 @@ static void check_all(struct core *c, struct expected *x)
                 fail_msg("%s", bad);
         each_queue(c, check_one, x);
         for (size_t at = 0; map_next(c->classes->by_key, &at, NULL, &value);)
-                if (((struct class *)value)->idle)
+                if (((struct job_class *)value)->idle)
                         check_class(c, value);
 }
 
@@ -361,7 +361,7 @@ static const struct queue *queue_named(struct core *c, const char *agent)
         return agent_find(c, agent)->queues;
 }
 
-/* Offers that differ only in what moves are of one kind; a class sees nothing of others. */
+/* Offers that differ only in what moves are of one offer signature; a class sees nothing of others. */
 static void test_kinds_and_groups(void **state)
 {
         struct core *c = *state;
@@ -524,7 +524,7 @@ static void test_one_user_leaves_names_for_others(void **state)
         while (index_slice(c, 1000))
                 ;
         for (uint64_t id = core_request_last(c) - 1; id <= core_request_last(c); id++)
-                assert_false(index_meets(request_find(c, id)->only_bucket->class, q));
+                assert_false(index_meets(request_find(c, id)->only_bucket->job_class, q));
 }
 
 int main(void)

@@ -1,6 +1,6 @@
-/* Walks merge: the first that fits of each group (or kind) stands in a heap, the first of all is told, and
- * its follower takes its place. What was told may be changed by whoever asked, so the follower is looked for
- * first. */
+/* Walks merge: the first that fits of each job signature (or offer signature) stands in a heap, the first of
+ * all is told, and its follower takes its place. What was told may be changed by whoever asked, so the
+ * follower is looked for first. */
 #include "base/mem.h"
 #include "core/index/index_private.h"
 #include "core/model/core_parts.h"
@@ -24,18 +24,19 @@ static bool class_may(void *arg, const struct tree_node *n)
 static bool class_is(void *arg, const struct tree_node *n)
 {
         const struct index_classes *w = arg;
-        const struct class *k = place_of(n)->class;
+        const struct job_class *k = place_of(n)->job_class;
         struct room has = index_queue_room(w->queue);
 
         return room_within(&k->index.need, &has) && (!w->ask_owner || queue_allows_owner(w->queue, k->owner));
 }
 
-static struct class *class_after(struct index_classes *w, const struct tree *t, const struct tree_node *after)
+static struct job_class *class_after(struct index_classes *w, const struct tree *t,
+                                     const struct tree_node *after)
 {
         struct tree_search s = {w, class_may, class_is};
         struct tree_node *n = tree_find(t, after, &s);
 
-        return n ? place_of(n)->class : NULL;
+        return n ? place_of(n)->job_class : NULL;
 }
 
 static const struct tree_node *node_in(const struct index_entry *e)
@@ -47,15 +48,15 @@ static const struct tree_node *node_in(const struct index_entry *e)
 
 static bool entry_before(const struct heap_node *x, const struct heap_node *y)
 {
-        const struct class *a = container_of(x, struct index_entry, node)->next,
-                           *b = container_of(y, struct index_entry, node)->next;
+        const struct job_class *a = container_of(x, struct index_entry, node)->next,
+                               *b = container_of(y, struct index_entry, node)->next;
 
         if (order_class_before(a, b))
                 return true;
         return !order_class_before(b, a) && a->index.serial < b->index.serial;
 }
 
-static void add_tree(struct index_classes *w, struct index_group *g, const struct tree *t, size_t *n)
+static void add_tree(struct index_classes *w, struct job_signature *g, const struct tree *t, size_t *n)
 {
         struct index_entry *e = &w->entries[*n];
 
@@ -86,7 +87,7 @@ static bool named_before(const struct queue *q, size_t n)
 
 void index_classes_begin(struct index_classes *w, struct core *c, const struct queue *q)
 {
-        struct index_party *kind = q->index.kind ? &q->index.kind->party : NULL, *met;
+        struct index_signature *kind = q->index.signature ? &q->index.signature->signature : NULL, *met;
         bool by_name = owners_by_name(q);
         size_t n = 0;
 
@@ -96,7 +97,7 @@ void index_classes_begin(struct index_classes *w, struct core *c, const struct q
                 return;
         w->entries = mem_array(NULL, kind->meet_count * (by_name ? q->owners.count : 1), sizeof(*w->entries));
         for (size_t i = 0; (met = index_meet(kind, i)) != NULL; i++) {
-                struct index_group *g = index_group_of(met);
+                struct job_signature *g = job_signature_of(met);
 
                 if (g->classes.count == 0)
                         continue;
@@ -111,11 +112,11 @@ void index_classes_begin(struct index_classes *w, struct core *c, const struct q
         }
 }
 
-struct class *index_classes_next(struct index_classes *w)
+struct job_class *index_classes_next(struct index_classes *w)
 {
         while (heap_first(&w->heap)) {
                 struct index_entry *e = container_of(heap_first(&w->heap), struct index_entry, node);
-                struct class *k = e->next;
+                struct job_class *k = e->next;
                 bool fits = class_is(w, e->tree == &e->group->classes ? &k->index.in_group.node
                                                                       : &k->index.in_owner.node);
 
@@ -147,7 +148,7 @@ static bool queue_may(void *arg, const struct tree_node *n)
 {
         const struct index_offers *w = arg;
 
-        return room_within(&w->class->index.need, &queue_of(n)->index.most);
+        return room_within(&w->job_class->index.need, &queue_of(n)->index.most);
 }
 
 static bool queue_is(void *arg, const struct tree_node *n)
@@ -155,10 +156,10 @@ static bool queue_is(void *arg, const struct tree_node *n)
         const struct index_offers *w = arg;
         struct room has = index_queue_room(queue_of(n));
 
-        return room_within(&w->class->index.need, &has);
+        return room_within(&w->job_class->index.need, &has);
 }
 
-static struct queue *queue_after(struct index_offers *w, const struct index_kind *k,
+static struct queue *queue_after(struct index_offers *w, const struct offer_signature *k,
                                  const struct tree_node *after)
 {
         struct tree_search s = {w, queue_may, queue_is};
@@ -177,16 +178,16 @@ static bool offer_before(const struct heap_node *x, const struct heap_node *y)
         return a->index.serial < b->index.serial;
 }
 
-void index_offers_begin(struct index_offers *w, const struct class *k)
+void index_offers_begin(struct index_offers *w, const struct job_class *k)
 {
-        struct index_party *group = &k->index.group->party, *met;
+        struct index_signature *group = &k->index.signature->signature, *met;
         size_t n = 0;
 
-        *w = (struct index_offers){.class = k};
+        *w = (struct index_offers){.job_class = k};
         w->heap.before = offer_before;
         w->entries = mem_array(NULL, group->meet_count + 1, sizeof(*w->entries));
         for (size_t i = 0; (met = index_meet(group, i)) != NULL; i++) {
-                struct index_kind *kind = index_kind_of(met);
+                struct offer_signature *kind = offer_signature_of(met);
                 struct index_offer *o = &w->entries[n];
 
                 if (kind->queues.count == 0 ||

@@ -2,7 +2,7 @@
 #include "base/mem.h"
 #include "core/events/apply.h"
 #include "core/events/history.h"
-#include "core/lifecycle/leave.h"
+#include "core/lifecycle/retention.h"
 #include "core/model/core_parts.h"
 #include "core/model/gang_rule.h"
 
@@ -90,7 +90,7 @@ static void waiting_members(const struct request *r, const struct set *only, boo
         if (idle)
                 request_idle_all(r, to);
         if (held)
-                set_add_all(to, &request_rare(r)->held);
+                set_add_all(to, &request_cold(r)->held);
         if (only)
                 set_keep_all(to, only);
 }
@@ -104,7 +104,7 @@ static uint64_t act_stop(struct core *c, struct request *r, const struct core_co
         uint64_t n = 0;
 
         if (rm)
-                n += leave_remove(c, r, cmd->members);
+                n += retention_remove(c, r, cmd->members);
         waiting_members(r, cmd->members, rm, true, &wait);
         add_where(r, cmd->members, any_attempt, &run);
         add_where(r, cmd->members, rm ? is_vacating : goes_back, &run);
@@ -134,7 +134,7 @@ static uint64_t act_attempts(struct core *c, struct request *r, const struct cor
         case CORE_ACT_CHECKPOINT:
                 add_where(r, cmd->members, is_running, &run);
                 SET_FOREACH (&run, m)
-                        if (!request_part(r, (uint32_t)m, NULL)->template->checkpoints)
+                        if (!request_part(r, (uint32_t)m, NULL)->job_template->checkpoints)
                                 set_add(&never, (uint32_t)m);
                 set_remove_all(&run, &never);
                 n = set_count(&run);
@@ -186,8 +186,8 @@ static uint64_t act_priority(struct core *c, struct request *r, const struct cor
         set_add_range(&all, 0, r->count);
         if (cmd->members)
                 set_keep_all(&all, cmd->members);
-        set_remove_all(&all, &request_rare(r)->completed);
-        set_remove_all(&all, &request_rare(r)->removed);
+        set_remove_all(&all, &request_cold(r)->completed);
+        set_remove_all(&all, &request_cold(r)->removed);
         n = emit_for(c, cmd, EVENT_PRIORITY, 0, &all);
         set_deinit(&all);
         return n;
@@ -228,7 +228,7 @@ int core_act(struct core *c, const struct core_command *cmd, uint64_t *ret_affec
                 return err_set(err, CORE_UNKNOWN, "request %llu has only the jobs %llu.0 to %llu.%u",
                                (unsigned long long)r->id, (unsigned long long)r->id,
                                (unsigned long long)r->id, r->count - 1);
-        if (r->has_sets && cmd->members) {
+        if (r->has_gangs && cmd->members) {
                 gang_widen(r, cmd->members, &widened);
                 whole.members = &widened;
         }

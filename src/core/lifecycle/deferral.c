@@ -1,11 +1,11 @@
 #include "core/lifecycle/deferral.h"
 
-#include "core/classes/class.h"
+#include "core/classes/job_class.h"
 #include "core/events/apply.h"
 #include "core/model/pending_match.h"
 #include <stdio.h>
 
-static void hold_missed(struct core *c, struct class *k)
+static void hold_missed(struct core *c, struct job_class *k)
 {
         char reason[160];
 
@@ -13,7 +13,7 @@ static void hold_missed(struct core *c, struct class *k)
                  "its deferral_time passed %lld s ago, and no place could take it within the deferral_window",
                  (long long)((c->now_ms - k->not_before_ms) / 1000));
         while (k->idle > 0) {
-                struct bucket *b = class_first_bucket(k);
+                struct bucket *b = job_class_first_bucket(k);
                 struct event e = {.type = EVENT_HELD,
                                   .request = b->request->id,
                                   .code = CORE_HOLD_DEFERRAL_MISSED,
@@ -36,7 +36,7 @@ static int64_t lost_tick(struct core *c)
                 return c->classes->lost_until_ms - c->steady_ms;
         c->classes->lost_until_ms = 0;
         for (size_t at = 0; map_next(c->classes->by_key, &at, NULL, &value);)
-                class_look_again(c, value);
+                job_class_look_again(c, value);
         return INT64_MAX;
 }
 
@@ -48,7 +48,7 @@ int64_t deferral_tick(struct core *c)
         if (c->classes->deferred == 0 || c->config.shadow)
                 return next;
         for (size_t at = 0; map_next(c->classes->by_key, &at, NULL, &value);) {
-                struct class *k = value;
+                struct job_class *k = value;
                 int64_t due = INT64_MAX;
 
                 if (!k->not_before_ms || k->idle == 0)
@@ -60,7 +60,7 @@ int64_t deferral_tick(struct core *c)
                 } else {
                         due = k->missed_ms + 1;
                         if (k->asleep)
-                                class_look_again(c, k);
+                                job_class_look_again(c, k);
                         k->asleep = false;
                 }
                 if (due != INT64_MAX && due - c->now_ms < next)

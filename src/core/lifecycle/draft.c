@@ -5,11 +5,11 @@
 #include "base/mem.h"
 #include "classad/sense.h"
 #include "core/classes/admission.h"
-#include "core/classes/class.h"
+#include "core/classes/job_class.h"
 #include "core/classes/split.h"
 #include "core/data/label.h"
 #include "core/events/apply.h"
-#include "core/fairness/claim.h"
+#include "core/fairness/charge.h"
 #include "core/model/forgotten.h"
 #include "core/model/gang_rule.h"
 #include "core/model/item.h"
@@ -72,7 +72,7 @@ int core_draft_new(struct core *c, const struct submission *s, enum core_draft_u
                                "the jobs of all users have more than %u different attribute names: "
                                "submit it when some have ended",
                                SYMBOLS_MAX);
-        if (!known && (r = claim_check_room(c, s, err)) != 0)
+        if (!known && (r = charge_check_room(c, s, err)) != 0)
                 return r;
         d = mem_new(struct core_draft);
         d->core = c;
@@ -99,7 +99,7 @@ static int no_sense(struct core *c, symbol name, const struct err *why, struct e
         return err_set(err, -EINVAL, STR_FMT ": %s", STR_ARG(symbols_name(c->symbols, name)), why->text);
 }
 
-static bool is_set(const struct template *t, symbol name)
+static bool is_set(const struct job_template *t, symbol name)
 {
         for (size_t i = 0; i < t->late_count; i++)
                 if (t->late[i].name == name)
@@ -111,7 +111,7 @@ static bool is_set(const struct template *t, symbol name)
 static int check_sense(struct core *c, const struct request *r, const struct part *p, struct err *err)
 {
         BUF_CLEANUP struct buf sizes = {0}, inputs = {0};
-        const struct ad *ad = p->template->ad;
+        const struct ad *ad = p->job_template->ad;
         const symbol in = c->attr.TransferInput, of = c->attr.TransferInputSizes;
         const struct expr *x;
         uint32_t at = 0;
@@ -123,7 +123,7 @@ static int check_sense(struct core *c, const struct request *r, const struct par
                         return no_sense(c, name, &why, err);
         if (p->count == 0 || request_member_text(c, r, p->first, of, &sizes) != 0)
                 return 0;
-        if (request_member_text(c, r, p->first, in, &inputs) != 0 && is_set(p->template, in))
+        if (request_member_text(c, r, p->first, in, &inputs) != 0 && is_set(p->job_template, in))
                 return 0; /* no text, but an expression: nobody knows */
         if (sense_check_sizes(buf_view(&sizes), buf_view(&inputs), &why) != 0)
                 return no_sense(c, of, &why, err);
@@ -136,9 +136,9 @@ static int try_late(struct core *c, const struct request *r, const struct part *
         struct buf BUF_CLEANUP text = {.max = SUBMISSION_TEXT_MAX};
         size_t left = LATE_TEXT_MAX;
 
-        for (size_t i = 0; p->count > 0 && i < p->template->late_count; i++) {
-                const struct template_late *l = &p->template->late[i];
-                struct symbols_use *before = template_names(c, p->template);
+        for (size_t i = 0; p->count > 0 && i < p->job_template->late_count; i++) {
+                const struct job_template_late *l = &p->job_template->late[i];
+                struct symbols_use *before = job_template_names(c, p->job_template);
                 struct expr *x = NULL;
                 struct err why;
                 int e;
@@ -167,13 +167,13 @@ static int load_some(struct core_draft *d, uint32_t *budget, bool *ret_more, str
                 const struct part *p = &d->request->parts[d->checked];
                 uint64_t steps = core_steps(c);
 
-                e = gang_check(c, p->template, p->count, err);
+                e = gang_check(c, p->job_template, p->count, err);
                 if (!e)
                         e = try_late(c, d->request, p, err);
                 if (!e)
                         e = check_sense(c, d->request, p, err);
                 if (!e)
-                        e = claim_check_part(c, d->from->owner, p->template->ad, err);
+                        e = charge_check_part(c, d->from->owner, p->job_template->ad, err);
                 steps = (core_steps(c) - steps) / SPLIT_STEPS;
                 *budget -= steps < *budget ? (uint32_t)steps : *budget;
         }
@@ -216,7 +216,7 @@ int core_draft_some(struct core_draft *d, bool *ret_more, struct err *err)
                 if (!d->split)
                         d->split = split_new(c, d->request, c->config.classes_max);
                 more = split_some(d->split, &budget);
-                if (claim_check_memory(c, request_owner(d->request), err) != 0)
+                if (charge_check_memory(c, request_owner(d->request), err) != 0)
                         return CORE_TOO_MANY;
                 if (!more)
                         e = split_over(d, err);
@@ -238,7 +238,7 @@ static void hold_on_submit(struct core *c, const struct submission *s, uint64_t 
                 bool hold = s->hold;
 
                 if (!hold)
-                        eval_boolean(&c->eval, p->template->ad, NULL, c->attr.HoldOnSubmit, &hold);
+                        eval_boolean(&c->eval, p->job_template->ad, NULL, c->attr.HoldOnSubmit, &hold);
                 if (hold && p->count)
                         set_add_range(&e.members, p->first, (uint64_t)p->first + p->count);
         }
@@ -282,7 +282,7 @@ int core_draft_submit(struct core_draft *d, uint64_t *ret_request, bool *ret_exi
         while (more) /* there is some when a name has become significant */
                 if ((r = core_draft_some(d, &more, err)) != 0)
                         return r;
-        r = claim_check_room(d->core, d->from, err);
+        r = charge_check_room(d->core, d->from, err);
         return r ? r : accept(d, err);
 }
 

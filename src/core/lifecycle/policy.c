@@ -124,7 +124,7 @@ void policy_exit(struct core *c, struct request *r, struct job *j, const struct 
         case CORE_OUTCOME_LOST: say(d, JOB_IDLE, 0, 0, res->reason); return;
         case CORE_EXITED: break;
         }
-        if (p->template && p->template->exit_policy)
+        if (p->job_template && p->job_template->exit_policy)
                 decide_exit(c, r, j, res, d);
         else
                 say(d, JOB_COMPLETED, 0, 0, STR(""));
@@ -201,7 +201,7 @@ static void periodic_act(struct core *c, struct request *r, uint32_t member, con
         struct job *j = request_job(r, member);
         enum job_state state = request_state(r, member);
         struct ad *ad = member_ad(c, r, member, j);
-        struct template *t = request_part(r, member, NULL)->template;
+        struct job_template *t = request_part(r, member, NULL)->job_template;
         struct exit_decision d = {.next = state};
         struct event e = {.request = r->id};
         uint64_t overruns = c->eval.overruns, steps = c->eval.steps_all;
@@ -242,7 +242,7 @@ static void periodic_act(struct core *c, struct request *r, uint32_t member, con
 
 struct differs {
         const struct core *core;
-        const struct template *template;
+        const struct job_template *job_template;
         bool found;
 };
 
@@ -253,12 +253,12 @@ static void on_name(void *arg, symbol name, bool target)
         if (target)
                 return;
         d->found |= name == d->core->attr.ProcId;
-        for (size_t i = 0; i < d->template->late_count; i++)
-                d->found |= d->template->late[i].name == name;
+        for (size_t i = 0; i < d->job_template->late_count; i++)
+                d->found |= d->job_template->late[i].name == name;
 }
 
 /* Do these policies come out differently for members that wait in the same way? */
-static bool differs_by_member(const struct core *c, const struct template *t)
+static bool differs_by_member(const struct core *c, const struct job_template *t)
 {
         const symbol policies[] = {c->attr.PeriodicHold, c->attr.PeriodicRelease, c->attr.PeriodicRemove};
         struct differs d = {c, t, false};
@@ -281,14 +281,14 @@ static void periodic_bare(struct core *c, struct request *r, const struct part *
         void *value;
 
         if (held)
-                set_copy(&bare, &request_rare(r)->held);
+                set_copy(&bare, &request_cold(r)->held);
         else
                 request_idle_all(r, &bare);
         set_remove_range(&bare, 0, p->first);
         set_remove_range(&bare, (uint64_t)p->first + p->count, 1ull << 32);
         for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);)
                 set_remove(&bare, ((struct job *)value)->member);
-        if (set_count(&bare) && !differs_by_member(c, p->template))
+        if (set_count(&bare) && !differs_by_member(c, p->job_template))
                 periodic_act(c, r, (uint32_t)set_first(&bare), &bare);
         else
                 set_add_all(&c->policies->each, &bare);
@@ -312,7 +312,7 @@ static void periodic_begin(struct core *c, struct request *r)
         for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);)
                 set_add(&c->policies->each, ((struct job *)value)->member);
         for (size_t i = 0; i < r->part_count; i++)
-                if (r->parts[i].template->periodic_policy) {
+                if (r->parts[i].job_template->periodic_policy) {
                         periodic_bare(c, r, &r->parts[i], false);
                         periodic_bare(c, r, &r->parts[i], true);
                 }
@@ -334,8 +334,8 @@ static bool periodic_some(struct core *c, struct request *r, unsigned *budget)
                 uint64_t steps = core_steps(c);
                 struct set one = {0};
 
-                if (request_part(r, (uint32_t)m, NULL)->template->periodic_policy &&
-                    !set_has(&request_rare(r)->left, (uint32_t)m) && state != JOB_COMPLETED &&
+                if (request_part(r, (uint32_t)m, NULL)->job_template->periodic_policy &&
+                    !set_has(&request_cold(r)->left, (uint32_t)m) && state != JOB_COMPLETED &&
                     state != JOB_REMOVED) {
                         set_add(&one, (uint32_t)m);
                         periodic_act(c, r, (uint32_t)m, &one);
@@ -382,7 +382,7 @@ void policy_hold_leaks(struct core *c)
                         struct err why = {""};
                         uint64_t labels;
 
-                        if (!b->class || !b->class->leaks || set_count(&b->idle) == 0)
+                        if (!b->job_class || !b->job_class->leaks || set_count(&b->idle) == 0)
                                 continue;
                         label_of(c, r, &r->parts[b->part], (uint32_t)set_first(&b->idle), &labels, &why);
                         e.reason = str_of(why.text);

@@ -5,7 +5,7 @@
 #include "core/match/choose.h"
 
 #include "classad/match.h"
-#include "core/classes/class.h"
+#include "core/classes/job_class.h"
 #include "core/data/cost.h"
 #include "core/data/data_state.h"
 #include "core/estimate/estimate.h"
@@ -16,14 +16,14 @@
 /* A job without data that is over so soon does not care how fast a place is. */
 #define ALIKE_MS 2000
 
-static bool agree(struct core *c, const struct class *k, const struct queue *q)
+static bool agree(struct core *c, const struct job_class *k, const struct queue *q)
 {
         if (q->job_specific)
                 return match_one_way(&c->eval, k->ad, q->ad);
         return match_ads(&c->eval, k->ad, q->ad) == MATCH_YES;
 }
 
-static bool fits_and_agrees(struct core *c, struct class *k, struct queue *q, struct need *ret_need)
+static bool fits_and_agrees(struct core *c, struct job_class *k, struct queue *q, struct need *ret_need)
 {
         uint64_t steps = c->eval.steps_all, overruns = c->eval.overruns;
         bool yes;
@@ -36,7 +36,7 @@ static bool fits_and_agrees(struct core *c, struct class *k, struct queue *q, st
 }
 
 /* It would only be refused again. */
-static bool was_refused(const struct class *k, const struct queue *q)
+static bool was_refused(const struct job_class *k, const struct queue *q)
 {
         for (unsigned i = 0; i < q->refused_count; i++)
                 if (q->refused[i] == k->index.serial)
@@ -44,14 +44,14 @@ static bool was_refused(const struct class *k, const struct queue *q)
         return false;
 }
 
-bool choose_fits(struct core *c, struct class *k, struct queue *q, struct need *ret_need)
+bool choose_fits(struct core *c, struct job_class *k, struct queue *q, struct need *ret_need)
 {
         c->matching->looks++;
         if (k->idle == 0 || q->jobs_left == 0 || !q->offers || !queue_allows_owner(q, k->owner))
                 return false;
         if (k->overrun || q->paused_until_ms > c->steady_ms || !overrun_may_look(c, k))
                 return false;
-        if (deferral_waits(c, k) || class_is_lost(c, k) || k->leaks || (k->labels & ~q->agent->cleared))
+        if (deferral_waits(c, k) || job_class_is_lost(c, k) || k->leaks || (k->labels & ~q->agent->cleared))
                 return false;
         if (q->refused_count && was_refused(k, q))
                 return false;
@@ -60,7 +60,7 @@ bool choose_fits(struct core *c, struct class *k, struct queue *q, struct need *
 
 /* ---- of several places, for a class */
 
-bool choose_class_prefers(struct core *c, const struct class *k)
+bool choose_class_prefers(struct core *c, const struct job_class *k)
 {
         const struct part *p;
 
@@ -68,7 +68,7 @@ bool choose_class_prefers(struct core *c, const struct class *k)
                 return true;
         if (c->config.placement == CORE_PLACE_BLIND)
                 return false;
-        p = class_first_part(k);
+        p = job_class_first_part(k);
         return p->inputs || estimate_bytes_out(p) > 0 || estimate_run_ms(c, p, NULL, NULL) >= ALIKE_MS;
 }
 
@@ -85,14 +85,14 @@ double choose_cost(struct core *c, const struct part *p, uint32_t member, const 
         return (double)cost.total_ms + order;
 }
 
-struct candidate choose_worth(struct core *c, struct class *k, struct queue *q)
+struct candidate choose_worth(struct core *c, struct job_class *k, struct queue *q)
 {
         uint64_t steps = c->eval.steps_all, overruns = c->eval.overruns;
         struct candidate found = {
                 .queue = q,
                 .rank = k->has_rank ? match_rank(&c->eval, k->ad, q->ad) : 0,
-                .cost = choose_cost(c, class_first_part(k), (uint32_t)set_first(&class_first_bucket(k)->idle),
-                                    q),
+                .cost = choose_cost(c, job_class_first_part(k),
+                                    (uint32_t)set_first(&job_class_first_bucket(k)->idle), q),
         };
 
         overrun_looked(c, k, q, steps, overruns);
@@ -130,22 +130,22 @@ bool choose_offer_prefers(const struct queue *q)
 }
 
 /* How well jobs of the class, by the one that goes first, meet a wish of the queue. */
-static double wish_met(struct core *c, const struct queue *q, const struct class *k, enum core_wish wish)
+static double wish_met(struct core *c, const struct queue *q, const struct job_class *k, enum core_wish wish)
 {
         struct core_cost cost;
 
         if (wish == CORE_WISH_LARGE_MEMORY)
                 return (double)k->memory_mib;
-        cost_of(c, class_first_part(k), (uint32_t)set_first(&class_first_bucket(k)->idle), q, &cost);
+        cost_of(c, job_class_first_part(k), (uint32_t)set_first(&job_class_first_bucket(k)->idle), q, &cost);
         return wish == CORE_WISH_SMALL_INPUT ? -(double)(cost.bytes_in - cost.bytes_held)
                                              : -(double)cost.run_ms;
 }
 
-struct liked choose_liking(struct core *c, struct queue *q, struct class *k, size_t turn)
+struct liked choose_liking(struct core *c, struct queue *q, struct job_class *k, size_t turn)
 {
         uint64_t steps = c->eval.steps_all, overruns = c->eval.overruns;
         struct liked l = {
-                .class = k,
+                .job_class = k,
                 .rank = q->has_rank ? match_rank(&c->eval, q->ad, k->ad) : 0,
                 .turn = turn,
         };

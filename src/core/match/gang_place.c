@@ -10,13 +10,13 @@
 #include "base/u64.h"
 #include "classad/print.h"
 #include "core/events/apply.h"
-#include "core/fairness/claim.h"
+#include "core/fairness/charge.h"
 #include "core/fairness/order.h"
 #include "core/gang/gang.h"
 #include "core/gang/reserve.h"
 #include "core/index/index.h"
 #include "core/match/choose.h"
-#include "core/match/give.h"
+#include "core/match/dispatch.h"
 #include "core/match/matching.h"
 #include "core/model/core_parts.h"
 #include "core/model/gang_rule.h"
@@ -45,7 +45,7 @@ struct seats {
 };
 
 /* How many members with this need the queue could start at once, up to `most`. */
-static uint64_t gang_room(struct core *c, const struct class *k, const struct queue *q,
+static uint64_t gang_room(struct core *c, const struct job_class *k, const struct queue *q,
                           const struct need *need, uint64_t most)
 {
         int64_t cpus, memory_mib;
@@ -93,7 +93,7 @@ static int better(const void *x, const void *y)
 }
 
 /* All queues that could start a member now. */
-static void seats_find(struct core *c, struct class *k, uint64_t most, struct seats *s)
+static void seats_find(struct core *c, struct job_class *k, uint64_t most, struct seats *s)
 {
         struct index_offers w;
         struct queue *q;
@@ -119,7 +119,7 @@ static void seats_find(struct core *c, struct class *k, uint64_t most, struct se
 }
 
 /* After something was given there. */
-static void seats_again(struct core *c, struct class *k, uint64_t most, struct seats *s)
+static void seats_again(struct core *c, struct job_class *k, uint64_t most, struct seats *s)
 {
         for (size_t i = 0; i < s->n; i++) {
                 struct seat *at = &s->v[i];
@@ -201,15 +201,16 @@ static void name_machines(struct core *c, struct queue **where, uint64_t n, stru
 /* Gives the members one after the other, and takes all back: what a queue says of the next one may depend on
  * what it has left. The queue that does not want the one that it would have next, and how many it would have
  * had; NULL: they can be given. */
-static struct queue *try(struct core *c, struct class *k, const struct bucket *b, const struct set *members,
-                         struct queue **where, uint64_t *ret_took)
+static struct queue *try(struct core *c, struct job_class *k, const struct bucket *b,
+                         const struct set *members, struct queue **where, uint64_t *ret_took)
 {
         struct need *needs = mem_array(NULL, set_count(members), sizeof(*needs));
         struct queue *not_wanted = NULL;
         size_t n = 0;
 
         SET_FOREACH (members, m) {
-                if (!choose_fits(c, k, where[n], &needs[n]) || !give_wanted(c, b, (uint32_t)m, where[n])) {
+                if (!choose_fits(c, k, where[n], &needs[n]) ||
+                    !dispatch_wanted(c, b, (uint32_t)m, where[n])) {
                         not_wanted = where[n];
                         break;
                 }
@@ -226,12 +227,12 @@ static struct queue *try(struct core *c, struct class *k, const struct bucket *b
         return not_wanted;
 }
 
-static void hand_out(struct core *c, struct class *k, struct bucket *b, uint32_t first, uint32_t size,
+static void hand_out(struct core *c, struct job_class *k, struct bucket *b, uint32_t first, uint32_t size,
                      const struct set *members, struct queue **where)
 {
         struct buf BUF_CLEANUP machines = {0};
-        struct give_set set = {.first = first, .size = size, .fence = fence_of(c, b->request, members)};
-        struct event e = {.type = EVENT_SET,
+        struct dispatch_gang set = {.first = first, .size = size, .fence = fence_of(c, b->request, members)};
+        struct event e = {.type = EVENT_GANG,
                           .request = b->request->id,
                           .fence = set.fence,
                           .value = (int64_t)((uint64_t)first << 32 | size)};
@@ -244,13 +245,13 @@ static void hand_out(struct core *c, struct class *k, struct bucket *b, uint32_t
         set_copy(&all, members);
         SET_FOREACH (&all, m) {
                 if (where[n] != last && set_count(&here)) {
-                        give_members(c, k, b, last, &here, &set);
+                        dispatch_members(c, k, b, last, &here, &set);
                         set_deinit(&here);
                 }
                 last = where[n++];
                 set_add(&here, (uint32_t)m);
         }
-        give_members(c, k, b, last, &here, &set);
+        dispatch_members(c, k, b, last, &here, &set);
         e.members = all;
         core_emit(c, &e, NULL);
         set_deinit(&here);
@@ -268,7 +269,7 @@ static void seat_less(struct seats *s, const struct queue *q, uint64_t most)
 }
 
 /* Gives the set if there is room for all of it. */
-static bool place_set(struct core *c, struct class *k, struct bucket *b, uint32_t first, uint32_t size,
+static bool place_set(struct core *c, struct job_class *k, struct bucket *b, uint32_t first, uint32_t size,
                       const struct set *members, struct seats *s)
 {
         uint64_t n = set_count(members), room, took;
@@ -277,9 +278,9 @@ static bool place_set(struct core *c, struct class *k, struct bucket *b, uint32_
         bool placed = false;
         size_t company;
 
-        if (!give_room(b->request, (uint32_t)set_first(members), n - 1))
+        if (!dispatch_room(b->request, (uint32_t)set_first(members), n - 1))
                 return false;
-        if (claim_room(k, k->draws, &shortest) < n) {
+        if (charge_room(k, k->draws, &shortest) < n) {
                 limit_wait(shortest, &k->waits);
                 return false;
         }
@@ -291,7 +292,7 @@ static bool place_set(struct core *c, struct class *k, struct bucket *b, uint32_
                         seat_less(s, not_wanted, took);
                         continue;
                 }
-                if (!give_draws_suffice(c, k, where, n))
+                if (!dispatch_draws_suffice(c, k, where, n))
                         break;
                 hand_out(c, k, b, first, size, members, where);
                 placed = true;
@@ -300,7 +301,7 @@ static bool place_set(struct core *c, struct class *k, struct bucket *b, uint32_
         return placed;
 }
 
-void gang_place(struct core *c, struct class *k)
+void gang_place(struct core *c, struct job_class *k)
 {
         uint64_t looks = c->matching->looks;
         struct seats s;
@@ -320,13 +321,13 @@ void gang_place(struct core *c, struct class *k)
                         struct set members = {0};
                         uint32_t first, size;
 
-                        if (gang_next_set(b, 0, &first, &size, &members))
+                        if (gang_next(b, 0, &first, &size, &members))
                                 placed = place_set(c, k, b, first, size, &members, &s);
                         set_deinit(&members);
                 }
                 if (placed)
                         seats_again(c, k, GANG_SIZE_MAX, &s);
-        } while (placed && k->idle && !order_turn_is_over(c, k) && !claim_must_wait(c, k));
+        } while (placed && k->idle && !order_turn_is_over(c, k) && !charge_must_wait(c, k));
         if (placed && k->idle)
                 k->met_at = 0; /* it has not seen the end of them */
         seats_deinit(&s);
@@ -336,7 +337,7 @@ void gang_place(struct core *c, struct class *k)
                 k->gang_due_ms = c->steady_ms + (int64_t)looks;
 }
 
-uint64_t gang_most_now(struct core *c, struct class *k, struct buf *where)
+uint64_t gang_most_now(struct core *c, struct job_class *k, struct buf *where)
 {
         struct seats s;
         uint64_t most;

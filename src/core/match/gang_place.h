@@ -2,10 +2,10 @@
 #pragma once
 #include "base/buf.h"
 
-struct class;
+struct job_class;
 struct core;
 
 /* Gives places to as many sets of the class as can be. */
-void gang_place(struct core *c, struct class *k);
+void gang_place(struct core *c, struct job_class *k);
 /* The most members that one node or group, or all, could start at once now; *where its name. */
-uint64_t gang_most_now(struct core *c, struct class *k, struct buf *where);
+uint64_t gang_most_now(struct core *c, struct job_class *k, struct buf *where);

@@ -7,14 +7,14 @@
  * at once; an offer that prefers some jobs chooses among those between which the order does not decide.
  */
 #include "base/mem.h"
-#include "core/classes/class.h"
-#include "core/fairness/claim.h"
+#include "core/classes/job_class.h"
+#include "core/fairness/charge.h"
 #include "core/fairness/order.h"
 #include "core/gang/gang.h"
 #include "core/index/index.h"
 #include "core/match/choose.h"
+#include "core/match/dispatch.h"
 #include "core/match/gang_place.h"
-#include "core/match/give.h"
 #include "core/match/matching.h"
 #include "core/match/places.h"
 #include "core/model/gang_rule.h"
@@ -29,12 +29,12 @@
 /* So many places are compared for a class that names a Rank, those with most room. */
 #define RANKED_MAX 5000u
 /* So many that hold files of its members are compared for one that does not. */
-#define NEAR_MAX 512u
+#define LOCAL_MAX 512u
 
 /* The next one last. */
 static int by_order(const void *x, const void *y)
 {
-        const struct class *a = *(struct class *const *)x, *b = *(struct class *const *)y;
+        const struct job_class *a = *(struct job_class *const *)x, *b = *(struct job_class *const *)y;
 
         return order_class_before(a, b) ? 1 : order_class_before(b, a) ? -1 : 0;
 }
@@ -51,12 +51,12 @@ static int by_room(const void *x, const void *y)
         return (a->index.serial < b->index.serial) - (a->index.serial > b->index.serial);
 }
 
-static struct class *next_dirty(struct core *c)
+static struct job_class *next_dirty(struct core *c)
 {
-        struct class *k;
+        struct job_class *k;
 
         if (!c->pending->dirty_sorted && c->pending->dirty_count > 1)
-                qsort(c->pending->dirty, c->pending->dirty_count, sizeof(struct class *), by_order);
+                qsort(c->pending->dirty, c->pending->dirty_count, sizeof(struct job_class *), by_order);
         for (size_t i = 0; !c->pending->dirty_sorted && i < c->pending->dirty_count; i++)
                 c->pending->dirty[i]->dirty_at = i + 1;
         c->pending->dirty_sorted = true;
@@ -80,7 +80,7 @@ static struct queue *next_changed(struct core *c)
 }
 
 /* A class that takes the places as they come, those with most room first. */
-static void class_meets_offers(struct core *c, struct class *k)
+static void class_meets_offers(struct core *c, struct job_class *k)
 {
         struct index_offers w;
         struct queue *q;
@@ -89,12 +89,12 @@ static void class_meets_offers(struct core *c, struct class *k)
         index_offers_begin(&w, k);
         while (k->idle > 0 && !order_turn_is_over(c, k) && (q = index_offers_next(&w)) != NULL)
                 if (choose_fits(c, k, q, &need))
-                        give(c, k, q, GIVE_FITTING);
+                        dispatch(c, k, q, DISPATCH_FITTING);
         index_offers_end(&w);
 }
 
 /* A class that names a Rank: all places have to be asked. */
-static void class_ranks(struct core *c, struct class *k)
+static void class_ranks(struct core *c, struct job_class *k)
 {
         struct candidate *found = NULL;
         size_t n = 0, cap = 0;
@@ -111,31 +111,31 @@ static void class_ranks(struct core *c, struct class *k)
         index_offers_end(&w);
         choose_sort(found, n);
         for (size_t i = 0; n > 1 && i < n && k->idle > 0 && !order_turn_is_over(c, k); i++)
-                give(c, k, found[i].queue, GIVE_NEAR);
+                dispatch(c, k, found[i].queue, DISPATCH_LOCAL);
         for (size_t i = 0; i < n && k->idle > 0 && !order_turn_is_over(c, k); i++)
-                give(c, k, found[i].queue, GIVE_ANY);
+                dispatch(c, k, found[i].queue, DISPATCH_ANY);
         free(found);
 }
 
 /* A class to which the cost decides. What free places hold goes there, before any of them takes what is left.
  */
-static void class_costs(struct core *c, struct class *k)
+static void class_costs(struct core *c, struct job_class *k)
 {
-        struct candidate near[NEAR_MAX];
-        size_t n = places_near(c, k, near, NEAR_MAX);
+        struct candidate near[LOCAL_MAX];
+        size_t n = places_local(c, k, near, LOCAL_MAX);
         uint64_t passed_over = c->matching->passed_over;
         struct places w;
         struct queue *q;
 
         for (size_t i = 0; i < n && k->idle > 0 && !order_turn_is_over(c, k); i++)
-                give(c, k, near[i].queue, GIVE_NEAR);
+                dispatch(c, k, near[i].queue, DISPATCH_LOCAL);
         places_begin(&w, c, k);
         while (k->idle > 0 && !order_turn_is_over(c, k) && (q = places_next(&w)) != NULL) {
                 bool more;
 
                 passed_over = c->matching->passed_over;
                 /* Those that are left wait for a place that is better than the best one here. */
-                if (give_some(c, k, q, &more) == 0 && c->matching->passed_over != passed_over)
+                if (dispatch_some(c, k, q, &more) == 0 && c->matching->passed_over != passed_over)
                         break;
                 if (more)
                         places_again(q);
@@ -146,7 +146,7 @@ static void class_costs(struct core *c, struct class *k)
 }
 
 /* A class that prefers some places. */
-static void class_chooses(struct core *c, struct class *k)
+static void class_chooses(struct core *c, struct job_class *k)
 {
         if (k->met_at == c->pending->offers_new)
                 return; /* nobody has more for it than when it chose */
@@ -160,24 +160,24 @@ static void class_chooses(struct core *c, struct class *k)
 }
 
 /* The offer and this class, which can use it: it is the class's turn. */
-static void pair(struct core *c, struct class *k, struct queue *q, enum give_what what)
+static void pair(struct core *c, struct job_class *k, struct queue *q, enum dispatch_what what)
 {
-        if (k->met_at == c->pending->offers_new || claim_must_wait(c, k))
+        if (k->met_at == c->pending->offers_new || charge_must_wait(c, k))
                 return;
         if (gang_class(k))
                 gang_place(c, k);
         else if (choose_class_prefers(c, k) && (c->pending->changed_count > 0 || k->dirty_at))
                 class_chooses(c, k);
         else
-                give(c, k, q, what);
+                dispatch(c, k, q, what);
         if (k->idle > 0)
-                claim_must_wait(c, k); /* gets in line where it has used up a limit */
+                charge_must_wait(c, k); /* gets in line where it has used up a limit */
 }
 
 static void offer_meets_classes(struct core *c, struct queue *q)
 {
         struct index_classes w;
-        struct class *k;
+        struct job_class *k;
         struct need need;
         bool moved;
 
@@ -186,7 +186,7 @@ static void offer_meets_classes(struct core *c, struct queue *q)
                 index_classes_begin(&w, c, q);
                 while (!moved && q->jobs_left > 0 && (k = index_classes_next(&w)) != NULL)
                         if (k->met_at != c->pending->offers_new && choose_fits(c, k, q, &need)) {
-                                pair(c, k, q, GIVE_FITTING);
+                                pair(c, k, q, DISPATCH_FITTING);
                                 moved = order_settle(c);
                         }
                 index_classes_end(&w);
@@ -195,10 +195,10 @@ static void offer_meets_classes(struct core *c, struct queue *q)
 
 /* The best first of the classes between which the order does not decide, from `first` on. True: it has become
  * somebody else's turn, and the walk is void. */
-static bool choose_among_level(struct core *c, struct queue *q, struct index_classes *w, struct class **first,
-                               struct liked *found)
+static bool choose_among_level(struct core *c, struct queue *q, struct index_classes *w,
+                               struct job_class **first, struct liked *found)
 {
-        struct class *k = *first;
+        struct job_class *k = *first;
         struct need need;
         size_t n;
 
@@ -209,7 +209,7 @@ static bool choose_among_level(struct core *c, struct queue *q, struct index_cla
                 }
         choose_sort_liked(found, n);
         for (size_t i = 0; i < n && q->jobs_left > 0; i++) {
-                pair(c, found[i].class, q, GIVE_ANY);
+                pair(c, found[i].job_class, q, DISPATCH_ANY);
                 if (order_settle(c))
                         return true;
         }
@@ -223,7 +223,7 @@ static void offer_chooses(struct core *c, struct queue *q)
 {
         struct liked *found = mem_array(NULL, CHOICE_MAX, sizeof(*found));
         struct index_classes w;
-        struct class *k;
+        struct job_class *k;
         bool moved;
 
         do {
@@ -256,9 +256,9 @@ bool core_match(struct core *c)
                 eval_reset(&c->eval);
         }
         while (c->pending->dirty_count && c->matching->looks < until) {
-                struct class *k = next_dirty(c);
+                struct job_class *k = next_dirty(c);
 
-                if (claim_must_wait(c, k))
+                if (charge_must_wait(c, k))
                         continue;
                 if (gang_class(k))
                         gang_place(c, k);
@@ -266,8 +266,8 @@ bool core_match(struct core *c)
                         class_chooses(c, k);
                 else
                         class_meets_offers(c, k);
-                if (k->idle > 0 && !claim_must_wait(c, k) && order_turn_is_over(c, k))
-                        class_look_again(c, k);
+                if (k->idle > 0 && !charge_must_wait(c, k) && order_turn_is_over(c, k))
+                        job_class_look_again(c, k);
                 order_settle(c);
                 eval_reset(&c->eval);
         }

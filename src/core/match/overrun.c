@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "classad/match.h"
 #include "core/accounts/share.h"
-#include "core/classes/class.h"
+#include "core/classes/job_class.h"
 #include "core/events/apply.h"
 #include "core/match/matching.h"
 #include "core/model/pending_match.h"
@@ -53,7 +53,7 @@ static bool is_at_fault(struct core *c, const struct ad *my, const struct ad *ot
 }
 
 /* The job's, if it is so alone; else the queue's, unless the queue's only looks at what the job has. */
-static bool is_jobs_fault(struct core *c, const struct class *k, const struct queue *q)
+static bool is_jobs_fault(struct core *c, const struct job_class *k, const struct queue *q)
 {
         uint64_t before;
 
@@ -67,7 +67,7 @@ static bool is_jobs_fault(struct core *c, const struct class *k, const struct qu
         return c->eval.overruns != before;
 }
 
-bool overrun_may_look(struct core *c, struct class *k)
+bool overrun_may_look(struct core *c, struct job_class *k)
 {
         struct account *a = k->account;
 
@@ -87,7 +87,7 @@ static void charge(struct core *c, struct account *a, uint64_t steps)
         a->eval_steps += steps;
 }
 
-void overrun_looked(struct core *c, struct class *k, struct queue *q, uint64_t steps, uint64_t overruns)
+void overrun_looked(struct core *c, struct job_class *k, struct queue *q, uint64_t steps, uint64_t overruns)
 {
         uint64_t took = c->eval.steps_all - steps;
 
@@ -127,7 +127,7 @@ struct to_hold {
         char *reason;
 };
 
-static char *reason_of(const struct class *k)
+static char *reason_of(const struct job_class *k)
 {
         BUF_CLEANUP struct buf text = {0};
 
@@ -149,14 +149,14 @@ static void hold(struct core *c)
                 for (size_t i = 0; i < r->bucket_count; i++) {
                         struct bucket *b = r->buckets[i];
 
-                        if (!b->class || !b->class->overrun || set_count(&b->idle) == 0)
+                        if (!b->job_class || !b->job_class->overrun || set_count(&b->idle) == 0)
                                 continue;
                         MEM_GROW(all, cap, n + 1);
-                        all[n] = (struct to_hold){.request = r->id, .reason = reason_of(b->class)};
+                        all[n] = (struct to_hold){.request = r->id, .reason = reason_of(b->job_class)};
                         set_copy(&all[n++].members, &b->idle);
                 }
         for (size_t at = 0; map_next(c->classes->by_key, &at, NULL, &value);)
-                ((struct class *)value)->overrun = NULL; /* asked again when somebody releases them */
+                ((struct job_class *)value)->overrun = NULL; /* asked again when somebody releases them */
         for (size_t i = 0; i < n; i++) {
                 struct event e = {.type = EVENT_HELD,
                                   .request = all[i].request,
@@ -179,10 +179,10 @@ void overrun_tick(struct core *c)
                 hold(c);
         c->matching->any_overrun = false;
         for (size_t at = 0; c->matching->any_kept_back && map_next(c->classes->by_key, &at, NULL, &value);) {
-                struct class *k = value;
+                struct job_class *k = value;
 
                 if (k->kept_back)
-                        class_look_again(c, k);
+                        job_class_look_again(c, k);
                 k->kept_back = false;
         }
         c->matching->any_kept_back = false;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct buf;
-struct class;
+struct job_class;
 struct core;
 struct queue;
 
@@ -20,10 +20,10 @@ struct queue;
 
 /* Call it before evaluations for a class. False: its account has taken its part of this second; the class is
  * looked at again in the next one. */
-bool overrun_may_look(struct core *c, struct class *k);
+bool overrun_may_look(struct core *c, struct job_class *k);
 /* Call it after them, with what eval.steps_all and eval.overruns were before; q: the queue that was asked.
  * Notes whose fault an overrun was. */
-void overrun_looked(struct core *c, struct class *k, struct queue *q, uint64_t steps, uint64_t overruns);
+void overrun_looked(struct core *c, struct job_class *k, struct queue *q, uint64_t steps, uint64_t overruns);
 
 /* From time to time: holds the jobs that were noted, and wakes the classes that were kept back. */
 void overrun_tick(struct core *c);

@@ -1,13 +1,13 @@
-/* A bound makes it quick: a place's cost is at most that of its bay, where nothing is held, and at least that
- * of the cheapest profile if all were held that anybody holds. Once a place costs no more than that, the
+/* A bound makes it quick: a place's cost is at most that of its bin, where nothing is held, and at least that
+ * of the cheapest cost class if all were held that anybody holds. Once a place costs no more than that, the
  * others need not be asked; so an image that everybody holds costs as little as one that nobody does. */
 #include "core/match/places.h"
 
-#include "core/data/coming.h"
 #include "core/data/cost.h"
 #include "core/data/data_state.h"
+#include "core/data/inflight_transfers.h"
 #include "core/data/inputs.h"
-#include "core/data/near.h"
+#include "core/data/locality.h"
 #include "core/index/index.h"
 #include "core/match/choose.h"
 #include "core/match/matching.h"
@@ -17,7 +17,7 @@
 /* Of one job's files those with most bytes that somebody holds, and of the holders of one so many. */
 #define FILES_MAX   32u
 #define HOLDERS_MAX 256u
-/* Terms are rounded each, and those of a bay together: sums of the same may differ by so much. */
+/* Terms are rounded each, and those of a bin together: sums of the same may differ by so much. */
 #define ROUNDED_MS 5
 /* Buckets of a class whose near agents are looked at. */
 #define BUCKETS_MAX 64u
@@ -29,7 +29,7 @@ struct found_file {
 
 struct search {
         struct core *core;
-        struct class *class;
+        struct job_class *job_class;
         const struct part *part;
         uint32_t member;
         uint64_t choice, number;
@@ -43,9 +43,9 @@ struct search {
         struct candidate best;
 };
 
-void places_begin(struct places *w, struct core *c, struct class *k)
+void places_begin(struct places *w, struct core *c, struct job_class *k)
 {
-        *w = (struct places){.core = c, .class = k, .choice = ++c->matching->choice};
+        *w = (struct places){.core = c, .job_class = k, .choice = ++c->matching->choice};
 }
 
 static void note_file(struct search *s, struct file *f, uint64_t bytes)
@@ -67,17 +67,18 @@ static bool on_file(void *arg, const struct input *f)
 {
         struct search *s = arg;
         struct file *held = s->core->data->files ? idmap_get(s->core->data->files, f->id) : NULL,
-                    *coming = s->core->data->coming ? idmap_get(s->core->data->coming, f->id) : NULL;
+                    *inflight = s->core->data->inflight ? idmap_get(s->core->data->inflight, f->id) : NULL;
 
         cost_load_add(&s->load, f, 1);
-        if (!held || coming) /* one that is held somewhere and comes elsewhere is no load for itself there */
-                cost_load_add(&s->not_held, f, held ? 0 : coming ? COMING_PART : 1);
+        if (!held ||
+            inflight) /* one that is held somewhere and comes elsewhere is no load for itself there */
+                cost_load_add(&s->not_held, f, held ? 0 : inflight ? INFLIGHT_PART : 1);
         if (held)
                 s->held_bytes += f->bytes;
         if (held)
                 note_file(s, held, f->bytes);
-        if (coming)
-                note_file(s, coming, f->bytes);
+        if (inflight)
+                note_file(s, inflight, f->bytes);
         return true;
 }
 
@@ -105,13 +106,13 @@ static bool consider(struct search *s, struct queue *q)
         }
         if (s->best.queue && !goes_before(&x, &s->best))
                 return true;
-        if (!choose_fits(s->core, s->class, q, &need))
+        if (!choose_fits(s->core, s->job_class, q, &need))
                 return false;
         s->best = x;
         return true;
 }
 
-static double load_cost(const struct search *s, const struct cost_load *l, const struct profile *p)
+static double load_cost(const struct search *s, const struct cost_load *l, const struct cost_class *p)
 {
         enum core_placement placement = s->core->config.placement;
         int64_t ms = placement == CORE_PLACE_BLIND ? 0 : cost_of_load_ms(s->core, s->part, l, p);
@@ -121,10 +122,10 @@ static double load_cost(const struct search *s, const struct cost_load *l, const
         return (double)ms + choose_order(p->search_order);
 }
 
-static void on_bay(void *arg, struct index_bay *b)
+static void on_bin(void *arg, struct offer_bin *b)
 {
         struct search *s = arg;
-        struct profile *p = b->profile;
+        struct cost_class *p = b->cost_class;
         struct queue *q = NULL;
 
         if (p->asked != s->number) {
@@ -138,10 +139,10 @@ static void on_bay(void *arg, struct index_bay *b)
                 return;
         }
         if (s->best.queue &&
-            (p->cost > s->best.cost || (p->cost == s->best.cost && index_bay_cpus(b) <= s->best.queue->cpus)))
+            (p->cost > s->best.cost || (p->cost == s->best.cost && offer_bin_cpus(b) <= s->best.queue->cpus)))
                 return;
         do
-                q = index_bay_next(b, s->class, q);
+                q = offer_bin_next(b, s->job_class, q);
         while (q && !consider(s, q));
 }
 
@@ -177,11 +178,11 @@ static bool is_best(struct search *s)
         struct queue *q;
         struct need need;
 
-        index_offers_begin(&w, s->class);
+        index_offers_begin(&w, s->job_class);
         while ((q = index_offers_next(&w)) != NULL) {
                 struct candidate x = {.queue = q};
 
-                if (q->seen == s->choice || !choose_fits(s->core, s->class, q, &need))
+                if (q->seen == s->choice || !choose_fits(s->core, s->job_class, q, &need))
                         continue;
                 x.cost = choose_cost(s->core, s->part, s->member, q);
                 if (x.cost < (double)COST_NOWHERE && goes_before(&x, &best))
@@ -194,19 +195,19 @@ static bool is_best(struct search *s)
 
 struct queue *places_next(struct places *w)
 {
-        struct search s = {.core = w->core, .class = w->class, .choice = w->choice, .floor = 1e18};
+        struct search s = {.core = w->core, .job_class = w->job_class, .choice = w->choice, .floor = 1e18};
         const struct bucket *b;
 
-        if (w->class->idle == 0)
+        if (w->job_class->idle == 0)
                 return NULL;
-        b = class_first_bucket(w->class);
+        b = job_class_first_bucket(w->job_class);
         s.part = &b->request->parts[b->part];
         s.member = (uint32_t)set_first(&b->idle);
         if (s.core->config.placement != CORE_PLACE_BLIND)
                 inputs_each(s.core, s.part->inputs, s.member, on_file, &s);
         s.number = ++s.core->matching->searches;
-        index_bays_settle(s.core);
-        index_bays_each(s.class, on_bay, &s);
+        offer_bins_settle(s.core);
+        offer_bins_each(s.job_class, on_bin, &s);
         for (unsigned i = 0; i < s.file_count && !good_enough(&s); i++)
                 ask_holders(&s, s.files[i].file);
         if (s.core->config.check_choices && !is_best(&s))
@@ -236,15 +237,15 @@ static uint64_t first_of_both(const struct set *a, const struct set *b)
         }
 }
 
-static size_t near_of_bucket(struct core *c, struct class *k, const struct bucket *b, struct candidate *ret,
-                             size_t n, size_t max)
+static size_t local_of_bucket(struct core *c, struct job_class *k, const struct bucket *b,
+                              struct candidate *ret, size_t n, size_t max)
 {
         const struct part *p = &b->request->parts[b->part];
         const struct set *members;
         struct core_agent *a;
         struct need need;
 
-        for (size_t at = 0; n < max && (members = near_next(p->inputs, &at, &a)) != NULL;)
+        for (size_t at = 0; n < max && (members = locality_next(p->inputs, &at, &a)) != NULL;)
                 for (struct queue *q = a->queues; q && n < max; q = q->next) {
                         uint64_t m;
 
@@ -261,7 +262,7 @@ static size_t near_of_bucket(struct core *c, struct class *k, const struct bucke
         return n;
 }
 
-size_t places_near(struct core *c, struct class *k, struct candidate *ret, size_t max)
+size_t places_local(struct core *c, struct job_class *k, struct candidate *ret, size_t max)
 {
         size_t n = 0;
 
@@ -269,7 +270,7 @@ size_t places_near(struct core *c, struct class *k, struct candidate *ret, size_
         for (size_t i = 0; data_counts(c) && i < k->buckets.count && i < BUCKETS_MAX; i++) {
                 const struct bucket *b = container_of(k->buckets.nodes[i], struct bucket, node);
 
-                n = near_of_bucket(c, k, b, ret, n, max);
+                n = local_of_bucket(c, k, b, ret, n, max);
         }
         choose_sort(ret, n);
         return n;

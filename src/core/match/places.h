@@ -3,7 +3,7 @@
  *
  * It is the one of least cost (choose_cost) of all that the class can use, to the second; of equal ones that
  * with most free processors. What is looked at are agents that hold some of the job's files, and of the
- * others the first of each bay (index.h), for these cost the same within a bay.
+ * others the first of each bin (index.h), for these cost the same within a bin.
  */
 #pragma once
 #include <stdbool.h>
@@ -11,18 +11,18 @@
 #include <stdint.h>
 
 struct candidate;
-struct class;
+struct job_class;
 struct core;
 struct queue;
 
 struct places {
         struct core *core;
-        struct class *class;
+        struct job_class *job_class;
         uint64_t choice;
         bool down; /* some place was left out since a store does not answer there */
 };
 /* A walk: places that were told are not told again, and may have changed when the next one is asked for. */
-void places_begin(struct places *w, struct core *c, struct class *k);
+void places_begin(struct places *w, struct core *c, struct job_class *k);
 /* The best for the class's job that goes first now. NULL: there is no more, or the class has no job left. */
 struct queue *places_next(struct places *w);
 
@@ -31,4 +31,4 @@ void places_again(struct queue *q);
 
 /* Offers whose agents hold files of their own of the class's members, those that cost least first. At most
  * `max`; returns how many. */
-size_t places_near(struct core *c, struct class *k, struct candidate *ret, size_t max);
+size_t places_local(struct core *c, struct job_class *k, struct candidate *ret, size_t max);

@@ -76,7 +76,7 @@ static void test_a_job(void **state)
                 buf_reset(&bare_assigned);
                 pass_time(c, 1000);
                 check_held(c, r->id, buf_z(&asked));
-                assert_int_equal(set_count(&request_rare(r)->held), 5);
+                assert_int_equal(set_count(&request_cold(r)->held), 5);
                 before = c->eval.steps_all;
                 offer(c, second, wide);
                 core_match(c);

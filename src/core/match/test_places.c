@@ -1,4 +1,4 @@
-/* Places by profile: which ones are alike, and that the best one is found without asking all. */
+/* Places by cost class: which ones are alike, and that the best one is found without asking all. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,21 +28,21 @@ static void test_alike(void **state)
         offer(c, "n1", AD);
         offer(c, "n2", AD);
         offer(c, "n3", AD);
-        assert_ptr_equal(queue_at(c, "n1")->profile, queue_at(c, "n2")->profile);
+        assert_ptr_equal(queue_at(c, "n1")->cost_class, queue_at(c, "n2")->cost_class);
         link_to(c, "n1", 1000, 100000000);
         link_to(c, "n2", 1000, 120000000);
-        assert_ptr_equal(queue_at(c, "n1")->profile, queue_at(c, "n2")->profile);
-        assert_ptr_not_equal(queue_at(c, "n1")->profile, queue_at(c, "n3")->profile);
+        assert_ptr_equal(queue_at(c, "n1")->cost_class, queue_at(c, "n2")->cost_class);
+        assert_ptr_not_equal(queue_at(c, "n1")->cost_class, queue_at(c, "n3")->cost_class);
         cost_of(c, &r->parts[0], 0, queue_at(c, "n1"), &one);
         cost_of(c, &r->parts[0], 0, queue_at(c, "n2"), &two);
         assert_int_equal(one.fetch_ms, two.fetch_ms);
         assert_in_range(one.fetch_ms, 8400, 9900); /* what both have measured */
         link_to(c, "n2", 1000, 20000000);
-        assert_ptr_not_equal(queue_at(c, "n1")->profile, queue_at(c, "n2")->profile);
+        assert_ptr_not_equal(queue_at(c, "n1")->cost_class, queue_at(c, "n2")->cost_class);
         offer(c, "n1", "[Cpus=1; TotalCpus=1; Memory=100; Disk=100; Speed=2.0]");
         offer(c, "n4", "[Cpus=1; TotalCpus=1; Memory=100; Disk=100; Price=2.0]");
-        assert_ptr_not_equal(queue_at(c, "n3")->profile, queue_at(c, "n4")->profile);
-        assert_int_equal(c->data->profile_count, 4);
+        assert_ptr_not_equal(queue_at(c, "n3")->cost_class, queue_at(c, "n4")->cost_class);
+        assert_int_equal(c->data->cost_class_count, 4);
         cost_of(c, &r->parts[0], 0, queue_at(c, "n1"), &one);
         assert_int_equal(one.run_ms, 50000);
         assert_null(core_check(c));
@@ -73,7 +73,8 @@ static void test_luck_is_no_pace(void **state)
                 random = random * 1664525u + 1013904223u;
                 run_one(c, i % 2 ? "n2" : "n1", (int64_t)2000 << (random >> 29));
                 assert_true(estimate_slowness(queue_at(c, "n1")) == 1);
-                assert_ptr_equal(queue_at(c, "n1")->profile, agent_find(c, i ? "n2" : "n1")->queues->profile);
+                assert_ptr_equal(queue_at(c, "n1")->cost_class,
+                                 agent_find(c, i ? "n2" : "n1")->queues->cost_class);
         }
         for (unsigned i = 0; i < 100; i++)
                 run_one(c, i % 2 ? "n4" : "n3", i % 2 ? 90000 + i * 10 : 30000 + i * 10);
@@ -87,21 +88,21 @@ static void test_many_profiles(void **state)
         struct core *c = *state;
         double price = 1;
 
-        for (unsigned i = 0; i < 2 * PROFILES_MAX; i++, price *= 1.03) {
+        for (unsigned i = 0; i < 2 * COST_CLASSES_MAX; i++, price *= 1.03) {
                 char name[8], ad[100];
 
                 snprintf(name, sizeof(name), "n%u", i);
                 snprintf(ad, sizeof(ad), "[Cpus=1; TotalCpus=1; Memory=100; Disk=100; Price=%f]", price);
                 offer(c, name, ad);
         }
-        assert_int_equal(c->data->profile_count, PROFILES_MAX);
-        for (unsigned i = 0; i < 2 * PROFILES_MAX; i++) {
+        assert_int_equal(c->data->cost_class_count, COST_CLASSES_MAX);
+        for (unsigned i = 0; i < 2 * COST_CLASSES_MAX; i++) {
                 char name[8];
 
                 snprintf(name, sizeof(name), "n%u", i);
                 offer(c, name, "[Cpus=1; TotalCpus=1; Memory=100; Disk=100; Price=1.0]");
         }
-        assert_in_range(c->data->profile_count, 1, 3);
+        assert_in_range(c->data->cost_class_count, 1, 3);
 }
 
 static uint64_t looks_for(struct core *c, const char *const *attributes, const char *assigned)
@@ -158,7 +159,7 @@ static void test_wanted_and_forgotten(void **state)
                 ;
         core_cache_delta(c, "n1", &file, 1, NULL, 0, false);
         for (int i = 0; i < 2; i++)
-                assert_int_equal(set_count(near_members(r[i]->parts[0].inputs, agent_find(c, "n1"))), 1);
+                assert_int_equal(set_count(locality_members(r[i]->parts[0].inputs, agent_find(c, "n1"))), 1);
         assert_null(core_check(c));
         for (cmd.request = 1; cmd.request <= 2; cmd.request++)
                 assert_int_equal(core_act(c, &cmd, &n, NULL), 0);
@@ -170,7 +171,7 @@ static void test_wanted_and_forgotten(void **state)
         for (size_t i = 0; i < 256; i++)
                 wanted += c->data->wanted[i] ? idmap_count(c->data->wanted[i]) : 0;
         assert_int_equal(wanted, 0);
-        assert_int_equal(c->data->near_count, 0);
+        assert_int_equal(c->data->locality_count, 0);
 }
 
 int main(void)

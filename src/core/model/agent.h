@@ -3,12 +3,12 @@
 #pragma once
 #include "base/owners.h"
 #include "core/core.h"
-#include "core/model/class.h"
+#include "core/model/job_class.h"
 
 struct agent_data;
 struct core_agent;
 struct job;
-struct profile;
+struct cost_class;
 struct reserved;
 
 /* How long programs ran at a queue, in parts of what was expected of them (estimate/estimate.h). */
@@ -58,17 +58,17 @@ struct queue {
         uint32_t attempt_count, running; /* of these, started */
         uint64_t finished;
         struct estimate_pace pace;
-        struct profile *profile; /* NULL: it never had an ad */
-        uint64_t seen;           /* the choice in which it was last looked at (places.c) */
-        double price, speed;     /* as its ad says; 0: it does not */
-        unsigned search_order;   /* likewise; SEARCH_ORDER_NONE */
+        struct cost_class *cost_class; /* NULL: it never had an ad */
+        uint64_t seen;                 /* the choice in which it was last looked at (places.c) */
+        double price, speed;           /* as its ad says; 0: it does not */
+        unsigned search_order;         /* likewise; SEARCH_ORDER_NONE */
         double wait_s;     /* of a job at its batch system, as its ad says; 0: none; wait_unknown: a guess */
         int64_t begins_ms; /* when such a job would begin; 0: at once */
         bool wait_unknown; /* one would wait there, and nobody knows how long; its ad says so */
         int64_t *ends;     /* when its attempts will end, see busy.c */
         int64_t ends_at_ms;
         uint32_t ends_count;
-        uint32_t promised;       /* jobs that wait for it (better.c) */
+        uint32_t promised;       /* jobs that wait for it (delay_scheduling.c) */
         char *closed;            /* it takes no jobs: why, as its ad says; owned; NULL: it does */
         int64_t paused_until_ms; /* its expressions took too long (overrun.h); steady; 0: they did not */
         char *unreachable;       /* what its runner stands on does not answer: why; owned; NULL: it does */

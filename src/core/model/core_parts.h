@@ -19,7 +19,7 @@ struct reservations;
 struct retention;
 struct core_draft;
 struct eta;
-struct eta_play;
+struct forecast;
 struct index;
 struct shares;
 
@@ -39,7 +39,7 @@ struct core {
         struct map *templates;             /* by their text, model/template.h */
         struct map *agents;                /* by name, model/agent.h */
         struct pending_match *pending;     /* model/pending_match.h */
-        struct hops *hops;                 /* model/delegation.h */
+        struct delegations *delegations;   /* model/delegation.h */
         struct limits *limits;             /* accounts/limit.h */
         struct shares *shares;             /* accounts/share.h */
         struct index *index;               /* index/index.h */
@@ -55,7 +55,7 @@ struct core {
         struct policies *policies;         /* lifecycle/policy.h */
         struct retention *retention;       /* lifecycle/leave.h */
         struct eta *eta;                   /* forecast/eta.h; NULL: not needed yet */
-        struct eta_play *plays;            /* that are under way, forecast/eta_play.h */
+        struct forecast *plays;            /* that are under way, forecast/forecast.h */
 };
 #define CORE_MAGIC 0x44726f76u
 

@@ -10,7 +10,7 @@ static char *copy(char *to, struct str *s)
         return to + s->n;
 }
 
-static void keep_origin(struct hop *h, const struct submission_origin *from)
+static void keep_origin(struct delegation *h, const struct submission_origin *from)
 {
         struct submission_origin *o;
         char *at;
@@ -27,40 +27,40 @@ static void keep_origin(struct hop *h, const struct submission_origin *from)
         copy(at, &o->job);
 }
 
-void hop_load(struct request *r, const struct submission *s)
+void delegation_load(struct request *r, const struct submission *s)
 {
-        struct hop *h;
+        struct delegation *h;
 
         if (!s->hold_results && !s->lease_ms && s->origin.servers.n == 0)
                 return;
-        h = &request_rare_make(r)->hop;
+        h = &request_cold_make(r)->delegation;
         h->hold_results = s->hold_results;
         keep_origin(h, &s->origin);
         h->lease_ms = s->lease_ms;
 }
 
-void hop_show(struct core *c, struct request *r)
+void delegation_show(struct core *c, struct request *r)
 {
-        struct hop *h;
+        struct delegation *h;
 
-        if (!request_rare(r)->hop.lease_ms)
+        if (!request_cold(r)->delegation.lease_ms)
                 return;
-        h = &r->rare->hop;
+        h = &r->cold->delegation;
         h->renewed_steady_ms = c->steady_ms;
-        MEM_GROW(c->hops->leased, c->hops->cap, c->hops->count + 1);
-        c->hops->leased[c->hops->count++] = r;
+        MEM_GROW(c->delegations->leased, c->delegations->cap, c->delegations->count + 1);
+        c->delegations->leased[c->delegations->count++] = r;
 }
 
-void hop_free(struct core *c, struct request *r)
+void delegation_free(struct core *c, struct request *r)
 {
-        struct hop *h;
+        struct delegation *h;
 
-        if (!r->rare)
+        if (!r->cold)
                 return;
-        h = &r->rare->hop;
-        for (size_t i = 0; h->lease_ms && i < c->hops->count; i++)
-                if (c->hops->leased[i] == r) {
-                        c->hops->leased[i] = c->hops->leased[--c->hops->count];
+        h = &r->cold->delegation;
+        for (size_t i = 0; h->lease_ms && i < c->delegations->count; i++)
+                if (c->delegations->leased[i] == r) {
+                        c->delegations->leased[i] = c->delegations->leased[--c->delegations->count];
                         break;
                 }
         set_deinit(&h->taken);

@@ -8,7 +8,7 @@ struct submission_origin;
 struct core;
 struct request;
 
-struct hop { /* of a request */
+struct delegation { /* of a request */
         uint64_t lease_ms;
         int64_t renewed_steady_ms;
         bool hold_results;
@@ -17,11 +17,11 @@ struct hop { /* of a request */
         struct submission_origin *origin; /* NULL: a user's own */
         char *text;                       /* what the origin's strings look at */
 };
-struct hops {
+struct delegations {
         struct request **leased; /* those that have a lease, in no order */
         size_t count, cap;
 };
 
-void hop_load(struct request *r, const struct submission *s); /* from the record */
-void hop_show(struct core *c, struct request *r);             /* its lease begins */
-void hop_free(struct core *c, struct request *r);
+void delegation_load(struct request *r, const struct submission *s); /* from the record */
+void delegation_show(struct core *c, struct request *r);             /* its lease begins */
+void delegation_free(struct core *c, struct request *r);

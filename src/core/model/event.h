@@ -23,13 +23,13 @@ enum event_type {
         EVENT_VACATING, /* the agent was told to stop; `next` is where it goes then */
         EVENT_SUSPENDED,
         EVENT_RESUMED,
-        EVENT_PRIORITY, /* members have priority `value` now */
-        EVENT_FILED,    /* members that ended without a record are in history now; left ones left */
-        EVENT_PURGED,   /* the request is forgotten; history keeps it */
-        EVENT_FILLED,   /* what the place filled in for members that it was just given: `values` */
-        EVENT_SET = 40, /* members, just matched, start together: none before EVENT_GO; `value` is their
+        EVENT_PRIORITY,  /* members have priority `value` now */
+        EVENT_FILED,     /* members that ended without a record are in history now; left ones left */
+        EVENT_PURGED,    /* the request is forgotten; history keeps it */
+        EVENT_FILLED,    /* what the place filled in for members that it was just given: `values` */
+        EVENT_GANG = 40, /* members, just matched, start together: none before EVENT_GO; `value` is their
                            set, see gang.h */
-        EVENT_GO = 41,  /* all members of a set were accepted: they may start */
+        EVENT_GO = 41,   /* all members of a set were accepted: they may start */
         EVENT_LEASE_ENDED = 45,   /* the submitter was not heard of: what is left is removed */
         EVENT_RESULTS_TAKEN = 46, /* it has the results of these members */
         EVENT_CHECKPOINTED = 50,  /* the attempt's checkpoint is in the spool: `values` lists its files */
@@ -57,12 +57,12 @@ struct event {
         struct str outputs;           /* packed list of spooled outputs, see core.h */
         uint64_t bytes_in, bytes_out; /* copied to and from the job; 0 in records of before they were kept */
         struct str values;            /* packed, see fill.h; of a purged request, forgotten.h */
-        bool stays; /* what ends by it may stay in the queue, see leave.h; false in records of before */
+        bool stays; /* what ends by it may stay in the queue, see retention.h; false in records of before */
         /* resources of a match, for each member */
         uint32_t cpus;
         uint64_t memory_mib, disk_kib, lease_ms;
         struct str more;           /* countable resources for each of them: "GPUs=2 Licence=1" */
-        struct str account, draws; /* what it claims elsewhere, see claim.h; empty in records of before */
+        struct str account, draws; /* what it claims elsewhere, see charge.h; empty in records of before */
 };
 
 void event_deinit(struct event *e);

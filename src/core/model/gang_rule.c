@@ -6,7 +6,7 @@
 
 #define UNIVERSE_PARALLEL 11
 
-static enum gang_within read_within(struct core *c, const struct template *t, bool *ret_ok)
+static enum gang_within read_within(struct core *c, const struct job_template *t, bool *ret_ok)
 {
         struct str text;
 
@@ -23,7 +23,7 @@ static enum gang_within read_within(struct core *c, const struct template *t, bo
         return GANG_ANYWHERE;
 }
 
-void gang_rule_read(struct core *c, struct template *t)
+void gang_rule_read(struct core *c, struct job_template *t)
 {
         const struct attributes *a = &c->attr;
         struct gang_rule *g = &t->gang;
@@ -51,7 +51,7 @@ void gang_rule_read(struct core *c, struct template *t)
         eval_reset(&c->eval);
 }
 
-int gang_check(struct core *c, const struct template *t, uint64_t members, struct err *err)
+int gang_check(struct core *c, const struct job_template *t, uint64_t members, struct err *err)
 {
         const struct attributes *a = &c->attr;
         int64_t size = t->gang.size < 0 ? (int64_t)members : t->gang.size;
@@ -86,7 +86,7 @@ int gang_check(struct core *c, const struct template *t, uint64_t members, struc
 
 uint32_t gang_size(const struct part *p)
 {
-        int64_t size = p->template ? p->template->gang.size : 0;
+        int64_t size = p->job_template ? p->job_template->gang.size : 0;
 
         return size < 0 ? p->count : (uint32_t)size;
 }
@@ -95,7 +95,7 @@ bool gang_of(const struct request *r, uint32_t member, uint32_t *ret_first, uint
 {
         const struct part *p;
 
-        if (!r->has_sets)
+        if (!r->has_gangs)
                 return false;
         p = request_part(r, member, NULL);
         *ret_size = gang_size(p);
@@ -142,7 +142,7 @@ static bool alike(struct core *c, const struct request *r, uint32_t first, uint6
 
 int gang_refuse(struct core *c, const struct request *r, struct err *err)
 {
-        for (size_t i = 0; r->has_sets && i < r->part_count; i++) {
+        for (size_t i = 0; r->has_gangs && i < r->part_count; i++) {
                 const struct part *p = &r->parts[i];
                 uint32_t size = gang_size(p), other;
 

@@ -46,7 +46,7 @@ static enum macro_found lookup(void *arg, struct str name, struct buf *out)
 {
         struct expansion *x = arg;
         uint32_t at = x->member - x->part->first;
-        const struct template *t = x->part->template;
+        const struct job_template *t = x->part->job_template;
 
         if (str_ieqz(name, "Process") || str_ieqz(name, "ProcId"))
                 return number(out, x->member);
@@ -104,7 +104,7 @@ int core_member_expand(struct core *c, uint64_t request, uint32_t member, struct
         if (!r || member >= r->count)
                 return CORE_UNKNOWN;
         x.part = request_part(r, member, NULL);
-        if (!x.part->template)
+        if (!x.part->job_template)
                 return CORE_INVALID;
         return macro_expand(&w, text, to, NULL, NULL) ? CORE_INVALID : 0;
 }
@@ -122,12 +122,12 @@ int request_member_text(struct core *c, const struct request *r, uint32_t member
         if (member >= r->count)
                 return CORE_UNKNOWN;
         p = request_part(r, member, NULL);
-        if (!p->template)
+        if (!p->job_template)
                 return CORE_INVALID;
-        late = template_late_text(p->template, name);
-        before = template_names(c, p->template);
+        late = job_template_late_text(p->job_template, name);
+        before = job_template_names(c, p->job_template);
         own = ad_new(c->symbols);
-        ad_set_parent(own, p->template->ad);
+        ad_set_parent(own, p->job_template->ad);
         if (late.p && (part_expand(c, r, p, member, late, &left, &text, NULL) != 0 ||
                        ad_set_text(own, name, buf_view(&text), NULL) != 0))
                 result = CORE_INVALID;

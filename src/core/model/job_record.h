@@ -45,14 +45,14 @@ struct job {
         uint64_t memory_peak_bytes;
         uint64_t bytes_in, bytes_out; /* copied to and from it, in all its runs */
         struct queue *last_queue;
-        struct draws *draws;          /* of the attempt: units of limits; NULL: none */
-        struct account *account;      /* that the attempt is charged to; NULL: none */
-        int64_t rate;                 /* at which, in thousandths of a processor */
-        uint32_t set_first, set_size; /* of the attempt's set (gang.h); size 0: it has none */
-        bool set_goes;                /* it may start */
-        bool claims;                  /* all of this is counted */
-        bool accepted;                /* the agent knows of the attempt: its offers count it */
-        bool unknown;                 /* the agent does not: it is lost with the next slice (leases_end) */
+        struct draws *draws;            /* of the attempt: units of limits; NULL: none */
+        struct account *account;        /* that the attempt is charged to; NULL: none */
+        int64_t rate;                   /* at which, in thousandths of a processor */
+        uint32_t gang_first, gang_size; /* of the attempt's set (gang.h); size 0: it has none */
+        bool gang_goes;                 /* it may start */
+        bool charged;                   /* all of this is counted */
+        bool accepted;                  /* the agent knows of the attempt: its offers count it */
+        bool unknown;                   /* the agent does not: it is lost with the next slice (leases_end) */
         bool ended, signaled;
         int32_t exit_code;
         int32_t hold_code, hold_subcode;

@@ -58,19 +58,19 @@ void joblog_event(struct job *j, const struct event *e, struct queue *q)
 
 void joblog_event_of_all(struct request *r, const struct event *e, const struct set *members)
 {
-        struct request_rare *rare;
+        struct request_cold *cold;
         struct range_log *l;
 
         if (set_count(members) == 0)
                 return;
-        rare = request_rare_make(r);
-        if (rare->log_count >= 256) {
-                set_deinit(&rare->log[0].members);
-                free(rare->log[0].entry.text);
-                memmove(rare->log, rare->log + 1, --rare->log_count * sizeof(*rare->log));
+        cold = request_cold_make(r);
+        if (cold->log_count >= 256) {
+                set_deinit(&cold->log[0].members);
+                free(cold->log[0].entry.text);
+                memmove(cold->log, cold->log + 1, --cold->log_count * sizeof(*cold->log));
         }
-        MEM_GROW(rare->log, rare->log_cap, rare->log_count + 1);
-        l = &rare->log[rare->log_count++];
+        MEM_GROW(cold->log, cold->log_cap, cold->log_count + 1);
+        l = &cold->log[cold->log_count++];
         *l = (struct range_log){.entry = {.at_ms = e->at_ms,
                                           .type = e->type,
                                           .code = e->code,

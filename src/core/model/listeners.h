@@ -3,7 +3,7 @@
 #pragma once
 
 struct bucket;
-struct class;
+struct job_class;
 struct core;
 struct core_agent;
 struct event;
@@ -12,8 +12,8 @@ struct request;
 
 struct core_listeners {
         void (*agent_made)(struct core *c, struct core_agent *a); /* it was first heard of */
-        void (*class_ready)(struct core *c, struct class *k);     /* it has idle members now, and had none */
-        void (*class_gone)(struct core *c, struct class *k);      /* it has none any more */
+        void (*class_ready)(struct core *c, struct job_class *k); /* it has idle members now, and had none */
+        void (*class_gone)(struct core *c, struct job_class *k);  /* it has none any more */
         void (*bucket_gone)(struct core *c, const struct bucket *b);
         void (*request_gone)(struct core *c, const struct request *r); /* out of all lists */
         void (*rekeyed)(struct core *c);                               /* all jobs come into other buckets */

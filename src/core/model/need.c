@@ -24,7 +24,7 @@ static struct queue_resource *resource_get(struct queue *q, symbol name)
         return r;
 }
 
-void need_of(struct core *c, const struct class *k, const struct ad *job, const struct ad *place,
+void need_of(struct core *c, const struct job_class *k, const struct ad *job, const struct ad *place,
              struct need *ret)
 {
         ret->cpus = k->cpus;

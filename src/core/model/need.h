@@ -6,7 +6,7 @@
 #pragma once
 #include "core/model/amounts.h"
 
-struct class;
+struct job_class;
 struct core;
 struct job;
 struct queue;
@@ -21,7 +21,7 @@ struct need {
 };
 
 /* What a job of this class needs at this place; `job` is the class's ad, or a member's own. */
-void need_of(struct core *c, const struct class *k, const struct ad *job, const struct ad *place,
+void need_of(struct core *c, const struct job_class *k, const struct ad *job, const struct ad *place,
              struct need *ret);
 bool need_same(const struct need *a, const struct need *b);
 bool need_fits(struct core *c, const struct need *n, const struct queue *q);

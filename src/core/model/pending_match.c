@@ -18,7 +18,7 @@ void pending_match_free(struct pending_match *p)
         free(p);
 }
 
-void class_look_again(struct core *c, struct class *k)
+void job_class_look_again(struct core *c, struct job_class *k)
 {
         if (k)
                 k->met_at = 0;
@@ -30,9 +30,9 @@ void class_look_again(struct core *c, struct class *k)
         c->pending->dirty_sorted = false;
 }
 
-void class_look_no_more(struct core *c, struct class *k)
+void job_class_look_no_more(struct core *c, struct job_class *k)
 {
-        struct class *last;
+        struct job_class *last;
 
         if (!k->dirty_at)
                 return;

@@ -4,12 +4,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct class;
+struct job_class;
 struct queue;
 struct core;
 
 struct pending_match {
-        struct class **dirty; /* have become ready since they last met every offer */
+        struct job_class **dirty; /* have become ready since they last met every offer */
         size_t dirty_count, dirty_cap;
         struct queue **changed; /* offers that are new since they last met every class */
         size_t changed_count, changed_cap;
@@ -21,6 +21,7 @@ void pending_match_free(struct pending_match *p); /* NULL is fine */
 
 /* At the next pass the class meets every offer, the queue every class. Both for who was told "not
  * now" and might be told otherwise. */
-void class_look_again(struct core *c, struct class *k); /* NULL, and one without idle members, are fine */
+void job_class_look_again(struct core *c,
+                          struct job_class *k); /* NULL, and one without idle members, are fine */
 void queue_look_again(struct core *c, struct queue *q);
-void class_look_no_more(struct core *c, struct class *k);
+void job_class_look_no_more(struct core *c, struct job_class *k);

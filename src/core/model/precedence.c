@@ -13,9 +13,9 @@ bool order_bucket_before(const struct bucket *a, const struct bucket *b)
         return a->part < b->part;
 }
 
-bool order_class_before(const struct class *a, const struct class *b)
+bool order_class_before(const struct job_class *a, const struct job_class *b)
 {
-        const struct bucket *x = class_first_bucket(a), *y = class_first_bucket(b);
+        const struct bucket *x = job_class_first_bucket(a), *y = job_class_first_bucket(b);
 
         if (a->standing != b->standing)
                 return a->standing > b->standing;
@@ -24,15 +24,15 @@ bool order_class_before(const struct class *a, const struct class *b)
         return order_bucket_before(x, y);
 }
 
-bool order_class_level(const struct class *a, const struct class *b)
+bool order_class_level(const struct job_class *a, const struct job_class *b)
 {
         return a->standing == b->standing && a->account == b->account &&
-               class_first_bucket(a)->priority == class_first_bucket(b)->priority;
+               job_class_first_bucket(a)->priority == job_class_first_bucket(b)->priority;
 }
 
-struct order_mark order_mark_of(const struct class *k)
+struct order_mark order_mark_of(const struct job_class *k)
 {
-        const struct bucket *b = class_first_bucket(k);
+        const struct bucket *b = job_class_first_bucket(k);
 
         return (struct order_mark){.account = k->account,
                                    .own = k->standing - k->account->points,

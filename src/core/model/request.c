@@ -51,7 +51,7 @@ struct request *request_by_uuid(const struct core *c, const unsigned char uuid[1
         struct request *r = idmap_get(c->requests->by_uuid, uuid_hash(uuid));
 
         while (r && memcmp(r->uuid, uuid, sizeof(r->uuid)) != 0)
-                r = request_rare(r)->uuid_next;
+                r = request_cold(r)->uuid_next;
         return r;
 }
 
@@ -60,20 +60,20 @@ static void uuid_put(struct core *c, struct request *r)
         struct request *had = idmap_put(c->requests->by_uuid, uuid_hash(r->uuid), r);
 
         if (had)
-                request_rare_make(r)->uuid_next = had;
+                request_cold_make(r)->uuid_next = had;
 }
 
 /* No-op when it never got there. */
 static void uuid_take(struct core *c, struct request *r)
 {
-        struct request *next = request_rare(r)->uuid_next,
+        struct request *next = request_cold(r)->uuid_next,
                        *at = idmap_get(c->requests->by_uuid, uuid_hash(r->uuid));
 
         if (at != r) {
-                while (at && request_rare(at)->uuid_next != r)
-                        at = request_rare(at)->uuid_next;
+                while (at && request_cold(at)->uuid_next != r)
+                        at = request_cold(at)->uuid_next;
                 if (at)
-                        at->rare->uuid_next = next;
+                        at->cold->uuid_next = next;
         } else if (next) {
                 idmap_put(c->requests->by_uuid, uuid_hash(r->uuid), next);
         } else {
@@ -208,25 +208,25 @@ struct part *request_part(const struct request *r, uint32_t member, uint32_t *re
 
 enum job_state request_state(const struct request *r, uint32_t member)
 {
-        const struct request_rare *rare = request_rare(r);
+        const struct request_cold *cold = request_cold(r);
         struct job *j = request_job(r, member);
 
         if (j)
                 return j->state;
-        if (set_has(&rare->completed, member))
+        if (set_has(&cold->completed, member))
                 return JOB_COMPLETED;
-        if (set_has(&rare->removed, member))
+        if (set_has(&cold->removed, member))
                 return JOB_REMOVED;
-        if (set_has(&rare->held, member))
+        if (set_has(&cold->held, member))
                 return JOB_HELD;
         return JOB_IDLE;
 }
 
 uint64_t request_unended(const struct request *r)
 {
-        const struct request_rare *rare = request_rare(r);
+        const struct request_cold *cold = request_cold(r);
 
-        return r->count - set_count(&rare->completed) - set_count(&rare->removed);
+        return r->count - set_count(&cold->completed) - set_count(&cold->removed);
 }
 
 bool request_ended(const struct request *r)

@@ -11,10 +11,10 @@
 #pragma once
 #include "base/map.h"
 #include "base/set.h"
-#include "core/model/class.h"
 #include "core/model/delegation.h"
+#include "core/model/job_class.h"
 #include "core/model/job_record.h"
-#include "core/model/template.h"
+#include "core/model/job_template.h"
 
 struct forgotten;
 struct submission_file;
@@ -22,7 +22,7 @@ struct estimate;
 struct inputs;
 
 struct part {
-        struct template *template;
+        struct job_template *job_template;
         uint32_t first, count, steps, rows;
         char *items; /* rows of values, behind the request's parts; NULL: none */
         uint32_t items_n;
@@ -58,10 +58,10 @@ struct owner {
         char name[];
 };
 
-/* What most requests do without while they wait: made when the first of it is set (request_rare_make). */
-struct request_rare {
+/* What most requests do without while they wait: made when the first of it is set (request_cold_make). */
+struct request_cold {
         struct set held, completed, removed, failed, unfiled;
-        struct set left; /* of completed and removed, those that are still shown (leave.h) */
+        struct set left; /* of completed and removed, those that are still shown (retention.h) */
         int64_t finished_ms;
         struct request *uuid_next; /* with the same hash of it */
         struct hold_group *holds;
@@ -70,11 +70,11 @@ struct request_rare {
         uint32_t log_count, log_cap;
         struct priority_group *priorities;
         uint32_t priority_count, priority_cap;
-        struct idmap *waits; /* members that wait for a better place (better.c); NULL: none */
+        struct idmap *waits; /* members that wait for a better place (delay_scheduling.c); NULL: none */
         struct submission_file *spooled;
         char *spooled_names;
         uint32_t spooled_count;
-        struct hop hop;
+        struct delegation delegation;
 };
 
 /* There are as many of these as jobs that came alone: each byte counts (core_bytes_per_single_job_request).
@@ -93,11 +93,11 @@ struct request {
         struct part *parts;                    /* and the items of all behind them */
         struct bucket **buckets, *only_bucket; /* of one alone the array is only_bucket */
         uint32_t bucket_count, bucket_cap;
-        struct idmap *jobs;              /* NULL until there is one */
-        struct request_rare *rare;       /* NULL: all of it is empty */
-        struct request *next, *prev;     /* by id */
-        uint32_t kib;                    /* submission_kib; 0 in a shadow */
-        bool periodic, leaves, has_sets; /* some template has such policies, or a LeaveJobInQueue */
+        struct idmap *jobs;               /* NULL until there is one */
+        struct request_cold *cold;        /* NULL: all of it is empty */
+        struct request *next, *prev;      /* by id */
+        uint32_t kib;                     /* submission_kib; 0 in a shadow */
+        bool periodic, leaves, has_gangs; /* some template has such policies, or a LeaveJobInQueue */
 };
 
 /* All of them. */
@@ -145,23 +145,23 @@ bool request_idle_has(const struct request *r, uint32_t member);
 uint64_t request_unended(const struct request *r); /* members that have not ended */
 bool request_ended(const struct request *r);
 
-static inline const struct part *class_first_part(const struct class *k) /* of its first bucket */
+static inline const struct part *job_class_first_part(const struct job_class *k) /* of its first bucket */
 {
-        const struct bucket *b = class_first_bucket(k);
+        const struct bucket *b = job_class_first_bucket(k);
 
         return &b->request->parts[b->part];
 }
 
-/* ---- rare.c */
-extern const struct request_rare request_nothing_rare;
-static inline const struct request_rare *request_rare(const struct request *r) /* to look at; never NULL */
+/* ---- cold.c */
+extern const struct request_cold request_nothing_cold;
+static inline const struct request_cold *request_cold(const struct request *r) /* to look at; never NULL */
 {
-        return r->rare ? r->rare : &request_nothing_rare;
+        return r->cold ? r->cold : &request_nothing_cold;
 }
-struct request_rare *request_rare_make(struct request *r); /* to change */
-void request_rare_trim(struct request *r);                 /* frees it when all of it is empty */
-void request_rare_free(struct request *r);
-size_t request_rare_bytes(const struct request *r); /* memory it takes */
+struct request_cold *request_cold_make(struct request *r); /* to change */
+void request_cold_trim(struct request *r);                 /* frees it when all of it is empty */
+void request_cold_free(struct request *r);
+size_t request_cold_bytes(const struct request *r); /* memory it takes */
 void request_spooled_load(struct request *r, const struct submission *s);
 const struct hold_group *request_hold(const struct request *r, uint32_t member);
 void request_hold_drop(struct request *r, const struct set *members);

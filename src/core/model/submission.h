@@ -51,7 +51,7 @@ struct submission {
         int64_t at_ms;
         bool hold;       /* every job starts held */
         uint64_t digest; /* submission_digest of what the client sent; 0: not known, as in older records */
-        /* of a submitter that must stay in touch (hop.h) */
+        /* of a submitter that must stay in touch (delegation.h) */
         uint64_t lease_ms; /* 0: none */
         bool hold_results;
         struct submission_origin origin;

@@ -98,7 +98,7 @@ bool queue_would_take(struct core *c, const struct ad *job, const struct ad *pla
         return suits_now(c, job, place, &clause, &value) == CORE_FITS;
 }
 
-bool suits_class(struct core *c, const struct class *k, const struct queue *q, const struct ad *whole)
+bool suits_class(struct core *c, const struct job_class *k, const struct queue *q, const struct ad *whole)
 {
         bool yes;
 

@@ -2,7 +2,7 @@
 #pragma once
 #include "core/query.h"
 
-struct class;
+struct job_class;
 struct queue;
 
 struct ad *queue_whole_ad(struct core *c,
@@ -14,4 +14,4 @@ enum core_verdict suits_now(struct core *c, const struct ad *job, const struct a
 bool queue_would_take(struct core *c, const struct ad *job,
                       const struct ad *place); /* both sides agree, and there is room */
 /* Would the queue take jobs of the class if it had nothing to do? `whole`: queue_whole_ad. */
-bool suits_class(struct core *c, const struct class *k, const struct queue *q, const struct ad *whole);
+bool suits_class(struct core *c, const struct job_class *k, const struct queue *q, const struct ad *whole);

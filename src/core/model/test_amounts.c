@@ -95,7 +95,7 @@ static void test_why(void **state)
         struct core *c = *state;
         struct buf BUF_CLEANUP said = {0};
         uint64_t r = test_submit(c, "ann@local", 1, two_gpus);
-        struct core_changes *changes = core_changes_new();
+        struct core_what_if *changes = core_what_if_new();
         struct core_walk *walk;
 
         offer(c, "one", "[Cpus=4; Memory=100; Disk=100; GPUs=0; TotalGPUs=1]");
@@ -106,9 +106,9 @@ static void test_why(void **state)
                                           "six 1 TARGET.GPUs >= RequestGPUs (1 >= 2)\n");
         buf_reset(&said);
         walk = core_walk_new(c);
-        assert_int_equal(core_changes_look(c, changes, walk, 2, r, 0), 0);
-        core_changes_tell(changes, tell_change, &said);
-        core_changes_free(changes);
+        assert_int_equal(core_what_if_look(c, changes, walk, 2, r, 0), 0);
+        core_what_if_tell(changes, tell_change, &said);
+        core_what_if_free(changes);
         core_walk_free(walk);
         assert_string_equal(buf_z(&said), "RequestGPUs 2 to 1: 1 of 1\n");
 }

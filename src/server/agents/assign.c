@@ -207,11 +207,11 @@ void pending_add(struct server *s, struct agent *a, const struct core_assignment
         g->part = as->part;
         g->fence = as->fence;
         g->lease_ms = as->lease_ms;
-        g->wait_for_go = as->set_size > 0;
-        g->set = as->set_first;
-        g->set_size = as->set_size;
-        if (as->set_machines.n)
-                g->set_machines = message_text(n->m, as->set_machines);
+        g->wait_for_go = as->gang_size > 0;
+        g->set = as->gang_first;
+        g->set_size = as->gang_size;
+        if (as->gang_machines.n)
+                g->set_machines = message_text(n->m, as->gang_machines);
         g->members = message_ranges(n->m, as->members, &g->n_members);
         g->filled = make_filled(n->m, as->values, &g->n_filled);
         if (late || as->restarts)

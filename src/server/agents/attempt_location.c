@@ -250,9 +250,9 @@ static bool has_room(const struct attempt_locations *w)
 void attempt_locations_event(struct server *s, const struct event *e)
 {
         struct attempt_locations *w = s->attempt_locations;
-        struct core_hop hop = {0};
-        bool from_elsewhere =
-                core_request_hop(s->core, e->request, &hop) == 0 && hop.origin && e->type != EVENT_FILED;
+        struct core_delegation hop = {0};
+        bool from_elsewhere = core_request_delegation(s->core, e->request, &hop) == 0 && hop.origin &&
+                              e->type != EVENT_FILED;
         if (!from_elsewhere && !w->first && !gives_back(e))
                 return;
         if (e->type == EVENT_PURGED || (ends(e) && set_count(&e->members) > EACH_MAX)) {
@@ -412,10 +412,10 @@ uint64_t attempt_locations_changed(struct server *s, uint64_t after,
         while (e && e->prev && e->prev->version > after)
                 e = e->prev;
         for (; e; e = e->next) {
-                struct core_hop hop;
+                struct core_delegation hop;
                 if (e->version <= after)
                         continue;
-                if (core_request_hop(s->core, e->request, &hop) == 0 && hop.origin &&
+                if (core_request_delegation(s->core, e->request, &hop) == 0 && hop.origin &&
                     !fn(arg, e->request, e->member))
                         return upto;
                 upto = e->version;

@@ -49,9 +49,10 @@ static void add_owner(uint64_t request, struct str owner, bool handed_on, struct
 void grants_owner(const struct server *s, uint64_t request, struct buf *out)
 {
         struct core_request r;
-        struct core_hop hop;
+        struct core_delegation hop;
 
-        if (core_request_get(s->core, request, &r) != 0 || core_request_hop(s->core, request, &hop) != 0)
+        if (core_request_get(s->core, request, &r) != 0 ||
+            core_request_delegation(s->core, request, &hop) != 0)
                 return;
         add_owner(request, r.owner, hop.origin != NULL, out);
 }
@@ -283,10 +284,10 @@ bool grants_release_slice(struct server *s, struct grants_release *x, int64_t en
 {
         while ((x->request = core_request_next(s->core, x->request)) != 0) {
                 struct core_request r;
-                struct core_hop hop;
+                struct core_delegation hop;
 
                 if (core_request_get(s->core, x->request, &r) == 0 && str_eq(r.owner, x->owner) &&
-                    core_request_hop(s->core, x->request, &hop) == 0 && !hop.origin) {
+                    core_request_delegation(s->core, x->request, &hop) == 0 && !hop.origin) {
                         if (x->shown_elsewhere)
                                 core_request_credentials(s->core, x->request);
                         if (r.counts.held)

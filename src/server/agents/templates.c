@@ -263,12 +263,12 @@ static void set_origin(struct maker *k, Drover__Template *t, const struct core_r
         struct symbols *y = core_symbols(k->server->core);
         Drover__Origin *o = message_alloc(k->m, sizeof(*o));
         BUF_CLEANUP struct buf servers = {0}, label = {0};
-        struct core_hop hop = {0};
+        struct core_delegation hop = {0};
         struct str path = STR_NONE, first;
         int64_t hops = ORIGIN_HOPS_DEFAULT;
 
         drover__origin__init(o);
-        core_request_hop(k->server->core, k->request, &hop);
+        core_request_delegation(k->server->core, k->request, &hop);
         core_part_labels(k->server->core, k->request, k->part, &label);
         if (hop.origin) {
                 buf_printf(&servers, STR_FMT " ", STR_ARG(hop.origin->servers));

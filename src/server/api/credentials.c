@@ -66,10 +66,10 @@ static bool find_request(struct server *s, struct call *c, struct str *ret_owner
         const struct put *p = c->state;
         BUF_CLEANUP struct buf owner = {0};
         struct core_request r;
-        struct core_hop hop;
+        struct core_delegation hop;
 
         if (core_request_get(s->core, p->request, &r) != 0 || !call_may(c, r.owner) || r.finished_ms ||
-            core_request_hop(s->core, p->request, &hop) != 0) {
+            core_request_delegation(s->core, p->request, &hop) != 0) {
                 call_fail(c, 404, "not_found", "there is no request " STR_FMT " under way",
                           STR_ARG(c->param[0]));
                 return false;

@@ -7,7 +7,7 @@ struct touch {
         json_t *doc;
         uint64_t request, lease_ms, left;
         struct set members;
-        struct core_hop hop;
+        struct core_delegation hop;
 };
 
 static void state_free(void *arg)
@@ -69,7 +69,7 @@ static void renew(struct server *s, struct call *c)
         int r = core_request_renew(s->core, t->request, only_mine(c), t->lease_ms, &err);
 
         if (r == 0)
-                r = core_request_hop(s->core, t->request, &t->hop);
+                r = core_request_delegation(s->core, t->request, &t->hop);
         if (r != 0)
                 fail(c, r, &err);
         else

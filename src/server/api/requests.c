@@ -20,7 +20,7 @@ struct request_row {
         int64_t submitted_ms, finished_ms;
         struct core_counts n;
         struct core_eta eta;
-        struct core_hop hop; /* of one that is looked at alone */
+        struct core_delegation hop; /* of one that is looked at alone */
 };
 struct listing {
         struct request_row *rows;
@@ -209,7 +209,7 @@ static void write_part(struct json *j, const struct submission_part *p)
         json_close(j, '}');
 }
 
-static void write_hop(struct json *j, const struct core_hop *h, const struct submission *s)
+static void write_hop(struct json *j, const struct core_delegation *h, const struct submission *s)
 {
         const struct submission_origin *o = &s->origin;
 
@@ -287,7 +287,7 @@ static void look(struct server *s, struct call *c)
         row_maker_init(&m, s, &c->arena);
         make(s, &m, &r, row);
         row_maker_deinit(&m);
-        core_request_hop(s->core, id, &row->hop);
+        core_request_delegation(s->core, id, &row->hop);
         row->hop.origin = NULL; /* the core's */
         call_io(c, ask_parts);
 }

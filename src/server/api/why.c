@@ -18,7 +18,7 @@
 
 struct why {
         struct core_walk *walk;       /* over those that are asked */
-        struct core_changes *changes; /* NULL: they are not looked at yet */
+        struct core_what_if *changes; /* NULL: they are not looked at yet */
         uint32_t times;               /* core_eta_some's */
         struct buf agents;
         struct json j; /* into it */
@@ -30,7 +30,7 @@ static void state_free(void *arg)
         struct why *w = arg;
 
         core_walk_free(w->walk);
-        core_changes_free(w->changes);
+        core_what_if_free(w->changes);
         buf_deinit(&w->agents);
         free(w);
 }
@@ -315,25 +315,25 @@ static bool explain_set(struct json *j, struct core *core, const struct core_job
 {
         static const char *const within[] = {"", " within one group", " at one queue"};
         BUF_CLEANUP struct buf most = {0}, by = {0};
-        struct core_set s;
+        struct core_gang s;
 
-        if (core_job_set(core, job->request, job->member, &s) != 0)
+        if (core_job_gang(core, job->request, job->member, &s) != 0)
                 return false;
         say(j, "It is node %u of the %u jobs from %llu.%u to %llu.%u, which start together.",
             job->member - s.first, s.size, (unsigned long long)job->request, s.first,
             (unsigned long long)job->request, s.first + s.size - 1);
-        if (s.state == CORE_SET_MATCHED)
+        if (s.state == CORE_GANG_MATCHED)
                 say(j, "They have places, and start when all are accepted there.");
-        else if (s.state == CORE_SET_BLOCKED)
+        else if (s.state == CORE_GANG_BLOCKED)
                 say(j, "They wait for %llu.%u, which is %s.", (unsigned long long)job->request, s.member,
                     job_state_name(s.blocked));
-        if (s.state != CORE_SET_WAITS)
+        if (s.state != CORE_GANG_WAITS)
                 return false;
         if (s.places)
                 buf_printf(&most, "%llu%s%s", (unsigned long long)s.places, *s.where ? " at " : "", s.where);
         else
                 buf_addz(&most, "none");
-        if (s.within == CORE_SET_GROUP)
+        if (s.within == CORE_GANG_GROUP)
                 buf_printf(&by, " (queues with the same " STR_FMT ")", STR_ARG(s.group_by));
         say(j, "It needs %u places at once%s%s; the most there is now is %s.", s.left, within[s.within],
             buf_z(&by), buf_z(&most));
@@ -347,10 +347,10 @@ static void write_set(struct json *j, struct core *core, uint64_t request, uint3
 {
         static const char *const within[] = {"anywhere", "group", "node"};
         static const char *const states[] = {"waits", "blocked", "matched", "started"};
-        struct core_set s;
+        struct core_gang s;
 
         json_key(j, "set");
-        if (core_job_set(core, request, member, &s) != 0) {
+        if (core_job_gang(core, request, member, &s) != 0) {
                 json_null(j);
                 return;
         }
@@ -359,10 +359,10 @@ static void write_set(struct json *j, struct core *core, uint64_t request, uint3
         json_kint(j, "size", s.size);
         json_kint(j, "node", member - s.first);
         json_kstrz(j, "within", within[s.within]);
-        if (s.within == CORE_SET_GROUP)
+        if (s.within == CORE_GANG_GROUP)
                 json_kstr(j, "group_by", s.group_by);
         json_kstrz(j, "state", states[s.state]);
-        if (s.state == CORE_SET_WAITS) {
+        if (s.state == CORE_GANG_WAITS) {
                 json_kint(j, "needs", s.left);
                 json_kint(j, "places", (int64_t)s.places);
                 json_kint(j, "places_ever", (int64_t)s.places_ever);
@@ -438,10 +438,10 @@ static bool ask_some(struct server *s, struct why *w, const struct core_job *job
                         return false;
                 core_walk_free(w->walk);
                 w->walk = core_walk_new(s->core);
-                w->changes = core_changes_new();
+                w->changes = core_what_if_new();
                 return w->all > 0;
         }
-        core_changes_look(s->core, w->changes, w->walk, SLICE_QUEUES, job->request, job->member);
+        core_what_if_look(s->core, w->changes, w->walk, SLICE_QUEUES, job->request, job->member);
         return !core_walk_is_over(w->walk);
 }
 
@@ -470,7 +470,7 @@ static void reply(struct server *s, struct call *c, struct why *w, const struct 
                 say(&j, "At its agent: %s.", attempt_location_doing(s, job->request, job->member));
         json_open(&hints.j, '[');
         if (w->changes && job->state == JOB_IDLE)
-                core_changes_tell(w->changes, on_change, &hints);
+                core_what_if_tell(w->changes, on_change, &hints);
         say_needed(&hints);
         buf_deinit(&hints.needed);
         json_close(&hints.j, ']');

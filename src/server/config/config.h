@@ -32,7 +32,7 @@ struct config {
         int64_t lease_ms;              /* 0: the core's default */
         int64_t agent_certificate_ms;  /* how long one is good; 0: 30 days */
         int64_t keep_finished_ms;      /* 0: the core's default */
-        int64_t set_wait_ms;           /* 0: the core's default */
+        int64_t gang_wait_ms;          /* 0: the core's default */
         double reserve_idle;           /* a part of 1; 0: the core's default */
         int64_t reserve_after_ms;      /* 0: the core's default; -1: never */
         int64_t better_wait_ms;        /* likewise */

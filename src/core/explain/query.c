@@ -1,0 +1,368 @@
+/* Looking at what is there; nothing changes here. */
+#include "core/query.h"
+#include "base/hex.h"
+#include "base/mem.h"
+#include "core/classes/member_ad.h"
+#include "core/data/inputs.h"
+#include "core/events/history.h"
+#include "core/model/core_parts.h"
+#include "core/model/forgotten.h"
+#include "core/model/item.h"
+
+uint64_t core_request_next(struct core *c, uint64_t after)
+{
+        struct request *r = after ? request_find(c, after) : NULL;
+
+        if (r)
+                return r->next ? r->next->id : 0;
+        for (r = c->requests->first; r && r->id <= after; r = r->next)
+                ;
+        return r ? r->id : 0;
+}
+
+uint64_t core_request_by_uuid(struct core *c, const unsigned char uuid[16])
+{
+        const struct request *r = request_by_uuid(c, uuid);
+        struct forgotten_request f;
+
+        if (r)
+                return r->id;
+        return forgotten_find(c->requests->forgotten, uuid, &f) ? f.id : 0;
+}
+
+uint64_t core_request_last(struct core *c)
+{
+        return c->requests->last_id;
+}
+
+static void count(const struct request *r, struct core_counts *n)
+{
+        const struct request_cold *cold = request_cold(r);
+
+        n->jobs += r->count;
+        n->idle += r->idle + r->active - r->running;
+        n->running += r->running;
+        n->held += set_count(&cold->held);
+        n->completed += set_count(&cold->completed);
+        n->failed += set_count(&cold->failed);
+        n->removed += set_count(&cold->removed);
+        n->left += set_count(&cold->left);
+}
+
+int core_request_get(struct core *c, uint64_t id, struct core_request *ret)
+{
+        struct request *r = request_find(c, id);
+
+        if (!r)
+                return CORE_UNKNOWN;
+        *ret = (struct core_request){
+                .id = r->id,
+                .owner = str_of(request_owner(r)),
+                .submitted_ms = r->submitted_ms,
+                .finished_ms = request_cold(r)->finished_ms,
+                .part_count = r->part_count,
+        };
+        memcpy(ret->uuid, r->uuid, sizeof(ret->uuid));
+        count(r, &ret->counts);
+        return 0;
+}
+
+void core_totals(struct core *c, struct core_counts *ret)
+{
+        *ret = (struct core_counts){0};
+        for (struct request *r = c->requests->first; r; r = r->next)
+                count(r, ret);
+}
+
+const struct ad *core_request_ad(struct core *c, uint64_t id, uint32_t part)
+{
+        struct request *r = request_find(c, id);
+
+        return r && part < r->part_count ? r->parts[part].job_template->ad : NULL;
+}
+
+static int64_t priority_of(struct core *c, const struct request *r, uint32_t member)
+{
+        const struct bucket *b = request_bucket(c, r, member);
+
+        return b ? b->priority : 0;
+}
+
+int core_job_get(struct core *c, uint64_t request, uint32_t member, struct core_job *ret)
+{
+        struct request *r = request_find(c, request);
+        const struct hold_group *h;
+        struct job *j;
+
+        if (!r || member >= r->count)
+                return CORE_UNKNOWN;
+        j = request_job(r, member);
+        *ret = (struct core_job){
+                .request = request,
+                .member = member,
+                .state = request_state(r, member),
+                .submitted_ms = r->submitted_ms,
+                .entered_ms = r->submitted_ms,
+                .priority = priority_of(c, r, member),
+        };
+        request_part(r, member, &ret->part);
+        if (j) {
+                ret->fence = j->fence;
+                ret->starts = j->starts;
+                ret->agent = j->queue ? j->queue->agent->name : NULL;
+                ret->queue = j->queue ? j->queue->name : NULL;
+                ret->last_agent = j->last_queue ? j->last_queue->agent->name : NULL;
+                ret->away = j->queue && !j->queue->agent->connected;
+                ret->unreachable = j->queue ? j->queue->unreachable : NULL;
+                ret->entered_ms = j->entered_ms;
+                ret->started_ms = j->started_ms;
+                ret->ended_ms = j->ended_ms;
+                ret->ended = j->ended;
+                ret->signaled = j->signaled;
+                ret->exit_code = j->exit_code;
+                ret->cpu_user_ms = j->cpu_user_ms;
+                ret->cpu_system_ms = j->cpu_system_ms;
+                ret->cpus = j->cpus;
+                ret->memory_mib = j->memory_mib;
+                ret->disk_kib = j->disk_kib;
+                ret->more = j->more_text;
+                ret->checkpoint = str_make(j->checkpoint, j->checkpoint_n);
+        }
+        if (ret->state != JOB_HELD)
+                return 0;
+        h = request_hold(r, member);
+        if (j && j->hold_reason) {
+                ret->hold_code = j->hold_code;
+                ret->hold_subcode = j->hold_subcode;
+                ret->hold_reason = str_of(j->hold_reason);
+        } else if (h) {
+                ret->entered_ms = h->at_ms;
+                ret->hold_code = h->code;
+                ret->hold_subcode = h->subcode;
+                ret->hold_reason = str_of(h->reason);
+        }
+        return 0;
+}
+
+void core_global_id(struct buf *out, const unsigned char uuid[16], uint64_t request, uint32_t member,
+                    int64_t submitted_ms)
+{
+        char text[HEX_UUID];
+
+        hex_print_uuid(text, uuid);
+        buf_printf(out, "%s#%llu.%u#%lld", text, (unsigned long long)request, member,
+                   (long long)(submitted_ms / 1000));
+}
+
+struct ad *core_job_ad(struct core *c, uint64_t request, uint32_t member)
+{
+        struct request *r = request_find(c, request);
+        BUF_CLEANUP struct buf id = {0}, files = {0};
+        struct ad *ad;
+        struct job *j;
+
+        if (!r || member >= r->count)
+                return NULL;
+        j = request_job(r, member);
+        ad = member_ad(c, r, member, j);
+        if (j && j->checkpoint_n) {
+                history_print_files(&files, str_make(j->checkpoint, j->checkpoint_n));
+                ad_set_text(ad, c->attr.DroverCheckpoint, buf_view(&files), NULL);
+        }
+        core_global_id(&id, r->uuid, request, member, r->submitted_ms);
+        ad_set_string(ad, c->attr.GlobalJobId, buf_view(&id));
+        ad_set_integer(ad, c->attr.ServerTime, c->now_ms / 1000);
+        return ad;
+}
+
+int core_members(struct core *c, uint64_t request, enum job_state state, struct set *to)
+{
+        struct request *r = request_find(c, request);
+        void *value;
+
+        if (!r)
+                return CORE_UNKNOWN;
+        switch (state) {
+        case JOB_IDLE: request_idle_all(r, to); break;
+        case JOB_HELD: set_add_all(to, &request_cold(r)->held); break;
+        case JOB_COMPLETED: set_add_all(to, &request_cold(r)->completed); break;
+        case JOB_REMOVED: set_add_all(to, &request_cold(r)->removed); break;
+        default:
+                for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);)
+                        if (((struct job *)value)->state == state)
+                                set_add(to, ((struct job *)value)->member);
+                break;
+        }
+        return 0;
+}
+
+int core_members_left(struct core *c, uint64_t request, struct set *to)
+{
+        struct request *r = request_find(c, request);
+
+        if (!r)
+                return CORE_UNKNOWN;
+        set_add_all(to, &request_cold(r)->left);
+        return 0;
+}
+
+int core_member_item(struct core *c, uint64_t request, uint32_t member, uint32_t *ret_part, uint32_t *ret_row,
+                     uint32_t *ret_step, struct str *values, size_t values_max, size_t *ret_count)
+{
+        struct request *r = request_find(c, request);
+        const struct part *p;
+
+        if (!r || member >= r->count)
+                return CORE_UNKNOWN;
+        p = request_part(r, member, ret_part);
+        *ret_row = (member - p->first) / p->steps;
+        *ret_step = (member - p->first) % p->steps;
+        *ret_count = part_row(p, *ret_row, values, values_max);
+        return 0;
+}
+
+struct str core_part_late(struct core *c, uint64_t request, uint32_t part, symbol name)
+{
+        struct request *r = request_find(c, request);
+
+        return r && part < r->part_count ? job_template_late_text(r->parts[part].job_template, name)
+                                         : STR_NONE;
+}
+
+int core_part_members(struct core *c, uint64_t request, uint32_t part, uint64_t *ret_first, uint64_t *ret_end)
+{
+        struct request *r = request_find(c, request);
+
+        if (!r || part >= r->part_count)
+                return CORE_UNKNOWN;
+        *ret_first = r->parts[part].first;
+        *ret_end = *ret_first + r->parts[part].count;
+        return 0;
+}
+
+int core_member_text(struct core *c, uint64_t request, uint32_t member, symbol name, struct buf *to)
+{
+        const struct request *r = request_find(c, request);
+
+        return r ? request_member_text(c, r, member, name, to) : CORE_UNKNOWN;
+}
+
+bool core_agent_serves(struct core *c, const char *agent, struct str owner)
+{
+        struct core_agent *a = agent_find(c, agent);
+
+        for (struct queue *q = a ? a->queues : NULL; q; q = q->next)
+                if (q->ad && owners_allow(&q->owners, owner))
+                        return true;
+        return false;
+}
+
+size_t core_part_variables(struct core *c, uint64_t request, uint32_t part, char ***ret)
+{
+        struct request *r = request_find(c, request);
+
+        if (!r || part >= r->part_count)
+                return 0;
+        *ret = r->parts[part].job_template->variables;
+        return r->parts[part].job_template->variable_count;
+}
+
+int core_request_spooled(struct core *c, uint64_t request, const struct submission_file **ret,
+                         size_t *ret_count)
+{
+        struct request *r = request_find(c, request);
+
+        if (!r)
+                return CORE_UNKNOWN;
+        *ret = request_cold(r)->spooled;
+        *ret_count = request_cold(r)->spooled_count;
+        return 0;
+}
+
+static void tell_entry(const struct joblog_entry *e, core_log_fn *fn, void *arg)
+{
+        struct core_log_entry out = {
+                .at_ms = e->at_ms,
+                .type = e->type,
+                .fence = e->fence,
+                .agent = e->queue ? e->queue->agent->name : NULL,
+                .queue = e->queue ? e->queue->name : NULL,
+                .code = e->code,
+                .text = e->text,
+        };
+        fn(arg, &out);
+}
+
+int core_job_log(struct core *c, uint64_t request, uint32_t member, core_log_fn *fn, void *arg)
+{
+        struct request *r = request_find(c, request);
+        struct core_log_entry first = {.type = EVENT_SUBMITTED};
+        const struct request_cold *cold;
+        const struct job *j;
+
+        if (!r || member >= r->count)
+                return CORE_UNKNOWN;
+        j = request_job(r, member);
+        first.at_ms = r->submitted_ms;
+        fn(arg, &first);
+        cold = request_cold(r);
+        for (size_t i = 0; i < cold->log_count; i++)
+                if (set_has(&cold->log[i].members, member))
+                        tell_entry(&cold->log[i].entry, fn, arg);
+        for (uint32_t i = 0; j && i < j->log.count; i++)
+                tell_entry(&j->log.entries[i], fn, arg);
+        return 0;
+}
+
+void core_queues(struct core *c, void (*fn)(void *arg, const struct core_queue_view *q), void *arg)
+{
+        size_t n;
+        struct core_agent **all = agents_sorted(c, &n);
+
+        for (size_t i = 0; i < n; i++)
+                for (struct queue *q = all[i]->queues; q; q = q->next) {
+                        struct core_queue_view view = {
+                                .agent = all[i]->name,
+                                .queue = q->name,
+                                .connected = all[i]->connected,
+                                .offers = q->offers,
+                                .closed = q->closed,
+                                .unreachable = q->unreachable,
+                                .jobs_max = q->jobs_left,
+                                .ad = q->ad,
+                                .running = q->running,
+                                .attempts = q->attempt_count,
+                                .renewed_ms = all[i]->renewed_wall_ms,
+                                .finished = q->finished,
+                        };
+                        fn(arg, &view);
+                }
+        free(all);
+}
+
+size_t core_bytes(struct core *c)
+{
+        size_t n = 0;
+        void *value;
+
+        for (struct request *r = c->requests->first; r; r = r->next) {
+                n += sizeof(*r) + 64; /* and its places in two maps */
+                for (size_t i = 0; i < r->part_count; i++) {
+                        const struct part *p = &r->parts[i];
+                        n += sizeof(*p) + p->items_n + (p->row_at ? (p->rows / ROW_STRIDE + 1) * 4 : 0) +
+                             inputs_bytes(p->inputs);
+                }
+                for (size_t i = 0; i < r->bucket_count; i++) {
+                        const struct bucket *b = r->buckets[i];
+                        n += sizeof(*b) + set_bytes(&b->idle) +
+                             (b->members ? sizeof(*b->members) + set_bytes(b->members) : 0);
+                }
+                n += request_cold_bytes(r);
+                n += r->jobs ? idmap_count(r->jobs) * (sizeof(struct job) + 32) : 0;
+        }
+        for (size_t at = 0; map_next(c->templates, &at, NULL, &value);) {
+                const struct job_template *t = value;
+                n += sizeof(*t) + t->key.n + ad_bytes(t->ad);
+        }
+        return n;
+}

@@ -1,0 +1,473 @@
+/* Turns (eta_turn.h) are taken in their order: the first few jobs of a bucket are placed where and when there
+ * is room; when the flow has come to those behind them, the rest takes a part of these places for as long as
+ * it needs, so that other accounts' jobs still find the other part. Buckets far behind are not placed: they
+ * follow at the rate of the flow.
+ */
+#include "core/forecast/forecast.h"
+
+#include <math.h>
+
+#include "base/mem.h"
+#include "classad/match.h"
+#include "core/data/cost.h"
+#include "core/estimate/estimate.h"
+#include "core/forecast/eta.h"
+#include "core/model/core_parts.h"
+#include "core/model/gang_rule.h"
+#include "core/model/suits.h"
+
+#define EXACT_MAX 300u /* buckets that are placed; those behind follow at the common rate */
+#define STEPS_ALL 32768u
+#define STEPS_MAX 2048u
+#define STEPS_MIN 128u
+#define FAR_MS    (365 * 86400000LL)
+
+/* ---- what there is */
+
+static int by_place(const void *x, const void *y)
+{
+        const struct queue *a = ((const struct capacity_timeline *)x)->queue,
+                           *b = ((const struct capacity_timeline *)y)->queue;
+        int order = strcmp(a->agent->name, b->agent->name);
+
+        return order ? order : strcmp(a->name, b->name);
+}
+
+/* Which queues: agents and queues stay as long as the core does. */
+static void find_queues(struct forecast *x)
+{
+        size_t all = 0, every, at = 0;
+        void *value;
+
+        for (size_t i = 0; map_next(x->core->agents, &i, NULL, &value);)
+                for (struct queue *q = ((struct core_agent *)value)->queues; q; q = q->next) {
+                        bool usable = q->agent->connected && q->ad;
+
+                        if (!usable && q->attempt_count == 0)
+                                continue;
+                        MEM_GROW(x->queues, x->queue_cap, x->queue_count + 1);
+                        x->queues[x->queue_count++] = q;
+                        all += usable;
+                }
+        every = all / ETA_LANES_MAX + 1;
+        for (size_t i = 0; i < x->queue_count && x->timeline_count < ETA_LANES_MAX; i++)
+                if (x->queues[i]->agent->connected && x->queues[i]->ad && at++ % every == 0)
+                        x->timelines[x->timeline_count++].queue = x->queues[i];
+        if (x->timeline_count > 1)
+                qsort(x->timelines, x->timeline_count, sizeof(*x->timelines), by_place);
+        x->scale = x->timeline_count ? (double)all / (double)x->timeline_count : 1;
+}
+
+static unsigned make_timeline(struct forecast *x)
+{
+        size_t steps = STEPS_ALL / (x->timeline_count + 1);
+        struct capacity_timeline *l = &x->timelines[x->at++];
+        unsigned n = timeline_init(x->core, l, l->queue,
+                                   steps < STEPS_MIN   ? STEPS_MIN
+                                   : steps > STEPS_MAX ? STEPS_MAX
+                                                       : steps);
+
+        x->cpus += (double)l->cpus * x->scale;
+        x->free += (double)l->steps[0].cpus * x->scale;
+        return 10 + 3 * n;
+}
+
+/* Steps: of a class whose expressions take so long the places are not all looked at. A step counts as a tenth
+ * of a microsecond. */
+#define FIT_STEPS_MAX 50000u
+
+static const struct eta_fit *find_fit(struct forecast *x, const struct job_class *k, int64_t cpus)
+{
+        struct eta_fit *f = idmap_get(x->fits, k->index.serial);
+        uint64_t steps;
+
+        if (f)
+                return f;
+        steps = x->core->eval.steps_all;
+        f = mem_new(struct eta_fit);
+        idmap_put(x->fits, k->index.serial, f);
+        for (size_t i = 0; i < x->timeline_count && f->count < ETA_FITS_MAX &&
+                           x->core->eval.steps_all - steps < FIT_STEPS_MAX;
+             i++) {
+                struct capacity_timeline *l = &x->timelines[i];
+
+                if (l->cpus < cpus)
+                        continue;
+                x->cost += l->whole ? 5 : 100;
+                if (!l->whole)
+                        l->whole = queue_whole_ad(x->core, l->queue);
+                if (suits_class(x->core, k, l->queue, l->whole))
+                        f->timelines[f->count++] = (uint16_t)i;
+        }
+        x->cost += (unsigned)(x->core->eval.steps_all - steps);
+        return f;
+}
+
+/* ---- one job, and those behind it */
+
+/* Places it where it ends soonest; when it starts, or 0. */
+static int64_t place(struct forecast *x, const struct eta_fit *f, const struct eta_draws *d,
+                     const struct part *p, uint32_t member, struct eta_turn *t)
+{
+        const struct job_class *k = t->bucket->job_class;
+        int64_t from = k->not_before_ms > x->now_ms ? k->not_before_ms : x->now_ms;
+        int64_t best_end = INT64_MAX, best_at = 0;
+        struct core_cost best = {0}, cost;
+        struct capacity_timeline *where = NULL;
+
+        for (size_t i = 0; i < f->count; i++) {
+                struct capacity_timeline *l = &x->timelines[f->timelines[i]];
+                int64_t at;
+
+                x->cost += 10 + (unsigned)l->count / 10;
+                cost_of(x->core, p, member, l->queue, &cost);
+                if (cost.down)
+                        continue; /* nobody knows when it will answer */
+                cost_later(&cost);
+                at = eta_draws_find(d, l, from, p->job_template->cpus, cost_held_ms(&cost));
+                if (at && at + cost.total_ms - cost.wait_ms < best_end) {
+                        best_end = at + cost.total_ms - cost.wait_ms;
+                        best_at = at;
+                        where = l;
+                        best = cost;
+                }
+        }
+        if (!where)
+                return 0;
+        timeline_take(where, best_at, p->job_template->cpus, cost_held_ms(&best));
+        eta_draws_take(d, 1, best_at, cost_held_ms(&best));
+        t->run_ms = (float)best.run_ms;
+        return best_at + cost_input_ms(&best);
+}
+
+/* So much of each of its queues is taken for so long. */
+static void take_part(struct forecast *x, const struct eta_fit *f, double part, int64_t from, int64_t ms)
+{
+        double carry = 0;
+
+        for (size_t i = 0; i < f->count; i++) {
+                struct capacity_timeline *l = &x->timelines[f->timelines[i]];
+                int64_t cpus;
+
+                if (part > 0.99) {
+                        l->busy_ms = l->busy_ms > from + ms ? l->busy_ms : from + ms;
+                        continue;
+                }
+                carry += part * (double)l->cpus;
+                cpus = (int64_t)carry;
+                carry -= (double)cpus;
+                if (cpus > 0)
+                        timeline_take(l, from, cpus, ms);
+        }
+}
+
+void forecast_rest(struct forecast *x, const struct eta_fit *f, const struct eta_draws *d, struct eta_turn *t)
+{
+        const struct bucket *b = t->bucket;
+        const struct part *p = &b->request->parts[b->part];
+        double slots = 0, left = (double)(t->jobs - t->placed), at_once, limit = (double)eta_draws_room(d),
+               ms;
+
+        for (size_t i = 0; i < f->count; i++)
+                slots += (double)eta_slots(x->timelines[f->timelines[i]].queue, p->job_template->cpus);
+        if (f->count == ETA_FITS_MAX)
+                slots *= (double)x->timeline_count / ETA_FITS_MAX;
+        slots = slots > 0 ? slots * x->scale : 1;
+        at_once = limit < slots ? limit : slots;
+        if (!isinf(t->end) && t->end > t->rest && left * t->run_ms / (t->end - t->rest) < at_once)
+                at_once = left * t->run_ms / (t->end - t->rest);
+        if (at_once < 0.001)
+                at_once = 0.001;
+        ms = left * t->run_ms / at_once;
+        if (ms > (double)FAR_MS)
+                ms = (double)FAR_MS;
+        /* From the first one to the last one, or to the first one of the last set. */
+        t->step_ms = (float)(((double)(t->last_ms - t->start_ms) + ms) /
+                             (gang_class(b->job_class) ? left : (double)(t->jobs - 1)));
+        take_part(x, f, at_once / slots, t->last_ms, (int64_t)ms);
+        eta_draws_take(d, at_once < limit ? (uint64_t)ceil(at_once) : (uint64_t)limit, t->last_ms,
+                       (int64_t)ms);
+}
+
+/* ---- turns */
+
+static void draws_of(struct forecast *x, const struct eta_fit *f, const struct eta_turn *t,
+                     struct eta_draws *ret)
+{
+        eta_limits_draws(&x->limits, t->bucket, f->count ? x->timelines[f->timelines[0]].queue : NULL, ret);
+}
+
+static void play_first(struct forecast *x, struct eta_turn *t)
+{
+        const struct bucket *b = t->bucket;
+        const struct part *p = &b->request->parts[b->part];
+        const struct eta_fit *f = find_fit(x, b->job_class, p->job_template->cpus);
+        uint64_t idle = set_count(&b->idle);
+        struct eta_draws d;
+
+        t->jobs = idle < t->jobs ? idle : t->jobs; /* some have been given to a queue since it began */
+        if (t->jobs == 0)
+                return;
+        draws_of(x, f, t, &d);
+        if (gang_class(b->job_class)) {
+                x->cost += 5000;
+                forecast_gangs(x, f, &d, t);
+                return;
+        }
+        for (uint64_t m = set_first(&b->idle); t->placed < ETA_FIRST_FEW && m != SET_END;
+             m = set_next(&b->idle, m + 1)) {
+                int64_t at = place(x, f, &d, p, (uint32_t)m, t);
+
+                if (!at)
+                        return;
+                t->placed++;
+                if (!t->start_ms)
+                        t->start_ms = at;
+                t->last_ms = at > t->last_ms ? at : t->last_ms;
+        }
+        if (t->jobs > 1 && t->placed == t->jobs)
+                t->step_ms = (float)(t->last_ms - t->start_ms) / (float)(t->jobs - 1);
+}
+
+static void play_rest(struct forecast *x, struct eta_turn *t)
+{
+        const struct part *p = &t->bucket->request->parts[t->bucket->part];
+        const struct eta_fit *f = find_fit(x, t->bucket->job_class, p->job_template->cpus);
+        struct eta_draws d;
+
+        if (t->placed < ETA_FIRST_FEW || t->placed >= t->jobs || gang_class(t->bucket->job_class))
+                return;
+        draws_of(x, f, t, &d);
+        forecast_rest(x, f, &d, t);
+}
+
+/* A bucket behind those that were placed: as long after the last of them as the flow says. */
+static void play_far(struct forecast *x, struct eta_turn *t, int64_t from, double before)
+{
+        const struct bucket *b = t->bucket;
+        const struct part *p = &b->request->parts[b->part];
+        int64_t run_ms = estimate_run_ms(x->core, p, NULL, NULL);
+        struct eta_draws d;
+
+        if (isinf(t->end))
+                return;
+        t->run_ms = (float)run_ms;
+        t->start_ms = from + (int64_t)(t->start - before);
+        t->step_ms = (float)((t->end - t->start) / (double)t->jobs);
+        eta_limits_draws(&x->limits, b, NULL, &d);
+        for (size_t i = 0; i < d.count; i++) { /* one after the other, in each limit */
+                struct capacity_timeline *pool = d.v[i].pool;
+                int64_t at = timeline_find(pool, t->start_ms, d.v[i].units, run_ms);
+                double step = (double)run_ms * (double)d.v[i].units / (double)(pool->cpus ? pool->cpus : 1);
+
+                if (!at) {
+                        t->start_ms = 0;
+                        return;
+                }
+                t->start_ms = at;
+                t->step_ms = (float)step > t->step_ms ? (float)step : t->step_ms;
+                pool->busy_ms = at + (int64_t)(step * (double)t->jobs);
+        }
+}
+
+struct eta_moment {
+        double at;
+        struct eta_turn *turn;
+        uint32_t nth; /* of the turns, in their order */
+        bool rest;
+};
+
+static int by_moment(const void *x, const void *y)
+{
+        const struct eta_moment *a = x, *b = y;
+
+        if (a->at != b->at)
+                return a->at < b->at ? -1 : 1;
+        if (a->rest != b->rest)
+                return a->rest ? 1 : -1;
+        return (a->nth > b->nth) - (a->nth < b->nth);
+}
+
+/* The first few of a bucket come when its turn has come, the rest when theirs has. */
+static void find_moments(struct forecast *x)
+{
+        struct eta_turns *t = &x->turns;
+
+        x->exact = t->count < EXACT_MAX ? t->count : EXACT_MAX;
+        x->moments = mem_array(NULL, 2 * x->exact + 1, sizeof(*x->moments));
+        for (size_t i = 0; i < x->exact; i++) {
+                struct eta_turn *e = &t->v[t->order[i]];
+
+                x->moments[x->moment_count++] = (struct eta_moment){e->start, e, (uint32_t)i, false};
+                x->moments[x->moment_count++] = (struct eta_moment){e->rest, e, (uint32_t)i, true};
+        }
+        if (x->moment_count)
+                qsort(x->moments, x->moment_count, sizeof(*x->moments), by_moment);
+        x->from_ms = x->now_ms;
+}
+
+static bool can_play(const struct eta_turn *t)
+{
+        return t->bucket && t->bucket->job_class;
+}
+
+/* ---- in pieces */
+
+enum stage { QUEUES, LANES, TURNS, LIMITS, EXACT, FAR, OVER };
+
+static void enter(struct forecast *x, enum stage stage)
+{
+        x->stage = (int)stage;
+        x->at = 0;
+}
+
+static void step_limits(struct forecast *x)
+{
+        bool some = x->turns.request_limits || limits_bind(x->core->limits);
+
+        if (some && x->at < x->queue_count) {
+                x->cost += 1 + 5 * eta_limits_note(&x->limits, x->queues[x->at++]);
+                return;
+        }
+        eta_limits_ready(&x->limits);
+        find_moments(x);
+        enter(x, EXACT);
+}
+
+static void step_exact(struct forecast *x)
+{
+        struct eta_turn *t;
+
+        if (x->at == x->moment_count) {
+                enter(x, FAR);
+                x->at = x->exact;
+                return;
+        }
+        t = x->moments[x->at].turn;
+        if (x->until && t->bucket == x->until) {
+                enter(x, OVER);
+                return;
+        }
+        if (can_play(t) && x->moments[x->at].rest)
+                play_rest(x, t);
+        else if (can_play(t))
+                play_first(x, t);
+        x->from_ms = t->start_ms > x->from_ms ? t->start_ms : x->from_ms;
+        x->at++;
+        x->cost += 20;
+}
+
+static void step_far(struct forecast *x)
+{
+        struct eta_turns *s = &x->turns;
+        struct eta_turn *t = x->at < s->count ? &s->v[s->order[x->at++]] : NULL;
+
+        x->cost += 5;
+        if (!t || (x->until && t->bucket == x->until))
+                enter(x, OVER);
+        else if (can_play(t))
+                play_far(x, t, x->from_ms, s->v[s->order[x->exact]].start);
+}
+
+static void step(struct forecast *x)
+{
+        switch ((enum stage)x->stage) {
+        case QUEUES:
+                find_queues(x);
+                x->cost += (unsigned)x->queue_count;
+                enter(x, LANES);
+                break;
+        case LANES:
+                if (x->at < x->timeline_count)
+                        x->cost += make_timeline(x);
+                else
+                        enter(x, TURNS);
+                break;
+        case TURNS: {
+                unsigned cost = eta_turns_step(&x->turns, x->cpus, x->free);
+
+                x->cost += cost;
+                if (cost == 0)
+                        enter(x, LIMITS);
+                break;
+        }
+        case LIMITS: step_limits(x); break;
+        case EXACT: step_exact(x); break;
+        case FAR: step_far(x); break;
+        case OVER: break;
+        }
+}
+
+bool forecast_some(struct forecast *x, unsigned budget)
+{
+        for (x->cost = 0; x->cost < budget && x->stage != OVER;)
+                step(x);
+        return x->stage != OVER;
+}
+
+struct forecast *forecast_new(struct core *c, struct bucket *until)
+{
+        struct forecast *x = mem_new(struct forecast);
+
+        x->core = c;
+        x->now_ms = c->now_ms;
+        x->fits = idmap_new();
+        x->until = until;
+        eta_limits_init(c, &x->limits);
+        eta_turns_begin(&x->turns, c, until);
+        x->next = c->plays;
+        c->plays = x;
+        return x;
+}
+
+void forecast_free(struct forecast *x)
+{
+        struct forecast **at;
+        void *value;
+
+        if (!x)
+                return;
+        for (at = &x->core->plays; *at != x; at = &(*at)->next)
+                ;
+        *at = x->next;
+        for (size_t i = 0; i < x->timeline_count; i++)
+                timeline_deinit(&x->timelines[i]);
+        for (size_t i = 0; idmap_next(x->fits, &i, NULL, &value);)
+                free(value);
+        idmap_free(x->fits);
+        eta_limits_deinit(&x->limits);
+        eta_turns_end(&x->turns);
+        free(x->queues);
+        free(x->moments);
+        free(x);
+}
+
+void forecast_bucket_gone(struct core *c, const struct bucket *b)
+{
+        for (struct forecast *x = c->plays; x; x = x->next)
+                eta_turns_bucket_gone(&x->turns, b);
+}
+
+void forecast_request_gone(struct core *c, const struct request *r)
+{
+        for (struct forecast *x = c->plays; x; x = x->next)
+                eta_turns_request_gone(&x->turns, r);
+}
+
+const char *forecast_invariant(const struct core *c)
+{
+        struct idmap *there = idmap_new();
+        bool lost = false;
+
+        for (struct request *r = c->plays ? c->requests->first : NULL; r; r = r->next)
+                for (size_t i = 0; i < r->bucket_count; i++)
+                        idmap_put(there, (uintptr_t)r->buckets[i], r);
+        for (const struct forecast *x = c->plays; x; x = x->next)
+                for (size_t i = x->until != NULL; i < x->turns.count; i++) {
+                        const struct bucket *b = x->turns.v[i].bucket;
+
+                        lost |= b && !idmap_get(there, (uintptr_t)b);
+                }
+        idmap_free(there);
+        return lost ? "a bucket that is gone is still to come to its turn" : NULL;
+}

@@ -1,0 +1,347 @@
+/* What agents say of attempts, from their acceptance to their results. */
+#include "core/lifecycle/attempts.h"
+
+#include "base/mem.h"
+#include "base/pack.h"
+#include "core/data/data_state.h"
+#include "core/events/apply.h"
+#include "core/gang/gang.h"
+#include "core/gang/reserve.h"
+#include "core/index/index.h"
+#include "core/lifecycle/leases.h"
+#include "core/lifecycle/policy.h"
+#include "core/model/core_parts.h"
+#include "core/model/pending_match.h"
+
+#define CLOCK_OFF_MS 86400000 /* an agent's clock is wrong by so much at most */
+
+/* The attempt, if it is this agent's and the job's last; else NULL. Whatever an agent says of an attempt goes
+ * through here. */
+static struct job *attempt_of(const struct request *r, const char *agent, uint32_t member, uint32_t fence)
+{
+        struct job *j = r ? request_job(r, member) : NULL;
+
+        return j && j->queue && j->fence == fence && strcmp(j->queue->agent->name, agent) == 0 ? j : NULL;
+}
+
+bool core_has_attempt(struct core *c, const char *agent, uint64_t request, uint32_t member, uint32_t fence)
+{
+        return attempt_of(request_find(c, request), agent, member, fence) != NULL;
+}
+
+bool core_has_part(struct core *c, const char *agent, uint64_t request, uint32_t part)
+{
+        const struct core_agent *a = agent_find(c, agent);
+        const struct request *r = request_find(c, request);
+        uint64_t first = 0, end = UINT64_MAX;
+
+        if (!a || !r || (part != CORE_PART_ANY && part >= r->part_count))
+                return false;
+        if (part != CORE_PART_ANY) {
+                first = r->parts[part].first;
+                end = first + r->parts[part].count;
+        }
+        for (const struct queue *q = a->queues; q; q = q->next)
+                for (const struct job *j = q->attempts; j; j = j->next)
+                        if (j->request == r && j->member >= first && j->member < end)
+                                return true;
+        return false;
+}
+
+/* Those of `a` that are this agent's attempts under that fence; the others go to *ret_stale (may be NULL). */
+static void sift(struct core *c, const char *agent, const struct core_attempts *a, struct set *ret_mine,
+                 struct set *ret_stale)
+{
+        struct request *r = request_find(c, a->request);
+
+        SET_FOREACH (a->members, m) {
+                if (attempt_of(r, agent, (uint32_t)m, a->fence))
+                        set_add(ret_mine, (uint32_t)m);
+                else if (ret_stale)
+                        set_add(ret_stale, (uint32_t)m);
+        }
+}
+
+static void emit_attempts(struct core *c, const struct core_attempts *a, struct event *e)
+{
+        if (set_count(&e->members)) {
+                e->request = a->request;
+                e->fence = a->fence;
+                core_emit(c, e, NULL);
+        }
+        event_deinit(e);
+}
+
+static enum job_state after_loss(const struct job *j)
+{
+        return j->state == JOB_VACATING ? j->goal : JOB_IDLE;
+}
+
+/* One attempt is lost. */
+/* What it takes, by its record: a copy of what goes with it. */
+static struct need need_of_attempt(const struct job *j)
+{
+        struct need need = {
+                .cpus = j->cpus, .memory_mib = (int64_t)j->memory_mib, .disk_kib = (int64_t)j->disk_kib};
+
+        if (j->more)
+                need.more = *j->more;
+        return need;
+}
+
+void attempt_lose(struct core *c, struct job *j, struct str why)
+{
+        struct event e = {.type = EVENT_LOST,
+                          .request = j->request->id,
+                          .fence = j->fence,
+                          .next = after_loss(j),
+                          .code = j->state == JOB_VACATING ? j->hold_code : 0,
+                          .reason = why};
+        char *reason = j->state == JOB_VACATING ? mem_dupz(j->hold_reason) : NULL;
+
+        if (reason)
+                e.reason = str_of(reason);
+        struct queue *q = j->accepted ? NULL : j->queue;
+        struct need need = need_of_attempt(j);
+
+        set_add(&e.members, j->member);
+        core_emit(c, &e, NULL);
+        event_deinit(&e);
+        free(reason);
+        /* An offer that the agent has made since was taken as if the attempt was still to come out of it. */
+        if (q && q->ad) {
+                need_return(c, &need, q);
+                index_queue_changed(c, q);
+                if (q->offers)
+                        queue_look_again(c, q);
+        }
+}
+
+void core_inventory(struct core *c, const char *agent, const struct core_attempts *has, size_t count,
+                    void (*stale)(void *arg, uint64_t request, uint32_t fence, const struct set *members),
+                    void *arg)
+{
+        struct core_agent *a = agent_get(c, str_of(agent));
+
+        core_renew(c, agent);
+        for (struct queue *q = a->queues; q; q = q->next)
+                for (struct job *j = q->attempts; j; j = j->next)
+                        j->unknown = true;
+        for (size_t i = 0; i < count; i++) {
+                struct set mine = {0}, other = {0};
+
+                sift(c, agent, &has[i], &mine, &other);
+                SET_FOREACH (&mine, m)
+                        request_job(request_find(c, has[i].request), (uint32_t)m)->unknown = false;
+                if (request_find(c, has[i].request) && request_find(c, has[i].request)->has_gangs &&
+                    set_count(&mine))
+                        core_accepted(c, agent, &(struct core_attempts){has[i].request, has[i].fence, &mine});
+                gang_inventory(c, agent, &has[i], &mine);
+                if (set_count(&other))
+                        stale(arg, has[i].request, has[i].fence, &other);
+                set_deinit(&mine);
+                set_deinit(&other);
+        }
+        c->leases->due_ms = 0; /* those that are unknown are lost */
+        leases_end(c);
+        /* What it has, it must not be told again; what was stopped meanwhile, it must. */
+        for (struct queue *q = a->queues; q; q = q->next)
+                for (struct job *j = q->attempts; j; j = j->next)
+                        if (j->state == JOB_VACATING && !j->unknown) {
+                                struct set one = {0};
+
+                                set_add(&one, j->member);
+                                c->world.control(c->world.arg, a->name,
+                                                 j->goal == JOB_REMOVED ? CORE_REMOVE
+                                                 : j->goal == JOB_HELD  ? CORE_HOLD
+                                                                        : CORE_VACATE,
+                                                 j->request->id, j->fence, &one);
+                                set_deinit(&one);
+                        }
+}
+
+void core_accepted(struct core *c, const char *agent, const struct core_attempts *a)
+{
+        struct event e = {.type = EVENT_ACCEPTED};
+        struct request *r = request_find(c, a->request);
+
+        sift(c, agent, a, &e.members, NULL);
+        SET_FOREACH (a->members, m) {
+                struct job *j = r ? request_job(r, (uint32_t)m) : NULL;
+                if (j && j->accepted)
+                        set_remove(&e.members, (uint32_t)m);
+        }
+        emit_attempts(c, a, &e);
+}
+
+/* A refusal does not use up the offer: what the attempt was to take is for others. */
+static void offer_again(struct core *c, struct queue *q, const struct need *need, const struct job_class *k)
+{
+        if (!q->ad)
+                return;
+        need_return(c, need, q);
+        index_queue_changed(c, q);
+        for (unsigned i = 0; k && i < q->refused_count; i++)
+                if (q->refused[i] == k->index.serial)
+                        return;
+        if (k && q->refused_count < REFUSED_MAX) {
+                q->refused[q->refused_count++] = k->index.serial;
+                if (q->offers && q->jobs_left > 0)
+                        queue_look_again(c, q);
+        } else {
+                q->offers = false;
+                index_queue_changed(c, q);
+        }
+}
+
+void core_refused(struct core *c, const char *agent, const struct core_attempts *a, struct str reason,
+                  int hold_code)
+{
+        struct set mine = {0};
+        struct request *r = request_find(c, a->request);
+
+        sift(c, agent, a, &mine, NULL);
+        SET_FOREACH (&mine, m) {
+                struct job *j = request_job(r, (uint32_t)m);
+                struct event e = {.type = EVENT_REFUSED, .code = hold_code, .reason = reason};
+                const struct bucket *b = request_bucket(c, r, (uint32_t)m);
+                struct need need = need_of_attempt(j);
+                struct queue *q = j->accepted ? NULL : j->queue;
+                char *why = NULL;
+
+                if (j->accepted)
+                        links_gave_back(c, j);
+                e.next = hold_code ? JOB_HELD : JOB_IDLE;
+                if (j->state == JOB_VACATING) {
+                        e.next = j->goal;
+                        e.code = j->hold_code;
+                        why = mem_dupz(j->hold_reason);
+                        e.reason = str_of(why);
+                }
+                set_add(&e.members, (uint32_t)m);
+                emit_attempts(c, a, &e);
+                free(why);
+                if (!hold_code && b && b->job_class)
+                        reserve_refused(b->job_class);
+                if (q)
+                        offer_again(c, q, &need, b ? b->job_class : NULL);
+        }
+        set_deinit(&mine);
+}
+
+/* A time that an agent says, which has a clock of its own: between the submit and now, or nearly; 0 stays. */
+static int64_t time_said(const struct core *c, const struct request *r, int64_t at_ms)
+{
+        int64_t first = r->submitted_ms - CLOCK_OFF_MS, last = c->now_ms + CLOCK_OFF_MS;
+
+        if (at_ms == 0)
+                return 0;
+        return at_ms < first ? first : at_ms > last ? last : at_ms;
+}
+
+void core_started(struct core *c, const char *agent, const struct core_attempts *a, int64_t at_ms)
+{
+        struct request *r = request_find(c, a->request);
+        struct event e = {.type = EVENT_STARTED, .value = r ? time_said(c, r, at_ms) : 0};
+
+        sift(c, agent, a, &e.members, NULL);
+        SET_FOREACH (a->members, m) {
+                struct job *j = r ? request_job(r, (uint32_t)m) : NULL;
+                if (j && j->state != JOB_MATCHED && j->state != JOB_STAGING)
+                        set_remove(&e.members, (uint32_t)m);
+        }
+        emit_attempts(c, a, &e);
+}
+
+bool core_checkpoint(struct core *c, const char *agent, const struct core_result *res)
+{
+        struct event e = {.type = EVENT_CHECKPOINTED,
+                          .request = res->request,
+                          .fence = res->fence,
+                          .cpu_user_ms = res->cpu_user_ms,
+                          .cpu_system_ms = res->cpu_system_ms,
+                          .values = res->outputs};
+
+        if (!attempt_of(request_find(c, res->request), agent, res->member, res->fence))
+                return false;
+        set_add(&e.members, res->member);
+        core_emit(c, &e, NULL);
+        event_deinit(&e);
+        return true;
+}
+
+static bool lists(struct str files, const unsigned char sha256[32])
+{
+        struct unpack u = unpack_from(files);
+
+        for (uint64_t n = unpack_u64(&u); n > 0 && !u.bad; n--) {
+                unpack_str(&u);
+                if (u.bad || u.end - u.p < 32)
+                        return false;
+                if (memcmp(u.p, sha256, 32) == 0)
+                        return true;
+                u.p += 32;
+                unpack_u64(&u);
+                unpack_u64(&u);
+        }
+        return false;
+}
+
+bool core_checkpoint_has(struct core *c, const char *agent, uint64_t request, const unsigned char sha256[32])
+{
+        struct core_agent *a = agent_find(c, agent);
+
+        for (struct queue *q = a ? a->queues : NULL; q; q = q->next)
+                for (const struct job *j = q->attempts; j; j = j->next)
+                        if (j->checkpoint_n && j->request->id == request &&
+                            lists(str_make(j->checkpoint, j->checkpoint_n), sha256))
+                                return true;
+        return false;
+}
+
+bool core_result(struct core *c, const char *agent, const struct core_result *said)
+{
+        struct request *r = request_find(c, said->request);
+        struct job *j = attempt_of(r, agent, said->member, said->fence);
+        struct core_result bounded = *said, *res = &bounded;
+        struct exit_decision d;
+        struct event e = {
+                .type = EVENT_EXITED,
+                .request = res->request,
+                .fence = res->fence,
+                .outcome = res->outcome,
+                .signaled = res->signaled,
+                .exit_code = res->exit_code,
+                .started_ms = res->started_ms,
+                .ended_ms = res->ended_ms,
+                .cpu_user_ms = res->cpu_user_ms,
+                .cpu_system_ms = res->cpu_system_ms,
+                .memory_peak_bytes = res->memory_peak_bytes,
+                .outputs = res->outputs,
+                .bytes_in = res->bytes_in,
+                .bytes_out = res->bytes_out,
+        };
+
+        if (!j)
+                return false;
+        e.started_ms = res->started_ms = time_said(c, r, res->started_ms);
+        e.ended_ms = res->ended_ms = time_said(c, r, res->ended_ms);
+        if (res->outcome == CORE_OUTCOME_LOST) {
+                attempt_lose(c, j, res->reason.n ? res->reason : STR("the agent lost the attempt"));
+                return true;
+        }
+        if (res->checkpoint) {
+                if (res->outputs.n)
+                        core_checkpoint(c, agent, res);
+                e.outputs = STR_NONE;
+        }
+        policy_exit(c, r, j, res, &d);
+        e.next = d.next;
+        e.code = d.code;
+        e.subcode = d.subcode;
+        e.reason = str_of(d.reason);
+        set_add(&e.members, res->member);
+        core_emit(c, &e, NULL);
+        event_deinit(&e);
+        return true;
+}

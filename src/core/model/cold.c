@@ -1,0 +1,111 @@
+/* What most requests do without: sets of members that do not wait, why they are held, logs, spooled files. A
+ * million requests of one job that wait have none of it. */
+#include "base/mem.h"
+#include "core/model/request.h"
+#include "core/model/submission.h"
+
+const struct request_cold request_nothing_cold;
+
+struct request_cold *request_cold_make(struct request *r)
+{
+        if (!r->cold)
+                r->cold = mem_new(struct request_cold);
+        return r->cold;
+}
+
+void request_cold_trim(struct request *r)
+{
+        if (!r->cold || memcmp(r->cold, &request_nothing_cold, sizeof(*r->cold)) != 0)
+                return;
+        free(r->cold);
+        r->cold = NULL;
+}
+
+void request_cold_free(struct request *r)
+{
+        struct request_cold *cold = r->cold;
+
+        if (!cold)
+                return;
+        for (size_t i = 0; i < cold->hold_count; i++) {
+                set_deinit(&cold->holds[i].members);
+                free(cold->holds[i].reason);
+        }
+        free(cold->holds);
+        for (size_t i = 0; i < cold->log_count; i++) {
+                set_deinit(&cold->log[i].members);
+                free(cold->log[i].entry.text);
+        }
+        free(cold->log);
+        for (size_t i = 0; i < cold->priority_count; i++)
+                set_deinit(&cold->priorities[i].members);
+        free(cold->priorities);
+        set_deinit(&cold->held);
+        set_deinit(&cold->completed);
+        set_deinit(&cold->removed);
+        set_deinit(&cold->failed);
+        set_deinit(&cold->unfiled);
+        set_deinit(&cold->left);
+        free(cold->spooled);
+        free(cold->spooled_names);
+        free(cold);
+        r->cold = NULL;
+}
+
+size_t request_cold_bytes(const struct request *r)
+{
+        const struct request_cold *cold = r->cold;
+
+        return cold ? sizeof(*cold) + set_bytes(&cold->held) + set_bytes(&cold->completed) +
+                               set_bytes(&cold->removed) + set_bytes(&cold->failed)
+                    : 0;
+}
+
+/* ---- */
+
+void request_spooled_load(struct request *r, const struct submission *s)
+{
+        struct request_cold *cold;
+        struct buf names = {0};
+
+        if (s->spooled_count == 0)
+                return;
+        cold = request_cold_make(r);
+        cold->spooled = mem_array(NULL, s->spooled_count, sizeof(*cold->spooled));
+        cold->spooled_count = s->spooled_count;
+        for (size_t i = 0; i < s->spooled_count; i++) {
+                cold->spooled[i] = s->spooled[i];
+                buf_str(&names, s->spooled[i].name);
+        }
+        cold->spooled_names = buf_take(&names);
+        for (size_t i = 0, at = 0; i < cold->spooled_count; at += cold->spooled[i++].name.n)
+                cold->spooled[i].name.p = cold->spooled_names + at;
+}
+
+const struct hold_group *request_hold(const struct request *r, uint32_t member)
+{
+        const struct request_cold *cold = request_cold(r);
+
+        for (size_t i = 0; i < cold->hold_count; i++)
+                if (set_has(&cold->holds[i].members, member))
+                        return &cold->holds[i];
+        return NULL;
+}
+
+void request_hold_drop(struct request *r, const struct set *members)
+{
+        struct request_cold *cold = r->cold;
+
+        for (size_t i = 0; cold && i < cold->hold_count;) {
+                struct hold_group *h = &cold->holds[i];
+
+                set_remove_all(&h->members, members);
+                if (set_count(&h->members) > 0) {
+                        i++;
+                        continue;
+                }
+                set_deinit(&h->members);
+                free(h->reason);
+                *h = cold->holds[--cold->hold_count];
+        }
+}

@@ -1,0 +1,267 @@
+#include "core/model/job_template.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "base/match_macro.h"
+#include "base/mem.h"
+#include "core/model/core_parts.h"
+#include "core/model/gang_rule.h"
+
+#define TEMPLATE_BYTES_MAX (32u << 20) /* an operator of one letter takes up to 48 bytes */
+
+static void make_key(struct buf *out, const struct submission_part *p)
+{
+        for (size_t i = 0; i < p->attribute_count; i++) {
+                buf_str(out, p->attributes[i].name);
+                buf_char(out, p->attributes[i].late ? '~' : '=');
+                buf_str(out, p->attributes[i].text);
+                buf_char(out, '\0');
+        }
+        for (size_t i = 0; i < p->variable_count; i++) {
+                buf_char(out, '\1');
+                buf_str(out, p->variables[i]);
+        }
+}
+
+static bool name_ok(struct str s)
+{
+        if (s.n == 0 || s.n > 256 || (s.p[0] >= '0' && s.p[0] <= '9'))
+                return false;
+        for (size_t i = 0; i < s.n; i++)
+                if (!(s.p[i] == '_' || s.p[i] == '.' || (s.p[i] >= '0' && s.p[i] <= '9') ||
+                      ((s.p[i] | 32) >= 'a' && (s.p[i] | 32) <= 'z')))
+                        return false;
+        return true;
+}
+
+static bool literal_is(const struct ad *ad, symbol name, bool want)
+{
+        struct value v;
+
+        if (!ad_find(ad, name))
+                return true;
+        return ad_literal(ad, name, &v) && v.type == VALUE_BOOLEAN && v.boolean == want;
+}
+
+static bool is_late(const struct job_template *t, symbol name)
+{
+        for (size_t i = 0; i < t->late_count; i++)
+                if (t->late[i].name == name)
+                        return true;
+        return false;
+}
+
+static void look_at_policies(struct core *c, struct job_template *t)
+{
+        const struct attributes *a = &c->attr;
+
+        t->exit_policy = !literal_is(t->ad, a->OnExitHold, false) ||
+                         !literal_is(t->ad, a->OnExitRemove, true) || is_late(t, a->OnExitHold) ||
+                         is_late(t, a->OnExitRemove);
+        t->periodic_policy = !literal_is(t->ad, a->PeriodicHold, false) ||
+                             !literal_is(t->ad, a->PeriodicRelease, false) ||
+                             !literal_is(t->ad, a->PeriodicRemove, false) || is_late(t, a->PeriodicHold) ||
+                             is_late(t, a->PeriodicRelease) || is_late(t, a->PeriodicRemove) ||
+                             !literal_is(t->ad, a->PeriodicVacate, false) || is_late(t, a->PeriodicVacate) ||
+                             ad_find(t->ad, a->AllowedJobDuration) || is_late(t, a->AllowedJobDuration) ||
+                             is_late(t, a->AllowedExecuteDuration);
+        t->leaves = !literal_is(t->ad, a->LeaveJobInQueue, false) || is_late(t, a->LeaveJobInQueue);
+}
+
+/* Looks for references to the place in an attribute; see fill.h. */
+static void fill_learn(struct job_template *t, symbol name, struct str text)
+{
+        struct match_macro m;
+        struct str before;
+        enum match_macro_found found;
+
+        if (!match_macro_present(text))
+                return;
+        t->fills = mem_array(t->fills, t->fill_count + 1, sizeof(*t->fills));
+        t->fills[t->fill_count++] = name;
+        while ((found = match_macro_next(&text, &before, &m)) == MATCH_MACRO_ONE)
+                t->fills_vary |= m.expression.n > 0 || str_find(m.inside, '$') >= 0;
+        t->fills_vary |= found == MATCH_MACRO_BAD;
+}
+
+static int read_attribute(struct core *c, struct job_template *t, const struct submission_attribute *a,
+                          struct err *err)
+{
+        struct err why;
+        uint32_t spelling;
+        symbol name;
+
+        if (!name_ok(a->name))
+                return err_set(err, -EINVAL, "\"" STR_FMT "\" is not an attribute name", STR_ARG(a->name));
+        if (symbols_use_full(t->names) && !symbols_find(c->symbols, a->name))
+                return err_set(err, -EINVAL,
+                               STR_FMT ": you have more than %u attribute names of your own in use",
+                               STR_ARG(a->name), c->config.names_max);
+        name = symbols_intern(c->symbols, a->name);
+        spelling = symbols_spelling(c->symbols, name, a->name);
+        fill_learn(t, name, a->text);
+        if (a->late) {
+                t->late = mem_array(t->late, t->late_count + 1, sizeof(*t->late));
+                t->late[t->late_count++] = (struct job_template_late){
+                        name, spelling, str_make(mem_dup(a->text.p, a->text.n), a->text.n)};
+        } else if (ad_set_text(t->ad, name, a->text, &why)) {
+                return err_set(err, -EINVAL, STR_FMT ": %s", STR_ARG(a->name), why.text);
+        } else {
+                ad_set_spelling(t->ad, name, spelling);
+        }
+        if (!c->replaying && ad_bytes(t->ad) > TEMPLATE_BYTES_MAX)
+                return err_set(err, -EINVAL,
+                               STR_FMT ": the expressions of one job take more than %u MiB: make them "
+                                       "shorter, or write long lists as texts",
+                               STR_ARG(a->name), TEMPLATE_BYTES_MAX >> 20);
+        return 0;
+}
+
+static int read_attributes(struct core *c, struct job_template *t, const struct submission_part *p,
+                           struct err *err)
+{
+        struct amounts more;
+        struct value cpus;
+        double n;
+        int rc = 0;
+
+        t->ad = ad_new(c->symbols);
+        for (size_t i = 0; rc == 0 && i < p->attribute_count; i++)
+                rc = read_attribute(c, t, &p->attributes[i], err);
+        if (rc != 0)
+                return rc;
+        if (!amounts_names(c->symbols, t->ad, &more))
+                return err_set(
+                        err, -EINVAL,
+                        "a job can ask for at most %u kinds of resources besides Cpus, Memory and Disk",
+                        AMOUNTS_MAX);
+        /* As HTCondor's slots do it: quantize(RequestCpus, {1}). */
+        if (ad_literal(t->ad, c->attr.RequestCpus, &cpus) && value_to_double(&cpus, &n) && n >= 0 && n < 1)
+                ad_set_integer(t->ad, c->attr.RequestCpus, 1);
+        /* A job that says nothing goes wherever there is room for it. */
+        if (!ad_find(t->ad, c->attr.Requirements) && !is_late(t, c->attr.Requirements))
+                ad_set_boolean(t->ad, c->attr.Requirements, true);
+        if (p->variable_count)
+                t->variables = mem_array(NULL, p->variable_count, sizeof(*t->variables));
+        for (; t->variable_count < p->variable_count; t->variable_count++)
+                t->variables[t->variable_count] = str_dupz(p->variables[t->variable_count]);
+        return 0;
+}
+
+#define NUMBER_MAX 1000000000 /* seconds, megabytes, processors */
+
+static int64_t read_number(struct core *c, const struct job_template *t, symbol name, int64_t otherwise)
+{
+        int64_t v = 0;
+
+        if (!eval_integer(&c->eval, t->ad, NULL, name, &v) || v < 0 || v > NUMBER_MAX)
+                return otherwise;
+        return v;
+}
+
+/* What its author says of runs, outputs and waits. */
+static void read_estimates(struct core *c, struct job_template *t)
+{
+        t->expected_ms = read_number(c, t, c->attr.ExpectedRunTime, 0) * 1000;
+        t->allowed_ms = read_number(c, t, c->attr.AllowedExecuteDuration, 0) * 1000;
+        t->bytes_out_said = read_number(c, t, c->attr.TransferOutputSizeMB, -1);
+        if (t->bytes_out_said > 0)
+                t->bytes_out_said <<= 20;
+        t->better_wait_ms = read_number(c, t, c->attr.BetterPlaceWait, -1);
+        if (t->better_wait_ms > 0)
+                t->better_wait_ms *= 1000;
+        t->cpus = read_number(c, t, c->attr.RequestCpus, 1);
+        eval_real(&c->eval, t->ad, NULL, c->attr.PriceWeight, &t->price_weight);
+        if (!isfinite(t->price_weight) || t->price_weight < 0)
+                t->price_weight = 0; /* of an expression */
+        eval_reset(&c->eval);
+}
+
+/* What is asked of it again and again is found out once. */
+static void look_at_attributes(struct core *c, struct job_template *t)
+{
+        const struct attributes *a = &c->attr;
+        struct str text;
+
+        look_at_policies(c, t);
+        read_estimates(c, t);
+        t->checkpoints = ad_find(t->ad, a->CheckpointExitCode) ||
+                         ad_find(t->ad, a->SuccessCheckpointExitCode) ||
+                         ad_find(t->ad, a->SuccessCheckpointExitSignal);
+        t->restarts = t->checkpoints || (eval_string(&c->eval, t->ad, NULL, a->WhenToTransferOutput, &text) &&
+                                         str_ieqz(text, "ON_EXIT_OR_EVICT"));
+        t->rerun_eager = eval_string(&c->eval, t->ad, NULL, a->RerunOnLost, &text) && str_ieqz(text, "eager");
+        gang_rule_read(c, t);
+        t->jobs_max = INT64_MAX;
+        if (eval_integer(&c->eval, t->ad, NULL, a->JobMaterializeLimit, &t->jobs_max) && t->jobs_max < 1)
+                t->jobs_max = 1;
+}
+
+struct symbols_use *job_template_names(struct core *c, const struct job_template *t)
+{
+        return symbols_use_set(c->symbols, t ? t->names : NULL);
+}
+
+int job_template_get(struct core *c, const struct submission_part *p, struct str owner,
+                     struct job_template **ret, struct err *err)
+{
+        struct buf BUF_CLEANUP key = {0};
+        struct symbols_use *before;
+        struct job_template *t;
+        int rc;
+
+        make_key(&key, p);
+        t = map_get(c->templates, buf_view(&key));
+        if (t) {
+                t->refs++;
+                *ret = t;
+                return 0;
+        }
+        t = mem_new(struct job_template);
+        t->refs = 1;
+        t->names = symbols_use_new(c->symbols, owner);
+        if (!c->replaying) /* what was accepted once is not refused */
+                symbols_use_limit(t->names, c->config.names_max);
+        before = job_template_names(c, t);
+        rc = read_attributes(c, t, p, err);
+        if (rc == 0)
+                look_at_attributes(c, t);
+        symbols_use_set(c->symbols, before);
+        symbols_use_limit(t->names, c->config.names_max);
+        if (rc != 0) {
+                job_template_unref(c, t);
+                return rc;
+        }
+        t->key = str_make(mem_dup(key.p, key.n), key.n);
+        map_put(c->templates, t->key, t);
+        *ret = t;
+        return 0;
+}
+
+void job_template_unref(struct core *c, struct job_template *t)
+{
+        if (!t || --t->refs)
+                return;
+        if (t->key.p)
+                map_take(c->templates, t->key);
+        for (size_t i = 0; i < t->late_count; i++)
+                free((char *)t->late[i].text.p);
+        free(t->late);
+        free(t->fills);
+        for (size_t i = 0; i < t->variable_count; i++)
+                free(t->variables[i]);
+        free(t->variables);
+        ad_free(t->ad);
+        symbols_use_free(t->names);
+        free((char *)t->key.p);
+        free(t);
+}
+
+struct str job_template_late_text(const struct job_template *t, symbol name)
+{
+        for (size_t i = 0; i < t->late_count; i++)
+                if (t->late[i].name == name)
+                        return t->late[i].text;
+        return STR_NONE;
+}
