@@ -8,9 +8,9 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "agent/attempt/checkpoint.h"
 #include "agent/attempt/event.h"
 #include "agent/attempt/journal.h"
+#include "agent/attempt/kill.h"
 #include "agent/attempt/life.h"
 #include "agent/attempt/limits.h"
 #include "agent/attempt/location.h"
@@ -96,7 +96,7 @@ static void on_tick(void *arg)
         if (timer_running(a->lease_timer)) /* its timer has stood still while the machine was asleep */
                 on_lease(a);
         limits_sample(a);
-        checkpoint_tick(a);
+        attempt_kill_tick(a);
         queue_use_tick(a);
         stage_tick(a);
         attempt_tick(a);

@@ -3,21 +3,50 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "agent/attempt/delivery.h"
+#include "agent/attempt/kill.h"
 #include "agent/attempt/life.h"
 #include "agent/outbox/outbox.h"
-#include "agent/transfer/stage.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/sm.h"
 
-#define VACATE_MS 60000
+static const char *const state_names[] = {"none", "saving", "carrying", "unacked"};
+static const uint32_t moves[] = {
+        [CHECKPOINT_NONE] = SM_TO(CHECKPOINT_SAVING) | SM_TO(CHECKPOINT_CARRYING),
+        [CHECKPOINT_SAVING] = SM_TO(CHECKPOINT_NONE) | SM_TO(CHECKPOINT_UNACKED),
+        [CHECKPOINT_CARRYING] = SM_TO(CHECKPOINT_NONE) | SM_TO(CHECKPOINT_UNACKED),
+        [CHECKPOINT_UNACKED] = SM_TO(CHECKPOINT_NONE),
+};
+static const struct sm machine = {"checkpoint", state_names, moves, CHECKPOINT_STATES};
+
+static void checkpoint_move(struct attempt *at, enum checkpoint_state to)
+{
+        sm_check(&machine, at->checkpoint.state, to);
+        at->checkpoint.state = to;
+}
+
+bool checkpoint_under_way(const struct attempt *at)
+{
+        return at->checkpoint.state == CHECKPOINT_SAVING || at->checkpoint.state == CHECKPOINT_CARRYING;
+}
+
+void checkpoint_outputs_drop(struct attempt *at)
+{
+        for (size_t i = 0; i < at->output_count; i++)
+                free(at->outputs[i].name);
+        at->output_count = 0;
+        if (at->checkpoint.state == CHECKPOINT_UNACKED)
+                checkpoint_move(at, CHECKPOINT_NONE);
+}
 
 /* ---- made, and saved */
 
-bool checkpoint_made(const struct attempt *at, const Drover__StepResult *r)
+bool checkpoint_made(const struct attempt *at, const struct step_result *r)
 {
-        if (at->abandon || (at->outcome_set && !at->vacating))
+        if (at->kill.state == KILL_ABANDONED || (at->outcome_set && at->kill.state != KILL_VACATING))
                 return false;
-        if (at->vacating)
+        if (at->kill.state == KILL_VACATING)
                 return checkpoint_ended_so(at, r) || at->t->m->keeps_when_evicted;
         return checkpoint_ended_so(at, r) && !checkpoint_goes_home(at, r);
 }
@@ -25,9 +54,9 @@ bool checkpoint_made(const struct attempt *at, const Drover__StepResult *r)
 void checkpoint_save(struct attempt *at)
 {
         checkpoint_outputs_drop(at);
-        at->checkpointing = true;
+        checkpoint_move(at, CHECKPOINT_SAVING);
         if (at->t->own_cwd)
-                stage_checkpoint(at, NULL);
+                delivery_checkpoint(at, NULL);
         else
                 checkpoint_saved(at, NULL); /* its files are where they belong */
 }
@@ -46,48 +75,47 @@ static void tell(struct attempt *at)
 
 void checkpoint_saved(struct attempt *at, const char *reason)
 {
-        bool carried = at->carrying;
-        at->checkpointing = at->carrying = false;
+        bool carried = at->checkpoint.state == CHECKPOINT_CARRYING;
         if (reason) {
                 log_warn("msg=\"a checkpoint cannot be kept\" job=%llu.%u error=\"%s\"",
                          (unsigned long long)at->request, at->member, LOG_TEXT(str_of(reason)));
                 checkpoint_outputs_drop(at);
         }
-        if (!carried && (at->abandon || at->killing)) {
-                at->checkpoint_result = at->output_count > 0;
+        if (!carried && at->kill.state != KILL_NONE) {
+                checkpoint_move(at, CHECKPOINT_NONE);
+                at->checkpoint.in_result = at->output_count > 0;
                 attempt_finish(at);
                 return;
         }
-        if (at->output_count) {
-                at->checkpoint_unacked = true;
+        checkpoint_move(at, at->output_count ? CHECKPOINT_UNACKED : CHECKPOINT_NONE);
+        if (at->output_count)
                 tell(at);
-        }
         if (!carried)
                 attempt_next_round(at);
 }
 
 void checkpoint_carried(struct attempt *at, const char *files)
 {
-        if (at->abandon || !at->t->own_cwd)
+        if (at->kill.state == KILL_ABANDONED || !at->t->own_cwd)
                 return;
         checkpoint_carry_stop(at);
         checkpoint_outputs_drop(at);
-        at->checkpointing = at->carrying = true;
-        stage_checkpoint(at, files);
+        checkpoint_move(at, CHECKPOINT_CARRYING);
+        delivery_checkpoint(at, files);
 }
 
 void checkpoint_carry_stop(struct attempt *at)
 {
-        if (!at->carrying)
+        if (at->checkpoint.state != CHECKPOINT_CARRYING)
                 return;
         attempt_stop_work(at);
-        at->checkpointing = at->carrying = false;
+        checkpoint_move(at, CHECKPOINT_NONE);
         checkpoint_outputs_drop(at);
 }
 
 void checkpoint_acked(struct attempt *at)
 {
-        if (at->checkpoint_unacked)
+        if (at->checkpoint.state == CHECKPOINT_UNACKED)
                 checkpoint_outputs_drop(at);
 }
 
@@ -95,86 +123,21 @@ void checkpoint_greeted(struct agent *a)
 {
         for (size_t i = 0; i < a->queue_count; i++)
                 for (struct attempt *at = a->queues[i]->lists[ATTEMPT_RUNNING]; at; at = at->next)
-                        if (at->checkpoint_unacked)
+                        if (at->checkpoint.state == CHECKPOINT_UNACKED)
                                 tell(at);
 }
 
 /* ---- asked for */
 
-static void send_signal(struct attempt *at, int number)
-{
-        struct runner *r = at->q->backend->runner;
-        if (at->suspended) /* what is stopped hears nothing */
-                r->kind->resume(r, attempt_task(at));
-        runner_signal(r, attempt_task(at), number ? number : SIGTERM);
-}
-
 void checkpoint_ask(struct attempt *at)
 {
         const Drover__Template *m = at->t->m;
-        if (!m->checkpointing || at->state != ATTEMPT_RUNNING || at->killing)
+        if (!m->checkpointing || at->state != ATTEMPT_RUNNING || at->kill.state != KILL_NONE)
                 return;
         if (!at->stepping || !at->task_runs)
                 log_info("msg=\"no checkpoint is asked for: it has made one, and does not run again yet\" "
                          "job=%llu.%u",
                          (unsigned long long)at->request, at->member);
         else
-                send_signal(at, m->checkpointing->signal ? m->checkpointing->signal : m->kill_signal);
-}
-
-bool checkpoint_vacate(struct attempt *at, const char *reason)
-{
-        const Drover__Template *m = at->t->m;
-        if (at->vacating && at->state == ATTEMPT_RUNNING)
-                return true; /* said again, by a server that is back */
-        if ((!m->checkpointing && !m->keeps_when_evicted && !m->kill_signal) || at->outcome_set)
-                return false;
-        if (at->adopted && at->state == ATTEMPT_WAITING && !at->q->backend->ready) {
-                at->vacate_later = reason; /* it may have made its checkpoint while nobody looked */
-                return true;
-        }
-        if (at->state != ATTEMPT_RUNNING || (!at->stepping && !at->checkpointing))
-                return false;
-        attempt_set_outcome(at, DROVER__OUTCOME__KILLED, 0, "%s", reason);
-        at->killing = at->vacating = true;
-        if (!at->stepping)
-                return true;
-        at->kill_at_ms = clock_boot_ms() + (int64_t)(m->vacate_ms ? m->vacate_ms : VACATE_MS);
-        send_signal(at, m->kill_signal ? m->kill_signal : m->checkpointing ? m->checkpointing->signal : 0);
-        return true;
-}
-
-void checkpoint_known(struct attempt *at)
-{
-        const char *reason = at->vacate_later;
-        at->vacate_later = NULL;
-        if (!reason || at->state != ATTEMPT_RUNNING || checkpoint_vacate(at, reason))
-                return;
-        attempt_set_outcome(at, DROVER__OUTCOME__KILLED, 0, "%s", reason);
-        at->killing = at->vacating = true;
-}
-
-void checkpoint_nobody(struct attempt *at)
-{
-        at->nobody_hears = at->vacating;
-}
-
-/* What waits elsewhere has no use for its time; but what it has made before may be on its way to the server.
- */
-static bool is_time(const struct attempt *at, int64_t now)
-{
-        return at->kill_at_ms && at->stepping &&
-               (now >= at->kill_at_ms || (at->nobody_hears && !at->carrying));
-}
-
-void checkpoint_tick(struct agent *a)
-{
-        int64_t now = clock_boot_ms();
-        for (size_t i = 0; i < a->queue_count; i++)
-                for (struct attempt *at = a->queues[i]->lists[ATTEMPT_RUNNING]; at; at = at->next)
-                        if (is_time(at, now)) {
-                                at->kill_at_ms = 0;
-                                runner_kill(at->q->backend->runner, attempt_task(at),
-                                            a->config.kill_grace_ms);
-                        }
+                attempt_send_signal(at, m->checkpointing->signal ? m->checkpointing->signal : m->kill_signal);
 }

@@ -18,7 +18,9 @@
 #include "agent/model/checkpointing.h"
 
 /* The step has ended as one that made a checkpoint, or is vacated and what it leaves counts as one. */
-bool checkpoint_made(const struct attempt *at, const Drover__StepResult *r);
+bool checkpoint_made(const struct attempt *at, const struct step_result *r);
+/* Is one being saved, of its own or of another server? */
+bool checkpoint_under_way(const struct attempt *at);
 void checkpoint_save(struct attempt *at);
 /* Its files are in the spool, or (reason) cannot be. */
 void checkpoint_saved(struct attempt *at, const char *reason);
@@ -27,11 +29,6 @@ void checkpoint_saved(struct attempt *at, const char *reason);
 void checkpoint_carried(struct attempt *at, const char *files);
 void checkpoint_carry_stop(struct attempt *at); /* the step is over */
 void checkpoint_ask(struct attempt *at);        /* by its signal, if it makes any */
-/* True: it was asked to end, and has its time. False: it keeps nothing, end it. `reason` is static. */
-bool checkpoint_vacate(struct attempt *at, const char *reason);
-/* The signal that asks it to end waits with it: it does not run where it was handed on to. */
-void checkpoint_nobody(struct attempt *at);
-void checkpoint_known(struct attempt *at); /* its runner is back: what was said meanwhile is done */
-void checkpoint_tick(struct agent *a);     /* ends those whose time to end by themselves is over */
 void checkpoint_acked(struct attempt *at);
 void checkpoint_greeted(struct agent *a); /* what was not acknowledged is sent again */
+void checkpoint_outputs_drop(struct attempt *at);

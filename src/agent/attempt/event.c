@@ -8,6 +8,7 @@
 
 #include "agent/attempt/checkpoint.h"
 #include "agent/attempt/journal.h"
+#include "agent/attempt/kill.h"
 #include "agent/attempt/life.h"
 #include "agent/attempt/location.h"
 #include "agent/attempt/sandboxes.h"
@@ -37,8 +38,7 @@ static unsigned round_of(const struct run_event *e)
 static void record(struct attempt *at, const struct run_event *e)
 {
         unsigned step = step_of(e);
-        Drover__StepResult *r = &at->results[step];
-        drover__step_result__init(r);
+        struct step_result *r = &at->results[step];
         r->signaled = e->signaled;
         r->exit_code = e->exit_code;
         if (*at->t->m->steps[step]->container && !r->signaled && r->exit_code > 128 &&
@@ -65,9 +65,9 @@ static void record(struct attempt *at, const struct run_event *e)
 /* Nothing of its step ran, nor will, for no fault of the job's. The attempt may be gone then. */
 static void not_begun(struct attempt *at, const char *why)
 {
-        bool first = at->step == 0 && at->round == 0 && !at->adopted;
+        bool first = at->step == 0 && at->checkpoint.round == 0 && !at->adopted;
         at->stepping = false;
-        if (at->abandon) {
+        if (at->kill.state == KILL_ABANDONED) {
                 attempt_forget(at);
         } else if (at->outcome_set || !first) { /* it was told to end meanwhile; or has begun before */
                 attempt_lost(at, why);
@@ -91,31 +91,31 @@ static void start_failed(struct attempt *at, const struct run_event *e)
                 return;
         }
         if (e->text) {
-                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "%s", e->text);
+                attempt_set_outcome(at, OUTCOME_NOT_STARTED, HOLD_NOT_STARTED, "%s", e->text);
         } else if (!strcmp(e->what, "program")) {
                 expand_program(at, step, &path);
                 attempt_set_outcome(
-                        at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "cannot run %s: %s", buf_z(&path),
+                        at, OUTCOME_NOT_STARTED, HOLD_NOT_STARTED, "cannot run %s: %s", buf_z(&path),
                         e->error == ENOEXEC ? "it is neither a program nor a script with #!" : why);
         } else if (!strcmp(e->what, "stdin")) {
                 expand_input(at, step, &path, NULL);
-                attempt_set_outcome(at, DROVER__OUTCOME__STAGING_FAILED, HOLD_INPUT,
-                                    "cannot read its input %s: %s", buf_z(&path), why);
+                attempt_set_outcome(at, OUTCOME_STAGING_FAILED, HOLD_INPUT, "cannot read its input %s: %s",
+                                    buf_z(&path), why);
         } else if (!strcmp(e->what, "folder")) {
-                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED,
-                                    "cannot run in %s: %s", at->iwd, why);
+                attempt_set_outcome(at, OUTCOME_NOT_STARTED, HOLD_NOT_STARTED, "cannot run in %s: %s",
+                                    at->iwd, why);
         } else if (!strcmp(e->what, "user")) {
-                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED,
+                attempt_set_outcome(at, OUTCOME_NOT_STARTED, HOLD_NOT_STARTED,
                                     "the agent's `users` do not allow %s a local user", at->t->m->owner);
         } else if (!strcmp(e->what, "containment") && e->error == ENOSYS) {
-                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED,
+                attempt_set_outcome(at, OUTCOME_NOT_STARTED, HOLD_NOT_STARTED,
                                     "the queue %s requires containment that its machine does not have",
                                     at->q->config->name);
         } else {
                 log_error("msg=\"cannot start a job\" what=\"%s\" error=\"%s\"", e->what, why);
                 machine_is_out_of_inodes(&at->a->machine, at->a->dir, e->error); /* closes the queues */
-                attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "the agent could not start it (%s): %s",
-                                    e->what, why);
+                attempt_set_outcome(at, OUTCOME_LOST, 0, "the agent could not start it (%s): %s", e->what,
+                                    why);
         }
         at->hold_subcode = e->error;
         attempt_finish(at);
@@ -127,7 +127,7 @@ static void start_failed(struct attempt *at, const struct run_event *e)
 static void not_known(struct attempt *at)
 {
         bool local = queue_is_local(at->q);
-        if (at->checkpointing && !at->carrying)
+        if (at->checkpoint.state == CHECKPOINT_SAVING)
                 return;
         if (at->adopted && at->state != ATTEMPT_RUNNING)
                 attempt_lost(at, at->stopped ? "the agent was stopped, and the job with it"
@@ -144,10 +144,10 @@ static void look_through(struct queue *q)
         for (int s = 0; s < ATTEMPT_DELIVERING; s++)
                 for (struct attempt *at = q->lists[s], *next; at; at = next) {
                         next = at->next;
-                        checkpoint_known(at);
+                        attempt_vacate_known(at);
                         if (at->seen != q->backend->generation)
                                 not_known(at);
-                        else if (at->adopted && !at->stepping && !at->checkpointing &&
+                        else if (at->adopted && !at->stepping && !checkpoint_under_way(at) &&
                                  at->state == ATTEMPT_RUNNING)
                                 attempt_step_over(at, at->adopted_why);
                 }
@@ -354,8 +354,8 @@ static void known(struct attempt *at, const struct run_event *e)
         }
         if (step_of(e) > at->step)
                 at->step = step_of(e);
-        if (round_of(e) > at->round)
-                at->round = round_of(e);
+        if (round_of(e) > at->checkpoint.round)
+                at->checkpoint.round = round_of(e);
         if (e->slot != UINT32_MAX && !at->cgroup && a->cgroups)
                 cgroup_adopt(a->cgroups, e->slot, &at->cgroup, NULL);
         if (e->state == RUN_WAITING) {
@@ -390,7 +390,7 @@ static void on_event(struct backend *b, const struct run_event *e)
                 return;
         struct attempt *at = agent_find(a, e->id.request, e->id.member, e->id.fence);
         if (!at || (e->id.step & STEP_NO_JOBS) || step_of(e) >= at->t->m->n_steps ||
-            round_of(e) < at->round) {
+            round_of(e) < at->checkpoint.round) {
                 /* nobody's any more; or a stage's, of an earlier life */
                 if (e->state == RUN_RUNNING || e->state == RUN_WAITING)
                         runner_kill(b->runner, e->id, 0);
@@ -421,7 +421,8 @@ static void on_event(struct backend *b, const struct run_event *e)
                 record(at, e);
                 if (e->why == RUN_WALLTIME || e->why == RUN_MEMORY)
                         attempt_location_tell_end(at);
-                attempt_step_over(at, e->why == RUN_KILLED && at->killing ? RUN_ITSELF : e->why);
+                attempt_step_over(at,
+                                  e->why == RUN_KILLED && at->kill.state != KILL_NONE ? RUN_ITSELF : e->why);
         } else if (e->state == RUN_FAILED) {
                 attempt_location_tell_end(at);
                 start_failed(at, e);
@@ -454,7 +455,7 @@ static void on_signal_waits(void *arg, struct run_id id)
         struct backend *b = arg;
         struct attempt *at = agent_find(b->a, id.request, id.member, id.fence);
         if (at && is_followed(at, id))
-                checkpoint_nobody(at);
+                attempt_vacate_unheard(at);
         agent_turn_later(b->a);
 }
 

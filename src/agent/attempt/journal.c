@@ -306,7 +306,7 @@ static void read_result(struct agent *a, const void *p, size_t n)
         Drover__JobResult *r = drover__job_result__unpack(NULL, n, p);
         struct attempt *at = r ? agent_find(a, r->request, r->member, r->fence) : NULL;
         if (at && at->state != ATTEMPT_DONE) {
-                at->outcome = r->outcome;
+                at->outcome = (enum outcome)r->outcome;
                 at->outcome_set = true;
                 at->started_ms = r->started_ms;
                 at->ended_ms = r->ended_ms;
@@ -318,11 +318,10 @@ static void read_result(struct agent *a, const void *p, size_t n)
                 at->reason = mem_dupz(r->reason);
                 at->bytes_in = r->bytes_in;
                 at->bytes_out = r->bytes_out;
-                at->checkpoint_result = r->checkpoint;
+                at->checkpoint.in_result = r->checkpoint;
                 for (size_t i = 0; i < r->n_steps && i < STEPS_MAX; i++) {
-                        at->results[i] = *r->steps[i];
-                        at->results[i].base.unknown_fields = NULL;
-                        at->results[i].base.n_unknown_fields = 0;
+                        at->results[i] = (struct step_result){r->steps[i]->signaled, r->steps[i]->exit_code,
+                                                              r->steps[i]->started_ms, r->steps[i]->ended_ms};
                         at->result_count = (unsigned)i + 1;
                 }
                 for (size_t i = 0; i < r->n_outputs; i++) {

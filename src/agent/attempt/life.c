@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "agent/attempt/checkpoint.h"
+#include "agent/attempt/delivery.h"
 #include "agent/attempt/journal.h"
 #include "agent/attempt/limits.h"
 #include "agent/attempt/sandboxes.h"
@@ -127,6 +128,7 @@ void attempt_stop_work(struct attempt *at)
         containers_forget(at);
         output_transfers_forget(at);
         spool_forget(at);
+        delivery_forget(at);
 }
 
 struct attempt *attempt_new(struct queue *q, struct template *t, uint64_t request, uint32_t member,
@@ -201,9 +203,9 @@ void attempt_move(struct attempt *at, enum attempt_state to)
 static void forget_tasks(struct attempt *at)
 {
         for (unsigned s = 0; s <= at->step; s++)
-                for (unsigned round = 0; round <= at->round;
+                for (unsigned round = 0; round <= at->checkpoint.round;
                      round++) /* earlier ones were forgotten, of this step */
-                        if (s < at->step || round == at->round)
+                        if (s < at->step || round == at->checkpoint.round)
                                 runner_forget(at->q->backend->runner,
                                               (struct run_id){at->request, at->member, at->fence,
                                                               s + STEPS_MAX * round, 0});
@@ -222,12 +224,12 @@ void attempt_forget(struct attempt *at)
 
 void attempt_finish(struct attempt *at)
 {
-        if (at->abandon) {
+        if (at->kill.state == KILL_ABANDONED) {
                 attempt_forget(at);
                 return;
         }
         checkpoint_carry_stop(at);
-        at->checkpoint_result |= at->checkpoint_unacked; /* told once more */
+        at->checkpoint.in_result |= at->checkpoint.state == CHECKPOINT_UNACKED; /* told once more */
         if (!at->ended_ms)
                 at->ended_ms = (uint64_t)clock_wall_ms();
         bool ran = at->state == ATTEMPT_RUNNING || at->state == ATTEMPT_DELIVERING;
@@ -298,7 +300,7 @@ void attempt_submit_step(struct attempt *at)
                 at->stepping = true;
                 return;
         }
-        attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "%s", err.text);
+        attempt_set_outcome(at, OUTCOME_NOT_STARTED, HOLD_NOT_STARTED, "%s", err.text);
         attempt_finish(at);
 }
 
@@ -306,7 +308,7 @@ void attempt_give_back(struct attempt *at, const char *reason)
 {
         if (at->state > ATTEMPT_STAGING)
                 return;
-        if (!at->abandon)
+        if (at->kill.state != KILL_ABANDONED)
                 outbox_refuse(at->a, at->q->config->name, at, false, reason);
         attempt_forget(at);
 }
@@ -314,7 +316,7 @@ void attempt_give_back(struct attempt *at, const char *reason)
 void attempt_next_round(struct attempt *at)
 {
         runner_forget(at->q->backend->runner, attempt_task(at));
-        at->round++;
+        at->checkpoint.round++;
         agent_turn_later(at->a);
         attempt_submit_step(at);
 }
@@ -325,27 +327,14 @@ static void deliver(struct attempt *at)
         at->stepping = false;
         limits_usage(at);
         limits_release(at);
-        if (at->abandon ||
-            (at->outcome != DROVER__OUTCOME__EXITED && at->outcome != DROVER__OUTCOME__LIMIT_EXCEEDED)) {
+        if (at->kill.state == KILL_ABANDONED ||
+            (at->outcome != OUTCOME_EXITED && at->outcome != OUTCOME_LIMIT_EXCEEDED)) {
                 attempt_finish(at);
                 return;
         }
         checkpoint_outputs_drop(at);
         attempt_move(at, ATTEMPT_DELIVERING);
-        stage_out(at);
-}
-
-void attempt_delivered(struct attempt *at, int hold_code, const char *reason)
-{
-        if (at->checkpointing) {
-                checkpoint_saved(at, hold_code ? reason : NULL);
-                return;
-        }
-        if (hold_code && at->outcome == DROVER__OUTCOME__EXITED && !at->abandon) {
-                attempt_clear_outcome(at);
-                attempt_set_outcome(at, DROVER__OUTCOME__STAGING_FAILED, (uint32_t)hold_code, "%s", reason);
-        }
-        attempt_finish(at);
+        delivery_begin(at);
 }
 
 void attempt_lost(struct attempt *at, const char *why)
@@ -357,7 +346,7 @@ void attempt_lost(struct attempt *at, const char *why)
         if (!at->outcome_set)
                 log_warn("msg=\"an attempt is lost\" job=%llu.%u fence=%u why=\"%s\"",
                          (unsigned long long)at->request, at->member, at->fence, why);
-        attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "%s", why);
+        attempt_set_outcome(at, OUTCOME_LOST, 0, "%s", why);
         attempt_finish(at);
 }
 
@@ -367,47 +356,47 @@ void attempt_step_over(struct attempt *at, enum run_why why)
         if (at->state != ATTEMPT_RUNNING || container_step_ended(at, why))
                 return;
         checkpoint_carry_stop(at);
-        const Drover__StepResult *r = &at->results[at->step];
+        const struct step_result *r = &at->results[at->step];
         const Drover__Step *step = at->t->m->steps[at->step];
         bool failed = r->signaled || r->exit_code != 0;
         BUF_CLEANUP struct buf words = {0};
         at->stepping = false;
         if (why == RUN_ITSELF && activate_failed(at, &words))
-                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "%s", buf_z(&words));
+                attempt_set_outcome(at, OUTCOME_NOT_STARTED, HOLD_NOT_STARTED, "%s", buf_z(&words));
         if (why == RUN_WALLTIME && walltime_of(at))
-                attempt_set_outcome(at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_WALLTIME,
+                attempt_set_outcome(at, OUTCOME_LIMIT_EXCEEDED, HOLD_WALLTIME,
                                     "it ran longer than its walltime of %llu s",
                                     (unsigned long long)(walltime_of(at) / 1000));
         else if (why == RUN_WALLTIME)
-                attempt_set_outcome(at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_WALLTIME,
+                attempt_set_outcome(at, OUTCOME_LIMIT_EXCEEDED, HOLD_WALLTIME,
                                     "it ran longer than %s lets a job that says no time",
                                     at->q->config->runner);
         else if (why == RUN_ITSELF && !failed && limits_killed(at))
-                attempt_set_outcome(at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_MEMORY,
+                attempt_set_outcome(at, OUTCOME_LIMIT_EXCEEDED, HOLD_MEMORY,
                                     "the kernel killed processes of the job, which used more than its memory "
                                     "of %llu MiB, "
                                     "though its program ended with exit code 0",
                                     (unsigned long long)(at->memory_bytes >> 20));
         else if (why == RUN_MEMORY || (failed && limits_oom(at)))
-                attempt_set_outcome(at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_MEMORY,
+                attempt_set_outcome(at, OUTCOME_LIMIT_EXCEEDED, HOLD_MEMORY,
                                     "it used more than its memory of %llu MiB",
                                     (unsigned long long)(at->memory_bytes >> 20));
         else if (why == RUN_LEASE_ENDED)
-                attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "the lease ended while the agent was away");
+                attempt_set_outcome(at, OUTCOME_LOST, 0, "the lease ended while the agent was away");
         else if (why == RUN_KILLED)
-                attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "it was ended by an agent that is gone");
+                attempt_set_outcome(at, OUTCOME_LOST, 0, "it was ended by an agent that is gone");
         if (why == RUN_ITSELF && checkpoint_made(at, r)) {
                 checkpoint_save(at);
                 return;
         }
-        if (!at->outcome_set && !at->abandon && (!failed || step->ignore_failure) &&
+        if (!at->outcome_set && at->kill.state != KILL_ABANDONED && (!failed || step->ignore_failure) &&
             at->step + 1 < at->t->m->n_steps) {
                 at->step++;
                 attempt_submit_step(at);
                 return;
         }
         if (!at->outcome_set)
-                at->outcome = DROVER__OUTCOME__EXITED;
+                at->outcome = OUTCOME_EXITED;
         deliver(at);
 }
 
@@ -421,56 +410,6 @@ bool attempt_frees(struct agent *a, const struct run_event *e)
                 return false;
         commit(at, false);
         return true;
-}
-
-/* ---- told to end */
-
-void attempt_stop_delivery(struct attempt *at, Drover__Outcome outcome, const char *reason,
-                           uint32_t hold_code)
-{
-        attempt_clear_outcome(at);
-        attempt_set_outcome(at, outcome, hold_code, "%s", reason);
-        attempt_stop_work(at);
-        attempt_finish(at);
-}
-
-void attempt_kill(struct attempt *at, Drover__Outcome outcome, uint64_t grace_ms, const char *reason,
-                  uint32_t hold_code)
-{
-        if (at->state == ATTEMPT_DELIVERING &&
-            output_transfers_wait_for_store(at)) { /* nobody knows how long */
-                attempt_stop_delivery(at, outcome, reason, hold_code);
-                return;
-        }
-        if (at->state >= ATTEMPT_DELIVERING)
-                return; /* it has ended by itself */
-        attempt_set_outcome(at, outcome, hold_code, "%s", reason);
-        at->killing = true;
-        if (at->state == ATTEMPT_RUNNING && at->stepping) {
-                runner_kill(at->q->backend->runner, attempt_task(at), grace_ms);
-                return;
-        }
-        attempt_stop_work(at);
-        attempt_finish(at);
-}
-
-void attempt_abandon(struct attempt *at)
-{
-        struct agent *a = at->a;
-        at->abandon = true;
-        agent_turn_later(a);
-        if (at->state == ATTEMPT_DELIVERING) {
-                attempt_stop_work(at); /* what is not yet in place stays away */
-                attempt_finish(at);
-                return;
-        }
-        if (at->state == ATTEMPT_RUNNING && at->stepping && at->q->backend->ready) {
-                at->killing = true;
-                runner_kill(at->q->backend->runner, attempt_task(at), 0);
-                return;
-        }
-        attempt_stop_work(at);
-        attempt_forget(at);
 }
 
 /* ---- what the parts tell */
@@ -497,7 +436,8 @@ static void on_owner_held(struct agent *a, const char *owner, const char *why)
 const struct attempt_news attempt_news = {.stage = staging_go_on,
                                           .staged = staging_ended,
                                           .give_back = attempt_give_back,
-                                          .delivered = attempt_delivered,
+                                          .outputs = delivery_outputs,
+                                          .delivered = delivery_part_over,
                                           .credential = on_credential,
                                           .step_over = attempt_step_over,
                                           .finish = attempt_finish,

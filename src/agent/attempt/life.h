@@ -19,15 +19,8 @@ void attempt_next_round(struct attempt *at);                  /* its step is sub
 void attempt_step_over(struct attempt *at, enum run_why why); /* the current step has ended */
 /* Inputs do not come, for no fault of the job's: it goes back to the queue. The attempt may be gone then. */
 void attempt_give_back(struct attempt *at, const char *reason);
-void attempt_delivered(struct attempt *at, int hold_code, const char *reason); /* outputs are */
 void attempt_lost(struct attempt *at, const char *why); /* nobody knows what became of it: finished as lost */
-void attempt_kill(struct attempt *at, Drover__Outcome outcome, uint64_t grace_ms, const char *reason,
-                  uint32_t hold_code);
-/* Delivers no more, whatever it is at. ATTEMPT_DELIVERING only. */
-void attempt_stop_delivery(struct attempt *at, Drover__Outcome outcome, const char *reason,
-                           uint32_t hold_code);
-void attempt_abandon(struct attempt *at); /* stop, deliver nothing, forget */
-void attempt_finish(struct attempt *at);  /* DONE: into the journal, and to the server */
-void attempt_forget(struct attempt *at);  /* the server has the result, or wants none */
+void attempt_finish(struct attempt *at);                /* DONE: into the journal, and to the server */
+void attempt_forget(struct attempt *at);                /* the server has the result, or wants none */
 /* The event says that its last process has ended: its resources are free. False: it is no such event. */
 bool attempt_frees(struct agent *a, const struct run_event *e);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "agent/attempt/life.h"
+#include "agent/attempt/kill.h"
 #include "agent/container/container_step.h"
 #include "agent/model/sandbox.h"
 #include "base/fs.h"
@@ -222,7 +222,7 @@ static bool sample_memory(struct attempt *at, const struct sample *s)
         BUF_CLEANUP struct buf why = {0};
         buf_printf(&why, "it used %llu MiB, more than its memory of %llu MiB",
                    (unsigned long long)(t->bytes >> 20), (unsigned long long)(at->memory_bytes >> 20));
-        attempt_kill(at, DROVER__OUTCOME__LIMIT_EXCEEDED, 0, buf_z(&why), HOLD_MEMORY);
+        attempt_kill(at, OUTCOME_LIMIT_EXCEEDED, 0, buf_z(&why), HOLD_MEMORY);
         return true;
 }
 
@@ -239,7 +239,7 @@ static void sample_disk(struct attempt *at)
         BUF_CLEANUP struct buf why = {0};
         buf_printf(&why, "its folder holds %llu MiB, more than its disk of %llu MiB",
                    (unsigned long long)(bytes >> 20), (unsigned long long)(disk >> 20));
-        attempt_kill(at, DROVER__OUTCOME__LIMIT_EXCEEDED, 0, buf_z(&why), HOLD_MEMORY);
+        attempt_kill(at, OUTCOME_LIMIT_EXCEEDED, 0, buf_z(&why), HOLD_MEMORY);
 }
 
 static void add_tasks(const struct queue *q, struct sample *s)

@@ -31,7 +31,7 @@ static void staging_move(struct attempt *at, enum staging_state to)
         at->staging = to;
 }
 
-static void staging_fail(struct attempt *at, Drover__Outcome outcome, int hold_code, const char *reason)
+static void staging_fail(struct attempt *at, enum outcome outcome, int hold_code, const char *reason)
 {
         inputs_forget(at);
         attempt_set_outcome(at, outcome, (uint32_t)hold_code, "%s", reason);
@@ -61,10 +61,10 @@ static void place(struct attempt *at)
                 return;
         if (r < 0) {
                 log_error("msg=\"cannot make a sandbox\" error=\"%s\"", strerror(-r));
-                attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "the agent could not make a sandbox: %s",
+                attempt_set_outcome(at, OUTCOME_LOST, 0, "the agent could not make a sandbox: %s",
                                     strerror(-r));
         }
-        if (at->outcome_set || at->abandon) {
+        if (at->outcome_set || at->kill.state == KILL_ABANDONED) {
                 attempt_finish(at);
                 return;
         }
@@ -82,7 +82,7 @@ void staging_go_on(struct attempt *at)
         case STAGING_CREDENTIALS:
                 r = credentials_want(at, &err);
                 if (r < 0)
-                        staging_fail(at, DROVER__OUTCOME__NOT_STARTED, HOLD_CREDENTIAL, err.text);
+                        staging_fail(at, OUTCOME_NOT_STARTED, HOLD_CREDENTIAL, err.text);
                 if (r != 0)
                         return;
                 staging_move(at, STAGING_IMAGES);
@@ -123,7 +123,7 @@ void staging_ended(struct attempt *at, int hold_code, const char *reason)
         if (hold_code && gave_back(at, at->hold_subcode))
                 return;
         if (hold_code) {
-                staging_fail(at, DROVER__OUTCOME__STAGING_FAILED, hold_code, reason);
+                staging_fail(at, OUTCOME_STAGING_FAILED, hold_code, reason);
                 return;
         }
         if (at->staging != STAGING_PLACING)

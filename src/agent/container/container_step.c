@@ -327,14 +327,14 @@ static void not_started(struct attempt *at, struct str words)
                       container_step_image(at, at->t->m->steps[at->step], &image, NULL) == 0;
         if (passes)
                 containers_image_away(e, buf_z(&image), at->t->m->owner, buf_z(&why));
-        attempt_set_outcome(at, passes ? DROVER__OUTCOME__LOST : DROVER__OUTCOME__NOT_STARTED,
-                            passes ? 0 : HOLD_IMAGE, "%s", buf_z(&why));
+        attempt_set_outcome(at, passes ? OUTCOME_LOST : OUTCOME_NOT_STARTED, passes ? 0 : HOLD_IMAGE, "%s",
+                            buf_z(&why));
 }
 
 /* True: it was the engine that failed, and the attempt is finished. */
 static bool failed(struct attempt *at)
 {
-        const Drover__StepResult *r = &at->results[at->step];
+        const struct step_result *r = &at->results[at->step];
         const Drover__Step *step = at->t->m->steps[at->step];
         const struct container_host *h = engine_host(at->q->engine);
         BUF_CLEANUP struct buf tail = {0}, path = {0};
@@ -347,13 +347,12 @@ static bool failed(struct attempt *at)
                 return false;
         if (end == CONTAINER_NO_PROGRAM) {
                 expand_program(at, step, &path);
-                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED,
+                attempt_set_outcome(at, OUTCOME_NOT_STARTED, HOLD_NOT_STARTED,
                                     "cannot run %s in the image %s: " STR_FMT, buf_z(&path), step->container,
                                     STR_ARG(words));
         } else if (end == CONTAINER_NO_IMAGE && engine_lists(at->q->engine)) {
                 containers_image_gone(at->q->engine);
-                attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "the image %s has gone from here",
-                                    step->container);
+                attempt_set_outcome(at, OUTCOME_LOST, 0, "the image %s has gone from here", step->container);
         } else {
                 not_started(at, words);
         }
@@ -395,7 +394,7 @@ static void on_inspected(void *arg, int status, struct str out, struct str error
 
 bool container_step_ended(struct attempt *at, enum run_why why)
 {
-        const Drover__StepResult *r = &at->results[at->step];
+        const struct step_result *r = &at->results[at->step];
         const struct container_host *h = engine_host(at->q->engine);
         ARGS_CLEANUP struct args words = {0};
         char name[96];
@@ -408,7 +407,7 @@ bool container_step_ended(struct attempt *at, enum run_why why)
         at->ending = x;
         at->stepping = true; /* not over yet */
         at->out_of_memory = told_memory(at);
-        if (r->signaled && r->exit_code == SIGKILL && !at->out_of_memory && !at->killing) {
+        if (r->signaled && r->exit_code == SIGKILL && !at->out_of_memory && at->kill.state == KILL_NONE) {
                 container_name(at->a->instance, attempt_task(at), name);
                 container_inspect(engine_settings(at->q->engine), h->engine, name, &words);
                 x->command = containers_ask(at->q->engine, at, &words, on_inspected, x);

@@ -6,11 +6,11 @@
 
 struct run_id attempt_task(const struct attempt *at)
 {
-        return (struct run_id){at->request, at->member, at->fence, at->step + STEPS_MAX * at->round, 0};
+        return (struct run_id){at->request, at->member, at->fence,
+                               at->step + STEPS_MAX * at->checkpoint.round, 0};
 }
 
-void attempt_set_outcome(struct attempt *at, Drover__Outcome outcome, uint32_t hold_code, const char *fmt,
-                         ...)
+void attempt_set_outcome(struct attempt *at, enum outcome outcome, uint32_t hold_code, const char *fmt, ...)
 {
         if (at->outcome_set)
                 return;

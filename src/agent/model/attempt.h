@@ -53,6 +53,65 @@ enum staging_state {
         STAGING_STATES
 };
 
+/* How it was told to end (attempt/kill.c):
+ *
+ *   NONE -> VACATING -> ABANDONED      VACATING: its program was asked by a signal, and has until at_ms
+ *      \--> KILLED ------^             KILLED: its program is ended with the grace of a kill
+ *       \----------------^             ABANDONED: nothing of it is delivered or told
+ *
+ * One that is killed while it is vacated goes on being vacated: what it leaves is its checkpoint.
+ */
+enum kill_state { KILL_NONE, KILL_VACATING, KILL_KILLED, KILL_ABANDONED, KILL_STATES };
+
+struct attempt_kill {
+        enum kill_state state;
+        int64_t at_ms;            /* boot clock; 0: its time has not begun, or is over */
+        bool nobody_hears;        /* VACATING: its program does not run where it was handed on to */
+        const char *vacate_later; /* why, once its runner has told of it; NULL: nobody wants it */
+};
+
+/* Its checkpoints (attempt/checkpoint.c), while it is RUNNING:
+ *
+ *   NONE, UNACKED -> SAVING ---> UNACKED -> NONE        SAVING: its step has ended, its files go to the
+ * server
+ *        \--------> CARRYING ----^                      CARRYING: of one from another server; its step goes
+ * on
+ *
+ * From SAVING and CARRYING it is NONE again when nothing could be kept. UNACKED: the server was told, and has
+ * not said that it has it.
+ */
+enum checkpoint_state {
+        CHECKPOINT_NONE,
+        CHECKPOINT_SAVING,
+        CHECKPOINT_CARRYING,
+        CHECKPOINT_UNACKED,
+        CHECKPOINT_STATES
+};
+
+struct attempt_checkpoint {
+        enum checkpoint_state state;
+        uint32_t round;            /* how many were made of this step */
+        bool in_result;            /* the result's outputs are one */
+        Drover__SpoolRef *restore; /* files that it goes on from */
+        size_t restore_count;
+};
+
+/* The numbers are the wire's. */
+enum outcome {
+        OUTCOME_EXITED = DROVER__OUTCOME__EXITED,
+        OUTCOME_NOT_STARTED = DROVER__OUTCOME__NOT_STARTED,
+        OUTCOME_STAGING_FAILED = DROVER__OUTCOME__STAGING_FAILED,
+        OUTCOME_LIMIT_EXCEEDED = DROVER__OUTCOME__LIMIT_EXCEEDED,
+        OUTCOME_KILLED = DROVER__OUTCOME__KILLED,
+        OUTCOME_LOST = DROVER__OUTCOME__LOST
+};
+
+struct step_result {
+        bool signaled;
+        int32_t exit_code; /* or the signal's number */
+        uint64_t started_ms, ended_ms;
+};
+
 struct template
 { /* one part of a request */
         Drover__Template *m;
@@ -64,6 +123,7 @@ struct template
         char *not_mapped;        /* why it does not run here */
 };
 
+struct outputs;
 /* What a part that works for attempts tells of them. There is one set of functions, agent->news, which the
  * life of attempts gives; all of them may end and free the attempt. */
 struct attempt_news {
@@ -74,7 +134,10 @@ struct attempt_news {
         /* Its inputs or its image do not come, for no fault of the job's: it goes back to the server's queue.
          */
         void (*give_back)(struct attempt *at, const char *reason);
-        /* Its outputs, or the files of its checkpoint, are where they belong; or (hold_code) cannot be. */
+        /* Its outputs, or the files of its checkpoint, are out of the sandbox, and these have to be sent:
+         * what they have is taken. */
+        void (*outputs)(struct attempt *at, struct outputs *outputs);
+        /* Those that were to be brought or sent are where they belong; or (hold_code) cannot be. */
         void (*delivered)(struct attempt *at, int hold_code, const char *reason);
         /* A credential that it holds is here, or has been replaced. */
         void (*credential)(struct attempt *at);
@@ -103,16 +166,16 @@ struct attempt {
         size_t filled_count;
         enum attempt_state state;
         enum staging_state staging; /* in STAGING */
-        bool wait_for_go, told_started, suspended, abandon, killing, adopted, journaled, has_sandbox,
-                result_sent, stopped; /* stopped: it ran, and was ended with an agent of before */
-        enum run_why adopted_why;     /* how the last task of an earlier life ended */
-        bool counted;                 /* its cpus, memory and disk are committed */
-        bool keeps_room;              /* while it waits: see attempt_keep_room */
-        uint32_t set_size;            /* of the set that it starts with; 0: none */
-        char *set_machines;           /* of the set's members, with commas; NULL: not said */
-        uint64_t set, seen;           /* seen: generation of the runner's listing that named it */
-        int64_t assigned_ms;          /* boot clock */
-        int64_t entered_ms;           /* Unix: its state */
+        bool wait_for_go, told_started, suspended, adopted, has_sandbox, result_sent,
+                stopped;          /* stopped: it ran, and was ended with an agent of before */
+        enum run_why adopted_why; /* how the last task of an earlier life ended */
+        bool counted;             /* its cpus, memory and disk are committed */
+        bool keeps_room;          /* while it waits: see attempt_keep_room */
+        uint32_t set_size;        /* of the set that it starts with; 0: none */
+        char *set_machines;       /* of the set's members, with commas; NULL: not said */
+        uint64_t set, seen;       /* seen: generation of the runner's listing that named it */
+        int64_t assigned_ms;      /* boot clock */
+        int64_t entered_ms;       /* Unix: its state */
         uint64_t lease_ms;
         unsigned step;
         bool stepping;       /* the runner has a task of this step */
@@ -124,17 +187,11 @@ struct attempt {
         uint64_t cpus_milli, memory_bytes;
         size_t credential_count; /* that it holds, see credentials.h */
         bool credentials_placed;
-        /* see checkpoint.h */
-        uint32_t round;
-        bool checkpointing, vacating, checkpoint_result, checkpoint_unacked; /* …ing: being saved */
-        bool carrying;            /* checkpointing, of one from another server: its step goes on */
-        int64_t kill_at_ms;       /* boot clock; 0: not under way */
-        bool nobody_hears;        /* vacating, and its program does not run where it was handed on to */
-        const char *vacate_later; /* why, once its runner has told of it; NULL: nobody wants it */
-        Drover__SpoolRef *restore;
-        size_t restore_count;
-        char *devices;        /* that it holds: see devices_take; NULL: none */
-        uint64_t memory_seen; /* largest sample */
+        struct attempt_kill kill;
+        struct attempt_checkpoint checkpoint;
+        struct delivery *delivery; /* what is under way of its outputs, or its checkpoint; or NULL */
+        char *devices;             /* that it holds: see devices_take; NULL: none */
+        uint64_t memory_seen;      /* largest sample */
         int64_t pid;
         bool leaves_sandbox; /* DONE: it goes once the result is in the journal */
         uint64_t told_where; /* hash of what the server was told of where it is */
@@ -160,10 +217,10 @@ struct attempt {
         struct staged_input *inputs;               /* as they were when the job began */
         size_t input_count, input_cap;
         /* the result */
-        Drover__Outcome outcome;
+        enum outcome outcome;
         bool outcome_set;
         unsigned result_count;
-        Drover__StepResult results[STEPS_MAX];
+        struct step_result results[STEPS_MAX];
         uint64_t started_ms, ended_ms, cpu_user_ms, cpu_system_ms, memory_peak_bytes, bytes_in, bytes_out;
         uint32_t hold_code;
         int32_t hold_subcode;
@@ -182,8 +239,8 @@ struct output_ref {
 
 struct run_id attempt_task(const struct attempt *at); /* of its step, in its round */
 /* The first outcome stays. */
-void attempt_set_outcome(struct attempt *at, Drover__Outcome outcome, uint32_t hold_code, const char *fmt,
-                         ...) __attribute__((format(printf, 4, 5)));
+void attempt_set_outcome(struct attempt *at, enum outcome outcome, uint32_t hold_code, const char *fmt, ...)
+        __attribute__((format(printf, 4, 5)));
 /* The outcome is another one, or is not known yet after all. */
 void attempt_clear_outcome(struct attempt *at);
 /* Has any of its steps an image? Every step of an attempt has the same limits. */

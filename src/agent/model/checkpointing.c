@@ -6,13 +6,13 @@
 #include "agent/model/expand.h"
 #include "agent/model/input_names.h"
 
-bool checkpoint_ended_so(const struct attempt *at, const Drover__StepResult *r)
+bool checkpoint_ended_so(const struct attempt *at, const struct step_result *r)
 {
         const Drover__Checkpointing *c = at->t->m->checkpointing;
         return c && (c->by_signal != 0) == (r->signaled != 0) && r->exit_code == c->code;
 }
 
-bool checkpoint_goes_home(const struct attempt *at, const Drover__StepResult *r)
+bool checkpoint_goes_home(const struct attempt *at, const struct step_result *r)
 {
         const Drover__Origin *o = at->t->m->origin;
         return o && *o->job && checkpoint_ended_so(at, r);
@@ -41,22 +41,14 @@ int checkpoint_hop(const struct attempt *at, struct buf *files, struct run_check
         return r;
 }
 
-void checkpoint_outputs_drop(struct attempt *at)
-{
-        for (size_t i = 0; i < at->output_count; i++)
-                free(at->outputs[i].name);
-        at->output_count = 0;
-        at->checkpoint_unacked = false;
-}
-
 void checkpoint_restore(struct attempt *at, const Drover__Item *item)
 {
-        at->restore = mem_array(NULL, item->n_checkpoint + 1, sizeof(*at->restore));
+        at->checkpoint.restore = mem_array(NULL, item->n_checkpoint + 1, sizeof(*at->checkpoint.restore));
         for (size_t i = 0; i < item->n_checkpoint; i++) {
                 const Drover__SpoolRef *from = item->checkpoint[i];
                 if (from->sha256.len != 32 || !shipped_name_valid(from->name))
                         continue;
-                Drover__SpoolRef *to = &at->restore[at->restore_count++];
+                Drover__SpoolRef *to = &at->checkpoint.restore[at->checkpoint.restore_count++];
                 drover__spool_ref__init(to);
                 to->name = mem_dupz(from->name);
                 to->sha256.data = (uint8_t *)mem_dup(from->sha256.data, 32);
@@ -68,17 +60,17 @@ void checkpoint_restore(struct attempt *at, const Drover__Item *item)
 
 bool checkpoint_restores(const struct attempt *at, const char *name)
 {
-        for (size_t i = 0; i < at->restore_count; i++)
-                if (!strcmp(at->restore[i].name, name))
+        for (size_t i = 0; i < at->checkpoint.restore_count; i++)
+                if (!strcmp(at->checkpoint.restore[i].name, name))
                         return true;
         return false;
 }
 
 void checkpoint_free(struct attempt *at)
 {
-        for (size_t i = 0; i < at->restore_count; i++) {
-                free(at->restore[i].name);
-                free(at->restore[i].sha256.data);
+        for (size_t i = 0; i < at->checkpoint.restore_count; i++) {
+                free(at->checkpoint.restore[i].name);
+                free(at->checkpoint.restore[i].sha256.data);
         }
-        free(at->restore);
+        free(at->checkpoint.restore);
 }

@@ -4,11 +4,10 @@
 #include "agent/model/attempt.h"
 
 /* The step has ended as its description says that one does which has made a checkpoint. */
-bool checkpoint_ended_so(const struct attempt *at, const Drover__StepResult *r);
-void checkpoint_outputs_drop(struct attempt *at);
+bool checkpoint_ended_so(const struct attempt *at, const struct step_result *r);
 /* It has ended so, and came from another server, which keeps what it makes by itself: to this one that is its
  * end. */
-bool checkpoint_goes_home(const struct attempt *at, const Drover__StepResult *r);
+bool checkpoint_goes_home(const struct attempt *at, const struct step_result *r);
 /* For a runner that hands it on. `files` is its own. 0, or -EINVAL. */
 int checkpoint_hop(const struct attempt *at, struct buf *files, struct run_checkpoints *ret, struct err *err);
 /* What it shall find: of an item. */

@@ -128,13 +128,24 @@ static size_t ranges(struct name_list *l, struct arena *room, Drover__Attempts *
         return count;
 }
 
+static Drover__StepResult *pack_step(const struct step_result *from, struct arena *room)
+{
+        Drover__StepResult *to = arena_alloc(room, sizeof(*to));
+        drover__step_result__init(to);
+        to->signaled = from->signaled;
+        to->exit_code = from->exit_code;
+        to->started_ms = from->started_ms;
+        to->ended_ms = from->ended_ms;
+        return to;
+}
+
 static void fill_result(const struct attempt *at, Drover__JobResult *r, struct arena *room)
 {
         drover__job_result__init(r);
         r->request = at->request;
         r->member = at->member;
         r->fence = at->fence;
-        r->outcome = at->outcome;
+        r->outcome = (Drover__Outcome)at->outcome;
         r->started_ms = at->started_ms;
         r->ended_ms = at->ended_ms;
         r->cpu_user_ms = at->cpu_user_ms;
@@ -148,8 +159,8 @@ static void fill_result(const struct attempt *at, Drover__JobResult *r, struct a
         r->n_steps = at->result_count;
         r->steps = arena_alloc(room, (at->result_count + 1) * sizeof(*r->steps));
         for (unsigned i = 0; i < at->result_count; i++)
-                r->steps[i] = (Drover__StepResult *)&at->results[i];
-        r->checkpoint = at->checkpoint_result;
+                r->steps[i] = pack_step(&at->results[i], room);
+        r->checkpoint = at->checkpoint.in_result;
         r->n_outputs = at->output_count;
         r->outputs = arena_alloc(room, (at->output_count + 1) * sizeof(*r->outputs));
         for (size_t i = 0; i < at->output_count; i++) {
@@ -262,7 +273,7 @@ void outbox_inventory(struct agent *a)
         void *value;
         for (size_t i = 0; map_next(a->attempts, &i, &key, &value);) {
                 const struct attempt *at = value;
-                if (!at->abandon)
+                if (at->kill.state != KILL_ABANDONED)
                         name_list_add(at->state == ATTEMPT_DONE ? &finished : &running, at);
         }
         Drover__Inventory m = DROVER__INVENTORY__INIT;

@@ -5,6 +5,7 @@
 #include "agent/attempt/decode.h"
 #include "agent/attempt/event.h"
 #include "agent/attempt/journal.h"
+#include "agent/attempt/kill.h"
 #include "agent/attempt/life.h"
 #include "agent/container/container_step.h"
 #include "agent/outbox/outbox.h"
@@ -135,10 +136,10 @@ static void control(struct attempt *at, void *arg)
         } else if (command == DROVER__COMMAND__VACATE && at->state == ATTEMPT_DELIVERING) {
                 return; /* there is nothing left to run elsewhere */
         } else if (command == DROVER__COMMAND__REMOVE && at->state == ATTEMPT_DELIVERING) {
-                attempt_stop_delivery(at, DROVER__OUTCOME__KILLED, reasons[command], 0);
+                attempt_stop_delivery(at, OUTCOME_KILLED, reasons[command], 0);
         } else if (command <= DROVER__COMMAND__VACATE &&
-                   (command == DROVER__COMMAND__REMOVE || !checkpoint_vacate(at, reasons[command]))) {
-                attempt_kill(at, DROVER__OUTCOME__KILLED, a->config.kill_grace_ms, reasons[command], 0);
+                   (command == DROVER__COMMAND__REMOVE || !attempt_vacate(at, reasons[command]))) {
+                attempt_kill(at, OUTCOME_KILLED, a->config.kill_grace_ms, reasons[command], 0);
         }
 }
 

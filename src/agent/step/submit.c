@@ -22,7 +22,7 @@ static bool stream_goes_on(const struct attempt *at, int index, bool is_stderr)
 {
         char name[32];
         snprintf(name, sizeof(name), ".drover_out.%d", index);
-        return (unsigned)index < at->step * 2 + (is_stderr ? 1u : 0u) || at->round ||
+        return (unsigned)index < at->step * 2 + (is_stderr ? 1u : 0u) || at->checkpoint.round ||
                checkpoint_restores(at, name);
 }
 

@@ -432,8 +432,8 @@ static int want_files(struct attempt *at, struct err *err)
                         want_shipped(at, ref); /* of the others move_in will say what is wrong */
         }
         shipped_deinit(&shipped);
-        for (size_t i = 0; i < at->restore_count; i++)
-                want_shipped(at, &at->restore[i]);
+        for (size_t i = 0; i < at->checkpoint.restore_count; i++)
+                want_shipped(at, &at->checkpoint.restore[i]);
         return inputs_each(at, want_url, at, err);
 }
 

@@ -14,16 +14,13 @@
 #include "agent/credential/credentials.h"
 #include "agent/model/sandbox.h"
 #include "agent/transfer/movers.h"
-#include "agent/transfer/spool.h"
 #include "agent/transfer/stores.h"
 #include "base/fs.h"
 #include "base/log.h"
 
 struct output_transfers {
-        struct output_transfer *files;
-        size_t count, index;
-        char **paths; /* of what goes to the spool afterwards, or NULL */
-        int data;
+        const struct outputs *outputs;
+        size_t index;
         struct move *move;
         uint64_t shown;              /* version of the credential that the move has; 0: none */
         bool waits;                  /* for one */
@@ -32,11 +29,19 @@ struct output_transfers {
         struct move_answer *doubted; /* that was the last; whether the store is there at all is being asked */
 };
 
-static void free_paths(char **paths)
+void outputs_deinit(struct outputs *o)
 {
-        for (size_t i = 0; paths && paths[i]; i++)
-                free(paths[i]);
-        free(paths);
+        for (size_t i = 0; i < o->count; i++) {
+                free(o->files[i].from);
+                free(o->files[i].url);
+        }
+        free(o->files);
+        for (size_t i = 0; o->paths && o->paths[i]; i++)
+                free(o->paths[i]);
+        free(o->paths);
+        if (o->data >= 0)
+                close(o->data);
+        *o = (struct outputs){.data = -1};
 }
 
 void output_transfers_forget(struct attempt *at)
@@ -47,14 +52,6 @@ void output_transfers_forget(struct attempt *at)
         at->output_transfers = NULL;
         if (s->move && at->a->movers)
                 movers_cancel(s->move);
-        for (size_t i = 0; i < s->count; i++) {
-                free(s->files[i].from);
-                free(s->files[i].url);
-        }
-        free(s->files);
-        free_paths(s->paths);
-        if (s->data >= 0)
-                close(s->data);
         free(s->doubted);
         free(s);
 }
@@ -62,12 +59,12 @@ void output_transfers_forget(struct attempt *at)
 void output_transfers_doing(const struct attempt *at, struct buf *out)
 {
         const struct output_transfers *s = at->output_transfers;
-        if (!s || s->index >= s->count) {
+        if (!s || s->index >= s->outputs->count) {
                 buf_addz(out, "delivering its outputs");
                 return;
         }
-        MEM_CLEANUP char *url = move_url_shown(s->files[s->index].url);
-        buf_printf(out, "sending output %zu of %zu to %s", s->index + 1, s->count, url);
+        MEM_CLEANUP char *url = move_url_shown(s->outputs->files[s->index].url);
+        buf_printf(out, "sending output %zu of %zu to %s", s->index + 1, s->outputs->count, url);
         if (s->waits)
                 buf_addz(out, ", once its credential is here");
         if (s->silent)
@@ -79,17 +76,8 @@ void output_transfers_doing(const struct attempt *at, struct buf *out)
 
 static void all_sent(struct attempt *at)
 {
-        struct output_transfers *s = at->output_transfers;
-        char **paths = s->paths;
-        int data = s->data;
-        s->paths = NULL;
-        if (paths)
-                s->data = -1;
         output_transfers_forget(at);
-        if (paths)
-                spool_upload(at, paths, data);
-        else
-                at->a->news->delivered(at, 0, NULL);
+        at->a->news->delivered(at, 0, NULL);
 }
 
 static void failed(struct attempt *at, int hold_code, int error, const char *why)
@@ -110,7 +98,7 @@ static void on_failed(struct attempt *at, const struct move_answer *answer)
         BUF_CLEANUP struct buf words = {0};
         bool denied = answer->error == EACCES;
         buf_addz(&words, answer->text);
-        if (denied && credentials_denied(at, s->files[s->index].url, s->shown, &words))
+        if (denied && credentials_denied(at, s->outputs->files[s->index].url, s->shown, &words))
                 next(at); /* its owner has replaced it meanwhile */
         else
                 failed(at, denied && s->shown ? HOLD_CREDENTIAL : HOLD_OUTPUT, answer->error, buf_z(&words));
@@ -149,7 +137,7 @@ static void on_sent(void *arg, const struct move_answer *answer)
                         on_failed(at, answer);
                 return;
         }
-        const struct output_transfer *f = &s->files[s->index];
+        const struct output_transfer *f = &s->outputs->files[s->index];
         if (!at->a->users_path) { /* else a process of the job's user says so */
                 if (answer->tries == 1)
                         stores_measured(at->a, s->store, PROBE_OUT, answer->moved, answer->took_us);
@@ -167,8 +155,8 @@ static int open_output(struct attempt *at, const struct output_transfer *f)
 {
         struct output_transfers *s = at->output_transfers;
         char name[64];
-        if (s->data >= 0)
-                return fcntl(s->data, F_DUPFD_CLOEXEC, 3);
+        if (s->outputs->data >= 0)
+                return fcntl(s->outputs->data, F_DUPFD_CLOEXEC, 3);
         sandbox_name(at, name);
         int sandbox = openat(at->a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         int fd = sandbox < 0 ? -errno
@@ -184,11 +172,11 @@ static void next(struct attempt *at)
         struct agent *a = at->a;
         struct move_task t;
         struct err err = {""};
-        if (s->index == s->count) {
+        if (s->index == s->outputs->count) {
                 all_sent(at);
                 return;
         }
-        struct output_transfer *f = &s->files[s->index];
+        const struct output_transfer *f = &s->outputs->files[s->index];
         s->store = stores_of(a, str_of(f->url));
         if (stores_is_down(a, s->store)) {
                 wait_for_store(at);
@@ -285,7 +273,7 @@ static void look_again(struct attempt *at, void *arg)
 {
         struct output_transfers *s = at->output_transfers;
         (void)arg;
-        s->store = stores_of(at->a, str_of(s->files[s->index].url));
+        s->store = stores_of(at->a, str_of(s->outputs->files[s->index].url));
         if (s->silent && !stores_is_down(at->a, s->store))
                 store_known(at, true);
         else if (s->doubted && stores_doubt(at->a, s->store) != STORE_ASKED)
@@ -297,18 +285,9 @@ void output_transfers_stores_changed(struct agent *a)
         each_waiting(a, look_again, NULL);
 }
 
-void output_transfers_start(struct attempt *at, struct output_transfer *files, size_t count, char **paths,
-                            int data)
+void output_transfers_start(struct attempt *at, const struct outputs *outputs)
 {
-        if (count == 0 && !paths && data < 0) { /* most often */
-                free(files);
-                at->a->news->delivered(at, 0, NULL);
-                return;
-        }
-        struct output_transfers *s = at->output_transfers = mem_new(struct output_transfers);
-        s->files = files;
-        s->count = count;
-        s->paths = paths;
-        s->data = data;
+        at->output_transfers = mem_new(struct output_transfers);
+        at->output_transfers->outputs = outputs;
         next(at);
 }

@@ -7,10 +7,18 @@ struct output_transfer {
         char *from, *url; /* taken */
         uint64_t at, size;
 };
-/* Sends them one after the other; then what goes to the spool, if there are `paths` (else NULL); then calls
- * news->delivered. All are taken; data as in spool_upload. */
-void output_transfers_start(struct attempt *at, struct output_transfer *files, size_t count, char **paths,
-                            int data);
+/* What has to be sent of the outputs that are out of the sandbox. */
+struct outputs {
+        struct output_transfer *files; /* to URLs */
+        size_t count;
+        char **paths; /* to the spool, as spool_upload takes them; NULL: none */
+        int data;     /* the contents of all, one after the other; -1: they are in the sandbox */
+};
+void outputs_deinit(struct outputs *o);
+
+/* Sends those to URLs one after the other, and then calls news->delivered. They are borrowed until then, or
+ * until output_transfers_forget. */
+void output_transfers_start(struct attempt *at, const struct outputs *outputs);
 void output_transfers_forget(struct attempt *at);
 void output_transfers_doing(const struct attempt *at,
                             struct buf *out);    /* which output is on its way, in words */

@@ -263,12 +263,13 @@ static void add_shipped(struct stage *s)
 static void add_restored(struct stage *s)
 {
         const struct attempt *at = s->at;
-        for (size_t i = 0; i < at->restore_count; i++) {
-                struct cached *e = inputs_find_shipped(at, &at->restore[i]);
+        for (size_t i = 0; i < at->checkpoint.restore_count; i++) {
+                struct cached *e = inputs_find_shipped(at, &at->checkpoint.restore[i]);
                 struct buf path = {0};
                 if (e)
                         cache_path(s->a->cache, e, &path);
-                add_cached(s, &path, mem_dupz(at->restore[i].name))->executable = at->restore[i].executable;
+                add_cached(s, &path, mem_dupz(at->checkpoint.restore[i].name))->executable =
+                        at->checkpoint.restore[i].executable;
         }
 }
 
@@ -276,7 +277,7 @@ bool stage_any_inputs(const struct attempt *at)
 {
         const Drover__Template *m = at->t->m;
         return m->transfer != DROVER__TRANSFER__TRANSFER_NO &&
-               (m->n_spooled || m->n_input_files || at->restore_count);
+               (m->n_spooled || m->n_input_files || at->checkpoint.restore_count);
 }
 
 void stage_in(struct attempt *at)

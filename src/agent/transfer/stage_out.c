@@ -135,10 +135,9 @@ static int add_outputs(struct stage *s)
 {
         struct attempt *at = s->at;
         const Drover__Template *m = at->t->m;
-        const Drover__StepResult *last = at->result_count ? &at->results[at->result_count - 1] : NULL;
-        bool failed =
-                at->outcome != DROVER__OUTCOME__EXITED || (last && (last->signaled || last->exit_code != 0));
-        if (m->transfer == DROVER__TRANSFER__TRANSFER_NO || at->outcome != DROVER__OUTCOME__EXITED)
+        const struct step_result *last = at->result_count ? &at->results[at->result_count - 1] : NULL;
+        bool failed = at->outcome != OUTCOME_EXITED || (last && (last->signaled || last->exit_code != 0));
+        if (m->transfer == DROVER__TRANSFER__TRANSFER_NO || at->outcome != OUTCOME_EXITED)
                 return 0;
         if (last && checkpoint_goes_home(at, last))
                 return add_home(s);
@@ -156,8 +155,8 @@ static int add_outputs(struct stage *s)
         return 0;
 }
 
-/* Outputs that go to URLs, out of the list of files; *ret is for output_transfers_start. */
-static size_t take_sends(struct stage *s, struct output_transfer **ret)
+/* Outputs that go to URLs, out of the list of files; *ret is of struct outputs. */
+static size_t take_transfers(struct stage *s, struct output_transfer **ret)
 {
         size_t count = 0, kept = 0;
         *ret = mem_array(NULL, s->w.count + 1, sizeof(**ret));
@@ -197,18 +196,17 @@ static char **take_outputs(struct attempt *at, const struct stage *s)
 
 void stage_done_out(struct attempt *at, struct stage *s)
 {
-        struct output_transfer *files;
         at->bytes_out += s->w.bytes;
         if (s->w.result < 0) {
                 at->hold_subcode = -s->w.result;
                 at->a->news->delivered(at, HOLD_OUTPUT, s->w.err.text);
                 return;
         }
-        size_t count = take_sends(s, &files);
-        char **paths = s->w.kind == STAGE_HASH ? take_outputs(at, s) : NULL;
-        int data = s->w.data;
+        struct outputs o = {.data = s->w.data};
+        o.count = take_transfers(s, &o.files);
+        o.paths = s->w.kind == STAGE_HASH ? take_outputs(at, s) : NULL;
         s->w.data = -1;
-        output_transfers_start(at, files, count, paths, data);
+        at->a->news->outputs(at, &o);
 }
 
 bool stage_is_near(const struct agent *a, const char *path)
@@ -258,14 +256,12 @@ static bool quick(struct stage *s)
         return kept == 0 || s->w.result < 0;
 }
 
-/* True: the folder was empty and is gone, and the attempt delivered. */
-static bool leave_empty(struct attempt *at, const char *name, struct stage *s)
+/* True: the folder was empty and is gone. */
+static bool leave_empty(struct attempt *at, const char *name)
 {
         if (unlinkat(at->a->jobs, name, AT_REMOVEDIR) < 0)
                 return false;
         at->has_sandbox = false;
-        stage_done_out(at, s);
-        stage_free(s);
         return true;
 }
 
@@ -285,24 +281,50 @@ static int add_places(struct stage *s)
         return r == 0 ? add_streams(s, &s->w.err) : r;
 }
 
-/* With `users`: all is named, and the job's user does it. */
-static void out_by_child(struct attempt *at, struct stage *s)
+/* With `users` all is named, and the job's user does it. True: there is nothing to do, or it cannot be. */
+static bool name_outputs(struct stage *s)
 {
         int r = add_places(s);
         if (r == 0)
                 r = add_outputs(s);
         s->w.result = r;
-        if (r == 0 && (s->w.count > 0 || s->w.find_new)) {
-                stage_hand_over(s);
-                return;
+        return r < 0 || (s->w.count == 0 && !s->w.find_new);
+}
+
+/* Else what is quick is done. True: that is all, or something of it cannot be. */
+static bool bring_outputs(struct attempt *at, struct stage *s)
+{
+        int r = add_places(s);
+        char name[64];
+        sandbox_name(at, name);
+        /* most often that is all, and the folder is empty then: removing it says so */
+        bool maybe_all =
+                r == 0 && s->w.kind == STAGE_OUT && at->t->m->n_output_files == 0 && at->input_count == 0;
+        if (maybe_all && s->w.count == 0 && leave_empty(at, name))
+                return true;
+        s->w.sandbox = openat(at->a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (s->w.sandbox < 0 && errno == ENOENT && at->adopted && maybe_all) {
+                /* an agent that died since has left it empty, and nothing else removes it before its result
+                 * is kept */
+                at->has_sandbox = false;
+                return true;
         }
-        stage_done_out(at, s);
-        stage_free(s);
+        if (s->w.sandbox < 0)
+                r = err_set(&s->w.err, -errno, "the job's folder is gone: %s", strerror(errno));
+        if (r == 0 && maybe_all && s->w.count > 0 && quick(s) && s->w.result == 0 && leave_empty(at, name))
+                return true;
+        if (r == 0 && s->w.result == 0)
+                r = add_outputs(s);
+        if (r == 0 && s->w.result == 0)
+                r = stage_work_find(&s->w);
+        if (r == 0)
+                r = s->w.result;
+        s->w.result = r;
+        return r < 0 || (s->w.kind == STAGE_OUT && quick(s)) || s->w.count == 0;
 }
 
 void stage_out(struct attempt *at)
 {
-        struct agent *a = at->a;
         if (!at->has_sandbox) {
                 at->a->news->delivered(at, 0, NULL);
                 return;
@@ -311,44 +333,12 @@ void stage_out(struct attempt *at)
         s->w.over = at->t->m->n_credentials > 0;
         if (s->w.over)
                 credentials_drop(at); /* of an empty folder nothing else is looked at */
-        if (a->users_path) {
-                out_by_child(at, s);
-                return;
-        }
-        int r = add_places(s);
-        char name[64];
-        sandbox_name(at, name);
-        /* most often that is all, and the folder is empty then: removing it says so */
-        bool maybe_all =
-                r == 0 && s->w.kind == STAGE_OUT && at->t->m->n_output_files == 0 && at->input_count == 0;
-        if (maybe_all && s->w.count == 0 && leave_empty(at, name, s))
-                return;
-        s->w.sandbox = openat(a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (s->w.sandbox < 0 && errno == ENOENT && at->adopted && maybe_all) {
-                /* an agent that died since has left it empty, and nothing else removes it before its result
-                 * is kept */
-                at->has_sandbox = false;
+        if (at->a->users_path ? name_outputs(s) : bring_outputs(at, s)) {
                 stage_done_out(at, s);
                 stage_free(s);
-                return;
+        } else {
+                stage_hand_over(s);
         }
-        if (s->w.sandbox < 0)
-                r = err_set(&s->w.err, -errno, "the job's folder is gone: %s", strerror(errno));
-        if (r == 0 && maybe_all && s->w.count > 0 && quick(s) && s->w.result == 0 && leave_empty(at, name, s))
-                return;
-        if (r == 0 && s->w.result == 0)
-                r = add_outputs(s);
-        if (r == 0 && s->w.result == 0)
-                r = stage_work_find(&s->w);
-        if (r == 0)
-                r = s->w.result;
-        s->w.result = r;
-        if (r < 0 || (s->w.kind == STAGE_OUT && quick(s)) || s->w.count == 0) {
-                stage_done_out(at, s);
-                stage_free(s);
-                return;
-        }
-        stage_hand_over(s);
 }
 
 /* Files that stand in for those of the sandbox. */
