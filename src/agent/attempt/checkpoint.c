@@ -33,9 +33,9 @@ bool checkpoint_under_way(const struct attempt *at)
 
 void checkpoint_outputs_drop(struct attempt *at)
 {
-        for (size_t i = 0; i < at->output_count; i++)
-                free(at->outputs[i].name);
-        at->output_count = 0;
+        for (size_t i = 0; i < at->result.output_count; i++)
+                free(at->result.outputs[i].name);
+        at->result.output_count = 0;
         if (at->checkpoint.state == CHECKPOINT_UNACKED)
                 checkpoint_move(at, CHECKPOINT_NONE);
 }
@@ -44,7 +44,7 @@ void checkpoint_outputs_drop(struct attempt *at)
 
 bool checkpoint_made(const struct attempt *at, const struct step_result *r)
 {
-        if (at->kill.state == KILL_ABANDONED || (at->outcome_set && at->kill.state != KILL_VACATING))
+        if (at->kill.state == KILL_ABANDONED || (at->result.set && at->kill.state != KILL_VACATING))
                 return false;
         if (at->kill.state == KILL_VACATING)
                 return checkpoint_ended_so(at, r) || at->t->m->keeps_when_evicted;
@@ -83,12 +83,12 @@ void checkpoint_saved(struct attempt *at, const char *reason)
         }
         if (!carried && at->kill.state != KILL_NONE) {
                 checkpoint_move(at, CHECKPOINT_NONE);
-                at->checkpoint.in_result = at->output_count > 0;
+                at->checkpoint.in_result = at->result.output_count > 0;
                 attempt_finish(at);
                 return;
         }
-        checkpoint_move(at, at->output_count ? CHECKPOINT_UNACKED : CHECKPOINT_NONE);
-        if (at->output_count)
+        checkpoint_move(at, at->result.output_count ? CHECKPOINT_UNACKED : CHECKPOINT_NONE);
+        if (at->result.output_count)
                 tell(at);
         if (!carried)
                 attempt_next_round(at);

@@ -49,7 +49,7 @@ static void delivery_over(struct attempt *at, int hold_code, const char *reason)
                 checkpoint_saved(at, hold_code ? reason : NULL);
                 return;
         }
-        if (hold_code && at->outcome == OUTCOME_EXITED && at->kill.state != KILL_ABANDONED) {
+        if (hold_code && at->result.outcome == OUTCOME_EXITED && at->kill.state != KILL_ABANDONED) {
                 attempt_clear_outcome(at);
                 attempt_set_outcome(at, OUTCOME_STAGING_FAILED, (uint32_t)hold_code, "%s", reason);
         }

@@ -38,7 +38,7 @@ static unsigned round_of(const struct run_event *e)
 static void record(struct attempt *at, const struct run_event *e)
 {
         unsigned step = step_of(e);
-        struct step_result *r = &at->results[step];
+        struct step_result *r = &at->result.steps[step];
         r->signaled = e->signaled;
         r->exit_code = e->exit_code;
         if (*at->t->m->steps[step]->container && !r->signaled && r->exit_code > 128 &&
@@ -48,16 +48,16 @@ static void record(struct attempt *at, const struct run_event *e)
         }
         r->started_ms = e->started_ms;
         r->ended_ms = e->ended_ms;
-        if (step + 1 > at->result_count)
-                at->result_count = step + 1;
-        if (!at->started_ms || e->started_ms < at->started_ms)
-                at->started_ms = e->started_ms;
-        if (e->ended_ms > at->ended_ms)
-                at->ended_ms = e->ended_ms;
-        at->cpu_user_ms += e->cpu_user_ms;
-        at->cpu_system_ms += e->cpu_system_ms;
-        if (e->memory_peak_bytes > at->memory_peak_bytes)
-                at->memory_peak_bytes = e->memory_peak_bytes;
+        if (step + 1 > at->result.step_count)
+                at->result.step_count = step + 1;
+        if (!at->result.started_ms || e->started_ms < at->result.started_ms)
+                at->result.started_ms = e->started_ms;
+        if (e->ended_ms > at->result.ended_ms)
+                at->result.ended_ms = e->ended_ms;
+        at->result.cpu_user_ms += e->cpu_user_ms;
+        at->result.cpu_system_ms += e->cpu_system_ms;
+        if (e->memory_peak_bytes > at->result.memory_peak_bytes)
+                at->result.memory_peak_bytes = e->memory_peak_bytes;
         uint64_t ms = e->ended_ms > e->started_ms ? e->ended_ms - e->started_ms : 0;
         offers_job_took(at, ms ? ms * 1000 : 700);
 }
@@ -69,7 +69,7 @@ static void not_begun(struct attempt *at, const char *why)
         at->stepping = false;
         if (at->kill.state == KILL_ABANDONED) {
                 attempt_forget(at);
-        } else if (at->outcome_set || !first) { /* it was told to end meanwhile; or has begun before */
+        } else if (at->result.set || !first) { /* it was told to end meanwhile; or has begun before */
                 attempt_lost(at, why);
         } else {
                 log_warn("msg=\"an attempt was not begun\" job=%llu.%u fence=%u why=\"%s\"",
@@ -117,7 +117,7 @@ static void start_failed(struct attempt *at, const struct run_event *e)
                 attempt_set_outcome(at, OUTCOME_LOST, 0, "the agent could not start it (%s): %s", e->what,
                                     why);
         }
-        at->hold_subcode = e->error;
+        at->result.hold_subcode = e->error;
         attempt_finish(at);
 }
 
@@ -280,8 +280,8 @@ static void look_whether_begun(struct attempt *at, struct str ids)
                 attempt_lost(at, "the agent stopped before it was started");
         else if (!at->begun)
                 not_begun(at, at->q->backend->unreachable);
-        else if (at->state == ATTEMPT_RUNNING && !at->started_ms)
-                at->started_ms = (uint64_t)clock_wall_ms(); /* it runs: more is not known */
+        else if (at->state == ATTEMPT_RUNNING && !at->result.started_ms)
+                at->result.started_ms = (uint64_t)clock_wall_ms(); /* it runs: more is not known */
 }
 
 static void look_at_silent(struct queue *q)
@@ -310,7 +310,7 @@ void attempt_tick(struct agent *a)
 static void known_end(struct attempt *at, const struct run_event *e)
 {
         bool followed = at->stepping && run_id_eq(e->id, attempt_task(at));
-        if (!followed && step_of(e) < at->result_count)
+        if (!followed && step_of(e) < at->result.step_count)
                 return;
         if (followed)
                 at->stepping = false;
@@ -365,7 +365,7 @@ static void known(struct attempt *at, const struct run_event *e)
                 at->stepping = true;
                 runs(at, true);
                 at->pid = e->native;
-                at->started_ms = e->started_ms;
+                at->result.started_ms = e->started_ms;
                 log_info("msg=adopted job=%llu.%u fence=%u pid=%lld", (unsigned long long)at->request,
                          at->member, at->fence, (long long)e->native);
         } else if (e->state == RUN_ENDED) {
@@ -380,7 +380,8 @@ static void known(struct attempt *at, const struct run_event *e)
 /* It is the task that the attempt waits for. */
 static bool is_followed(struct attempt *at, struct run_id id)
 {
-        return at->state == ATTEMPT_RUNNING && run_id_eq(id, attempt_task(at)) && at->stepping && !at->ending;
+        return at->state == ATTEMPT_RUNNING && run_id_eq(id, attempt_task(at)) && at->stepping &&
+               !at->container.ending;
 }
 
 static void on_event(struct backend *b, const struct run_event *e)
@@ -412,8 +413,8 @@ static void on_event(struct backend *b, const struct run_event *e)
                 return;
         if (e->state == RUN_RUNNING) {
                 at->pid = e->native;
-                if (!at->started_ms)
-                        at->started_ms = e->started_ms;
+                if (!at->result.started_ms)
+                        at->result.started_ms = e->started_ms;
                 if (at->suspended)
                         b->runner->kind->suspend(b->runner, e->id);
                 runs(at, true);

@@ -306,27 +306,28 @@ static void read_result(struct agent *a, const void *p, size_t n)
         Drover__JobResult *r = drover__job_result__unpack(NULL, n, p);
         struct attempt *at = r ? agent_find(a, r->request, r->member, r->fence) : NULL;
         if (at && at->state != ATTEMPT_DONE) {
-                at->outcome = (enum outcome)r->outcome;
-                at->outcome_set = true;
-                at->started_ms = r->started_ms;
-                at->ended_ms = r->ended_ms;
-                at->cpu_user_ms = r->cpu_user_ms;
-                at->cpu_system_ms = r->cpu_system_ms;
-                at->memory_peak_bytes = r->memory_peak_bytes;
-                at->hold_code = r->hold_code;
-                at->hold_subcode = r->hold_subcode;
-                at->reason = mem_dupz(r->reason);
-                at->bytes_in = r->bytes_in;
-                at->bytes_out = r->bytes_out;
+                at->result.outcome = (enum outcome)r->outcome;
+                at->result.set = true;
+                at->result.started_ms = r->started_ms;
+                at->result.ended_ms = r->ended_ms;
+                at->result.cpu_user_ms = r->cpu_user_ms;
+                at->result.cpu_system_ms = r->cpu_system_ms;
+                at->result.memory_peak_bytes = r->memory_peak_bytes;
+                at->result.hold_code = r->hold_code;
+                at->result.hold_subcode = r->hold_subcode;
+                at->result.reason = mem_dupz(r->reason);
+                at->result.bytes_in = r->bytes_in;
+                at->result.bytes_out = r->bytes_out;
                 at->checkpoint.in_result = r->checkpoint;
                 for (size_t i = 0; i < r->n_steps && i < STEPS_MAX; i++) {
-                        at->results[i] = (struct step_result){r->steps[i]->signaled, r->steps[i]->exit_code,
-                                                              r->steps[i]->started_ms, r->steps[i]->ended_ms};
-                        at->result_count = (unsigned)i + 1;
+                        at->result.steps[i] =
+                                (struct step_result){r->steps[i]->signaled, r->steps[i]->exit_code,
+                                                     r->steps[i]->started_ms, r->steps[i]->ended_ms};
+                        at->result.step_count = (unsigned)i + 1;
                 }
                 for (size_t i = 0; i < r->n_outputs; i++) {
-                        MEM_GROW(at->outputs, at->output_cap, at->output_count + 1);
-                        struct output_ref *o = &at->outputs[at->output_count++];
+                        MEM_GROW(at->result.outputs, at->result.output_cap, at->result.output_count + 1);
+                        struct output_ref *o = &at->result.outputs[at->result.output_count++];
                         *o = (struct output_ref){.name = mem_dupz(r->outputs[i]->name),
                                                  .size = r->outputs[i]->size,
                                                  .mode = r->outputs[i]->mode};

@@ -89,7 +89,7 @@ bool attempt_vacate(struct attempt *at, const char *reason)
         if ((at->kill.state == KILL_VACATING || at->kill.state == KILL_ABANDONED) &&
             at->state == ATTEMPT_RUNNING)
                 return true; /* said again, by a server that is back; or it is ended already */
-        if ((!m->checkpointing && !m->keeps_when_evicted && !m->kill_signal) || at->outcome_set)
+        if ((!m->checkpointing && !m->keeps_when_evicted && !m->kill_signal) || at->result.set)
                 return false;
         if (at->adopted && at->state == ATTEMPT_WAITING && !at->q->backend->ready) {
                 at->kill.vacate_later = reason; /* it may have made its checkpoint while nobody looked */

@@ -179,10 +179,10 @@ void attempt_free(struct attempt *at)
         for (size_t i = 0; i < at->input_count; i++)
                 free(at->inputs[i].name);
         free(at->inputs);
-        for (size_t i = 0; i < at->output_count; i++)
-                free(at->outputs[i].name);
-        free(at->outputs);
-        free(at->reason);
+        for (size_t i = 0; i < at->result.output_count; i++)
+                free(at->result.outputs[i].name);
+        free(at->result.outputs);
+        free(at->result.reason);
         at->magic = 0;
         free(at);
 }
@@ -230,8 +230,8 @@ void attempt_finish(struct attempt *at)
         }
         checkpoint_carry_stop(at);
         at->checkpoint.in_result |= at->checkpoint.state == CHECKPOINT_UNACKED; /* told once more */
-        if (!at->ended_ms)
-                at->ended_ms = (uint64_t)clock_wall_ms();
+        if (!at->result.ended_ms)
+                at->result.ended_ms = (uint64_t)clock_wall_ms();
         bool ran = at->state == ATTEMPT_RUNNING || at->state == ATTEMPT_DELIVERING;
         limits_release(at);
         environments_release(at);
@@ -240,9 +240,11 @@ void attempt_finish(struct attempt *at)
         journal_result(at);
         if (ran) {
                 forget_tasks(at); /* leaves after the journal is written */
-                pull_use_ended(&at->q->use, at->cpu_user_ms + at->cpu_system_ms,
-                               at->ended_ms > at->started_ms ? at->ended_ms - at->started_ms : 0,
-                               at->memory_peak_bytes);
+                pull_use_ended(&at->q->use, at->result.cpu_user_ms + at->result.cpu_system_ms,
+                               at->result.ended_ms > at->result.started_ms
+                                       ? at->result.ended_ms - at->result.started_ms
+                                       : 0,
+                               at->result.memory_peak_bytes);
         }
         at->q->completed++;
 }
@@ -293,7 +295,7 @@ static int64_t begin_by(const struct attempt *at)
 void attempt_submit_step(struct attempt *at)
 {
         struct err err = {""};
-        at->over = at->out_of_memory = at->task_runs = false;
+        at->container.over = at->container.out_of_memory = at->task_runs = false;
         at->begin_by_ms = begin_by(at);
         at->begun = false;
         if (step_submit(at, &err) == 0) {
@@ -328,7 +330,7 @@ static void deliver(struct attempt *at)
         limits_usage(at);
         limits_release(at);
         if (at->kill.state == KILL_ABANDONED ||
-            (at->outcome != OUTCOME_EXITED && at->outcome != OUTCOME_LIMIT_EXCEEDED)) {
+            (at->result.outcome != OUTCOME_EXITED && at->result.outcome != OUTCOME_LIMIT_EXCEEDED)) {
                 attempt_finish(at);
                 return;
         }
@@ -343,7 +345,7 @@ void attempt_lost(struct attempt *at, const char *why)
         container_step_lost(at);
         if (at->cgroup)
                 cgroup_kill(at->cgroup);
-        if (!at->outcome_set)
+        if (!at->result.set)
                 log_warn("msg=\"an attempt is lost\" job=%llu.%u fence=%u why=\"%s\"",
                          (unsigned long long)at->request, at->member, at->fence, why);
         attempt_set_outcome(at, OUTCOME_LOST, 0, "%s", why);
@@ -356,7 +358,7 @@ void attempt_step_over(struct attempt *at, enum run_why why)
         if (at->state != ATTEMPT_RUNNING || container_step_ended(at, why))
                 return;
         checkpoint_carry_stop(at);
-        const struct step_result *r = &at->results[at->step];
+        const struct step_result *r = &at->result.steps[at->step];
         const Drover__Step *step = at->t->m->steps[at->step];
         bool failed = r->signaled || r->exit_code != 0;
         BUF_CLEANUP struct buf words = {0};
@@ -389,14 +391,14 @@ void attempt_step_over(struct attempt *at, enum run_why why)
                 checkpoint_save(at);
                 return;
         }
-        if (!at->outcome_set && at->kill.state != KILL_ABANDONED && (!failed || step->ignore_failure) &&
+        if (!at->result.set && at->kill.state != KILL_ABANDONED && (!failed || step->ignore_failure) &&
             at->step + 1 < at->t->m->n_steps) {
                 at->step++;
                 attempt_submit_step(at);
                 return;
         }
-        if (!at->outcome_set)
-                at->outcome = OUTCOME_EXITED;
+        if (!at->result.set)
+                at->result.outcome = OUTCOME_EXITED;
         deliver(at);
 }
 

@@ -51,19 +51,19 @@ void limits_usage(struct attempt *at)
         if (!at->cgroup)
                 return;
         cgroup_usage(at->cgroup, &u);
-        if (u.cpu_user_ms + u.cpu_system_ms > at->cpu_user_ms + at->cpu_system_ms) {
-                at->cpu_user_ms = u.cpu_user_ms;
-                at->cpu_system_ms = u.cpu_system_ms;
+        if (u.cpu_user_ms + u.cpu_system_ms > at->result.cpu_user_ms + at->result.cpu_system_ms) {
+                at->result.cpu_user_ms = u.cpu_user_ms;
+                at->result.cpu_system_ms = u.cpu_system_ms;
         }
-        if (u.memory_peak_bytes > at->memory_peak_bytes)
-                at->memory_peak_bytes = u.memory_peak_bytes;
+        if (u.memory_peak_bytes > at->result.memory_peak_bytes)
+                at->result.memory_peak_bytes = u.memory_peak_bytes;
 }
 
 bool limits_oom(struct attempt *at)
 {
         struct cgroup_usage u;
         if (container_step_elsewhere(at))
-                return at->out_of_memory;
+                return at->container.out_of_memory;
         if (!at->cgroup || !at->memory_bytes)
                 return false;
         cgroup_usage(at->cgroup, &u);
@@ -74,7 +74,7 @@ bool limits_killed(struct attempt *at)
 {
         struct cgroup_usage u;
         if (container_step_elsewhere(at))
-                return at->out_of_memory;
+                return at->container.out_of_memory;
         if (!at->cgroup || !at->memory_bytes)
                 return false;
         cgroup_usage(at->cgroup, &u);
@@ -215,8 +215,8 @@ static bool sample_memory(struct attempt *at, const struct sample *s)
                 return false;
         if (t->bytes > at->memory_seen)
                 at->memory_seen = t->bytes;
-        if (t->bytes > at->memory_peak_bytes)
-                at->memory_peak_bytes = t->bytes;
+        if (t->bytes > at->result.memory_peak_bytes)
+                at->result.memory_peak_bytes = t->bytes;
         if (t->bytes <= at->memory_bytes)
                 return false;
         BUF_CLEANUP struct buf why = {0};

@@ -33,31 +33,31 @@ struct doing { /* words empty: nothing of its own */
 
 static void fetching(const struct attempt *at, struct doing *d)
 {
-        const struct fetch *f = at->fetching.one;
-        if (at->waits > 1) {
-                buf_printf(&d->words, "fetching %u inputs", at->waits);
+        const struct fetch *f = at->fetches.seen.one;
+        if (at->fetches.waits > 1) {
+                buf_printf(&d->words, "fetching %u inputs", at->fetches.waits);
         } else {
                 MEM_CLEANUP char *url = f->shipped ? mem_dupz(f->name) : move_url_shown(f->url);
                 buf_printf(&d->words, "fetching the input %s", url);
         }
         d->since_ms = f->began_ms;
-        d->bytes = at->fetching.bytes;
-        d->bytes_all = at->fetching.all_known ? at->fetching.bytes_all : 0;
+        d->bytes = at->fetches.seen.bytes;
+        d->bytes_all = at->fetches.seen.all_known ? at->fetches.seen.bytes_all : 0;
 }
 
 static void staging(const struct attempt *at, struct doing *d)
 {
-        if (at->pull)
+        if (at->container.pull)
                 containers_pulling(at, &d->words, &d->since_ms);
-        else if (at->making)
+        else if (at->environment.making)
                 environments_making(at, &d->words, &d->since_ms);
-        else if (at->waits && at->fetching.one)
+        else if (at->fetches.waits && at->fetches.seen.one)
                 fetching(at, d);
-        else if (at->environment_waits)
+        else if (at->environment.waits)
                 buf_addz(&d->words, "looking what environments can be made here");
         else if (at->stage)
                 buf_addz(&d->words, "copying its inputs");
-        else if (!at->wanted && at->t->m->n_credentials)
+        else if (!at->fetches.wanted && at->t->m->n_credentials)
                 buf_addz(&d->words, "waiting for its credentials from the server");
 }
 

@@ -64,7 +64,7 @@ static void place(struct attempt *at)
                 attempt_set_outcome(at, OUTCOME_LOST, 0, "the agent could not make a sandbox: %s",
                                     strerror(-r));
         }
-        if (at->outcome_set || at->kill.state == KILL_ABANDONED) {
+        if (at->result.set || at->kill.state == KILL_ABANDONED) {
                 attempt_finish(at);
                 return;
         }
@@ -120,7 +120,7 @@ void staging_ended(struct attempt *at, int hold_code, const char *reason)
 {
         if (at->state != ATTEMPT_STAGING)
                 return;
-        if (hold_code && gave_back(at, at->hold_subcode))
+        if (hold_code && gave_back(at, at->result.hold_subcode))
                 return;
         if (hold_code) {
                 staging_fail(at, OUTCOME_STAGING_FAILED, hold_code, reason);

@@ -334,12 +334,12 @@ static void not_started(struct attempt *at, struct str words)
 /* True: it was the engine that failed, and the attempt is finished. */
 static bool failed(struct attempt *at)
 {
-        const struct step_result *r = &at->results[at->step];
+        const struct step_result *r = &at->result.steps[at->step];
         const Drover__Step *step = at->t->m->steps[at->step];
         const struct container_host *h = engine_host(at->q->engine);
         BUF_CLEANUP struct buf tail = {0}, path = {0};
         struct str words;
-        if (!h || r->signaled || r->exit_code == 0 || at->outcome_set)
+        if (!h || r->signaled || r->exit_code == 0 || at->result.set)
                 return false;
         read_tail(at, &tail);
         enum container_end end = container_ended(h->engine, r->exit_code, buf_view(&tail), &words);
@@ -366,8 +366,8 @@ static void on_removed(void *arg)
         struct ending *x = arg;
         struct attempt *at = x->at;
         enum run_why why = x->why;
-        at->ending = NULL;
-        at->over = true;
+        at->container.ending = NULL;
+        at->container.over = true;
         free(x);
         at->a->news->step_over(at, why);
         agent_turn_later(at->a);
@@ -388,26 +388,27 @@ static void on_inspected(void *arg, int status, struct str out, struct str error
         x->command = NULL;
         struct str rest = status == 0 ? out : STR_NONE, killed, id;
         if (str_word(&rest, &killed) && str_word(&rest, &id))
-                x->at->out_of_memory = str_eqz(killed, "true") || kernel_log_out_of_memory(id);
+                x->at->container.out_of_memory = str_eqz(killed, "true") || kernel_log_out_of_memory(id);
         remove_now(x);
 }
 
 bool container_step_ended(struct attempt *at, enum run_why why)
 {
-        const struct step_result *r = &at->results[at->step];
+        const struct step_result *r = &at->result.steps[at->step];
         const struct container_host *h = engine_host(at->q->engine);
         ARGS_CLEANUP struct args words = {0};
         char name[96];
         if (!*at->t->m->steps[at->step]->container || !h)
                 return false;
-        if (at->over || !queue_is_local(at->q) || h->engine == CONTAINER_APPTAINER)
+        if (at->container.over || !queue_is_local(at->q) || h->engine == CONTAINER_APPTAINER)
                 return why == RUN_ITSELF && failed(at);
         struct ending *x = mem_new(struct ending);
         *x = (struct ending){.at = at, .why = why};
-        at->ending = x;
+        at->container.ending = x;
         at->stepping = true; /* not over yet */
-        at->out_of_memory = told_memory(at);
-        if (r->signaled && r->exit_code == SIGKILL && !at->out_of_memory && at->kill.state == KILL_NONE) {
+        at->container.out_of_memory = told_memory(at);
+        if (r->signaled && r->exit_code == SIGKILL && !at->container.out_of_memory &&
+            at->kill.state == KILL_NONE) {
                 container_name(at->a->instance, attempt_task(at), name);
                 container_inspect(engine_settings(at->q->engine), h->engine, name, &words);
                 x->command = containers_ask(at->q->engine, at, &words, on_inspected, x);
@@ -422,7 +423,7 @@ void container_step_lost(struct attempt *at)
         const struct container_host *h = engine_host(at->q->engine);
         char name[96];
         if (!h || h->engine == CONTAINER_APPTAINER || !queue_is_local(at->q) ||
-            !*at->t->m->steps[at->step]->container || at->ending)
+            !*at->t->m->steps[at->step]->container || at->container.ending)
                 return;
         container_name(at->a->instance, attempt_task(at), name);
         containers_remove(at->q->engine, at, name, NULL, NULL);
@@ -430,12 +431,12 @@ void container_step_lost(struct attempt *at)
 
 void container_step_cancel(struct attempt *at)
 {
-        struct ending *x = at->ending;
+        struct ending *x = at->container.ending;
         if (!x)
                 return;
         if (x->removing)
                 containers_remove_forget(at->q->engine, x);
         command_cancel(x->command);
         free(x);
-        at->ending = NULL;
+        at->container.ending = NULL;
 }

@@ -53,9 +53,9 @@ static void pull_end(struct pull *p, const char *why, bool passes)
         for (size_t i = 0; i < p->waiting.n; i++) {
                 const struct attempt_name *n = &p->waiting.v[i];
                 struct attempt *at = agent_find(e->a, n->request, n->member, n->fence);
-                if (!at || at->pull != p)
+                if (!at || at->container.pull != p)
                         continue;
-                at->pull = NULL;
+                at->container.pull = NULL;
                 if (at->state == ATTEMPT_STAGING && passes)
                         at->a->news->give_back(at, why);
                 else if (at->state == ATTEMPT_STAGING && !why)
@@ -154,7 +154,7 @@ bool containers_want(struct attempt *at)
                 struct err err = {""};
                 bool always = e->settings.pull == CONTAINER_ALWAYS ||
                               (e->settings.pull != CONTAINER_NEVER && step->container_pull_always);
-                if (!*step->container || (always && i < at->imaged))
+                if (!*step->container || (always && i < at->container.imaged))
                         continue;
                 int r = container_step_image(at, step, &image, &err);
                 if (r < 0) {
@@ -170,10 +170,10 @@ bool containers_want(struct attempt *at)
                         at->a->news->give_back(at, away);
                         return false;
                 }
-                at->imaged = always ? (unsigned)i + 1 : at->imaged;
-                at->pull = pull_of(e, buf_z(&image), always);
-                at->pull->wanted++;
-                name_list_add(&at->pull->waiting, at);
+                at->container.imaged = always ? (unsigned)i + 1 : at->container.imaged;
+                at->container.pull = pull_of(e, buf_z(&image), always);
+                at->container.pull->wanted++;
+                name_list_add(&at->container.pull->waiting, at);
                 return false;
         }
         return true;
@@ -181,8 +181,8 @@ bool containers_want(struct attempt *at)
 
 void containers_forget(struct attempt *at)
 {
-        struct pull *p = at->pull;
-        at->pull = NULL;
+        struct pull *p = at->container.pull;
+        at->container.pull = NULL;
         if (!p || --p->wanted > 0 || at->a->stopping)
                 return;
         p->unwanted = true;
@@ -192,7 +192,7 @@ void containers_forget(struct attempt *at)
 
 bool containers_pulling(const struct attempt *at, struct buf *out, int64_t *ret_since_ms)
 {
-        const struct pull *p = at->pull;
+        const struct pull *p = at->container.pull;
         if (!p)
                 return false;
         buf_printf(out, "fetching the image %s", p->image);

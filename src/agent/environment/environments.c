@@ -327,8 +327,8 @@ static struct name_list take_waiting(struct environment *e)
         for (size_t i = 0; i < waiting.n; i++) {
                 const struct attempt_name *n = &waiting.v[i];
                 struct attempt *at = agent_find(e->a, n->request, n->member, n->fence);
-                if (at && at->making == e)
-                        at->making = NULL;
+                if (at && at->environment.making == e)
+                        at->environment.making = NULL;
         }
         e->wanted = 0;
         return waiting;
@@ -340,9 +340,9 @@ static void tell_waiting(struct agent *a, struct name_list *waiting, const char 
         for (size_t i = 0; i < waiting->n; i++) {
                 const struct attempt_name *n = &waiting->v[i];
                 struct attempt *at = agent_find(a, n->request, n->member, n->fence);
-                if (!at || at->state != ATTEMPT_STAGING || !at->environment_waits)
+                if (!at || at->state != ATTEMPT_STAGING || !at->environment.waits)
                         continue;
-                at->environment_waits = false;
+                at->environment.waits = false;
                 if (why)
                         inputs_forget(at);
                 if (why && lost) {
@@ -612,7 +612,7 @@ static struct environment *find(const struct attempt *at, enum environment_kind 
 static void wait_in(struct attempt *at, struct name_list *list)
 {
         name_list_add(list, at);
-        at->environment_waits = true;
+        at->environment.waits = true;
 }
 
 /* Somebody may have removed it behind our back. */
@@ -626,7 +626,7 @@ static bool is_there(const struct environment *e)
 static void take(struct attempt *at, struct environment *e)
 {
         struct environments *all = at->a->environments;
-        at->environment = e;
+        at->environment.used = e;
         e->use.pins++;
         lru_use(&all->by_use, &e->use);
         all->dirty = true;
@@ -637,7 +637,7 @@ int environments_want(struct attempt *at, struct err *err)
         struct environments *all = at->a->environments;
         enum environment_kind kind;
         const Drover__SpoolRef *file = environment_file(at, &kind);
-        if (at->environment)
+        if (at->environment.used)
                 return 0;
         if (!file)
                 return err_set(err, -EINVAL, "the file %s that its %s is made of did not come along",
@@ -670,23 +670,23 @@ int environments_want(struct attempt *at, struct err *err)
         if (r < 0)
                 return r;
         wait_in(at, &e->waiting);
-        at->making = e;
+        at->environment.making = e;
         e->wanted++;
         return 1;
 }
 
 void environments_forget(struct attempt *at)
 {
-        struct environment *e = at->making;
-        at->making = NULL;
-        at->environment_waits = false;
+        struct environment *e = at->environment.making;
+        at->environment.making = NULL;
+        at->environment.waits = false;
         if (e && --e->wanted == 0 && !at->a->stopping)
                 environment_unwanted(e);
 }
 
 bool environments_making(const struct attempt *at, struct buf *out, int64_t *ret_since_ms)
 {
-        const struct environment *e = at->making;
+        const struct environment *e = at->environment.making;
         if (!e)
                 return false;
         buf_printf(out, "making the %s of %s", environment_words[e->kind], e->file);
@@ -705,15 +705,15 @@ void environments_adopt(struct attempt *at)
 
 void environments_release(struct attempt *at)
 {
-        struct environment *e = at->environment;
-        at->environment = NULL;
+        struct environment *e = at->environment.used;
+        at->environment.used = NULL;
         if (e && --e->use.pins == 0 && !at->a->stopping)
                 environments_trim(at->a);
 }
 
 bool environments_path(const struct attempt *at, enum environment_kind *ret_kind, struct buf *out)
 {
-        const struct environment *e = at->environment;
+        const struct environment *e = at->environment.used;
         if (!e)
                 return false;
         *ret_kind = e->kind;

@@ -24,8 +24,8 @@ void environments_back(struct agent *a); /* the process runner is: what waits fo
 /* For the queue's ad: what can be made here. */
 void environments_attributes(const struct queue *q, struct buf *out);
 
-/* The attempt's environment is its own from now on (at->environment). 0: it is here. 1: it is being made of
- * the file, which is in the cache; news->stage is called then, or news->staged with what is wrong. -EINVAL
+/* The attempt's environment is its own from now on (at->environment.used). 0: it is here. 1: it is being made
+ * of the file, which is in the cache; news->stage is called then, or news->staged with what is wrong. -EINVAL
  * with err.
  */
 int environments_want(struct attempt *at, struct err *err);

@@ -12,24 +12,24 @@ struct run_id attempt_task(const struct attempt *at)
 
 void attempt_set_outcome(struct attempt *at, enum outcome outcome, uint32_t hold_code, const char *fmt, ...)
 {
-        if (at->outcome_set)
+        if (at->result.set)
                 return;
-        at->outcome_set = true;
-        at->outcome = outcome;
-        at->hold_code = hold_code;
+        at->result.set = true;
+        at->result.outcome = outcome;
+        at->result.hold_code = hold_code;
         struct buf b = {.max = 1024};
         va_list ap;
         va_start(ap, fmt);
         buf_vprintf(&b, fmt, ap);
         va_end(ap);
-        at->reason = buf_take(&b);
+        at->result.reason = buf_take(&b);
 }
 
 void attempt_clear_outcome(struct attempt *at)
 {
-        at->outcome_set = false;
-        free(at->reason);
-        at->reason = NULL;
+        at->result.set = false;
+        free(at->result.reason);
+        at->result.reason = NULL;
 }
 
 bool attempt_has_container(const struct attempt *at)

@@ -112,6 +112,53 @@ struct step_result {
         uint64_t started_ms, ended_ms;
 };
 
+struct output_ref {
+        char *name;
+        unsigned char sha256[32];
+        uint64_t size;
+        uint32_t mode;
+        uint64_t at; /* in the file that is uploaded from, where it is one for all */
+};
+
+struct job_result {
+        enum outcome outcome;
+        bool set; /* outcome and reason: the first stay */
+        unsigned step_count;
+        struct step_result steps[STEPS_MAX];
+        uint64_t started_ms, ended_ms, cpu_user_ms, cpu_system_ms, memory_peak_bytes, bytes_in, bytes_out;
+        uint32_t hold_code;
+        int32_t hold_subcode;
+        char *reason;
+        struct output_ref *outputs;
+        size_t output_count, output_cap;
+};
+
+struct attempt_fetches { /* transfer/inputs.c's: what it needs from elsewhere */
+        bool wanted;     /* its inputs were asked for */
+        unsigned waits;  /* fetches that it waits for */
+        struct {         /* of those, as inputs_look saw them */
+                const struct fetch *one;
+                uint64_t bytes, bytes_all;
+                bool all_known; /* bytes_all is the sum of all */
+        } seen;
+        struct input_pin *pins; /* what it has of the cache, while it is staged */
+        size_t pin_count, pin_cap;
+};
+
+struct attempt_environment {        /* environments.c's */
+        struct environment *used;   /* that its program runs in; NULL: none */
+        bool waits;                 /* for one to be made */
+        struct environment *making; /* and that is under way, for it and maybe others; or NULL */
+};
+
+struct attempt_container {     /* the container part's */
+        struct pull *pull;     /* an image that is being fetched for it, or NULL */
+        unsigned imaged;       /* steps whose images were fetched although they were here */
+        struct ending *ending; /* its container is over, and is being removed; or NULL */
+        bool over;             /* that was done, for this step */
+        bool out_of_memory;    /* its engine says so */
+};
+
 struct template
 { /* one part of a request */
         Drover__Template *m;
@@ -196,45 +243,13 @@ struct attempt {
         bool leaves_sandbox; /* DONE: it goes once the result is in the journal */
         uint64_t told_where; /* hash of what the server was told of where it is */
         struct stage *stage; /* what a worker does for it, or NULL */
-        bool wanted;         /* its inputs were asked for */
-        unsigned waits;      /* fetches that it waits for */
-        struct {             /* of those, as inputs_look saw them */
-                const struct fetch *one;
-                uint64_t bytes, bytes_all;
-                bool all_known; /* bytes_all is the sum of all */
-        } fetching;
-        struct input_pin *pins; /* what it has of the cache, while it is staged */
-        size_t pin_count, pin_cap;
-        struct environment *environment; /* that its program runs in, see environments.h; NULL: none */
-        bool environment_waits;          /* for that to be made */
-        struct environment *making;      /* and that is under way, for it and maybe others; or NULL */
-        struct pull *pull;               /* an image that is being fetched for it, or NULL */
-        unsigned imaged;                 /* steps whose images were fetched although they were here */
-        struct ending *ending;           /* its container is over, and is being removed; or NULL */
-        bool over;                       /* that was done, for this step */
-        bool out_of_memory;              /* its engine says so */
+        struct attempt_fetches fetches;
+        struct attempt_environment environment;
+        struct attempt_container container;
         struct output_transfers *output_transfers; /* outputs on their way to URLs, or NULL */
         struct staged_input *inputs;               /* as they were when the job began */
         size_t input_count, input_cap;
-        /* the result */
-        enum outcome outcome;
-        bool outcome_set;
-        unsigned result_count;
-        struct step_result results[STEPS_MAX];
-        uint64_t started_ms, ended_ms, cpu_user_ms, cpu_system_ms, memory_peak_bytes, bytes_in, bytes_out;
-        uint32_t hold_code;
-        int32_t hold_subcode;
-        char *reason;
-        struct output_ref *outputs;
-        size_t output_count, output_cap;
-};
-
-struct output_ref {
-        char *name;
-        unsigned char sha256[32];
-        uint64_t size;
-        uint32_t mode;
-        uint64_t at; /* in the file that is uploaded from, where it is one for all */
+        struct job_result result;
 };
 
 struct run_id attempt_task(const struct attempt *at); /* of its step, in its round */

@@ -145,32 +145,32 @@ static void fill_result(const struct attempt *at, Drover__JobResult *r, struct a
         r->request = at->request;
         r->member = at->member;
         r->fence = at->fence;
-        r->outcome = (Drover__Outcome)at->outcome;
-        r->started_ms = at->started_ms;
-        r->ended_ms = at->ended_ms;
-        r->cpu_user_ms = at->cpu_user_ms;
-        r->cpu_system_ms = at->cpu_system_ms;
-        r->memory_peak_bytes = at->memory_peak_bytes;
-        r->hold_code = at->hold_code;
-        r->hold_subcode = at->hold_subcode;
-        r->reason = at->reason ? at->reason : (char *)"";
-        r->bytes_in = at->bytes_in;
-        r->bytes_out = at->bytes_out;
-        r->n_steps = at->result_count;
-        r->steps = arena_alloc(room, (at->result_count + 1) * sizeof(*r->steps));
-        for (unsigned i = 0; i < at->result_count; i++)
-                r->steps[i] = pack_step(&at->results[i], room);
+        r->outcome = (Drover__Outcome)at->result.outcome;
+        r->started_ms = at->result.started_ms;
+        r->ended_ms = at->result.ended_ms;
+        r->cpu_user_ms = at->result.cpu_user_ms;
+        r->cpu_system_ms = at->result.cpu_system_ms;
+        r->memory_peak_bytes = at->result.memory_peak_bytes;
+        r->hold_code = at->result.hold_code;
+        r->hold_subcode = at->result.hold_subcode;
+        r->reason = at->result.reason ? at->result.reason : (char *)"";
+        r->bytes_in = at->result.bytes_in;
+        r->bytes_out = at->result.bytes_out;
+        r->n_steps = at->result.step_count;
+        r->steps = arena_alloc(room, (at->result.step_count + 1) * sizeof(*r->steps));
+        for (unsigned i = 0; i < at->result.step_count; i++)
+                r->steps[i] = pack_step(&at->result.steps[i], room);
         r->checkpoint = at->checkpoint.in_result;
-        r->n_outputs = at->output_count;
-        r->outputs = arena_alloc(room, (at->output_count + 1) * sizeof(*r->outputs));
-        for (size_t i = 0; i < at->output_count; i++) {
+        r->n_outputs = at->result.output_count;
+        r->outputs = arena_alloc(room, (at->result.output_count + 1) * sizeof(*r->outputs));
+        for (size_t i = 0; i < at->result.output_count; i++) {
                 Drover__OutputRef *o = r->outputs[i] = arena_alloc(room, sizeof(*o));
                 drover__output_ref__init(o);
-                o->name = at->outputs[i].name;
-                o->sha256.data = at->outputs[i].sha256;
+                o->name = at->result.outputs[i].name;
+                o->sha256.data = at->result.outputs[i].sha256;
                 o->sha256.len = 32;
-                o->size = at->outputs[i].size;
-                o->mode = at->outputs[i].mode;
+                o->size = at->result.outputs[i].size;
+                o->mode = at->result.outputs[i].mode;
         }
 }
 
@@ -224,7 +224,7 @@ static void send_accepted(struct queue *q, struct arena *room)
 static void gather_started(struct queue *q)
 {
         for (struct attempt *at = q->lists[ATTEMPT_RUNNING]; at; at = at->next)
-                if (!at->told_started && at->started_ms) {
+                if (!at->told_started && at->result.started_ms) {
                         at->told_started = true;
                         name_list_add(&q->a->outbox->started, at);
                 }

@@ -130,8 +130,9 @@ static void running_use(const struct queue *q, struct pull_now *now)
 {
         int64_t ms = clock_wall_ms();
         for (const struct attempt *at = q->lists[ATTEMPT_RUNNING]; at; at = at->next) {
-                uint64_t wall =
-                        at->started_ms && (uint64_t)ms > at->started_ms ? (uint64_t)ms - at->started_ms : 0;
+                uint64_t wall = at->result.started_ms && (uint64_t)ms > at->result.started_ms
+                                        ? (uint64_t)ms - at->result.started_ms
+                                        : 0;
                 now->running_walltime_ms += wall;
                 now->running_cpu_ms += wall * at->cpus_milli / 1000; /* at most: measured when it ends */
                 now->running_memory_mib_s += (at->memory_seen >> 20) * (wall / 1000);
@@ -183,11 +184,11 @@ static struct unseen not_reflected(const struct queue *q, uint64_t at_ms)
 {
         struct unseen u = {0};
         for (const struct attempt *at = q->lists[ATTEMPT_RUNNING]; at; at = at->next) {
-                if (at->started_ms && at->started_ms <= at_ms)
+                if (at->result.started_ms && at->result.started_ms <= at_ms)
                         continue;
                 u.cpus_milli += at->cpus_milli;
                 u.gpus += expand_gpus(at->t->m);
-                u.waiting += !at->started_ms;
+                u.waiting += !at->result.started_ms;
         }
         for (const struct attempt *at = q->lists[ATTEMPT_STAGING]; at; at = at->next) {
                 u.cpus_milli += at->cpus_milli;

@@ -13,7 +13,7 @@ static const struct attempt *longest(const struct queue *q)
 {
         const struct attempt *found = NULL;
         for (const struct attempt *at = q->lists[ATTEMPT_RUNNING]; at; at = at->next)
-                if (!at->started_ms && (!found || at->assigned_ms < found->assigned_ms))
+                if (!at->result.started_ms && (!found || at->assigned_ms < found->assigned_ms))
                         found = at;
         return found;
 }

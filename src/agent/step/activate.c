@@ -186,7 +186,7 @@ int activate_wrap(const struct attempt *at, const char *sandbox, struct buf *pat
 
 bool activate_failed(const struct attempt *at, struct buf *ret_why)
 {
-        const struct step_result *r = &at->results[at->step];
+        const struct step_result *r = &at->result.steps[at->step];
         BUF_CLEANUP struct buf path = {0}, text = {.max = WORDS_MAX};
         char name[64], bytes[WORDS_MAX];
         if (!activate_wanted(at) || r->signaled || r->exit_code != FAILED || at->a->users_path)

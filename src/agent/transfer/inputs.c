@@ -58,17 +58,17 @@ static bool asked_sum(struct str url, unsigned char ret[32])
 
 static void pin(struct attempt *at, const char *key, struct cached *contents)
 {
-        MEM_GROW(at->pins, at->pin_cap, at->pin_count + 1);
-        at->pins[at->pin_count++] = (struct input_pin){mem_dupz(key), contents};
+        MEM_GROW(at->fetches.pins, at->fetches.pin_cap, at->fetches.pin_count + 1);
+        at->fetches.pins[at->fetches.pin_count++] = (struct input_pin){mem_dupz(key), contents};
         cache_pin(contents);
         cache_use(at->a->cache, contents, clock_wall_ms());
 }
 
 struct cached *inputs_find(const struct attempt *at, const char *key)
 {
-        for (size_t i = 0; i < at->pin_count; i++)
-                if (!strcmp(at->pins[i].key, key))
-                        return at->pins[i].contents;
+        for (size_t i = 0; i < at->fetches.pin_count; i++)
+                if (!strcmp(at->fetches.pins[i].key, key))
+                        return at->fetches.pins[i].contents;
         return NULL;
 }
 
@@ -88,7 +88,7 @@ static void add_waiter(struct fetch *f, struct attempt *at, const char *key)
         w->key = mem_dupz(key);
         w->next = f->waiters;
         f->waiters = w;
-        at->waits++;
+        at->fetches.waits++;
 }
 
 static void waiter_free(struct waiter *w)
@@ -110,7 +110,7 @@ static bool drop_waiters(struct fetch *f, struct attempt *at)
                         continue;
                 }
                 *link = w->next;
-                at->waits--;
+                at->fetches.waits--;
                 dropped = true;
                 waiter_free(w);
         }
@@ -120,7 +120,8 @@ static bool drop_waiters(struct fetch *f, struct attempt *at)
 void inputs_forget(struct attempt *at)
 {
         struct agent *a = at->a;
-        for (struct fetch **link = a->inputs ? &a->inputs->first : NULL; link && *link && at->waits;) {
+        for (struct fetch **link = a->inputs ? &a->inputs->first : NULL;
+             link && *link && at->fetches.waits;) {
                 struct fetch *f = *link;
                 if (drop_waiters(f, at) && !f->ended) {
                         *link = f->next;
@@ -129,15 +130,15 @@ void inputs_forget(struct attempt *at)
                         link = &f->next;
                 }
         }
-        for (size_t i = 0; i < at->pin_count; i++) {
+        for (size_t i = 0; i < at->fetches.pin_count; i++) {
                 if (a->cache)
-                        cache_unpin(a->cache, at->pins[i].contents);
-                free(at->pins[i].key);
+                        cache_unpin(a->cache, at->fetches.pins[i].contents);
+                free(at->fetches.pins[i].key);
         }
-        free(at->pins);
-        at->pins = NULL;
-        at->pin_count = at->pin_cap = 0;
-        at->wanted = false;
+        free(at->fetches.pins);
+        at->fetches.pins = NULL;
+        at->fetches.pin_count = at->fetches.pin_cap = 0;
+        at->fetches.wanted = false;
 }
 
 /* ---- fetches */
@@ -227,7 +228,7 @@ static void fail(const struct fetch *f, struct attempt *at, int error, const cha
                 at->a->news->give_back(at, buf_z(&words));
                 return;
         }
-        at->hold_subcode = error;
+        at->result.hold_subcode = error;
         at->a->news->staged(at, error == EACCES && f->shown ? HOLD_CREDENTIAL : HOLD_INPUT, why);
 }
 
@@ -248,10 +249,10 @@ void fetch_end(struct fetch *f, struct cached *contents, int error, const char *
                 struct waiter *w = f->waiters;
                 struct attempt *at = w->at;
                 f->waiters = w->next;
-                at->waits--;
+                at->fetches.waits--;
                 if (contents) {
                         pin(at, w->key, contents);
-                        if (at->waits == 0)
+                        if (at->fetches.waits == 0)
                                 at->a->news->stage(at);
                 } else {
                         fail(f, at, error, why ? why : "an input did not come");
@@ -440,35 +441,35 @@ static int want_files(struct attempt *at, struct err *err)
 int inputs_want(struct attempt *at, struct err *err)
 {
         int r = 0;
-        if (at->wanted)
-                return at->waits > 0;
-        at->wanted = true;
-        at->waits++; /* nothing that ends meanwhile goes on without us */
+        if (at->fetches.wanted)
+                return at->fetches.waits > 0;
+        at->fetches.wanted = true;
+        at->fetches.waits++; /* nothing that ends meanwhile goes on without us */
         enum environment_kind kind;
         const Drover__SpoolRef *of = environment_asked(at) ? environment_file(at, &kind) : NULL;
         if (of)
                 want_shipped(at, of);
         if (at->t->m->transfer != DROVER__TRANSFER__TRANSFER_NO)
                 r = want_files(at, err);
-        at->waits--;
-        return r < 0 ? r : at->waits > 0;
+        at->fetches.waits--;
+        return r < 0 ? r : at->fetches.waits > 0;
 }
 
 void inputs_look(struct agent *a)
 {
         for (const struct fetch *f = a->inputs->first; f; f = f->next)
                 for (const struct waiter *w = f->waiters; w; w = w->next) {
-                        memset(&w->at->fetching, 0, sizeof(w->at->fetching));
-                        w->at->fetching.all_known = true;
+                        memset(&w->at->fetches.seen, 0, sizeof(w->at->fetches.seen));
+                        w->at->fetches.seen.all_known = true;
                 }
         for (const struct fetch *f = a->inputs->first; f; f = f->next) {
                 struct stat st;
                 uint64_t bytes = f->fd >= 0 && fstat(f->fd, &st) == 0 ? (uint64_t)st.st_size : 0;
                 for (const struct waiter *w = f->waiters; w; w = w->next) {
-                        w->at->fetching.one = f;
-                        w->at->fetching.bytes += bytes;
-                        w->at->fetching.bytes_all += f->size;
-                        w->at->fetching.all_known &= f->size > 0;
+                        w->at->fetches.seen.one = f;
+                        w->at->fetches.seen.bytes += bytes;
+                        w->at->fetches.seen.bytes_all += f->size;
+                        w->at->fetches.seen.all_known &= f->size > 0;
                 }
         }
 }

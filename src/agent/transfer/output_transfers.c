@@ -86,7 +86,7 @@ static void failed(struct attempt *at, int hold_code, int error, const char *why
         snprintf(text, sizeof(text), "%s", why);
         log_warn("msg=\"an output cannot be sent\" error=\"%s\"", LOG_TEXT(str_of(text)));
         output_transfers_forget(at);
-        at->hold_subcode = error;
+        at->result.hold_subcode = error;
         at->a->news->delivered(at, hold_code, text);
 }
 
@@ -146,7 +146,7 @@ static void on_sent(void *arg, const struct move_answer *answer)
         MEM_CLEANUP char *shown = move_url_shown(f->url);
         log_info("msg=sent url=\"%s\" bytes=%llu ms=%llu", LOG_TEXT(str_of(shown)),
                  (unsigned long long)f->size, (unsigned long long)answer->took_us / 1000);
-        at->bytes_out += f->size;
+        at->result.bytes_out += f->size;
         s->index++;
         next(at);
 }

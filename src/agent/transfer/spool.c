@@ -206,7 +206,7 @@ static void upload_next(struct agent *a)
         struct upload *u = f->uploads;
         if (!u || !a->greeted)
                 return;
-        if (u->index >= u->at->output_count) {
+        if (u->index >= u->at->result.output_count) {
                 upload_done(a, NULL);
                 return;
         }
@@ -214,7 +214,7 @@ static void upload_next(struct agent *a)
                 upload_done(a, "an output went away while it was sent");
                 return;
         }
-        struct output_ref *o = &u->at->outputs[u->index];
+        struct output_ref *o = &u->at->result.outputs[u->index];
         MEM_CLEANUP char *room = mem_alloc(CHUNK);
         size_t want = o->size - u->offset < CHUNK ? (size_t)(o->size - u->offset) : CHUNK;
         ssize_t n = want ? pread(u->fd, room, want, (off_t)(o->at + u->offset)) : 0;
@@ -246,7 +246,7 @@ void spool_upload(struct attempt *at, char **paths, int data)
         u->at = at;
         u->paths = paths;
         u->data = data;
-        paths[at->output_count] = NULL;
+        paths[at->result.output_count] = NULL;
         u->fd = -1;
         *f->last = u;
         f->last = &u->next;
@@ -264,7 +264,7 @@ void spool_stored(struct agent *a, const Drover__SpoolStored *m)
                 upload_next(a);
                 return;
         }
-        if (m->sha256.len != 32 || memcmp(m->sha256.data, u->at->outputs[u->index].sha256, 32) != 0)
+        if (m->sha256.len != 32 || memcmp(m->sha256.data, u->at->result.outputs[u->index].sha256, 32) != 0)
                 return;
         if (*m->error && !m->full) {
                 upload_done(a, m->error);

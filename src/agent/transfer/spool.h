@@ -12,6 +12,6 @@ void spool_session_ready(struct agent *a);
 void spool_open(struct agent *a);
 void spool_close(struct agent *a);
 void spool_forget(struct attempt *at); /* uploads */
-/* Sends the files named in at->outputs, and then calls news->delivered. They are read from `paths`
+/* Sends the files named in at->result.outputs, and then calls news->delivered. They are read from `paths`
  * (taken); or, when `data` (taken) is no -1, from there, each from where its `at` says. */
 void spool_upload(struct attempt *at, char **paths, int data);

@@ -185,7 +185,7 @@ void stage_cancel(struct attempt *at)
 
 static void done_in(struct attempt *at, struct stage *s)
 {
-        at->bytes_in += s->w.bytes;
+        at->result.bytes_in += s->w.bytes;
         inputs_forget(at);
         for (size_t i = 0; i < s->w.count && s->w.result == 0; i++) {
                 struct stage_file *f = &s->w.files[i];
@@ -194,7 +194,7 @@ static void done_in(struct attempt *at, struct stage *s)
                 MEM_GROW(at->inputs, at->input_cap, at->input_count + 1);
                 at->inputs[at->input_count++] = (struct staged_input){mem_dupz(f->to), f->mtime_ns, f->size};
         }
-        at->hold_subcode = s->w.result < 0 ? -s->w.result : 0;
+        at->result.hold_subcode = s->w.result < 0 ? -s->w.result : 0;
         at->a->news->staged(at, s->w.result < 0 ? HOLD_INPUT : 0, s->w.err.text);
 }
 
@@ -360,7 +360,7 @@ void stage_leave(struct stage *s, const char *why)
         if (s->w.kind == STAGE_IN || s->w.kind == STAGE_CREDENTIALS) {
                 s->a->news->give_back(at, why);
         } else {
-                at->hold_subcode = ETIMEDOUT;
+                at->result.hold_subcode = ETIMEDOUT;
                 s->a->news->delivered(at, HOLD_OUTPUT, why);
         }
         agent_turn_later(s->a);

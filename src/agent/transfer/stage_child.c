@@ -318,7 +318,7 @@ bool stage_event(struct agent *a, const struct run_event *e)
 void stage_done_credentials(struct attempt *at, struct stage *s)
 {
         at->credentials_placed = true;
-        at->hold_subcode = s->w.result < 0 ? -s->w.result : 0;
+        at->result.hold_subcode = s->w.result < 0 ? -s->w.result : 0;
         at->a->news->staged(at, s->w.result < 0 ? HOLD_CREDENTIAL : 0, s->w.err.text);
 }
 

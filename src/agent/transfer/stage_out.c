@@ -66,7 +66,7 @@ static void find_new(struct stage *s)
                 return;
         s->w.find_new = true;
         s->w.new_optional = at->adopted;
-        s->w.new_since_ms = at->adopted ? (int64_t)at->started_ms : INT64_MIN;
+        s->w.new_since_ms = at->adopted ? (int64_t)at->result.started_ms : INT64_MIN;
         for (size_t i = 0; i < at->input_count; i++) {
                 const struct staged_input *in = &at->inputs[i];
                 MEM_GROW(s->w.inputs, s->w.input_cap, s->w.input_count + 1);
@@ -135,9 +135,11 @@ static int add_outputs(struct stage *s)
 {
         struct attempt *at = s->at;
         const Drover__Template *m = at->t->m;
-        const struct step_result *last = at->result_count ? &at->results[at->result_count - 1] : NULL;
-        bool failed = at->outcome != OUTCOME_EXITED || (last && (last->signaled || last->exit_code != 0));
-        if (m->transfer == DROVER__TRANSFER__TRANSFER_NO || at->outcome != OUTCOME_EXITED)
+        const struct step_result *last =
+                at->result.step_count ? &at->result.steps[at->result.step_count - 1] : NULL;
+        bool failed =
+                at->result.outcome != OUTCOME_EXITED || (last && (last->signaled || last->exit_code != 0));
+        if (m->transfer == DROVER__TRANSFER__TRANSFER_NO || at->result.outcome != OUTCOME_EXITED)
                 return 0;
         if (last && checkpoint_goes_home(at, last))
                 return add_home(s);
@@ -175,7 +177,7 @@ static size_t take_transfers(struct stage *s, struct output_transfer **ret)
         return count;
 }
 
-/* What goes to the server's spool: names into at->outputs, and the files' paths. */
+/* What goes to the server's spool: names into at->result.outputs, and the files' paths. */
 static char **take_outputs(struct attempt *at, const struct stage *s)
 {
         char **paths = mem_array(NULL, s->w.count + 1, sizeof(*paths));
@@ -183,22 +185,22 @@ static char **take_outputs(struct attempt *at, const struct stage *s)
                 const struct stage_file *f = &s->w.files[i];
                 if (f->missing)
                         continue;
-                MEM_GROW(at->outputs, at->output_cap, at->output_count + 1);
-                struct output_ref *o = &at->outputs[at->output_count];
+                MEM_GROW(at->result.outputs, at->result.output_cap, at->result.output_count + 1);
+                struct output_ref *o = &at->result.outputs[at->result.output_count];
                 *o = (struct output_ref){.name = mem_dupz(f->to), .size = f->size, .mode = f->mode};
                 o->at = f->at;
                 memcpy(o->sha256, f->sha256, 32);
-                paths[at->output_count++] = mem_dupz(f->from);
+                paths[at->result.output_count++] = mem_dupz(f->from);
         }
-        paths[at->output_count] = NULL;
+        paths[at->result.output_count] = NULL;
         return paths;
 }
 
 void stage_done_out(struct attempt *at, struct stage *s)
 {
-        at->bytes_out += s->w.bytes;
+        at->result.bytes_out += s->w.bytes;
         if (s->w.result < 0) {
-                at->hold_subcode = -s->w.result;
+                at->result.hold_subcode = -s->w.result;
                 at->a->news->delivered(at, HOLD_OUTPUT, s->w.err.text);
                 return;
         }
