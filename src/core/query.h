@@ -303,7 +303,7 @@ int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta 
 int core_eta_request(struct core *c, uint64_t request, struct core_eta *ret);
 void core_eta_error(struct core *c, struct core_eta_error *ret);
 
-/* ---- requests that another server hands on, see lifecycle/hop.h */
+/* ---- requests that another server hands on, see lifecycle/delegation.h */
 
 /* Unix milliseconds before which nobody waits for a result; INT64_MAX: nobody waits for any. */
 int64_t core_results_held_since(struct core *c);

@@ -1,14 +1,10 @@
 /* admission: a request comes into the queue: what was submitted is loaded, the request is shown to those who
  * keep lists of requests; and it leaves the queue. */
 #pragma once
+#include "core/model/names.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct core;
-struct err;
-struct request;
-struct submission;
 
 /* What was submitted, in slices: begin, then some until there is no more. */
 struct request_loading {

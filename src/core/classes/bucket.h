@@ -1,12 +1,7 @@
 /* bucket: the buckets of a request: its idle members by class and priority. */
 #pragma once
+#include "core/model/names.h"
 #include <stdint.h>
-
-struct bucket;
-struct job_class;
-struct core;
-struct request;
-struct set;
 
 void request_idle_add(struct core *c, struct request *r, const struct set *members);
 void request_idle_remove(struct core *c, struct request *r, const struct set *members);

@@ -10,6 +10,7 @@
  */
 #pragma once
 #include "base/pack.h"
+#include "core/model/names.h"
 
 struct fill {
         struct str inside, value;
@@ -18,12 +19,7 @@ struct fill {
 /* The next of packed values; false at their end. *rest is moved behind it. */
 bool fill_next(struct str *rest, struct fill *ret);
 
-struct ad;
-struct core;
-struct part;
-struct request;
 struct need;
-struct queue;
 
 bool fill_wanted(const struct part *p); /* some member of the part has references */
 

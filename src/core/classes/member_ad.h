@@ -1,10 +1,7 @@
 /* member_ad: the ad of one member, as it is now. */
 #pragma once
 #include "classad/ad.h"
-
-struct core;
-struct job;
-struct request;
+#include "core/model/names.h"
 
 struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, const struct job *j);
 void member_ad_starts(const struct core *c, struct ad *ad, int64_t starts); /* NumJobStarts and its like */

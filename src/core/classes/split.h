@@ -6,11 +6,10 @@
  * name becomes significant meanwhile the split begins anew by itself.
  */
 #pragma once
+#include "core/model/names.h"
 #include <stdbool.h>
 #include <stdint.h>
 
-struct core;
-struct request;
 struct split;
 
 /* What a step costs is counted in members that are like an earlier one, some 0.6 µs each. */

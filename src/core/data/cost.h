@@ -7,6 +7,7 @@
  * run time that nobody knows is the same everywhere.
  */
 #pragma once
+#include "core/model/names.h"
 #include "core/query.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,11 +16,7 @@
 #define COST_BYTES_PER_S 12500000u /* 100 Mbit/s */
 #define COST_LATENCY_US  50000u
 
-struct job_class;
 struct input;
-struct part;
-struct cost_class;
-struct queue;
 /* `member` may be MEMBER_ANY: by what is the same for all. wait_ms is that at the
  * place's batch system, as it says (QueueWait). */
 void cost_of(struct core *c, const struct part *p, uint32_t member, const struct queue *q,

@@ -12,13 +12,10 @@
  * COST_CLASSES_MAX; a queue that comes then gets the one that is nearest.
  */
 #pragma once
+#include "core/model/names.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct core;
-struct core_agent;
-struct queue;
 
 #define COST_CLASSES_MAX 256u
 

@@ -2,12 +2,9 @@
 #pragma once
 #include "base/map.h"
 #include "core/data/data.h"
+#include "core/model/names.h"
 
-struct inputs;
-struct cost_class;
 struct link_load;
-struct core_agent;
-struct job;
 
 /* What the configuration says. */
 struct sites {

@@ -6,10 +6,7 @@
 #pragma once
 #include "base/file_key.h"
 #include "classad/ad.h"
-
-struct core;
-struct part;
-struct request;
+#include "core/model/names.h"
 
 struct file_identity {
         struct file_asker as;

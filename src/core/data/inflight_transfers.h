@@ -7,12 +7,9 @@
  * to fetch is found out when its attempts end. Jobs given before a restart are not counted.
  */
 #pragma once
+#include "core/model/names.h"
 #include <stdbool.h>
 #include <stdint.h>
-
-struct core;
-struct core_agent;
-struct job;
 
 #define INFLIGHT_PART 0.5 /* of a file's transfer: what is taken to be left of it */
 

@@ -8,12 +8,7 @@
  */
 #pragma once
 #include "base/set.h"
-
-struct core;
-struct core_agent;
-struct part;
-struct request;
-struct inputs;
+#include "core/model/names.h"
 
 #define INPUTS_OWN_MAX          16u    /* files of one member's own; what is more is not counted */
 #define INPUTS_MAX              10000u /* files in one part's list that are the same for all */

@@ -1,13 +1,11 @@
 /* inputs_private: what inputs.c and locality.c share. */
 #pragma once
 #include "base/set.h"
+#include "core/model/names.h"
 
 struct file_identity;
 struct idmap;
 struct input;
-struct map;
-struct part;
-struct request;
 
 struct inputs {
         const struct request *request; /* not looked at once the inputs leave */

@@ -11,11 +11,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
-
-struct buf;
-struct core;
-struct part;
-struct request;
+#include "core/model/names.h"
 
 /* The labels of a member's data, a bit each. 0; or CORE_INVALID with err: an output would go to a place that
  * does not carry them all, or DataLabels names one that is not configured. *ret is set in any case. */

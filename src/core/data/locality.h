@@ -7,10 +7,8 @@
  */
 #pragma once
 #include "base/set.h"
+#include "core/model/names.h"
 
-struct core;
-struct core_agent;
-struct inputs;
 struct locality;
 
 /* The member wants this file; called before the file is in its row. Returns how many agents hold it. */

@@ -1,10 +1,8 @@
 /* busy: when a queue that has no room will have some; for the files of core/ only. */
 #pragma once
+#include "core/model/names.h"
 #include <stddef.h>
 #include <stdint.h>
-
-struct core;
-struct queue;
 
 #define BUSY_UNKNOWN INT64_MAX
 

@@ -5,15 +5,9 @@
  * own. After a restart it is learned again from the events that are replayed.
  */
 #pragma once
+#include "core/model/names.h"
 #include <stdbool.h>
 #include <stdint.h>
-
-struct map;
-struct core;
-struct job;
-struct part;
-struct queue;
-struct request;
 
 struct estimate { /* of a program of an owner, or of an owner */
         uint32_t count;
@@ -48,7 +42,6 @@ uint64_t estimate_bytes_out(const struct part *p);
 int64_t estimate_left_ms(struct core *c, const struct part *p, const struct queue *q, int64_t ran_ms);
 /* When the attempt that it has will be over, Unix milliseconds. */
 int64_t estimate_end_ms(struct core *c, const struct job *j);
-struct buf;
 struct unpack;
 /* learned.h: those that most runs were counted of; and of these what knows of more runs than what is there.
  */

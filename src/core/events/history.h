@@ -2,11 +2,7 @@
 #pragma once
 #include "base/str.h"
 #include "core/model/job.h"
-
-struct buf;
-struct core;
-struct job;
-struct request;
+#include "core/model/names.h"
 
 /* Writes the rows of some members that ended without a record. True: there are more. */
 bool history_file_slice(struct core *c, uint64_t budget);

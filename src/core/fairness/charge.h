@@ -7,17 +7,10 @@
  */
 #pragma once
 #include "base/str.h"
+#include "core/model/names.h"
 
-struct ad;
-struct job_class;
-struct core;
 struct draws;
-struct err;
-struct job;
 struct limit;
-struct queue;
-struct request;
-struct submission;
 
 void charge_class_init(struct core *c, struct job_class *k); /* k->ad is there */
 void charge_class_deinit(struct core *c, struct job_class *k);

@@ -15,15 +15,12 @@
  * Who changes what an order looks at tells the heaps and trees that are kept by it.
  */
 #pragma once
+#include "core/model/names.h"
 #include <stdbool.h>
 #include <stdint.h>
 
 struct limit;
-struct map;
 struct account;
-struct bucket;
-struct job_class;
-struct core;
 
 struct fairness {
         uint32_t ready_classes; /* with idle members */

@@ -5,10 +5,7 @@
  */
 #pragma once
 #include "base/str.h"
-
-struct ad;
-struct core;
-struct err;
+#include "core/model/names.h"
 
 struct qos {
         char *name;

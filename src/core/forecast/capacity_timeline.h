@@ -7,13 +7,9 @@
  * that is free meanwhile.
  */
 #pragma once
+#include "core/model/names.h"
 #include <stddef.h>
 #include <stdint.h>
-
-struct ad;
-struct core;
-struct job;
-struct queue;
 
 struct timeline_step { /* from then on so many processors are free */
         int64_t at_ms, cpus;

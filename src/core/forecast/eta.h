@@ -16,21 +16,17 @@
  * of the differences is told with every guess.
  */
 #pragma once
+#include "core/model/names.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct core;
 struct eta;
 
-struct job;
-struct queue;
-struct bucket;
 struct forecast;
 void eta_free(struct eta *e);     /* NULL is fine */
 void eta_rekeyed(struct core *c); /* all jobs come into other buckets: it begins anew */
 void eta_started(struct core *c, const struct job *j);
-struct buf;
 struct unpack;
 /* learned.h: the errors, and the guesses that wait for their jobs to start. */
 void eta_pack(const struct core *c, struct buf *out);

@@ -7,11 +7,9 @@
  */
 #pragma once
 #include "core/accounts/limit.h"
+#include "core/model/names.h"
 
-struct bucket;
-struct core;
 struct capacity_timeline;
-struct queue;
 
 #define ETA_DRAWS_MAX (LIMIT_DRAWS_MAX + 66 + 2) /* its own, stores and a quality; owner and request */
 

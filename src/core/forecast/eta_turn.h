@@ -5,12 +5,10 @@
  */
 #pragma once
 #include "core/forecast/eta_share.h"
+#include "core/model/names.h"
 #include <stdint.h>
 
-struct bucket;
-struct core;
 struct idmap;
-struct request;
 
 #define ETA_FIRST_FEW 4u /* jobs of a bucket that are looked at one by one */
 

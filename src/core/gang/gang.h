@@ -21,15 +21,9 @@
  */
 #pragma once
 #include "base/set.h"
+#include "core/model/names.h"
 
-struct bucket;
-struct job_class;
-struct core;
-struct core_agent;
 struct core_attempts;
-struct event;
-struct queue;
-struct request;
 
 /* What the members of a set are now. */
 struct gang {

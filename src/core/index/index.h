@@ -19,11 +19,8 @@
 #include "base/heap.h"
 #include "base/tree.h"
 #include "classad/symbols.h"
+#include "core/model/names.h"
 
-struct core;
-struct job_class;
-struct cost_class;
-struct queue;
 struct index;
 struct job_signature;
 struct offer_signature;

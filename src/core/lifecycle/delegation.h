@@ -10,9 +10,7 @@
 #pragma once
 #include "base/pack.h"
 #include "base/set.h"
-
-struct core;
-struct request;
+#include "core/model/names.h"
 
 bool delegation_keeps_results(const struct request *r); /* some are still wanted */
 void delegations_init(struct core *c);

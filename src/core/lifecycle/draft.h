@@ -6,12 +6,10 @@
  * accepted before it.
  */
 #pragma once
+#include "core/model/names.h"
 #include <stdbool.h>
 #include <stdint.h>
 
-struct core;
-struct err;
-struct submission;
 struct core_draft;
 
 enum core_draft_use {
@@ -31,6 +29,5 @@ int core_draft_submit(struct core_draft *d, uint64_t *ret_request, bool *ret_exi
 uint64_t core_draft_number(const struct core_draft *d, bool *ret_existing); /* that it has, or would have */
 void core_draft_free(struct core_draft *d); /* NULL is fine; core_free frees those that are left */
 
-struct request;
 struct request *draft_request(const struct core_draft *d); /* NULL: it exists already, or was accepted */
 struct core *draft_core(const struct core_draft *d);

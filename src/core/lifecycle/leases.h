@@ -1,9 +1,7 @@
 /* leases: an attempt that is not renewed in time is lost. */
 #pragma once
+#include "core/model/names.h"
 #include <stdint.h>
-
-struct core;
-struct job;
 
 struct leases {
         int64_t due_ms; /* on the steady clock: no lease ends before; 0: look */

@@ -2,11 +2,9 @@
 #pragma once
 #include "base/set.h"
 #include "core/model/job.h"
+#include "core/model/names.h"
 
-struct core;
 struct core_result;
-struct job;
-struct request;
 
 struct exit_decision {
         enum job_state next;

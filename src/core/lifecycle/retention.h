@@ -10,12 +10,8 @@
  * The event that ends a job says that it may stay, since a shadow has no expressions to ask.
  */
 #pragma once
+#include "core/model/names.h"
 #include <stdint.h>
-
-struct core;
-struct event;
-struct request;
-struct set;
 
 /* At most so many records are kept for it in all; jobs that end when there are so many do not stay. */
 #define RETENTION_MAX 200000u

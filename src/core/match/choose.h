@@ -3,11 +3,9 @@
 #pragma once
 #include "core/core.h"
 #include "core/model/cost_class.h"
+#include "core/model/names.h"
 
-struct job_class;
 struct need;
-struct part;
-struct queue;
 
 /* Would this queue take a member of the class now? Then *ret_need is what the member takes. What only one
  * member can be asked about is not looked at (dispatch.c). */

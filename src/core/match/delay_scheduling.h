@@ -7,13 +7,9 @@
  * The clock of a job starts when it is passed over for the first time.
  */
 #pragma once
+#include "core/model/names.h"
 #include <stdbool.h>
 #include <stdint.h>
-
-struct bucket;
-struct job_class;
-struct core;
-struct queue;
 
 /* Should this member of the bucket be kept from q, which would take it now? */
 bool delay_scheduling_waits(struct core *c, const struct job_class *k, const struct bucket *b,

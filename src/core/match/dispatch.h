@@ -1,13 +1,7 @@
 /* dispatch: members of a class to a queue, as events and assignments. For the files of core/ only. */
 #pragma once
 #include "base/str.h"
-
-struct bucket;
-struct job_class;
-struct core;
-struct queue;
-struct request;
-struct set;
+#include "core/model/names.h"
 
 enum dispatch_what {
         DISPATCH_ANY,

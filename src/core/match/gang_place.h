@@ -1,9 +1,7 @@
 /* gang_place: places for sets of jobs that start together (gang/gang.h). */
 #pragma once
 #include "base/buf.h"
-
-struct job_class;
-struct core;
+#include "core/model/names.h"
 
 /* Gives places to as many sets of the class as can be. */
 void gang_place(struct core *c, struct job_class *k);

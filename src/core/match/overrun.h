@@ -7,13 +7,9 @@
  * second meets no more queues in that second, so that the others' jobs have their turn.
  */
 #pragma once
+#include "core/model/names.h"
 #include <stdbool.h>
 #include <stdint.h>
-
-struct buf;
-struct job_class;
-struct core;
-struct queue;
 
 #define OVERRUN_PAUSE_MS 60000 /* of a queue */
 #define OVERRUN_ORDINARY 24u   /* steps of a look that nobody has to hear of, when no limit was reached */

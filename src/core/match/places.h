@@ -6,14 +6,12 @@
  * others the first of each bin (index.h), for these cost the same within a bin.
  */
 #pragma once
+#include "core/model/names.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct candidate;
-struct job_class;
-struct core;
-struct queue;
 
 struct places {
         struct core *core;

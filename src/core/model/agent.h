@@ -4,11 +4,9 @@
 #include "base/owners.h"
 #include "core/core.h"
 #include "core/model/job_class.h"
+#include "core/model/names.h"
 
 struct agent_data;
-struct core_agent;
-struct job;
-struct cost_class;
 struct reserved;
 
 /* How long programs ran at a queue, in parts of what was expected of them (estimate/estimate.h). */

@@ -46,14 +46,14 @@ struct core {
         struct estimates *estimates;       /* estimate/estimate.h */
         struct data *data;                 /* data/data_state.h */
         struct fairness *fairness;         /* fairness/order.h */
-        struct classes *classes;           /* model/class.h */
+        struct classes *classes;           /* model/job_class.h */
         struct gangs *gangs;               /* gang/gang.h */
         struct reservations *reservations; /* gang/reserve.h */
         struct matching *matching;         /* match/matching.h */
         struct core_draft *drafts;         /* that are being made, lifecycle/draft.h */
         struct leases *leases;             /* lifecycle/leases.h */
         struct policies *policies;         /* lifecycle/policy.h */
-        struct retention *retention;       /* lifecycle/leave.h */
+        struct retention *retention;       /* lifecycle/retention.h */
         struct eta *eta;                   /* forecast/eta.h; NULL: not needed yet */
         struct forecast *plays;            /* that are under way, forecast/forecast.h */
 };

@@ -1,12 +1,10 @@
 /* delegation: what a request says of its submitter, another server or a client that must stay in touch
- * (lifecycle/hop.h). */
+ * (lifecycle/delegation.h). */
 #pragma once
 #include "base/set.h"
+#include "core/model/names.h"
 
-struct submission;
 struct submission_origin;
-struct core;
-struct request;
 
 struct delegation { /* of a request */
         uint64_t lease_ms;

@@ -2,11 +2,7 @@
 #pragma once
 #include "base/str.h"
 #include "classad/symbols.h"
-
-struct core;
-struct err;
-struct part;
-struct request;
+#include "core/model/names.h"
 
 size_t part_row(const struct part *p, uint64_t row, struct str *values, size_t max);
 /* Appends the text with the macros of a member in it filled in, and takes from *left the bytes that were

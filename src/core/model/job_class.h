@@ -8,12 +8,10 @@
 #include "core/accounts/limit.h"
 #include "core/model/amounts.h"
 #include "core/model/index_node.h"
+#include "core/model/names.h"
 
 struct account;
-struct map;
 struct qos;
-struct queue;
-struct request;
 struct reservation;
 struct split;
 struct job_template;

@@ -7,12 +7,11 @@
 #include "base/str.h"
 #include "core/model/event.h"
 #include "core/model/job.h"
+#include "core/model/names.h"
 
 struct account;
 struct amounts;
 struct draws;
-struct queue;
-struct request;
 
 struct joblog_entry {
         int64_t at_ms;

@@ -1,14 +1,7 @@
 /* listeners: what lower parts of the core tell to higher ones, which they do not know. core.c fills in all of
  * them. */
 #pragma once
-
-struct bucket;
-struct job_class;
-struct core;
-struct core_agent;
-struct event;
-struct job;
-struct request;
+#include "core/model/names.h"
 
 struct core_listeners {
         void (*agent_made)(struct core *c, struct core_agent *a); /* it was first heard of */

@@ -5,11 +5,7 @@
  */
 #pragma once
 #include "core/model/amounts.h"
-
-struct job_class;
-struct core;
-struct job;
-struct queue;
+#include "core/model/names.h"
 
 /* What an agent says that it has, of a resource, or for a price: more is taken for this, so that sums of
  * what agents say do not pass the end. */

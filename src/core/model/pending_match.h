@@ -1,12 +1,9 @@
 /* pending_match: who is to be looked at in the next pass of matching, as something about him has changed. */
 #pragma once
+#include "core/model/names.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct job_class;
-struct queue;
-struct core;
 
 struct pending_match {
         struct job_class **dirty; /* have become ready since they last met every offer */

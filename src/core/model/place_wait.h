@@ -1,10 +1,7 @@
 /* place_wait: members that were passed over and wait for a better place (match/better.h). */
 #pragma once
+#include "core/model/names.h"
 #include <stdint.h>
-
-struct queue;
-struct request;
-struct set;
 
 /* A member that was passed over. It keeps its place in the line of the queue that it waits for. */
 struct place_wait {

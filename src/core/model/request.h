@@ -112,8 +112,8 @@ struct requests {
         uint32_t fence_from;
         struct request *accepting; /* a draft, while it is accepted: spares loading the record */
         uint64_t unfiled;          /* members, of all requests */
-        size_t left;               /* members that have ended and are still shown, see lifecycle/leave.h */
-        uint64_t *finished;        /* ids in the order in which they finished */
+        size_t left;        /* members that have ended and are still shown, see lifecycle/retention.h */
+        uint64_t *finished; /* ids in the order in which they finished */
         size_t finished_count, finished_cap;
         bool crowded; /* some owner's requests take more than half of what they may */
 };

@@ -1,9 +1,7 @@
 /* suits: do the ads of a job and of a place agree, and what stands against it? */
 #pragma once
+#include "core/model/names.h"
 #include "core/query.h"
-
-struct job_class;
-struct queue;
 
 struct ad *queue_whole_ad(struct core *c,
                           const struct queue *q); /* as if it had nothing to do; the caller frees */
