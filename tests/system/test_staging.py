@@ -148,6 +148,7 @@ def test_inputs_without_progress(hasty):
     with one_thread.held(at_work(hasty.agent.pid)):
         wait_until(lambda: unreachable(hasty) == why)
         hasty.wait_state(f"{request}.0", "idle")
+        wait_until(lambda: hasty.agents()[0]["queues"][0]["ad"].get("StagingFailures") == 1)
         assert why in hasty.cli("log", f"{request}.0") + hasty.cli("why", f"{request}.0")
     hasty.wait(request)
     assert hasty.read("count").strip() == "30000"

@@ -246,7 +246,6 @@ void attempt_finish(struct attempt *at)
                                        : 0,
                                at->result.memory_peak_bytes);
         }
-        at->q->completed++;
 }
 
 /* ---- going on */
@@ -310,6 +309,7 @@ void attempt_give_back(struct attempt *at, const char *reason)
 {
         if (at->state > ATTEMPT_STAGING)
                 return;
+        at->q->staging_failures += at->state == ATTEMPT_STAGING;
         if (at->kill.state != KILL_ABANDONED)
                 outbox_refuse(at->a, at->q->config->name, at, false, reason);
         attempt_forget(at);

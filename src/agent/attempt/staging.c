@@ -34,6 +34,7 @@ static void staging_move(struct attempt *at, enum staging_state to)
 static void staging_fail(struct attempt *at, enum outcome outcome, int hold_code, const char *reason)
 {
         inputs_forget(at);
+        at->q->staging_failures++;
         attempt_set_outcome(at, outcome, (uint32_t)hold_code, "%s", reason);
         attempt_finish(at);
 }

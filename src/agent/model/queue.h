@@ -68,7 +68,8 @@ struct queue {
         struct offers *offers;
         bool ad_stale;             /* see queue_ad_changed */
         struct name_list accepted; /* in this turn */
-        uint64_t completed;
+        uint64_t staging_failures; /* attempts that could not be brought to their start, since the agent began
+                                    */
 };
 
 struct queue *queue_find(const struct agent *a, const char *name); /* NULL: there is none */

@@ -330,6 +330,8 @@ void offers_look(struct queue *q, struct offers_room *ret)
                 offer_text(&o->devices, str_of(unreachable));
                 buf_addz(&o->devices, "; ");
         }
+        if (q->staging_failures)
+                buf_printf(&o->devices, "StagingFailures = %llu; ", (unsigned long long)q->staging_failures);
         if (has.known) {
                 queue_wait_look(q, &has, o->mean_cpus, o->mean_memory);
                 if (q->wait.unknown)

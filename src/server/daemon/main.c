@@ -50,7 +50,7 @@ static int look_for(const char *dir, struct err *err)
         buf_printf(&store, "%s/drover.db", dir);
         if (access(buf_z(&store), F_OK) == 0)
                 return 0;
-        return err_set(err, -errno, "%s has no drover.db that can be read: %s", dir, strerror(errno));
+        return err_set(err, -errno, "cannot read %s: %s", buf_z(&store), strerror(errno));
 }
 
 /* Whatever is done with an instance is done as its user: its files are his, and what he has put among them
