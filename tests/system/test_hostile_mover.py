@@ -6,10 +6,12 @@ import ctypes
 import errno
 import glob
 import hashlib
+import json
 import os
 import re
 import shutil
 import subprocess
+import uuid
 
 import pytest
 
@@ -253,3 +255,48 @@ def take_descriptor(pid):
 def waits_in(pid, library):
     with open(f"/proc/{pid}/maps", encoding="ascii") as maps, open(f"/proc/{pid}/syscall", encoding="ascii") as call:
         return library in maps.read() and call.read().split()[0] == "34"  # pause
+
+
+def test_thousands_of_inputs(lies):
+    """What one job fetches takes no descriptors and no time of the agent's that another user's job needs."""
+    lies.start("transfers: 2\n")
+    before = lies.descriptors()
+    urls = ",".join(f"lie://x/{i}/f?how=never" for i in range(3000))
+    lies.submit(ONE, urls)
+    wait_until(lambda: processes(lies.program))
+    lies.instance.wait(lies.submit(TWO, "lie://x/f?data=mine"))
+    assert lies.site.text(TWO, "out") == "mine"
+    assert lies.descriptors() < before + 100
+    request = lies.submit(ONE, ",".join(f"lie://x/{i}" for i in range(10001)))
+    assert "up to 10000 URLs" in lies.instance.wait_state(f"{request}.0", "held")["hold_reason"]
+    assert lies.descriptors() < before + 100 and lies.agent.stop() == 0  # with most of them waiting for their turn
+
+
+def test_thousands_of_names(lies):
+    """One job names more than a hundred thousand inputs, and its request has ten thousands of files: who runs beside it keeps his lease."""
+    instance, site = lies.instance, lies.site
+    with open(os.path.join(instance.base, "droverd.yaml"), "a", encoding="utf-8") as f:
+        f.write("lease: 20s\n")
+    site.server.stop()
+    site.server = site.start()
+    lies.start()
+    go = os.path.join(site.home(TWO), "go")
+    other = site.submit(TWO, f"echo began; while [ ! -e {go} ]; do sleep 0.1; done")
+    instance.wait_state(f"{other}.0", "running")
+
+    def upload():
+        number = instance.api("POST", "/v1/uploads")["id"]
+        instance.api("PUT", f"/v1/uploads/{number}?offset=0", b"x")
+        return instance.api("POST", f"/v1/uploads/{number}/finish")["sha256"]
+
+    sha = as_user(ONE, upload)
+    files = [{"name": f"f{i}", "sha256": sha, "size": 1} for i in range(60000)]
+    names = ",".join(f"{i:x}" for i in range(190000))[:1 << 20].rpartition(",")[0]
+    attributes = {"Cmd": '"/bin/true"', "Iwd": json.dumps(site.home(ONE)), "TransferExecutable": "false", "RequestMemory": "32",
+                  "RequestDisk": "1024", "ShouldTransferFiles": '"YES"', "TransferInput": json.dumps(names)}
+    body = {"uuid": str(uuid.uuid4()), "parts": [{"attributes": attributes, "rows": 1, "steps": 1}], "spooled": files}
+    request = as_user(ONE, lambda: instance.api("POST", "/v1/requests", body))["id"]
+    assert "nor visible" in instance.wait_state(f"{request}.0", "held")["hold_reason"]
+    site.write(TWO, "go")
+    instance.wait(other)
+    assert instance.history(other)[0]["starts"] == 1

@@ -141,8 +141,9 @@ struct attempt_fetches { /* transfer/inputs.c's: what it needs from elsewhere */
                 uint64_t bytes, bytes_all;
                 bool all_known; /* bytes_all is the sum of all */
         } seen;
-        struct input_pin *pins; /* what it has of the cache, while it is staged */
-        size_t pin_count, pin_cap;
+        struct map *pins; /* what it has of the cache while it is staged, struct cached by how the job names
+                             it: a URL; or of what was shipped, "sha256:" and its checksum; NULL: nothing */
+        size_t url_count; /* that were asked for */
 };
 
 struct attempt_environment {        /* environments.c's */

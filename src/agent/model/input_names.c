@@ -3,24 +3,30 @@
 #include <stdlib.h>
 
 #include "agent/model/expand.h"
+#include "base/map.h"
 
 static struct str base_name(struct str path)
 {
         return str_skip(path, (size_t)(str_rfind(path, '/') + 1));
 }
 
-/* The file itself, or something in the folder of that name. */
-static bool is_or_is_in(struct str file, struct str name)
+/* The file itself, or the folder that it is in. */
+static struct str first_part(const char *name)
 {
-        return str_starts(file, name) && (file.n == name.n || file.p[name.n] == '/');
+        struct str rest = str_of(name), first;
+        str_cut(&rest, '/', &first);
+        return first;
 }
 
-bool shipped_has(const Drover__Template *m, struct str name)
+static void set_add(struct map *set, struct str name)
 {
-        for (size_t i = 0; i < m->n_spooled; i++)
-                if (is_or_is_in(str_of(m->spooled[i]->name), name))
-                        return true;
-        return false;
+        if (name.n)
+                map_put(set, name, set);
+}
+
+bool shipped_has(const struct shipped *s, struct str name)
+{
+        return map_get(s->here, name);
 }
 
 static void shipped_add(const struct attempt *at, const char *text, struct shipped *s)
@@ -34,15 +40,16 @@ static void shipped_add(const struct attempt *at, const char *text, struct shipp
                 if (inputs_is_url(path, NULL))
                         continue;
                 s->all |= path.n > 1 && path.p[path.n - 1] == '/';
-                buf_str(&s->names, base_name(path));
-                buf_char(&s->names, '\n');
+                set_add(s->wanted, base_name(path));
         }
 }
 
 void shipped_read(const struct attempt *at, struct shipped *ret)
 {
         const Drover__Template *m = at->t->m;
-        *ret = (struct shipped){0};
+        *ret = (struct shipped){.wanted = map_new(), .here = map_new()};
+        for (size_t i = 0; i < m->n_spooled; i++)
+                set_add(ret->here, first_part(m->spooled[i]->name));
         for (size_t i = 0; i < m->n_steps; i++) {
                 shipped_add(at, m->steps[i]->executable, ret);
                 shipped_add(at, m->steps[i]->stdin_file, ret);
@@ -53,16 +60,13 @@ void shipped_read(const struct attempt *at, struct shipped *ret)
 
 void shipped_deinit(struct shipped *s)
 {
-        buf_deinit(&s->names);
+        map_free(s->wanted);
+        map_free(s->here);
 }
 
 bool shipped_wants(const struct shipped *s, const char *name)
 {
-        struct str rest = buf_view(&s->names), one;
-        while (!s->all && rest.n && str_cut(&rest, '\n', &one))
-                if (one.n && is_or_is_in(str_of(name), one))
-                        return true;
-        return s->all;
+        return s->all || map_get(s->wanted, first_part(name));
 }
 
 bool shipped_name_valid(const char *name)

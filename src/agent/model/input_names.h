@@ -9,14 +9,15 @@
 #include "agent/model/attempt.h"
 
 struct shipped {
-        struct buf names; /* each ended by a line feed */
+        struct map *wanted; /* files and folders that the job names */
+        struct map *here;   /* and that came along; both sets of names without a slash */
         bool all;
 };
 void shipped_read(const struct attempt *at, struct shipped *ret);
 void shipped_deinit(struct shipped *s);
 bool shipped_wants(const struct shipped *s, const char *name);
-/* Did a file or folder of this name come along? */
-bool shipped_has(const Drover__Template *m, struct str name);
+/* Did a file or folder of this name, which has no slash, come along? */
+bool shipped_has(const struct shipped *s, struct str name);
 /* A name in the sandbox: relative, without empty, "." and ".." parts. */
 bool shipped_name_valid(const char *name);
 

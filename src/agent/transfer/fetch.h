@@ -6,7 +6,11 @@
 
 struct move;
 struct fetch {
-        struct fetch *next;
+        struct fetch *next, **link;
+        struct fetch *waiting, **waiting_link; /* among those of its owner that wait for their turn; NULL: it
+                                                  has had that */
+        char *id;                              /* what it is found by, until it has ended */
+        char *owner;                           /* whose share of what goes at a time it takes */
         struct agent *a;
         struct waiter *waiters;
         bool shipped, ended;
@@ -25,7 +29,7 @@ struct fetch {
         void *sum;
         int64_t began_ns;
         /* of a URL */
-        char *url, *key, *owner;
+        char *url, *key;
         char *user; /* whose mover fetches it; NULL: the agent's own does */
         struct move_answer
                 *claims;   /* with `user`: what his mover says of it, while it is copied; else NULL */

@@ -9,7 +9,10 @@
  *
  * Contents of URLs are reached by the URL only, and by who may ask for it (stores_key), also when the URL
  * says what checksum they have: a checksum is no key to what others have fetched, whatever their rights or
- * its labels were. The server answers for what was shipped. */
+ * its labels were. The server answers for what was shipped.
+ *
+ * A fetch has descriptors from its start to its end, and the agent has few. Of one owner no more than
+ * AT_ONCE of them, beside `transfers`, go at a time; the others wait, and hold up nobody else's. */
 #include "agent/transfer/inputs.h"
 
 #include <errno.h>
@@ -29,14 +32,25 @@
 #include "base/file_key.h"
 #include "base/hex.h"
 #include "base/log.h"
+#include "base/map.h"
+
+#define AT_ONCE  16
+#define URLS_MAX 10000u /* of one job */
 
 struct waiter {
         struct waiter *next;
         struct attempt *at;
         char *key; /* what the attempt calls it */
 };
+struct share { /* of one owner */
+        unsigned fetches, going;
+        struct fetch *first, **last; /* those that wait for their turn */
+};
 struct inputs {
         struct fetch *first;
+        struct map *by_id;  /* those that have not ended */
+        struct map *shares; /* by owner, of those who have a fetch */
+        bool deferred;
 };
 
 /* ---- names */
@@ -58,18 +72,18 @@ static bool asked_sum(struct str url, unsigned char ret[32])
 
 static void pin(struct attempt *at, const char *key, struct cached *contents)
 {
-        MEM_GROW(at->fetches.pins, at->fetches.pin_cap, at->fetches.pin_count + 1);
-        at->fetches.pins[at->fetches.pin_count++] = (struct input_pin){mem_dupz(key), contents};
+        if (!at->fetches.pins)
+                at->fetches.pins = map_new();
         cache_pin(contents);
+        struct cached *before = map_put(at->fetches.pins, str_of(key), contents);
+        if (before)
+                cache_unpin(at->a->cache, before);
         cache_use(at->a->cache, contents, clock_wall_ms());
 }
 
 struct cached *inputs_find(const struct attempt *at, const char *key)
 {
-        for (size_t i = 0; i < at->fetches.pin_count; i++)
-                if (!strcmp(at->fetches.pins[i].key, key))
-                        return at->fetches.pins[i].contents;
-        return NULL;
+        return at->fetches.pins ? map_get(at->fetches.pins, str_of(key)) : NULL;
 }
 
 struct cached *inputs_find_shipped(const struct attempt *at, const Drover__SpoolRef *ref)
@@ -120,24 +134,18 @@ static bool drop_waiters(struct fetch *f, struct attempt *at)
 void inputs_forget(struct attempt *at)
 {
         struct agent *a = at->a;
-        for (struct fetch **link = a->inputs ? &a->inputs->first : NULL;
-             link && *link && at->fetches.waits;) {
-                struct fetch *f = *link;
-                if (drop_waiters(f, at) && !f->ended) {
-                        *link = f->next;
+        void *contents;
+        for (struct fetch *f = a->inputs ? a->inputs->first : NULL, *after; f && at->fetches.waits;
+             f = after) {
+                after = f->next;
+                if (drop_waiters(f, at) && !f->ended)
                         fetch_free(f);
-                } else {
-                        link = &f->next;
-                }
         }
-        for (size_t i = 0; i < at->fetches.pin_count; i++) {
-                if (a->cache)
-                        cache_unpin(a->cache, at->fetches.pins[i].contents);
-                free(at->fetches.pins[i].key);
-        }
-        free(at->fetches.pins);
+        for (size_t i = 0; at->fetches.pins && a->cache && map_next(at->fetches.pins, &i, NULL, &contents);)
+                cache_unpin(a->cache, contents);
+        map_free(at->fetches.pins);
         at->fetches.pins = NULL;
-        at->fetches.pin_count = at->fetches.pin_cap = 0;
+        at->fetches.url_count = 0;
         at->fetches.wanted = false;
 }
 
@@ -176,25 +184,151 @@ bool fetch_for_another(struct fetch *f)
         return false;
 }
 
-struct fetch *fetch_find_shipped(const struct agent *a, const unsigned char sha256[32])
+/* What a fetch of these contents is found by. */
+static char *shipped_id(const unsigned char sha256[32])
 {
-        struct fetch *f = a->inputs->first;
-        while (f && !(f->shipped && !f->ended && memcmp(f->sha256, sha256, 32) == 0))
-                f = f->next;
-        return f;
+        char key[72];
+        shipped_key(sha256, key);
+        return mem_dupz(key);
 }
 
-static struct fetch *find_url(const struct agent *a, const char *key, const struct fetch *like)
+static char *url_id(const struct fetch *f)
 {
-        struct fetch *f = a->inputs->first;
-        while (f && (f->shipped || f->ended || strcmp(f->key, key) != 0 || f->summed != like->summed ||
-                     (f->summed && memcmp(f->sha256, like->sha256, 32) != 0)))
-                f = f->next;
-        return f;
+        char sum[65] = "";
+        struct buf id = {0};
+        if (f->summed)
+                hex_print(sum, f->sha256, 32);
+        buf_printf(&id, "url:%s:%s", sum, f->key);
+        return buf_take(&id);
+}
+
+static struct fetch *find(const struct agent *a, const char *id)
+{
+        return map_get(a->inputs->by_id, str_of(id));
+}
+
+struct fetch *fetch_find_shipped(const struct agent *a, const unsigned char sha256[32])
+{
+        MEM_CLEANUP char *id = shipped_id(sha256);
+        return find(a, id);
+}
+
+/* ---- turns */
+
+static struct share *share_of(const struct agent *a, const char *owner)
+{
+        return map_get(a->inputs->shares, str_of(owner));
+}
+
+static bool has_room(const struct agent *a, const struct share *s)
+{
+        return !s || s->going < AT_ONCE + a->config.transfers;
+}
+
+static void share_enter(struct fetch *f, const char *owner)
+{
+        struct share *s = share_of(f->a, owner);
+        if (!s) {
+                s = mem_new(struct share);
+                s->last = &s->first;
+                map_put(f->a->inputs->shares, str_of(owner), s);
+        }
+        f->owner = mem_dupz(owner);
+        s->fetches++;
+        f->waiting_link = s->last;
+        *s->last = f;
+        s->last = &f->waiting;
+}
+
+/* No longer one of those who wait for their turn. */
+static void share_stop_waiting(struct share *s, struct fetch *f)
+{
+        if ((*f->waiting_link = f->waiting))
+                f->waiting->waiting_link = f->waiting_link;
+        else
+                s->last = f->waiting_link;
+        f->waiting = NULL;
+        f->waiting_link = NULL;
+}
+
+static void on_turns(void *arg);
+
+static void share_leave(struct fetch *f)
+{
+        struct agent *a = f->a;
+        struct share *s = share_of(a, f->owner);
+        if (f->waiting_link)
+                share_stop_waiting(s, f);
+        else
+                s->going--;
+        if (s->first && !a->inputs->deferred) { /* not from within: a fetch may end at once */
+                loop_defer(a->loop, on_turns, a);
+                a->inputs->deferred = true;
+        }
+        if (--s->fetches == 0)
+                free(map_take(a->inputs->shares, str_of(f->owner)));
+        free(f->owner);
+        f->owner = NULL;
+}
+
+static void fetch_start(struct fetch *f);
+
+/* Its turn, if its owner has room for it. */
+static void fetch_go(struct fetch *f)
+{
+        struct share *s = share_of(f->a, f->owner);
+        if (!has_room(f->a, s))
+                return;
+        share_stop_waiting(s, f);
+        s->going++;
+        fetch_start(f);
+}
+
+static struct fetch *next_to_go(const struct agent *a)
+{
+        void *value;
+        for (size_t at = 0; map_next(a->inputs->shares, &at, NULL, &value);) {
+                const struct share *s = value;
+                if (s->first && has_room(a, s))
+                        return s->first;
+        }
+        return NULL;
+}
+
+static void on_turns(void *arg)
+{
+        struct agent *a = arg;
+        a->inputs->deferred = false;
+        for (struct fetch *f; (f = next_to_go(a));)
+                fetch_go(f);
+}
+
+/* One more owner wants what waits for its turn among another's: he has room for it, or waits like the other.
+ */
+static void fetch_join(struct fetch *f, const char *owner)
+{
+        if (!f->waiting_link || !strcmp(f->owner, owner) || !has_room(f->a, share_of(f->a, owner)))
+                return;
+        share_leave(f);
+        share_enter(f, owner);
+        fetch_go(f);
+}
+
+static void fetch_unlink(struct fetch *f)
+{
+        if (!f->link)
+                return;
+        if ((*f->link = f->next))
+                f->next->link = f->link;
+        f->link = NULL;
 }
 
 static void fetch_free(struct fetch *f)
 {
+        fetch_unlink(f);
+        if (!f->ended)
+                map_take(f->a->inputs->by_id, str_of(f->id));
+        share_leave(f);
         if (f->move && f->a->movers)
                 movers_cancel(f->move);
         if (f->held)
@@ -205,9 +339,9 @@ static void fetch_free(struct fetch *f)
                 cache_abandon(f->a->cache, f->part);
         EVP_MD_CTX_free(f->sum);
         free(f->name);
+        free(f->id);
         free(f->url);
         free(f->key);
-        free(f->owner);
         free(f->user);
         free(f->claims);
         free(f->first_error);
@@ -243,6 +377,7 @@ void fetch_end(struct fetch *f, struct cached *contents, int error, const char *
         struct agent *a = f->a;
         f->ended = true;
         f->doubts = false;
+        map_take(a->inputs->by_id, str_of(f->id));
         if (contents)
                 cache_pin(contents); /* until all have it */
         while (f->waiters) {
@@ -259,10 +394,6 @@ void fetch_end(struct fetch *f, struct cached *contents, int error, const char *
                 }
                 waiter_free(w);
         }
-        struct fetch **link = &a->inputs->first;
-        while (*link != f)
-                link = &(*link)->next;
-        *link = f->next;
         fetch_free(f);
         if (contents)
                 cache_unpin(a->cache, contents);
@@ -286,8 +417,6 @@ static bool fresh(const struct fetch *f)
         int64_t age = n ? clock_wall_ms() - n->confirmed_ms : 0;
         return f->summed || (n && age >= 0 && age < (int64_t)f->a->config.cache_fresh_ms);
 }
-
-static void fetch_start(struct fetch *f);
 
 static void on_checked(void *arg, const struct move_answer *answer)
 {
@@ -347,15 +476,21 @@ void fetch_get(struct fetch *f)
 
 /* ---- what an attempt wants */
 
-static struct fetch *fetch_add(struct attempt *at, struct fetch *like)
+/* The id is taken. */
+static struct fetch *fetch_add(struct attempt *at, const struct fetch *like, char *id)
 {
         struct fetch *f = mem_new(struct fetch);
         *f = *like;
         f->a = at->a;
         f->fd = -1;
         f->began_ms = clock_wall_ms();
-        f->next = at->a->inputs->first;
-        at->a->inputs->first = f;
+        f->id = id;
+        map_put(f->a->inputs->by_id, str_of(id), f);
+        f->link = &f->a->inputs->first;
+        if ((f->next = *f->link))
+                f->next->link = &f->next;
+        *f->link = f;
+        share_enter(f, at->t->m->owner);
         return f;
 }
 
@@ -377,12 +512,14 @@ static void want_shipped(struct attempt *at, const Drover__SpoolRef *ref)
                 memcpy(like.sha256, ref->sha256.data, 32);
                 like.request = at->request;
                 like.size = ref->size;
-                f = fetch_add(at, &like);
+                f = fetch_add(at, &like, mem_dupz(key));
                 f->name = mem_dupz(ref->name);
         }
         add_waiter(f, at, key);
         if (is_new)
-                fetch_start(f);
+                fetch_go(f);
+        else
+                fetch_join(f, at->t->m->owner);
 }
 
 static int want_url(void *arg, struct str element, struct err *err)
@@ -397,6 +534,8 @@ static int want_url(void *arg, struct str element, struct err *err)
             !stores_key(at, element, &key, &like.store))
                 return err_set(err, -EINVAL, "the input " STR_FMT " is no URL of a file", STR_ARG(element));
         like.summed = asked_sum(element, like.sha256);
+        if (at->fetches.url_count++ == URLS_MAX)
+                return err_set(err, -E2BIG, "a job may name up to %u URLs as its inputs", URLS_MAX);
         like.key = (char *)(uintptr_t)buf_z(&key);
         like.a = at->a;
         struct cached *e = present(&like);
@@ -404,20 +543,22 @@ static int want_url(void *arg, struct str element, struct err *err)
                 pin(at, url, e);
                 return 0;
         }
-        struct fetch *f = find_url(at->a, like.key, &like);
+        MEM_CLEANUP char *id = url_id(&like);
+        struct fetch *f = find(at->a, id);
         bool is_new = !f;
         if (is_new) {
-                f = fetch_add(at, &like);
+                f = fetch_add(at, &like, mem_dupz(id));
                 f->key = mem_dupz(like.key);
                 f->url = mem_dupz(url);
-                f->owner = mem_dupz(at->t->m->owner);
                 /* a mover of one of those who share it could give the others what it likes, or fail them */
                 if (at->a->users_path && !file_key_is_common(buf_view(&key)))
                         f->user = mem_dupz(at->t->user.name);
         }
         add_waiter(f, at, url);
         if (is_new)
-                fetch_start(f);
+                fetch_go(f);
+        else
+                fetch_join(f, at->t->m->owner);
         return 0;
 }
 
@@ -477,6 +618,8 @@ void inputs_look(struct agent *a)
 void inputs_open(struct agent *a)
 {
         a->inputs = mem_new(struct inputs);
+        a->inputs->by_id = map_new();
+        a->inputs->shares = map_new();
 }
 
 void inputs_close(struct agent *a)
@@ -484,11 +627,12 @@ void inputs_close(struct agent *a)
         struct inputs *in = a->inputs;
         if (!in)
                 return;
-        while (in->first) {
-                struct fetch *f = in->first;
-                in->first = f->next;
-                fetch_free(f);
-        }
+        while (in->first)
+                fetch_free(in->first);
+        if (in->deferred)
+                loop_defer_cancel(a->loop, on_turns, a);
+        map_free(in->by_id);
+        map_free(in->shares);
         free(in);
         a->inputs = NULL;
 }

@@ -3,10 +3,6 @@
 #include "agent/model/attempt.h"
 #include "agent/transfer/cache.h"
 
-struct input_pin {
-        char *key; /* as the job names it: a URL; or of what was shipped, "sha256:" and its checksum */
-        struct cached *contents;
-};
 void inputs_open(struct agent *a);
 void inputs_close(struct agent *a);
 /* 0: all that is to be fetched is in the cache, pinned. 1: news->stage is called when it is, or

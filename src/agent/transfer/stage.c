@@ -230,7 +230,7 @@ static int add_input(void *arg, struct str element, struct err *err)
                 path.n--;
         name = inputs_name(path);
         if (!file &&
-            (shipped_has(at->t->m, name) || (contents && !at->t->same_domain && at->t->m->n_spooled)))
+            (shipped_has(s->shipped, name) || (contents && !at->t->same_domain && at->t->m->n_spooled)))
                 return 0;
         if (!file && !at->t->same_domain)
                 return err_set(err, -EINVAL, "the input " STR_FMT " is neither in the spool nor visible here",
@@ -245,18 +245,15 @@ static int add_input(void *arg, struct str element, struct err *err)
 static void add_shipped(struct stage *s)
 {
         const Drover__Template *m = s->at->t->m;
-        struct shipped shipped;
-        shipped_read(s->at, &shipped);
         for (size_t i = 0; i < m->n_spooled; i++) {
                 struct cached *e = inputs_find_shipped(s->at, m->spooled[i]);
                 struct buf path = {0};
-                if (!shipped_wants(&shipped, m->spooled[i]->name))
+                if (!shipped_wants(s->shipped, m->spooled[i]->name))
                         continue;
                 if (e)
                         cache_path(s->a->cache, e, &path);
                 add_cached(s, &path, mem_dupz(m->spooled[i]->name))->executable = m->spooled[i]->executable;
         }
-        shipped_deinit(&shipped);
 }
 
 /* Behind the inputs: a file that it has changed is as its checkpoint has it. */
@@ -290,8 +287,13 @@ void stage_in(struct attempt *at)
         struct stage *s = stage_new(at, STAGE_IN);
         sandbox_name(at, name);
         if (r == 0 && stage_any_inputs(at)) {
+                struct shipped shipped;
+                shipped_read(at, &shipped);
+                s->shipped = &shipped;
                 add_shipped(s);
                 r = inputs_each(at, add_input, s, &err);
+                s->shipped = NULL;
+                shipped_deinit(&shipped);
                 add_restored(s);
         }
         if (r == 0 && (s->w.count > 0 || first)) {

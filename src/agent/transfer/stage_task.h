@@ -16,7 +16,8 @@ struct stage {
         struct attempt *at; /* NULL: not wanted any more; the loop's thread only */
         struct stage_work w;
         struct stage *next;
-        char *owner; /* whose job's files; NULL: of no job, which no worker gets */
+        char *owner;                   /* whose job's files; NULL: of no job, which no worker gets */
+        const struct shipped *shipped; /* while its inputs are listed */
         /* done by a child of the job's user */
         bool prepare; /* the worker writes the task first */
         struct run_id id;
