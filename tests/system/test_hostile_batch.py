@@ -6,6 +6,7 @@ and is then a script of the attempt's, or its honest self: the submit runs the s
 import concurrent.futures
 import contextlib
 import glob
+import http.server
 import itertools
 import json
 import os
@@ -13,7 +14,9 @@ import re
 import shlex
 import shutil
 import signal
+import socketserver
 import tempfile
+import threading
 
 import pytest
 
@@ -531,3 +534,60 @@ def test_capacity_is_what_there_can_be(liars):
             assert cpus <= max(nodes, 1) * 2**50 and nodes <= 10**6 and memory <= max(nodes, 1) * 2**40, line
     for one in all_of_them:
         one.ends_well()
+
+
+# ---- slurmrestd, whose answers are lists of everybody's jobs
+
+
+class Daemon(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    """It answers that there are `jobs`, and no nodes."""
+
+    daemon_threads = True
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            lists = {"jobs": self.server.jobs, "nodes": [], "partitions": []}
+            what = self.path.split("?")[0].rsplit("/", 1)[-1]
+            self.server.asked.append(what)
+            text = json.dumps({what: lists.get(what, [])}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *_):
+            pass
+
+    def __init__(self, path):
+        super().__init__(path, self.Handler)
+        self.jobs, self.asked = [], []
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+def array(members, user):
+    return {"array_job_id": 5, "array_task_string": members, "job_id": 5, "job_state": "PENDING", "name": "drover-12345678-1a",
+            "state_reason": "None", "user_name": user}
+
+
+def test_what_slurmrestd_answers_is_bounded(request, tmp_path):
+    """Anybody may call his arrays as ours are called, and members that wait are written as ranges: neither the lists of one job nor
+    those of many fill the memory."""
+    daemon = Daemon(str(tmp_path / "socket"))
+    driver = Driver(request.config.getoption("--build"), str(tmp_path), "slurm", {"rest": f"unix:{tmp_path}/socket", "poll": "1", "watch": "1"},
+                    {**os.environ})
+    try:
+        driver.wait("ready")
+        daemon.jobs = [array("0-99999," * 100, ME), array("0-99999," * 100, "mallory")]
+        del daemon.asked[:]
+        wait_until(lambda: daemon.asked.count("jobs") > 2)
+        daemon.jobs = [array("0-999", ME)] * 3000
+        assert "more than 64 MiB" in driver.wait("away", 300)[0]  # after three such answers
+        daemon.jobs = [array("0-99999", "mallory")] * 3000  # this is no reason to be away
+        driver.wait("ready", 300, count=2)
+        assert peak_mib(driver.process.pid) < 400
+    finally:
+        driver.stop("quit all")
+        daemon.shutdown()
+        daemon.server_close()

@@ -217,7 +217,8 @@ static void on_row(void *arg, const struct json_skim_rows *rows, const struct st
 {
         struct request *q = arg;
         const struct request_server *s = &q->all->server;
-        s->service->take(s->arg, rows, values, &q->out, &q->errors);
+        if (!q->out.overflow)
+                s->service->take(s->arg, rows, values, &q->out, &q->errors);
 }
 
 static void on_part(void *arg, int status, struct str part)
@@ -226,7 +227,8 @@ static void on_part(void *arg, int status, struct str part)
         (void)status;
         if (q->head.n < HEAD_KEPT)
                 buf_str(&q->head, str_head(part, HEAD_KEPT - q->head.n));
-        json_skim_take(&q->skim, part);
+        if (!q->out.overflow)
+                json_skim_take(&q->skim, part);
 }
 
 /* ---- versions of the API */
@@ -298,6 +300,10 @@ static void on_answer(void *arg, int status, struct str body, const struct err *
         if (status <= 0) {
                 q->status = -1;
                 buf_addz(&q->errors, err->text);
+        } else if (q->out.overflow) {
+                q->status = -1;
+                buf_printf(&q->errors, "%s answered with more than %u MiB", service->name,
+                           COMMAND_OUTPUT_MAX >> 20);
         } else if (status / 100 != 2) {
                 failed(q, status);
         } else if (!json_skim_done(&q->skim)) {
@@ -365,6 +371,7 @@ struct command *request_run(struct requests *r, const struct request_spec *s, co
         q->version = r->version;
         q->timeout_ms = s->timeout_ms;
         q->errors.max = ERRORS_MAX;
+        q->out.max = COMMAND_OUTPUT_MAX;
         q->done = done;
         q->arg = arg;
         q->fail = timer_new(r->loop, on_fail, q);

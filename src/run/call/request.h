@@ -56,7 +56,8 @@ struct request_spec { /* borrowed for the call */
         int64_t timeout_ms;       /* of each */
 };
 /* As command_run: `out` are the lines of all answers, `errors` what the failed ones told. The status is 0,
- * that of an exit with code 1 when one was answered with an error, and -1 when there was no answer. Ended by
+ * that of an exit with code 1 when one was answered with an error, and -1 when there was no answer, or
+ * more than COMMAND_OUTPUT_MAX of lines. Ended by
  * command_cancel. */
 struct command *request_run(struct requests *r, const struct request_spec *s, command_done_fn *done,
                             void *arg);

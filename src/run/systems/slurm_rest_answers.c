@@ -2,9 +2,11 @@
  * for under the names that it has in both generations of the API (slurm_rest.c). */
 #include <stdio.h>
 
+#include "base/u64.h"
 #include "run/systems/slurm.h"
 
-#define EXPAND_MAX 100000 /* members of ours in one line: no array of ours is so large */
+#define EXPAND_MAX     1000  /* members in one row: no array of ours is larger */
+#define PARTITIONS_MAX 65536 /* bytes of lines about partitions, which stand before those about nodes */
 
 static const char *const versions[] = {"v0.0.45", "v0.0.44",      "v0.0.43", "v0.0.42",
                                        "v0.0.41", SLURM_REST_OLD, NULL};
@@ -135,7 +137,8 @@ static void job_line(struct buf *out, struct str native, struct str index, const
 }
 
 /* "3", "0-7", "0-8:2": of the members that wait. */
-static void waiting_lines(struct buf *out, struct str range, const struct str *job, struct str reason)
+static void waiting_lines(struct buf *out, struct str range, const struct str *job, struct str reason,
+                          unsigned *left)
 {
         struct str first = STR(""), last = STR("");
         uint64_t from, to, step = 1;
@@ -147,7 +150,7 @@ static void waiting_lines(struct buf *out, struct str range, const struct str *j
                 to = from;
         if (range.n && (str_to_u64(range, &step) != 0 || !step))
                 step = 1;
-        for (uint64_t i = from, n = 0; i <= to && n < EXPAND_MAX; i += step, n++) {
+        for (uint64_t i = from; i <= to && *left; i += step, --*left) {
                 char index[24];
                 int length = snprintf(index, sizeof(index), "%llu", (unsigned long long)i);
                 job_line(out, array_of(job), str_make(index, (size_t)length), job, reason);
@@ -160,6 +163,7 @@ static void take_job(const char *whose, const struct str *job, struct buf *out)
         BUF_CLEANUP struct buf reason = {0};
         struct str user = job[JOB_USER].n ? job[JOB_USER] : job[PAST_USER], waiting = job[JOB_WAITING], one;
         struct str array = array_of(job);
+        unsigned left = EXPAND_MAX;
         struct str index = number_of(job[JOB_INDEX], job[JOB_INDEX_NUMBER], job[JOB_INDEX_SET]);
         if (!index.n)
                 index = number_of(job[PAST_INDEX], job[PAST_INDEX_NUMBER], job[PAST_INDEX_SET]);
@@ -167,6 +171,7 @@ static void take_job(const char *whose, const struct str *job, struct buf *out)
                 return;
         buf_str(&reason, job[JOB_REASON].n ? job[JOB_REASON] : job[PAST_REASON]);
         if (whose && user.n && !str_eqz(user, whose)) {
+                left = 1; /* a name says little of whose it is */
                 buf_reset(&reason);
                 buf_printf(&reason, "slurmrestd runs jobs as " STR_FMT ", not as %s", STR_ARG(user), whose);
         }
@@ -181,8 +186,8 @@ static void take_job(const char *whose, const struct str *job, struct buf *out)
         if (str_ends(waiting, STR("...")))
                 job_line(out, array, STR(SLURM_OTHERS), job, buf_view(&reason));
         str_cut(&waiting, '%', &one); /* "0-9%2": how many at a time */
-        for (waiting = one; waiting.n && str_cut(&waiting, ',', &one);)
-                waiting_lines(out, one, job, buf_view(&reason));
+        for (waiting = one; left && waiting.n && str_cut(&waiting, ',', &one);)
+                waiting_lines(out, one, job, buf_view(&reason), &left);
 }
 
 /* "=main* up 5:00": a partition, for the nodes that follow. Its limit is in minutes; -1, or not set: none. */
@@ -203,7 +208,7 @@ static void take_partition(const struct str *p, struct buf *out)
 static bool find_partition(const struct buf *out, struct str name, struct str *ret_name,
                            struct str *ret_state)
 {
-        struct str rest = buf_view(out), line;
+        struct str rest = str_head(buf_view(out), u64_min(out->n, PARTITIONS_MAX)), line;
         while (rest.n && str_cut(&rest, '\n', &line)) {
                 struct str word;
                 if (!str_starts(line, STR("=")))
@@ -244,7 +249,7 @@ static void take_node(const struct str *n, struct buf *out)
                 return;
         buf_printf(&flags, STR_FMT "," STR_FMT, STR_ARG(n[NODE_STATE]), STR_ARG(n[NODE_FLAGS]));
         uint64_t idle = cpus - taken;
-        while (partitions.n && str_cut(&partitions, ',', &one)) {
+        while (!out->overflow && partitions.n && str_cut(&partitions, ',', &one)) {
                 struct str name, state;
                 BUF_CLEANUP struct buf line = {0};
                 if (!find_partition(out, one, &name, &state))
