@@ -87,7 +87,8 @@ bool batch_contains(struct str text, const char *const *words)
 struct str batch_whole(const struct batch_system *s, struct str native)
 {
         BUF_CLEANUP struct buf pattern = {0};
-        s->native_of("", 0, &pattern); /* "_0", ".1", "[1]": what parts them */
+        if (s->native_of)
+                s->native_of("", 0, &pattern); /* "_0", ".1", "[1]": what parts them */
         ptrdiff_t at = pattern.n ? str_rfind(native, pattern.p[0]) : -1;
         return at < 0 ? native : str_head(native, (size_t)at);
 }

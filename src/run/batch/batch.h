@@ -147,7 +147,8 @@ struct batch_system {
         /* In lines of a head that say whose limits it is under, beside the user's. NULL: none. */
         const char *const *limited_by;
         bool (*refused_array)(struct str errors); /* the array, not the task. NULL: never */
-        void (*native_of)(const char *native, unsigned index, struct buf *out); /* of an array's member */
+        void (*native_of)(const char *native, unsigned index,
+                          struct buf *out); /* of an array's member; NULL: it has none */
         void (*status)(struct batch_call *c, const char *user);
         bool (*is_answer)(struct str out); /* to `status`; else it has failed. NULL: always */
         void (*status_read)(struct str out, batch_take_fn *take, void *arg);
