@@ -14,6 +14,7 @@ from openpbs import RealPbs
 from pool import Pool, RealPool
 from slurm import Munge, Rest, slurm_clusters
 from slurm_accounting import accounted_cluster
+from task_spooler import TaskSpooler
 from torque import Torque
 
 SLOTS = 40 if os.environ.get("DROVER_CHECK_LONG") else 8  # enough for a thousand jobs
@@ -133,6 +134,18 @@ def condor_pool(request, build):
     one = Pool(build, folder)
     try:
         yield one.start()
+    finally:
+        one.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def spooler(request):
+    """What the runner `tsp` speaks to."""
+    folder = tempfile.mkdtemp(prefix="ts-", dir=request.config.drover_tmp)
+    one = TaskSpooler(folder, slots=SLOTS)
+    try:
+        yield one
     finally:
         one.stop()
         shutil.rmtree(folder, ignore_errors=True)

@@ -74,7 +74,8 @@ class Place:
         return self.driver
 
 
-SYSTEMS = {"slurm": "alpha", "rest": "rest", "gridengine": "grid", "pbs": "pbs", "htcondor": "condor_pool", "exec": "processes"}
+SYSTEMS = {"slurm": "alpha", "rest": "rest", "gridengine": "grid", "pbs": "pbs", "htcondor": "condor_pool", "exec": "processes",
+           "tsp": "spooler"}
 
 
 @pytest.fixture(params=["process", *SYSTEMS])
