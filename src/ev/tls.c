@@ -171,6 +171,8 @@ static int tls_setup(struct tls_context *t, const struct tls_config *c, struct e
         SSL_CTX_set_session_cache_mode(t->ctx, SSL_SESS_CACHE_OFF);
         SSL_CTX_set_mode(t->ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                          SSL_MODE_RELEASE_BUFFERS);
+        /* one record a read, whatever is in it: key updates without end leave the thread to the others */
+        SSL_CTX_clear_mode(t->ctx, SSL_MODE_AUTO_RETRY);
         SSL_CTX_set_max_cert_list(t->ctx, 32768);
         if (c->ca_pem.n && (r = tls_use_ca(t->ctx, c->ca_pem, t->server, err)) < 0)
                 return r;

@@ -12,6 +12,7 @@ import uuid
 import pytest
 
 import openapi
+import rekey
 from drover import LIMIT, Instance, free_port, made, sh, wait_until
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -216,6 +217,31 @@ def test_one_address_leaves_room_for_others(world, port):
             return world.descriptors() - before <= 8
 
         wait_until(gone)
+
+
+def unread(s):
+    """Bytes that were sent on this connection, and that its peer on this machine has not read."""
+    def hexed(address):
+        return f"{int.from_bytes(socket.inet_aton(address[0]), 'little'):08X}:{address[1]:04X}"
+
+    with open("/proc/net/tcp", encoding="ascii") as f:
+        rows = [line.split() for line in f]
+    return sum(int(row[4].split(":")[1], 16) for row in rows if row[1:3] == [hexed(s.getpeername()), hexed(s.getsockname())])
+
+
+def test_new_keys_without_end(world):
+    """Forty thousand new TLS keys at once, which whoever has shown no token may ask for as well: others are served before the
+    last of them."""
+    get = f"GET /v1/server HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {world.tokens['mallory']}\r\n\r\n".encode()
+    with contextlib.closing(rekey.Rekey(("127.0.0.1", world.api_port), LIMIT)) as peer, world.tls() as other:
+        other.sendall(get)
+        assert answer(other.recv(65536))[0] == 200
+        peer.socket.sendall(peer.records(get))
+        assert peer.socket.recv(65536)
+        peer.socket.sendall(peer.updates(40000))
+        other.sendall(get)
+        assert answer(other.recv(65536))[0] == 200
+        assert unread(peer.socket) > 0
 
 
 HELLOS = {
