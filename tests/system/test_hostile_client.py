@@ -576,6 +576,26 @@ def test_answers_that_nobody_reads(world):
     assert world.as_user("mallory", "POST", "/v1/actions", {"action": "remove", "ids": [str(said["id"])]})[1]["affected"] == 20000
 
 
+def test_waits_for_many_requests(world):
+    """Each request that a waiting call names counts: each change of one of them is looked at for every call. Others wait as before."""
+    numbers = [world.as_user("mallory", "POST", "/v1/requests", described())[1]["id"] for _ in range(200)]
+    wait = f"/v1/wait?ids={','.join(map(str, numbers))}"
+    seen = world.as_user("mallory", "GET", f"{wait}&timeout_ms=0")[1]["seen"]
+    wait += f"&timeout_ms=300000&seen={seen}"
+
+    def waiting():
+        s = world.tls()
+        s.sendall(head(world, "mallory", wait, method="GET"))
+        return s
+
+    with many(60, waiting) as peers:
+        assert world.as_user("mallory", "GET", wait)[0] == 503
+        assert not closed(peers[0])
+        hers = world.as_user("alice", "POST", "/v1/requests", described())[1]["id"]
+        assert world.as_user("alice", "GET", f"/v1/wait?ids={hers}&timeout_ms=100&seen=0.0.1.0.0.0")[0] == 200
+    assert world.as_user("mallory", "POST", "/v1/actions", {"action": "remove", "ids": [str(n) for n in numbers]})[1]["affected"] == 200
+
+
 # ---- with a token: uploads ------------------------------------------------------------------------------------------------
 
 

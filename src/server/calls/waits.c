@@ -18,14 +18,14 @@ struct watched { /* a request that somebody waits for */
         bool changed;
 };
 struct waiter {
-        struct heap_node due; /* first, by due_ms */
+        struct heap_node due; /* first, by due_ms; of one that is to be woken that is when it was said */
         int64_t due_ms;
         struct call *call;
         call_fn *woken;
         struct interest *interests;
         struct waiter *next, **at; /* of those that wait for the disk */
-        struct waiter *next_woken;
         bool wake;
+        size_t places; /* of the share */
 };
 struct waits {
         struct server *server;
@@ -36,6 +36,8 @@ struct waits {
         struct timer *timer;
         struct share *share; /* of places for parked calls, by who called */
 };
+
+#define SLICE_NS 4000000 /* of waking; then others have their turn */
 
 static bool before(const struct heap_node *a, const struct heap_node *b)
 {
@@ -56,6 +58,23 @@ static void interest_free(struct waits *w, struct interest *i)
         }
 }
 
+static void places_give(struct waits *w, const struct call *c, size_t count)
+{
+        while (count-- > 0)
+                share_give(w->share, str_of(c->who));
+}
+
+/* All of them, or false. */
+static bool places_take(struct waits *w, const struct call *c, size_t count)
+{
+        for (size_t n = 0; n < count; n++)
+                if (!share_take(w->share, str_of(c->who))) {
+                        places_give(w, c, n);
+                        return false;
+                }
+        return true;
+}
+
 /* Takes it out of everything. */
 static struct call *unpark(struct waits *w, struct waiter *x)
 {
@@ -73,7 +92,7 @@ static struct call *unpark(struct waits *w, struct waiter *x)
                         x->next->at = x->at;
         }
         heap_take(&w->due, &x->due);
-        share_give(w->share, str_of(c->who));
+        places_give(w, c, x->places);
         free(x);
         return c;
 }
@@ -99,21 +118,30 @@ static void wake(struct waits *w, struct waiter *x)
         woken(w->server, c);
 }
 
-static void on_timer(void *arg)
+/* A slice of those that are due, the first of them at least; the timer goes on with the others. */
+static void wake_due(struct waits *w)
 {
-        struct waits *w = arg;
-        int64_t now = clock_boot_ms();
+        int64_t now = clock_boot_ms(), end_ns = clock_mono_ns() + SLICE_NS;
         struct heap_node *first;
 
-        turn_begin(w->server->turn);
         for (size_t n = w->due.count; n > 0 && (first = heap_first(&w->due)); n--) {
                 struct waiter *x = container_of(first, struct waiter, due);
 
                 if (x->due_ms > now)
                         break;
                 wake(w, x);
+                if (clock_mono_ns() > end_ns)
+                        break;
         }
         set_timer(w);
+}
+
+static void on_timer(void *arg)
+{
+        struct waits *w = arg;
+
+        turn_begin(w->server->turn);
+        wake_due(w);
         turn_end(w->server->turn);
 }
 
@@ -148,12 +176,13 @@ void waits_free(struct waits *w)
         free(w);
 }
 
-static struct waiter *park(struct server *s, struct call *c, int64_t timeout_ms, call_fn *woken)
+static struct waiter *park(struct server *s, struct call *c, size_t places, int64_t timeout_ms,
+                           call_fn *woken)
 {
         struct waits *w = s->waits;
         struct waiter *x;
 
-        if (!share_take(w->share, str_of(c->who))) {
+        if (!places_take(w, c, places)) {
                 call_fail(c, 503, "busy",
                           "too many calls of yours are waiting, and others need room, too: try again later");
                 return NULL;
@@ -161,6 +190,7 @@ static struct waiter *park(struct server *s, struct call *c, int64_t timeout_ms,
         x = mem_new(struct waiter);
         x->call = c;
         x->woken = woken;
+        x->places = places;
         x->due_ms = clock_boot_ms() + (timeout_ms > 0 ? timeout_ms : 0);
         heap_put(&w->due, &x->due);
         set_timer(w);
@@ -191,7 +221,7 @@ static void add_interest(struct waits *w, struct waiter *x, uint64_t request)
 
 bool waits_park(struct server *s, struct call *c, const struct ids *ids, int64_t timeout_ms, call_fn *woken)
 {
-        struct waiter *x = park(s, c, timeout_ms, woken);
+        struct waiter *x = park(s, c, ids && ids->count ? ids->count : 1, timeout_ms, woken);
 
         for (size_t i = 0; x && ids && i < ids->count; i++)
                 add_interest(s->waits, x, ids->items[i].request);
@@ -201,7 +231,7 @@ bool waits_park(struct server *s, struct call *c, const struct ids *ids, int64_t
 void waits_park_durable(struct server *s, struct call *c, int64_t timeout_ms, call_fn *woken)
 {
         struct waits *w = s->waits;
-        struct waiter *x = park(s, c, timeout_ms, woken);
+        struct waiter *x = park(s, c, 1, timeout_ms, woken);
 
         if (!x)
                 return;
@@ -223,10 +253,23 @@ void waits_changed(struct server *s, uint64_t request)
         s->waits->changed = watched;
 }
 
+/* That it is due now is said once: who waits longest is woken first. */
+static void make_due(struct waits *w, struct waiter *x, int64_t now)
+{
+        if (x->wake)
+                return;
+        x->wake = true;
+        if (x->due_ms <= now)
+                return;
+        heap_take(&w->due, &x->due);
+        x->due_ms = now;
+        heap_put(&w->due, &x->due);
+}
+
 void waits_flush(struct server *s)
 {
         struct waits *w = s->waits;
-        struct waiter *woken = NULL;
+        int64_t now = clock_boot_ms();
 
         if (!w->changed)
                 return;
@@ -235,25 +278,14 @@ void waits_flush(struct server *s)
 
                 w->changed = watched->next_changed;
                 watched->changed = false;
-                for (struct interest *i = watched->first; i; i = i->next) {
-                        if (i->waiter->wake)
-                                continue;
-                        i->waiter->wake = true;
-                        i->waiter->next_woken = woken;
-                        woken = i->waiter;
-                }
+                for (struct interest *i = watched->first; i; i = i->next)
+                        make_due(w, i->waiter, now);
                 if (!watched->first) {
                         idmap_take(w->watched, watched->request);
                         free(watched);
                 }
         }
-        while (woken) {
-                struct waiter *x = woken;
-
-                woken = x->next_woken;
-                wake(w, x);
-        }
-        set_timer(w);
+        wake_due(w);
 }
 
 void waits_durable(struct server *s)

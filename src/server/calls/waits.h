@@ -2,13 +2,16 @@
  *
  * A parked call names requests, or waits for any record to become durable; it is woken by the end of the turn
  * in which one of its requests changed, or when its time is up. Nothing polls. Waking runs a step of the call
- * on the core thread, which looks, and replies or parks again.
+ * on the core thread, which looks, and replies or parks again. Many calls are woken in slices of 4 ms, in the
+ * order in which they became due, and the core's other work goes in between.
  */
 #pragma once
 #include "server/calls/call.h"
 #include "server/loop/ids.h"
 
-#define WAITS_MAX 20000 /* parked calls, shared among those who called as base/share.h has it */
+/* Requests that parked calls name (a call without any counts as one), shared among those who called as
+ * base/share.h has it. */
+#define WAITS_MAX 20000
 
 struct waits *waits_new(struct server *s);
 void waits_free(struct waits *w); /* with what is parked; NULL is fine */
