@@ -21,6 +21,7 @@
 #define INDEX_MAGIC "drover-cache-1"
 #define INDEX_MAX   (256u << 20)
 #define NAMES_MAX   1000000u
+#define SAME_MAX    100u /* names of the same contents */
 
 struct told {           /* what the server is to know of a number */
         unsigned count; /* names and contents that have it */
@@ -174,9 +175,20 @@ static void go(void *arg, struct lru_node *n)
         cache_drop(arg, cached_of(n));
 }
 
+/* Files of a few bytes, and names, take memory and time however small their contents are. */
+static bool too_many(const struct cache *c)
+{
+        return map_count(c->contents) > CACHE_FILES_MAX || map_count(c->names) > CACHE_FILES_MAX;
+}
+
 void cache_trim(struct cache *c, uint64_t bytes)
 {
         lru_trim(&c->contents_by_use, bytes < c->limit ? bytes : c->limit, go, c);
+        for (struct lru_node *n = c->contents_by_use.oldest, *next; n && too_many(c); n = next) {
+                next = n->newer;
+                if (n->pins == 0)
+                        cache_drop(c, cached_of(n));
+        }
 }
 
 uint64_t cache_bytes(const struct cache *c)
@@ -287,6 +299,12 @@ struct cached_name *cache_name(struct cache *c, struct cached *e, struct str key
                 n = NULL;
         }
         if (!n) {
+                struct cached_name *last = e->names;
+                unsigned same = 0;
+                for (; last && last->next; last = last->next)
+                        same++;
+                if (same + 1 >= SAME_MAX)
+                        unname(c, last);
                 n = mem_new(struct cached_name);
                 n->contents = e;
                 n->key = str_dupz(key);

@@ -12,9 +12,9 @@
  * Who calls cache_keep has summed the file himself, and no process that is less trusted ever had it open for
  * writing: what such a process brings goes into a scratch file, which is copied and summed on the way.
  *
- * It holds `limit` bytes; what was used longest ago goes first. What is pinned stays, and so does what is
- * being written: for as long as jobs need it, there may be more. One thread; no call waits for more than the
- * directory.
+ * It holds `limit` bytes, and CACHE_FILES_MAX files and names; what was used longest ago goes first. What is
+ * pinned stays, and so does what is being written: for as long as jobs need it, there may be more. One
+ * thread; no call waits for more than the directory.
  */
 #pragma once
 #include <stdbool.h>
@@ -25,6 +25,8 @@
 #include "base/file_id.h"
 #include "move/task.h"
 #include "place/lru.h"
+
+#define CACHE_FILES_MAX 100000u
 
 struct cached_name {
         struct cached_name *next; /* of the same contents */

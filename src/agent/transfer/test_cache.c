@@ -207,6 +207,39 @@ static void changes_are_told_once(void **state)
         cache_close(c);
 }
 
+static void keep_many(struct cache *c, unsigned first, unsigned count)
+{
+        for (unsigned i = first; i < first + count; i++) {
+                char text[16], key[40];
+                snprintf(text, sizeof(text), "%u", i);
+                snprintf(key, sizeof(key), "https://a/%u", i);
+                keep_named(c, text, key, i);
+        }
+}
+
+/* However small files are, there are not more than so many, nor of their names. */
+static void small_files_and_names_are_counted(void **state)
+{
+        struct cache *c = open_it(1ull << 40);
+        char key[40];
+        (void)state;
+        struct cached *first = keep_named(c, "hello", "https://a/first", 1);
+        for (unsigned i = 0; i < 1000; i++) {
+                snprintf(key, sizeof(key), "https://b/%u", i);
+                keep_named(c, "hello", key, 2);
+        }
+        assert_null(cache_find_name(c, STR("https://a/first")));
+        assert_null(cache_find_name(c, STR("https://b/899")));
+        assert_ptr_equal(cache_find_name(c, STR("https://b/901"))->contents, first);
+        cache_pin(first);
+        keep_many(c, 0, CACHE_FILES_MAX);
+        cache_unpin(c, first);
+        assert_true(files_in_folder() <= CACHE_FILES_MAX);
+        assert_null(cache_find_name(c, STR("https://b/901")));
+        assert_non_null(cache_find_name(c, STR("https://a/99999")));
+        cache_close(c);
+}
+
 static int setup(void **state)
 {
         (void)state;
@@ -232,6 +265,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(the_longest_unused_goes_first, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_restart_finds_it_unchecked, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_torn_index_is_left_alone, setup, teardown),
-                cmocka_unit_test_setup_teardown(changes_are_told_once, setup, teardown)};
+                cmocka_unit_test_setup_teardown(changes_are_told_once, setup, teardown),
+                cmocka_unit_test_setup_teardown(small_files_and_names_are_counted, setup, teardown)};
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
