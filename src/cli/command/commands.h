@@ -8,7 +8,8 @@ const struct command *command_find(struct str name);
 /* The command that somebody may mean who types this word; NULL: nobody knows. */
 const char *command_meant(struct str word);
 
-/* Each is in a file of its own, command/NAME.c, and returns the exit code. */
+/* Each returns the exit code. Most are in a file of their own, command/NAME.c; hold and its like are in
+ * act.c. */
 int cmd_agents(struct cli *cli, const struct options *o);
 int cmd_doctor(struct cli *cli, const struct options *o);
 int cmd_limits(struct cli *cli, const struct options *o);

@@ -26,7 +26,7 @@ void cost_cells(struct table *t, struct view cost)
         struct buf text BUF_CLEANUP = {0};
 
         if (!view_there(cost)) {
-                for (int i = 0; i < 9; i++)
+                for (size_t i = 0; i < COST_COLUMN_COUNT; i++)
                         table_text(t, STR("-"));
                 return;
         }

@@ -10,6 +10,8 @@
                 "PRICE", true, false                                                                         \
         }
 
+#define COST_COLUMN_COUNT (sizeof((const struct table_column[]){COST_COLUMNS}) / sizeof(struct table_column))
+
 /* The cells of a cost (docs/openapi.json, Cost); dashes when there is none. */
 void cost_cells(struct table *t, struct view cost);
 /* A price, to four digits. */

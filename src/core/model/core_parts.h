@@ -36,7 +36,7 @@ struct core {
         int64_t now_ms, steady_ms;
 
         struct requests *requests;         /* model/request.h */
-        struct map *templates;             /* by their text, model/template.h */
+        struct map *templates;             /* by their text, model/job_template.h */
         struct map *agents;                /* by name, model/agent.h */
         struct pending_match *pending;     /* model/pending_match.h */
         struct delegations *delegations;   /* model/delegation.h */

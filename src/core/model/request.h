@@ -4,7 +4,7 @@
  *     |
  *     +-- buckets: the idle members of one class with one priority
  *     +-- jobs: a record for each member that ever had an attempt and has not ended, or is left
- *     +-- rare, when there is some: held, completed, removed, failed, unfiled, left; logs, a hop
+ *     +-- cold, when there is some: held, completed, removed, failed, unfiled, left; logs, a hop
  *
  * Requests change by events only (events/apply.h).
  */

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/args.h"
+#include "base/batch_word.h"
 #include "base/match_macro.h"
 #include "classad/sense.h"
 #include "jdl/condor/names.h"
@@ -312,17 +313,6 @@ struct hints {
         bool said;
 };
 
-/* Texts for a batch system: +SlurmAccount = "physics". */
-static bool is_batch_word(struct str attribute)
-{
-        static const char *const firsts[] = {"Batch", "Slurm", "GridEngine", "Pbs", "Htcondor"};
-
-        for (size_t i = 0; i < sizeof(firsts) / sizeof(*firsts); i++)
-                if (str_istarts(attribute, str_of(firsts[i])))
-                        return true;
-        return false;
-}
-
 static void hint_at_name(void *arg, symbol name, bool target)
 {
         struct hints *h = arg;
@@ -334,7 +324,7 @@ static void hint_at_name(void *arg, symbol name, bool target)
         buf_printf(&own, "MY." STR_FMT, STR_ARG(n));
         if (form_get(h->reader->part, n) || settings_get(h->reader, buf_view(&own)))
                 return;
-        if (is_batch_word(str_of(h->attribute)) && !names_known(n)) {
+        if (batch_word_is(str_of(h->attribute)) && !names_known(n)) {
                 if (!h->said)
                         reader_warn(h->reader, h->entry->at,
                                     "%s: no attribute is called " STR_FMT

@@ -288,7 +288,7 @@ const struct keyword keywords[] = {
         {"want_io_proxy", NULL, IGNORED, OTHER, NULL, OFF, "A job can't reach back to the machine of the submit, and condor_chirp fails there."},
 
         /* refused */
-        {"cuda_version", NULL, REFUSED, OTHER, NULL, NULL, "GPUs are not managed."},
+        {"cuda_version", NULL, REFUSED, OTHER, NULL, NULL, "Ask for GPUs by request_gpus and requirements."},
         {"require_*", NULL, REFUSED, OTHER, NULL, NULL, "Put a condition on the place into requirements."},
         {"transfer_input", NULL, REFUSED, OTHER, NULL, ON, "Standard input is always brought along."},
         {"transfer_plugins", NULL, REFUSED, OTHER, NULL, NULL, "An agent's `movers` name programs for schemes."},

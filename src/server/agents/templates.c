@@ -2,6 +2,7 @@
 #include "server/loop/expressions.h"
 
 #include "base/args.h"
+#include "base/batch_word.h"
 #include "base/macro.h"
 #include "base/signals.h"
 #include "classad/eval.h"
@@ -313,12 +314,7 @@ static uint32_t resource(struct eval *e, const struct ad *ad, symbol name, struc
 
 static bool is_word(struct str text)
 {
-        static const char *const firsts[] = {"Batch",    "Slurm", "GridEngine", "Pbs",
-                                             "Htcondor", "Lsf",   "Exec"};
-        for (size_t i = 0; i < sizeof(firsts) / sizeof(*firsts); i++)
-                if (starts(text, firsts[i]))
-                        return true;
-        return str_ieqz(text, "JobBatchName");
+        return batch_word_is(text) || str_ieqz(text, "JobBatchName");
 }
 
 static char *word(struct message *m, struct eval *e, const struct ad *ad, symbol name)
@@ -352,8 +348,8 @@ static void add_attribute(struct message *m, Drover__Template *t, struct str nam
         t->attributes[t->n_attributes++] = a;
 }
 
-/* RequestNAME, for every NAME but Cpus, Memory and Disk, as t->resources; attributes that begin with Batch,
- * Slurm or GridEngine, and JobBatchName, as t->attributes. */
+/* RequestNAME, for every NAME but Cpus, Memory and Disk, as t->resources; words for a batch system and
+ * JobBatchName as t->attributes. */
 static void set_place(struct message *m, struct eval *e, const struct ad *ad, Drover__Template *t)
 {
         size_t most = 0;
