@@ -30,7 +30,8 @@ void cli_note(const char *fmt, ...)
 
 void cli_print(struct buf *out)
 {
-        fwrite(out->p, 1, out->n, stdout);
+        if (out->n)
+                fwrite(out->p, 1, out->n, stdout);
         buf_reset(out);
 }
 
