@@ -78,6 +78,20 @@ bool file_other_way(struct str url, const struct store_urls *store, size_t n, st
         return false;
 }
 
+bool file_own_way(struct str url, const struct store_urls *store, struct buf *out)
+{
+        BUF_CLEANUP struct buf own = {0};
+        struct store_urls way = {.prefix_count = 1};
+
+        if (has_user(url) || !file_url(url, NULL, 0, &own, NULL))
+                return false;
+        for (size_t i = 0; i < store->prefix_count; i++)
+                if (file_is_below(buf_view(&own), store->prefixes[i]) &&
+                    (!way.prefixes || store->prefixes[i].n > way.prefixes->n))
+                        way.prefixes = &store->prefixes[i];
+        return way.prefixes && file_url(url, &way, 1, out, NULL);
+}
+
 /* Any way to it counts: nobody can say yet which one will work. */
 static size_t shown_on_any_way(const struct file_asker *r, struct str url, const struct store_urls *store)
 {

@@ -34,6 +34,11 @@ size_t file_asker_shows(const struct file_asker *r, struct str url);
  * False, with nothing added: there are no more, or the URL has a user, who is known to one way only. */
 bool file_other_way(struct str url, const struct store_urls *store, size_t n, struct buf *out);
 
+/* The URL as its key has it, under the prefix of the store that it is below. What has one key is asked for
+ * by one name: to some stores "/a//f" and "/a/x/%2e%2e/f" are other files than "/a/f". False, with nothing
+ * added: it is not below one, or has a user. */
+bool file_own_way(struct str url, const struct store_urls *store, struct buf *out);
+
 /* Is what has this key the same for all who ask? */
 bool file_key_is_common(struct str key);
 

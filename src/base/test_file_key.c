@@ -76,6 +76,29 @@ static void test_ways(void **state)
         assert_false(file_other_way(STR("https://other.org/x"), stores, 0, &b));
 }
 
+static void test_own_way(void **state)
+{
+        static const struct {
+                const char *url, *own;
+        } cases[] = {{"https://SE.lab:443/x", "https://se.lab/x"},
+                     {"https://se.lab//x", "https://se.lab/x"},
+                     {"https://se.lab/a/%2e%2e/x?%2e", "https://se.lab/x?%2e"},
+                     {"root://se.lab/data//x#sha256=0", "root://se.lab/data/x"}};
+        BUF_CLEANUP struct buf b = {0};
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                buf_reset(&b);
+                assert_true(file_own_way(str_of(cases[i].url), stores, &b));
+                assert_string_equal(buf_z(&b), cases[i].own);
+        }
+        buf_reset(&b);
+        assert_false(file_own_way(STR("https://u@se.lab/x"), stores, &b));
+        assert_false(file_own_way(STR("https://other.org/x"), stores, &b));
+        assert_false(file_own_way(STR("x"), stores, &b));
+        assert_int_equal(b.n, 0);
+}
+
 static void test_wrong(void **state)
 {
         BUF_CLEANUP struct buf b = {0};
@@ -92,6 +115,7 @@ int main(void)
                 cmocka_unit_test(test_without_credentials),
                 cmocka_unit_test(test_with_credentials),
                 cmocka_unit_test(test_ways),
+                cmocka_unit_test(test_own_way),
                 cmocka_unit_test(test_wrong),
         };
 

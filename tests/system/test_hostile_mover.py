@@ -6,11 +6,13 @@ import ctypes
 import errno
 import glob
 import hashlib
+import http.server
 import json
 import os
 import re
 import shutil
 import subprocess
+import threading
 import uuid
 
 import pytest
@@ -255,6 +257,42 @@ def take_descriptor(pid):
 def waits_in(pid, library):
     with open(f"/proc/{pid}/maps", encoding="ascii") as maps, open(f"/proc/{pid}/syscall", encoding="ascii") as call:
         return library in maps.read() and call.read().split()[0] == "34"  # pause
+
+
+class Literal(http.server.ThreadingHTTPServer):
+    """A store to which each spelling of a path is a file of its own, as to those that keep objects: /lab/f0 and its like are the true ones."""
+
+    daemon_threads = True
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            data = b"true\n" if re.fullmatch("/lab/f[0-9]", self.path) else b"another\n"
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        do_HEAD = do_GET
+
+        def log_message(self, *_):
+            pass
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), self.Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+def test_one_name_in_other_words(instance):
+    """What one owner has fetched by another spelling of a file's URL is not what the next one gets for it."""
+    with Literal() as store:
+        url = f"http://127.0.0.1:{store.server_port}/"
+        site = Site(instance, f"stores:\n  lab:\n    urls: {url}lab/\n")
+        site.agent(more="cache_fresh: 1h\nprobe: 0\n")
+        for i, spelling in enumerate(("lab//f0", "/lab/f1", "lab/mine/%2e%2e/f2", "lab/mine/../f3", "lab/%2e/f4", "lab/%66%35")):
+            for user, name in ((ONE, spelling), (TWO, f"lab/f{i}")):
+                site.run(user, "cat *", ShouldTransferFiles="IF_NEEDED", TransferInput=url + name)
+                assert user is ONE or site.text(TWO, "out") == "true\n", spelling
+        store.shutdown()
 
 
 def test_thousands_of_inputs(lies):

@@ -23,7 +23,8 @@ static char *url_now(const struct fetch *f)
 {
         BUF_CLEANUP struct buf other = {0};
         struct str url = str_of(f->url), whole;
-        if (f->way > 0 && stores_other_way(f->a, url, f->store, f->way - 1, &other))
+        if (f->way > 0 ? stores_other_way(f->a, url, f->store, f->way - 1, &other)
+                       : stores_own_way(f->a, url, f->store, &other))
                 url = buf_view(&other);
         whole = url;
         str_cut(&whole, '#', &url);

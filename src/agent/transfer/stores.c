@@ -218,6 +218,11 @@ bool stores_other_way(const struct agent *a, struct str url, size_t store, size_
         return store < a->stores->count && file_other_way(url, &a->stores->urls[store], n, ret);
 }
 
+bool stores_own_way(const struct agent *a, struct str url, size_t store, struct buf *ret)
+{
+        return store < a->stores->count && file_own_way(url, &a->stores->urls[store], ret);
+}
+
 static struct store *take_old(struct stores *old, const char *name)
 {
         for (size_t i = 0; i < old->count; i++)

@@ -18,6 +18,8 @@ void stores_tick(struct agent *a);    /* every second */
 /* What the cache knows a URL by, as the attempt asks for it (base/file_key.h); *ret_store is an index, or
  * FILE_STORE_NONE. False: it is none. */
 bool stores_key(const struct attempt *at, struct str url, struct buf *ret_key, size_t *ret_store);
+/* The URL by its own way, as the cache's key has it (base/file_key.h). False: it is asked for as it is. */
+bool stores_own_way(const struct agent *a, struct str url, size_t store, struct buf *ret);
 /* Another way to the same file: the URL under the store's n-th prefix, but the one it has. False: no more. */
 bool stores_other_way(const struct agent *a, struct str url, size_t store, size_t n, struct buf *ret);
 size_t stores_of(const struct agent *a, struct str url);
