@@ -305,6 +305,9 @@ void core_eta_error(struct core *c, struct core_eta_error *ret);
 
 /* ---- requests that another server hands on, see lifecycle/delegation.h */
 
+/* Results are held for so long at most, as leases are no longer: who renews his lease and takes nothing keeps
+ * nobody's history from being pruned. */
+#define RESULTS_HELD_MAX_MS (30 * INT64_C(86400000))
 /* Unix milliseconds before which nobody waits for a result; INT64_MAX: nobody waits for any. */
 int64_t core_results_held_since(struct core *c);
 

@@ -129,13 +129,13 @@ int core_results_taken(struct core *c, uint64_t request, struct str owner, const
 
 int64_t core_results_held_since(struct core *c)
 {
-        int64_t since = INT64_MAX;
+        int64_t since = INT64_MAX, first = c->now_ms - RESULTS_HELD_MAX_MS;
 
         for (size_t i = 0; i < c->delegations->count; i++)
                 if (delegation_keeps_results(c->delegations->leased[i]) &&
                     c->delegations->leased[i]->submitted_ms < since)
                         since = c->delegations->leased[i]->submitted_ms;
-        return since;
+        return since < first ? first : since;
 }
 
 /* ---- snapshots: the shadow has no records, so only what came by events */

@@ -124,6 +124,20 @@ static void test_results_are_kept_until_they_are_taken(void **state)
         assert_null(request_find(c, id));
 }
 
+/* Who renews his lease for ever and takes nothing holds what ended in the last 30 days. */
+static void test_results_are_held_for_so_long_at_most(void **state)
+{
+        struct core *c = *state;
+        uint64_t id = submit_leased(c, 1000000000, true);
+
+        for (int i = 0; i < 4; i++) {
+                later(c, 900000000);
+                assert_int_equal(core_request_renew(c, id, ANN, 0, NULL), 0);
+        }
+        assert_int_equal(core_results_held_since(c),
+                         1700000000000 + 4 * INT64_C(900000000) - RESULTS_HELD_MAX_MS);
+}
+
 static void test_nothing_is_held_for_who_is_gone(void **state)
 {
         struct core *c = *state;
@@ -204,6 +218,8 @@ int main(void)
                                                 bare_core_free),
                 cmocka_unit_test_setup_teardown(test_snapshot, bare_core, bare_core_free),
                 cmocka_unit_test(test_records),
+                cmocka_unit_test_setup_teardown(test_results_are_held_for_so_long_at_most, bare_core,
+                                                bare_core_free),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
