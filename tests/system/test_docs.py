@@ -153,7 +153,7 @@ def files_in(page):
 
 
 AGENTS_PAGES = ["drover-agent.8.md", "drover-container.7.md", "drover-environment.7.md"] + [
-    f"drover-runner-{name}.7.md" for name in ("drover", "exec", "gridengine", "htcondor", "pbs", "process", "slurm")]
+    f"drover-runner-{name}.7.md" for name in ("process", *re.findall(r"^RUNNER\((\w+)\)", read("src/run/runners.def"), re.M))]
 SERVERS_PAGES = ["droverd.8.md", "drover-priority.7.md"]
 
 

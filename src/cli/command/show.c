@@ -64,7 +64,7 @@ static bool shown_elsewhere(struct str key)
         return str_eqz(key, "ad") || str_eqz(key, "parts");
 }
 
-/* Every field of the answer, times and sizes readable. */
+/* Every field of the answer; those that end in _ms as times. */
 static void print_fields(struct cli *cli, struct view root)
 {
         struct table t TABLE_CLEANUP;
