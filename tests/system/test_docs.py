@@ -152,8 +152,9 @@ def files_in(page):
     return [text for text in texts if re.match(r"[a-z_]+:( |$)", text, re.M)]
 
 
-AGENTS_PAGES = ["drover-agent.8.md", "drover-container.7.md", "drover-environment.7.md"] + [
-    f"drover-runner-{name}.7.md" for name in ("process", *re.findall(r"^RUNNER\((\w+)\)", read("src/run/runners.def"), re.M))]
+RUNNERS = ["process", *re.findall(r"^RUNNER\((\w+)\)", read("src/run/runners.def"), re.M)]
+RUNNERS.remove("tsp")  # the first question to a Task Spooler starts its server, which nobody would stop
+AGENTS_PAGES = ["drover-agent.8.md", "drover-container.7.md", "drover-environment.7.md", *(f"drover-runner-{name}.7.md" for name in RUNNERS)]
 SERVERS_PAGES = ["droverd.8.md", "drover-priority.7.md"]
 
 
