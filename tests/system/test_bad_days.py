@@ -213,7 +213,7 @@ def test_an_older_database_is_put_in_place(instance, closed):
 def test_what_is_no_backup_is_refused(instance):
     """A folder that is not empty, one that is no backup, no instance at all."""
     os.mkdir(instance.dir, 0o700)
-    assert "has no drover.db" in daemon(instance, "--backup", os.path.join(instance.base, "b"), code=1)
+    assert "drover.db: No such file" in daemon(instance, "--backup", os.path.join(instance.base, "b"), code=1)
     instance.server()
     full = os.path.join(instance.base, "full")
     os.mkdir(full)

@@ -33,7 +33,7 @@ def test_who_is_away_is_named(two):
     path = wait_until(lambda: (p := two.json("path", f"{request}.0")) and p["hops"][0].get("said") == gone and p)
     assert path["summary"] == "unreachable" and f"\nhop 1: {gone}\n" in two.cli("path", f"{request}.0")
     later = two.submit(sh("true"))
-    assert "can not be reached" in why(two, f"{later}.0")
+    assert "is unreachable" in why(two, f"{later}.0")
     assert gone in two.cli("why", f"{later}.0")
     two.far.server()
     wait_until(lambda: not queue_of(two)["unreachable"])
