@@ -71,7 +71,8 @@ def test_outputs_of_who_stops_what_delivers_them(site):
     site.agent(more=CONFIG + "filesystem_domain: elsewhere.example\n")
     request = site.submit(ONE, "truncate -s 20G big", TransferOutput="big", **FILES)
     child = long_at_work(site, 5)
-    assert site.instance.job(f"{request}.0")["state"] == "running"
+    # A job that starts and ends in one turn of its agent is not told as started before its outputs are there.
+    assert site.instance.job(f"{request}.0")["state"] in ("running", "staging")
     as_user(ONE, lambda: os.kill(child, signal.SIGSTOP))
     site.instance.wait_state(f"{request}.0", "held")
     assert "staging made no progress for 3 s at big" in why(site, f"{request}.0")
