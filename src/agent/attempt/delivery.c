@@ -56,7 +56,8 @@ static void delivery_over(struct attempt *at, int hold_code, const char *reason)
         attempt_finish(at);
 }
 
-/* What comes next of what is left. */
+/* Delivery goes on with its next state: outputs to URLs, then to the spool; when neither is left it is over.
+ */
 static void delivery_go_on(struct attempt *at)
 {
         struct delivery *d = at->delivery;

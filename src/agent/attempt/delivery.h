@@ -10,7 +10,8 @@
 #include "agent/model/attempt.h"
 
 void delivery_begin(struct attempt *at); /* of its outputs; the attempt may be gone then */
-/* Of its checkpoint. `carried`: see RUN_CHECKPOINTED; or NULL. */
+/* Delivers the files of the attempt's checkpoint. `carried`: the list of them that the runner gave
+ * (checkpointed of run/runner.h), borrowed; NULL: the job made them here. */
 void delivery_checkpoint(struct attempt *at, const char *carried);
 void delivery_forget(struct attempt *at); /* what is known of one that is stopped */
 /* news->outputs, news->delivered */

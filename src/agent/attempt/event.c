@@ -259,7 +259,8 @@ static bool is_due(const struct attempt *at, int64_t now)
                now > at->begin_by_ms + LATE_MS;
 }
 
-/* Of an earlier life nobody knows which step it had come to. */
+/* Is the attempt among the tasks that were begun (`ids`)? One that runs must be there with its step; of one
+ * that an earlier life of the agent left, any step counts, for nobody knows which one it had come to. */
 static bool is_begun(const struct attempt *at, struct str ids)
 {
         struct run_id id, task = attempt_task(at);
@@ -377,7 +378,7 @@ static void known(struct attempt *at, const struct run_event *e)
         }
 }
 
-/* It is the task that the attempt waits for. */
+/* Is this the task whose end the attempt waits for? */
 static bool is_followed(struct attempt *at, struct run_id id)
 {
         return at->state == ATTEMPT_RUNNING && run_id_eq(id, attempt_task(at)) && at->stepping &&

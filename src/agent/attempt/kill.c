@@ -124,8 +124,8 @@ void attempt_vacate_unheard(struct attempt *at)
         at->kill.nobody_hears = at->kill.state == KILL_VACATING;
 }
 
-/* What waits elsewhere has no use for its time; but what it has made before may be on its way to the server.
- */
+/* Is the time over that a vacated attempt has to end by itself? An attempt that waits at another place needs
+ * none, unless a checkpoint that it made before is still on its way to the server. */
 static bool is_time(const struct attempt *at, int64_t now)
 {
         return at->kill.at_ms && at->stepping &&

@@ -2,7 +2,8 @@
 #pragma once
 #include "agent/model/attempt.h"
 
-/* What the parts that work for attempts call. */
+/* The functions by which transfers, containers and environments tell an attempt's life what came of their
+ * work. */
 extern const struct attempt_news attempt_news;
 
 struct attempt *attempt_new(struct queue *q, struct template *t, uint64_t request, uint32_t member,

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "classad/print.h"
-#include "core/index/index_private.h"
+#include "core/index/signature.h"
 #include "core/model/core_parts.h"
 #include "core/model/precedence.h"
 

@@ -2,7 +2,7 @@
  * few look at them, so a queue that has changed is only noted, and put where it belongs before somebody
  * looks. */
 #include "base/mem.h"
-#include "core/index/index_private.h"
+#include "core/index/signature.h"
 #include "core/model/core_parts.h"
 #include "core/model/cost_class.h"
 

@@ -2,7 +2,7 @@
  * all is told, and its follower takes its place. What was told may be changed by whoever asked, so the
  * follower is looked for first. */
 #include "base/mem.h"
-#include "core/index/index_private.h"
+#include "core/index/signature.h"
 #include "core/model/core_parts.h"
 #include "core/model/precedence.h"
 

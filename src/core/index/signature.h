@@ -1,4 +1,5 @@
-/* index_private: job signatures and offer signatures, for index.c and walk.c. */
+/* signature: job signatures and offer signatures as the index keeps them; for the files of core/index only.
+ */
 #pragma once
 #include "base/map.h"
 #include "core/index/side.h"
