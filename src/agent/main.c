@@ -15,6 +15,7 @@
 #include "agent/attempt/limits.h"
 #include "agent/attempt/location.h"
 #include "agent/attempt/sandboxes.h"
+#include "agent/attempt/streams.h"
 #include "agent/environment/environments.h"
 #include "agent/import/galaxy.h"
 #include "agent/outbox/outbox.h"
@@ -205,6 +206,7 @@ static int open_all(struct agent *a, struct err *err)
                         log_warn("msg=\"no control groups\" error=\"%s\"", LOG_TEXT(str_of(why.text)));
         }
         outbox_open(a);
+        streams_open(a);
         a->attempts = map_new();
         a->templates = map_new();
         a->credentials = map_new();
@@ -265,6 +267,7 @@ static void close_all(struct agent *a)
                 map_next(a->attempts, &at, &key, &value);
                 attempt_free(value);
         }
+        streams_close(a);
         spool_close(a);
         inputs_close(a);
         cache_close(a->cache);

@@ -339,7 +339,7 @@ def state_of(world, hers):
     return json.dumps(seen)
 
 
-JOB = ("", "/log", "/path", "/script", "/why", "/priority", "/files", "/files/in.txt")
+JOB = ("", "/log", "/path", "/script", "/output", "/why", "/priority", "/files", "/files/in.txt")
 REQUEST_LIKE_HERS = {"parts": [{"attributes": {"Cmd": '"/bin/cat"'}}], "hold": True}
 REFUSED = (403, 404)
 # (method, route): the attempts, each (path, body, status that is right)

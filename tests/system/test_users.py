@@ -36,7 +36,7 @@ def test_each_owners_jobs_run_as_its_user(site):
                  TransferInput="in", ShouldTransferFiles="YES", WhenToTransferOutput="ON_EXIT")
         assert site.text(user, "out").splitlines() == [
             str(user.pw_uid), str(user.pw_gid), f"{user.pw_name} {user.pw_dir}", f"data of {user.pw_name}",
-            f"drwx------ {user.pw_uid}"]
+            f"drwx--x--- {user.pw_uid}"]
         assert site.text(user, "made") == "new\n"
         for name in ("out", "made", "err"):
             assert site.owner(user, name) == (user.pw_uid, user.pw_gid)
@@ -80,7 +80,8 @@ def test_nobody_reads_what_is_another_ones(site):
     sandbox, = os.listdir(os.path.join(site.state, "jobs"))
     sandbox = os.path.join(site.state, "jobs", sandbox)
     wait_until(lambda: os.path.exists(os.path.join(sandbox, "mine")))
-    assert os.stat(sandbox).st_uid == ONE.pw_uid and mode_of(sandbox) == 0o700
+    st = os.stat(sandbox)
+    assert (st.st_uid, st.st_gid, mode_of(sandbox)) == (ONE.pw_uid, AGENT.pw_gid, 0o710)
     own = os.path.join(site.state, "agent")
     tries = [os.path.join(sandbox, "mine"), sandbox, own, *(os.path.join(own, n) for n in (
         "agent.key", "agent.crt", "journal", "cache")), f"/proc/{agent.pid}/environ", f"/proc/{agent.pid}/mem"]

@@ -12,6 +12,7 @@
 #include "agent/attempt/limits.h"
 #include "agent/attempt/sandboxes.h"
 #include "agent/attempt/staging.h"
+#include "agent/attempt/streams.h"
 #include "agent/container/container_step.h"
 #include "agent/container/containers.h"
 #include "agent/credential/credentials.h"
@@ -160,6 +161,7 @@ void attempt_free(struct attempt *at)
         map_take(at->a->attempts, str_make(key, 16));
         list_take(at);
         commit(at, false);
+        streams_forget(at);
         attempt_stop_work(at);
         environments_release(at);
         credentials_release(at);
@@ -228,6 +230,7 @@ void attempt_finish(struct attempt *at)
                 attempt_forget(at);
                 return;
         }
+        streams_end(at);
         checkpoint_carry_stop(at);
         at->checkpoint.in_result |= at->checkpoint.state == CHECKPOINT_UNACKED; /* told once more */
         if (!at->result.ended_ms)
@@ -335,6 +338,7 @@ static void deliver(struct attempt *at)
                 return;
         }
         checkpoint_outputs_drop(at);
+        streams_end(at);
         attempt_move(at, ATTEMPT_DELIVERING);
         delivery_begin(at);
 }

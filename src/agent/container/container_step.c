@@ -285,9 +285,9 @@ int container_step_start(struct attempt *at, const Drover__Step *step, struct ru
 
 static void read_tail(const struct attempt *at, struct buf *out)
 {
-        const Drover__Step *step = at->t->m->steps[at->step];
         char name[64], path[128], file[32] = "stderr", room[TAIL_MAX];
-        int index = expand_stream(at, step->stderr_file, NULL, NULL);
+        bool kept;
+        int index = expand_stream_file(at, at->step, true, &kept, NULL);
         struct stat st;
         sandbox_name(at, name);
         snprintf(path, sizeof(path), "%s/" CONTAINER_FOLDER ".%u", name, at->step);

@@ -64,6 +64,7 @@ struct agent {
         /* the parts' own */
         struct connection *connection;
         struct outbox *outbox;
+        struct streams *streams; /* of attempts that somebody follows */
         struct map *credentials; /* of jobs' owners, see credentials.h */
         struct stages *stages;
         struct cache *cache;

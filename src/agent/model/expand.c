@@ -165,6 +165,18 @@ int expand_stream(const struct attempt *at, const char *text, struct buf *ret_pa
         return -ENOENT;
 }
 
+/* What a runner hands on to another server is kept there. */
+int expand_stream_file(const struct attempt *at, unsigned step, bool is_stderr, bool *ret_kept,
+                       struct err *err)
+{
+        const Drover__Step *s = at->t->m->steps[step];
+        const char *text = is_stderr ? s->stderr_file : s->stdout_file;
+        *ret_kept = !*text && !at->q->backend->runner->kind->credential;
+        if (*ret_kept)
+                return (int)(step * 2 + is_stderr);
+        return expand_stream(at, text, NULL, err);
+}
+
 /* The input of a step: 0, or -EINVAL. An empty path is none. */
 int expand_input(const struct attempt *at, const Drover__Step *step, struct buf *out, struct err *err)
 {

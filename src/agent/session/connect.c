@@ -15,6 +15,7 @@
 
 #include "agent/attempt/checkpoint.h"
 #include "agent/attempt/decode.h"
+#include "agent/attempt/streams.h"
 #include "agent/credential/credentials.h"
 #include "agent/outbox/outbox.h"
 #include "agent/queue/offers.h"
@@ -96,6 +97,7 @@ static void drop(struct connection *c)
                 a->greeted = false;
                 spool_session_lost(a);
         }
+        streams_session_lost(a);
         outbox_session(a, NULL);
         assign_templates_drop(a); /* a new session sends them again */
 }
@@ -286,6 +288,7 @@ static void on_message(void *arg, struct session *s, const ProtobufCMessage *bas
                 break;
         case DROVER__TO_AGENT__KIND_CHECKPOINT_ACK: assign_checkpoint_acked(a, m->checkpoint_ack); break;
         case DROVER__TO_AGENT__KIND_SCRIPT_GET: session_script(a, m->script_get); return;
+        case DROVER__TO_AGENT__KIND_STREAMS_GET: streams_get(a, m->streams_get); return;
         case DROVER__TO_AGENT__KIND_CREDENTIAL: credentials_message(a, m->credential); break;
         case DROVER__TO_AGENT__KIND_STORES: stores_message(a, m->stores); break;
         case DROVER__TO_AGENT__KIND_SPOOL_DATA: spool_data(a, m->spool_data); break;

@@ -39,11 +39,13 @@ char *sandbox_name_of(const char *path)
         return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 ? must(strdup(name)) : NULL;
 }
 
-/* The agent's group may go through it and make and remove files, as the folder's owner may let anybody. */
-static int open_to_agent(const struct shepherd *s, int fd, const struct user *user)
+/* The agent's group may go through it, to what all may read; and with `share` make and remove files, as the
+ * folder's owner may let anybody. */
+static int open_to_agent(const struct shepherd *s, int fd, const struct user *user, bool share)
 {
         struct stat jobs;
-        if (fstat(s->jobs, &jobs) < 0 || fchown(fd, user->uid, jobs.st_gid) < 0 || fchmod(fd, 0730) < 0)
+        if (fstat(s->jobs, &jobs) < 0 || fchown(fd, user->uid, jobs.st_gid) < 0 ||
+            fchmod(fd, share ? 0730 : 0710) < 0)
                 return errno;
         return 0;
 }
@@ -59,12 +61,10 @@ int sandbox_make(struct shepherd *s, const char *path, const struct user *user, 
         int fd = error ? -1 : openat(s->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (!error && (fd < 0 || fstat(fd, &st) < 0))
                 error = errno;
-        if (!error && made && fchown(fd, user->uid, user->gid) < 0)
-                error = errno;
         if (!error && !made && st.st_uid != user->uid)
                 error = EPERM; /* somebody else's */
-        if (!error && share)
-                error = open_to_agent(s, fd, user);
+        if (!error && (made || share))
+                error = open_to_agent(s, fd, user, share);
         if (error && made)
                 unlinkat(s->jobs, name, AT_REMOVEDIR);
         if (fd >= 0)

@@ -277,10 +277,11 @@ static int expand_step(struct attempt *at, const char *sandbox, struct expanded 
         if (r < 0)
                 return r;
         credentials_names(at, &x->credentials);
-        x->out = expand_stream(at, step->stdout_file, NULL, err);
+        bool kept;
+        x->out = expand_stream_file(at, at->step, false, &kept, err);
         if (x->out < 0 && x->out != -ENOENT)
                 return -EINVAL;
-        x->err = expand_stream(at, step->stderr_file, NULL, err);
+        x->err = expand_stream_file(at, at->step, true, &kept, err);
         return x->err < 0 && x->err != -ENOENT ? -EINVAL : 0;
 }
 

@@ -289,6 +289,18 @@ static void set_locations(struct command *c, const Drover__Whereabouts *m)
         }
 }
 
+static void set_streams(struct command *c, const Drover__Streams *m)
+{
+        c->streams = (struct command_streams){
+                .serial = m->serial,
+                .offset = {(uint64_t)amount(m->stdout_offset), (uint64_t)amount(m->stderr_offset)},
+                .bytes = {str_head(bytes(c, m->stdout_bytes), COMMAND_STREAM_MAX),
+                          str_head(bytes(c, m->stderr_bytes), COMMAND_STREAM_MAX)},
+                .over = m->over,
+                .unknown = m->unknown,
+        };
+}
+
 static int fill(struct command *c, const Drover__ToServer *m, struct err *err)
 {
         int r;
@@ -347,6 +359,10 @@ static int fill(struct command *c, const Drover__ToServer *m, struct err *err)
                 c->script = (struct command_script){m->script->serial,
                                                     words(c, m->script->text, COMMAND_SCRIPT_MAX),
                                                     words(c, m->script->error, COMMAND_REASON_MAX)};
+                return 0;
+        case DROVER__TO_SERVER__KIND_STREAMS:
+                c->kind = COMMAND_STREAMS;
+                set_streams(c, m->streams);
                 return 0;
         case DROVER__TO_SERVER__KIND_WHEREABOUTS:
                 c->kind = COMMAND_LOCATIONS;

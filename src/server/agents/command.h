@@ -11,9 +11,10 @@
 
 #define COMMAND_MEMBERS_MAX  2000000u
 #define COMMAND_ATTEMPTS_MAX 1000000u
-#define COMMAND_REASON_MAX   4096u      /* bytes; more is cut */
-#define COMMAND_SCRIPT_MAX   (1u << 20) /* likewise */
-#define COMMAND_OWNERS_MAX   1024u      /* of an offer */
+#define COMMAND_REASON_MAX   4096u       /* bytes; more is cut */
+#define COMMAND_SCRIPT_MAX   (1u << 20)  /* likewise */
+#define COMMAND_STREAM_MAX   (64u << 10) /* of a stream; more is cut */
+#define COMMAND_OWNERS_MAX   1024u       /* of an offer */
 
 enum command_kind {
         COMMAND_JOIN,
@@ -36,6 +37,7 @@ enum command_kind {
         COMMAND_CREDENTIAL_GET,
         COMMAND_CHECKPOINT,
         COMMAND_SCRIPT_TEXT,
+        COMMAND_STREAMS,
         COMMAND_KINDS,
 };
 
@@ -105,6 +107,11 @@ struct command_script {
         uint64_t serial;
         struct str text, error;
 };
+struct command_streams { /* stdout and stderr */
+        uint64_t serial, offset[2];
+        struct str bytes[2];
+        bool over, unknown;
+};
 
 struct agent;
 struct command {
@@ -131,6 +138,7 @@ struct command {
                 struct command_locations locations;
                 struct command_credential_get credential_get;
                 struct command_script script;
+                struct command_streams streams;
         };
         struct inflow *inflow; /* that it is counted in; NULL: none */
         size_t counted;

@@ -8,6 +8,7 @@
 #include "server/agents/message.h"
 #include "server/files/objects.h"
 #include "server/files/scripts.h"
+#include "server/files/streams.h"
 #include "server/loop/turn.h"
 #include "server/userlog/userlog.h"
 
@@ -115,6 +116,7 @@ static void on_hello(struct server *s, struct command *c, struct agent *a)
                 send_error(s, c->session, 4, "this server knows too many agents");
                 return;
         }
+        streams_agent_gone(s, hello.name); /* of a session that this one has taken over from */
         m = message_new(c->session, DROVER__TO_AGENT__KIND_WELCOME);
         w = message_alloc(m, sizeof(*w));
         drover__welcome__init(w);
@@ -254,6 +256,7 @@ static void on_inventory(struct server *s, struct command *c, struct agent *a)
 
 static void on_gone(struct server *s, struct command *c, struct agent *a)
 {
+        streams_agent_gone(s, a->name);
         agents_gone(s, str_of(a->name), c->session);
 }
 
@@ -332,4 +335,5 @@ command_fn *const command_handlers[COMMAND_KINDS] = {
         [COMMAND_CREDENTIAL_GET] = grants_get,
         [COMMAND_CHECKPOINT] = on_result,
         [COMMAND_SCRIPT_TEXT] = scripts_answer,
+        [COMMAND_STREAMS] = streams_answer,
 };

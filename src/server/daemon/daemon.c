@@ -23,6 +23,7 @@
 #include "server/daemon/recover.h"
 #include "server/files/objects.h"
 #include "server/files/scripts.h"
+#include "server/files/streams.h"
 #include "server/history/past.h"
 #include "server/history/prune.h"
 #include "server/history/snapshot.h"
@@ -209,6 +210,7 @@ int server_open(struct server *s, struct recovered *ret, struct err *err)
         s->waits = waits_new(s);
         s->attempt_locations = attempt_locations_new();
         s->scripts = scripts_new();
+        s->streams = streams_new();
         return 0;
 }
 
@@ -229,6 +231,7 @@ void server_close(struct server *s)
         waits_free(s->waits);
         attempt_locations_free(s->attempt_locations);
         scripts_free(s->scripts);
+        streams_free(s->streams);
         userlog_free(s->userlog);
         notices_free(s->notices);
         prune_free(s->prune);

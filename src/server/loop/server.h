@@ -52,6 +52,7 @@ struct server {
         bool drafting;                /* a large submit is being made (api/submit.c) */
         struct attempt_locations *attempt_locations;
         struct scripts *scripts;
+        struct streams *streams;
         struct userlog *userlog;
         struct notices *notices;
         struct prune *prune;

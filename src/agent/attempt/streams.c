@@ -1,0 +1,427 @@
+/* Nothing tells when a file grows on every file system that a sandbox may be on (inotify(7) sees no writes of
+ * other machines), so the files that somebody asks about are looked at every LOOK_MS. An answer with little
+ * in it is not followed by the next one before that, so that a program that prints line by line costs its
+ * followers some twenty messages a second. */
+#include "agent/attempt/streams.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "agent/model/expand.h"
+#include "agent/model/sandbox.h"
+#include "agent/outbox/outbox.h"
+#include "base/clock.h"
+
+#define LOOK_MS       40
+#define IDLE_MS       5000  /* between looks when nothing is asked */
+#define FOLLOWED_MS   30000 /* after the last question: the files are closed */
+#define WAIT_MAX_MS   60000
+#define QUESTIONS_MAX 2000
+#define FOLLOWED_MAX  500  /* attempts */
+#define FILES_MAX     2000 /* open, of all */
+#define MOST_MAX      (64u << 10)
+
+struct file {
+        int index; /* ".drover_out.INDEX" */
+        int fd;    /* -1: it is not there yet */
+        bool kept; /* its begin may be gone: see attempt/streams_keep */
+};
+struct stream {
+        struct file *files; /* in the order of the steps */
+        size_t count, cap;
+};
+struct followed {
+        struct followed *next;
+        uint64_t request;
+        uint32_t member, fence;
+        struct attempt *at;        /* NULL: it is gone */
+        unsigned steps;            /* whose files are listed */
+        struct stream streams[2];  /* stdout, stderr */
+        bool over;                 /* nothing is written any more */
+        int64_t asked_ms, told_ms; /* boot clock: last question, last answer */
+};
+struct question {
+        struct question *next;
+        struct followed *of;
+        uint64_t serial, offset[2];
+        bool wanted[2];
+        size_t most;
+        int64_t until_ms;
+};
+struct streams {
+        struct agent *a;
+        struct followed *followed;
+        struct question *questions;
+        size_t followed_count, question_count, file_count;
+        struct timer *timer;
+};
+
+/* ---- files */
+
+static int open_file(const struct attempt *at, int index)
+{
+        char sandbox[64], name[32];
+        struct stat st;
+        sandbox_name(at, sandbox);
+        snprintf(name, sizeof(name), ".drover_out.%d", index);
+        int dir = openat(at->a->jobs, sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (dir < 0)
+                return -1;
+        uid_t user = fstat(dir, &st) == 0 ? st.st_uid : 0; /* with `users`, whom the shepherd made it for */
+        /* no link of the job's is followed, and no pipe of its waited for */
+        int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        close(dir);
+        if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != user)) {
+                close(fd);
+                return -1;
+        }
+        return fd;
+}
+
+static bool has_file(const struct stream *s, int index)
+{
+        for (size_t i = 0; i < s->count; i++)
+                if (s->files[i].index == index)
+                        return true;
+        return false;
+}
+
+static void add_file(struct followed *f, unsigned step, bool is_stderr)
+{
+        bool kept;
+        int index = expand_stream_file(f->at, step, is_stderr, &kept, NULL);
+        struct stream *s = &f->streams[is_stderr];
+        if (index < 0 || has_file(&f->streams[0], index) || has_file(s, index))
+                return;
+        MEM_GROW(s->files, s->cap, s->count + 1);
+        s->files[s->count++] = (struct file){index, -1, kept};
+}
+
+/* Lists the files of the steps that have begun, and opens those that are there. */
+static void look(struct streams *all, struct followed *f)
+{
+        if (!f->at || f->over || f->at->state < ATTEMPT_RUNNING)
+                return;
+        for (; f->steps <= f->at->step && f->steps < f->at->t->m->n_steps; f->steps++) {
+                add_file(f, f->steps, false);
+                add_file(f, f->steps, true);
+        }
+        for (int k = 0; k < 2; k++)
+                for (size_t i = 0; i < f->streams[k].count; i++) {
+                        struct file *file = &f->streams[k].files[i];
+                        if (file->fd >= 0 || all->file_count >= FILES_MAX)
+                                continue;
+                        file->fd = open_file(f->at, file->index);
+                        all->file_count += file->fd >= 0;
+                }
+}
+
+static uint64_t file_size(const struct file *f)
+{
+        struct stat st;
+        return f->fd >= 0 && fstat(f->fd, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+static uint64_t stream_size(const struct stream *s)
+{
+        uint64_t size = 0;
+        for (size_t i = 0; i < s->count; i++)
+                size += file_size(&s->files[i]);
+        return size;
+}
+
+/* Of a file that is trimmed, from where on there is something. */
+static uint64_t skip_hole(const struct file *f, uint64_t at, uint64_t size)
+{
+        off_t data = f->kept ? lseek(f->fd, (off_t)at, SEEK_DATA) : (off_t)at;
+        return data < 0 ? size : (uint64_t)data;
+}
+
+/* Appends at most so many bytes; *offset becomes that of the first of them. */
+static void stream_read(const struct stream *s, uint64_t *offset, size_t most, struct buf *out)
+{
+        uint64_t base = 0, at = *offset;
+        for (size_t i = 0; i < s->count && out->n < most; i++) {
+                const struct file *f = &s->files[i];
+                uint64_t size = file_size(f);
+                while (at - base < size && out->n < most) {
+                        uint64_t from = skip_hole(f, at - base, size);
+                        if (from > at - base && out->n)
+                                return; /* what is behind the hole is another answer's */
+                        at = base + from;
+                        if (!out->n)
+                                *offset = at;
+                        if (from >= size)
+                                break;
+                        size_t n = most - out->n < size - from ? most - out->n : (size_t)(size - from);
+                        char *room = buf_room(out, n);
+                        ssize_t got = pread(f->fd, room, n, (off_t)from);
+                        if (got <= 0)
+                                return;
+                        out->n += (size_t)got;
+                        at += (uint64_t)got;
+                }
+                base += size;
+        }
+}
+
+/* ---- who is followed */
+
+static struct followed *followed_find(const struct streams *all, uint64_t request, uint32_t member,
+                                      uint32_t fence)
+{
+        struct followed *f = all->followed;
+        while (f && (f->request != request || f->member != member || f->fence != fence))
+                f = f->next;
+        return f;
+}
+
+static struct followed *followed_new(struct streams *all, struct attempt *at)
+{
+        if (all->followed_count >= FOLLOWED_MAX)
+                return NULL;
+        struct followed *f = mem_new(struct followed);
+        f->request = at->request;
+        f->member = at->member;
+        f->fence = at->fence;
+        f->at = at;
+        f->next = all->followed;
+        all->followed = f;
+        all->followed_count++;
+        return f;
+}
+
+static void followed_free(struct streams *all, struct followed *f)
+{
+        struct followed **link = &all->followed;
+        while (*link != f)
+                link = &(*link)->next;
+        *link = f->next;
+        for (int k = 0; k < 2; k++) {
+                for (size_t i = 0; i < f->streams[k].count; i++)
+                        if (f->streams[k].files[i].fd >= 0) {
+                                close(f->streams[k].files[i].fd);
+                                all->file_count--;
+                        }
+                free(f->streams[k].files);
+        }
+        all->followed_count--;
+        free(f);
+}
+
+/* ---- questions */
+
+static void tell_unknown(struct agent *a, uint64_t serial)
+{
+        Drover__Streams m = DROVER__STREAMS__INIT;
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        m.serial = serial;
+        m.unknown = true;
+        to.kind_case = DROVER__TO_SERVER__KIND_STREAMS;
+        to.streams = &m;
+        outbox_send(a, &to);
+}
+
+static void tell(struct streams *all, const struct question *q, const uint64_t offset[2],
+                 const struct buf out[2], bool over)
+{
+        Drover__Streams m = DROVER__STREAMS__INIT;
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        m.serial = q->serial;
+        m.stdout_bytes = (ProtobufCBinaryData){out[0].n, (uint8_t *)out[0].p};
+        m.stderr_bytes = (ProtobufCBinaryData){out[1].n, (uint8_t *)out[1].p};
+        m.stdout_offset = offset[0];
+        m.stderr_offset = offset[1];
+        m.over = over;
+        to.kind_case = DROVER__TO_SERVER__KIND_STREAMS;
+        to.streams = &m;
+        outbox_send(all->a, &to);
+}
+
+/* False: there is nothing to say yet. */
+static bool answer(struct streams *all, const struct question *q, int64_t now)
+{
+        struct followed *f = q->of;
+        struct buf out[2] = {{0}};
+        uint64_t offset[2] = {q->offset[0], q->offset[1]};
+        bool full = false, any = false, over = f->over;
+        look(all, f);
+        for (int k = 0; k < 2; k++) {
+                if (!q->wanted[k])
+                        continue;
+                stream_read(&f->streams[k], &offset[k], q->most, &out[k]);
+                full |= out[k].n >= q->most;
+                any |= out[k].n > 0;
+                over = over && offset[k] + out[k].n >= stream_size(&f->streams[k]);
+        }
+        bool told = over || full || now >= q->until_ms || (any && now - f->told_ms >= LOOK_MS);
+        if (told) {
+                tell(all, q, offset, out, over);
+                f->told_ms = now;
+        }
+        buf_deinit(&out[0]);
+        buf_deinit(&out[1]);
+        return told;
+}
+
+static void question_free(struct streams *all, struct question **link)
+{
+        struct question *q = *link;
+        *link = q->next;
+        all->question_count--;
+        free(q);
+}
+
+/* Answers what can be answered; of: only what is asked about this one; NULL: all. */
+static void answer_all(struct streams *all, const struct followed *of)
+{
+        int64_t now = clock_boot_ms();
+        for (struct question **link = &all->questions; *link;)
+                if ((!of || (*link)->of == of) && answer(all, *link, now))
+                        question_free(all, link);
+                else
+                        link = &(*link)->next;
+}
+
+static void set_timer(struct streams *all)
+{
+        if (all->questions)
+                timer_start(all->timer, LOOK_MS);
+        else if (all->followed)
+                timer_start(all->timer, IDLE_MS);
+        else
+                timer_stop(all->timer);
+}
+
+static bool is_asked(const struct streams *all, const struct followed *f)
+{
+        for (const struct question *q = all->questions; q; q = q->next)
+                if (q->of == f)
+                        return true;
+        return false;
+}
+
+static void on_timer(void *arg)
+{
+        struct streams *all = arg;
+        int64_t now = clock_boot_ms();
+        answer_all(all, NULL);
+        for (struct followed *f = all->followed, *next; f; f = next) {
+                next = f->next;
+                if (now - f->asked_ms > FOLLOWED_MS && !is_asked(all, f))
+                        followed_free(all, f);
+        }
+        set_timer(all);
+}
+
+void streams_get(struct agent *a, const Drover__StreamsGet *m)
+{
+        struct streams *all = a->streams;
+        struct attempt *at = agent_find(a, m->request, m->member, m->fence);
+        struct followed *f = followed_find(all, m->request, m->member, m->fence);
+        int64_t now = clock_boot_ms();
+        if (!f && at && at->state < ATTEMPT_DELIVERING)
+                f = followed_new(all, at);
+        if (!f || all->question_count >= QUESTIONS_MAX) {
+                tell_unknown(a, m->serial);
+                return;
+        }
+        struct question *q = mem_new(struct question);
+        q->of = f;
+        q->serial = m->serial;
+        q->wanted[0] = m->stdout_wanted;
+        q->wanted[1] = m->stderr_wanted;
+        q->offset[0] = m->stdout_offset;
+        q->offset[1] = m->stderr_offset;
+        q->most = m->most && m->most < MOST_MAX ? m->most : MOST_MAX;
+        q->until_ms = now + (int64_t)(m->wait_ms < WAIT_MAX_MS ? m->wait_ms : WAIT_MAX_MS);
+        q->next = all->questions;
+        all->questions = q;
+        all->question_count++;
+        f->asked_ms = now;
+        look(all, f);
+        for (int k = 0; k < 2 && m->last; k++) {
+                uint64_t size = stream_size(&f->streams[k]);
+                q->offset[k] = size > m->last ? size - m->last : 0;
+        }
+        if (answer(all, q, now))
+                question_free(all, &all->questions);
+        set_timer(all);
+}
+
+void streams_session_lost(struct agent *a)
+{
+        while (a->streams->questions)
+                question_free(a->streams, &a->streams->questions);
+        set_timer(a->streams);
+}
+
+/* ---- attempts */
+
+/* Those that the job has not named are delivered nowhere. With `users` they go with the sandbox. */
+static void remove_kept(const struct attempt *at)
+{
+        char sandbox[64], name[32];
+        bool kept;
+        int dir = -1;
+        for (unsigned i = 0; i < 2 * (at->step + 1) && !at->a->users_path && at->has_sandbox; i++) {
+                int index = expand_stream_file(at, i / 2, i % 2, &kept, NULL);
+                if (index < 0 || !kept)
+                        continue;
+                sandbox_name(at, sandbox);
+                if (dir < 0)
+                        dir = openat(at->a->jobs, sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                snprintf(name, sizeof(name), ".drover_out.%d", index);
+                if (dir >= 0)
+                        unlinkat(dir, name, 0);
+        }
+        if (dir >= 0)
+                close(dir);
+}
+
+void streams_end(struct attempt *at)
+{
+        struct streams *all = at->a->streams;
+        struct followed *f = followed_find(all, at->request, at->member, at->fence);
+        if (f && !f->over) {
+                look(all, f);
+                f->over = true;
+                answer_all(all, f);
+                set_timer(all);
+        }
+        if (at->state == ATTEMPT_RUNNING)
+                remove_kept(at);
+}
+
+void streams_forget(struct attempt *at)
+{
+        struct streams *all = at->a->streams;
+        struct followed *f = all ? followed_find(all, at->request, at->member, at->fence) : NULL;
+        if (!f)
+                return;
+        streams_end(at);
+        f->at = NULL;
+}
+
+void streams_open(struct agent *a)
+{
+        a->streams = mem_new(struct streams);
+        a->streams->a = a;
+        a->streams->timer = timer_new(a->loop, on_timer, a->streams);
+}
+
+void streams_close(struct agent *a)
+{
+        struct streams *all = a->streams;
+        if (!all)
+                return;
+        while (all->questions)
+                question_free(all, &all->questions);
+        while (all->followed)
+                followed_free(all, all->followed);
+        timer_free(all->timer);
+        free(all);
+        a->streams = NULL;
+}

@@ -1,0 +1,21 @@
+/* streams: what attempts print, for whoever asks the server while they run, and the end of it afterwards.
+ *
+ * The streams of an attempt are files in its sandbox. A question names how much of each the asker has, and is
+ * answered when there is more, when the attempt's steps are over, or when its time is up. While somebody asks
+ * the files are held open, so that the rest can still be read when they have been delivered.
+ *
+ * The files are the job's: what has been put in their place is not read, unless it is a regular file of the
+ * job's user.
+ */
+#pragma once
+#include "agent/model/attempt.h"
+
+void streams_open(struct agent *a);
+void streams_close(struct agent *a); /* after all attempts are freed */
+
+void streams_get(struct agent *a, const Drover__StreamsGet *m);
+void streams_session_lost(struct agent *a); /* what was asked in it is not answered any more */
+/* Its steps are over, and its files are about to be delivered or removed. Called twice, the second call does
+ * nothing. */
+void streams_end(struct attempt *at);
+void streams_forget(struct attempt *at); /* it is freed */

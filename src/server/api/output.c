@@ -1,0 +1,348 @@
+/* GET /v1/jobs/7.42/output: what a job has printed to its stdout and stderr, from where the caller has it on.
+ *
+ * The agent that has the job is asked, and answers when there is something new; while the job is nowhere, the
+ * call waits for an event of it. One call answers for one attempt: the caller names the attempt that its
+ * offsets count in, and where the job is in another one by now, both begin anew.
+ */
+#include "base/base64.h"
+#include "base/clock.h"
+#include "core/query.h"
+#include "server/api/jobs.h"
+#include "server/api/routes.h"
+#include "server/calls/waits.h"
+#include "server/files/streams.h"
+#include "server/loop/ids.h"
+
+#define WAIT_MAX_MS 60000
+#define PAUSE_MS    200  /* when the agent does not have the attempt yet, or says nothing */
+#define ANSWER_MS   5000 /* for an agent to answer what it is to answer at once */
+
+static const char *const names[2] = {"stdout", "stderr"};
+
+struct output {
+        uint64_t request, number; /* number: of the question to the agent; 0: none */
+        uint32_t member, fence;   /* fence: of the attempt that offset counts in; 0: none yet */
+        uint64_t offset[2], last;
+        bool wanted[2];
+        int64_t until_ms; /* boot clock */
+        bool over;        /* the attempt prints nothing more, and the caller has all that there is of it */
+        bool ended;       /* and so does the job */
+        enum job_state state;
+        struct row row; /* of one that has ended */
+        struct streams_chunk chunk;
+};
+
+static void state_free(void *arg)
+{
+        struct output *x = arg;
+
+        buf_deinit(&x->chunk.bytes[0]);
+        buf_deinit(&x->chunk.bytes[1]);
+        free(x);
+}
+
+static void not_found(struct call *c)
+{
+        call_fail(c, 404, "not_found", "there is no job " STR_FMT, STR_ARG(c->param[0]));
+}
+
+/* ---- the answer */
+
+static void write_stream(struct json *j, const char *name, uint64_t offset, struct str bytes)
+{
+        BUF_CLEANUP struct buf text = {0};
+
+        json_key(j, name);
+        json_open(j, '{');
+        base64_encode(&text, bytes);
+        json_kint(j, "offset", (int64_t)offset);
+        json_kint(j, "next", (int64_t)(offset + bytes.n));
+        json_kstr(j, "data", buf_view(&text));
+        json_close(j, '}');
+}
+
+static void write_exit(struct json *j, const struct row *r)
+{
+        json_key(j, "exit_code");
+        if (r->ended && !r->signaled)
+                json_int(j, r->exit_code);
+        else
+                json_null(j);
+        json_key(j, "exit_signal");
+        if (r->ended && r->signaled)
+                json_int(j, r->exit_code);
+        else
+                json_null(j);
+}
+
+static void write_reply(struct server *s, struct call *c)
+{
+        struct output *x = c->state;
+        struct json j = {.out = &c->out};
+
+        (void)s;
+        json_open(&j, '{');
+        json_kstr(&j, "id", c->param[0]);
+        json_kstrz(&j, "state", job_state_name(x->state));
+        json_kint(&j, "attempt", x->fence);
+        for (int k = 0; k < 2; k++)
+                if (x->wanted[k])
+                        write_stream(&j, names[k], x->chunk.offset[k], buf_view(&x->chunk.bytes[k]));
+        json_kbool(&j, "over", x->over);
+        json_kbool(&j, "ended", x->ended);
+        if (x->ended)
+                write_exit(&j, &x->row);
+        json_close(&j, '}');
+        call_reply(c);
+}
+
+static void reply(struct call *c)
+{
+        call_io(c, write_reply);
+}
+
+/* Nothing new: the offsets stay. */
+static void reply_empty(struct call *c)
+{
+        struct output *x = c->state;
+
+        for (int k = 0; k < 2; k++)
+                x->chunk.offset[k] = x->offset[k];
+        reply(c);
+}
+
+/* ---- asking its agent */
+
+static void look(struct server *s, struct call *c);
+static void ask_past(struct server *s, struct call *c);
+
+/* Until an event of it, or so long. */
+static void park(struct server *s, struct call *c, int64_t most_ms)
+{
+        const struct output *x = c->state;
+        int64_t left = x->until_ms - clock_boot_ms();
+        struct id id = {.request = x->request};
+        const struct ids ids = {.items = &id, .count = 1};
+
+        if (left <= 0)
+                reply_empty(c);
+        else
+                waits_park(s, c, &ids, left < most_ms ? left : most_ms, look);
+}
+
+static bool some(const struct streams_chunk *k)
+{
+        return k->bytes[0].n > 0 || k->bytes[1].n > 0;
+}
+
+static void answered(struct server *s, struct call *c);
+
+static void park_asked(struct server *s, struct call *c)
+{
+        const struct output *x = c->state;
+        int64_t left = x->until_ms + ANSWER_MS - clock_boot_ms();
+        struct id watched[2] = {{.request = STREAMS_WATCH(x->number)}, {.request = x->request}};
+        const struct ids ids = {.items = watched, .count = x->ended ? 1 : 2};
+        uint64_t number = x->number;
+
+        if (!waits_park(s, c, &ids, left, answered))
+                streams_drop(s, number);
+}
+
+/* Does the agent still have the attempt that it was asked about? */
+static bool still_there(struct server *s, const struct output *x)
+{
+        struct core_job job;
+
+        return x->ended || (core_job_get(s->core, x->request, x->member, &job) == 0 && job.agent &&
+                            job.fence == x->fence);
+}
+
+static void answered(struct server *s, struct call *c)
+{
+        struct output *x = c->state;
+        bool late = clock_boot_ms() >= x->until_ms + ANSWER_MS;
+
+        if (!streams_take(s, x->number, &x->chunk)) {
+                if (!late && still_there(s, x)) {
+                        park_asked(s, c);
+                        return;
+                }
+                streams_drop(s, x->number);
+                x->chunk.unknown = true;
+        }
+        x->number = 0;
+        if (x->chunk.unknown) { /* it comes with the assignment, or has gone, or nobody follows it any more */
+                x->over = x->ended;
+                if (x->ended)
+                        reply_empty(c);
+                else
+                        park(s, c, PAUSE_MS);
+                return;
+        }
+        x->over = x->chunk.over;
+        x->last = 0;
+        if (some(&x->chunk)) {
+                reply(c);
+                return;
+        }
+        for (int k = 0; k < 2; k++)
+                x->offset[k] = x->chunk.offset[k];
+        if (x->ended)
+                reply_empty(c);
+        else
+                park(s, c, x->over ? WAIT_MAX_MS : PAUSE_MS);
+}
+
+static bool ask(struct server *s, struct call *c, const char *agent)
+{
+        struct output *x = c->state;
+        int64_t left = x->until_ms - clock_boot_ms();
+        struct streams_question q = {
+                .agent = agent,
+                .request = x->request,
+                .member = x->member,
+                .fence = x->fence,
+                .offset = {x->offset[0], x->offset[1]},
+                .wanted = {x->wanted[0], x->wanted[1]},
+                .last = x->last,
+                .wait_ms = x->ended ? 0 : left,
+        };
+
+        x->number = streams_ask(s, c->who, &q);
+        if (x->number)
+                park_asked(s, c);
+        return x->number != 0;
+}
+
+/* ---- where it is */
+
+static void begin_attempt(struct output *x, uint32_t fence)
+{
+        if (x->fence == fence)
+                return;
+        if (x->fence)
+                x->offset[0] = x->offset[1] = 0;
+        x->fence = fence;
+        x->over = false;
+}
+
+static void look_ended(struct server *s, struct call *c)
+{
+        struct output *x = c->state;
+
+        x->ended = true;
+        c->when = TURN_DURABLE;
+        call_io(c, ask_past);
+        (void)s;
+}
+
+static void look(struct server *s, struct call *c)
+{
+        struct output *x = c->state;
+        struct core_request r;
+        struct core_job job;
+
+        if (core_request_get(s->core, x->request, &r) != 0) {
+                if (x->request <= core_request_last(s->core))
+                        look_ended(s, c);
+                else
+                        not_found(c);
+                return;
+        }
+        if (!call_may(c, r.owner) || core_job_get(s->core, x->request, x->member, &job) != 0) {
+                not_found(c);
+                return;
+        }
+        x->state = job.state;
+        if (job.state == JOB_COMPLETED || job.state == JOB_REMOVED) {
+                look_ended(s, c);
+                return;
+        }
+        if (!job.agent) {
+                park(s, c, WAIT_MAX_MS);
+                return;
+        }
+        begin_attempt(x, job.fence);
+        if (x->over)
+                park(s, c, WAIT_MAX_MS);
+        else if (!ask(s, c, job.agent))
+                park(s, c, PAUSE_MS);
+}
+
+/* ---- of one that has ended */
+
+/* Core: its last agent may still have what the caller has not. */
+static void look_past(struct server *s, struct call *c)
+{
+        struct output *x = c->state;
+        BUF_CLEANUP struct buf agent = {0};
+
+        buf_str(&agent, x->row.agent);
+        if (x->over || !x->fence || agent.n == 0 || !ask(s, c, buf_z(&agent))) {
+                x->over = true;
+                reply_empty(c);
+        }
+}
+
+static void to_core(struct server *s, struct call *c)
+{
+        (void)s;
+        call_core(c, look_past);
+}
+
+static void read_past(struct server *s, struct call *c)
+{
+        struct output *x = c->state;
+
+        x->row.request = x->request;
+        x->row.member = x->member;
+        if (!jobs_fill_past(s, &c->arena, &x->row, false, STR_NONE) || !call_may(c, x->row.owner)) {
+                not_found(c);
+                return;
+        }
+        x->state = x->row.state;
+        call_io(c, to_core);
+}
+
+static void ask_past(struct server *s, struct call *c)
+{
+        (void)s;
+        call_reader(c, read_past);
+}
+
+/* ---- */
+
+static bool read_query(struct call *c, struct output *x)
+{
+        struct str stream = call_query(c, "stream");
+        uint64_t timeout_ms = 0, attempt = 0;
+
+        for (int k = 0; k < 2; k++)
+                x->wanted[k] = stream.n == 0 || str_eqz(stream, names[k]);
+        if (!x->wanted[0] && !x->wanted[1]) {
+                call_fail(c, 400, "bad_parameter", "'stream' must be stdout or stderr; both without it");
+                return false;
+        }
+        if (!call_number(c, "timeout_ms", WAIT_MAX_MS, &timeout_ms) ||
+            !call_number(c, "attempt", UINT32_MAX, &attempt) ||
+            !call_number(c, "last", INT64_MAX, &x->last) ||
+            !call_number(c, "stdout", INT64_MAX, &x->offset[0]) ||
+            !call_number(c, "stderr", INT64_MAX, &x->offset[1]))
+                return false;
+        x->fence = (uint32_t)attempt;
+        x->until_ms = clock_boot_ms() + (int64_t)timeout_ms;
+        return true;
+}
+
+void api_job_output(struct server *s, struct call *c)
+{
+        struct output *x = call_state(c, sizeof(*x), state_free);
+
+        (void)s;
+        if (ids_parse_job(c->param[0], &x->request, &x->member) != 0)
+                call_fail(c, 404, "not_found", "'" STR_FMT "' is not a job: write 7.42",
+                          STR_ARG(c->param[0]));
+        else if (read_query(c, x))
+                call_core(c, look);
+}

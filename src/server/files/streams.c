@@ -1,0 +1,155 @@
+#include "server/files/streams.h"
+
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/share.h"
+#include "server/agents/agents.h"
+#include "server/agents/message.h"
+#include "server/calls/waits.h"
+
+#define ASKED_MAX 2000
+
+struct question {
+        struct streams_question asked;
+        char *agent, *who;
+        bool answered;
+        struct streams_chunk chunk;
+};
+struct streams {
+        struct idmap *questions;
+        struct share *share; /* by who asks */
+        uint64_t last;
+};
+
+struct streams *streams_new(void)
+{
+        struct streams *x = mem_new(struct streams);
+
+        x->questions = idmap_new();
+        x->share = share_new(ASKED_MAX);
+        return x;
+}
+
+static void question_free(struct streams *x, struct question *q)
+{
+        if (!q)
+                return;
+        share_give(x->share, str_of(q->who));
+        free(q->agent);
+        free(q->who);
+        buf_deinit(&q->chunk.bytes[0]);
+        buf_deinit(&q->chunk.bytes[1]);
+        free(q);
+}
+
+void streams_free(struct streams *x)
+{
+        size_t at = 0;
+        void *v;
+
+        if (!x)
+                return;
+        while (idmap_next(x->questions, &at, NULL, &v))
+                question_free(x, v);
+        idmap_free(x->questions);
+        share_free(x->share);
+        free(x);
+}
+
+uint64_t streams_ask(struct server *s, const char *who, const struct streams_question *asked)
+{
+        struct streams *x = s->streams;
+        const struct agent *a = agents_find(s, str_of(asked->agent));
+        Drover__StreamsGet *get;
+        struct question *q;
+        struct message *m;
+
+        if (!a || !a->session || !share_take(x->share, str_of(who)))
+                return 0;
+        q = mem_new(struct question);
+        q->asked = *asked;
+        q->agent = mem_dupz(asked->agent);
+        q->who = mem_dupz(who);
+        q->asked.agent = q->agent;
+        idmap_put(x->questions, ++x->last, q);
+        m = message_new(a->session, DROVER__TO_AGENT__KIND_STREAMS_GET);
+        get = message_alloc(m, sizeof(*get));
+        drover__streams_get__init(get);
+        get->serial = x->last;
+        get->request = asked->request;
+        get->member = asked->member;
+        get->fence = asked->fence;
+        get->stdout_offset = asked->offset[0];
+        get->stderr_offset = asked->offset[1];
+        get->stdout_wanted = asked->wanted[0];
+        get->stderr_wanted = asked->wanted[1];
+        get->last = asked->last;
+        get->wait_ms = asked->wait_ms > 0 ? (uint64_t)asked->wait_ms : 0;
+        get->most = STREAMS_CHUNK;
+        m->to_agent.streams_get = get;
+        message_send(s, m, TURN_READ); /* behind the assignment */
+        return x->last;
+}
+
+static void answered(struct server *s, uint64_t number, struct question *q)
+{
+        q->answered = true;
+        waits_changed(s, STREAMS_WATCH(number));
+}
+
+void streams_answer(struct server *s, struct command *c, struct agent *a)
+{
+        const struct command_streams *said = &c->streams;
+        struct question *q = idmap_get(s->streams->questions, said->serial);
+
+        if (!q || q->answered || strcmp(a->name, q->agent) != 0)
+                return;
+        for (int k = 0; k < 2; k++) {
+                uint64_t least = q->asked.last ? 0 : q->asked.offset[k];
+
+                q->chunk.offset[k] = said->offset[k] > least ? said->offset[k] : least;
+                if (q->asked.wanted[k])
+                        buf_str(&q->chunk.bytes[k], said->bytes[k]);
+        }
+        q->chunk.over = said->over;
+        q->chunk.unknown = said->unknown;
+        answered(s, said->serial, q);
+}
+
+void streams_agent_gone(struct server *s, const char *agent)
+{
+        size_t at = 0;
+        uint64_t number;
+        void *v;
+
+        while (idmap_next(s->streams->questions, &at, &number, &v)) {
+                struct question *q = v;
+
+                if (q->answered || strcmp(agent, q->agent) != 0)
+                        continue;
+                q->chunk.unknown = true;
+                answered(s, number, q);
+        }
+}
+
+bool streams_take(struct server *s, uint64_t number, struct streams_chunk *ret)
+{
+        struct question *q = idmap_get(s->streams->questions, number);
+
+        if (!q || !q->answered)
+                return false;
+        for (int k = 0; k < 2; k++) {
+                ret->offset[k] = q->chunk.offset[k];
+                buf_str(&ret->bytes[k], buf_view(&q->chunk.bytes[k]));
+        }
+        ret->over = q->chunk.over;
+        ret->unknown = q->chunk.unknown;
+        streams_drop(s, number);
+        return true;
+}
+
+void streams_drop(struct server *s, uint64_t number)
+{
+        question_free(s->streams, idmap_take(s->streams->questions, number));
+}

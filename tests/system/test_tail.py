@@ -1,0 +1,236 @@
+"""What a job prints can be read while it runs, by its owner, as it is printed."""
+import base64
+import os
+import threading
+
+import pytest
+
+from drover import UnixConnection, sh, wait_until
+from users import ONE, TWO, Site
+from wire import Liar
+
+NAMES = ("stdout", "stderr")
+
+
+class Follower:
+    """Asks for what a job prints, as the last answer says."""
+
+    def __init__(self, instance, job, **first):
+        self.instance, self.job = instance, job
+        self.text, self.gaps = {name: b"" for name in NAMES}, 0
+        self.attempt, self.next, self.first, self.answer, self.calls = 0, {name: 0 for name in NAMES}, first, None, 0
+
+    def ask(self, timeout_ms=20000):
+        query = {"timeout_ms": timeout_ms, "attempt": self.attempt, **self.next, **self.first}
+        self.first = {}
+        path = f"/v1/jobs/{self.job}/output?" + "&".join(f"{k}={v}" for k, v in query.items())
+        self.answer = self.instance.api("GET", path, timeout=90)
+        self.calls += 1
+        for name in NAMES:
+            if name not in self.answer:
+                continue
+            part, data = self.answer[name], base64.b64decode(self.answer[name]["data"])
+            assert part["next"] == part["offset"] + len(data) and len(data) <= 65536
+            if self.answer["attempt"] == self.attempt:
+                self.gaps += part["offset"] - self.next[name]
+            self.text[name] += data
+            self.next[name] = part["next"]
+        self.attempt = self.answer["attempt"]
+        return self.answer
+
+    def until(self, what):
+        while not what():
+            assert not (self.answer and self.answer["ended"] and self.answer["over"]), self.text
+            self.ask()
+
+    def all(self):
+        while not (self.answer and self.answer["ended"] and self.answer["over"]):
+            self.ask()
+        return self
+
+
+def go_on(instance, name="go"):
+    return f"while [ ! -e {os.path.join(instance.work, name)} ]; do sleep 0.02; done; "
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["named", "not named"])
+def test_a_line_is_shown_while_its_job_runs(drover, named):
+    """Both streams, whether the job names files for them or not; what is not named is left nowhere."""
+    where = {"output": "out.txt", "error": "err.txt"} if named else {}
+    request = drover.submit(sh("echo first; " + go_on(drover) + "echo second >&2; " + go_on(drover, "end") + "echo third; exit 3",
+                               **where))
+    f = Follower(drover, f"{request}.0")
+    f.until(lambda: f.text["stdout"] == b"first\n")
+    assert f.answer["state"] in ("matched", "staging", "running") and not f.answer["over"] and f.text["stderr"] == b""
+    drover.write("go", "")
+    f.until(lambda: f.text["stderr"] == b"second\n")
+    assert not f.answer["ended"]
+    drover.write("end", "")
+    f.all()
+    assert f.text == {"stdout": b"first\nthird\n", "stderr": b"second\n"} and f.gaps == 0
+    assert (f.answer["state"], f.answer["exit_code"], f.answer["exit_signal"]) == ("completed", 3, None)
+    if named:
+        assert drover.read("out.txt") == "first\nthird\n" and drover.read("err.txt") == "second\n"
+    else:
+        assert sorted(os.listdir(drover.work)) == ["end", "go"]
+    wait_until(lambda: not os.listdir(os.path.join(drover.dir, "agent", "jobs")))
+
+
+def test_one_stream_and_its_end_only(drover):
+    request = drover.submit(sh("echo 0123456789; echo error >&2; " + go_on(drover)))
+    f = Follower(drover, f"{request}.0", last=4, stream="stdout")
+    whole = Follower(drover, f"{request}.0")
+    whole.until(lambda: whole.text["stdout"] and whole.text["stderr"])
+    f.ask()
+    assert f.text["stdout"] == b"789\n" and f.answer["stdout"]["offset"] == 7 and "stderr" not in f.answer
+    drover.write("go", "")
+    assert drover.call("GET", f"/v1/jobs/{request}.0/output?stream=stdin")[0] == 400
+    assert drover.call("GET", f"/v1/jobs/{request}.1/output")[0] == 404
+    assert drover.call("GET", "/v1/jobs/99.0/output")[0] == 404
+
+
+def test_more_than_its_follower_takes_at_once(drover):
+    """Who comes late has all of it too, byte by byte, also when the job has long ended and its file was delivered."""
+    lines = 700000  # 4.7 MB
+    request = drover.submit(sh(f"echo begin; {go_on(drover)} seq {lines}", output="out.txt", request_disk="100 MB"))
+    f = Follower(drover, f"{request}.0")
+    f.until(lambda: f.text["stdout"] == b"begin\n")
+    drover.write("go", "")
+    f.ask()
+    drover.wait(request)
+    os.unlink(os.path.join(drover.work, "out.txt"))
+    f.all()
+    assert f.gaps == 0 and f.text["stdout"] == b"begin\n" + b"".join(b"%d\n" % n for n in range(1, lines + 1))
+
+
+def test_who_follows_from_before_its_start(drover):
+    """Through an attempt that is put back, whose output is another one."""
+    request = drover.submit(sh('echo "start $(cat count 2>/dev/null)"; ' + go_on(drover), hold="true"))
+    f = Follower(drover, f"{request}.0")
+    assert f.ask(timeout_ms=0)["state"] == "held" and f.attempt == 0
+    seen = threading.Thread(target=f.until, args=(lambda: f.text["stdout"],))
+    seen.start()
+    drover.cli("release", str(request))
+    seen.join(60)
+    assert f.text["stdout"] == b"start \n" and f.attempt == 1
+    drover.api("POST", "/v1/actions", {"action": "vacate", "ids": [str(request)]})
+    f.until(lambda: f.attempt > 1 and f.text["stdout"] == b"start \nstart \n")
+    drover.write("go", "")
+    f.all()
+
+
+def test_an_agent_and_a_server_that_are_killed(instance):
+    """The follower goes on where it was."""
+    instance.server()
+    token = instance.json("token", "agent", "--name", "n1")["token"]
+    start = lambda: instance.start("drover-agent", "--dir", os.path.join(instance.base, "n1"), "--token", token, "--name", "n1",  # noqa: E731
+                                   "--server", instance.server_json()["agents"][0])
+    agent = start()
+    wait_until(lambda: instance.agents("connected"))
+    request = instance.submit(sh("echo one; " + go_on(instance, "two") + "echo two; " + go_on(instance, "three") + "echo three; "
+                                 + go_on(instance, "end")))
+    f = Follower(instance, f"{request}.0")
+    f.until(lambda: f.text["stdout"] == b"one\n")
+    agent.kill()
+    instance.write("two", "")
+    start()
+    f.until(lambda: f.text["stdout"] == b"one\ntwo\n")
+    instance.kill_server()
+    instance.write("three", "")
+    instance.server()
+    f.until(lambda: f.text["stdout"] == b"one\ntwo\nthree\n")
+    assert f.gaps == 0 and f.attempt == 1
+    instance.write("end", "")
+    f.all()
+
+
+@pytest.mark.parametrize("put", ["ln -s {secret} {file}", "mkfifo {file}", "mkdir {file}", "ln -s /dev/zero {file}"])
+def test_what_a_job_puts_in_the_place_of_its_output(drover, put):
+    """Nothing of it is read, and nobody waits for it."""
+    secret = drover.write("secret", "nobody's business")
+    change = put.format(secret=secret, file=".drover_out.0")
+    request = drover.submit(sh(f"rm -f .drover_out.0; {change}; touch {drover.work}/put; {go_on(drover)}"))
+    wait_until(lambda: drover.exists("put"))
+    f = Follower(drover, f"{request}.0")
+    f.ask(timeout_ms=300)
+    assert f.text["stdout"] == b"" and f.answer["attempt"] == 1
+    drover.write("go", "")
+    assert f.all().text["stdout"] == b""
+
+
+def test_an_agent_that_lies_about_what_it_was_asked(instance):
+    """Bytes in front of those that were asked for, too many of them, of a stream that nobody asked for, for another agent."""
+    instance.server()
+    honest, other = (Liar(instance, name, "--owners", "any") for name in ("honest", "other"))
+    honest.hello()
+    other.hello()
+    request = instance.submit(sh("true"))
+    honest.offer()
+    attempt = honest.take(request)[0]
+    honest.ping()
+    f = Follower(instance, f"{request}.0", stdout=1000, attempt=attempt["fence"], stream="stdout")
+    f.attempt, f.next["stdout"] = attempt["fence"], 1000
+    asking = threading.Thread(target=f.ask)
+    asking.start()
+    question = honest.wire.until("streams_get")
+    assert question["stdout_offset"] == 1000 and question.get("stderr_wanted", False) is False
+    other.wire.send(streams={"serial": question["serial"], "stdout_bytes": b"of another"})
+    other.ping()
+    honest.wire.send(streams={"serial": question["serial"] + 1, "stdout_bytes": b"to no question"})
+    honest.wire.send(streams={"serial": question["serial"], "stdout_bytes": b"x" * 1000000, "stderr_bytes": b"y" * 1000000,
+                              "stdout_offset": 3, "stderr_offset": 2**64 - 1})
+    asking.join(60)
+    assert f.answer["stdout"]["offset"] == 1000 and f.text["stdout"] == b"x" * 65536 and "stderr" not in f.answer
+    honest.wire.send(streams={"serial": question["serial"], "stdout_bytes": b"once more"})
+    honest.ping()
+    asking = threading.Thread(target=f.ask)
+    asking.start()
+    question = honest.wire.until("streams_get")
+    honest.wire.send(streams={"serial": question["serial"], "unknown": True})
+    question = honest.wire.until("streams_get")
+    honest.wire.send(streams={"serial": question["serial"], "stdout_bytes": b"behind a gap", "stdout_offset": 2**63})
+    asking.join(60)
+    assert f.text["stdout"].endswith(b"xbehind a gap") and f.next["stdout"] > 1000 + 65536
+
+
+def test_followers_that_go_away(drover):
+    """What was asked for them is forgotten, and others have their answers."""
+    request = drover.submit(sh("echo here; " + go_on(drover)))
+    Follower(drover, f"{request}.0").until(lambda: True)
+    left = []
+    for _ in range(300):
+        c = UnixConnection(drover.socket_path(), 30)
+        c.request("GET", f"/v1/jobs/{request}.0/output?timeout_ms=3000&stdout=5&attempt=1")
+        left.append(c)
+    for c in left:
+        c.close()
+    f = Follower(drover, f"{request}.0")
+    f.until(lambda: f.text["stdout"] == b"here\n")
+    drover.write("go", "")
+    f.all()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run jobs of several users")
+def test_jobs_of_other_users(instance):
+    """The agent, which is neither root nor the job's user, reads what they print, and nothing that they put in its place."""
+    site = Site(instance)
+    site.agent()
+    secret = os.path.join(site.home(TWO), "secret")
+    site.write(TWO, "secret", "of two\n")
+    go = os.path.join(site.home(ONE), "go")
+    wait = f"while [ ! -e {go} ]; do sleep 0.02; done"
+    for out in ("out", ""):
+        request = site.submit(ONE, f"echo mine; {wait}", Out=out)
+        f = Follower(instance, f"{request}.0")
+        f.until(lambda f=f: f.text["stdout"] == b"mine\n")
+        site.write(ONE, "go")
+        f.all()
+        os.unlink(go)
+    request = site.submit(ONE, f"rm .drover_out.0; ln -s {secret} .drover_out.0; touch ready; {wait}", Out="")
+    sandbox = os.path.join(site.state, "jobs", f"{request}.0.1")
+    wait_until(lambda: os.path.exists(os.path.join(sandbox, "ready")))
+    f = Follower(instance, f"{request}.0")
+    f.ask(timeout_ms=300)
+    assert f.text["stdout"] == b""
+    site.write(ONE, "go")
+    f.all()
