@@ -80,7 +80,8 @@ def test_wait_ends_with_the_first_failure(cli):
 
 def test_ctrl_c_ends_the_waiting_only(cli):
     cli.fake(replies={"GET /v1/wait": lambda r: (time.sleep(0.2), counts("a", running=4))[1]})
-    p = subprocess.Popen([cli.program, "wait", "7"], cwd=cli.work, env=cli.env, stderr=subprocess.PIPE, text=True)
+    p = subprocess.Popen([cli.program, "wait", "7"], cwd=cli.work, env=cli.env, stderr=subprocess.PIPE, text=True,
+                         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # ignored in the background
     try:
         wait_until(lambda: cli.fakes[0].asked("GET", "/v1/wait"))
         p.send_signal(signal.SIGINT)
