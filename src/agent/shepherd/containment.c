@@ -13,9 +13,7 @@
  * whatever its uid (ptrace(2)). Without one the capabilities that would allow it are dropped from root's
  * jobs.
  *
- * The filter is compiled once, by libseccomp. It answers with errors and ends nobody. Other architectures of
- * the same machine are in it, so that 32-bit calls are no way around it. The kernel reads 32 bits of an
- * ioctl's number, so the comparison does. A job that takes it starts some 50 us later. */
+ * The filter is made when Drover is built (make_filter.c). A job that takes it starts some 50 us later. */
 #include "agent/shepherd/containment.h"
 
 #include <errno.h>
@@ -26,7 +24,6 @@
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
-#include <seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,100 +45,18 @@
 #define VIEW_LIMIT_S 5 /* to make one: a folder on a server that does not answer */
 #define PATH_SIZE    4096
 
+static const struct sock_filter filter_code[] = {
+#include "agent/shepherd_filter.inc"
+};
+
 struct containment {
         bool root;
         char *hidden[CONTAINMENT_HIDDEN_MAX], *jobs; /* without symbolic links */
         size_t count;
-        int mounts;               /* /proc/self/mounts; -1: not there */
-        int user_space, view;     /* namespaces; -1: none */
-        struct sock_fprog filter; /* len 0: none */
+        int mounts;           /* /proc/self/mounts; -1: not there */
+        int user_space, view; /* namespaces; -1: none */
         uint32_t parts;
 };
-
-/* ---- the filter */
-
-static const struct {
-        const char *name;
-        int error;
-} refused[] = {
-        /* keys of the user: a container's engine goes on without them when they are not there */
-        {"add_key", ENOSYS},
-        {"request_key", ENOSYS},
-        {"keyctl", ENOSYS},
-        {"io_uring_setup", ENOSYS}, /* its calls pass no filter */
-        {"acct", EPERM},
-        {"bpf", EPERM},
-        {"clock_settime", EPERM},
-        {"clock_settime64", EPERM},
-        {"delete_module", EPERM},
-        {"fanotify_init", EPERM},
-        {"finit_module", EPERM},
-        {"init_module", EPERM},
-        {"ioperm", EPERM},
-        {"iopl", EPERM},
-        {"kexec_file_load", EPERM},
-        {"kexec_load", EPERM},
-        {"lookup_dcookie", EPERM},
-        {"nfsservctl", EPERM},
-        {"open_by_handle_at", EPERM},
-        {"perf_event_open", EPERM},
-        {"quotactl", EPERM},
-        {"quotactl_fd", EPERM},
-        {"reboot", EPERM},
-        {"settimeofday", EPERM},
-        {"swapoff", EPERM},
-        {"swapon", EPERM},
-        {"syslog", EPERM},
-        {"userfaultfd", EPERM},
-        {"vhangup", EPERM},
-};
-static const unsigned refused_ioctls[] = {TIOCSTI, TIOCLINUX};
-
-/* A call that libseccomp does not know is not on this architecture. */
-static int filter_rules(scmp_filter_ctx f)
-{
-#if defined(__x86_64__)
-        if (seccomp_arch_add(f, SCMP_ARCH_X86) < 0 || seccomp_arch_add(f, SCMP_ARCH_X32) < 0)
-                return -1;
-#elif defined(__aarch64__)
-        if (seccomp_arch_add(f, SCMP_ARCH_ARM) < 0)
-                return -1;
-#endif
-        for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
-                int nr = seccomp_syscall_resolve_name(refused[i].name);
-                if (nr != __NR_SCMP_ERROR &&
-                    seccomp_rule_add(f, SCMP_ACT_ERRNO((unsigned)refused[i].error), nr, 0) < 0)
-                        return -1;
-        }
-        for (size_t i = 0; i < sizeof(refused_ioctls) / sizeof(*refused_ioctls); i++)
-                if (seccomp_rule_add(f, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
-                                     SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffu, refused_ioctls[i])) < 0)
-                        return -1;
-        return 0;
-}
-
-static void filter_make(struct containment *c)
-{
-        scmp_filter_ctx f = seccomp_init(SCMP_ACT_ALLOW);
-        int fd = f ? memfd_create("filter", MFD_CLOEXEC) : -1;
-        struct stat st;
-        /* a tree: the kernel runs it once for each call that there is whenever a job takes it */
-        if (fd >= 0 && seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2) == 0 && filter_rules(f) == 0 &&
-            seccomp_export_bpf(f, fd) == 0 && fstat(fd, &st) == 0 && st.st_size > 0) {
-                void *code = malloc((size_t)st.st_size);
-                if (code && pread(fd, code, (size_t)st.st_size, 0) == st.st_size) {
-                        c->filter.filter = code;
-                        c->filter.len = (unsigned short)((size_t)st.st_size / sizeof(struct sock_filter));
-                        c->parts |= SHEPHERD_FILTER;
-                } else {
-                        free(code);
-                }
-        }
-        if (fd >= 0)
-                close(fd);
-        if (f)
-                seccomp_release(f);
-}
 
 /* ---- the view */
 
@@ -336,7 +251,7 @@ struct containment *containment_new(const char *const *hidden, size_t count, con
                 abort();
         c->root = geteuid() == 0;
         c->view = c->user_space = -1;
-        c->parts = SHEPHERD_NO_PRIVILEGES;
+        c->parts = SHEPHERD_NO_PRIVILEGES | SHEPHERD_FILTER;
         c->jobs = realpath(jobs, NULL);
         c->mounts = open("/proc/self/mounts", O_RDONLY | O_CLOEXEC);
         mounts_changed(c);
@@ -346,7 +261,6 @@ struct containment *containment_new(const char *const *hidden, size_t count, con
         *ret_why = c->jobs ? view_renew(c) : ENOENT;
         if (c->root || c->view >= 0)
                 c->parts |= SHEPHERD_OWN_TMP | SHEPHERD_NO_NETWORK;
-        filter_make(c);
         return c;
 }
 
@@ -360,7 +274,6 @@ void containment_free(struct containment *c)
         for (size_t i = 0; i < c->count; i++)
                 free(c->hidden[i]);
         free(c->jobs);
-        free(c->filter.filter);
         free(c);
 }
 
@@ -445,11 +358,13 @@ static int own_network(void)
 }
 
 /* Without NO_PRIVILEGES it takes the rights that the child has in the beginning. */
-static int filter(const struct containment *c, const struct containment_job *job)
+static int filter(const struct containment_job *job)
 {
         if (!(job->flags & SHEPHERD_FILTER))
                 return 0;
-        return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &c->filter) < 0
+        const struct sock_fprog code = {sizeof(filter_code) / sizeof(*filter_code),
+                                        (struct sock_filter *)filter_code};
+        return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &code) < 0
                        ? errno
                        : 0;
 }
@@ -468,7 +383,7 @@ int containment_enter(const struct containment *c, const struct containment_job 
                 r = own_tmp(job);
         if (r == 0 && (job->flags & SHEPHERD_NO_NETWORK))
                 r = own_network();
-        return r == 0 && !(job->flags & SHEPHERD_NO_PRIVILEGES) ? filter(c, job) : r;
+        return r == 0 && !(job->flags & SHEPHERD_NO_PRIVILEGES) ? filter(job) : r;
 }
 
 /* With these a process of root's leaves a mount namespace, or reaches into processes outside. */
@@ -484,5 +399,5 @@ int containment_seal(const struct containment *c, const struct containment_job *
                 for (unsigned i = 0; i < sizeof(ways_out) / sizeof(*ways_out); i++)
                         if (prctl(PR_CAPBSET_DROP, ways_out[i], 0, 0, 0) < 0)
                                 return errno;
-        return job->flags & SHEPHERD_NO_PRIVILEGES ? filter(c, job) : 0;
+        return job->flags & SHEPHERD_NO_PRIVILEGES ? filter(job) : 0;
 }

@@ -220,6 +220,7 @@ int main(int argc, char **argv)
         if (r >= 0)
                 return r;
         s.uid = s.agent_uid = getuid();
+        s.gid = getgid();
         if (o.agent_uid && s.users_path && s.uid == 0)
                 s.agent_uid = (uid_t)strtoul(o.agent_uid, NULL, 10);
         s.dir = open(o.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

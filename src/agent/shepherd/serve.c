@@ -183,7 +183,7 @@ static bool send_dirty(struct shepherd *s)
 {
         size_t n = 0, count = 0;
         struct child *c = s->dirty_first;
-        char room[32768];
+        static char room[32768]; /* on the stack its pages would be copied for each job */
         for (; c && n + sizeof(c->tell) <= sizeof(room) && (!s->listing || count < s->list_left);
              c = c->dirty_next, count++) {
                 memcpy(room + n, &c->tell, sizeof(c->tell));

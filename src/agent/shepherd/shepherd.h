@@ -27,7 +27,7 @@
 #include "run/process/shepherd_protocol.h"
 
 #define TABLE_MAX    8192 /* children that run at once */
-#define BUCKETS      4096
+#define BUCKETS      256  /* more would be more pages that are copied for each job */
 #define SLOTS_MAX    4096
 #define CHILDREN_MAX SHEPHERD_BEGUN_MAX /* with those that ended and that the agent has not forgotten */
 #define LINGER_MS    5000               /* without agent and children */
@@ -91,6 +91,7 @@ struct shepherd {
         struct slot *idle_groups;
         bool quit;
         uid_t uid;
+        gid_t gid;
         const char *instance;
         const char *users_path; /* NULL: children run as we do */
         uid_t min_uid;

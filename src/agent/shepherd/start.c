@@ -75,20 +75,24 @@ static void refuse(struct shepherd *s, struct child *c, enum shepherd_where wher
         child_done(s, c);
 }
 
-/* Nobody waits for it any more: what it is of may be begun somewhere else. */
 static bool is_late(const struct shepherd *s)
 {
-        struct pollfd agent = {.fd = s->agent};
-        return (s->start_by && boot_ms() > s->start_by) ||
-               (poll(&agent, 1, 0) > 0 && (agent.revents & (POLLHUP | POLLERR)));
+        return s->start_by && boot_ms() > s->start_by;
 }
 
-/* Written down first: who reads after the time of the request that it is not there may rely on it, wherever
- * we stood still meanwhile. */
+static bool agent_is_gone(const struct shepherd *s)
+{
+        struct pollfd agent = {.fd = s->agent};
+        return poll(&agent, 1, 0) > 0 && (agent.revents & (POLLHUP | POLLERR));
+}
+
+/* False: nobody waits for the child any more, and its attempt may be begun somewhere else. It is written down
+ * first: who reads after the time of the request that it is not there may rely on it, wherever we stood still
+ * meanwhile. */
 static bool may_begin(struct shepherd *s, struct child *c)
 {
         c->begun = begun_add(s, &c->tell.id);
-        if (!is_late(s))
+        if (!is_late(s) && !agent_is_gone(s))
                 return true;
         begun_remove(s, c->begun);
         c->begun = SHEPHERD_BEGUN_MAX;
@@ -171,7 +175,7 @@ static int prepare(struct plan *p, struct child *c, const struct texts *t, char 
         p->entry->start_boot_ms = boot_ms();
         *ret_where = SHEPHERD_AT_CONTAINMENT;
         p->contained = (struct containment_job){.uid = p->user ? p->user->uid : s->uid,
-                                                .gid = p->user ? p->user->gid : getgid(),
+                                                .gid = p->user ? p->user->gid : s->gid,
                                                 .sandbox = p->sandbox};
         const char *const paths[] = {p->sandbox, p->cwd, p->in, p->out, p->err, p->path, NULL};
         if ((error = containment_plan(s->containment, r->flags, paths, &p->contained)))

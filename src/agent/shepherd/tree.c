@@ -84,8 +84,10 @@ static ino_t pid_namespace(const char *pid)
  * the engine itself are never stopped: it may hold a lock that every other of its commands waits for. */
 static unsigned signal_marked(const struct child *c, int sig)
 {
+        if (!c->container || !c->marker)
+                return 0;
         ino_t ours = pid_namespace("self");
-        DIR *dir = c->container && c->marker ? opendir("/proc") : NULL;
+        DIR *dir = opendir("/proc");
         struct dirent *e;
         unsigned n = 0;
         look_begin();
