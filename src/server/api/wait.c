@@ -16,6 +16,7 @@
 #define WAIT_PACE_MS  100
 #define WAIT_MAX_MS   300000
 #define WAIT_SEEN_MAX 200
+#define SOME_JOBS     1000 /* single jobs that are counted anew at every change, to see the end at once */
 #define RANGE_MEMBERS 4096 /* whose rows are asked for at once */
 #define SLICE_NS      4000000
 
@@ -204,7 +205,8 @@ static void look(struct server *s, struct call *c)
         else if (now >= w->deadline_ms || (changed && (!*w->seen || now - w->came_ms >= WAIT_PACE_MS)))
                 call_io(c, write_reply);
         else if (changed)
-                waits_park(s, c, NULL, w->came_ms + WAIT_PACE_MS - now, look);
+                waits_park(s, c, w->some && w->n.jobs > SOME_JOBS ? NULL : &w->ids,
+                           w->came_ms + WAIT_PACE_MS - now, look);
         else
                 waits_park(s, c, &w->ids, w->deadline_ms - now, look);
 }
