@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/mem.h"
 
 #define DEPTH_MAX 128
 
@@ -244,7 +246,7 @@ static int out_tree(const struct hidden *hidden, int sandbox, const char *name, 
                         continue;
                 r = S_ISDIR(st.st_mode) ? out_tree(hidden, sandbox, buf_z(&from), buf_z(&target), fence,
                                                    depth + 1, pace, bytes, err)
-                                        : move_out(hidden, sandbox, buf_z(&from), buf_z(&target), fence,
+                                        : move_out(hidden, sandbox, buf_z(&from), NULL, buf_z(&target), fence,
                                                    false, pace, bytes, err);
         }
         if (dir)
@@ -254,12 +256,39 @@ static int out_tree(const struct hidden *hidden, int sandbox, const char *name, 
         return r;
 }
 
-int move_out(const struct hidden *hidden, int sandbox, const char *name, const char *to, uint32_t fence,
-             bool small_only, struct fs_pace *pace, uint64_t *bytes, struct err *err)
+/* The folders of `to` that are missing beneath `iwd`, each only where a file may be written, too. 0,
+ * HIDDEN_INSIDE or -errno; -ENOENT: `to` is not beneath it, or that is missing itself. */
+static int make_folders(const struct hidden *hidden, const char *iwd, const char *to)
+{
+        size_t n = iwd ? strlen(iwd) : 0;
+        int r = -ENOENT;
+        if (n == 0 || strncmp(to, iwd, n) != 0 || to[n] != '/')
+                return r;
+        for (const char *slash = strchr(to + n + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+                MEM_CLEANUP char *folder = mem_dup(to, (size_t)(slash - to));
+                const char *name;
+                int dir;
+                if (slash[-1] == '/')
+                        continue;
+                r = hidden_open_parent(hidden, folder, &dir, &name);
+                if (r != 0)
+                        return r;
+                r = mkdirat(dir, name, 0777) == 0 || errno == EEXIST ? 0 : -errno;
+                close(dir);
+                if (r != 0)
+                        return r;
+        }
+        return r;
+}
+
+int move_out(const struct hidden *hidden, int sandbox, const char *name, const char *iwd, const char *to,
+             uint32_t fence, bool small_only, struct fs_pace *pace, uint64_t *bytes, struct err *err)
 {
         struct place place = {.dir = -1};
         int r = fs_pace_step(pace);
         if (r == 0)
+                r = place_open(hidden, to, &place);
+        if (r == -ENOENT && (r = make_folders(hidden, iwd, to)) == 0)
                 r = place_open(hidden, to, &place);
         if (r == 0)
                 r = out_file(sandbox, name, &place, fence, small_only, pace, bytes);

@@ -19,9 +19,10 @@ int move_in(const struct hidden *hidden, const char *from, int sandbox, const ch
 
 /* Puts a file or folder of the sandbox at `to`, an absolute path, in one step: by rename where both are on
  * one filesystem, else as a copy under `<to>.drover-<fence>-<inode>.tmp`, of the file in
- * the sandbox, that is renamed: two jobs with outputs of one name do not write into one another's.
+ * the sandbox, that is renamed: two jobs with outputs of one name do not write into one another's. Folders
+ * of `to` that are missing beneath the folder `iwd` (may be NULL) are made.
  * small_only: -EXDEV, with nothing done, when that would copy more than MOVE_SMALL bytes. What stands at `to`
  * and is no regular file (a device, a pipe) is written into; a link is followed. 0, or -errno with err. */
 #define MOVE_SMALL 65536
-int move_out(const struct hidden *hidden, int sandbox, const char *name, const char *to, uint32_t fence,
-             bool small_only, struct fs_pace *pace, uint64_t *bytes, struct err *err);
+int move_out(const struct hidden *hidden, int sandbox, const char *name, const char *iwd, const char *to,
+             uint32_t fence, bool small_only, struct fs_pace *pace, uint64_t *bytes, struct err *err);

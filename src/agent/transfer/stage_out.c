@@ -240,7 +240,7 @@ static bool quick(struct stage *s)
                         s->w.files[kept++] = *f;
                         continue;
                 }
-                int r = move_out(s->w.hidden, s->w.sandbox, f->from, f->to, s->w.fence, true, NULL,
+                int r = move_out(s->w.hidden, s->w.sandbox, f->from, s->w.iwd, f->to, s->w.fence, true, NULL,
                                  &s->w.bytes, &s->w.err);
                 if (r == -ENOENT && f->optional &&
                     faccessat(s->w.sandbox, f->from, F_OK, AT_SYMLINK_NOFOLLOW) < 0)

@@ -391,8 +391,8 @@ static int stage_work_do(struct stage_work *w, struct stage_file *f)
                                 r == -EINVAL || r == -EISDIR ? "it is no regular file"
                                                              : why_unread(w, r, why));
         } else if (w->kind == STAGE_OUT) {
-                r = move_out(w->hidden, w->sandbox, f->from, f->to, w->fence, false, &w->pace, &w->bytes,
-                             &w->err);
+                r = move_out(w->hidden, w->sandbox, f->from, w->iwd, f->to, w->fence, false, &w->pace,
+                             &w->bytes, &w->err);
         } else {
                 r = hash_file(w, f);
                 w->bytes += f->size;
