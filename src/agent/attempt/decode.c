@@ -24,7 +24,9 @@ struct template *assign_template(struct agent *a, const Drover__Template *m)
                 abort();
         t->refs = 1;
         t->same_domain = !strcmp(m->filesystem_domain, a->config.filesystem_domain);
-        t->own_cwd = m->transfer != DROVER__TRANSFER__TRANSFER_NO;
+        if (t->same_domain && t->m->transfer == DROVER__TRANSFER__TRANSFER_IN_PLACE)
+                t->m->transfer = DROVER__TRANSFER__TRANSFER_NO;
+        t->own_cwd = t->m->transfer != DROVER__TRANSFER__TRANSFER_NO;
         struct err err = {""};
         if (a->users_path && users_find(&a->config, m->owner, &t->user, &err) < 0)
                 t->not_mapped = mem_dupz(err.text);

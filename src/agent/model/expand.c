@@ -96,6 +96,8 @@ static struct str base_name(struct str path)
 
 static bool is_spooled(const struct attempt *at, struct str name)
 {
+        if (at->t->m->transfer == DROVER__TRANSFER__TRANSFER_NO)
+                return false;
         for (size_t i = 0; i < at->t->m->n_spooled; i++)
                 if (str_eqz(name, at->t->m->spooled[i]->name))
                         return true;

@@ -99,13 +99,14 @@ static int fail_at_queue(struct reader *r, const char *text)
 static int transfers(struct reader *r)
 {
         /* What HTCondor's condor_utils/enum_utils.cpp takes, and the word that it keeps for it. */
-        static const char *const shoulds[] = {"YES",   "TRUE",      "ALWAYS", "NO", "FALSE",
-                                              "NEVER", "IF_NEEDED", "AUTO",   NULL};
-        static const char *const kept[] = {"YES", "YES", "YES", "NO", "NO", "NO", "IF_NEEDED", "IF_NEEDED"};
+        static const char *const shoulds[] = {"YES",   "TRUE",      "ALWAYS", "NO",       "FALSE",
+                                              "NEVER", "IF_NEEDED", "AUTO",   "IN_PLACE", NULL};
+        static const char *const kept[] = {"YES", "YES",       "YES",       "NO",      "NO",
+                                           "NO",  "IF_NEEDED", "IF_NEEDED", "IN_PLACE"};
         static const char *const whens[] = {"ON_EXIT", "ON_SUCCESS", "NEVER", "ON_EXIT_OR_EVICT", NULL};
         const char *should, *when;
         bool inputs = false, outputs = false;
-        int rc = choice(r, "should_transfer_files", shoulds, "YES, NO and IF_NEEDED", &should);
+        int rc = choice(r, "should_transfer_files", shoulds, "YES, NO, IF_NEEDED and IN_PLACE", &should);
 
         for (size_t i = 0; should && shoulds[i]; i++)
                 if (should == shoulds[i]) {

@@ -131,6 +131,8 @@ static void set_transfer(struct maker *k, Drover__Template *t)
                         t->transfer = DROVER__TRANSFER__TRANSFER_YES;
                 else if (str_ieqz(v, "NO"))
                         t->transfer = DROVER__TRANSFER__TRANSFER_NO;
+                else if (str_ieqz(v, "IN_PLACE"))
+                        t->transfer = DROVER__TRANSFER__TRANSFER_IN_PLACE;
         }
         t->outputs_on_failure = !(text_of(k, k->attr.WhenToTransferOutput, &v) && str_ieqz(v, "ON_SUCCESS"));
 }
