@@ -52,6 +52,51 @@ def test_an_array_has_its_numbers_and_files(one):
     assert "of/a set" in one.cli("queue", "--all")
 
 
+def test_placeholders_of_gnu_parallel(one):
+    """{} {.} {/} {//} {/.} {#}, for files that a pattern matches; also in options, and as the last argument where none is used."""
+    for name in ("each/a b.csv", "each/b.tar.gz", "each/$x (1).csv"):
+        one.write(name, f"in {name}\n")
+    words = ["{}", "{.}", "{/}", "{//}", "{/.}", "{#}", '{/}x"{#}\'', "{", "{x}"]
+    one.cli("submit", "--wait", "--each", "each/*", "--output", "of-{#}.out", "--env", "ITEM={/}", "--", "python3", "tell.py", *words)
+    found = {}
+    for number in range(1, 4):
+        said, _, environment = json.loads(one.read(f"of-{number}.out"))
+        assert environment["ITEM"] == said[2]
+        found[said[0]] = said
+        assert said[5] == str(number)
+    assert sorted(found) == ["each/$x (1).csv", "each/a b.csv", "each/b.tar.gz"]
+    for path, said in found.items():
+        base, stem = os.path.basename(path), os.path.splitext(os.path.basename(path))[0]
+        assert said[:5] == [path, f"each/{stem}", base, "each", stem]
+        assert said[6:] == [f'{base}x"{said[5]}\'', "{", "{x}"]
+    one.cli("submit", "--wait", "--each", "each/*", "--output", "last-{/}", "--", "cat")
+    assert one.read("last-a b.csv") == "in each/a b.csv\n"
+
+
+def test_a_job_for_each_line(one):
+    one.write("lines", "one  two\n\n# three\n$HOME\n")
+    out = one.cli("submit", "--wait", "--each", "lines", "--output", "line-{#}", "--", "python3", "tell.py", "a")
+    assert "3 jobs, all succeeded" in out
+    assert [json.loads(one.read(f"line-{n}"))[0] for n in (1, 2, 3)] == [["a", "one  two"], ["a", "# three"], ["a", "$HOME"]]
+
+
+def test_an_array_counts_from_one_too(one):
+    one.cli("submit", "--wait", "--array", "7-8", "--output", "counted-{}", "--", "echo", "{#}", "{}", "{/}")
+    assert one.read("counted-8") == "2 8 {/}\n"
+    assert not one.cli("submit", "--wait", "--array", "2", "--", "true").err
+
+
+def test_folder_and_queue(one):
+    os.makedirs(os.path.join(one.work, "there"))
+    one.cli("submit", "--wait", "--chdir", "there", "--output", "where", "--", "pwd")
+    assert os.path.realpath(one.read("there/where").strip()) == os.path.realpath(os.path.join(one.work, "there"))
+    queue = one.json("agents")["agents"][0]["queues"][0]["name"]
+    one.cli("submit", "--wait", "--queue", queue, "--", "true")
+    request = one.cli("submit", "--queue", "no-such-queue", "--", "true").split()[1].rstrip(":")
+    assert "QueueName" in one.cli("why", f"{request}.0")
+    one.cli("rm", request)
+
+
 def test_files_that_are_sent(one):
     one.write("data/in.txt", "sent\n")
     out = one.cli("submit", "--wait", "--output", "sent.out", "--send", "data", "--send", "tell.py", "--", "python3", "tell.py", "data/in.txt")
@@ -80,6 +125,18 @@ def test_what_cannot_be_meant_is_said(one):
     says("--send no-such-file: No such file", "--send", "no-such-file", "--", "true")
     says("no variable NO_SUCH_VARIABLE", "--env", "NO_SUCH_VARIABLE", "--", "true")
     says("line break", "--", "sh", "-c", "echo\necho")
+    says("quote the pattern", "--each", "a", "b", "--", "true")
+    says("--array or --each", "--each", "tell.py", "--array", "2", "--", "true")
+    says("nothing here matches 'no-such*'", "--each", "no-such*", "--", "true")
+    says("no-such-list", "--each", "no-such-list", "--", "true")
+    says("names no folder", "--each", "tell.p*", "--", "echo", "{//}")
+    says("--queue cannot be 'a\"b'", "--queue", 'a"b', "--", "true")
+    one.write("quoted.list", "it's\n")
+    says("single quote", "--each", "quoted.list", "--", "true")
+    one.write("macro.list", "a\n$(Process)\n")
+    says("'$(Process)': a single quote and $(...)", "--each", "macro.list", "--", "true")
+    one.write("empty.list", "\n\n")
+    says("no line in empty.list", "--each", "empty.list", "--", "true")
     says("--cpus goes with -- COMMAND", "--cpus", "2", "a.sub")
     says("unexpected argument \"b.sub\"", "a.sub", "b.sub")
     says("/bin/true is not a submit file; to run it: drover submit -- /bin/true", "/bin/true")

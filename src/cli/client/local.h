@@ -10,6 +10,10 @@
 /* The path of a file on this machine, relative to the folder `iwd`; false: it is somewhere else, or differs
  * from member to member. */
 bool local_path(struct str iwd, struct str name, struct buf *out);
-/* Warns of each part's folder, program, standard input and first input file that are not here, at the part's
- * line or, with no_lines (it is of a text that nobody wrote), at line 0. */
+/* Warns of each part's folder, program, standard input and first input file that are not here, and of an
+ * output of one name for all jobs, at the part's line or, with no_lines (it is of a text that nobody wrote),
+ * at line 0. */
 void local_warn(struct form *f, bool no_lines);
+/* Warns in the same way of the first argument of each part that names a file here, and will name none where
+ * the jobs run. `remote`: places that do not see this machine's files may have them. */
+void local_warn_arguments(struct form *f, bool no_lines, bool remote);

@@ -1,6 +1,7 @@
 #include "cli/client/one_line.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +9,15 @@
 #include <unistd.h>
 
 #include "base/args.h"
+#include "base/fs.h"
+#include "base/macro.h"
+#include "base/mem.h"
 #include "base/quantity.h"
+#include "cli/client/world.h"
 #include "jdl/script.h"
 
-#define JOBS_MAX 10000000 /* of a request */
+#define JOBS_MAX        10000000      /* of a request */
+#define NAMED_BYTES_MAX (64ull << 20) /* of files that arguments name, sent without having been told to */
 
 static const struct {
         const char *option, *keyword;
@@ -22,14 +28,27 @@ static const struct {
              {"input", "input"}};
 #define PLAIN (sizeof(plain) / sizeof(plain[0]))
 
-struct array {
-        bool given;
-        uint64_t first, count;
+/* How many jobs, and what the placeholders of GNU parallel become in each. */
+struct jobs {
+        bool numbered;         /* --array */
+        const char *each;      /* --each: a pattern, or a file of lines */
+        uint64_t first, count; /* of --array */
+        bool number, nth;      /* these are used: {} of --array, {#} */
 };
+
+enum { NTH = 1, FOLDER = 4 };
+static const struct {
+        const char *name, *number, *item; /* NULL: it stays as it is */
+} placeholders[] = {
+        {"{}", "$INT(number)", "$(each)"}, {"{#}", "$INT(nth)", "$INT(nth)"}, {"{.}", NULL, "$Fpn(each)"},
+        {"{/}", NULL, "$Fnx(each)"},       {"{//}", NULL, "$Fpb(each)"},      {"{/.}", NULL, "$Fn(each)"},
+};
+#define PLACEHOLDERS (sizeof(placeholders) / sizeof(placeholders[0]))
 
 const char *one_line_option(const struct options *o)
 {
-        static const char *const more[] = {"time", "name", "array", "env", "output", "error", "send"};
+        static const char *const more[] = {"time",  "name", "array", "each",  "env",  "output",
+                                           "error", "send", "chdir", "queue", "image"};
         size_t at = 0;
 
         for (size_t i = 0; i < PLAIN; i++)
@@ -49,14 +68,54 @@ static int check_value(const char *what, struct str s, struct err *err)
         return 0;
 }
 
-static int add_line(struct buf *out, const char *keyword, const char *option, struct str value,
-                    struct err *err)
+/* The placeholder that s begins with, of those that mean something; PLACEHOLDERS: none. */
+static size_t placeholder_at(const struct jobs *jobs, struct str s)
+{
+        for (size_t i = 0; i < PLACEHOLDERS; i++)
+                if (str_starts(s, str_of(placeholders[i].name)) &&
+                    ((jobs->each && placeholders[i].item) || (jobs->numbered && placeholders[i].number)))
+                        return i;
+        return PLACEHOLDERS;
+}
+
+static bool has_placeholder(const struct jobs *jobs, struct str s)
+{
+        for (; s.n; s = str_skip(s, 1))
+                if (placeholder_at(jobs, s) < PLACEHOLDERS)
+                        return true;
+        return false;
+}
+
+/* A value as a submit file has it, with the placeholders in it. `quoted`: within double quotes. */
+static void write_value(struct buf *out, struct jobs *jobs, struct str s, bool quoted)
+{
+        while (s.n) {
+                size_t p = placeholder_at(jobs, s), n = 1;
+
+                if (p < PLACEHOLDERS) {
+                        buf_addz(out, jobs->each ? placeholders[p].item : placeholders[p].number);
+                        jobs->nth |= p == NTH;
+                        jobs->number |= p != NTH;
+                        n = strlen(placeholders[p].name);
+                } else if (quoted && s.p[0] == '"') {
+                        buf_addz(out, "\"\"");
+                } else {
+                        while (n < s.n && !strchr("{\"", s.p[n]))
+                                n++;
+                        script_value(out, str_head(s, n));
+                }
+                s = str_skip(s, n);
+        }
+}
+
+static int add_line(struct buf *out, struct jobs *jobs, const char *keyword, const char *option,
+                    struct str value, struct err *err)
 {
         int r = check_value(option, value, err);
 
         if (r == 0) {
                 buf_printf(out, "%s = ", keyword);
-                script_value(out, value);
+                write_value(out, jobs, value, false);
                 buf_char(out, '\n');
         }
         return r;
@@ -73,15 +132,12 @@ static int check_size(const struct options *o, const char *option, struct err *e
         return err_set(err, -EINVAL, "--%s cannot be '%s': write a size, as in 512M or 2G", option, text);
 }
 
-static int read_array(const struct options *o, struct array *ret, struct err *err)
+static int read_array(const char *text, struct jobs *jobs, struct err *err)
 {
-        struct str rest = str_of(options_text(o, "array")), from;
+        struct str rest = str_of(text), from;
         uint64_t first = 0, last = 0;
         bool range = str_find(rest, '-') >= 0, good;
 
-        *ret = (struct array){.count = 1};
-        if (!options_text(o, "array"))
-                return 0;
         if (range) {
                 str_cut(&rest, '-', &from);
                 good = str_to_u64(from, &first) == 0 && str_to_u64(rest, &last) == 0 && first <= last;
@@ -91,11 +147,100 @@ static int read_array(const struct options *o, struct array *ret, struct err *er
         if (!good || last >= INT64_MAX || last - first >= JOBS_MAX)
                 return err_set(err, -EINVAL,
                                "--array cannot be '%s': write a number of jobs, as in 100, or the first and "
-                               "the last "
-                               "one, as in 1-100; at most %d jobs",
-                               options_text(o, "array"), JOBS_MAX);
-        *ret = (struct array){.given = true, .first = first, .count = last - first + 1};
+                               "the last one, as in 1-100; at most %d jobs",
+                               text, JOBS_MAX);
+        jobs->numbered = true;
+        jobs->first = first;
+        jobs->count = last - first + 1;
         return 0;
+}
+
+static bool is_pattern(const char *s)
+{
+        return strpbrk(s, "*?[") != NULL;
+}
+
+struct looking {
+        bool need_folder;
+        uint64_t count;
+        struct err *err;
+        int result;
+};
+
+/* What cannot stand in a quoted word of the arguments, or has not what a placeholder wants. */
+static void look_at_item(void *arg, struct str item)
+{
+        struct looking *l = arg;
+
+        item = str_trim(item);
+        if (item.n == 0 || l->result < 0)
+                return;
+        l->count++;
+        if (str_find(item, '\'') >= 0 || str_search(item, STR("$$")) >= 0 || macro_present(item))
+                l->result = err_set(l->err, -EINVAL,
+                                    "--each: '" STR_FMT "': a single quote and $(...) cannot stand in it",
+                                    STR_ARG(str_head(item, 200)));
+        else if (l->need_folder && str_find(item, '/') < 0)
+                l->result = err_set(l->err, -EINVAL,
+                                    "--each: '" STR_FMT
+                                    "' names no folder, which {//} would be; write ./" STR_FMT,
+                                    STR_ARG(str_head(item, 200)), STR_ARG(str_head(item, 200)));
+}
+
+static bool uses(const struct options *o, const char *placeholder)
+{
+        for (size_t i = 0; i < o->word_count; i++)
+                if (strstr(o->words[i], placeholder))
+                        return true;
+        for (size_t i = 0; i < o->given_count; i++)
+                if (o->given[i].text && strstr(o->given[i].text, placeholder))
+                        return true;
+        return false;
+}
+
+static int read_each(const struct options *o, struct jobs *jobs, struct err *err)
+{
+        const char *each = options_text(o, "each");
+        struct looking l = {.need_folder = uses(o, placeholders[FOLDER].name), .err = err};
+        struct buf text BUF_CLEANUP = {.max = FORM_TEXT_MAX};
+        struct str rest, line;
+        struct world w;
+        int r;
+
+        jobs->each = each;
+        if (is_pattern(each)) {
+                if (strpbrk(each, " \t,()$"))
+                        return err_set(err, -EINVAL,
+                                       "--each '%s': a pattern has no blanks, commas or parentheses; write "
+                                       "the names into a file, one a line",
+                                       each);
+                r = world_init(&w, err);
+                if (r == 0)
+                        r = w.form.glob(w.form.arg, each, 'a', look_at_item, &l);
+        } else {
+                r = strcmp(each, "-") == 0 ? err_set(err, -EINVAL, "--each takes a file, not standard input")
+                                           : fs_read(AT_FDCWD, each, FORM_TEXT_MAX, &text, err);
+                for (rest = buf_view(&text); r == 0 && str_cut(&rest, '\n', &line);)
+                        look_at_item(&l, line);
+        }
+        if (r == 0)
+                r = l.result;
+        if (r == 0 && l.count == 0)
+                r = err_set(err, -EINVAL,
+                            is_pattern(each) ? "--each: nothing here matches '%s'"
+                                             : "--each: there is no line in %s",
+                            each);
+        return r < 0 ? r : 0;
+}
+
+static int read_jobs(const struct options *o, struct jobs *ret, struct err *err)
+{
+        *ret = (struct jobs){.count = 1};
+        if (options_text(o, "array") && options_text(o, "each"))
+                return err_set(err, -EINVAL, "give --array or --each, not both");
+        if (options_text(o, "each"))
+                return read_each(o, ret, err);
+        return options_text(o, "array") ? read_array(options_text(o, "array"), ret, err) : 0;
 }
 
 /* ---- the program */
@@ -128,61 +273,92 @@ static int find_program(const char *name, struct buf *ret, struct err *err)
                        name);
 }
 
-static int write_program(const struct options *o, bool sent, struct buf *out, struct err *err)
+/* NAME is a registry's; a path or a URL is what it is. */
+static int write_image(const struct options *o, struct jobs *jobs, struct buf *out, struct err *err)
+{
+        BUF_CLEANUP struct buf image = {0};
+        const char *given = options_text(o, "image");
+        bool bare = given && !strstr(given, "://") && given[0] != '/' && given[0] != '.' &&
+                    !str_ends(str_of(given), STR(".sif"));
+
+        if (!given)
+                return 0;
+        buf_printf(&image, "%s%s", bare ? "docker://" : "", given);
+        return add_line(out, jobs, "container_image", "--image", buf_view(&image), err);
+}
+
+static int write_program(const struct options *o, struct jobs *jobs, struct buf *out, struct err *err)
 {
         BUF_CLEANUP struct buf program = {0};
-        int r = find_program(o->words[0], &program, err);
+        bool ours = strchr(o->words[0], '/') && o->words[0][0] != '/';
+        int r = 0;
 
+        if (options_text(o, "image") && !ours)
+                buf_addz(&program, o->words[0]); /* the image's */
+        else
+                r = find_program(o->words[0], &program, err);
         if (r == 0)
-                r = add_line(out, "executable", "the program", buf_view(&program), err);
-        if (r == 0 && sent && !strchr(o->words[0], '/'))
+                r = add_line(out, jobs, "executable", "the program", buf_view(&program), err);
+        if (r == 0 && !ours)
                 buf_addz(out, "transfer_executable = false\n");
-        return r;
+        return r == 0 ? write_image(o, jobs, out, err) : r;
 }
 
 /* ---- arguments and environment */
 
-/* In double quotes, doubled within. `numbered`: {} becomes the job's number. */
-static int write_words(struct buf *out, const char *keyword, const struct args *words, bool numbered,
-                       struct err *err)
+/* A word as in the raw form of base/args.h: in single quotes where a placeholder may bring blanks. */
+static int write_word(struct buf *out, struct jobs *jobs, struct str word, struct err *err)
 {
+        ARGS_CLEANUP struct args one = {0};
         BUF_CLEANUP struct buf raw = {0};
-        struct str text;
 
-        args_join_v2(&raw, words);
-        text = buf_view(&raw);
-        if (str_find(text, '\n') >= 0)
+        if (str_find(word, '\n') >= 0)
                 return err_set(
                         err, -EINVAL,
                         "a line break within a word cannot be said here: put the command into a script");
-        buf_printf(out, "%s = \"", keyword);
-        while (text.n) {
-                bool number = numbered && str_starts(text, STR("{}")), quote = text.p[0] == '"';
-                size_t n = number ? 2 : 1;
-
-                while (!number && !quote && n < text.n && text.p[n] != '"' &&
-                       !(numbered && str_starts(str_skip(text, n), STR("{}"))))
-                        n++;
-                if (number || quote)
-                        buf_addz(out, number ? "$INT(number)" : "\"\"");
-                else
-                        script_value(out, str_head(text, n));
-                text = str_skip(text, n);
+        args_add(&one, word);
+        args_join_v2(&raw, &one);
+        if (raw.p[0] != '\'' && has_placeholder(jobs, word)) {
+                buf_char(out, '\'');
+                write_value(out, jobs, word, true);
+                buf_char(out, '\'');
+        } else {
+                write_value(out, jobs, buf_view(&raw), true);
         }
-        buf_addz(out, "\"\n");
         return 0;
 }
 
-static int write_arguments(const struct options *o, bool numbered, struct buf *out, struct err *err)
+static int write_words(struct buf *out, struct jobs *jobs, const char *keyword, const struct args *words,
+                       struct err *err)
 {
-        ARGS_CLEANUP struct args words = {0};
+        int r = 0;
 
-        for (size_t i = 1; i < o->word_count; i++)
-                args_add(&words, str_of(o->words[i]));
-        return words.n ? write_words(out, "arguments", &words, numbered, err) : 0;
+        buf_printf(out, "%s = \"", keyword);
+        for (size_t i = 0; i < words->n && r == 0; i++) {
+                if (i)
+                        buf_char(out, ' ');
+                r = write_word(out, jobs, str_of(words->v[i]), err);
+        }
+        buf_addz(out, "\"\n");
+        return r;
 }
 
-static int write_environment(const struct options *o, struct buf *out, struct err *err)
+/* GNU parallel puts what each job is given last where the command has no place for it. */
+static int write_arguments(const struct options *o, struct jobs *jobs, struct buf *out, struct err *err)
+{
+        ARGS_CLEANUP struct args words = {0};
+        bool placed = !jobs->each || options_text(o, "input");
+
+        for (size_t i = 1; i < o->word_count; i++) {
+                args_add(&words, str_of(o->words[i]));
+                placed |= has_placeholder(jobs, str_of(o->words[i]));
+        }
+        if (!placed)
+                args_add(&words, STR("{}"));
+        return words.n ? write_words(out, jobs, "arguments", &words, err) : 0;
+}
+
+static int write_environment(const struct options *o, struct jobs *jobs, struct buf *out, struct err *err)
 {
         ARGS_CLEANUP struct args words = {0};
         const char *given;
@@ -201,7 +377,7 @@ static int write_environment(const struct options *o, struct buf *out, struct er
                         buf_printf(&word, "=%s", here);
                 args_add(&words, buf_view(&word));
         }
-        return words.n ? write_words(out, "environment", &words, false, err) : 0;
+        return words.n ? write_words(out, jobs, "environment", &words, err) : 0;
 }
 
 /* ---- files */
@@ -216,18 +392,19 @@ static void add_name(const struct options *o, struct buf *out)
                                       : '_');
 }
 
-static int write_stream(const struct options *o, const char *keyword, const char *end, struct buf *out,
-                        struct err *err)
+static int write_stream(const struct options *o, struct jobs *jobs, const char *keyword, const char *end,
+                        struct buf *out, struct err *err)
 {
         if (options_text(o, keyword))
-                return add_line(out, keyword, keyword, str_of(options_text(o, keyword)), err);
+                return add_line(out, jobs, keyword, keyword, str_of(options_text(o, keyword)), err);
         buf_printf(out, "%s = ", keyword);
         add_name(o, out);
         buf_printf(out, "-$(Cluster).$(Process).%s\n", end);
         return 0;
 }
 
-static int write_sent(const struct options *o, struct buf *out, struct err *err)
+/* With --send the jobs run in folders of their own everywhere. */
+static int write_sent(const struct options *o, struct jobs *jobs, struct buf *out, struct err *err)
 {
         const char *file;
         size_t at = 0;
@@ -238,54 +415,114 @@ static int write_sent(const struct options *o, struct buf *out, struct err *err)
 
                 if (r < 0)
                         return r;
-                if (strchr(file, ',') || access(file, R_OK) != 0)
+                if (!has_placeholder(jobs, str_of(file)) && (strchr(file, ',') || access(file, R_OK) != 0))
                         return err_set(err, -EINVAL, "--send %s: %s", file,
                                        strchr(file, ',') ? "one file at a time, without a comma in its name"
                                                          : strerror(errno));
                 buf_addz(out, any ? ", " : "transfer_input_files = ");
-                script_value(out, str_of(file));
+                write_value(out, jobs, str_of(file), false);
                 any = true;
         }
         if (any)
-                buf_char(out, '\n');
-        buf_printf(out, "should_transfer_files = %s\n", any ? "YES" : "NO");
-        return 0;
+                buf_addz(out, "\nshould_transfer_files = YES\n");
+        return any;
 }
 
-int one_line_write(const struct options *o, struct buf *out, struct err *err)
+/* Without it, where this folder is seen; elsewhere with the files that the arguments name, if they would be
+ * found there by those names. */
+static void write_named(const struct options *o, struct jobs *jobs, struct buf *out)
 {
-        struct array array;
-        size_t at = 0;
-        bool sent = options_list(o, "send", &at);
-        int r = read_array(o, &array, err);
+        uint64_t bytes = 0;
+        bool any = false;
 
+        for (size_t i = 1; i < o->word_count; i++) {
+                const char *name = o->words[i], *bare = strncmp(name, "./", 2) == 0 ? name + 2 : name;
+                struct stat st;
+
+                if (!*bare || strchr(bare, '/') || strchr(bare, ',') ||
+                    check_value("", str_of(bare), NULL) != 0 || has_placeholder(jobs, str_of(bare)) ||
+                    stat(bare, &st) != 0 || !S_ISREG(st.st_mode) || access(bare, R_OK) != 0 ||
+                    (bytes += (uint64_t)st.st_size) > NAMED_BYTES_MAX)
+                        continue;
+                buf_addz(out, any ? ", " : "transfer_input_files = ");
+                script_value(out, str_of(bare));
+                any = true;
+        }
+        buf_addz(out, any ? "\nshould_transfer_files = IN_PLACE\n" : "should_transfer_files = IN_PLACE\n");
+}
+
+static int write_files(const struct options *o, struct jobs *jobs, struct buf *out, struct err *err)
+{
+        int r = 0;
+
+        if (options_text(o, "chdir"))
+                r = add_line(out, jobs, "initialdir", "--chdir", str_of(options_text(o, "chdir")), err);
         if (r == 0)
-                r = write_program(o, sent, out, err);
+                r = write_stream(o, jobs, "output", "out", out, err);
         if (r == 0)
-                r = write_arguments(o, array.given, out, err);
+                r = write_stream(o, jobs, "error", "err", out, err);
         if (r == 0)
-                r = write_environment(o, out, err);
+                r = write_sent(o, jobs, out, err);
         if (r == 0)
-                r = check_size(o, "memory", err);
+                write_named(o, jobs, out);
+        return r < 0 ? r : 0;
+}
+
+/* ---- the whole */
+
+static int write_resources(const struct options *o, struct jobs *jobs, struct buf *out, struct err *err)
+{
+        const char *queue = options_text(o, "queue");
+        int r = check_size(o, "memory", err);
+
         if (r == 0)
                 r = check_size(o, "disk", err);
         for (size_t i = 0; i < PLAIN && r == 0; i++)
                 if (options_text(o, plain[i].option))
-                        r = add_line(out, plain[i].keyword, plain[i].option,
+                        r = add_line(out, jobs, plain[i].keyword, plain[i].option,
                                      str_of(options_text(o, plain[i].option)), err);
+        if (r == 0 && queue && (!*queue || strpbrk(queue, "\"\\$\n")))
+                r = err_set(err, -EINVAL, "--queue cannot be '%s': `drover agents` lists the queues", queue);
+        if (r == 0 && queue)
+                buf_printf(out, "requirements = TARGET.QueueName == \"%s\"\n", queue);
         if (r == 0 && options_text(o, "time"))
                 buf_printf(out, "allowed_execute_duration = %" PRId64 "\n", options_number(o, "time", 0));
         if (r == 0 && options_text(o, "name"))
-                r = add_line(out, "batch_name", "--name", str_of(options_text(o, "name")), err);
+                r = add_line(out, jobs, "batch_name", "--name", str_of(options_text(o, "name")), err);
+        return r;
+}
+
+static void write_queue(const struct jobs *jobs, struct buf *out)
+{
+        if (jobs->nth)
+                buf_addz(out, "nth = $(Process) + 1\n");
+        if (jobs->numbered && jobs->number)
+                buf_printf(out, "number = $(Process) + %" PRIu64 "\n", jobs->first);
+        if (!jobs->each) {
+                buf_printf(out, "queue %" PRIu64 "\n", jobs->count);
+                return;
+        }
+        buf_addz(out, is_pattern(jobs->each) ? "queue each matching " : "queue each from ");
+        script_value(out, str_of(jobs->each));
+        buf_char(out, '\n');
+}
+
+int one_line_write(const struct options *o, struct buf *out, struct err *err)
+{
+        struct jobs jobs;
+        int r = read_jobs(o, &jobs, err);
+
         if (r == 0)
-                r = write_stream(o, "output", "out", out, err);
+                r = write_program(o, &jobs, out, err);
         if (r == 0)
-                r = write_stream(o, "error", "err", out, err);
+                r = write_arguments(o, &jobs, out, err);
         if (r == 0)
-                r = write_sent(o, out, err);
-        if (r == 0 && array.given)
-                buf_printf(out, "number = $(Process) + %" PRIu64 "\n", array.first);
+                r = write_environment(o, &jobs, out, err);
         if (r == 0)
-                buf_printf(out, "queue %" PRIu64 "\n", array.count);
+                r = write_resources(o, &jobs, out, err);
+        if (r == 0)
+                r = write_files(o, &jobs, out, err);
+        if (r == 0)
+                write_queue(&jobs, out);
         return r;
 }

@@ -1,9 +1,10 @@
 /* one_line: the submit file of a command that stands on the command line: `drover submit --cpus 2 -- ./x 1
  * 2`.
  *
- * The jobs run in the current folder, at places that see it; with --send anywhere that a job's files are sent
- * to, in a folder of their own. What they print goes into files of the current folder, since nobody has said
- * where.
+ * The jobs run in the current folder at places that see it, elsewhere in a folder of their own, to which
+ * files that are named by arguments without a folder are sent; with --send always in a folder of their own.
+ * What they print goes into files of the current folder, since nobody has said where. With --array and --each
+ * the placeholders of GNU parallel stand for what differs: {} {.} {/} {//} {/.} {#}.
  */
 #pragma once
 #include "base/buf.h"

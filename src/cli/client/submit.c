@@ -70,6 +70,23 @@ static int parse(struct submit *s, const struct form_world *w, const struct cond
         return rc == 0 ? condor_parse(w, s->file, buf_view(&text), o, &s->form, err) : rc;
 }
 
+/* Those that were not printed yet. */
+static void print_form_warnings(struct submit *s)
+{
+        for (; s->warned < s->form.warning_count; s->warned++) {
+                const struct form_warning *w = &s->form.warnings[s->warned];
+
+                if (s->quiet)
+                        continue;
+                if (s->text.p)
+                        cli_note("%s", w->text);
+                else if (w->line)
+                        cli_note("%s:%u: %s", s->file, w->line, w->text);
+                else
+                        cli_note("%s: %s", s->file, w->text);
+        }
+}
+
 int submit_read(struct submit *s)
 {
         char domain[256], host[256] = "";
@@ -89,12 +106,8 @@ int submit_read(struct submit *s)
         gethostname(host, sizeof(host) - 1);
         rc = parse(s, &w.form, &options, &err);
         if (rc == 0)
-                local_warn(&s->form, s->language != SUBMIT_CONDOR);
-        for (size_t i = 0; i < s->form.warning_count && !s->quiet; i++)
-                if (s->form.warnings[i].line)
-                        cli_note("%s:%u: %s", s->file, s->form.warnings[i].line, s->form.warnings[i].text);
-                else
-                        cli_note("%s: %s", s->file, s->form.warnings[i].text);
+                local_warn(&s->form, s->language != SUBMIT_CONDOR || s->text.p);
+        print_form_warnings(s);
         if (rc != 0)
                 return cli_error(CLI_FAILED, "%s", err.text);
         sizes_fill(&s->form);
@@ -125,6 +138,9 @@ static int send_files(struct submit *s)
 
         if (code != 0)
                 return code;
+        if (s->language == SUBMIT_CONDOR)
+                local_warn_arguments(&s->form, s->text.p, remote);
+        print_form_warnings(s);
         if (ship_collect(&s->ship, &s->form, remote, &err) != 0)
                 return cli_error(CLI_FAILED, "%s", err.text);
         return ship_send(s->cli, &s->ship);

@@ -28,6 +28,7 @@ struct submit {
         enum galaxy_resolve resolve; /* of a Galaxy tool */
         struct buf command;          /* of a tool, as it was rendered */
         struct form form;
+        size_t warned; /* of its warnings, those that are printed */
         struct ship ship;
         char **uploads; /* of the items, by part; NULL entries */
         char uuid[UUID_TEXT];

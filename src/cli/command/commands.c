@@ -18,6 +18,41 @@
                 "no-header", 0, OPTION_FLAG, NULL, "Leave out the line of titles."                           \
         }
 
+/* Of a command behind "--" (client/one_line.h): drover run and drover submit have the same. */
+#define COMMAND_ROWS                                                                                         \
+        {"cpus", 0, OPTION_NUMBER, "N", "Processors of each job. Default: 1."},                              \
+                {"memory", 0, OPTION_TEXT, "SIZE", "Memory of each job, as in 2G."},                         \
+                {"disk", 0, OPTION_TEXT, "SIZE", "Room for the files of each job, as in 10G."},              \
+                {"gpus", 0, OPTION_NUMBER, "N", "GPUs of each job."},                                        \
+                {"time", 0, OPTION_DURATION, "TIME", "How long a job may run at most: 90s, 15m, 1h."},       \
+                {"name", 0, OPTION_TEXT, "NAME", "The name of the request and of its output files."},        \
+                {"array", 0, OPTION_TEXT, "N|A-B",                                                           \
+                 "N jobs, from 0, or those from A to B; {} in the command is the job's number, {#} "         \
+                 "is 1 for the first one."},                                                                 \
+                {"each", 0, OPTION_TEXT, "FILE|PATTERN",                                                     \
+                 "A job for each line of FILE, or for each file that PATTERN matches, as in 'data/*.csv': "  \
+                 "{} in the command is the line or the file, {.} the same without its extension, {/} "       \
+                 "without its folder, {//} its folder, {/.} without both, and {#} is 1 for the first one. "  \
+                 "Without any of these it is the last argument."},                                           \
+                {"env", 0, OPTION_LIST, "NAME[=VALUE]",                                                      \
+                 "A variable of the job's environment; without a value, that of this one. May be given "     \
+                 "several times."},                                                                          \
+                {"chdir", 0, OPTION_TEXT, "DIR", "Run in this folder. Default: the current one."},           \
+                {"queue", 0, OPTION_TEXT, "NAME",                                                            \
+                 "Run on a queue of this name; `drover agents` lists them."},                                \
+                {"image", 0, OPTION_TEXT, "IMAGE",                                                           \
+                 "Run in a container of this image: a name, as python:3.12, or a file, as ./tool.sif."},     \
+                {"input", 0, OPTION_TEXT, "FILE", "The standard input of each job."},                        \
+                {"output", 0, OPTION_TEXT, "FILE",                                                           \
+                 "Where standard output goes; {} may stand in it. Default: NAME-REQUEST.JOB.out."},          \
+                {"error", 0, OPTION_TEXT, "FILE",                                                            \
+                 "Where standard error goes. Default: NAME-REQUEST.JOB.err."},                               \
+        {                                                                                                    \
+                "send", 0, OPTION_LIST, "FILE",                                                              \
+                        "Send this file or folder along, and run in a folder of the job's own, anywhere. "   \
+                        "May be given several times."                                                        \
+        }
+
 static const struct option_row json_only[] = {JSON_ROW, {0}};
 static const struct option_row table_only[] = {TABLE_ROWS, JSON_ROW, {0}};
 static const struct option_row none[] = {{0}};
@@ -40,27 +75,8 @@ static const struct option_row submit_options[] = {
         {"timeout", 0, OPTION_DURATION, "TIME", "With --wait: exit 124 after so long."},
         {"dry-run", 'n', OPTION_FLAG, NULL, "Show what would be submitted; submit nothing."},
         {"hold", 0, OPTION_FLAG, NULL, "Submit the jobs held; `drover release` lets them go."},
-        {"cpus", 0, OPTION_NUMBER, "N", "With -- COMMAND: processors of each job. Default: 1."},
-        {"memory", 0, OPTION_TEXT, "SIZE", "With -- COMMAND: memory of each job, as in 2G."},
-        {"disk", 0, OPTION_TEXT, "SIZE", "With -- COMMAND: room for its files, as in 10G."},
-        {"gpus", 0, OPTION_NUMBER, "N", "With -- COMMAND: GPUs of each job."},
-        {"time", 0, OPTION_DURATION, "TIME", "With -- COMMAND: how long a job may run at most."},
-        {"name", 0, OPTION_TEXT, "NAME", "With -- COMMAND: the name of the request and of its output files."},
-        {"array", 0, OPTION_TEXT, "N|A-B",
-         "With -- COMMAND: N jobs, from 0, or those from A to B; {} in the command is the job's number."},
-        {"env", 0, OPTION_LIST, "NAME[=VALUE]",
-         "With -- COMMAND: a variable of the job's environment; without a value, that of this one. May be "
-         "given several times."},
-        {"input", 0, OPTION_TEXT, "FILE", "With -- COMMAND: its standard input."},
-        {"output", 0, OPTION_TEXT, "FILE",
-         "With -- COMMAND: where its standard output goes. Default: NAME-REQUEST.JOB.out."},
-        {"error", 0, OPTION_TEXT, "FILE",
-         "With -- COMMAND: where its standard error goes. Default: NAME-REQUEST.JOB.err."},
-        {"send", 0, OPTION_LIST, "FILE",
-         "With -- COMMAND: send this file or folder along, and run in a folder of the job's own, anywhere. "
-         "May be given several times."},
-        {"print", 0, OPTION_FLAG, NULL,
-         "With -- COMMAND: print the submit file that it is, and submit nothing."},
+        COMMAND_ROWS,
+        {"print", 0, OPTION_FLAG, NULL, "Print the submit file that a COMMAND is, and submit nothing."},
         {"galaxy", 0, OPTION_FLAG, NULL, "FILE is the XML of a Galaxy tool; see drover-tools(7)."},
         {"cwl", 0, OPTION_FLAG, NULL,
          "FILE is a description in the Common Workflow Language; cwltool runs it. See drover-tools(7)."},
@@ -340,11 +356,13 @@ const struct command commands[] = {
          "Input files are sent along when the description says should_transfer_files = YES, or when it "
          "leaves the choice "
          "(IF_NEEDED) and the server takes agents of other machines.\n\n"
-         "A COMMAND behind `--` is submitted without a file. It runs in the current folder, at places that "
-         "see this folder, and its standard output and standard error go into files there. With `--send` it "
-         "runs anywhere, in a folder of its own, and `drover get` brings its outputs. A program that is "
-         "found in the PATH is expected at the same path there. What has no option here is said by `-a`, as "
-         "in a submit file.",
+         "A COMMAND behind `--` is submitted without a file. At a place that sees the current folder it runs "
+         "in it, and its standard output and standard error go into files there. Elsewhere it runs in a "
+         "folder of its own, to which the program (if it is of this folder) and the files of this folder "
+         "that its arguments name are sent, and `drover get` brings its outputs. With `--send` it does so "
+         "everywhere. A program that is found in the PATH is expected at the same path there. What has no "
+         "option here is said by `-a`, as in a submit file; `--print` shows the submit file. `drover run` "
+         "does the same and waits.",
          "drover submit hello.sub\n  request 7: 1000 jobs\n"
          "drover submit --wait -a 'request_memory = 2G' hello.sub\n  with a progress bar, until all are "
          "done\n"

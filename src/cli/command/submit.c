@@ -165,6 +165,11 @@ static int check_words(const struct options *o)
 
         if (o->ended && (options_flag(o, "galaxy") || options_flag(o, "cwl")))
                 return cli_error(CLI_USAGE, "--galaxy and --cwl take a FILE, not -- COMMAND");
+        if (!o->ended && o->word_count > 1 && options_text(o, "each"))
+                return cli_error(CLI_USAGE,
+                                 "unexpected argument \"%s\": quote the pattern, as in --each '*.csv' -- "
+                                 "COMMAND",
+                                 o->words[0]);
         if (!o->ended && o->word_count > 1)
                 return cli_error(CLI_USAGE, "unexpected argument \"%s\": give one FILE, or -- COMMAND ARG...",
                                  o->words[1]);

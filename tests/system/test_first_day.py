@@ -1,0 +1,81 @@
+"""Everyday tasks, done as somebody would who has not read the manual."""
+import os
+
+import pytest
+
+import agents
+from drover import free_port, sh, wait_until
+
+
+@pytest.fixture(name="far")
+def far_place(instance):
+    """A server whose only place sees none of the submitter's files."""
+    instance.server("--listen", f"127.0.0.1:{free_port()}")
+    agents.start(instance, "filesystem_domain: elsewhere.example\ncpus: 2\n", "far")
+    wait_until(lambda: instance.agents("connected"))
+    return instance
+
+
+def jobs_of(out):
+    return out.split()[1].rstrip(":")
+
+
+def test_a_relative_path_typed_without_thought(shared):
+    shared.write("data/f1.csv", "1\n2\n3\n")
+    shared.cli("submit", "--wait", "--output", "count", "--", "wc", "-l", "data/f1.csv")
+    assert shared.read("count") == "3 data/f1.csv\n"
+
+
+def test_a_script_of_this_folder(shared):
+    shared.write("hello.sh", "#!/bin/sh\necho hello $1 from $(basename $PWD) >made\n", 0o755)
+    shared.cli("submit", "--wait", "--", "./hello.sh", "you")
+    assert shared.read("made") == "hello you from work\n"
+
+
+def test_folders_of_outputs_are_made(shared):
+    """By a command and by a submit file; only beneath the folder of the jobs, which is not made itself."""
+    shared.cli("submit", "--wait", "--array", "2", "--output", "logs/{}/out", "--error", "logs/err/{}", "--", "sh", "-c", "echo {}; echo e{} >&2")
+    assert [shared.read(f"logs/{n}/out") for n in (0, 1)] == ["0\n", "1\n"]
+    assert shared.read("logs/err/1") == "e1\n"
+    shared.run(sh("echo x >y", output="deep/$(Process)/a/out", transfer_output_files="y", transfer_output_remaps='"y=else/where/y"'))
+    assert shared.exists("deep/0/a/out") and shared.read("else/where/y") == "x\n"
+    request = shared.submit(sh("echo x", output=os.path.join(shared.base, "outside/deep/out")))
+    shared.wait_state(f"{request}.0", "held")
+    assert not os.path.exists(os.path.join(shared.base, "outside"))
+    gone = os.path.join(shared.work, "gone")
+    os.makedirs(gone)
+    request = shared.submit(sh(f"rmdir {gone}; echo x", initialdir=gone, output="a/out"))
+    shared.wait_state(f"{request}.0", "held")
+    assert not os.path.exists(gone)
+
+
+def test_one_output_file_for_many_jobs_is_warned_of(shared):
+    out = shared.cli("submit", "--array", "3", "--output", "all", "--", "true")
+    assert "output: all 3 jobs write all" in out.err
+    assert "all 3 jobs" not in shared.cli("submit", "--array", "3", "--output", "all-{}", "--", "true").err
+    assert "all 2 jobs" not in shared.cli("submit", "-", stdin=sh("true", output="/dev/null", queue="queue 2")).err
+
+
+def test_a_file_that_will_not_be_there_is_warned_of(shared):
+    shared.write("data/f2.csv", "1\n")
+    job = "executable = /usr/bin/wc\narguments = -l {}\n{}\nqueue\n"
+    told = shared.cli("submit", "-", stdin=job.format("data/f2.csv", "should_transfer_files = YES")).err
+    assert "arguments: data/f2.csv is not in the folder" in told
+    for words, line in (("data/f2.csv", "should_transfer_files = NO"), ("f2.csv", "transfer_input_files = data/f2.csv"),
+                        ("data/f2.csv", "transfer_input_files = data"), ("no-such-file", "should_transfer_files = YES"),
+                        ("/etc/passwd", "should_transfer_files = YES")):
+        assert "arguments" not in shared.cli("submit", "-", stdin=job.format(words, line)).err, (words, line)
+
+
+def test_a_far_place_has_the_files_that_arguments_name(far):
+    """There is one place that does not see this folder: what is named without a folder is sent, the rest is told of."""
+    far.write("here.txt", "sent\n")
+    far.write("say.sh", "#!/bin/sh\ncat $1\n", 0o755)
+    far.write("data/deep.txt", "not sent\n")
+    out = far.cli("submit", "--wait", "--output", "said", "--", "./say.sh", "here.txt")
+    assert "sent to places" not in out.err
+    far.cli("get", "-o", os.path.join(far.work, "got"), jobs_of(out))
+    assert far.read("got/said") == "sent\n"
+    out = far.cli("submit", "--", "cat", "data/deep.txt")
+    assert "data/deep.txt is not sent to places that do not see this folder" in out.err
+    far.cli("rm", jobs_of(out))
