@@ -210,7 +210,8 @@ enum core_action {
         CORE_ACT_SUSPEND,
         CORE_ACT_RESUME,
         CORE_ACT_PRIORITY,
-        CORE_ACT_SIGNAL /* to the programs of those that run */
+        CORE_ACT_SIGNAL, /* to the programs of those that run */
+        CORE_ACT_EDIT    /* attributes of those that wait; see lifecycle/edit.h */
 };
 #define CORE_SIGNAL_MAX 64
 struct core_command {
@@ -219,10 +220,11 @@ struct core_command {
         const struct set *members; /* NULL: all */
         struct str owner;          /* only if the request is this owner's; empty: whoever's */
         struct str reason;
-        int64_t value; /* priority; a signal's number, 1 to CORE_SIGNAL_MAX */
+        int64_t value;      /* priority; a signal's number, 1 to CORE_SIGNAL_MAX */
+        struct str changes; /* of an edit: packed attributes (model/edit.h) */
 };
 /* Does it for those members whose state allows it. *ret_affected counts them. 0, CORE_UNKNOWN,
- * CORE_FORBIDDEN. */
+ * CORE_FORBIDDEN; of an edit CORE_INVALID and CORE_TOO_MANY: nothing has changed. */
 int core_act(struct core *c, const struct core_command *cmd, uint64_t *ret_affected, struct err *err);
 
 /* Renews the lease; lease_ms 0: as long as it was. `owner` as in core_act. 0; CORE_UNKNOWN, CORE_FORBIDDEN;

@@ -16,9 +16,11 @@
 #include "core/fairness/charge.h"
 #include "core/lifecycle/delegation.h"
 #include "core/model/core_parts.h"
+#include "core/model/edit.h"
 #include "core/model/forgotten.h"
 
-#define SNAPSHOT_VERSION 4 /* 1: without accounts and limits; 2: without hops; 3: without uuids */
+/* 1: without accounts and limits; 2: without hops; 3: without uuids; 4: without edits */
+#define SNAPSHOT_VERSION 5
 
 /* What is said of a job by a bit, and which fields it has. */
 enum flag {
@@ -164,6 +166,29 @@ static void put_request(struct writer *w, const struct request *r)
         set_deinit(&recorded);
 }
 
+static void put_edits(const struct core *c, struct buf *out)
+{
+        uint64_t n = 0;
+
+        for (const struct request *r = c->requests->first; r; r = r->next)
+                n += request_cold(r)->edits != NULL;
+        pack_u64(out, n);
+        for (const struct request *r = c->requests->first; r; r = r->next) {
+                const struct edits *e = request_cold(r)->edits;
+
+                if (!e)
+                        continue;
+                pack_u64(out, r->id);
+                pack_u64(out, e->next_serial);
+                pack_u64(out, e->count);
+                for (uint32_t i = 0; i < e->count; i++) {
+                        pack_u64(out, e->groups[i]->serial);
+                        set_pack(out, &e->groups[i]->members);
+                        pack_str(out, e->groups[i]->changes);
+                }
+        }
+}
+
 void core_snapshot(struct core *c, struct buf *out)
 {
         struct writer w = {out, idmap_new()};
@@ -195,6 +220,7 @@ void core_snapshot(struct core *c, struct buf *out)
         shares_pack(c->shares, out);
         delegations_pack(c, out);
         forgotten_pack(c->requests->forgotten, out);
+        put_edits(c, out);
 }
 
 /* ---- reading */
@@ -438,6 +464,39 @@ static int get_request(struct reader *rd, struct err *err)
         return e;
 }
 
+static int get_edits(struct reader *rd, struct err *err)
+{
+        struct core *c = rd->core;
+        struct unpack *u = &rd->in;
+        int result = 0;
+
+        for (uint64_t n = unpack_u64(u); n > 0 && !u->bad && !result; n--) {
+                struct request *r = request_find(c, unpack_u64(u));
+                uint64_t next_serial = unpack_max(u, UINT32_MAX);
+
+                u->bad |= !r;
+                for (uint64_t k = unpack_u64(u); k > 0 && !u->bad && !result; k--) {
+                        uint32_t serial = (uint32_t)unpack_max(u, UINT32_MAX);
+                        struct set members = {0};
+                        struct str changes;
+                        int64_t kib = 0;
+
+                        set_unpack(&members, u);
+                        changes = unpack_str(u);
+                        if (!u->bad)
+                                result = edits_restore(c, r, serial, &members, changes, &kib, err);
+                        charge_request_kib(r, kib);
+                        set_deinit(&members);
+                }
+                if (u->bad || result)
+                        break;
+                edits_continue(r, (uint32_t)next_serial);
+                if (!c->config.shadow && !request_ended(r))
+                        request_split(c, r);
+        }
+        return result ? CORE_DAMAGED : 0;
+}
+
 int core_restore(struct core *c, struct str snapshot, struct err *err)
 {
         struct reader r = {.core = c, .in = unpack_from(snapshot)};
@@ -474,6 +533,11 @@ int core_restore(struct core *c, struct str snapshot, struct err *err)
                 delegations_unpack(c, &r.in);
         if (!e && r.version > 3)
                 forgotten_unpack(c->requests->forgotten, &r.in);
+        if (!e && r.version > 4) {
+                c->replaying = true; /* what was accepted once is not refused */
+                e = get_edits(&r, err);
+                c->replaying = false;
+        }
         shares_restored(c->shares);
         if (!e && !unpack_done(&r.in))
                 e = err_set(err, CORE_DAMAGED, "the snapshot is damaged");

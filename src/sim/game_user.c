@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "core/lifecycle/draft.h"
+#include "core/model/changes.h"
 #include "core/query.h"
 #include "sim/game_state.h"
 
@@ -211,10 +212,13 @@ void game_user_draft_drop(struct game *g)
 void game_user_act(struct game *g)
 {
         static const enum core_action actions[] = {CORE_ACT_HOLD,   CORE_ACT_RELEASE,  CORE_ACT_REMOVE,
-                                                   CORE_ACT_VACATE, CORE_ACT_PRIORITY, CORE_ACT_RELEASE};
+                                                   CORE_ACT_VACATE, CORE_ACT_PRIORITY, CORE_ACT_RELEASE,
+                                                   CORE_ACT_EDIT};
+        static const char *const texts[] = {"1", "2 - 1", "1 + 0", "$(Process) * 0 + 1"};
+        BUF_CLEANUP struct buf changes = {0};
         struct core *core = sim_world_core(g->world);
         uint64_t last = core_request_last(core), n;
-        struct core_command cmd = {.action = actions[game_below(g, 6)],
+        struct core_command cmd = {.action = actions[game_below(g, 7)],
                                    .request = last ? 1 + game_below(g, (unsigned)last) : 1,
                                    .reason = STR("because"),
                                    .value = game_below(g, 5)};
@@ -229,6 +233,13 @@ void game_user_act(struct game *g)
 
                 set_add_range(&some, from, to);
                 cmd.members = &some;
+        }
+        if (cmd.action == CORE_ACT_EDIT) {
+                unsigned text = game_below(g, 4);
+
+                changes_add(&changes, game_chance(g, 50) ? STR("Rank") : STR("RequestCpus"), text == 3,
+                            str_of(texts[text]));
+                cmd.changes = buf_view(&changes);
         }
         core_act(core, &cmd, &n, NULL);
         set_deinit(&some);

@@ -142,6 +142,10 @@ def test_every_operation(instance):
     assert (wait["jobs"], wait["held"], wait["idle"], wait["done"]) == (5, 2, 3, False)
     call("POST", "/v1/actions", {"action": "release", **act})
     call("POST", "/v1/actions", {"action": "priority", "ids": [str(number)], "value": 7})
+    edit = {"action": "edit", "ids": [f"{number}.0"], "attributes": {"Note": "\"n$(Process)\"", "RequestMemory": "9"}, "late": ["Note"]}
+    assert call("POST", "/v1/actions", edit) == {"affected": 1, "errors": [], "not_waiting": []}
+    call("POST", "/v1/actions", {**edit, "attributes": {"Cmd": "1"}}, status=400)
+    assert call("GET", f"/v1/jobs/{number}.0")["ad"]["Note"] == "n0"
     assert call("POST", "/v1/actions", {"action": "remove", "ids": [str(number)]})["affected"] == 5
     wait = call("GET", f"/v1/wait?ids={number}&timeout_ms=10000&seen={wait['seen']}")
     assert wait["done"] and wait["removed"] == 5 and wait["idle"] == 0

@@ -1,11 +1,14 @@
-/* hold, release, rm, suspend, resume, vacate, signal and prio: one call of the API, POST /v1/actions. */
+/* hold, release, rm, suspend, resume, vacate, requeue, signal, prio and edit: calls of the API, POST
+ * /v1/actions. */
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/signals.h"
 #include "classad/expr.h"
 #include "cli/client/api.h"
+#include "cli/client/edit.h"
 #include "cli/client/jobs.h"
 #include "cli/command/commands.h"
 #include "cli/terminal/human.h"
@@ -20,6 +23,8 @@ struct action {
         size_t id_count;
         bool has_value;
         int64_t value;
+        struct str more;   /* further members of the body */
+        uint64_t *counted; /* adds up the jobs of several actions, and prints nothing; NULL: prints */
 };
 
 static void print_errors(struct view errors)
@@ -132,7 +137,38 @@ static void build_body(const struct action *a, struct str ids, struct str constr
                 json_kstrz(&j, "reason", a->reason);
         if (a->has_value)
                 json_kint(&j, "value", a->value);
+        if (a->more.n) {
+                buf_char(body, ',');
+                buf_str(body, a->more);
+        }
         json_close(&j, '}');
+}
+
+static void print_done(struct buf *out, uint64_t count, const char *done)
+{
+        human_count(out, (int64_t)count, "job ", "jobs ");
+        buf_addz(out, done);
+        buf_char(out, '\n');
+}
+
+/* Jobs that an edit passed over. Returns whether there are some. */
+static bool note_not_waiting(const struct cli *cli, struct view list)
+{
+        struct view id;
+        size_t at = 0;
+
+        while (view_next(list, &at, &id)) {
+                struct buf text BUF_CLEANUP = {0};
+
+                view_text(id, &text);
+                if (!cli->json)
+                        cli_error(0,
+                                  "%s: neither idle nor held, and not changed; `drover vacate` or `drover "
+                                  "hold` it "
+                                  "first",
+                                  buf_z(&text));
+        }
+        return at > 0;
 }
 
 static int act(struct cli *cli, const struct action *a)
@@ -161,17 +197,20 @@ static int act(struct cli *cli, const struct action *a)
                 return code;
         errors = view_get(answer.root, "errors");
         affected = view_integer(view_get(answer.root, "affected"), 0);
-        if (cli->json) {
+        if (a->counted) {
+                *a->counted += (uint64_t)affected;
+        } else if (cli->json) {
                 buf_str(&out, answer.root.text);
+                buf_char(&out, '\n');
         } else {
-                human_count(&out, affected, "job ", "jobs ");
-                buf_addz(&out, a->done);
+                print_done(&out, (uint64_t)affected, a->done);
         }
-        buf_char(&out, '\n');
         cli_print(&out);
         if (!cli->json)
                 print_errors(errors);
-        return view_next(errors, &(size_t){0}, &(struct view){STR_NONE}) ? CLI_FAILED : CLI_OK;
+        if (view_next(errors, &(size_t){0}, &(struct view){STR_NONE}))
+                return CLI_FAILED;
+        return note_not_waiting(cli, view_get(answer.root, "not_waiting")) ? CLI_FAILED : CLI_OK;
 }
 
 static int simple(struct cli *cli, const struct options *o, const char *name, const char *done)
@@ -249,4 +288,66 @@ int cmd_prio(struct cli *cli, const struct options *o)
                 return cli_error(CLI_USAGE, "the priority \"%s\" is no whole number: drover prio ID... VALUE",
                                  text);
         return act(cli, &a);
+}
+
+int cmd_requeue(struct cli *cli, const struct options *o)
+{
+        uint64_t count = 0;
+        struct action a = {.name = "vacate",
+                           .done = "back in the queue",
+                           .options = o,
+                           .ids = o->words,
+                           .id_count = o->word_count,
+                           .counted = &count};
+        struct buf out BUF_CLEANUP = {0};
+        int code = act(cli, &a);
+
+        a.name = "release";
+        if (code == 0)
+                code = act(cli, &a);
+        if (code != 0)
+                return code;
+        if (cli->json)
+                buf_printf(&out, "{\"affected\":%llu}\n", (unsigned long long)count);
+        else
+                print_done(&out, count, a.done);
+        cli_print(&out);
+        return count ? CLI_OK : CLI_FAILED;
+}
+
+int cmd_edit(struct cli *cli, const struct options *o)
+{
+        const char **words = mem_array(NULL, o->word_count + 1, sizeof(*words));
+        struct edit e = {0};
+        struct err err = {""};
+        struct action a = {.name = "edit", .done = "changed", .options = o, .ids = words};
+        size_t changes = 0;
+        int code = 0;
+
+        for (size_t i = 0; i < o->word_count; i++)
+                if (!edit_is_assignment(o->words[i]))
+                        words[a.id_count++] = o->words[i];
+        for (size_t i = 0; i < o->word_count; i++)
+                if (edit_is_assignment(o->words[i]))
+                        words[a.id_count + changes++] = o->words[i];
+        if (changes == 0)
+                code = cli_error(CLI_USAGE, "what is to be changed? drover edit ID... NAME=VALUE...");
+        else if (edit_read(words + a.id_count, changes, &e, &err) != 0)
+                code = cli_error(CLI_USAGE, "%s", err.text);
+        a.more = buf_view(&e.members);
+        if (code == 0 && e.count)
+                code = act(cli, &a);
+        if (code == 0 && e.has_priority) {
+                a = (struct action){.name = "priority",
+                                    .done = "of another priority",
+                                    .options = o,
+                                    .ids = words,
+                                    .id_count = a.id_count,
+                                    .has_value = true,
+                                    .value = e.priority};
+                code = act(cli, &a);
+        }
+        edit_deinit(&e);
+        free(words);
+        return code;
 }

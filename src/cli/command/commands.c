@@ -141,6 +141,15 @@ static const struct option_row act_options[] = {
         JSON_ROW,
         {0},
 };
+static const struct option_row edit_options[] = {
+        {"constraint", 'c', OPTION_TEXT, "EXPR", "Jobs for which this ClassAd expression is true."},
+        {"owner", 'u', OPTION_TEXT, "USER", "Jobs of this user."},
+        {"name", 'n', OPTION_TEXT, "PATTERN", "Jobs of requests with this name: build-7, or 'build-*'."},
+        {"yes", 'y', OPTION_FLAG, NULL,
+         "On a terminal: do not ask before more than 1000 jobs are concerned."},
+        JSON_ROW,
+        {0},
+};
 static const struct option_row prio_options[] = {
         {"constraint", 'c', OPTION_TEXT, "EXPR",
          "Only those of the jobs for which this ClassAd expression is true."},
@@ -518,6 +527,11 @@ const struct command commands[] = {
          "(see CHECKPOINTS in drover-submit-file(5)) are asked for one first, and go on from it.",
          "drover vacate 7\ndrover vacate 7 -c 'RemoteHost == \"node3\"'", act_options, 0, WORDS_ANY, "jobs",
          false, cmd_vacate},
+        {"requeue", ACTING, "put running and held jobs back into the queue", "[OPTIONS] ID...",
+         "Takes running jobs from where they run and releases held ones: all of them wait again. Jobs that "
+         "have "
+         "ended are left alone.",
+         "drover requeue 7\ndrover requeue 7.3 7.5", edit_options, 0, WORDS_ANY, "jobs", false, cmd_requeue},
         {"checkpoint", ACTING, "have running jobs make checkpoints", "[OPTIONS] ID...",
          "Asks running jobs that make checkpoints for one now. Each is kept at the server, and the job goes "
          "on where it "
@@ -534,6 +548,22 @@ const struct command commands[] = {
          "Put -- before "
          "a negative one.",
          "drover prio 7 10\ndrover prio 7 -- -5", prio_options, 2, WORDS_ANY, "jobs", false, cmd_prio},
+        {"edit", ACTING, "change what jobs that wait ask for", "[OPTIONS] ID... NAME=VALUE...",
+         "Changes attributes of jobs that are idle or held. A keyword of submit files means what it means "
+         "there: "
+         "request_memory=4G, request_cpus=8, requirements='Arch == \"X86_64\"', arguments='-v 3', "
+         "environment='A=1', max_retries=3. Any other NAME is an attribute and VALUE a ClassAd expression. "
+         "Without "
+         "a VALUE the attribute is taken away. $(Process) and its like are filled in for each job.\n\n"
+         "What was sent along with the submit (the program, input files, images) and what holds for the "
+         "whole "
+         "request (its name, its log, sets of jobs that start together) cannot be changed, nor can jobs that "
+         "run: hold or vacate them first. If one of the changes is refused nothing is changed. What was "
+         "changed "
+         "stands in `drover log`.",
+         "drover edit 7 request_memory=8G\ndrover edit 7.3 arguments='--slow 7' request_cpus=2\n"
+         "drover edit -c 'HoldReasonCode == 34' request_memory=16G\n  those that took too much memory",
+         edit_options, 1, WORDS_ANY, "jobs", false, cmd_edit},
 
         {"sim", TOOLS, "run workloads and failures in virtual time", "[OPTIONS] [[NAME=]TRACE...]",
          "Runs a workload through the scheduler in virtual time: the core that decides is the server's own, "
@@ -662,23 +692,24 @@ static const struct {
         const char *word, *command;
         bool runs; /* false: only named, as what may have been meant */
 } words_for[] = {
-        {"cancel", "rm", true},        {"kill", "rm", true},           {"status", "queue", true},
-        {"ps", "queue", true},         {"logs", "log", true},          {"info", "show", true},
-        {"remove", "rm", false},       {"delete", "rm", false},        {"abort", "rm", false},
-        {"scancel", "rm", false},      {"qdel", "rm", false},          {"list", "queue", false},
-        {"ls", "queue", false},        {"jobs", "queue", false},       {"squeue", "queue", false},
-        {"qstat", "queue", false},     {"top", "queue", false},        {"run", "submit", false},
-        {"sbatch", "submit", false},   {"qsub", "submit", false},      {"start", "up", false},
-        {"nodes", "agents", false},    {"workers", "agents", false},   {"machines", "agents", false},
-        {"output", "get", false},      {"outputs", "get", false},      {"download", "get", false},
-        {"fetch", "get", false},       {"results", "get", false},      {"explain", "why", false},
-        {"where", "path", false},      {"describe", "show", false},    {"stat", "show", false},
-        {"pause", "hold", false},      {"unhold", "release", false},   {"retry", "release", false},
-        {"continue", "resume", false}, {"stop", "suspend", false},     {"nice", "prio", false},
-        {"evict", "vacate", false},    {"requeue", "vacate", false},   {"users", "shares", false},
-        {"estimate", "quote", false},  {"price", "quote", false},      {"check", "doctor", false},
-        {"events", "log", false},      {"proxy", "credential", false}, {"key", "credential", false},
-        {"simulate", "sim", false},    {"man", "help", false},
+        {"cancel", "rm", true},        {"kill", "rm", true},         {"status", "queue", true},
+        {"ps", "queue", true},         {"logs", "log", true},        {"info", "show", true},
+        {"remove", "rm", false},       {"delete", "rm", false},      {"abort", "rm", false},
+        {"scancel", "rm", false},      {"qdel", "rm", false},        {"list", "queue", false},
+        {"ls", "queue", false},        {"jobs", "queue", false},     {"squeue", "queue", false},
+        {"qstat", "queue", false},     {"top", "queue", false},      {"run", "submit", false},
+        {"sbatch", "submit", false},   {"qsub", "submit", false},    {"start", "up", false},
+        {"nodes", "agents", false},    {"workers", "agents", false}, {"machines", "agents", false},
+        {"output", "get", false},      {"outputs", "get", false},    {"download", "get", false},
+        {"fetch", "get", false},       {"results", "get", false},    {"explain", "why", false},
+        {"where", "path", false},      {"describe", "show", false},  {"stat", "show", false},
+        {"pause", "hold", false},      {"unhold", "release", false}, {"retry", "requeue", false},
+        {"continue", "resume", false}, {"stop", "suspend", false},   {"nice", "prio", false},
+        {"evict", "vacate", false},    {"modify", "edit", false},    {"alter", "edit", false},
+        {"qalter", "edit", false},     {"set", "edit", false},       {"update", "edit", false},
+        {"users", "shares", false},    {"estimate", "quote", false}, {"price", "quote", false},
+        {"check", "doctor", false},    {"events", "log", false},     {"proxy", "credential", false},
+        {"key", "credential", false},  {"simulate", "sim", false},   {"man", "help", false},
 };
 
 const char *command_meant(struct str word)

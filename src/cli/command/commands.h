@@ -20,6 +20,7 @@ int cmd_sim(struct cli *cli, const struct options *o);
 int cmd_stores(struct cli *cli, const struct options *o);
 int cmd_classad(struct cli *cli, const struct options *o);
 int cmd_completion(struct cli *cli, const struct options *o);
+int cmd_edit(struct cli *cli, const struct options *o);
 int cmd_get(struct cli *cli, const struct options *o);
 int cmd_help(struct cli *cli, const struct options *o);
 int cmd_history(struct cli *cli, const struct options *o);
@@ -32,6 +33,7 @@ int cmd_prio(struct cli *cli, const struct options *o);
 int cmd_program(struct cli *cli, const struct options *o); /* server, agent */
 int cmd_queue(struct cli *cli, const struct options *o);
 int cmd_release(struct cli *cli, const struct options *o);
+int cmd_requeue(struct cli *cli, const struct options *o);
 int cmd_rm(struct cli *cli, const struct options *o);
 int cmd_suspend(struct cli *cli, const struct options *o);
 int cmd_resume(struct cli *cli, const struct options *o);

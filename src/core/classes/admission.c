@@ -6,6 +6,7 @@
 #include "core/classes/split.h"
 #include "core/data/inputs.h"
 #include "core/fairness/charge.h"
+#include "core/model/edit.h"
 #include "core/model/place_wait.h"
 #include <assert.h>
 
@@ -155,6 +156,7 @@ void request_free(struct core *c, struct request *r)
                 job_free(value);
         }
         idmap_free(r->jobs);
+        edits_free(c, r);
         for (size_t i = 0; i < r->part_count; i++) {
                 job_template_unref(c, r->parts[i].job_template);
                 free(r->parts[i].row_at);

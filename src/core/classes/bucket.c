@@ -99,11 +99,9 @@ struct bucket *bucket_new(struct core *c, struct request *r, struct job_class *k
         return b;
 }
 
-/* request_set_priority gives it members. */
-static struct bucket *add_bucket(struct core *c, struct request *r, struct job_class *k, uint32_t part,
-                                 int64_t priority)
+static void append_bucket(struct request *r, struct bucket *b)
 {
-        struct bucket *b = bucket_new(c, r, k, part, priority), **had = r->buckets;
+        struct bucket **had = r->buckets;
 
         if (r->bucket_count == r->bucket_cap) {
                 r->bucket_cap *= 2;
@@ -112,7 +110,43 @@ static struct bucket *add_bucket(struct core *c, struct request *r, struct job_c
                         r->buckets[0] = r->only_bucket;
         }
         r->buckets[r->bucket_count++] = b;
+}
+
+/* request_set_priority gives it members. */
+static struct bucket *add_bucket(struct core *c, struct request *r, struct job_class *k, uint32_t part,
+                                 int64_t priority)
+{
+        struct bucket *b = bucket_new(c, r, k, part, priority);
+
+        append_bucket(r, b);
         return b;
+}
+
+void request_buckets_add(struct request *r, struct bucket **buckets, uint32_t count)
+{
+        for (uint32_t i = 0; i < count; i++)
+                append_bucket(r, buckets[i]);
+}
+
+void request_buckets_leave(struct core *c, struct request *r, const struct set *members)
+{
+        uint32_t kept = 0;
+
+        request_idle_remove(c, r, members);
+        for (uint32_t i = 0; i < r->bucket_count; i++) {
+                struct bucket *b = r->buckets[i];
+
+                if (!b->members) {
+                        b->members = mem_new(struct set);
+                        set_add_range(b->members, 0, r->count);
+                }
+                set_remove_all(b->members, members);
+                if (set_count(b->members))
+                        r->buckets[kept++] = b;
+                else
+                        bucket_free(c, b);
+        }
+        r->bucket_count = kept;
 }
 
 void request_set_priority(struct core *c, struct request *r, const struct set *members, int64_t priority)
@@ -160,7 +194,7 @@ void request_set_priority(struct core *c, struct request *r, const struct set *m
 void request_room_made(struct core *c, struct request *r)
 {
         for (size_t i = 0; !c->config.shadow && i < r->bucket_count; i++) {
-                const struct part *p = &r->parts[r->buckets[i]->part];
+                const struct part *p = request_part_at(r, r->buckets[i]->part);
 
                 if (p->job_template && p->job_template->jobs_max != INT64_MAX)
                         job_class_look_again(c, r->buckets[i]->job_class);

@@ -8,6 +8,10 @@ void request_idle_remove(struct core *c, struct request *r, const struct set *me
 void request_buckets_free(struct core *c, struct request *r); /* its members are in no class any more */
 /* In place of those that it has; they are copied from the array. */
 void request_buckets_set(struct core *c, struct request *r, struct bucket **buckets, uint32_t count);
+/* These members are in no bucket any more; what was idle of them is not counted. */
+void request_buckets_leave(struct core *c, struct request *r, const struct set *members);
+/* Beside those that it has, all of which have sets of members. */
+void request_buckets_add(struct request *r, struct bucket **buckets, uint32_t count);
 struct bucket *bucket_new(struct core *c, struct request *r, struct job_class *k, uint32_t part,
                           int64_t priority); /* of all members, and in no list; takes the reference */
 void bucket_free(struct core *c, struct bucket *b);

@@ -6,6 +6,7 @@
 #include "core/classes/job_class.h"
 #include "core/classes/member_ad.h"
 #include "core/data/label.h"
+#include "core/model/edit.h"
 #include "core/model/item.h"
 
 static int64_t member_priority(struct core *c, const struct request *r, const struct part *p, uint32_t member)
@@ -88,12 +89,15 @@ struct split {
         struct request *request;
         uint64_t keyed; /* core.keyed when it began */
         uint32_t classes_max;
+        const struct set *only;           /* of the members; NULL: all */
         struct bucket **buckets, *few[4]; /* few: the array at first */
         uint32_t count, cap;
-        uint32_t part; /* the next one, or the one that is under way */
+        uint32_t at; /* the next piece, or the one that is under way */
+        struct piece piece;
         bool under_way;
         /* of that one */
-        uint32_t member, first_bucket;
+        uint64_t member;
+        uint32_t first_bucket;
         bool late_priority, late_class;
         struct alike alike;
 };
@@ -121,7 +125,7 @@ static struct bucket *add(struct split *s, struct job_class *k, int64_t priority
                 if (first)
                         memcpy(s->buckets, s->few, sizeof(s->few));
         }
-        return s->buckets[s->count++] = bucket_new(s->core, s->request, k, s->part, priority);
+        return s->buckets[s->count++] = bucket_new(s->core, s->request, k, s->piece.number, priority);
 }
 
 static void part_end(struct split *s)
@@ -129,7 +133,7 @@ static void part_end(struct split *s)
         if (s->under_way)
                 alike_end(&s->alike);
         s->under_way = false;
-        s->part++;
+        s->at++;
 }
 
 static void drop(struct split *s)
@@ -137,7 +141,7 @@ static void drop(struct split *s)
         part_end(s);
         for (uint32_t i = 0; i < s->count; i++)
                 bucket_free(s->core, s->buckets[i]);
-        s->count = s->part = 0;
+        s->count = s->at = 0;
 }
 
 static void spend(uint32_t *budget, uint32_t cost)
@@ -145,32 +149,54 @@ static void spend(uint32_t *budget, uint32_t cost)
         *budget -= *budget < cost ? *budget : cost;
 }
 
-/* A part whose members are all alike is done at once. */
+/* The first member of the piece from `from` on, of those that are split; or SET_END. */
+static uint64_t next_member(const struct split *s, uint64_t from)
+{
+        uint64_t m = piece_next(s->request, &s->piece, from);
+
+        while (s->only && m != SET_END && !set_has(s->only, (uint32_t)m)) {
+                m = set_next(s->only, m);
+                if (m != SET_END)
+                        m = piece_next(s->request, &s->piece, m);
+        }
+        return m;
+}
+
+/* A piece whose members are all alike is done at once. */
 static void part_begin(struct split *s, uint32_t *budget)
 {
         struct core *c = s->core;
         struct request *r = s->request;
-        struct part *p = &r->parts[s->part];
+        struct part *p;
         struct bucket *b;
+        uint64_t first;
+
+        s->piece = request_piece(r, s->at);
+        p = s->piece.part;
+        first = next_member(s, p->first);
 
         s->late_priority = false;
         s->late_class = job_class_is_per_member(c, p->job_template) || label_differs(c, p);
         p->job_template->late_class = s->late_class;
         for (size_t i = 0; i < p->job_template->late_count; i++)
                 s->late_priority |= p->job_template->late[i].name == c->attr.JobPrio;
-        if (p->count > 0 && (s->late_class || s->late_priority)) {
+        if (first != SET_END && (s->late_class || s->late_priority)) {
                 s->under_way = true;
-                s->member = p->first;
+                s->member = first;
                 s->first_bucket = s->count;
                 alike_begin(c, p, s->late_priority, &s->alike);
                 return;
         }
         spend(budget, SPLIT_CLASS);
-        if (p->count > 0) {
-                b = add(s, job_class_get(c, r, p, p->first), member_priority(c, r, p, p->first));
-                if (r->part_count > 1) {
+        if (first != SET_END) {
+                b = add(s, job_class_get(c, r, p, (uint32_t)first),
+                        member_priority(c, r, p, (uint32_t)first));
+                if (s->only || request_piece_count(r) > 1) {
                         b->members = mem_new(struct set);
                         set_add_range(b->members, p->first, (uint64_t)p->first + p->count);
+                        piece_keep(r, &s->piece, b->members);
+                        if (s->only)
+                                set_keep_all(b->members, s->only);
                 }
         }
         part_end(s);
@@ -199,21 +225,22 @@ static struct bucket *find_bucket(struct split *s, const struct part *p, uint32_
 
 static void part_some(struct split *s, uint32_t *budget)
 {
-        struct part *p = &s->request->parts[s->part];
-        uint32_t end = p->first + p->count;
+        struct part *p = s->piece.part;
 
         p->job_template->late_class = s->late_class; /* the template may be others' too */
-        for (; *budget > 0 && s->member < end && !split_too_many(s); s->member++) {
+        for (; *budget > 0 && s->member != SET_END && !split_too_many(s);
+             s->member = next_member(s, s->member + 1)) {
                 uint64_t steps = core_steps(s->core);
-                struct bucket *b = alike_find(s->core, s->request, p, s->member, &s->alike);
+                uint32_t m = (uint32_t)s->member;
+                struct bucket *b = alike_find(s->core, s->request, p, m, &s->alike);
 
                 spend(budget, b ? 1 : SPLIT_CLASS);
                 if (!b)
-                        b = find_bucket(s, p, s->member);
+                        b = find_bucket(s, p, m);
                 spend(budget, (uint32_t)((core_steps(s->core) - steps) / SPLIT_STEPS));
-                set_add(b->members, s->member);
+                set_add(b->members, m);
         }
-        if (s->member == end)
+        if (s->member == SET_END)
                 part_end(s);
 }
 
@@ -229,13 +256,13 @@ bool split_some(struct split *s, uint32_t *budget)
         if (s->keyed != s->core->classes->keyed)
                 drop(s);
         s->keyed = s->core->classes->keyed;
-        while (*budget > 0 && s->part < r->part_count && !split_too_many(s)) {
+        while (*budget > 0 && s->at < request_piece_count(r) && !split_too_many(s)) {
                 if (s->under_way)
                         part_some(s, budget);
                 else
                         part_begin(s, budget);
         }
-        return s->part < r->part_count && !split_too_many(s);
+        return s->at < request_piece_count(r) && !split_too_many(s);
 }
 
 bool split_too_many(const struct split *s)
@@ -273,6 +300,34 @@ void split_free(struct split *s)
         if (s->buckets != s->few)
                 free(s->buckets);
         free(s);
+}
+
+void split_again(struct split *s)
+{
+        drop(s);
+        s->at = 0;
+}
+
+void request_split_some(struct core *c, struct request *r, const struct set *members)
+{
+        const struct request_cold *cold = request_cold(r);
+        struct split *s = split_new(c, r, 0);
+        uint32_t budget = UINT32_MAX;
+        struct set idle = {0};
+
+        request_idle_all(r, &idle);
+        set_keep_all(&idle, members);
+        request_buckets_leave(c, r, members);
+        s->only = members;
+        while (split_some(s, &budget))
+                budget = UINT32_MAX;
+        request_buckets_add(r, s->buckets, s->count);
+        s->count = 0;
+        for (size_t i = 0; i < cold->priority_count; i++)
+                request_set_priority(c, r, &cold->priorities[i].members, cold->priorities[i].priority);
+        request_idle_add(c, r, &idle);
+        set_deinit(&idle);
+        split_free(s);
 }
 
 void request_split(struct core *c, struct request *r)

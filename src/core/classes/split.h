@@ -26,5 +26,10 @@ struct request *split_request(const struct split *s);
 void split_end(struct split *s);
 void split_free(struct split *s); /* of one that has not ended: the request stays as it is; NULL is fine */
 
+/* Parts of its request have changed: it begins anew. */
+void split_again(struct split *s);
+
+/* These members, at once, into new buckets beside those of the others. Not of a shadow. */
+void request_split_some(struct core *c, struct request *r, const struct set *members);
 /* All of it at once. */
 void request_split(struct core *c, struct request *r);

@@ -10,6 +10,7 @@
 #include "core/data/locality.h"
 #include "core/estimate/estimate.h"
 #include "core/model/core_parts.h"
+#include "core/model/edit.h"
 #include "core/model/item.h"
 
 #define FILL_SLICE 1000u /* rows in one call */
@@ -512,6 +513,7 @@ void request_inputs_free(struct core *c, struct request *r)
                 inputs_free(c, r->parts[i].inputs);
                 r->parts[i].inputs = NULL;
         }
+        edits_follow(r);
 }
 
 void part_data_load(struct core *c, struct request *r, struct part *p)
@@ -526,4 +528,5 @@ void request_data_load(struct core *c, struct request *r)
         request_inputs_free(c, r);
         for (size_t i = 0; i < r->part_count; i++)
                 part_data_load(c, r, &r->parts[i]);
+        edits_follow(r);
 }

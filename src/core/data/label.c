@@ -271,7 +271,7 @@ int label_refuse(struct core *c, const struct request *r, struct err *err)
 {
         for (size_t i = 0; i < r->bucket_count; i++) {
                 const struct bucket *b = r->buckets[i];
-                const struct part *p = &r->parts[b->part];
+                const struct part *p = request_part_at(r, b->part);
                 uint32_t member = b->members ? (uint32_t)set_first(b->members) : p->first;
                 uint64_t labels;
 

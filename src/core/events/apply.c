@@ -23,6 +23,7 @@
 #include "core/events/history.h"
 #include "core/fairness/charge.h"
 #include "core/model/core_parts.h"
+#include "core/model/edit.h"
 #include "core/model/forgotten.h"
 
 static int apply_damaged(struct err *err, const struct event *e, const char *what)
@@ -519,13 +520,8 @@ static int refuse_classes(struct core *c, const struct request *r, struct err *e
         for (size_t i = 0; i < r->bucket_count; i++) {
                 const struct bucket *b = r->buckets[i];
 
-                if (b->job_class->idle == set_count(&b->idle) &&
-                    b->job_class->account->ready > c->config.account_classes_max)
-                        return err_set(
-                                err, CORE_INVALID,
-                                "the waiting jobs of %s differ in more than %u ways in what they require: "
-                                "wait until some have started, or ask for the same in more of them",
-                                b->job_class->account->path, c->config.account_classes_max);
+                if (b->job_class->idle == set_count(&b->idle) && charge_check_ways(c, b->job_class, err) != 0)
+                        return CORE_INVALID;
         }
         return 0;
 }
@@ -615,6 +611,36 @@ static void apply_priority(struct core *c, struct request *r, const struct event
                 request_set_priority(c, r, &e->members, e->value);
 }
 
+/* None of them has an attempt: what an agent was sent stays true. */
+static int apply_edited(struct core *c, struct request *r, const struct event *e, struct err *err)
+{
+        struct classes *k = c->classes;
+        struct waiting w;
+        struct err why = {""};
+        int64_t kib;
+        int wrong;
+
+        waiting_init(&w, r, &e->members);
+        wrong = wrong_state(r, &w, JOB_REMOVED); /* both wait: what waits can be removed */
+        if (wrong < 0) {
+                joblog_event_of_all(r, e, &w.bare);
+                SET_FOREACH (&w.records, m)
+                        joblog_event(request_job(r, (uint32_t)m), e, NULL);
+        }
+        waiting_deinit(&w);
+        if (wrong >= 0)
+                return apply_damaged(err, e, job_state_name((enum job_state)wrong));
+        if (edits_apply(c, r, &e->members, e->values, &kib, &why) != 0)
+                return apply_damaged(err, e, why.text);
+        if (c->config.shadow)
+                return 0;
+        charge_request_kib(r, kib);
+        if (k->rekeying && split_request(k->rekeying) == r)
+                split_again(k->rekeying);
+        request_split_some(c, r, &e->members);
+        return 0;
+}
+
 static void apply_filed(struct core *c, struct request *r, const struct event *e)
 {
         SET_FOREACH (&e->members, m) {
@@ -677,6 +703,7 @@ static int apply(struct core *c, const struct event *e, struct err *err)
         case EVENT_SUSPENDED:
         case EVENT_RESUMED: return apply_control(c, r, e, err);
         case EVENT_PRIORITY: apply_priority(c, r, e); return 0;
+        case EVENT_EDITED: return apply_edited(c, r, e, err);
         case EVENT_FILED: apply_filed(c, r, e); return 0;
         case EVENT_CHECKPOINTED: return apply_checkpoint(r, e, err);
         case EVENT_LEASE_ENDED: request_cold_make(r)->delegation.lease_over = true; return 0;

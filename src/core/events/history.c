@@ -9,6 +9,8 @@
 #include "core/classes/member_ad.h"
 #include "core/events/apply.h"
 #include "core/model/core_parts.h"
+#include "core/model/edit.h"
+#include "core/model/submission.h"
 
 /* *ret_removed: why it was removed, as whoever did it has said; NULL: nothing. */
 static void print_log(struct buf *out, const struct request *r, uint32_t member, const char **ret_removed)
@@ -72,6 +74,22 @@ void history_print_files(struct buf *out, struct str packed)
         buf_addz(out, " }");
 }
 
+/* Whoever reads the row has the request as it was submitted; late attributes are the row's own anyway. */
+static void show_edits(struct core *c, const struct request *r, uint32_t member, struct ad *ad)
+{
+        struct str changes = edits_of(r, member);
+        struct submission_attribute a;
+
+        while (changes_next(&changes, &a)) {
+                symbol name = symbols_find(c->symbols, a.name);
+
+                if (name && a.text.n == 0)
+                        ad_set_undefined(ad, name);
+                else if (name && !a.late && ad_set_text(ad, name, a.text, NULL) == 0)
+                        ad_set_spelling(ad, name, symbols_spelling(c->symbols, name, a.name));
+        }
+}
+
 void history_file(struct core *c, struct request *r, uint32_t member, enum job_state state, int64_t ended_ms,
                   const struct job *j, int32_t exit_code)
 {
@@ -90,6 +108,7 @@ void history_file(struct core *c, struct request *r, uint32_t member, enum job_s
         if (c->replaying || c->config.shadow)
                 return;
         ad = member_ad(c, r, member, j);
+        show_edits(c, r, member, ad);
         ad_remove(ad, c->attr.JobRunCount); /* as NumJobStarts: who reads the row knows */
         ad_remove(ad, c->attr.NumShadowStarts);
         ad_set_integer(ad, c->attr.JobStatus, job_state_status(state));

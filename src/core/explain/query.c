@@ -6,6 +6,7 @@
 #include "core/data/inputs.h"
 #include "core/events/history.h"
 #include "core/model/core_parts.h"
+#include "core/model/edit.h"
 #include "core/model/forgotten.h"
 #include "core/model/item.h"
 
@@ -77,8 +78,9 @@ void core_totals(struct core *c, struct core_counts *ret)
 const struct ad *core_request_ad(struct core *c, uint64_t id, uint32_t part)
 {
         struct request *r = request_find(c, id);
+        const struct part *p = r ? request_part_at(r, part) : NULL;
 
-        return r && part < r->part_count ? r->parts[part].job_template->ad : NULL;
+        return p ? p->job_template->ad : NULL;
 }
 
 static int64_t priority_of(struct core *c, const struct request *r, uint32_t member)
@@ -224,9 +226,9 @@ int core_member_item(struct core *c, uint64_t request, uint32_t member, uint32_t
 struct str core_part_late(struct core *c, uint64_t request, uint32_t part, symbol name)
 {
         struct request *r = request_find(c, request);
+        const struct part *p = r ? request_part_at(r, part) : NULL;
 
-        return r && part < r->part_count ? job_template_late_text(r->parts[part].job_template, name)
-                                         : STR_NONE;
+        return p ? job_template_late_text(p->job_template, name) : STR_NONE;
 }
 
 int core_part_members(struct core *c, uint64_t request, uint32_t part, uint64_t *ret_first, uint64_t *ret_end)
@@ -260,11 +262,12 @@ bool core_agent_serves(struct core *c, const char *agent, struct str owner)
 size_t core_part_variables(struct core *c, uint64_t request, uint32_t part, char ***ret)
 {
         struct request *r = request_find(c, request);
+        const struct part *p = r ? request_part_at(r, part) : NULL;
 
-        if (!r || part >= r->part_count)
+        if (!p)
                 return 0;
-        *ret = r->parts[part].job_template->variables;
-        return r->parts[part].job_template->variable_count;
+        *ret = p->job_template->variables;
+        return p->job_template->variable_count;
 }
 
 int core_request_spooled(struct core *c, uint64_t request, const struct submission_file **ret,
@@ -357,7 +360,7 @@ size_t core_bytes(struct core *c)
                         n += sizeof(*b) + set_bytes(&b->idle) +
                              (b->members ? sizeof(*b->members) + set_bytes(b->members) : 0);
                 }
-                n += request_cold_bytes(r);
+                n += request_cold_bytes(r) + edits_bytes(r);
                 n += r->jobs ? idmap_count(r->jobs) * (sizeof(struct job) + 32) : 0;
         }
         for (size_t at = 0; map_next(c->templates, &at, NULL, &value);) {

@@ -267,6 +267,12 @@ void charge_request(struct core *c, struct request *r, uint64_t members)
         c->requests->crowded |= charge_crowded(r);
 }
 
+void charge_request_kib(struct request *r, int64_t kib)
+{
+        if (r->owner && r->owner->queued_kib)
+                r->owner->queued_kib->used += kib;
+}
+
 void charge_members_ended(struct core *c, struct request *r, uint64_t members)
 {
         if (!r->owner || !r->owner->queued)
@@ -281,6 +287,16 @@ void charge_request_gone(struct core *c, struct request *r)
         charge_members_ended(c, r, r->queued_count);
         if (r->owner && r->owner->queued_kib)
                 limit_give_back(r->owner->queued_kib, r->kib, on_woken, c);
+}
+
+int charge_check_ways(const struct core *c, const struct job_class *k, struct err *err)
+{
+        if (k->account->ready <= c->config.account_classes_max)
+                return 0;
+        return err_set(err, CORE_INVALID,
+                       "the waiting jobs of %s differ in more than %u ways in what they require: wait until "
+                       "some have started, or ask for the same in more of them",
+                       k->account->path, c->config.account_classes_max);
 }
 
 bool charge_crowded(const struct request *r)

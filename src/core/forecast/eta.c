@@ -211,11 +211,11 @@ int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta 
                 return 0;
         before = set_count_range(&b->idle, 0, member);
         if (gang_class(b->job_class)) /* all of its set start when the first does */
-                before -= before % gang_size(&r->parts[b->part]);
+                before -= before % gang_size(request_part_at(r, b->part));
         ret->start_ms = b->eta_start_ms + (int64_t)((double)b->eta_step_ms * (double)before);
         if (ret->start_ms < c->now_ms)
                 ret->start_ms = c->now_ms;
-        if (!estimate_is_blind(c, &r->parts[b->part]))
+        if (!estimate_is_blind(c, request_part_at(r, b->part)))
                 ret->end_ms = ret->start_ms + (int64_t)b->eta_run_ms;
         return 0;
 }
@@ -254,7 +254,7 @@ int core_eta_request(struct core *c, uint64_t request, struct core_eta *ret)
                 ret->end_ms = end > ret->end_ms ? end : ret->end_ms;
                 if (!ret->start_ms || b->eta_start_ms < ret->start_ms)
                         ret->start_ms = b->eta_start_ms;
-                blind |= estimate_is_blind(c, &r->parts[b->part]);
+                blind |= estimate_is_blind(c, request_part_at(r, b->part));
         }
         if (blind)
                 ret->end_ms = 0;

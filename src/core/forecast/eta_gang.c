@@ -102,7 +102,7 @@ void forecast_gangs(struct forecast *x, const struct eta_fit *f, const struct et
                     struct eta_turn *t)
 {
         const struct bucket *b = t->bucket;
-        const struct part *p = &b->request->parts[b->part];
+        const struct part *p = request_part_at(b->request, b->part);
         int64_t times[SET_TIMES], cpus = p->job_template->cpus > 0 ? p->job_template->cpus : 1, all_ms;
         uint64_t size = gang_size(p), slots;
         struct core_cost cost;

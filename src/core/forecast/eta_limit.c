@@ -142,7 +142,7 @@ void eta_limits_draws(struct eta_limits *l, const struct bucket *b, const struct
         for (size_t i = 0; draws && i < draws->count; i++)
                 add(ret, pool_of(l, draws->v[i].limit), draws->v[i].units);
         add(ret, pool_of(l, k->user), 1);
-        add(ret, request_pool(l, b->request, &b->request->parts[b->part]), 1);
+        add(ret, request_pool(l, b->request, request_part_at(b->request, b->part)), 1);
         if (draws)
                 hold(l, draws);
         eval_reset(&c->eval);

@@ -84,7 +84,7 @@ static void add(struct eta_turns *t, struct bucket *b, uint64_t jobs)
 {
         struct core *c = t->core;
         const struct job_class *k = b->job_class;
-        const struct part *p = &b->request->parts[b->part];
+        const struct part *p = request_part_at(b->request, b->part);
         int64_t run_ms = estimate_run_ms(c, p, NULL, NULL);
         struct eta_turn *e;
 
@@ -133,7 +133,7 @@ void eta_turns_begin(struct eta_turns *t, struct core *c, struct bucket *also)
 {
         *t = (struct eta_turns){.core = c, .also = also, .next = c->requests->first, .accounts = idmap_new()};
         if (also)
-                add(t, also, also->request->parts[also->part].count);
+                add(t, also, request_part_at(also->request, also->part)->count);
 }
 
 void eta_turns_bucket_gone(struct eta_turns *t, const struct bucket *b)

@@ -164,7 +164,7 @@ static void take_part(struct forecast *x, const struct eta_fit *f, double part, 
 void forecast_rest(struct forecast *x, const struct eta_fit *f, const struct eta_draws *d, struct eta_turn *t)
 {
         const struct bucket *b = t->bucket;
-        const struct part *p = &b->request->parts[b->part];
+        const struct part *p = request_part_at(b->request, b->part);
         double slots = 0, left = (double)(t->jobs - t->placed), at_once, limit = (double)eta_draws_room(d),
                ms;
 
@@ -200,7 +200,7 @@ static void draws_of(struct forecast *x, const struct eta_fit *f, const struct e
 static void play_first(struct forecast *x, struct eta_turn *t)
 {
         const struct bucket *b = t->bucket;
-        const struct part *p = &b->request->parts[b->part];
+        const struct part *p = request_part_at(b->request, b->part);
         const struct eta_fit *f = find_fit(x, b->job_class, p->job_template->cpus);
         uint64_t idle = set_count(&b->idle);
         struct eta_draws d;
@@ -231,7 +231,7 @@ static void play_first(struct forecast *x, struct eta_turn *t)
 
 static void play_rest(struct forecast *x, struct eta_turn *t)
 {
-        const struct part *p = &t->bucket->request->parts[t->bucket->part];
+        const struct part *p = request_part_at(t->bucket->request, t->bucket->part);
         const struct eta_fit *f = find_fit(x, t->bucket->job_class, p->job_template->cpus);
         struct eta_draws d;
 
@@ -245,7 +245,7 @@ static void play_rest(struct forecast *x, struct eta_turn *t)
 static void play_far(struct forecast *x, struct eta_turn *t, int64_t from, double before)
 {
         const struct bucket *b = t->bucket;
-        const struct part *p = &b->request->parts[b->part];
+        const struct part *p = request_part_at(b->request, b->part);
         int64_t run_ms = estimate_run_ms(x->core, p, NULL, NULL);
         struct eta_draws d;
 

@@ -154,7 +154,7 @@ static bool costs_too_much(struct core *c, struct reservation *r)
 static int64_t takes_ms(struct core *c, const struct job_class *k, const struct queue *q)
 {
         const struct bucket *b = job_class_first_bucket(k);
-        const struct part *p = &b->request->parts[b->part];
+        const struct part *p = request_part_at(b->request, b->part);
 
         return p->job_template->allowed_ms ? p->job_template->allowed_ms : estimate_run_ms(c, p, q, NULL);
 }

@@ -33,17 +33,14 @@ bool core_has_part(struct core *c, const char *agent, uint64_t request, uint32_t
 {
         const struct core_agent *a = agent_find(c, agent);
         const struct request *r = request_find(c, request);
-        uint64_t first = 0, end = UINT64_MAX;
+        uint32_t of;
 
-        if (!a || !r || (part != CORE_PART_ANY && part >= r->part_count))
+        if (!a || !r || (part != CORE_PART_ANY && !request_part_at(r, part)))
                 return false;
-        if (part != CORE_PART_ANY) {
-                first = r->parts[part].first;
-                end = first + r->parts[part].count;
-        }
         for (const struct queue *q = a->queues; q; q = q->next)
                 for (const struct job *j = q->attempts; j; j = j->next)
-                        if (j->request == r && j->member >= first && j->member < end)
+                        if (j->request == r &&
+                            (part == CORE_PART_ANY || (request_part(r, j->member, &of) && of == part)))
                                 return true;
         return false;
 }

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "core/events/apply.h"
 #include "core/events/history.h"
+#include "core/lifecycle/edit.h"
 #include "core/lifecycle/retention.h"
 #include "core/model/core_parts.h"
 #include "core/model/gang_rule.h"
@@ -207,6 +208,7 @@ static uint64_t act(struct core *c, struct request *r, const struct core_command
         case CORE_ACT_SUSPEND:
         case CORE_ACT_RESUME: n = act_attempts(c, r, cmd); break;
         case CORE_ACT_PRIORITY: n = act_priority(c, r, cmd); break;
+        case CORE_ACT_EDIT: break; /* edit_members */
         }
         return n;
 }
@@ -228,6 +230,8 @@ int core_act(struct core *c, const struct core_command *cmd, uint64_t *ret_affec
                 return err_set(err, CORE_UNKNOWN, "request %llu has only the jobs %llu.0 to %llu.%u",
                                (unsigned long long)r->id, (unsigned long long)r->id,
                                (unsigned long long)r->id, r->count - 1);
+        if (cmd->action == CORE_ACT_EDIT)
+                return edit_members(c, r, cmd, ret_affected, err);
         if (r->has_gangs && cmd->members) {
                 gang_widen(r, cmd->members, &widened);
                 whole.members = &widened;

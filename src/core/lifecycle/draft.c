@@ -158,6 +158,13 @@ static int try_late(struct core *c, const struct request *r, const struct part *
         return 0;
 }
 
+int draft_check_part(struct core *c, const struct request *r, const struct part *p, struct err *err)
+{
+        int e = try_late(c, r, p, err);
+
+        return e ? e : check_sense(c, r, p, err);
+}
+
 static int load_some(struct core_draft *d, uint32_t *budget, bool *ret_more, struct err *err)
 {
         struct core *c = d->core;
@@ -169,9 +176,7 @@ static int load_some(struct core_draft *d, uint32_t *budget, bool *ret_more, str
 
                 e = gang_check(c, p->job_template, p->count, err);
                 if (!e)
-                        e = try_late(c, d->request, p, err);
-                if (!e)
-                        e = check_sense(c, d->request, p, err);
+                        e = draft_check_part(c, d->request, p, err);
                 if (!e)
                         e = charge_check_part(c, d->from->owner, p->job_template->ad, err);
                 steps = (core_steps(c) - steps) / SPLIT_STEPS;

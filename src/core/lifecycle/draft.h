@@ -29,5 +29,8 @@ int core_draft_submit(struct core_draft *d, uint64_t *ret_request, bool *ret_exi
 uint64_t core_draft_number(const struct core_draft *d, bool *ret_existing); /* that it has, or would have */
 void core_draft_free(struct core_draft *d); /* NULL is fine; core_free frees those that are left */
 
+/* Can its jobs mean what the part's template says? Late attributes are tried with its first member. 0, or
+ * -EINVAL with err. */
+int draft_check_part(struct core *c, const struct request *r, const struct part *p, struct err *err);
 struct request *draft_request(const struct core_draft *d); /* NULL: it exists already, or was accepted */
 struct core *draft_core(const struct core_draft *d);

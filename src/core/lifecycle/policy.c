@@ -13,6 +13,7 @@
 #include "core/data/label.h"
 #include "core/events/apply.h"
 #include "core/model/core_parts.h"
+#include "core/model/edit.h"
 
 static void say(struct exit_decision *d, enum job_state next, int32_t code, int32_t subcode,
                 struct str reason)
@@ -275,7 +276,7 @@ static bool differs_by_member(const struct core *c, const struct job_template *t
 }
 
 /* Members that wait in the same way: one decides for all of them, or each is looked at later. */
-static void periodic_bare(struct core *c, struct request *r, const struct part *p, bool held)
+static void periodic_bare(struct core *c, struct request *r, const struct piece *p, bool held)
 {
         struct set bare = {0};
         void *value;
@@ -284,11 +285,10 @@ static void periodic_bare(struct core *c, struct request *r, const struct part *
                 set_copy(&bare, &request_cold(r)->held);
         else
                 request_idle_all(r, &bare);
-        set_remove_range(&bare, 0, p->first);
-        set_remove_range(&bare, (uint64_t)p->first + p->count, 1ull << 32);
+        piece_keep(r, p, &bare);
         for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);)
                 set_remove(&bare, ((struct job *)value)->member);
-        if (set_count(&bare) && !differs_by_member(c, p->job_template))
+        if (set_count(&bare) && !differs_by_member(c, p->part->job_template))
                 periodic_act(c, r, (uint32_t)set_first(&bare), &bare);
         else
                 set_add_all(&c->policies->each, &bare);
@@ -311,11 +311,14 @@ static void periodic_begin(struct core *c, struct request *r)
         c->policies->steps_max = POLICY_STEPS_MAX + POLICY_STEPS_PER_JOB * (uint64_t)r->count;
         for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);)
                 set_add(&c->policies->each, ((struct job *)value)->member);
-        for (size_t i = 0; i < r->part_count; i++)
-                if (r->parts[i].job_template->periodic_policy) {
-                        periodic_bare(c, r, &r->parts[i], false);
-                        periodic_bare(c, r, &r->parts[i], true);
+        for (uint32_t i = 0; i < request_piece_count(r); i++) {
+                struct piece p = request_piece(r, i);
+
+                if (p.part->job_template->periodic_policy) {
+                        periodic_bare(c, r, &p, false);
+                        periodic_bare(c, r, &p, true);
                 }
+        }
 }
 
 static void spend(unsigned *budget, uint64_t work)
@@ -384,7 +387,8 @@ void policy_hold_leaks(struct core *c)
 
                         if (!b->job_class || !b->job_class->leaks || set_count(&b->idle) == 0)
                                 continue;
-                        label_of(c, r, &r->parts[b->part], (uint32_t)set_first(&b->idle), &labels, &why);
+                        label_of(c, r, request_part_at(r, b->part), (uint32_t)set_first(&b->idle), &labels,
+                                 &why);
                         e.reason = str_of(why.text);
                         set_copy(&e.members, &b->idle);
                         core_emit(c, &e, NULL);

@@ -106,7 +106,7 @@ static struct queue *best_queue(struct core *c, const struct part *p, uint32_t m
 static struct queue *best_busy(struct core *c, const struct job_class *k, const struct bucket *b,
                                uint32_t member, const struct queue *q, int64_t longest)
 {
-        const struct part *p = &b->request->parts[b->part];
+        const struct part *p = request_part_at(b->request, b->part);
         const struct place_wait *w = place_wait_of(b->request, member);
         struct missing missing = {.agent = q->agent};
         struct queue *best = NULL;
@@ -139,7 +139,7 @@ static struct queue *best_busy(struct core *c, const struct job_class *k, const 
 bool delay_scheduling_waits(struct core *c, const struct job_class *k, const struct bucket *b,
                             uint32_t member, struct queue *q)
 {
-        const struct part *p = &b->request->parts[b->part];
+        const struct part *p = request_part_at(b->request, b->part);
         int64_t longest = longest_wait(c, p);
         struct queue *best;
         struct place_wait *w;

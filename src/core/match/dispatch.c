@@ -62,7 +62,7 @@ enum add { ADD_DONE, ADD_SKIPPED, ADD_FULL };
 
 static const struct part *part_of(const struct bucket *b)
 {
-        return &b->request->parts[b->part];
+        return request_part_at(b->request, b->part);
 }
 
 static uint32_t next_fence(const struct core *c, const struct request *r, uint32_t member)
@@ -128,7 +128,7 @@ static enum add leave_unfilled(struct group *g, uint32_t member, struct str miss
 static enum add fill_in(struct core *c, struct group *g, uint32_t member, const struct need *need)
 {
         const struct request *r = g->bucket->request;
-        const struct part *p = &r->parts[g->bucket->part];
+        const struct part *p = request_part_at(r, g->bucket->part);
         bool first = set_count(&g->members) == 0;
         BUF_CLEANUP struct buf text = {0};
         enum fill_result result;
@@ -212,7 +212,7 @@ static int by_held(const void *x, const void *y)
 /* Adds members of which the agent holds a file, those of which it holds most first. */
 static enum add group_add_local(struct core *c, struct group *g)
 {
-        struct inputs *in = g->bucket->request->parts[g->bucket->part].inputs;
+        struct inputs *in = request_part_at(g->bucket->request, g->bucket->part)->inputs;
         const struct set *set = data_counts(c) ? locality_members(in, g->queue->agent) : NULL;
         struct locality near[NEAR_TRIES];
         struct set idle = {0};
@@ -257,7 +257,7 @@ static void group_add_under_way(struct core *c, struct group *g)
  * group shall see it on the link. */
 static bool loads_link(struct core *c, struct group *g, uint32_t member)
 {
-        const struct part *p = &g->bucket->request->parts[g->bucket->part];
+        const struct part *p = request_part_at(g->bucket->request, g->bucket->part);
 
         if (!inflight_counts(c) || !p->inputs || !set_has(&g->members, member))
                 return false;
@@ -320,7 +320,7 @@ static void group_hand_out(struct core *c, const struct group *g)
                 .members = &g->members,
                 .lease_ms = (uint64_t)g->job_class->lease_ms,
                 .values = buf_view(&g->values),
-                .restarts = g->bucket->request->parts[g->bucket->part].job_template->restarts,
+                .restarts = request_part_at(g->bucket->request, g->bucket->part)->job_template->restarts,
         };
         if (g->set) {
                 a.gang_first = g->set->first;
@@ -432,7 +432,8 @@ static struct bucket *next_bucket(struct core *c, struct job_class *k, struct qu
                 if (b->priority != first->priority || was_passed(passed, b))
                         continue;
                 if (data)
-                        held = inputs_held(c, b->request->parts[b->part].inputs, MEMBER_ANY, q->agent);
+                        held = inputs_held(c, request_part_at(b->request, b->part)->inputs, MEMBER_ANY,
+                                           q->agent);
                 if (!best || held > most || (held == most && order_bucket_before(b, best))) {
                         best = b;
                         most = held;
@@ -496,7 +497,7 @@ uint64_t dispatch_some(struct core *c, struct job_class *k, struct queue *q, boo
 
 bool dispatch_wanted(struct core *c, const struct bucket *b, uint32_t member, struct queue *q)
 {
-        const struct part *p = &b->request->parts[b->part];
+        const struct part *p = request_part_at(b->request, b->part);
         BUF_CLEANUP struct buf text = {0};
         enum fill_result filled;
         struct need need;

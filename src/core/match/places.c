@@ -201,7 +201,7 @@ struct queue *places_next(struct places *w)
         if (w->job_class->idle == 0)
                 return NULL;
         b = job_class_first_bucket(w->job_class);
-        s.part = &b->request->parts[b->part];
+        s.part = request_part_at(b->request, b->part);
         s.member = (uint32_t)set_first(&b->idle);
         if (s.core->config.placement != CORE_PLACE_BLIND)
                 inputs_each(s.core, s.part->inputs, s.member, on_file, &s);
@@ -240,7 +240,7 @@ static uint64_t first_of_both(const struct set *a, const struct set *b)
 static size_t local_of_bucket(struct core *c, struct job_class *k, const struct bucket *b,
                               struct candidate *ret, size_t n, size_t max)
 {
-        const struct part *p = &b->request->parts[b->part];
+        const struct part *p = request_part_at(b->request, b->part);
         const struct set *members;
         struct core_agent *a;
         struct need need;

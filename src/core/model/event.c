@@ -48,6 +48,7 @@ static const struct {
         [EVENT_LEASE_ENDED] = {"lease_ended", 0},
         [EVENT_CHECKPOINTED] = {"checkpointed", F_MEMBERS | F_FENCE | F_VALUES | F_USAGE},
         [EVENT_RESULTS_TAKEN] = {"results_taken", F_MEMBERS},
+        [EVENT_EDITED] = {"edited", F_MEMBERS | F_REASON | F_VALUES},
 };
 
 void event_deinit(struct event *e)

@@ -33,6 +33,7 @@ enum event_type {
         EVENT_LEASE_ENDED = 45,   /* the submitter was not heard of: what is left is removed */
         EVENT_RESULTS_TAKEN = 46, /* it has the results of these members */
         EVENT_CHECKPOINTED = 50,  /* the attempt's checkpoint is in the spool: `values` lists its files */
+        EVENT_EDITED = 51,        /* members, which wait, have other attributes: `values`, as in edit.h */
         EVENT_TYPES
 };
 
@@ -56,7 +57,7 @@ struct event {
         uint64_t memory_peak_bytes;
         struct str outputs;           /* packed list of spooled outputs, see core.h */
         uint64_t bytes_in, bytes_out; /* copied to and from the job; 0 in records of before they were kept */
-        struct str values;            /* packed, see fill.h; of a purged request, forgotten.h */
+        struct str values; /* packed, see fill.h; of a purged request, forgotten.h; of an edit, edit.h */
         bool stays; /* what ends by it may stay in the queue, see retention.h; false in records of before */
         /* resources of a match, for each member */
         uint32_t cpus;

@@ -6,7 +6,9 @@
 #include "base/match_macro.h"
 #include "base/mem.h"
 #include "core/model/core_parts.h"
+#include "core/model/edit.h"
 #include "core/model/gang_rule.h"
+#include "core/model/submission.h"
 
 #define TEMPLATE_BYTES_MAX (32u << 20) /* an operator of one letter takes up to 48 bytes */
 
@@ -237,6 +239,57 @@ int job_template_get(struct core *c, const struct submission_part *p, struct str
         map_put(c->templates, t->key, t);
         *ret = t;
         return 0;
+}
+
+static struct submission_attribute *find_attribute(struct submission_part *p, struct str name)
+{
+        for (size_t i = 0; i < p->attribute_count; i++)
+                if (str_ieq(p->attributes[i].name, name))
+                        return &p->attributes[i];
+        return NULL;
+}
+
+/* The key has all that a template was made of (make_key). */
+static void read_key(struct str key, struct submission_part *p)
+{
+        struct str entry;
+
+        while (key.n && key.p[0] != '\1' && str_cut(&key, '\0', &entry)) {
+                size_t n = 0;
+
+                while (n < entry.n && entry.p[n] != '=' && entry.p[n] != '~')
+                        n++;
+                submission_add_attribute(p, str_head(entry, n), str_skip(entry, n + 1),
+                                         n < entry.n && entry.p[n] == '~');
+        }
+        for (key = str_skip(key, 1); key.n && str_cut(&key, '\1', &entry);)
+                submission_add_variable(p, entry);
+}
+
+int job_template_edit(struct core *c, const struct job_template *from, struct str changes, struct str owner,
+                      struct job_template **ret, struct err *err)
+{
+        struct submission s = {0};
+        struct submission_part *p = submission_add_part(&s);
+        struct submission_attribute a, *had;
+        int rc;
+
+        read_key(from->key, p);
+        while (changes_next(&changes, &a)) {
+                had = find_attribute(p, a.name);
+                if (a.text.n && had)
+                        *had = a;
+                else if (a.text.n)
+                        submission_add_attribute(p, a.name, a.text, a.late);
+                else if (had)
+                        memmove(had, had + 1,
+                                (size_t)(p->attributes + p->attribute_count-- - had - 1) * sizeof(*had));
+        }
+        rc = p->attribute_count > SUBMISSION_ATTRIBUTES_MAX
+                     ? err_set(err, -EINVAL, "a job has at most %u attributes", SUBMISSION_ATTRIBUTES_MAX)
+                     : job_template_get(c, p, owner, ret, err);
+        submission_deinit(&s);
+        return rc;
 }
 
 void job_template_unref(struct core *c, struct job_template *t)

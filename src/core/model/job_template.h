@@ -55,6 +55,9 @@ struct job_template {
  * `owner`. 0; or -EINVAL with err, which names the attribute. The caller unrefs. */
 int job_template_get(struct core *c, const struct submission_part *p, struct str owner,
                      struct job_template **ret, struct err *err);
+/* The same of a template with changes (edit.h): an attribute has another text, is new, or is gone. */
+int job_template_edit(struct core *c, const struct job_template *from, struct str changes, struct str owner,
+                      struct job_template **ret, struct err *err);
 void job_template_unref(struct core *c, struct job_template *t); /* NULL is fine */
 /* What is parsed from now on is the template's: names that its late attributes have in one member, say, go
  * with it. NULL: nobody's. Returns what symbols_use_set() takes at the end. */

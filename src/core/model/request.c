@@ -197,13 +197,16 @@ void request_job_drop(struct request *r, struct job *j)
 
 struct part *request_part(const struct request *r, uint32_t member, uint32_t *ret_part)
 {
+        struct part *edited = NULL;
         uint32_t i = 0;
 
         while (i + 1 < r->part_count && member >= r->parts[i + 1].first)
                 i++;
+        if (r->cold && r->cold->edits)
+                edited = request_part_of_edit(r, member, i, &i);
         if (ret_part)
                 *ret_part = i;
-        return &r->parts[i];
+        return edited ? edited : &r->parts[i];
 }
 
 enum job_state request_state(const struct request *r, uint32_t member)

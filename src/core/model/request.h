@@ -1,6 +1,6 @@
 /* request: requests, their parts, and which of their members are in which state.
  *
- *   request --- parts --- template
+ *   request --- parts --- template    (and parts of members that were edited, edit.h)
  *     |
  *     +-- buckets: the idle members of one class with one priority
  *     +-- jobs: a record for each member that ever had an attempt and has not ended, or is left
@@ -18,6 +18,7 @@
 
 struct forgotten;
 struct submission_file;
+struct edits;
 struct estimate;
 struct inputs;
 
@@ -75,6 +76,7 @@ struct request_cold {
         char *spooled_names;
         uint32_t spooled_count;
         struct delegation delegation;
+        struct edits *edits; /* edit.h; NULL: none of its members was edited */
 };
 
 /* There are as many of these as jobs that came alone: each byte counts (core_bytes_per_single_job_request).
@@ -138,6 +140,16 @@ struct job *request_job_make(struct core *c, struct request *r, uint32_t member)
 void request_job_drop(struct request *r, struct job *j);
 void job_free(struct job *j); /* of one that is in no request's map */
 struct part *request_part(const struct request *r, uint32_t member, uint32_t *ret_part);
+/* ---- edit.c */
+struct part *request_part_edited(const struct request *r, uint32_t number); /* NULL: there is none */
+/* That of an edited member, which was submitted in `base`; NULL: it was not edited. */
+struct part *request_part_of_edit(const struct request *r, uint32_t member, uint32_t base, uint32_t *ret);
+
+/* A part by the number that request_part gave; NULL: it has none of this number. */
+static inline struct part *request_part_at(const struct request *r, uint32_t number)
+{
+        return number < r->part_count ? &r->parts[number] : request_part_edited(r, number);
+}
 enum job_state request_state(const struct request *r, uint32_t member);
 struct bucket *request_bucket(struct core *c, const struct request *r, uint32_t member);
 void request_idle_all(const struct request *r, struct set *to);
@@ -149,7 +161,7 @@ static inline const struct part *job_class_first_part(const struct job_class *k)
 {
         const struct bucket *b = job_class_first_bucket(k);
 
-        return &b->request->parts[b->part];
+        return request_part_at(b->request, b->part);
 }
 
 /* ---- cold.c */

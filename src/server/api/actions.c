@@ -1,9 +1,12 @@
-/* POST /v1/actions: hold, release, remove, vacate, suspend, resume, priority, signal. */
+/* POST /v1/actions: hold, release, remove, vacate, suspend, resume, priority, signal, edit. */
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 
 #include "base/clock.h"
 #include "classad/eval.h"
+#include "core/model/changes.h"
+#include "core/model/submission.h"
 #include "core/query.h"
 #include "server/api/routes.h"
 #include "server/loop/expressions.h"
@@ -13,6 +16,8 @@
 #define SLICE_NS        4000000
 
 #define NOT_RUNNING_MAX (1u << 20) /* bytes of that list */
+#define CHANGES_MAX     100        /* attributes of an edit */
+#define EDIT_SLICE      20000u     /* members that are edited at a time */
 
 static const struct {
         const char *name;
@@ -21,6 +26,7 @@ static const struct {
         {"hold", CORE_ACT_HOLD},     {"release", CORE_ACT_RELEASE},       {"remove", CORE_ACT_REMOVE},
         {"vacate", CORE_ACT_VACATE}, {"checkpoint", CORE_ACT_CHECKPOINT}, {"suspend", CORE_ACT_SUSPEND},
         {"resume", CORE_ACT_RESUME}, {"priority", CORE_ACT_PRIORITY},     {"signal", CORE_ACT_SIGNAL},
+        {"edit", CORE_ACT_EDIT},
 };
 
 struct failure {
@@ -35,7 +41,12 @@ struct act {
         uint64_t affected;
         struct failure *failures;
         size_t failure_count;
-        struct buf not_running; /* of a signal or a checkpoint: ids, quoted, with commas */
+        /* ids, quoted, with commas: of a signal or a checkpoint those that do not run, of an edit those that
+         * do not wait */
+        struct buf passed_over;
+        struct buf changes; /* of an edit */
+        int refused;        /* HTTP's number, when an edit is refused: why */
+        struct err why;
         size_t found;
         /* where the next slice goes on */
         size_t at;        /* of ids */
@@ -55,7 +66,8 @@ static void state_free(void *arg)
         struct act *x = arg;
 
         ids_deinit(&x->ids);
-        buf_deinit(&x->not_running);
+        buf_deinit(&x->passed_over);
+        buf_deinit(&x->changes);
         constraint_deinit(&x->filter);
         free(x->failures);
         json_decref(x->doc);
@@ -79,33 +91,43 @@ static void write_reply(struct server *s, struct call *c)
                 json_close(&j, '}');
         }
         json_close(&j, ']');
-        if (to_running(x)) {
+        if (to_running(x) || x->action == CORE_ACT_EDIT) {
                 BUF_CLEANUP struct buf list = {0};
 
-                buf_printf(&list, "[%s]", buf_z(&x->not_running));
-                json_key(&j, "not_running");
+                buf_printf(&list, "[%s]", buf_z(&x->passed_over));
+                json_key(&j, to_running(x) ? "not_running" : "not_waiting");
                 json_raw(&j, buf_view(&list));
         }
         json_close(&j, '}');
         call_reply(c);
 }
 
-/* Those of the named jobs whose programs it did not reach: nothing has changed since it was done. */
-static void note_not_running(struct server *s, struct act *x, uint64_t request, const struct set *named)
+/* Those of the named jobs to which it was not done: no state has changed since it was. */
+static void note_passed_over(struct server *s, struct act *x, const struct id *id, const struct set *named)
 {
+        static const enum job_state run[] = {JOB_RUNNING},
+                                    wait[] = {JOB_IDLE, JOB_HELD, JOB_COMPLETED, JOB_REMOVED};
+        const enum job_state *states = to_running(x) ? run : wait;
+        size_t count = to_running(x) ? 1
+                       : id->some    ? 2
+                                     : 4; /* of a whole request nobody means those that ended */
         BUF_CLEANUP struct buf ranges = {0};
         struct str rest, range;
-        struct set left = {0}, running = {0};
+        struct set left = {0};
 
-        core_members(s->core, request, JOB_RUNNING, &running);
         set_copy(&left, named);
-        set_remove_all(&left, &running);
+        for (size_t i = 0; i < count; i++) {
+                struct set done = {0};
+
+                core_members(s->core, id->request, states[i], &done);
+                set_remove_all(&left, &done);
+                set_deinit(&done);
+        }
         set_print(&ranges, &left);
-        set_deinit(&running);
         for (rest = buf_view(&ranges); rest.n && str_cut(&rest, ',', &range);)
-                if (x->not_running.n < NOT_RUNNING_MAX)
-                        buf_printf(&x->not_running, "%s\"%" PRIu64 "." STR_FMT "\"",
-                                   x->not_running.n ? "," : "", request, STR_ARG(range));
+                if (x->passed_over.n < NOT_RUNNING_MAX)
+                        buf_printf(&x->passed_over, "%s\"%" PRIu64 "." STR_FMT "\"",
+                                   x->passed_over.n ? "," : "", id->request, STR_ARG(range));
         set_deinit(&left);
 }
 
@@ -151,15 +173,43 @@ static bool choose(struct server *s, struct act *x, const struct id *id, uint64_
         return m >= count;
 }
 
+static void print_changes(struct buf *b, struct str changes)
+{
+        struct submission_attribute a;
+        const char *before = ": ";
+
+        for (; changes_next(&changes, &a); before = ", ")
+                if (b->n < REASON_MAX)
+                        buf_printf(b, "%s" STR_FMT " = " STR_FMT, before, STR_ARG(a.name),
+                                   STR_ARG(str_head(a.text.n ? a.text : STR("undefined"), REASON_MAX / 4)));
+}
+
 /* Who gives no reason is one: nobody shall have to ask who held or removed it. */
 static struct str reason_of(const struct act *x, struct call *c)
 {
         BUF_CLEANUP struct buf b = {0};
 
-        if (x->reason.n || (x->action != CORE_ACT_HOLD && x->action != CORE_ACT_REMOVE))
+        if (x->action != CORE_ACT_EDIT &&
+            (x->reason.n || (x->action != CORE_ACT_HOLD && x->action != CORE_ACT_REMOVE)))
                 return x->reason;
         buf_printf(&b, "by user %s", c->who);
+        if (x->action == CORE_ACT_EDIT)
+                print_changes(&b, buf_view(&x->changes));
         return arena_str(&c->arena, buf_view(&b));
+}
+
+/* The next slice of the members that are to be edited. True: there are no more. */
+static bool choose_slice(struct act *x, const struct id *id, uint64_t count, struct set *to)
+{
+        uint64_t end = x->member + EDIT_SLICE;
+
+        if (end > count)
+                end = count;
+        set_add_range(to, x->member, end);
+        if (id->some)
+                set_keep_all(to, &id->members);
+        x->member = end;
+        return end == count;
 }
 
 /* True: done with this id. */
@@ -172,6 +222,7 @@ static bool act_on(struct server *s, struct call *c, const struct id *id)
                 .members = id->some ? &id->members : NULL,
                 .reason = reason_of(x, c),
                 .value = x->value,
+                .changes = buf_view(&x->changes),
                 .owner = c->role == ROLE_USER ? str_of(c->who) : STR_NONE,
         };
         struct core_request r;
@@ -192,13 +243,23 @@ static bool act_on(struct server *s, struct call *c, const struct id *id)
         if (x->filter.expr) {
                 all = choose(s, x, id, r.counts.jobs, &chosen);
                 cmd.members = &chosen;
+        } else if (x->action == CORE_ACT_EDIT) {
+                all = choose_slice(x, id, r.counts.jobs, &chosen);
+                cmd.members = &chosen;
         }
-        if (!x->filter.expr || set_count(&chosen)) {
-                if (core_act(s->core, &cmd, &affected, &err) != 0)
+        if (cmd.members != &chosen || set_count(&chosen)) {
+                int rc = core_act(s->core, &cmd, &affected, &err);
+
+                if (rc != 0 && x->action == CORE_ACT_EDIT) {
+                        x->refused = rc == CORE_TOO_MANY ? 429 : 400;
+                        x->why = err;
+                } else if (rc != 0) {
                         fail_one(c, id, err.text);
+                }
                 x->affected += affected;
-                if (to_running(x) && cmd.members && affected < set_count(cmd.members))
-                        note_not_running(s, x, id->request, cmd.members);
+                if ((to_running(x) || x->action == CORE_ACT_EDIT) && cmd.members &&
+                    affected < set_count(cmd.members))
+                        note_passed_over(s, x, id, cmd.members);
         }
         set_deinit(&chosen);
         return all;
@@ -228,7 +289,7 @@ static void act(struct server *s, struct call *c)
                 call_fail(c, 400, "bad_constraint", "constraint: %s", err.text);
                 return;
         }
-        while (!done && !x->filter.error && clock_mono_ns() < x->end_ns) {
+        while (!done && !x->filter.error && !x->refused && clock_mono_ns() < x->end_ns) {
                 struct id any = {.request = x->request};
                 struct core_request r;
 
@@ -248,13 +309,42 @@ static void act(struct server *s, struct call *c)
                 done = x->request == 0;
         }
         constraint_end(&x->filter);
-        if (x->filter.error)
+        if (x->refused)
+                call_fail(c, x->refused, "bad_edit", "%s%s", x->why.text,
+                          x->affected ? "; some of the jobs were changed before" : "");
+        else if (x->filter.error)
                 call_fail(c, 400, "constraint_limit", "%s; %" PRIu64 " jobs were acted on before",
                           x->filter.error, x->affected);
         else if (done)
                 finish(c);
         else
                 call_yield(c, act);
+}
+
+static int read_changes(struct act *x, struct err *err)
+{
+        const json_t *attributes = json_object_get(x->doc, "attributes"),
+                     *late = json_object_get(x->doc, "late"), *v;
+        const char *key;
+        json_t *text;
+        size_t i;
+
+        if (!json_is_object(attributes) || json_object_size(attributes) == 0 ||
+            json_object_size(attributes) > CHANGES_MAX)
+                return err_set(err, -EINVAL, "\"attributes\" must have 1 to %d attributes that are changed",
+                               CHANGES_MAX);
+        json_object_foreach ((json_t *)attributes, key, text) {
+                bool is_late = false;
+
+                if (!json_is_string(text) || json_string_length(text) > CHANGES_BYTES_MAX)
+                        return err_set(err, -EINVAL, "%.64s must be an expression of at most %u KiB", key,
+                                       CHANGES_BYTES_MAX >> 10);
+                json_array_foreach (late, i, v)
+                        is_late |= json_is_string(v) && str_ieqz(str_of(json_string_value(v)), key);
+                changes_add(&x->changes, str_of(key), is_late,
+                            str_make(json_string_value(text), json_string_length(text)));
+        }
+        return 0;
 }
 
 static int read_ids(struct act *x, struct err *err)
@@ -302,6 +392,8 @@ void api_action(struct server *s, struct call *c)
                           "\"value\" must be a signal's number, 1 to %d, and neither SIGSTOP nor SIGCONT: "
                           "suspend and resume are their actions",
                           CORE_SIGNAL_MAX);
+        else if (x->action == CORE_ACT_EDIT && read_changes(x, &err) != 0)
+                call_fail_err(c, 400, "bad_edit", &err);
         else if (read_ids(x, &err) != 0)
                 call_fail_err(c, 400, "bad_id", &err);
         else if (x->ids.count == 0 && x->constraint.n == 0)

@@ -1,0 +1,169 @@
+/* Everything is tried before the event is emitted, since an event cannot be refused. */
+#include "core/lifecycle/edit.h"
+
+#include "core/events/apply.h"
+#include "core/fairness/charge.h"
+#include "core/lifecycle/draft.h"
+#include "core/model/core_parts.h"
+#include "core/model/edit.h"
+#include "core/model/submission.h"
+
+#define PARTS_MAX 1000u /* that are edited at once: each has a template made */
+
+static const char ours[] = "the server says what it is",
+                  files[] = "files are settled with the submit; submit the job again",
+                  all[] = "it holds for the request as a whole";
+
+static const struct {
+        const char *name, *why;
+} fixed[] = {
+        {"ClusterId", ours},
+        {"ProcId", ours},
+        {"GlobalJobId", ours},
+        {"Owner", ours},
+        {"User", ours},
+        {"QDate", ours},
+        {"JobStatus", ours},
+        {"EnteredCurrentStatus", ours},
+        {"HoldReason", ours},
+        {"HoldReasonCode", ours},
+        {"HoldReasonSubCode", ours},
+        {"NumJobStarts", ours},
+        {"NumJobCompletions", ours},
+        {"ExitCode", ours},
+        {"RemoteHost", ours},
+        {"LastRemoteHost", ours},
+        {"JobPrio", "drover prio changes it"},
+        {"Cmd", files},
+        {"Iwd", files},
+        {"In", files},
+        {"TransferInput", files},
+        {"TransferInputSizes", files},
+        {"TransferInputSizeMB", files},
+        {"TransferExecutable", files},
+        {"ShouldTransferFiles", files},
+        {"FileSystemDomain", files},
+        {"OutputDestination", files},
+        {"TransferOutputRemaps", files},
+        {"ContainerImage", files},
+        {"DockerImage", files},
+        {"CondaEnv", files},
+        {"PythonEnv", files},
+        {"DataLabels", files},
+        {"OAuthServicesNeeded", files},
+        {"JobUniverse", all},
+        {"JobBatchName", all},
+        {"JobMaterializeLimit", all},
+        {"JobNotification", all},
+        {"NotifyUser", all},
+        {"EmailAttributes", all},
+        {"HoldOnSubmit", all},
+        {"SubmitHost", all},
+        {"SubmitEventNotes", all},
+        {"SubmitEventUserNotes", all},
+        {"UserLog", all},
+        {"UserLogDomain", all},
+        {"UserLogFormat", all},
+        {"UserLogUseXML", all},
+        {"SetSize", all},
+        {"SetWithin", all},
+        {"SetGroupBy", all},
+        {"ParallelShutdownPolicy", all},
+        {"WantParallelSchedulingGroups", all},
+};
+
+static int check_names(struct str changes, struct err *err)
+{
+        struct submission_attribute a;
+
+        while (changes_next(&changes, &a)) {
+                for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+                        if (str_ieqz(a.name, fixed[i].name))
+                                return err_set(err, CORE_INVALID, "%s cannot be changed: %s", fixed[i].name,
+                                               fixed[i].why);
+                if (str_ieq(str_head(a.name, 6), STR("Drover")))
+                        return err_set(err, CORE_INVALID, STR_FMT " cannot be changed: %s", STR_ARG(a.name),
+                                       ours);
+        }
+        return 0;
+}
+
+struct trial {
+        struct core *core;
+        struct request *request;
+        struct err *err;
+        unsigned parts;
+};
+
+static int try_part(void *arg, const struct edit_step *step)
+{
+        struct trial *t = arg;
+        struct core *c = t->core;
+        struct str owner = str_of(request_owner(t->request));
+        const struct bucket *b = request_bucket(c, t->request, step->first);
+        struct part part = *step->from;
+        int e;
+
+        if (++t->parts > PARTS_MAX)
+                return err_set(t->err, CORE_INVALID,
+                               "the jobs are of more than %u queue statements: edit some of them at a time",
+                               PARTS_MAX);
+        if (step->changes.n > CHANGES_BYTES_MAX)
+                return err_set(t->err, CORE_INVALID, "what is changed of a job is longer than %u KiB",
+                               CHANGES_BYTES_MAX >> 10);
+        e = b && b->job_class ? charge_check_ways(c, b->job_class, t->err) : 0;
+        if (e)
+                return e;
+        e = job_template_edit(c, step->from->job_template, step->changes, owner, &part.job_template, t->err);
+        if (e)
+                return CORE_INVALID;
+        e = draft_check_part(c, t->request, &part, t->err);
+        if (!e)
+                e = charge_check_part(c, owner, part.job_template->ad, t->err);
+        job_template_unref(c, part.job_template);
+        return e ? CORE_INVALID : 0;
+}
+
+static int try(struct core *c, struct request *r, const struct set *members, struct str changes,
+               struct err *err)
+{
+        struct trial t = {.core = c, .request = r, .err = err};
+        const struct edits *e = request_cold(r)->edits;
+        int result;
+
+        if (!changes_ok(changes))
+                return err_set(err, CORE_INVALID, "nothing is to be changed");
+        result = check_names(changes, err);
+        if (!result && r->has_gangs)
+                result = err_set(err, CORE_INVALID,
+                                 "jobs of request %llu start together, and cannot be changed",
+
+                                 (unsigned long long)r->id);
+        if (!result && e && e->count >= EDIT_GROUPS_MAX)
+                result = err_set(err, CORE_INVALID,
+                                 "the jobs of request %llu were changed in %u ways, which is the most",
+                                 (unsigned long long)r->id, EDIT_GROUPS_MAX);
+        if (!result)
+                result = charge_check_memory(c, request_owner(r), err);
+        return result ? result : edits_each(r, members, changes, try_part, &t);
+}
+
+int edit_members(struct core *c, struct request *r, const struct core_command *cmd, uint64_t *ret_affected,
+                 struct err *err)
+{
+        struct event e = {
+                .type = EVENT_EDITED, .request = r->id, .reason = cmd->reason, .values = cmd->changes};
+        int result;
+
+        request_idle_all(r, &e.members);
+        set_add_all(&e.members, &request_cold(r)->held);
+        if (cmd->members)
+                set_keep_all(&e.members, cmd->members);
+        result = try(c, r, &e.members, cmd->changes, err);
+        if (!result && set_count(&e.members)) {
+                *ret_affected = set_count(&e.members);
+                core_emit(c, &e, NULL);
+        }
+        event_deinit(&e);
+        return result;
+}
