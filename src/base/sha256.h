@@ -9,3 +9,5 @@
 /* The SHA-256 (FIPS 180-4) of the text, in lower-case hexadecimal digits. 0; -ENOSYS with err: libcrypto is
  * not on this machine. For one thread. */
 int sha256_hex(struct str text, char ret[SHA256_HEX], struct err *err);
+/* The same of all that can be read from a descriptor. Or -errno of a read, with err. */
+int sha256_fd(int fd, char ret[SHA256_HEX], struct err *err);
