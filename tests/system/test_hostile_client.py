@@ -386,6 +386,14 @@ ATTEMPTS = {
     ("GET", "/v1/credentials"): [("/v1/credentials", None, 200)],
     ("DELETE", "/v1/credentials/{name}"): [("/v1/credentials/hers", None, REFUSED)],
     ("PUT", "/v1/credentials/{name}"): [("/v1/credentials/hers", {"type": "file", "data": "mine"}, 200)],
+    ("GET", "/v1/catalog"): [("/v1/catalog", None, 200)],
+    ("GET", "/v1/catalog/files"): [("/v1/catalog/files", None, 200)],
+    ("POST", "/v1/catalog/files"): [("/v1/catalog/files", {"files": [{"name": "x"}]}, 403)],
+    ("GET", "/v1/catalog/files/{name}"): [("/v1/catalog/files/x", None, 404)],
+    ("POST", "/v1/catalog/remove"): [("/v1/catalog/remove", {"names": ["x"]}, 403)],
+    ("GET", "/v1/catalog/datasets"): [("/v1/catalog/datasets", None, 200)],
+    ("PUT", "/v1/catalog/datasets/{name}"): [("/v1/catalog/datasets/x", {"query": "a=1"}, 403)],
+    ("DELETE", "/v1/catalog/datasets/{name}"): [("/v1/catalog/datasets/x", None, 403)],
     ("GET", "/v1/events"): [("/v1/events?after=0&limit=10000&timeout_ms=0", None, 200)],
 }
 

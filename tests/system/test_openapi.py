@@ -162,6 +162,31 @@ def test_every_operation(instance):
     assert call("GET", "/v1/capacity")["free_cpus"] == 0
     token = call("POST", "/v1/tokens", {"kind": "agent", "name": "n1", "uses": 2, "expires_s": 60})
     assert [t["uses"] for t in call("GET", "/v1/tokens")["tokens"] if t["id"] == token["id"]] == [2]
+    file = {"name": "d/a", "size": 5, "metadata": {"run": 7, "good": True, "x": 0.5, "p": "q"}, "replicas": [
+        {"url": "file://n1/a", "host": "n1", "store": "local"}]}
+    assert call("POST", "/v1/catalog/files", {"files": [file, {"name": "b"}]}) == {"added": 2, "changed": 0}
+    assert call("POST", "/v1/catalog/files", {"files": [file], "replace": True}) == {"added": 0, "changed": 1}
+    call("POST", "/v1/catalog/files", {"files": [{**file, "size": 6}]}, status=409)
+    call("POST", "/v1/catalog/files", {"files": [{"name": "x" * 2000}]}, status=400)
+    call("POST", "/v1/catalog/files", {"files": [{"name": 5}]}, status=400, check=False)
+    call("POST", "/v1/catalog/files", b"[", status=400)
+    page = call("GET", "/v1/catalog/files?query=&limit=1&metadata=1")
+    assert page["files"] == [file]
+    assert [f["name"] for f in call("GET", f"/v1/catalog/files?limit=1&after={page['next']}")["files"]] == ["b"]
+    assert call("GET", "/v1/catalog/files?query=run%3E6&count=1") == {"count": 1, "bytes": 5, "next": None}
+    call("GET", "/v1/catalog/files?query=run", status=400)
+    assert call("GET", "/v1/catalog/files/d%2Fa") == file
+    call("GET", "/v1/catalog/files/c", status=404)
+    call("PUT", "/v1/catalog/datasets/mine", {"query": "run>6"})
+    call("PUT", "/v1/catalog/datasets/list", {"files": ["b"]})
+    call("PUT", "/v1/catalog/datasets/list", {}, status=400)
+    assert [d["name"] for d in call("GET", "/v1/catalog/datasets?after=list")["datasets"]] == ["mine"]
+    call("DELETE", "/v1/catalog/datasets/list")
+    call("DELETE", "/v1/catalog/datasets/list", status=404)
+    assert call("POST", "/v1/catalog/remove", {"names": ["d/a"], "url": "file://n1/a"}) == {"removed": 1}
+    assert call("POST", "/v1/catalog/remove", {"names": ["d/a", "none"]}) == {"removed": 1}
+    assert call("GET", "/v1/catalog")["files"] == 1
+
     assert call("PUT", "/v1/credentials/t", {"type": "token", "data": "x"})["released"] == 0
     assert [c["name"] for c in call("GET", "/v1/credentials")["credentials"]] == ["t"]
     call("DELETE", "/v1/credentials/t")

@@ -171,6 +171,35 @@ static const struct option_row get_options[] = {
         JSON_ROW,
         {0},
 };
+static const struct option_row catalog_options[] = {
+        {"url", 'u', OPTION_LIST, "URL",
+         "add: where a copy is; may be given several times. rm: only the replica with this URL."},
+        {"host", 0, OPTION_TEXT, "NAME",
+         "On whose own disk the copies are. Default for scan and verify: this machine."},
+        {"shared", 0, OPTION_FLAG, NULL, "scan: the folder is the same on all machines."},
+        {"store", 's', OPTION_TEXT, "NAME", "A word for the kind of storage: local, nfs, hpss."},
+        {"size", 0, OPTION_NUMBER, "BYTES", "add: the file's size."},
+        {"sum", 0, OPTION_TEXT, "SUM", "add: its checksum, as in sha256:HEX."},
+        {"meta", 'm', OPTION_LIST, "KEY=VALUE",
+         "add, scan: metadata of the files; may be given several times. What reads like a number, true or "
+         "false is one; KEY:text=VALUE is a text."},
+        {"prefix", 'p', OPTION_TEXT, "TEXT", "scan: stands before each name, which is the path below DIR."},
+        {"pattern", 0, OPTION_TEXT, "GLOB", "scan: only files with names like this."},
+        {"checksum", 'c', OPTION_FLAG, NULL, "scan, verify: read the files for their SHA-256."},
+        {"replace", 0, OPTION_FLAG, NULL,
+         "add, scan, import: what the catalog has of these files is replaced. Without it what is given is "
+         "added, and another size or checksum is an error."},
+        {"format", 0, OPTION_TEXT, "WORD",
+         "import: csv, json or jsonl. Default: by the name, or by the first character."},
+        {"query", 'q', OPTION_TEXT, "QUERY", "rm: what this query finds."},
+        {"count", 0, OPTION_FLAG, NULL, "query: how many files there are, and their bytes."},
+        {"urls", 0, OPTION_FLAG, NULL, "query: only the URLs of the replicas, one a line."},
+        {"limit", 'l', OPTION_NUMBER, "N", "query: at most so many files."},
+        {"files", 'f', OPTION_TEXT, "LIST", "save: names of files, one a line, in place of a query."},
+        TABLE_ROWS,
+        JSON_ROW,
+        {0},
+};
 static const struct option_row token_options[] = {
         {"name", 'n', OPTION_TEXT, "NAME", "The agent's name; for a user token the user it speaks for."},
         {"uses", 0, OPTION_NUMBER, "N", "How often the token may be used. Default for agents: 1."},
@@ -342,6 +371,54 @@ const struct command commands[] = {
          "Stores "
          "are described in droverd(8).",
          NULL, table_only, 0, 0, "", false, cmd_stores},
+        {"catalog", RUNNING, "the catalog of files: add, import, query, verify",
+         "add|scan|import|query|show|rm|verify|save|datasets|forget [OPTIONS] [ARG...]",
+         "The catalog knows logical files: their names, sizes, checksums, metadata (values under keys), and "
+         "where copies of them (replicas) are: URLs, either on one host's own disk or reachable from "
+         "anywhere. "
+         "It is in the server's folder, and is read by everybody; who may write is said by *catalog_write* "
+         "in "
+         "droverd(8). Nothing here touches the files themselves.\n\n"
+         "`add NAME` adds one file, or what the options say of one that is known. `scan DIR` adds all "
+         "regular "
+         "files below a folder of this machine; their names are the paths below it, so that copies of one "
+         "folder "
+         "on several hosts are replicas of the same files. `import FILE` reads CSV, whose first line has "
+         "titles: "
+         "*name*, *size*, *checksum*, *url*, *host*, *store*, and any others as keys of metadata; a name may "
+         "come again, with another replica. Or it reads JSON: a list of objects, {\"files\": [...]}, or an "
+         "object a line, as `query --json` writes them. Files go to the server in batches, each of which is "
+         "in "
+         "as a whole or not at all; importing the same again changes nothing.\n\n"
+         "`query [QUERY]` lists what a query finds, in the order in which the files were added; `show NAME` "
+         "tells all of one file, `show` about the catalog. `rm` takes files out of the catalog. `verify "
+         "[QUERY]` looks for the replicas that this machine sees, and for their sizes; it exits with 1 when "
+         "one is not as the catalog says. `save DATASET QUERY` keeps a query under a name, or with `--files` "
+         "a "
+         "list; `datasets` lists them, `forget` removes one.\n\n"
+         "A query is a list of conditions with commas between; all must hold:\n\n"
+         "    production=P04ik,filetype=daq_reco_MuDst,storage!=hpss,runnumber=>5000,limit=100\n\n"
+         "The operators are = (or ==), !=, <, >, <= (or =<), >= (or =>), ~ (contains), !~, [] (within a "
+         "range: "
+         "runnumber[]5000-6000) and ][ (outside). Several values with || between them are alternatives; with "
+         "= "
+         "and != a value with \\* or ? in it is a pattern, and A..B a range. Numbers are compared as "
+         "numbers, "
+         "texts without regard to case; in quotes a value is a text, and may hold commas. A condition holds "
+         "only for files that have the key. Keys with a meaning of their own are *name* (*lfn*, *filename*), "
+         "*size*, and of replicas *storage* (*store*), *host* (*node*) and *url*: replicas for which a "
+         "condition does not "
+         "hold are left out, and a file of which none is left is not found. *dataset=NAME* is what a dataset "
+         "has, *limit=N* the first N files, and *where=EXPRESSION*, which takes all the rest, a ClassAd "
+         "expression over the metadata, Name and Size.",
+         "drover catalog scan /data/run7 --meta production=P04ik --store local\n  files on this machine's "
+         "own "
+         "disk\n"
+         "drover catalog query 'production=P04ik,where=events > 1000 && tpc == 1'\n"
+         "drover catalog save muons 'filetype=daq_reco_MuDst,trgsetupname=proHigh||minbias'\n"
+         "drover catalog verify dataset=muons --checksum",
+         catalog_options, 1, WORDS_ANY, "add scan import query show rm verify save datasets forget", false,
+         cmd_catalog},
         {"token", RUNNING, "make, list and revoke tokens", "agent|user|list|revoke [OPTIONS] [ID]",
          "`drover token agent --name N` makes a token with which an agent joins this server. `drover token "
          "user` makes "

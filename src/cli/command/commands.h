@@ -24,6 +24,7 @@ int cmd_edit(struct cli *cli, const struct options *o);
 int cmd_get(struct cli *cli, const struct options *o);
 int cmd_help(struct cli *cli, const struct options *o);
 int cmd_history(struct cli *cli, const struct options *o);
+int cmd_catalog(struct cli *cli, const struct options *o);
 int cmd_checkpoint(struct cli *cli, const struct options *o);
 int cmd_signal(struct cli *cli, const struct options *o);
 int cmd_hold(struct cli *cli, const struct options *o);

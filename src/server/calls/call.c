@@ -74,6 +74,12 @@ void call_reader(struct call *c, call_fn *fn)
         server_to_reader(c->server, &c->task);
 }
 
+void call_catalog(struct call *c, call_fn *fn)
+{
+        prepare(c, CALL_CATALOG, fn);
+        server_to_catalog(c->server, &c->task);
+}
+
 void call_io(struct call *c, call_fn *fn)
 {
         enum call_place from = c->place;
@@ -81,7 +87,7 @@ void call_io(struct call *c, call_fn *fn)
         prepare(c, CALL_IO, fn);
         if (from == CALL_CORE)
                 turn_send(c->server->turn, &c->task, c->when);
-        else if (from == CALL_READER)
+        else if (from != CALL_IO)
                 server_to_io(c->server, &c->task);
         else
                 run(c->server, &c->task);
@@ -265,11 +271,21 @@ static bool body_fits(struct call *c)
         return false;
 }
 
-json_t *call_json(struct call *c)
+bool call_body(struct call *c, struct buf *ret)
 {
         if (!body_fits(c))
-                return NULL;
-        struct str body = http_body(c->http);
+                return false;
+        buf_str(ret, http_body(c->http));
+        return true;
+}
+
+json_t *call_json(struct call *c)
+{
+        return body_fits(c) ? call_json_of(c, http_body(c->http)) : NULL;
+}
+
+json_t *call_json_of(struct call *c, struct str body)
+{
         json_error_t e;
         json_t *doc = json_loadb(body.p ? body.p : "", body.n, JSON_REJECT_DUPLICATES, &e);
         struct err err;

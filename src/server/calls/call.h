@@ -1,10 +1,10 @@
 /* call: one API request on its way through the threads.
  *
  * It begins on the I/O thread in its route's start function, goes from step to step with call_core,
- * call_reader and call_io, each naming the function that runs next on that thread, and ends with a reply
- * on the I/O thread. A step owns the call while it runs; after passing it on it must not touch it. Anything
- * that fails ends in call_fail, from any thread. When the client goes away the call goes on to its next step
- * on the I/O thread and ends there.
+ * call_reader, call_catalog and call_io, each naming the function that runs next on that thread, and ends
+ * with a reply on the I/O thread. A step owns the call while it runs; after passing it on it must not touch
+ * it. Anything that fails ends in call_fail, from any thread. When the client goes away the call goes on to
+ * its next step on the I/O thread and ends there.
  *
  * Results are plain structs in the call's arena, written as JSON on the I/O thread. Small documents that are
  * made of ads are written by the core thread, which owns the ads, into `out`.
@@ -17,7 +17,7 @@
 #include "server/loop/server.h"
 #include "server/loop/turn.h"
 
-enum call_place { CALL_IO, CALL_CORE, CALL_READER };
+enum call_place { CALL_IO, CALL_CORE, CALL_READER, CALL_CATALOG };
 
 struct route;
 struct call;
@@ -52,9 +52,10 @@ struct call {
 /* NULL state_free: free(). */
 void *call_state(struct call *c, size_t size, void (*state_free)(void *state));
 
-void call_core(struct call *c, call_fn *fn);   /* from I/O thread or reader */
-void call_reader(struct call *c, call_fn *fn); /* from I/O thread or core */
-void call_io(struct call *c, call_fn *fn);     /* from core or reader */
+void call_core(struct call *c, call_fn *fn);    /* from I/O thread or reader */
+void call_reader(struct call *c, call_fn *fn);  /* from I/O thread or core */
+void call_catalog(struct call *c, call_fn *fn); /* from I/O thread */
+void call_io(struct call *c, call_fn *fn);      /* from any other thread */
 /* Core: work that is done in slices goes on with fn, here, in the next turn, behind what has come in
  * meanwhile. The first goes on to its end; the second ends with the client. */
 void call_yield(struct call *c, call_fn *fn);
@@ -81,6 +82,10 @@ bool call_flag(struct call *c, const char *name);        /* present and not "0" 
 /* I/O thread: the body as a JSON object of the types that the route takes (body.h), or NULL and the call has
  * ended. The caller owns it. */
 json_t *call_json(struct call *c);
+/* The same in two steps, for a body that is large: a copy of it, false: the call has ended; and, on any
+ * thread, its object, or NULL, and the call has ended. */
+bool call_body(struct call *c, struct buf *ret);
+json_t *call_json_of(struct call *c, struct str body);
 struct str call_json_text(const json_t *object, const char *key); /* empty when absent or not text */
 
 /* Whether the caller may see and act on what `owner` has. */

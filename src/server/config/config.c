@@ -18,6 +18,7 @@ enum kind { KIND_TEXT, KIND_LIST, KIND_LEVEL, KIND_DURATION, KIND_WAIT, KIND_NES
 
 static int read_user_log(void *at, const struct doc *d, struct err *err);
 static int read_placement(void *at, const struct doc *d, struct err *err);
+static int read_role(void *at, const struct doc *d, struct err *err);
 static int read_reserve_idle(void *at, const struct doc *d, struct err *err);
 
 /* One row a setting: its key in the file, and what it is. */
@@ -34,6 +35,7 @@ static const struct setting {
         {"names", KIND_LIST, offsetof(struct config, names)},
         {"admins", KIND_LIST, offsetof(struct config, admins)},
         {"operators", KIND_LIST, offsetof(struct config, operators)},
+        {"catalog_write", KIND_NESTED, offsetof(struct config, catalog_write), read_role},
         {"log_level", KIND_LEVEL, offsetof(struct config, log_level)},
         {"lease", KIND_DURATION, offsetof(struct config, lease_ms)},
         {"agent_certificate", KIND_DURATION, offsetof(struct config, agent_certificate_ms)},
@@ -172,6 +174,14 @@ static int read_user_log(void *at, const struct doc *d, struct err *err)
         free(*text);
         *text = r == 0 ? buf_take(&words) : NULL;
         return r;
+}
+
+static int read_role(void *at, const struct doc *d, struct err *err)
+{
+        if (d->kind == DOC_WORD && role_parse(d->text, at) == 0)
+                return 0;
+        err_set(err, -EINVAL, "%s must be user, operator or admin", d->key.p);
+        return doc_where(err, -EINVAL, d);
 }
 
 static int read_placement(void *at, const struct doc *d, struct err *err)
@@ -356,7 +366,8 @@ int config_read(struct config *c, int argc, char **argv, struct err *err)
         int level = -1, option, r;
         char cwd[PATH_MAX];
 
-        *c = (struct config){.log_level = LOG_INFO, .argc = argc, .argv = argv};
+        *c = (struct config){
+                .log_level = LOG_INFO, .catalog_write = ROLE_OPERATOR, .argc = argc, .argv = argv};
         config_notify_default(&c->notify);
         opterr = 0;
         optind = 0; /* anew: see getopt(3) */

@@ -4,6 +4,7 @@
  * unknown one is an error that names file and line.
  */
 #pragma once
+#include "auth/principal.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "core/core.h"
@@ -28,6 +29,7 @@ struct config {
         struct config_list listen;            /* host:port for agents */
         struct config_list names;             /* further names and addresses in the server's certificate */
         struct config_list admins, operators; /* principals */
+        enum role catalog_write;              /* who writes to the catalog has this role, or a higher one */
         enum log_level log_level;
         int64_t lease_ms;              /* 0: the core's default */
         int64_t agent_certificate_ms;  /* how long one is good; 0: 30 days */

@@ -52,6 +52,7 @@ int paths_init(struct paths *p, const char *dir, struct err *err)
                 return err_set(err, r, "cannot make the folder %s: %s", dir, strerror(-r));
         p->dir = mem_dupz(dir);
         p->store = join(dir, "drover.db");
+        p->catalog = join(dir, "catalog.db");
         p->spool = join(dir, "spool");
         p->ca = join(dir, "ca");
         p->credential_key = join(dir, "credential.key");
@@ -75,6 +76,7 @@ void paths_deinit(struct paths *p)
 {
         free(p->dir);
         free(p->store);
+        free(p->catalog);
         free(p->spool);
         free(p->ca);
         free(p->credential_key);

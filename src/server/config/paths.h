@@ -9,7 +9,7 @@
 #include "base/str.h"
 
 struct paths {
-        char *dir, *store, *spool, *ca, *credential_key, *lock, *ready; /* ready: server.json */
+        char *dir, *store, *catalog, *spool, *ca, *credential_key, *lock, *ready; /* ready: server.json */
         char *api, *agents; /* sockets, as addresses: "unix:/…" */
 };
 /* Makes the folder (0700) when it is not there. 0 or -errno with err. */

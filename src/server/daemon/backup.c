@@ -16,6 +16,7 @@
 #include "store/store.h"
 
 #define DATABASE   "drover.db"
+#define CATALOG    "catalog.db"
 #define COMPLETE   "complete"
 #define SETTINGS   "droverd.yaml"
 #define DEPTH_MAX  8
@@ -129,6 +130,18 @@ static int copy_database(struct copying *c, const char *from, const char *to, st
         return r;
 }
 
+/* An instance that nobody has asked about its catalog has none. */
+static int copy_catalog(const struct config *config, struct copying *c, const char *to, struct err *err)
+{
+        BUF_CLEANUP struct buf from_db = {0}, to_db = {0};
+
+        if (faccessat(c->from, CATALOG, F_OK, 0) < 0)
+                return 0;
+        buf_printf(&from_db, "%s/" CATALOG, config->dir);
+        buf_printf(&to_db, "%s/" CATALOG, to);
+        return copy_database(c, buf_z(&from_db), buf_z(&to_db), err);
+}
+
 static bool is_empty(int folder)
 {
         DIR *list = fdopendir(open_folder(folder, "."));
@@ -165,6 +178,8 @@ static int make(const struct config *config, const char *to, struct copying *c, 
         buf_printf(&to_db, "%s/" DATABASE, to);
         if (r == 0)
                 r = copy_database(c, buf_z(&from_db), buf_z(&to_db), err);
+        if (r == 0)
+                r = copy_catalog(config, c, to, err);
         if (r == 0)
                 r = copy_folder(c, c->from, c->to, "spool", 0, err);
         if (r == 0)
@@ -213,6 +228,8 @@ static int put_back(struct copying *c, struct err *err)
 
         if (r == 0)
                 r = copy_small(c, err);
+        if (r == 0)
+                r = copy_file(c, c->from, c->to, CATALOG, err);
         if (r == 0)
                 r = copy_file(c, c->from, c->to, DATABASE, err);
         if (r == 0 && fsync(c->to) < 0)

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "catalog/catalog.h"
 #include "core/forecast/quote.h"
 #include "server/access/access.h"
 #include "server/agents/agent_sessions.h"
@@ -156,7 +157,7 @@ static void on_hang_up(void *arg)
         atomic_store(&s->settings, &x->config);
         log_level_set(x->config.log_level);
         log_info("msg=\"the settings were read again; other changes than these hold from the next start\" "
-                 "changed=\"admins operators agent_certificate keep log_level\"");
+                 "changed=\"admins operators catalog_write agent_certificate keep log_level\"");
 }
 
 static void drop_rereads(struct server *s)
@@ -221,6 +222,7 @@ void server_close(struct server *s)
         atomic_store(&s->stopping, true);
         io_thread_stop(s->io_thread);
         thread_finish(s->reader);
+        thread_finish(s->catalog_thread);
         notices_stop(s->notices);
         if (s->snapshots)
                 snapshots_stop(s->snapshots);
@@ -237,7 +239,9 @@ void server_close(struct server *s)
         prune_free(s->prune);
         turn_free(s->turn);
         thread_free(s->reader);
+        thread_free(s->catalog_thread);
         past_free(s->past);
+        catalog_close(s->catalog);
         io_thread_free(s->io_thread);
         snapshots_free(s->snapshots);
         leases_free(s->leases);
@@ -267,12 +271,17 @@ static int announce(struct server *s, struct err *err)
         return r;
 }
 
-static int start_reader(struct server *s, struct err *err)
+static int start_readers(struct server *s, struct err *err)
 {
+        int r;
+
         s->past = past_new(s);
         s->reader = thread_new(s);
         s->reader_mail = thread_mail(s->reader);
-        return thread_start(s->reader, err);
+        s->catalog_thread = thread_new(s);
+        s->catalog_mail = thread_mail(s->catalog_thread);
+        r = thread_start(s->reader, err);
+        return r == 0 ? thread_start(s->catalog_thread, err) : r;
 }
 
 static int start_parts(struct server *s, struct err *err)
@@ -296,7 +305,7 @@ static int start_parts(struct server *s, struct err *err)
         if (r == 0)
                 r = notices_open(s, err);
         if (r == 0)
-                r = start_reader(s, err);
+                r = start_readers(s, err);
         if (r == 0)
                 r = io_thread_new(s, &s->io_thread, err);
         if (r == 0)

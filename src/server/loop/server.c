@@ -35,6 +35,11 @@ void server_to_reader(struct server *s, struct task *t)
         mailbox_post(s->reader_mail, &t->mail);
 }
 
+void server_to_catalog(struct server *s, struct task *t)
+{
+        mailbox_post(s->catalog_mail, &t->mail);
+}
+
 void server_fatal(struct server *s, const char *fmt, ...)
 {
         BUF_CLEANUP struct buf b = {0};

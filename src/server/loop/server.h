@@ -1,9 +1,10 @@
 /* server: what all parts of the daemon share, and how its threads talk.
  *
- * Three threads with a loop each, and the store's own:
+ * Four threads with a loop each, and the store's own:
  *   core    the main thread. It alone touches the core, the turn and what hangs on them (agents, waits).
  *   I/O     all sockets: agents' sessions and HTTP, and the reading and writing of JSON.
  *   reader  what may block on the disk but changes no state of the core: history, events, the spool.
+ *   catalog the catalog of files: imports and queries.
  * A thread never touches what is another's: it posts a task, a struct with plain data and a function, which
  * the other's loop calls. Tasks of one thread to another arrive in order.
  *
@@ -39,8 +40,8 @@ struct server {
         uint64_t term;
         atomic_uint_least64_t durable_seq; /* last record that is on disk */
         atomic_bool stopping;
-        struct mailbox *core_mail, *io_mail, *reader_mail; /* any thread: see server_to_core */
-        struct leases *leases;                             /* any thread */
+        struct mailbox *core_mail, *io_mail, *reader_mail, *catalog_mail; /* any thread: see server_to_core */
+        struct leases *leases;                                            /* any thread */
 
         /* core thread */
         struct loop *loop;
@@ -67,10 +68,11 @@ struct server {
 
         struct agent_sessions *agent_sessions; /* I/O thread */
         struct past *past;                     /* reader thread */
+        struct catalog *catalog;               /* catalog thread; NULL until it is needed */
 
         /* daemon.c's */
         struct io_thread *io_thread;
-        struct thread *reader;
+        struct thread *reader, *catalog_thread;
         struct reread *rereads; /* the configurations that were read on SIGHUP, newest first */
 };
 
@@ -81,6 +83,7 @@ const struct config *server_settings(const struct server *s);
 void server_to_core(struct server *s, struct task *t);
 void server_to_io(struct server *s, struct task *t); /* before there is an I/O thread the task is dropped */
 void server_to_reader(struct server *s, struct task *t);
+void server_to_catalog(struct server *s, struct task *t);
 void task_drop(struct task *t);
 /* Core thread: logs why, and stops at once without a snapshot; the exit code is 1. */
 void server_fatal(struct server *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

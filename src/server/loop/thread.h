@@ -1,5 +1,5 @@
-/* thread: a thread with a loop of its own that runs the tasks in its mailbox, in order: the I/O thread and
- * the reader.
+/* thread: a thread with a loop of its own that runs the tasks in its mailbox, in order: the I/O thread, the
+ * reader, and the catalog's.
  *
  * What the loop is to watch is made before thread_start; from then on only tasks reach the thread.
  */

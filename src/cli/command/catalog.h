@@ -1,0 +1,37 @@
+/* catalog: what the files of `drover catalog` share: batches of files on their way to the server. */
+#pragma once
+#include "base/json.h"
+#include "cli/client/api.h"
+
+/* Files are sent some thousand at a time; each batch is in as a whole or not at all. */
+struct catalog_batch {
+        struct cli *cli;
+        bool replace;
+        struct buf files; /* JSON objects with commas between */
+        unsigned count;
+        uint64_t added, changed;
+};
+#define CATALOG_BATCH_CLEANUP __attribute__((cleanup(catalog_batch_deinit)))
+void catalog_batch_deinit(struct catalog_batch *b);
+/* Adds a file, a JSON object. 0, or an exit code after an error was printed: what was sent before is in. */
+int catalog_batch_add(struct catalog_batch *b, struct str file);
+int catalog_batch_end(struct catalog_batch *b); /* sends the rest, and prints how many there were */
+
+/* Appends "KEY": VALUE of a "KEY=VALUE": a number, true or false when it reads like one, else a text; with
+ * "KEY:text=VALUE" a text in any case. 0, or CLI_USAGE after an error was printed. */
+int catalog_write_pair(struct json *j, struct str pair);
+void catalog_write_value(struct json *j, struct str key, struct str value); /* key may end in ":text" */
+/* A member "metadata" of all --meta options, when there are any. */
+int catalog_write_meta(struct json *j, const struct options *o);
+/* Appends file://HOST/PATH or file:/PATH, with what is no letter of paths as %XX. */
+void catalog_write_url(struct buf *out, struct str host, struct str path);
+/* The path of a file: URL, with its host; false: it is none. */
+bool catalog_read_url(struct str url, struct buf *ret_path, struct str *ret_host);
+/* This machine, as files on its own disk are known: its name without the domain. */
+void catalog_host(char *room, size_t size);
+/* Checks --host, --shared and --store, and writes "url" (of the path), "host" and "store". */
+void catalog_write_replica(struct json *j, const struct options *o, const char *host, struct str path);
+
+int catalog_import(struct cli *cli, const struct options *o); /* catalog_import.c */
+int catalog_scan(struct cli *cli, const struct options *o);   /* catalog_scan.c */
+int catalog_verify(struct cli *cli, const struct options *o);
