@@ -1,6 +1,7 @@
 #include "auth/csr.h"
 
 #include <errno.h>
+#include <openssl/err.h>
 #include <string.h>
 #include <time.h>
 
@@ -97,4 +98,14 @@ int cert_facts(struct str cert_pem, struct cert_facts *ret, struct err *err)
                 return openssl_fail(err, -EINVAL, "this certificate cannot be read");
         *ret = facts;
         return 0;
+}
+
+bool cert_fits_key(struct str cert_pem, struct str key_pem)
+{
+        CERT_CLEANUP X509 *cert = openssl_cert_read(cert_pem);
+        KEY_CLEANUP EVP_PKEY *key = openssl_key_read(key_pem);
+        bool fits = cert && key && X509_check_private_key(cert, key) == 1;
+
+        ERR_clear_error();
+        return fits;
 }

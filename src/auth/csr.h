@@ -25,3 +25,5 @@ struct cert_facts {
         int64_t from_ms, until_ms;   /* Unix milliseconds */
 };
 int cert_facts(struct str cert_pem, struct cert_facts *ret, struct err *err); /* 0 or -EINVAL */
+/* Can both be read, and is the certificate for this key? */
+bool cert_fits_key(struct str cert_pem, struct str key_pem);

@@ -43,6 +43,16 @@ class Site:
     """A server, folders of two users, and agents that root starts."""
 
     def __init__(self, instance, settings="", *args):
+        self.prepare(instance)
+        config = os.path.join(instance.base, "droverd.yaml")
+        with open(config, "w", encoding="utf-8") as f:
+            f.write(settings)
+        self.start = lambda: instance.server("--listen", f"127.0.0.1:{instance.port}", "--config", config, *args)
+        self.server = self.start()
+        os.chmod(instance.dir, 0o755)
+
+    def prepare(self, instance):
+        """Programs as they are installed, and homes; no server."""
         self.instance = instance
         self.bin = os.path.join(instance.base, "programs")
         os.chmod(os.path.dirname(instance.base), 0o711)
@@ -52,12 +62,6 @@ class Site:
             shutil.copy(instance.program(name), self.bin)
             os.chmod(os.path.join(self.bin, name), 0o755 if name == "drover" else 0o711)  # as they are installed
         instance.port = free_port()
-        config = os.path.join(instance.base, "droverd.yaml")
-        with open(config, "w", encoding="utf-8") as f:
-            f.write(settings)
-        self.start = lambda: instance.server("--listen", f"127.0.0.1:{instance.port}", "--config", config, *args)
-        self.server = self.start()
-        os.chmod(instance.dir, 0o755)
         self.state = os.path.join(instance.base, "node")
         for user in (ONE, TWO, LOW):
             os.mkdir(self.home(user), 0o700)
@@ -73,9 +77,9 @@ class Site:
         os.chmod(path, mode)
         return path
 
-    def agent(self, text=MAP, min_uid=ONE.pw_uid, more="", wait=True, mode=0o644):
+    def agent(self, text=MAP, min_uid=ONE.pw_uid, more="", wait=True, mode=0o644, token=None):
         config = self.config(f"{text}min_uid: {min_uid}\nuser: {AGENT.pw_name}\n{more}", mode)
-        token = self.instance.json("token", "agent", "--name", "node")["token"]
+        token = token or self.instance.json("token", "agent", "--name", "node")["token"]
         program, self.instance.program = self.instance.program, lambda name: os.path.join(self.bin, name)
         try:
             agent = self.instance.start("drover-agent", "--dir", self.state, "--server",

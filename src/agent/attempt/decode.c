@@ -23,6 +23,10 @@ struct template *assign_template(struct agent *a, const Drover__Template *m)
         if (!t->m)
                 abort();
         t->refs = 1;
+        t->a = a;
+        t->bytes = n;
+        a->held_bytes += n;
+        a->template_bytes += n;
         t->same_domain = !strcmp(m->filesystem_domain, a->config.filesystem_domain);
         if (t->same_domain && t->m->transfer == DROVER__TRANSFER__TRANSFER_IN_PLACE)
                 t->m->transfer = DROVER__TRANSFER__TRANSFER_NO;
@@ -43,11 +47,11 @@ void assign_templates_drop(struct agent *a)
                 template_unref(t);
         map_free(a->templates);
         a->templates = map_new();
+        a->template_bytes = 0;
 }
 
 static const Drover__Item *assign_item(const Drover__Group *g, uint32_t member)
 {
-        /* sorted by member as they are sent; else looked for one by one */
         size_t low = 0, high = g->n_items;
         while (low < high) {
                 size_t mid = (low + high) / 2;
@@ -58,10 +62,22 @@ static const Drover__Item *assign_item(const Drover__Group *g, uint32_t member)
                 else
                         high = mid;
         }
-        for (size_t i = 0; i < g->n_items; i++)
-                if (g->items[i]->member == member)
-                        return g->items[i];
         return NULL;
+}
+
+#define ATTEMPT_BYTES 256 /* of one that has nothing of its own */
+
+/* So much of the server's words is kept for this attempt alone. */
+static uint64_t own_bytes(const struct attempt *at)
+{
+        uint64_t n = ATTEMPT_BYTES + strlen(at->iwd) + (at->set_machines ? strlen(at->set_machines) : 0);
+        for (size_t i = 0; i < at->value_count; i++)
+                n += strlen(at->values[i]);
+        for (size_t i = 0; i < 2 * at->filled_count; i++)
+                n += strlen(at->filled[i]) + sizeof(*at->filled);
+        for (size_t i = 0; i < at->checkpoint.restore_count; i++)
+                n += strlen(at->checkpoint.restore[i].name) + sizeof(*at->checkpoint.restore);
+        return n;
 }
 
 struct attempt *assign_member(struct queue *q, struct template *t, const Drover__Group *g, uint32_t member)
@@ -97,5 +113,7 @@ struct attempt *assign_member(struct queue *q, struct template *t, const Drover_
                 at->filled[2 * i + 1] = mem_dupz(g->filled[i]->value);
         }
         expand_iwd(at);
+        at->bytes = own_bytes(at);
+        at->a->held_bytes += at->bytes;
         return at;
 }

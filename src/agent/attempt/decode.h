@@ -2,6 +2,8 @@
 #pragma once
 #include "agent/model/attempt.h"
 
+#define ASSIGN_MEMBERS_MAX 100000 /* of one Assign; more than any offer asks for */
+
 /* The key of a template in agent->templates, 12 bytes. */
 void template_key(char room[32], uint64_t request, uint32_t part);
 struct template *assign_template(struct agent *a, const Drover__Template *m); /* kept in a->templates */

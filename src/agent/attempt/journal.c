@@ -287,8 +287,9 @@ static void read_group(struct queue *q, const void *p, size_t n)
         memcpy(key, &g->request, 8);
         memcpy(key + 8, &g->part, 4);
         struct template *t = map_get(a->templates, str_make(key, 12));
+        unsigned left = ASSIGN_MEMBERS_MAX;
         for (size_t i = 0; t && i < g->n_members; i++)
-                for (uint32_t k = 0; k < g->members[i]->count; k++) {
+                for (uint32_t k = 0; k < g->members[i]->count && left > 0; k++, left--) {
                         uint32_t member = g->members[i]->first + k;
                         if (agent_find(a, g->request, member, g->fence))
                                 continue;

@@ -4,6 +4,7 @@
 
 int journal_open(struct agent *a, struct err *err); /* reads what was there: attempts and results */
 void journal_close(struct agent *a);
+/* All members of the group have an attempt. */
 void journal_accepted(struct queue *q, struct template *t, const Drover__Group *g);
 void journal_devices(const struct attempt *at); /* what it holds now */
 void journal_result(struct attempt *at);

@@ -169,6 +169,7 @@ void attempt_free(struct attempt *at)
         checkpoint_free(at);
         limits_release(at);
         free(at->devices);
+        at->a->held_bytes -= at->bytes;
         template_unref(at->t);
         for (size_t i = 0; i < at->value_count; i++)
                 free(at->values[i]);

@@ -46,9 +46,11 @@ struct agent {
         bool swept;          /* of what no attempt claims, once all runners have told what they have */
         int exit_code;
 
-        struct map *attempts;  /* by name: agent_key */
-        struct map *templates; /* "request.part" */
-        struct queue **queues; /* in the order of the configuration, then the retired ones */
+        struct map *attempts;    /* by name: agent_key */
+        struct map *templates;   /* "request.part" */
+        uint64_t held_bytes;     /* of all templates in use or kept, and of what attempts have of their own */
+        uint64_t template_bytes; /* of those that came in this session */
+        struct queue **queues;   /* in the order of the configuration, then the retired ones */
         size_t queue_count, queue_cap;
         struct backend **backends;
         size_t backend_count, backend_cap;

@@ -50,6 +50,7 @@ void template_unref(struct template *t)
 {
         if (!t || --t->refs > 0)
                 return;
+        t->a->held_bytes -= t->bytes;
         drover__template__free_unpacked(t->m, NULL);
         free(t->not_mapped);
         free(t);

@@ -163,6 +163,8 @@ struct attempt_container {     /* the container part's */
 struct template
 { /* one part of a request */
         Drover__Template *m;
+        struct agent *a;
+        uint64_t bytes; /* counted in a->held_bytes */
         unsigned refs;
         bool journaled;
         bool same_domain;        /* paths of the submitter mean the same here */
@@ -212,6 +214,7 @@ struct attempt {
         size_t value_count;
         char **filled; /* pairs: the inside of a $$() reference, and the place's value for it */
         size_t filled_count;
+        uint64_t bytes; /* of what it has of its own, counted in a->held_bytes */
         enum attempt_state state;
         enum staging_state staging; /* in STAGING */
         bool wait_for_go, told_started, suspended, adopted, has_sandbox, result_sent,

@@ -14,7 +14,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define MEMBERS_MAX 100000 /* of one Assign; more than any offer asks for */
+/* Bytes of templates and attempts: their journal is read as a whole. */
+#define HELD_MAX (UINT64_C(512) << 20)
 
 /* Why these can never run here; NULL: they can. *ret_hold: nor anywhere else. */
 static const char *unfit(const struct queue *q, const struct template *t, bool *ret_hold)
@@ -40,21 +41,65 @@ static const char *unfit(const struct queue *q, const struct template *t, bool *
         return offers_never_fits(q, m);
 }
 
+/* Each is looked for among the others (assign_member). */
+static bool items_are_in_order(const Drover__Group *g)
+{
+        for (size_t i = 1; i < g->n_items; i++)
+                if (g->items[i - 1]->member >= g->items[i]->member)
+                        return false;
+        return true;
+}
+
+/* Members that were taken, for the journal. */
+struct taken {
+        Drover__Range *v;
+        size_t n, cap;
+};
+
+static void taken_add(struct taken *t, uint32_t member)
+{
+        Drover__Range *last = t->n ? &t->v[t->n - 1] : NULL;
+        if (last && last->first + last->count == member) {
+                last->count++;
+                return;
+        }
+        MEM_GROW(t->v, t->cap, t->n + 1);
+        drover__range__init(&t->v[t->n]);
+        t->v[t->n].first = member;
+        t->v[t->n++].count = 1;
+}
+
+/* What the server says of a group may name more members than were taken. */
+static void write_down(struct queue *q, struct template *t, const Drover__Group *g, const struct taken *taken)
+{
+        MEM_CLEANUP Drover__Range **list = mem_array(NULL, taken->n + 1, sizeof(*list));
+        Drover__Group of_them = *g;
+        for (size_t i = 0; i < taken->n; i++)
+                list[i] = &taken->v[i];
+        of_them.members = list;
+        of_them.n_members = taken->n;
+        journal_accepted(q, t, &of_them);
+}
+
 static void take_group(struct agent *a, const char *name, const Drover__Group *g, unsigned *left)
 {
+        struct taken taken = {0};
         struct queue *q = queue_find(a, name);
         char key[32];
         template_key(key, g->request, g->part);
         struct template *t = map_get(a->templates, str_make(key, 12));
         bool hold = false;
-        const char *why = !q || q->retired ? "the agent has no such queue"
-                          : !t             ? "the server sent no template"
-                                           : unfit(q, t, &hold);
+        const char *why = !q || q->retired         ? "the agent has no such queue"
+                          : !t                     ? "the server sent no template"
+                          : !items_are_in_order(g) ? "the server's items are in no order"
+                                                   : unfit(q, t, &hold);
         for (size_t i = 0; i < g->n_members; i++) {
                 for (uint32_t k = 0; k<g->members[i]->count && * left> 0; k++, (*left)--) {
                         uint32_t member = g->members[i]->first + k;
                         if (agent_find(a, g->request, member, g->fence))
                                 continue; /* we have it already */
+                        if (!why && a->held_bytes > HELD_MAX)
+                                why = "the agent holds as much as it can keep";
                         if (why) {
                                 if (t && t->not_mapped)
                                         offers_deny(a, t->m->owner, why);
@@ -70,32 +115,38 @@ static void take_group(struct agent *a, const char *name, const Drover__Group *g
                         outbox_accept(at);
                         pull_use_started(&q->use);
                         offers_assigned(q, 1);
+                        taken_add(&taken, member);
                 }
         }
-        if (!why) {
-                journal_accepted(q, t, g);
+        if (taken.n) {
+                write_down(q, t, g, &taken);
                 if (g->lease_ms && (!a->lease.term_ms || (int64_t)g->lease_ms < a->lease.term_ms)) {
                         lease_clock_hold(&a->lease, (int64_t)g->lease_ms, clock_boot_ms());
                         connect_lease_changed(a);
                 }
         }
+        free(taken.v);
 }
 
 void assign_message(struct agent *a, const Drover__Assign *m)
 {
-        unsigned left = MEMBERS_MAX;
+        unsigned left = ASSIGN_MEMBERS_MAX;
         for (size_t i = 0; i < m->n_templates; i++)
                 assign_template(a, m->templates[i]);
         for (size_t i = 0; i < m->n_groups; i++)
                 take_group(a, m->queue, m->groups[i], &left);
+        if (a->template_bytes > HELD_MAX / 2) /* the next session begins without those that nobody uses */
+                connect_anew(a);
 }
 
 static void each(struct agent *a, Drover__Attempts *const *list, size_t count,
                  void (*fn)(struct attempt *at, void *arg), void *arg)
 {
+        size_t left =
+                map_count(a->attempts) + ASSIGN_MEMBERS_MAX; /* some may be gone; none is told of twice */
         for (size_t i = 0; i < count; i++)
                 for (size_t r = 0; r < list[i]->n_members; r++)
-                        for (uint32_t k = 0; k < list[i]->members[r]->count && k < MEMBERS_MAX; k++) {
+                        for (uint32_t k = 0; k < list[i]->members[r]->count && left > 0; k++, left--) {
                                 struct attempt *at = agent_find(
                                         a, list[i]->request, list[i]->members[r]->first + k, list[i]->fence);
                                 if (at)

@@ -33,6 +33,8 @@
 #define RETRY_FIRST_MS 50
 #define RETRY_MAX_MS   30000
 #define SLOW_MS        2000
+#define RENEW_MIN_MS   10
+#define RENEW_MAX_MS   3600000
 #define PROTOCOL       1
 
 struct connection {
@@ -203,8 +205,13 @@ static void on_welcome(struct connection *c, const Drover__Welcome *w)
 {
         struct agent *a = c->a;
         c->retry_ms = RETRY_FIRST_MS;
-        c->renew_ms = w->renew_ms ? (int64_t)w->renew_ms : 60000;
-        if (*w->cert_pem && keep(c, AGENT_CERTIFICATE, w->cert_pem) == 0)
+        c->renew_ms = !w->renew_ms                 ? 60000
+                      : w->renew_ms > RENEW_MAX_MS ? RENEW_MAX_MS
+                      : w->renew_ms < RENEW_MIN_MS ? RENEW_MIN_MS
+                                                   : (int64_t)w->renew_ms;
+        if (*w->cert_pem && !cert_fits_key(str_of(w->cert_pem), buf_view(&c->key)))
+                log_warn("msg=\"the server's new certificate is not for our key, and is not kept\"");
+        else if (*w->cert_pem && keep(c, AGENT_CERTIFICATE, w->cert_pem) == 0)
                 load_credential(c);
         int64_t life = c->cert_until_ms - clock_wall_ms();
         timer_start(c->refresh, life > 90000 ? life - life / 4 : 60000);
