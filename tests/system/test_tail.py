@@ -1,10 +1,13 @@
 """What a job prints can be read while it runs, by its owner, as it is printed."""
 import base64
 import os
+import sqlite3
+import subprocess
 import threading
 
 import pytest
 
+import agents
 from drover import UnixConnection, sh, wait_until
 from users import ONE, TWO, Site
 from wire import Liar
@@ -234,3 +237,183 @@ def test_jobs_of_other_users(instance):
     assert f.text["stdout"] == b""
     site.write(ONE, "go")
     f.all()
+
+
+# ---- when it is over
+
+
+def printed(instance, job, **first):
+    """What the server keeps of a job that has ended, asked for once."""
+    f = Follower(instance, job, **first)
+    f.ask(timeout_ms=0)
+    return f
+
+
+def test_the_end_is_kept(drover):
+    """The last 64 KiB of each stream, also through a restart and of jobs of which the server has only the history."""
+    request = drover.submit(sh("seq 100000; echo oops >&2; exit 4", request_disk="10 MB"))
+    drover.wait(request, code=1)
+    whole = b"".join(b"%d\n" % n for n in range(1, 100001))
+    for again in (False, True):
+        f = printed(drover, f"{request}.0")
+        assert f.answer["ended"] and f.answer["over"] and f.answer["exit_code"] == 4
+        assert f.text == {"stdout": whole[-65536:], "stderr": b"oops\n"}
+        assert f.answer["stdout"]["offset"] == len(whole) - 65536
+        last = printed(drover, f"{request}.0", last=7)
+        assert last.text == {"stdout": b"100000\n", "stderr": b"oops\n"} and last.answer["stdout"]["offset"] == len(whole) - 7
+        if not again:
+            drover.stop()
+            drover.up()
+
+
+def test_jobs_that_print_nothing_are_nothing_to_the_store(drover):
+    request = drover.run("executable = /bin/true\nqueue 50\n")
+    assert printed(drover, f"{request}.7").text == {"stdout": b"", "stderr": b""}
+    drover.stop()
+    assert names_of_tails(drover) == []
+
+
+def names_of_tails(instance):
+    with sqlite3.connect(os.path.join(instance.dir, "drover.db")) as db:
+        return [name for name, in db.execute(
+            "SELECT CAST(name AS TEXT) AS text FROM blob WHERE text LIKE 'tail/%' ORDER BY text")]
+
+
+def test_the_last_attempt_is_what_is_kept(drover):
+    """Of a job that is held after it has failed, and of its next attempt then."""
+    request = drover.submit(sh(f"if [ -e {drover.work}/go ]; then echo good; else echo bad; exit 1; fi", on_exit_hold="ExitCode =!= 0"))
+    drover.wait_state(f"{request}.0", "held")
+    f = printed(drover, f"{request}.0")
+    assert f.text["stdout"] == b"bad\n" and f.answer["state"] == "held" and f.answer["over"] and not f.answer["ended"]
+    drover.write("go", "")
+    drover.cli("release", str(request))
+    assert f.all().text["stdout"] == b"bad\ngood\n" and f.attempt > 1
+    assert printed(drover, f"{request}.0").text["stdout"] == b"good\n"
+    drover.stop()
+    assert len(names_of_tails(drover)) == 1
+
+
+def settings(instance, text):
+    path = instance.write("droverd.yaml", text)
+    return ["--config", path]
+
+
+def start(instance, text=""):
+    instance.server(*settings(instance, text))
+    agents.start(instance, "queues:\n  - name: q\n    cpus: 4\n")
+    wait_until(lambda: instance.agents("connected"))
+
+
+def test_it_goes_with_the_history(instance):
+    start(instance, "keep:\n  history_jobs: 1000\n")
+    first = instance.run(sh("echo kept; echo also >&2", queue="queue 2"))
+    assert printed(instance, f"{first}.1").text["stdout"] == b"kept\n"
+    instance.run("executable = /bin/true\nqueue 2000\n", seconds=300)
+    wait_until(lambda: instance.call("GET", f"/v1/jobs/{first}.1/output")[0] == 404, 90)
+    instance.stop()
+    assert names_of_tails(instance) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run jobs of several users")
+def test_who_prints_most_loses_first(instance):
+    """Much that one user prints takes the place of what the same user has printed, not of another one's line."""
+    site = Site(instance, "keep:\n  printed: 300K\n")
+    site.agent()
+    little = site.run(TWO, "echo little")
+    much = [site.run(ONE, "seq 20000") for _ in range(8)]
+    kept = [bool(printed(instance, f"{r}.0").text["stdout"]) for r in much]
+    assert printed(instance, f"{little}.0").text["stdout"] == b"little\n"
+    assert kept == [False] * 4 + [True] * 4
+    instance.stop()
+    assert len(names_of_tails(instance)) == 5
+
+
+def test_nothing_is_kept_where_the_settings_say_so(instance):
+    start(instance, "keep:\n  printed: 0\n")
+    request = instance.run(sh("echo line"))
+    assert printed(instance, f"{request}.0").text["stdout"] == b""
+    instance.stop()
+    assert names_of_tails(instance) == []
+
+
+def test_what_an_agent_says_that_jobs_have_printed(instance):
+    """More than there may be, sizes that cannot be, of a job that is another agent's, of an attempt that is over."""
+    instance.server()
+    honest, other = (Liar(instance, name, "--owners", "any") for name in ("honest", "other"))
+    honest.hello()
+    other.hello()
+    request = instance.submit(sh("true", queue="queue 3"))
+    honest.offer()
+    attempts = honest.take(request, 3)
+    honest.ping()
+    other.wire.send(result={"jobs": [{**attempts[0], "steps": [{"exit_code": 0}], "stdout_tail": b"forged"}]})
+    other.ping()
+    honest.wire.send(result={"jobs": [
+        {**attempts[0], "steps": [{"exit_code": 0}], "stdout_tail": b"x" * 200000 + b"end", "stdout_size": 5, "stderr_size": 77},
+        {**attempts[1], "steps": [{"exit_code": 0}], "stdout_tail": b"y", "stdout_size": 2**64 - 1}]})
+    honest.wire.until("result_ack")
+    wait_until(lambda: instance.job(f"{request}.1")["state"] == "completed")
+    f = printed(instance, f"{request}.0")
+    assert f.text == {"stdout": b"x" * 65533 + b"end", "stderr": b""} and f.answer["stdout"]["next"] == 200003
+    assert printed(instance, f"{request}.1").text["stdout"] == b"y"
+    honest.wire.send(result={"jobs": [{**attempts[1], "steps": [{"exit_code": 0}], "stdout_tail": b"later"}]})
+    honest.ping()
+    assert printed(instance, f"{request}.1").text["stdout"] == b"y"
+
+
+def test_an_agent_that_is_killed_before_its_result_is_taken(instance):
+    """What was printed comes with the result that the journal has."""
+    instance.server()
+    config = "queues:\n  - name: q\n    cpus: 4\n"
+    agent = agents.start(instance, config)
+    wait_until(lambda: instance.agents("connected"))
+    request = instance.submit(sh(go_on(instance) + "echo printed", output="out.txt"))
+    instance.wait_state(f"{request}.0", "running")
+    instance.kill_server()
+    instance.write("go", "")
+    wait_until(lambda: instance.written("out.txt"))
+    journal = os.path.join(instance.base, "n1", "journal")
+    wait_until(lambda: b"printed\n" in open(journal, "rb").read())  # pylint: disable=consider-using-with
+    agent.kill()
+    instance.server()
+    agents.start(instance, config)
+    instance.wait(request)
+    assert printed(instance, f"{request}.0").text["stdout"] == b"printed\n"
+
+
+# ---- the command
+
+
+def test_tail(drover):
+    """Its last lines; what it prints from then on; its errors; byte by byte as it wrote it."""
+    request = drover.submit(sh("seq 20; echo warning >&2; " + go_on(drover) + r"printf '\033]0;title\007raw\n'; exit 1"))
+    job = f"{request}.0"
+    Follower(drover, job).until(lambda: True)
+    wait_until(lambda: drover.cli("tail", str(request)) == "".join(f"{n}\n" for n in range(11, 21)))
+    assert drover.cli("tail", "-n", "2", job) == "19\n20\n" and drover.cli("tail", "-n", "0", job) == ""
+    assert drover.cli("tail", "--all", job) == "".join(f"{n}\n" for n in range(1, 21))
+    assert drover.cli("tail", "--stderr", job) == "warning\n"
+    with subprocess.Popen([drover.program("drover"), "tail", "-f", "-n", "1", job], env=drover.env, stdout=subprocess.PIPE) as p:
+        assert p.stdout.readline() == b"20\n"
+        drover.write("go", "")
+        assert p.stdout.read() == b"\033]0;title\007raw\n" and p.wait(60) == 0
+    assert drover.cli("tail", "-n", "1", job) == "\033]0;title\007raw\n"
+    assert "no job" in drover.cli("tail", f"{request}.5", code=2).err
+    many = drover.submit(sh("true", queue="queue 2"))
+    assert "has 2 jobs" in drover.cli("tail", str(many), code=2).err
+
+
+def test_tail_of_one_that_is_held_and_of_a_server_that_goes_away(instance):
+    instance.server()
+    agents.start(instance, "queues:\n  - name: q\n    cpus: 4\n")
+    request = instance.submit(sh("echo at last; " + go_on(instance) + "echo end", hold="true"))
+    with subprocess.Popen([instance.program("drover"), "tail", "-f", str(request)], env=instance.env, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as p:
+        assert b"is held" in p.stderr.readline()
+        instance.cli("release", str(request))
+        assert p.stdout.readline() == b"at last\n"
+        instance.kill_server()
+        assert b"went away" in p.stderr.readline()
+        instance.server()
+        instance.write("go", "")
+        assert p.stdout.read() == b"end\n" and p.wait(60) == 0

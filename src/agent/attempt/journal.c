@@ -11,6 +11,7 @@
 
 #include "agent/attempt/decode.h"
 #include "agent/attempt/life.h"
+#include "agent/attempt/streams.h"
 #include "agent/environment/environments.h"
 #include "agent/outbox/outbox.h"
 #include "agent/queue/queues.h"
@@ -335,6 +336,8 @@ static void read_result(struct agent *a, const void *p, size_t n)
                         if (r->outputs[i]->sha256.len == 32)
                                 memcpy(o->sha256, r->outputs[i]->sha256.data, 32);
                 }
+                streams_restore_tail(at, 0, r->stdout_tail.data, r->stdout_tail.len, r->stdout_size);
+                streams_restore_tail(at, 1, r->stderr_tail.data, r->stderr_tail.len, r->stderr_size);
                 attempt_move(at, ATTEMPT_DONE);
         }
         drover__job_result__free_unpacked(r, NULL);

@@ -186,6 +186,7 @@ void attempt_free(struct attempt *at)
                 free(at->result.outputs[i].name);
         free(at->result.outputs);
         free(at->result.reason);
+        streams_drop_tails(at);
         at->magic = 0;
         free(at);
 }

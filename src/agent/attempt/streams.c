@@ -22,6 +22,8 @@
 #define FOLLOWED_MAX  500  /* attempts */
 #define FILES_MAX     2000 /* open, of all */
 #define MOST_MAX      (64u << 10)
+#define TAIL_MAX      (64u << 10) /* of a stream, in its result */
+#define TAILS_MAX     (64u << 20) /* of all results that wait for the server */
 
 struct file {
         int index; /* ".drover_out.INDEX" */
@@ -55,6 +57,7 @@ struct streams {
         struct followed *followed;
         struct question *questions;
         size_t followed_count, question_count, file_count;
+        size_t tail_bytes; /* of results that the server does not have yet */
         struct timer *timer;
 };
 
@@ -360,25 +363,85 @@ void streams_session_lost(struct agent *a)
 
 /* ---- attempts */
 
-/* Those that the job has not named are delivered nowhere. With `users` they go with the sandbox. */
-static void remove_kept(const struct attempt *at)
+/* The last bytes of its files, with those that it has not named removed: these are delivered nowhere. With
+ * `users` they go with the sandbox. */
+struct ending {
+        struct attempt *at;
+        int dir;
+        uint64_t seen[2]; /* numbers of files that were looked at */
+};
+
+static void add_tail(const struct attempt *at, int index, uint64_t size, struct buf *out)
 {
-        char sandbox[64], name[32];
+        size_t most = TAIL_MAX, n = size < most ? (size_t)size : most;
+        int fd = open_file(at, index);
+        char *room = fd >= 0 ? buf_room(out, n) : NULL;
+        ssize_t got = room ? pread(fd, room, n, (off_t)(size - n)) : -1;
+        if (got > 0)
+                out->n += (size_t)got;
+        if (fd >= 0)
+                close(fd);
+        if (out->n > most)
+                buf_consume(out, out->n - most);
+}
+
+static void end_file(struct ending *e, unsigned step, bool is_stderr, struct buf *out, uint64_t *size)
+{
+        const struct attempt *at = e->at;
+        char name[32];
+        struct stat st;
         bool kept;
-        int dir = -1;
-        for (unsigned i = 0; i < 2 * (at->step + 1) && !at->a->users_path && at->has_sandbox; i++) {
-                int index = expand_stream_file(at, i / 2, i % 2, &kept, NULL);
-                if (index < 0 || !kept)
-                        continue;
-                sandbox_name(at, sandbox);
-                if (dir < 0)
-                        dir = openat(at->a->jobs, sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-                snprintf(name, sizeof(name), ".drover_out.%d", index);
-                if (dir >= 0)
-                        unlinkat(dir, name, 0);
+        int index = expand_stream_file(at, step, is_stderr, &kept, NULL);
+        if (index < 0 || (e->seen[index / 64] >> (index % 64)) & 1)
+                return;
+        e->seen[index / 64] |= 1ull << (index % 64);
+        snprintf(name, sizeof(name), ".drover_out.%d", index);
+        if (fstatat(e->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return;
+        if (S_ISREG(st.st_mode) && st.st_size > 0) {
+                add_tail(at, index, (uint64_t)st.st_size, out);
+                *size += (uint64_t)st.st_size;
         }
-        if (dir >= 0)
-                close(dir);
+        if (kept && !at->a->users_path)
+                unlinkat(e->dir, name, 0);
+}
+
+static void set_tail(struct attempt *at, int stream, const void *bytes, size_t count, uint64_t size)
+{
+        struct streams *all = at->a->streams;
+        struct stream_tail *t = &at->result.tails[stream];
+        size_t left = all->tail_bytes < TAILS_MAX ? TAILS_MAX - all->tail_bytes : 0;
+        size_t most = left > TAIL_MAX ? left : TAIL_MAX / 64; /* a server that is away for long takes none */
+        if (t->bytes || !count)
+                return;
+        if (count > most) {
+                bytes = (const char *)bytes + (count - most);
+                count = most;
+        }
+        t->bytes = mem_dup(bytes, count);
+        t->count = count;
+        t->size = size;
+        all->tail_bytes += count;
+}
+
+static void keep_tails(struct attempt *at)
+{
+        char sandbox[64];
+        struct ending e = {.at = at};
+        struct buf out[2] = {{0}};
+        uint64_t size[2] = {0};
+        sandbox_name(at, sandbox);
+        e.dir = openat(at->a->jobs, sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (e.dir < 0)
+                return;
+        for (unsigned step = 0; step <= at->step; step++)
+                for (int k = 0; k < 2; k++)
+                        end_file(&e, step, k, &out[k], &size[k]);
+        close(e.dir);
+        for (int k = 0; k < 2; k++) {
+                set_tail(at, k, out[k].p, out[k].n, size[k]);
+                buf_deinit(&out[k]);
+        }
 }
 
 void streams_end(struct attempt *at)
@@ -391,8 +454,22 @@ void streams_end(struct attempt *at)
                 answer_all(all, f);
                 set_timer(all);
         }
-        if (at->state == ATTEMPT_RUNNING)
-                remove_kept(at);
+        if (at->state == ATTEMPT_RUNNING && (at->has_sandbox || at->adopted))
+                keep_tails(at);
+}
+
+void streams_restore_tail(struct attempt *at, int stream, const void *bytes, size_t count, uint64_t size)
+{
+        set_tail(at, stream, bytes, count < TAIL_MAX ? count : TAIL_MAX, size);
+}
+
+void streams_drop_tails(struct attempt *at)
+{
+        for (int k = 0; k < 2; k++) {
+                at->a->streams->tail_bytes -= at->result.tails[k].count;
+                free(at->result.tails[k].bytes);
+                at->result.tails[k] = (struct stream_tail){0};
+        }
 }
 
 void streams_forget(struct attempt *at)

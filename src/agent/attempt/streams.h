@@ -15,7 +15,10 @@ void streams_close(struct agent *a); /* after all attempts are freed */
 
 void streams_get(struct agent *a, const Drover__StreamsGet *m);
 void streams_session_lost(struct agent *a); /* what was asked in it is not answered any more */
-/* Its steps are over, and its files are about to be delivered or removed. Called twice, the second call does
- * nothing. */
+/* Its steps are over, and its files are about to be delivered or removed: the last bytes of its streams go
+ * into its result. Called twice, the second call does nothing. */
 void streams_end(struct attempt *at);
+/* A tail that the journal has kept goes into its result. */
+void streams_restore_tail(struct attempt *at, int stream, const void *bytes, size_t count, uint64_t size);
+void streams_drop_tails(struct attempt *at);
 void streams_forget(struct attempt *at); /* it is freed */

@@ -131,6 +131,11 @@ struct job_result {
         char *reason;
         struct output_ref *outputs;
         size_t output_count, output_cap;
+        struct stream_tail {
+                char *bytes; /* the last ones; NULL: none, or not looked at yet */
+                size_t count;
+                uint64_t size; /* of the whole stream */
+        } tails[2];            /* of stdout and stderr */
 };
 
 struct attempt_fetches { /* transfer/inputs.c's: what it needs from elsewhere */

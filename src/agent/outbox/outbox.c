@@ -6,7 +6,8 @@
 #include "base/arena.h"
 #include "base/clock.h"
 
-#define RESULTS_MAX 256 /* in one message */
+#define RESULTS_MAX 256        /* in one message */
+#define TAILS_MAX   (2u << 20) /* bytes of what its jobs have printed, and those of one job more */
 
 struct refusal {
         struct name_list names;
@@ -139,6 +140,11 @@ static Drover__StepResult *pack_step(const struct step_result *from, struct aren
         return to;
 }
 
+static ProtobufCBinaryData tail_of(const struct stream_tail *t)
+{
+        return (ProtobufCBinaryData){t->count, (uint8_t *)t->bytes};
+}
+
 static void fill_result(const struct attempt *at, Drover__JobResult *r, struct arena *room)
 {
         drover__job_result__init(r);
@@ -161,6 +167,10 @@ static void fill_result(const struct attempt *at, Drover__JobResult *r, struct a
         for (unsigned i = 0; i < at->result.step_count; i++)
                 r->steps[i] = pack_step(&at->result.steps[i], room);
         r->checkpoint = at->checkpoint.in_result;
+        r->stdout_tail = tail_of(&at->result.tails[0]);
+        r->stderr_tail = tail_of(&at->result.tails[1]);
+        r->stdout_size = at->result.tails[0].size;
+        r->stderr_size = at->result.tails[1].size;
         r->n_outputs = at->result.output_count;
         r->outputs = arena_alloc(room, (at->result.output_count + 1) * sizeof(*r->outputs));
         for (size_t i = 0; i < at->result.output_count; i++) {
@@ -193,15 +203,17 @@ static void send_results(struct queue *q, struct arena *room)
         to.kind_case = DROVER__TO_SERVER__KIND_RESULT;
         to.result = &m;
         m.jobs = list;
+        size_t tails = 0;
         for (struct attempt *at = q->lists[ATTEMPT_DONE]; at; at = at->next) {
                 if (at->result_sent)
                         break; /* newest first: what is behind was sent */
                 at->result_sent = true;
                 list[m.n_jobs] = arena_alloc(room, sizeof(**list));
                 fill_result(at, list[m.n_jobs++], room);
-                if (m.n_jobs == RESULTS_MAX) {
+                tails += at->result.tails[0].count + at->result.tails[1].count;
+                if (m.n_jobs == RESULTS_MAX || tails > TAILS_MAX) {
                         outbox_send(q->a, &to);
-                        m.n_jobs = 0;
+                        m.n_jobs = tails = 0;
                 }
         }
         if (m.n_jobs)

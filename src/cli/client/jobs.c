@@ -104,8 +104,7 @@ int jobs_ids(const char *const *words, size_t count, struct buf *out)
         return 0;
 }
 
-/* Exactly one job: 7.42, or 7 when request 7 has one job only (asks the server). Writes "7.42". */
-static int jobs_one(struct cli *cli, const char *word, struct buf *out)
+int jobs_one(struct cli *cli, const char *word, struct buf *out)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf path BUF_CLEANUP = {0};

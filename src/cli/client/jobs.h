@@ -16,6 +16,9 @@ bool job_has_begun(struct view state); /* it is at an agent, and its program was
 /* Appends the ids of words such as "7" and "8.0-3,8.5", checked, as "7,8.0-3,8.5". Returns 0 or, after an
  * error was printed, CLI_USAGE. */
 int jobs_ids(const char *const *words, size_t count, struct buf *out);
+/* Exactly one job: 7.42, or 7 when request 7 has one job only, for which the server is asked. Appends "7.42".
+ * Returns 0 or, after an error was printed, an exit code. */
+int jobs_one(struct cli *cli, const char *word, struct buf *out);
 struct api_answer;
 /* GET /v1/jobs/ID/what of exactly one job: 7.42, or 7 when request 7 has one job only. Returns 0; or an exit
  * code, after an error was printed.

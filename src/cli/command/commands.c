@@ -122,6 +122,13 @@ static const struct option_row show_options[] = {
         JSON_ROW,
         {0},
 };
+static const struct option_row tail_options[] = {
+        {"follow", 'f', OPTION_FLAG, NULL, "Go on with what the job prints, until it has ended."},
+        {"stderr", 0, OPTION_FLAG, NULL, "Its standard error, in place of its standard output."},
+        {"lines", 'n', OPTION_NUMBER, "N", "Begin with the last N lines. Default: 10."},
+        {"all", 0, OPTION_FLAG, NULL, "Begin with the first byte that is kept."},
+        {0},
+};
 static const struct option_row wait_options[] = {
         {"timeout", 't', OPTION_DURATION, "TIME",
          "Exit 124 after so long: 90s, 15m, 1h; a bare number is seconds."},
@@ -527,6 +534,15 @@ const struct command commands[] = {
         {"log", LOOKING, "show what happened to a job", "[OPTIONS] ID",
          "Shows the events of a job in order. A request of one job may be named by its number alone.", NULL,
          table_only, 1, 1, "jobs", false, cmd_log},
+        {"tail", LOOKING, "print the end of what a job has printed", "[OPTIONS] ID",
+         "Prints the last lines of what a job has written to its standard output, as the job wrote them; "
+         "with "
+         "--follow also those that it writes from then on, until it has ended. The place that runs the job "
+         "is asked for them; of a job that has ended the server keeps the last 64 KiB. A request of one job "
+         "may be named by its number alone.",
+         "drover tail -f 7\n  what the job of request 7 prints\n"
+         "drover tail --stderr -n 3 7.42\n  its last three lines of errors",
+         tail_options, 1, 1, "jobs", false, cmd_tail},
         {"why", LOOKING, "tell why a job doesn't run", "[OPTIONS] ID",
          "Tells in words why a job is where it is: for an idle one which condition keeps it from each agent, "
          "or which store that it needs does not answer there and since when, "

@@ -42,6 +42,7 @@ int cmd_vacate(struct cli *cli, const struct options *o);
 int cmd_show(struct cli *cli, const struct options *o);
 int cmd_submit(struct cli *cli, const struct options *o);
 int cmd_credential(struct cli *cli, const struct options *o);
+int cmd_tail(struct cli *cli, const struct options *o);
 int cmd_token(struct cli *cli, const struct options *o);
 int cmd_up(struct cli *cli, const struct options *o);
 int cmd_version(struct cli *cli, const struct options *o);

@@ -29,8 +29,8 @@ const struct keyword keywords[] = {
          "`False`: the program is at the place already, under the name given."},
         /* files */
         {"input", "stdin", ACTS, STRING, "In", NULL, "Standard input; none if not given."},
-        {"output", "stdout", ACTS, STRING, "Out", NULL, "Where standard output goes; nowhere if not given."},
-        {"error", "stderr", ACTS, STRING, "Err", NULL, "Where standard error goes; nowhere if not given."},
+        {"output", "stdout", ACTS, STRING, "Out", NULL, "Where standard output goes. If not given, the server keeps its end only: drover tail."},
+        {"error", "stderr", ACTS, STRING, "Err", NULL, "Where standard error goes, as output."},
         {"log", "UserLog", ACTS, STRING, "UserLog", NULL,
          "A file that the events of the jobs are appended to, in HTCondor's format of a job event log. An agent that sees "
          "the folder of the submit writes it."},

@@ -147,11 +147,28 @@ static int64_t amount(uint64_t said)
         return (int64_t)(said < AMOUNT_MAX ? said : AMOUNT_MAX);
 }
 
+static struct command_tails tails_of(struct command *c, const Drover__JobResult *j)
+{
+        const ProtobufCBinaryData said[2] = {j->stdout_tail, j->stderr_tail};
+        const uint64_t size[2] = {j->stdout_size, j->stderr_size};
+        struct command_tails t = {0};
+
+        for (int k = 0; k < 2; k++) {
+                size_t cut = said[k].len > COMMAND_STREAM_MAX ? said[k].len - COMMAND_STREAM_MAX : 0;
+
+                t.bytes[k] =
+                        arena_str(&c->arena, str_make((const char *)said[k].data + cut, said[k].len - cut));
+                t.size[k] = (uint64_t)amount(size[k] > said[k].len ? size[k] : said[k].len);
+        }
+        return t;
+}
+
 static int add_results(struct command *c, Drover__JobResult *const *list, size_t count, struct err *err)
 {
         struct command_results *to = &c->results;
 
         to->items = arena_alloc(&c->arena, (count + 1) * sizeof(*to->items));
+        to->tails = arena_alloc(&c->arena, (count + 1) * sizeof(*to->tails));
         for (size_t i = 0; i < count; i++) {
                 const Drover__JobResult *j = list[i];
                 const Drover__StepResult *step = deciding_step(j);
@@ -161,6 +178,7 @@ static int add_results(struct command *c, Drover__JobResult *const *list, size_t
                 if (step && step->signaled && (step->exit_code < 1 || step->exit_code > SIGNAL_MAX))
                         return err_set(err, -EPROTO, "a result has the signal %d, which there is not",
                                        step->exit_code);
+                to->tails[to->count] = tails_of(c, j);
                 to->items[to->count++] = (struct core_result){
                         .request = j->request,
                         .member = j->member,

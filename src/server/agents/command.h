@@ -62,8 +62,13 @@ struct command_refuse { /* with attempts */
         struct str reason;
         bool hold;
 };
+struct command_tails { /* of what an attempt has printed to stdout and stderr */
+        struct str bytes[2];
+        uint64_t size[2];
+};
 struct command_results {
         struct core_result *items;
+        struct command_tails *tails; /* of each */
         size_t count;
 };
 struct command_spool_read {

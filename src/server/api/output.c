@@ -1,8 +1,9 @@
 /* GET /v1/jobs/7.42/output: what a job has printed to its stdout and stderr, from where the caller has it on.
  *
- * The agent that has the job is asked, and answers when there is something new; while the job is nowhere, the
- * call waits for an event of it. One call answers for one attempt: the caller names the attempt that its
- * offsets count in, and where the job is in another one by now, both begin anew.
+ * The agent that has the job is asked, and answers when there is something new. Of an attempt that is over
+ * the server has the tail; what is in front of that, for a caller who has followed so far, its agent may
+ * still have. Else the call waits for an event of the job. One call answers for one attempt: the caller names
+ * the attempt that its offsets count in, and where the job is in another one by now, both begin anew.
  */
 #include "base/base64.h"
 #include "base/clock.h"
@@ -11,6 +12,7 @@
 #include "server/api/routes.h"
 #include "server/calls/waits.h"
 #include "server/files/streams.h"
+#include "server/files/tails.h"
 #include "server/loop/ids.h"
 
 #define WAIT_MAX_MS 60000
@@ -28,7 +30,10 @@ struct output {
         bool over;        /* the attempt prints nothing more, and the caller has all that there is of it */
         bool ended;       /* and so does the job */
         enum job_state state;
-        struct row row; /* of one that has ended */
+        struct row row;       /* of one that has ended */
+        struct buf tail_name; /* of what the server has of its last attempt; empty: nothing */
+        struct tail_read tail;
+        bool tail_read;
         struct streams_chunk chunk;
 };
 
@@ -38,6 +43,8 @@ static void state_free(void *arg)
 
         buf_deinit(&x->chunk.bytes[0]);
         buf_deinit(&x->chunk.bytes[1]);
+        buf_deinit(&x->tail_name);
+        tail_read_deinit(&x->tail);
         free(x);
 }
 
@@ -114,7 +121,8 @@ static void reply_empty(struct call *c)
 /* ---- asking its agent */
 
 static void look(struct server *s, struct call *c);
-static void ask_past(struct server *s, struct call *c);
+static void ask_reader(struct server *s, struct call *c);
+static void give_tail(struct server *s, struct call *c);
 
 /* Until an event of it, or so long. */
 static void park(struct server *s, struct call *c, int64_t most_ms)
@@ -142,7 +150,7 @@ static void park_asked(struct server *s, struct call *c)
         const struct output *x = c->state;
         int64_t left = x->until_ms + ANSWER_MS - clock_boot_ms();
         struct id watched[2] = {{.request = STREAMS_WATCH(x->number)}, {.request = x->request}};
-        const struct ids ids = {.items = watched, .count = x->ended ? 1 : 2};
+        const struct ids ids = {.items = watched, .count = x->tail_read ? 1 : 2};
         uint64_t number = x->number;
 
         if (!waits_park(s, c, &ids, left, answered))
@@ -154,8 +162,8 @@ static bool still_there(struct server *s, const struct output *x)
 {
         struct core_job job;
 
-        return x->ended || (core_job_get(s->core, x->request, x->member, &job) == 0 && job.agent &&
-                            job.fence == x->fence);
+        return x->tail_read || (core_job_get(s->core, x->request, x->member, &job) == 0 && job.agent &&
+                                job.fence == x->fence);
 }
 
 static void answered(struct server *s, struct call *c)
@@ -173,9 +181,8 @@ static void answered(struct server *s, struct call *c)
         }
         x->number = 0;
         if (x->chunk.unknown) { /* it comes with the assignment, or has gone, or nobody follows it any more */
-                x->over = x->ended;
-                if (x->ended)
-                        reply_empty(c);
+                if (x->tail_read)
+                        give_tail(s, c);
                 else
                         park(s, c, PAUSE_MS);
                 return;
@@ -188,8 +195,8 @@ static void answered(struct server *s, struct call *c)
         }
         for (int k = 0; k < 2; k++)
                 x->offset[k] = x->chunk.offset[k];
-        if (x->ended)
-                reply_empty(c);
+        if (x->tail_read)
+                give_tail(s, c);
         else
                 park(s, c, x->over ? WAIT_MAX_MS : PAUSE_MS);
 }
@@ -206,7 +213,7 @@ static bool ask(struct server *s, struct call *c, const char *agent)
                 .offset = {x->offset[0], x->offset[1]},
                 .wanted = {x->wanted[0], x->wanted[1]},
                 .last = x->last,
-                .wait_ms = x->ended ? 0 : left,
+                .wait_ms = x->tail_read ? 0 : left,
         };
 
         x->number = streams_ask(s, c->who, &q);
@@ -227,14 +234,35 @@ static void begin_attempt(struct output *x, uint32_t fence)
         x->over = false;
 }
 
+/* The server may have the tail of its last attempt. What is read must be durable. */
+static void look_in_store(struct call *c)
+{
+        c->when = TURN_DURABLE;
+        call_io(c, ask_reader);
+}
+
 static void look_ended(struct server *s, struct call *c)
 {
         struct output *x = c->state;
+        uint32_t fence;
 
         x->ended = true;
-        c->when = TURN_DURABLE;
-        call_io(c, ask_past);
-        (void)s;
+        if (!tails_find(s, x->request, x->member, &x->tail_name, &fence))
+                x->over = true;
+        look_in_store(c);
+}
+
+/* It is nowhere: what its last attempt has printed is told to who does not have all of it. */
+static void look_waiting(struct server *s, struct call *c)
+{
+        struct output *x = c->state;
+        uint32_t fence;
+
+        buf_reset(&x->tail_name);
+        if (tails_find(s, x->request, x->member, &x->tail_name, &fence) && !(x->over && x->fence == fence))
+                look_in_store(c);
+        else
+                park(s, c, WAIT_MAX_MS);
 }
 
 static void look(struct server *s, struct call *c)
@@ -243,6 +271,7 @@ static void look(struct server *s, struct call *c)
         struct core_request r;
         struct core_job job;
 
+        x->tail_read = false;
         if (core_request_get(s->core, x->request, &r) != 0) {
                 if (x->request <= core_request_last(s->core))
                         look_ended(s, c);
@@ -260,7 +289,7 @@ static void look(struct server *s, struct call *c)
                 return;
         }
         if (!job.agent) {
-                park(s, c, WAIT_MAX_MS);
+                look_waiting(s, c);
                 return;
         }
         begin_attempt(x, job.fence);
@@ -270,45 +299,90 @@ static void look(struct server *s, struct call *c)
                 park(s, c, PAUSE_MS);
 }
 
-/* ---- of one that has ended */
+/* ---- of an attempt that is over */
 
-/* Core: its last agent may still have what the caller has not. */
-static void look_past(struct server *s, struct call *c)
+static uint64_t tail_begin(const struct tail_read *t, int k)
+{
+        return t->size[k] - t->bytes[k].n;
+}
+
+/* Nothing, or the bytes from where the caller has them on. */
+static void give_tail(struct server *s, struct call *c)
 {
         struct output *x = c->state;
-        BUF_CLEANUP struct buf agent = {0};
+        const struct tail_read *t = &x->tail;
 
-        buf_str(&agent, x->row.agent);
-        if (x->over || !x->fence || agent.n == 0 || !ask(s, c, buf_z(&agent))) {
-                x->over = true;
-                reply_empty(c);
+        for (int k = 0; k < 2; k++) {
+                uint64_t begin = tail_begin(t, k), from = x->offset[k];
+
+                if (x->last)
+                        from = t->size[k] > x->last ? t->size[k] - x->last : 0;
+                from = from < begin ? begin : from;
+                x->offset[k] = x->chunk.offset[k] = from;
+                if (x->wanted[k] && from < t->size[k])
+                        buf_str(&x->chunk.bytes[k], str_skip(buf_view(&t->bytes[k]), from - begin));
         }
+        x->last = 0;
+        x->over = true;
+        if (some(&x->chunk) || x->ended)
+                reply(c);
+        else
+                park(s, c, WAIT_MAX_MS);
+}
+
+/* Core: a caller who has followed the attempt may lack what is in front of the tail. */
+static void look_back(struct server *s, struct call *c)
+{
+        struct output *x = c->state;
+        struct tail_read *t = &x->tail;
+        bool follows = x->fence == t->fence, lacks = false;
+
+        if (t->fence == 0) { /* nothing is kept */
+                x->over = true;
+                if (x->ended)
+                        reply_empty(c);
+                else
+                        park(s, c, WAIT_MAX_MS);
+                return;
+        }
+        begin_attempt(x, t->fence);
+        x->tail_read = true;
+        for (int k = 0; k < 2; k++)
+                lacks |= x->wanted[k] && !x->last && x->offset[k] < tail_begin(t, k);
+        if (!follows || !lacks || !ask(s, c, buf_z(&t->agent)))
+                give_tail(s, c);
 }
 
 static void to_core(struct server *s, struct call *c)
 {
         (void)s;
-        call_core(c, look_past);
+        call_core(c, look_back);
 }
 
-static void read_past(struct server *s, struct call *c)
+static void read_store(struct server *s, struct call *c)
 {
         struct output *x = c->state;
 
         x->row.request = x->request;
         x->row.member = x->member;
-        if (!jobs_fill_past(s, &c->arena, &x->row, false, STR_NONE) || !call_may(c, x->row.owner)) {
+        if (x->ended &&
+            (!jobs_fill_past(s, &c->arena, &x->row, false, STR_NONE) || !call_may(c, x->row.owner))) {
                 not_found(c);
                 return;
         }
-        x->state = x->row.state;
+        if (x->ended)
+                x->state = x->row.state;
+        tail_read_deinit(&x->tail);
+        x->tail = (struct tail_read){0};
+        if (x->tail_name.n && tails_read(s, buf_view(&x->tail_name), &x->tail) != 0)
+                x->tail.fence = 0;
         call_io(c, to_core);
 }
 
-static void ask_past(struct server *s, struct call *c)
+static void ask_reader(struct server *s, struct call *c)
 {
         (void)s;
-        call_reader(c, read_past);
+        call_reader(c, read_store);
 }
 
 /* ---- */

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "core/query.h"
 #include "server/access/access.h"
 #include "server/agents/agents.h"
 #include "server/agents/grants.h"
@@ -9,6 +10,7 @@
 #include "server/files/objects.h"
 #include "server/files/scripts.h"
 #include "server/files/streams.h"
+#include "server/files/tails.h"
 #include "server/loop/turn.h"
 #include "server/userlog/userlog.h"
 
@@ -190,6 +192,25 @@ static void on_offer(struct server *s, struct command *c, struct agent *a)
         owners_deinit(&cut);
 }
 
+static void keep_tails(struct server *s, const struct agent *a, const struct core_result *r,
+                       const struct command_tails *said)
+{
+        struct core_request request;
+        struct tail t = {
+                .agent = str_of(a->name),
+                .request = r->request,
+                .member = r->member,
+                .fence = r->fence,
+                .size = {said->size[0], said->size[1]},
+                .bytes = {said->bytes[0], said->bytes[1]},
+        };
+
+        if (said->bytes[0].n + said->bytes[1].n == 0 || core_request_get(s->core, r->request, &request) != 0)
+                return;
+        t.owner = request.owner;
+        tails_put(s, &t);
+}
+
 static void on_result(struct server *s, struct command *c, struct agent *a)
 {
         bool checkpoint = c->kind == COMMAND_CHECKPOINT;
@@ -207,6 +228,8 @@ static void on_result(struct server *s, struct command *c, struct agent *a)
                 if (core_has_attempt(s->core, a->name, r->request, r->member, r->fence)) {
                         if (r->outputs.n)
                                 objects_take_outputs(s, r, &outputs);
+                        if (!checkpoint)
+                                keep_tails(s, a, r, &c->results.tails[i]);
                         if (checkpoint)
                                 core_checkpoint(s->core, a->name, r);
                         else

@@ -25,6 +25,7 @@
 #include "server/files/objects.h"
 #include "server/files/scripts.h"
 #include "server/files/streams.h"
+#include "server/files/tails.h"
 #include "server/history/past.h"
 #include "server/history/prune.h"
 #include "server/history/snapshot.h"
@@ -234,6 +235,7 @@ void server_close(struct server *s)
         attempt_locations_free(s->attempt_locations);
         scripts_free(s->scripts);
         streams_free(s->streams);
+        tails_free(s->tails);
         userlog_free(s->userlog);
         notices_free(s->notices);
         prune_free(s->prune);
@@ -302,6 +304,8 @@ static int start_parts(struct server *s, struct err *err)
                 grants_open(s);
         if (r == 0)
                 r = objects_open(s, &s->objects, err);
+        if (r == 0)
+                r = tails_open(s, &s->tails, err);
         if (r == 0)
                 r = notices_open(s, err);
         if (r == 0)

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "core/query.h"
 #include "server/files/objects.h"
+#include "server/files/tails.h"
 #include "server/history/request_record.h"
 #include "server/history/snapshot.h"
 #include "server/loop/turn.h"
@@ -82,6 +83,10 @@ struct look {
         uint64_t keep_rows;
         int64_t held_ms; /* rows that ended since may be waited for */
         uint64_t newest, upto, count;
+        struct {
+                uint64_t request;
+                uint32_t member;
+        } jobs[ROWS]; /* whose rows go */
         bool more, failed;
 };
 
@@ -105,7 +110,8 @@ static int on_oldest(void *arg, uint64_t row, const struct past_job *h)
                 return 1;
         }
         x->upto = row;
-        x->count++;
+        x->jobs[x->count].request = h->request;
+        x->jobs[x->count++].member = h->member;
         return 0;
 }
 
@@ -146,6 +152,8 @@ static void cut(struct server *s, struct task *t)
                 return;
         }
         store_batch_history_cut(turn_batch(s->turn), x->upto);
+        for (size_t i = 0; i < x->count; i++)
+                tails_forget(s, x->jobs[i].request, x->jobs[i].member);
         s->prune->cut = true;
         t->run = cut_is_durable;
         turn_send(s->turn, t, TURN_DURABLE);

@@ -10,6 +10,7 @@
  *             snapshot is younger than that: before, a restart would need it to replay the log. Which ones
  *             these are is looked up after rows have gone, and at the start; nothing is lost with a
  *             restart.
+ *   printed   the tail of what a job has printed goes with its row (files/tails.h).
  *   outputs   their blobs go, so that the spool's next tidying takes the files.
  *
  * The store is read on the reader thread. Core thread only.

@@ -54,6 +54,7 @@ struct server {
         struct attempt_locations *attempt_locations;
         struct scripts *scripts;
         struct streams *streams;
+        struct tails *tails;
         struct userlog *userlog;
         struct notices *notices;
         struct prune *prune;

@@ -1,0 +1,78 @@
+#include "cli/client/output.h"
+
+#include <stdio.h>
+
+#include "base/base64.h"
+
+#define LATE_MS 20000 /* that the answer may take beside its wait */
+
+static const char *const names[2] = {"stdout", "stderr"};
+
+void output_deinit(struct output *o)
+{
+        buf_deinit(&o->bytes[0]);
+        buf_deinit(&o->bytes[1]);
+}
+
+static int read_stream(struct output *o, int k, struct view part)
+{
+        struct buf text BUF_CLEANUP = {0};
+        int64_t offset = view_integer(view_get(part, "offset"), 0);
+
+        if (!view_there(part))
+                return 0;
+        view_text(view_get(part, "data"), &text);
+        o->gap[k] = offset > o->next[k] ? offset - o->next[k] : 0;
+        o->next[k] = view_integer(view_get(part, "next"), 0);
+        return base64_decode(&o->bytes[k], buf_view(&text));
+}
+
+static int read_answer(struct output *o, struct view root, struct err *err)
+{
+        struct buf state BUF_CLEANUP = {0};
+        int64_t attempt = view_integer(view_get(root, "attempt"), 0);
+        bool first = !o->asked;
+
+        o->again = attempt != o->attempt && o->attempt > 0;
+        if (attempt != o->attempt)
+                o->next[0] = o->next[1] = 0;
+        o->attempt = attempt;
+        for (int k = 0; k < 2; k++)
+                if (read_stream(o, k, view_get(root, names[k])) != 0)
+                        return err_set(err, API_BROKEN, "the server's answer has bytes that are no base64");
+        if (first && o->last)
+                o->gap[0] = o->gap[1] = 0; /* that was asked for */
+        if (attempt)
+                o->asked = true;
+        o->over = view_true(view_get(root, "over"));
+        o->ended = view_true(view_get(root, "ended"));
+        o->exit_code = (int)view_integer(view_get(root, "exit_code"), -1);
+        o->exit_signal = (int)view_integer(view_get(root, "exit_signal"), -1);
+        view_text(view_get(root, "state"), &state);
+        snprintf(o->state, sizeof(o->state), "%s", buf_z(&state));
+        return 0;
+}
+
+int output_next(struct cli *cli, struct output *o, int timeout_ms, struct err *err, int *ret_exit)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0};
+        int rc;
+
+        buf_reset(&o->bytes[0]);
+        buf_reset(&o->bytes[1]);
+        o->gap[0] = o->gap[1] = 0;
+        buf_printf(&path, "/v1/jobs/%s/output?timeout_ms=%d&attempt=%lld&stdout=%lld&stderr=%lld", o->job,
+                   timeout_ms, (long long)o->attempt, (long long)o->next[0], (long long)o->next[1]);
+        if (o->only)
+                api_query(&path, "stream", str_of(o->only));
+        if (!o->asked && o->last)
+                buf_printf(&path, "&last=%lld", (long long)o->last);
+        rc = api_call(cli, &(struct api_request){.path = buf_z(&path), .timeout_ms = timeout_ms + LATE_MS},
+                      &answer, err);
+        if (rc == 0)
+                rc = read_answer(o, answer.root, err);
+        if (rc != 0 && ret_exit)
+                *ret_exit = api_exit(rc, &answer);
+        return rc;
+}
