@@ -250,7 +250,15 @@ void core_agent_connected(struct core *c, const char *agent);
 /* Only these labels, with commas between, count of those for which the settings clear the agent; empty: all.
  */
 void core_agent_labels(struct core *c, const char *agent, struct str labels);
-void core_agent_away(struct core *c, const char *agent); /* its offers are gone, its leases go on */
+/* From now on the agent is given no more jobs, also after it has come again, and `why` says the reason; what
+ * it has goes on. NULL: it is given jobs again. Not in the log: the world keeps it. */
+void core_agent_drain(struct core *c, const char *agent, const char *why);
+const char *core_agent_drained(struct core *c, const char *agent); /* why; NULL: it is not */
+/* Calls fn for each agent that is drained, by name. */
+void core_agents_drained(struct core *c, void (*fn)(void *arg, const char *agent, const char *why),
+                         void *arg);
+bool core_agent_known(struct core *c, const char *agent); /* an event, an offer or a session was of it */
+void core_agent_away(struct core *c, const char *agent);  /* its offers are gone, its leases go on */
 /* The agent's whole truth after a connection: attempts that the core has at this agent and that are in
  * neither list are lost. Those that the core does not have are told to `stale`, to be killed. Renews. */
 void core_inventory(struct core *c, const char *agent, const struct core_attempts *has, size_t count,

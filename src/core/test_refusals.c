@@ -42,6 +42,32 @@ static void test_a_closed_queue_says_why(void **state)
         assert_string_equal(buf_z(&said), "6 no disk\n");
 }
 
+/* An agent that is drained is given nothing, by no offer, and says so; what it has stays; then it goes on. */
+static void test_a_drained_agent_is_given_nothing(void **state)
+{
+        struct story *s = *state;
+        BUF_CLEANUP struct buf said = {0};
+
+        SUBMIT(3, "RequestCpus", "1");
+        story_offer(s, "n1", "[Cpus = 1; Memory = 100]", 1);
+        SAID(actions, "assign n1 q 1 0 f1\n");
+        core_agent_drain(s->core, "n1", "drained by ann");
+        story_offer(s, "n1", "[Cpus = 2; TotalCpus = 2; Memory = 100]", 2);
+        core_agent_away(s->core, "n1");
+        story_offer(s, "n1", "[Cpus = 2; TotalCpus = 2; Memory = 100]", 2);
+        SAID(actions, "");
+        core_why(s->core, 1, 1, on_verdict, &said);
+        assert_string_equal(buf_z(&said), "6 drained by ann\n");
+        assert_true(story_result(s, "n1", 0, 1, 0));
+        core_match(s->core);
+        SAID(actions, "");
+        assert_string_equal(core_agent_drained(s->core, "n1"), "drained by ann");
+        core_agent_drain(s->core, "n1", NULL);
+        assert_null(core_agent_drained(s->core, "n1"));
+        core_match(s->core);
+        SAID(actions, "assign n1 q 1 1 f1\n");
+}
+
 /* What its ad says of that goes before what it has none of. */
 static void test_a_queue_without_a_partition_says_why(void **state)
 {
@@ -198,6 +224,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 STORY(test_an_unreachable_queue_keeps_its_jobs),
+                STORY(test_a_drained_agent_is_given_nothing),
                 STORY(test_a_closed_queue_says_why),
                 STORY(test_a_queue_without_a_partition_says_why),
                 STORY(test_why),

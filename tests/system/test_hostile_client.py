@@ -368,11 +368,14 @@ ATTEMPTS = {
     ("POST", "/v1/actions"): [("/v1/actions", {"action": action, "ids": ["{id}"], "value": 9}, (200, *REFUSED)) for action in (
         "hold", "release", "remove", "vacate", "checkpoint", "suspend", "resume", "priority", "signal")] + [
         ("/v1/actions", {"action": "remove", "ids": ["{job}"]}, (200, *REFUSED)),
+        ("/v1/actions", {"action": "edit", "ids": ["{id}"], "attributes": {"RequestMemory": "9"}}, REFUSED),
         ("/v1/actions", {"action": "remove", "constraint": f'Note == "{SECRET}"'}, 200)],
     ("GET", "/v1/wait"): [("/v1/wait?ids={id}&timeout_ms=0", None, REFUSED), ("/v1/wait?ids={job}&timeout_ms=0", None, REFUSED)],
     ("GET", "/v1/history"): [("/v1/history?id={id}&attributes=*", None, (200, *REFUSED)), ("/v1/history?owner=alice@test", None, 200)],
     ("GET", "/v1/agents"): [("/v1/agents", None, 200)],
     ("POST", "/v1/agents/{name}/revoke"): [("/v1/agents/n1/revoke", None, 403)],
+    ("POST", "/v1/agents/{name}/drain"): [("/v1/agents/n1/drain", {"reason": "mine"}, 403)],
+    ("POST", "/v1/agents/{name}/resume"): [("/v1/agents/n1/resume", None, 403)],
     ("GET", "/v1/accounts"): [("/v1/accounts", None, 200)],
     ("GET", "/v1/capacity"): [("/v1/capacity", None, 200)],
     ("GET", "/v1/limits"): [("/v1/limits", None, 200)],

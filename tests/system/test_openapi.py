@@ -193,6 +193,8 @@ def test_every_operation(instance):
     call("DELETE", "/v1/credentials/t", status=404)
     call("POST", "/v1/tokens", {"kind": "user", "role": "operator"})
     call("POST", "/v1/tokens", {"kind": "agent", "name": "n2"})
+    call("POST", "/v1/agents/n2/drain", {}, status=404)
+    call("POST", "/v1/agents/n2/resume", status=404)
     assert call("POST", "/v1/agents/n2/revoke")["tokens"] == 1
     call("POST", "/v1/agents/n2/revoke", status=404)
     call("DELETE", f"/v1/tokens/{token['id']}")

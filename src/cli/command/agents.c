@@ -1,3 +1,4 @@
+#include "base/json.h"
 #include "base/url.h"
 #include "cli/client/api.h"
 #include "cli/command/commands.h"
@@ -58,6 +59,8 @@ static void add_queue(struct cli *cli, struct table *t, struct view agent, struc
         table_view(t, view_get(agent, "name"));
         if (view_true(view_get(agent, "revoked")))
                 table_text(t, STR("revoked"));
+        else if (view_there(view_get(agent, "drained")))
+                table_text(t, view_integer(view_get(agent, "running"), 0) ? STR("draining") : STR("drained"));
         else if (connected && view_there(unreachable))
                 table_text(t, STR("unreachable"));
         else if (connected && view_there(closed))
@@ -76,9 +79,10 @@ static void add_queue(struct cli *cli, struct table *t, struct view agent, struc
                 table_duration(t, cli->now_ms - seen_ms);
         else
                 table_text(t, STR(""));
-        add_limits(t, connected && view_there(unreachable) ? unreachable
-                      : connected && view_there(closed)    ? closed
-                                                           : view_get(queue, "limits"));
+        add_limits(t, view_there(view_get(agent, "drained")) ? view_get(agent, "drained")
+                      : connected && view_there(unreachable) ? unreachable
+                      : connected && view_there(closed)      ? closed
+                                                             : view_get(queue, "limits"));
 }
 
 static int revoke(struct cli *cli, const char *name)
@@ -98,6 +102,40 @@ static int revoke(struct cli *cli, const char *name)
                 return CLI_OK;
         cli_note("%s is refused from now on%s; what it runs is given to others when its leases have ended",
                  name, view_true(view_get(answer.root, "was_connected")) ? ", and was disconnected" : "");
+        return CLI_OK;
+}
+
+static int drain(struct cli *cli, const char *name, const char *reason, bool drains)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0}, body BUF_CLEANUP = {0}, out BUF_CLEANUP = {0};
+        struct json j = {.out = &body};
+        struct err err = {""};
+        int64_t jobs;
+        int rc;
+
+        buf_addz(&path, "/v1/agents/");
+        url_escape(&path, str_of(name));
+        buf_addz(&path, drains ? "/drain" : "/resume");
+        json_open(&j, '{');
+        if (reason)
+                json_kstrz(&j, "reason", reason);
+        json_close(&j, '}');
+        rc = api_call(cli,
+                      &(struct api_request){.method = "POST",
+                                            .path = buf_z(&path),
+                                            .body = drains ? buf_view(&body) : STR_NONE},
+                      &answer, &err);
+        if (rc != 0)
+                return cli_error(api_exit(rc, &answer), "%s", err.text);
+        if (api_print_json(cli, &answer))
+                return CLI_OK;
+        jobs = view_integer(view_get(answer.root, "jobs"), 0);
+        buf_printf(&out, "%s is given %s", name, drains ? "no more jobs" : "jobs again");
+        if (drains && jobs)
+                buf_printf(&out, "; %lld %s on", (long long)jobs, jobs == 1 ? "goes" : "go");
+        buf_char(&out, '\n');
+        cli_print(&out);
         return CLI_OK;
 }
 
@@ -129,8 +167,12 @@ int cmd_agents(struct cli *cli, const struct options *o)
 
         if (o->word_count == 2 && strcmp(o->words[0], "revoke") == 0)
                 return revoke(cli, o->words[1]);
+        if (o->word_count == 2 && strcmp(o->words[0], "drain") == 0)
+                return drain(cli, o->words[1], options_text(o, "reason"), true);
+        if (o->word_count == 2 && strcmp(o->words[0], "resume") == 0)
+                return drain(cli, o->words[1], NULL, false);
         if (o->word_count)
-                return cli_error(CLI_USAGE, "drover agents, or drover agents revoke NAME");
+                return cli_error(CLI_USAGE, "drover agents, or drover agents drain|resume|revoke NAME");
         code = cli_table(cli, &t, columns, sizeof(columns) / sizeof(columns[0]));
         if (code == 0)
                 code = api_get(cli, "/v1/agents", &answer);

@@ -238,6 +238,7 @@ static const struct option_row credential_options[] = {
 
 static const struct option_row agents_options[] = {
         {"all", 'a', OPTION_FLAG, NULL, "Revoked ones too."},
+        {"reason", 'r', OPTION_TEXT, "TEXT", "With drain: why, which listings and `drover why` show."},
         TABLE_ROWS,
         JSON_ROW,
         {0},
@@ -336,19 +337,26 @@ const struct command commands[] = {
         {"agent", RUNNING, "run an agent only", "[OPTIONS]",
          "Becomes `drover-agent` with the same options: see drover-agent(8).", NULL, none, 0, WORDS_ANY, "",
          true, cmd_program},
-        {"agents", RUNNING, "list the agents and what they have", "[OPTIONS] [revoke NAME]",
+        {"agents", RUNNING, "list the agents and what they have",
+         "[OPTIONS] [drain NAME | resume NAME | revoke NAME]",
          "Shows every agent and its queues: what is free of what there is, what runs, when it was last heard "
          "of, and "
          "which limits it really enforces on jobs. Revoked agents that are away and have no jobs are left "
          "out, "
          "but with `--all` and `--json`.\n\n"
+         "`drover agents drain NAME`, for operators and admins, gives an agent no more jobs; what it has "
+         "goes on to "
+         "its end. The agent stays drained, also after a restart of the server, until `drover agents resume "
+         "NAME`.\n\n"
          "`drover agents revoke NAME`, for admins, ends an agent's membership: its certificates are believed "
          "no "
          "more, its connection is closed, and join tokens made for its name are removed. What it runs is "
          "given "
          "to others when its leases have ended, as the agent may go on with it until then. With a new token "
          "made for its name it can join again.",
-         "drover agents\ndrover agents revoke node7\n  a node that was lost, or is not to be trusted",
+         "drover agents\ndrover agents drain node7 --reason 'new kernel'\n  before it is worked on\n"
+         "drover agents resume node7\ndrover agents revoke node7\n  a node that was lost, or is not to be "
+         "trusted",
          agents_options, 0, 2, "", false, cmd_agents},
         {"doctor", RUNNING, "check an installation, and say how to mend what is wrong", "[OPTIONS]",
          "Looks at the folder of a server and an agent, at this machine, and at a running server, and prints "

@@ -16,7 +16,7 @@ static uint64_t room_ever(struct core *c, const struct job_class *k, struct queu
         struct need need;
         uint64_t n;
 
-        if (!q->agent->connected || !q->ad || !queue_allows_owner(q, k->owner) || k->leaks ||
+        if (!agent_takes_jobs(q->agent) || !q->ad || !queue_allows_owner(q, k->owner) || k->leaks ||
             (k->labels & ~q->agent->cleared))
                 return 0;
         whole = queue_whole_ad(c, q);

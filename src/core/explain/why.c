@@ -60,6 +60,11 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
         w->verdict = CORE_AWAY;
         if (!q->agent->connected || !q->ad)
                 return;
+        w->verdict = CORE_NOT_OFFERING;
+        if (q->agent->drained) {
+                buf_addz(value, q->agent->drained);
+                return;
+        }
         w->verdict = CORE_UNREACHABLE;
         if (q->unreachable) {
                 buf_addz(value, q->unreachable);

@@ -41,9 +41,9 @@ static void find_queues(struct forecast *x)
 
         for (size_t i = 0; map_next(x->core->agents, &i, NULL, &value);)
                 for (struct queue *q = ((struct core_agent *)value)->queues; q; q = q->next) {
-                        bool usable = q->agent->connected && q->ad;
+                        bool usable = agent_takes_jobs(q->agent) && q->ad;
 
-                        if (!usable && q->attempt_count == 0)
+                        if (q->agent->drained || (!usable && q->attempt_count == 0))
                                 continue;
                         MEM_GROW(x->queues, x->queue_cap, x->queue_count + 1);
                         x->queues[x->queue_count++] = q;
@@ -51,7 +51,7 @@ static void find_queues(struct forecast *x)
                 }
         every = all / ETA_LANES_MAX + 1;
         for (size_t i = 0; i < x->queue_count && x->timeline_count < ETA_LANES_MAX; i++)
-                if (x->queues[i]->agent->connected && x->queues[i]->ad && at++ % every == 0)
+                if (agent_takes_jobs(x->queues[i]->agent) && x->queues[i]->ad && at++ % every == 0)
                         x->timelines[x->timeline_count++].queue = x->queues[i];
         if (x->timeline_count > 1)
                 qsort(x->timelines, x->timeline_count, sizeof(*x->timelines), by_place);

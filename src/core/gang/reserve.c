@@ -292,7 +292,7 @@ static int by_start(const void *x, const void *y)
 
 bool reserve_may_use(struct core *c, const struct job_class *k, const struct queue *q)
 {
-        return !q->reserved && owed_ms(c, q, 0) == 0 && q->agent->connected && q->ad &&
+        return !q->reserved && owed_ms(c, q, 0) == 0 && agent_takes_jobs(q->agent) && q->ad &&
                queue_allows_owner(q, k->owner) && !(k->labels & ~q->agent->cleared) &&
                cost_reaches_first(c, k, q);
 }
@@ -400,7 +400,7 @@ static int64_t start_of(struct core *c, const struct reservation *r)
 
         for (size_t i = 0; i < r->count; i++) {
                 const struct queue *q = r->places[i].queue;
-                int64_t at_ms = q->agent->connected ? room_ms(c, q, &r->places[i].need) : INT64_MAX;
+                int64_t at_ms = agent_takes_jobs(q->agent) ? room_ms(c, q, &r->places[i].need) : INT64_MAX;
 
                 start_ms = at_ms > start_ms ? at_ms : start_ms;
         }

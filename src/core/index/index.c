@@ -397,7 +397,7 @@ static void class_again(struct core *c, struct job_class *k)
 void index_queue_changed(struct core *c, struct queue *q)
 {
         struct index_queue *i = &q->index;
-        bool parked = q->offers && q->agent->connected && q->jobs_left > 0 && i->signature;
+        bool parked = q->offers && agent_takes_jobs(q->agent) && q->jobs_left > 0 && i->signature;
 
         offer_bin_later(c->index, q);
         if (!parked && i->signature)

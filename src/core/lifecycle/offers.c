@@ -75,6 +75,42 @@ void core_agent_labels(struct core *c, const char *agent, struct str labels)
         a->cleared = label_cleared(c, a->name);
 }
 
+void core_agent_drain(struct core *c, const char *agent, const char *why)
+{
+        struct core_agent *a = agent_get(c, str_of(agent));
+
+        free(a->drained);
+        a->drained = mem_dupz(why);
+        for (struct queue *q = a->queues; q; q = q->next) {
+                index_queue_changed(c, q);
+                if (!why && q->offers && q->jobs_left > 0)
+                        queue_look_again(c, q);
+        }
+}
+
+const char *core_agent_drained(struct core *c, const char *agent)
+{
+        const struct core_agent *a = agent_find(c, agent);
+
+        return a ? a->drained : NULL;
+}
+
+void core_agents_drained(struct core *c, void (*fn)(void *arg, const char *agent, const char *why), void *arg)
+{
+        size_t n;
+        struct core_agent **all = agents_sorted(c, &n);
+
+        for (size_t i = 0; i < n; i++)
+                if (all[i]->drained)
+                        fn(arg, all[i]->name, all[i]->drained);
+        free(all);
+}
+
+bool core_agent_known(struct core *c, const char *agent)
+{
+        return agent_find(c, agent) != NULL;
+}
+
 void core_agent_away(struct core *c, const char *agent)
 {
         struct core_agent *a = agent_find(c, agent);

@@ -125,7 +125,7 @@ static struct queue *best_busy(struct core *c, const struct job_class *k, const 
 
                 for (uint32_t n = 0; f && n < f->count && n < HOLDERS_MAX; n++) {
                         struct core_agent *a = f->holders[n];
-                        struct queue *found = a->connected && a != q->agent
+                        struct queue *found = agent_takes_jobs(a) && a != q->agent
                                                       ? best_queue(c, p, member, w, a, longest, &limit)
                                                       : NULL;
 

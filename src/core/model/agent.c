@@ -145,6 +145,7 @@ void agents_free(struct core *c)
                         a->queues = q->next;
                         queue_free(q);
                 }
+                free(a->drained);
                 free(a->labels);
                 free(a->name);
                 free(a);

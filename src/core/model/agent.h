@@ -81,11 +81,17 @@ struct core_agent {
         bool connected;
         int64_t renewed_steady_ms, renewed_wall_ms;
         uint64_t cleared;             /* labels that it is cleared for, see label_cleared */
+        char *drained;                /* it is given no more jobs: why; owned; NULL: it is */
         char *labels;                 /* it is cleared for these at most, commas between; NULL: no bound */
         size_t queue_count, ad_bytes; /* of all its queues' offers */
         uint32_t names;               /* of attributes that its offers brought and nobody had used before */
         struct agent_data *data;      /* what it holds and measured; NULL: it has not said */
 };
+
+static inline bool agent_takes_jobs(const struct core_agent *a) /* or may, when it has room */
+{
+        return a->connected && !a->drained;
+}
 
 struct core_agent *agent_get(struct core *c, struct str name); /* makes it */
 struct core_agent *agent_find(const struct core *c, const char *name);

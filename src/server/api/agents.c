@@ -131,6 +131,7 @@ static void end_agent(struct listing *l)
         json_kstrz(j, "hostname", a ? a->hostname : NULL);
         json_kstrz(j, "state", l->connected ? "connected" : "away");
         json_kbool(j, "revoked", !l->connected && access_is_revoked(l->server->access, str_of(l->agent)));
+        json_kstrz(j, "drained", core_agent_drained(l->server->core, l->agent));
         json_kint(j, "since_ms", a ? a->since_ms : 0);
         json_kint(j, "seen_ms", a ? a->seen_ms : l->renewed_ms);
         json_kstrz(j, "filesystem_domain", a ? a->filesystem_domain : NULL);

@@ -32,6 +32,8 @@ static const struct route routes[] = {
         {HTTP_POST, "/v1/quote", api_quote},
         {HTTP_GET, "/v1/agents", api_agents},
         {HTTP_POST, "/v1/agents/{name}/revoke", api_agent_revoke},
+        {HTTP_POST, "/v1/agents/{name}/drain", api_agent_drain},
+        {HTTP_POST, "/v1/agents/{name}/resume", api_agent_resume},
         {HTTP_GET, "/v1/capacity", api_capacity},
         {HTTP_GET, "/v1/limits", api_limits},
         {HTTP_GET, "/v1/accounts", api_accounts},

@@ -14,6 +14,7 @@
 #include "server/agents/agent_sessions.h"
 #include "server/agents/agents.h"
 #include "server/agents/attempt_location.h"
+#include "server/agents/drained.h"
 #include "server/agents/grants.h"
 #include "server/agents/leases.h"
 #include "server/calls/waits.h"
@@ -208,6 +209,7 @@ int server_open(struct server *s, struct recovered *ret, struct err *err)
         if (r != 0)
                 return r;
         learned_restore(s);
+        drained_restore(s);
         s->snapshots = snapshots_new(s, ret->snapshot_seq);
         s->waits = waits_new(s);
         s->attempt_locations = attempt_locations_new();
