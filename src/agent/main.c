@@ -101,6 +101,7 @@ static void on_tick(void *arg)
         queue_use_tick(a);
         stage_tick(a);
         attempt_tick(a);
+        streams_tick(a);
         offers_update(a, true);
         stores_tick(a);
         attempt_location_tell(a);

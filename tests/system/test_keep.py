@@ -217,7 +217,8 @@ def test_outputs(instance):
 
 
 @pytest.mark.parametrize("text, why", [
-    ("keep:\n  history: 0s\n", ":2: "), ("keep:\n  history: soon\n", ":2: "), ("keep:\n  history_jobs: 0\n", ":2: "), ("keep:\n  printed: much\n", ":2: "),
+    ("keep:\n  history: 0s\n", ":2: "), ("keep:\n  history: soon\n", ":2: "), ("keep:\n  history_jobs: 0\n", ":2: "),
+    ("keep:\n  printed: much\n", ":2: "),
     ("keep:\n  outputs: x\n", ":2: "), ("keep:\n  everything: 1d\n", ":2: "), ("keep: 1d\n", ":1: ")])
 def test_wrong_settings(instance, text, why):
     configure(instance, text)

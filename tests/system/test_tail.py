@@ -239,6 +239,39 @@ def test_jobs_of_other_users(instance):
     f.all()
 
 
+def blocks_of(folder):
+    """Bytes that the files of a sandbox take on the disk."""
+    return sum(os.lstat(os.path.join(folder, name)).st_blocks * 512 for name in os.listdir(folder))
+
+
+def test_a_gigabyte_that_goes_nowhere_fills_no_disk(drover):
+    """Of a stream without a name only the end stays on the disk while its job runs, and does not count as the job's."""
+    request = drover.submit(sh("head -c 1000000000 /dev/zero; echo tail; touch $DROVER_SCRATCH/all; " + go_on(drover)))
+    sandbox = os.path.join(drover.dir, "agent", "jobs", f"{request}.0.1")
+    wait_until(lambda: os.path.exists(os.path.join(sandbox, "all")), 120)
+    wait_until(lambda: blocks_of(sandbox) < 20 << 20)
+    assert drover.cli("tail", "-n", "1", str(request)).endswith("\0tail\n")
+    late = Follower(drover, f"{request}.0")
+    late.until(lambda: late.text["stdout"].endswith(b"tail\n"))
+    assert late.gaps == 0 and late.next["stdout"] == 1000000005 and len(late.text["stdout"]) < 20 << 20
+    drover.write("go", "")
+    drover.wait(request)
+    assert printed(drover, f"{request}.0").text["stdout"] == b"\0" * 65531 + b"tail\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run jobs of several users")
+def test_another_users_gigabyte(instance):
+    site = Site(instance)
+    site.agent()
+    go = os.path.join(site.home(ONE), "go")
+    request = site.submit(ONE, f"head -c 300000000 /dev/zero; touch all; while [ ! -e {go} ]; do sleep 0.05; done", Out="")
+    sandbox = os.path.join(site.state, "jobs", f"{request}.0.1")
+    wait_until(lambda: os.path.exists(os.path.join(sandbox, "all")), 120)
+    wait_until(lambda: blocks_of(sandbox) < 20 << 20)
+    site.write(ONE, "go")
+    instance.wait(request)
+
+
 # ---- when it is over
 
 
@@ -417,3 +450,23 @@ def test_tail_of_one_that_is_held_and_of_a_server_that_goes_away(instance):
         instance.server()
         instance.write("go", "")
         assert p.stdout.read() == b"end\n" and p.wait(60) == 0
+
+
+def test_show_and_wait_tell_what_it_has_printed(drover):
+    """Its last lines, in a terminal's words only; of jobs that have failed the errors, of a few of them."""
+    evil = r"printf 'good\nbad \033[2J\033]0;title\007 \302\2331m\r\n' >&2"
+    request = drover.submit(sh(f"seq 30; {evil}; exit 7"))
+    waited = drover.cli("wait", str(request), code=1)
+    assert waited.err.splitlines()[-3:] == [f"{request}.0 exit 7", "    good", "    bad ?[2J?]0;title? ?1m?"]
+    assert waited.out == "1 job: 0 succeeded, 1 failed, 0 removed\n"
+    for name in (str(request), f"{request}.0"):
+        shown = drover.cli("show", name)
+        assert "\nstdout:\n  21\n" in shown and "\n  30\nstderr:\n  good\n  bad ?[2J?]0;title? ?1m?\n" in shown
+        assert "\033" not in shown and "stdout:" not in drover.cli("show", "--ad", name)
+    silent = drover.run("executable = /bin/true\nqueue\n")
+    assert "stdout:" not in drover.cli("show", f"{silent}.0")
+    many = drover.submit(sh("echo only output $1; exit 1", queue="queue 5"))
+    waited = drover.cli("wait", str(many), code=1)
+    assert waited.err.count("    only output\n") == 3 and f"and 2 more: drover queue --state failed {many}\n" in waited.err
+    assert "only output" not in drover.cli("wait", "-q", str(many), code=1).err
+    assert "only output" not in drover.cli("wait", "--json", str(many), code=1).err

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/attempt/kill.h"
+#include "agent/attempt/streams.h"
 #include "agent/container/container_step.h"
 #include "agent/model/sandbox.h"
 #include "base/fs.h"
@@ -234,6 +235,8 @@ static void sample_disk(struct attempt *at)
                 return;
         sandbox_name(at, name);
         uint64_t bytes = fs_tree_bytes(at->a->jobs, name, DISK_FILES);
+        if (bytes > disk)
+                bytes -= streams_kept_bytes(at);
         if (bytes <= disk)
                 return;
         BUF_CLEANUP struct buf why = {0};

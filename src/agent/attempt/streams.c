@@ -12,7 +12,10 @@
 #include "agent/model/expand.h"
 #include "agent/model/sandbox.h"
 #include "agent/outbox/outbox.h"
+#include "base/args.h"
 #include "base/clock.h"
+#include "base/log.h"
+#include "run/process/user_command.h"
 
 #define LOOK_MS       40
 #define IDLE_MS       5000  /* between looks when nothing is asked */
@@ -23,7 +26,13 @@
 #define FILES_MAX     2000 /* open, of all */
 #define MOST_MAX      (64u << 10)
 #define TAIL_MAX      (64u << 10) /* of a stream, in its result */
-#define TAILS_MAX     (64u << 20) /* of all results that wait for the server */
+#define KEPT_BYTES                                                                                           \
+        (8ull << 20) /* of a stream without a name, on the disk; and half of what is there then              \
+                      */
+#define KEPT_FOLLOWED (512ull << 20) /* while somebody follows it */
+#define FAR_TICKS     30             /* the sandboxes of batch systems' jobs may be on a slow file system */
+#define TRIM_AGAIN_MS 5000           /* as another user */
+#define TAILS_MAX     (64u << 20)    /* of all results that wait for the server */
 
 struct file {
         int index; /* ".drover_out.INDEX" */
@@ -361,6 +370,115 @@ void streams_session_lost(struct agent *a)
         set_timer(a->streams);
 }
 
+/* ---- streams without a name
+ *
+ * Nobody has said where they shall go, so they must not fill the disk: what lies before their end becomes a
+ * hole in the file. A job of another user's is not ours to change, and so is its file: that user does it. */
+
+static bool kept_file(const struct attempt *at, int dir, bool is_stderr, char name[32], struct stat *ret)
+{
+        if (!expand_stream_is_kept(at, at->step, is_stderr))
+                return false;
+        snprintf(name, 32, ".drover_out.%u", at->step * 2 + is_stderr);
+        return fstatat(dir, name, ret, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(ret->st_mode);
+}
+
+static int open_sandbox(const struct attempt *at)
+{
+        char sandbox[64];
+        sandbox_name(at, sandbox);
+        return openat(at->a->jobs, sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+uint64_t streams_kept_bytes(const struct attempt *at)
+{
+        int dir = open_sandbox(at);
+        uint64_t bytes = 0;
+        char name[32];
+        struct stat st;
+        for (int k = 0; k < 2 && dir >= 0; k++)
+                if (kept_file(at, dir, k, name, &st))
+                        bytes += (uint64_t)st.st_blocks * 512;
+        if (dir >= 0)
+                close(dir);
+        return bytes;
+}
+
+static void trimmed(void *arg, int status, struct str out, struct str errors)
+{
+        (void)arg;
+        (void)out;
+        if (status != 0)
+                log_warn("msg=\"what a job prints cannot be trimmed\" error=\"%s\"", LOG_TEXT(errors));
+}
+
+static void trim_as_user(const struct attempt *at, const char *name, uint64_t length)
+{
+        static char *const env[] = {(char *)"PATH=/usr/bin:/bin", NULL};
+        BUF_CLEANUP struct buf number = {0};
+        ARGS_CLEANUP struct args argv = {0};
+        char sandbox[64];
+        sandbox_name(at, sandbox);
+        buf_printf(&number, "%llu", (unsigned long long)length);
+        args_add(&argv, STR("fallocate"));
+        args_add(&argv, STR("--punch-hole"));
+        args_add(&argv, STR("--length"));
+        args_add(&argv, buf_view(&number));
+        args_add(&argv, str_of(name));
+        const struct user_command_spec spec = {.owner = at->t->m->owner,
+                                               .user = at->t->user.name,
+                                               .folder = sandbox,
+                                               .argv = &argv,
+                                               .envp = env,
+                                               .timeout_ms = TRIM_AGAIN_MS};
+        user_command_run(at->a->user_commands, &spec, trimmed, at->a);
+}
+
+static void trim_file(const struct attempt *at, int dir, const char *name, uint64_t length)
+{
+        if (at->a->users_path) {
+                trim_as_user(at, name, length);
+                return;
+        }
+        int fd = openat(dir, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        if (fd < 0)
+                return;
+        fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)length);
+        close(fd);
+}
+
+static void trim(struct attempt *at, int64_t now)
+{
+        const struct followed *f = followed_find(at->a->streams, at->request, at->member, at->fence);
+        uint64_t most = f && now - f->asked_ms < FOLLOWED_MS ? KEPT_FOLLOWED : KEPT_BYTES;
+        int dir = open_sandbox(at);
+        char name[32];
+        struct stat st;
+        for (int k = 0; k < 2 && dir >= 0; k++) {
+                if (!kept_file(at, dir, k, name, &st) || (uint64_t)st.st_blocks * 512 < most * 2 ||
+                    (uint64_t)st.st_size < most * 2)
+                        continue;
+                trim_file(at, dir, name, ((uint64_t)st.st_size - most) & ~(uint64_t)0xffff);
+                at->trimmed_ms = now;
+        }
+        if (dir >= 0)
+                close(dir);
+}
+
+void streams_tick(struct agent *a)
+{
+        static unsigned tick;
+        int64_t now = clock_boot_ms();
+        tick++;
+        for (size_t i = 0; i < a->queue_count; i++)
+                for (struct attempt *at = a->queues[i]->lists[ATTEMPT_RUNNING]; at; at = at->next)
+                        if (at->stepping && (queue_is_local(at->q) || tick % FAR_TICKS == 0) &&
+                            (expand_stream_is_kept(at, at->step, false) ||
+                             expand_stream_is_kept(at, at->step, true)) &&
+                            (!a->users_path || now - at->trimmed_ms > TRIM_AGAIN_MS))
+                                trim(at, now);
+}
+
 /* ---- attempts */
 
 /* The last bytes of its files, with those that it has not named removed: these are delivered nowhere. With
@@ -426,12 +544,10 @@ static void set_tail(struct attempt *at, int stream, const void *bytes, size_t c
 
 static void keep_tails(struct attempt *at)
 {
-        char sandbox[64];
         struct ending e = {.at = at};
         struct buf out[2] = {{0}};
         uint64_t size[2] = {0};
-        sandbox_name(at, sandbox);
-        e.dir = openat(at->a->jobs, sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        e.dir = open_sandbox(at);
         if (e.dir < 0)
                 return;
         for (unsigned step = 0; step <= at->step; step++)

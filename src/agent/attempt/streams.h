@@ -21,4 +21,8 @@ void streams_end(struct attempt *at);
 /* A tail that the journal has kept goes into its result. */
 void streams_restore_tail(struct attempt *at, int stream, const void *bytes, size_t count, uint64_t size);
 void streams_drop_tails(struct attempt *at);
-void streams_forget(struct attempt *at); /* it is freed */
+/* Every second: of streams that the job has not named only the end stays on the disk, and more of it while
+ * somebody follows them. */
+void streams_tick(struct agent *a);
+uint64_t streams_kept_bytes(const struct attempt *at); /* that they take on the disk: none of the job's */
+void streams_forget(struct attempt *at);               /* it is freed */

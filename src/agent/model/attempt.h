@@ -250,6 +250,7 @@ struct attempt {
         uint64_t memory_seen;      /* largest sample */
         int64_t pid;
         bool leaves_sandbox; /* DONE: it goes once the result is in the journal */
+        int64_t trimmed_ms;  /* boot clock: the last time that its streams were, see streams_tick */
         uint64_t told_where; /* hash of what the server was told of where it is */
         struct stage *stage; /* what a worker does for it, or NULL */
         struct attempt_fetches fetches;

@@ -168,12 +168,18 @@ int expand_stream(const struct attempt *at, const char *text, struct buf *ret_pa
 }
 
 /* What a runner hands on to another server is kept there. */
+bool expand_stream_is_kept(const struct attempt *at, unsigned step, bool is_stderr)
+{
+        const Drover__Step *s = at->t->m->steps[step];
+        return !*(is_stderr ? s->stderr_file : s->stdout_file) && !at->q->backend->runner->kind->credential;
+}
+
 int expand_stream_file(const struct attempt *at, unsigned step, bool is_stderr, bool *ret_kept,
                        struct err *err)
 {
         const Drover__Step *s = at->t->m->steps[step];
         const char *text = is_stderr ? s->stderr_file : s->stdout_file;
-        *ret_kept = !*text && !at->q->backend->runner->kind->credential;
+        *ret_kept = expand_stream_is_kept(at, step, is_stderr);
         if (*ret_kept)
                 return (int)(step * 2 + is_stderr);
         return expand_stream(at, text, NULL, err);

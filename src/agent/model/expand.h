@@ -16,8 +16,10 @@ void expand_program(const struct attempt *at, const Drover__Step *step, struct b
 int expand_input(const struct attempt *at, const Drover__Step *step, struct buf *out, struct err *err);
 /* A stream's file beneath the sandbox (".drover_out.0"), NULL for none; *ret_index is its number. */
 int expand_stream(const struct attempt *at, const char *text, struct buf *ret_path, struct err *err);
-/* The number of the file that a step's stdout or stderr is written to. *ret_kept: the job names none, and it
- * is not delivered. -ENOENT: it goes nowhere; -EINVAL with err. */
+/* The job names no file for that stream, so it is one of the sandbox that is delivered nowhere. */
+bool expand_stream_is_kept(const struct attempt *at, unsigned step, bool is_stderr);
+/* The number of the file that a step's stdout or stderr is written to; *ret_kept as above. -ENOENT: it goes
+ * nowhere; -EINVAL with err. */
 int expand_stream_file(const struct attempt *at, unsigned step, bool is_stderr, bool *ret_kept,
                        struct err *err);
 uint64_t expand_gpus(const Drover__Template *m); /* that a job of it asks for */

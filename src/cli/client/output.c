@@ -3,8 +3,11 @@
 #include <stdio.h>
 
 #include "base/base64.h"
+#include "cli/terminal/human.h"
 
-#define LATE_MS 20000 /* that the answer may take beside its wait */
+#define LATE_MS        20000 /* that the answer may take beside its wait */
+#define SHOWN_BYTES    8192  /* of which lines are shown inside other text */
+#define LINE_MAX_BYTES 400
 
 static const char *const names[2] = {"stdout", "stderr"};
 
@@ -75,4 +78,48 @@ int output_next(struct cli *cli, struct output *o, int timeout_ms, struct err *e
         if (rc != 0 && ret_exit)
                 *ret_exit = api_exit(rc, &answer);
         return rc;
+}
+
+struct str output_last_lines(struct str text, int64_t lines)
+{
+        size_t at = text.n;
+
+        if (lines == 0)
+                return STR_NONE;
+        while (at > 0) {
+                if (text.p[at - 1] == '\n' && at < text.n && --lines <= 0)
+                        break;
+                at--;
+        }
+        return str_skip(text, at);
+}
+
+static void add_lines(struct buf *out, struct str text, const char *indent)
+{
+        struct str line;
+
+        while (text.n && str_cut(&text, '\n', &line)) {
+                buf_addz(out, indent);
+                human_safe(out, str_head(line, LINE_MAX_BYTES));
+                buf_addz(out, line.n > LINE_MAX_BYTES ? "…\n" : "\n");
+        }
+}
+
+bool output_show_last(struct cli *cli, const char *job, const char *only, int64_t lines, const char *indent,
+                      struct buf *out)
+{
+        struct output o OUTPUT_CLEANUP = {.job = job, .only = only, .last = SHOWN_BYTES};
+        size_t before = out->n;
+        struct err err;
+
+        if (output_next(cli, &o, 0, &err, NULL) != 0)
+                return false;
+        for (int k = 0; k < 2; k++) {
+                struct str text = output_last_lines(buf_view(&o.bytes[k]), lines);
+
+                if (text.n && !only)
+                        buf_printf(out, "%s:\n", names[k]);
+                add_lines(out, text, indent);
+        }
+        return out->n > before;
 }

@@ -11,6 +11,14 @@
 #define OUTPUT_LAST_MAX                                                                                      \
         65536 /* bytes of each stream in one answer, and that are kept of a job that is over */
 
+/* The last lines of a text; one without its end is a line, too. lines 0: none. */
+struct str output_last_lines(struct str text, int64_t lines);
+/* Appends the last lines of one or both streams ("stdout", "stderr"; NULL: both) of a job, each line behind
+ * the indent, fit for a terminal. Of a stream without any there is nothing; with both, a line says which is
+ * which. False: nothing was appended; why is of no interest. */
+bool output_show_last(struct cli *cli, const char *job, const char *only, int64_t lines, const char *indent,
+                      struct buf *out);
+
 enum output_stream { OUTPUT_STDOUT, OUTPUT_STDERR };
 
 struct output {           /* {0} but for what the caller sets */

@@ -2,6 +2,7 @@
 
 #include "cli/client/api.h"
 #include "cli/client/ids.h"
+#include "cli/client/output.h"
 #include "cli/command/commands.h"
 #include "cli/terminal/human.h"
 
@@ -103,6 +104,24 @@ static void print_script(struct view script)
         cli_print(&out);
 }
 
+#define LAST_LINES 10
+
+/* What a job has printed last, or the one job of a request. */
+static void add_printed(struct cli *cli, struct view root, struct buf *out)
+{
+        struct buf job BUF_CLEANUP = {0};
+        size_t before = out->n;
+        bool whole = view_there(view_get(root, "parts"));
+
+        if (whole && view_integer(view_get(root, "jobs"), 0) != 1)
+                return;
+        view_text(view_get(root, "id"), &job);
+        buf_addz(&job, whole ? ".0" : "");
+        buf_char(out, '\n');
+        if (!output_show_last(cli, buf_z(&job), NULL, LAST_LINES, "  ", out))
+                buf_truncate(out, before);
+}
+
 static void print_one(struct cli *cli, const struct options *o, struct view root)
 {
         struct view parts = view_get(root, "parts"), part;
@@ -115,6 +134,8 @@ static void print_one(struct cli *cli, const struct options *o, struct view root
         }
         if (!options_flag(o, "ad"))
                 print_fields(cli, root);
+        if (!options_flag(o, "ad"))
+                add_printed(cli, root, &out);
         while (view_next(parts, &at, &part))
                 add_part(&out, part, o);
         if (view_there(view_get(root, "ad"))) {

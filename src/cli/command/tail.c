@@ -20,19 +20,6 @@ struct tail {
         bool follow, begun, told_held;
 };
 
-/* The last lines; one that is not ended yet is a line, too. */
-static struct str last_lines(struct str text, int64_t lines)
-{
-        size_t at = text.n;
-
-        while (at > 0) {
-                if (text.p[at - 1] == '\n' && at < text.n && --lines <= 0)
-                        break;
-                at--;
-        }
-        return lines == 0 && at == text.n ? STR_NONE : str_skip(text, at);
-}
-
 /* As they are: the job's own bytes are what was asked for. */
 static int print_new(struct tail *t)
 {
@@ -44,7 +31,7 @@ static int print_new(struct tail *t)
         if (gap)
                 cli_note("%lld bytes are not kept", (long long)gap);
         if (!t->begun && t->lines >= 0)
-                text = t->lines ? last_lines(text, t->lines) : STR_NONE;
+                text = output_last_lines(text, t->lines);
         t->begun |= t->o.attempt > 0;
         if (fwrite(text.p ? text.p : "", 1, text.n, stdout) != text.n || fflush(stdout) != 0)
                 return cli_error(CLI_FAILED, "cannot write to standard output");

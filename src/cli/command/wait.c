@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "cli/client/api.h"
 #include "cli/client/jobs.h"
+#include "cli/client/output.h"
 #include "cli/command/commands.h"
 #include "cli/command/wait.h"
 #include "cli/terminal/human.h"
@@ -274,6 +275,41 @@ static void tell_of_outputs(struct waiting *s)
                 cli_note("the server keeps its outputs: drover get %s", s->w->ids);
 }
 
+#define FAILED_SHOWN 3
+#define FAILED_LINES 5
+
+/* The last jobs that have failed, with the end of what each had to say: its errors, else what it has printed.
+ */
+static void show_failed(struct waiting *s)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0}, out BUF_CLEANUP = {0};
+        struct view job;
+        size_t at = 0;
+
+        buf_printf(&path, "/v1/history?id=%s&limit=%d", s->w->ids, FAILED_SHOWN);
+        api_query(&path, "constraint", STR("JobStatus =?= 4 && ExitCode =!= 0"));
+        if (api_call(s->cli, &(struct api_request){.path = buf_z(&path)}, &answer, NULL) != 0)
+                return;
+        while (view_next(view_get(answer.root, "jobs"), &at, &job)) {
+                struct buf id BUF_CLEANUP = {0};
+                struct job_row row;
+
+                job_read(job, &row);
+                view_text(row.id, &id);
+                buf_str(&out, buf_view(&id));
+                buf_char(&out, ' ');
+                job_outcome(&row, &out);
+                buf_char(&out, '\n');
+                if (!output_show_last(s->cli, buf_z(&id), "stderr", FAILED_LINES, "    ", &out))
+                        output_show_last(s->cli, buf_z(&id), "stdout", FAILED_LINES, "    ", &out);
+        }
+        if (s->now.failed > FAILED_SHOWN)
+                buf_printf(&out, "and %lld more: drover queue --state failed %s\n",
+                           (long long)s->now.failed - FAILED_SHOWN, s->w->ids);
+        fwrite(out.p ? out.p : "", 1, out.n, stderr);
+}
+
 static void print_end(struct waiting *s, int code, struct buf *last)
 {
         struct buf out BUF_CLEANUP = {0};
@@ -300,6 +336,8 @@ static void print_end(struct waiting *s, int code, struct buf *last)
                            (long long)s->now.failed, (long long)s->now.removed);
         }
         buf_char(&out, '\n');
+        if (!s->cli->json && code == CLI_FAILED && s->now.failed)
+                show_failed(s);
         cli_print(&out);
         if (!s->cli->json && (code == CLI_OK || code == CLI_FAILED))
                 tell_of_outputs(s);
