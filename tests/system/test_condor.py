@@ -1,4 +1,5 @@
 """The look-alikes of HTCondor's commands: what programs and people read of them."""
+import os
 import re
 import subprocess
 import threading
@@ -299,10 +300,61 @@ def test_status(condor):
     assert re.search(r"Total +1 ", condor("status", "-total"))
 
 
+def test_qedit(condor):
+    cluster = condor.submit("executable = /bin/true\nrequirements = false\nqueue 2\n")
+    assert condor("qedit", f"{cluster}.1", "RequestMemory", 77, "Project", '"atlas"').splitlines() == [
+        f'Set attribute "{name}" for 1 matching jobs.' for name in ("RequestMemory", "Project")]
+    assert condor("q", cluster, "-af", "RequestMemory", "Project").splitlines()[1] == "77 atlas"
+    assert "for 2 matching" in condor("qedit", "-constraint", f"ClusterId == {cluster}", "Note=1 + 1")
+    assert condor("q", cluster, "-af", "Note").split() == ["2", "2"]
+    assert "Owner cannot be changed" in condor("qedit", cluster, "Owner", '"root"', code=1).err
+    assert "has no value" in condor("qedit", cluster, "Note", code=1).err
+    assert "which attribute" in condor("qedit", cluster, code=1).err
+    condor("qedit", cluster, "Requirements", "true")
+    ended(condor, cluster, 2)
+    assert "none of them" in condor("qedit", cluster, "Note", 1, code=1).err
+
+
+def test_prio(condor):
+    cluster = held(condor)
+    condor("prio", "-p", -7, cluster)
+    assert condor("q", cluster, "-af", "JobPrio") == "-7\n"
+    assert "which priority" in condor("prio", cluster, code=1).err
+    assert "which jobs" in condor("prio", "-p", 1, code=1).err
+    condor("rm", cluster)
+
+
+def test_transfer_data(condor):
+    """Outputs that wait at the server come to the folder of the submit."""
+    condor.instance.write("deep/job.sub", sh("echo made >made.txt", should_transfer_files="YES", output="out"))
+    cluster = int(condor("submit", "-terse", "-spool", "job.sub", cwd=os.path.join(condor.instance.work, "deep")).split(".")[0])
+    ended(condor, cluster)
+    for name in ("made.txt", "out"):
+        if condor.instance.exists(f"deep/{name}"):
+            os.unlink(os.path.join(condor.instance.work, "deep", name))
+    condor("transfer_data", cluster)
+    assert condor.instance.read("deep/made.txt") == "made\n"
+    assert "which jobs" in condor("transfer_data", code=1).err
+
+
+def test_userprio_and_drain(condor):
+    ended(condor, condor.submit(sh("true")))
+    out = condor("userprio").splitlines()
+    assert "Priority" in out[1] and out[-1] == "Number of users: 1" and float(out[2].split()[1]) > 0
+    assert "droverd.yaml" in condor("userprio", "-setfactor", "ann", 3, code=1).err
+    name = condor("status", "-af", "Name").strip()
+    assert condor("drain", "-reason", "tests", name).startswith("Sent request to drain ")
+    cluster = condor.submit(sh("true"))
+    assert "tests" in condor.instance.cli("why", str(cluster))
+    assert condor("drain", "-cancel", name).startswith("Sent request to cancel draining")
+    ended(condor, cluster)
+    assert "no agent nowhere" in condor("drain", "nowhere", code=1).err
+
+
 def test_version_and_help(condor):
     assert re.match(r"\$CondorVersion: \d+\.\d+\.\d+ .*\$\n\$CondorPlatform: .*\$\n$", condor("version"))
     for name in ("submit", "q", "rm", "hold", "release", "suspend", "continue", "vacate_job", "history", "wait", "status",
-                 "version"):
+                 "version", "qedit", "prio", "transfer_data", "userprio", "drain"):
         assert condor(name, "-version") == condor("version")
         assert condor(name, "-help").startswith(f"Usage: condor_{name} ")
         assert f"condor_{name}: -bad-flag" in condor(name, "-bad-flag", code=1).err
