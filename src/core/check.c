@@ -1,6 +1,7 @@
 /* The invariants of the core's state, for tests, the simulator, and `droverd --check`. */
 #include "core/classes/job_class.h"
 #include "core/data/data_state.h"
+#include "core/dependency/dependency.h"
 #include "core/fairness/charge.h"
 #include "core/forecast/forecast.h"
 #include "core/gang/gang.h"
@@ -69,13 +70,14 @@ static const char *check_request(const struct core *c, const struct request *r)
         request_idle_all(r, &idle);
         sum = set_count(&idle) + set_count(&cold->held) + set_count(&cold->completed) +
               set_count(&cold->removed) + active;
+        in_buckets += set_count(&cold->waiting);
         set_add_all(&all, &idle);
         set_add_all(&all, &cold->held);
         set_add_all(&all, &cold->completed);
         set_add_all(&all, &cold->removed);
         active += set_count(&all);
-        wrong = in_buckets != set_count(&idle) || r->idle != in_buckets || sum != r->count ||
-                active != r->count;
+        wrong = in_buckets != set_count(&idle) || r->idle + set_count(&cold->waiting) != in_buckets ||
+                sum != r->count || active != r->count;
         set_deinit(&idle);
         set_deinit(&all);
         if (wrong)
@@ -179,6 +181,8 @@ const char *core_check(struct core *c)
                 bad = data_invariant(c);
         if (!bad)
                 bad = gang_invariant(c);
+        if (!bad)
+                bad = dependency_invariant(c);
         if (!bad)
                 bad = forecast_invariant(c);
         return bad ? bad : check_classes(c);

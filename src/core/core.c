@@ -9,6 +9,7 @@
 #include "core/classes/job_class.h"
 #include "core/data/data_state.h"
 #include "core/data/label.h"
+#include "core/dependency/dependency.h"
 #include "core/estimate/estimate.h"
 #include "core/fairness/order.h"
 #include "core/forecast/eta.h"
@@ -33,6 +34,7 @@ static void event_after(struct core *c, const struct event *e)
 {
         retention_look(c, e);
         gang_event(c, e);
+        dependency_event(c, e);
 }
 
 /* What lower parts tell to higher ones. */
@@ -100,6 +102,7 @@ struct core *core_new(const struct core_config *config, const struct core_world 
         fairness_init(c);
         c->classes = classes_new();
         gang_init(c);
+        dependency_init(c);
         reserve_init(c);
         c->matching = mem_new(struct matching);
         c->leases = mem_new(struct leases);
@@ -123,6 +126,7 @@ void core_free(struct core *c)
         index_free(c->index);
         eta_free(c->eta);
         gang_deinit(c);
+        dependency_deinit(c);
         agents_free(c);
         pending_match_free(c->pending);
         map_free(c->templates);

@@ -71,6 +71,7 @@ enum core_hold_code {
         CORE_HOLD_LIMIT = 34,
         CORE_HOLD_JOB_DURATION = 46,
         CORE_HOLD_EXECUTE_DURATION = 47,
+        CORE_HOLD_DEPENDENCY = 1001, /* Drover's own: what it waits for did not end as it should */
 };
 
 /* What is to be run where: one group of members of one part under one fence. Borrowed during the call. */

@@ -4,11 +4,13 @@
  */
 #pragma once
 #include "core/core.h"
+#include "core/model/dependency.h"
 
 struct core_counts {
         uint64_t jobs, idle, running, held, completed, failed,
-                removed; /* running: every state with an attempt */
-        uint64_t left;   /* of completed and removed, those that stay in the queue: LeaveJobInQueue */
+                removed;  /* running: every state with an attempt */
+        uint64_t waiting; /* of idle, those that wait for other jobs */
+        uint64_t left;    /* of completed and removed, those that stay in the queue: LeaveJobInQueue */
 };
 struct core_request {
         uint64_t id;
@@ -38,7 +40,8 @@ struct core_job {
         bool away;               /* nothing is heard of that agent; the attempt goes on till its lease ends */
         const char *unreachable; /* what that queue stands on does not answer: why; NULL: it does */
         int64_t submitted_ms, entered_ms, started_ms, ended_ms; /* 0: not yet; entered: into the state */
-        bool ended, signaled;                                   /* a result was taken before */
+        bool waits;           /* idle, and for other jobs: core_job_dependencies */
+        bool ended, signaled; /* a result was taken before */
         int32_t exit_code;
         int32_t hold_code, hold_subcode;
         struct str hold_reason;
@@ -196,6 +199,20 @@ int core_what_if_look(struct core *c, struct core_what_if *x, struct core_walk *
 /* Those that would help at most queues come first. */
 void core_what_if_tell(struct core_what_if *x, void (*fn)(void *arg, const struct core_change *change),
                        void *arg);
+
+/* What a job waits for: one edge of its request's graph, see dependency.h. */
+struct core_dependency {
+        uint64_t request; /* of those that it waits for */
+        bool all;         /* they are all jobs of it */
+        struct set members;
+        enum dependency_when when;
+        uint64_t total, succeeded, failed; /* of them; removed ones have failed */
+        bool satisfied, never;             /* never: it cannot be any more */
+};
+/* Calls fn for each edge that leads to an idle or held job and is still looked at; d is borrowed during the
+ * call. 0, also when it waits for nothing; CORE_UNKNOWN. */
+int core_job_dependencies(struct core *c, uint64_t request, uint32_t member,
+                          void (*fn)(void *arg, const struct core_dependency *d), void *arg);
 
 /* The set that a job starts together with, see gang.h. */
 enum core_gang_within { CORE_GANG_ANYWHERE, CORE_GANG_GROUP, CORE_GANG_NODE };

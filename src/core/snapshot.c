@@ -19,8 +19,9 @@
 #include "core/model/edit.h"
 #include "core/model/forgotten.h"
 
-/* 1: without accounts and limits; 2: without hops; 3: without uuids; 4: without edits */
-#define SNAPSHOT_VERSION 5
+/* 1: without accounts and limits; 2: without hops; 3: without uuids; 4: without edits; 5: without those that
+ * wait for others */
+#define SNAPSHOT_VERSION 6
 
 /* What is said of a job by a bit, and which fields it has. */
 enum flag {
@@ -136,6 +137,7 @@ static void put_request(struct writer *w, const struct request *r)
         set_pack(w->out, &cold->removed);
         set_pack(w->out, &cold->failed);
         set_pack(w->out, &cold->unfiled);
+        set_pack(w->out, &cold->blocked);
         pack_u64(w->out, cold->hold_count);
         for (size_t i = 0; i < cold->hold_count; i++) {
                 const struct hold_group *h = &cold->holds[i];
@@ -442,6 +444,8 @@ static int get_request(struct reader *rd, struct err *err)
         set_unpack(&cold->removed, u);
         set_unpack(&cold->failed, u);
         set_unpack(&cold->unfiled, u);
+        if (rd->version > 5)
+                set_unpack(&cold->blocked, u);
         c->requests->unfiled += set_count(&cold->unfiled);
         get_groups(rd, cold);
         request_cold_trim(r);

@@ -2,6 +2,7 @@
  */
 #include "core/classes/job_class.h"
 #include "core/data/inputs.h"
+#include "core/dependency/dependency.h"
 #include "core/events/apply.h"
 #include "core/events/history.h"
 #include "core/fairness/charge.h"
@@ -40,7 +41,7 @@ static void forget_old(struct core *c)
 
                 if (!old && !crowded)
                         break;
-                if ((!old && !charge_crowded(r)) || delegation_keeps_results(r)) {
+                if ((!old && !charge_crowded(r)) || delegation_keeps_results(r) || dependency_keeps(c, r)) {
                         i++;
                         continue;
                 }
@@ -110,4 +111,5 @@ void core_ready(struct core *c)
         delegations_ready(c);
         c->policies->due_ms = c->steady_ms + c->config.periodic_ms;
         gang_ready(c);
+        dependency_ready(c);
 }

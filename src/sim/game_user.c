@@ -12,8 +12,8 @@ static void add(struct submission_part *p, const char *name, const char *text)
 
 /* Numbers that are borrowed by the submission until it was given to the core. */
 struct texts {
-        char memory[32], priority[32];
-        struct buf items, files;
+        char memory[32], priority[32], depends[64];
+        struct buf items, files, edges;
 };
 
 static void fill_files(struct game *g, struct submission_part *p, struct texts *t)
@@ -133,7 +133,74 @@ static void draft_free(struct game_draft *x)
         submission_deinit(&x->s);
         buf_deinit(&x->t.items);
         buf_deinit(&x->t.files);
+        buf_deinit(&x->t.edges);
         free(x);
+}
+
+/* Jobs of a request that was submitted before; false: there is none of this user's. */
+static bool earlier_jobs(struct game *g, const struct submission *s, char *to, size_t n)
+{
+        static const char *const when[] = {"ok", "fail", "any", "each"};
+        struct core *core = sim_world_core(g->world);
+        uint64_t last = core_request_last(core), jobs = submission_members(s);
+        unsigned how = game_below(g, 4);
+        struct core_request r;
+
+        if (last == 0 || core_request_get(core, 1 + game_below(g, (unsigned)last), &r) != 0 ||
+            !str_eq(r.owner, s->owner))
+                return false;
+        if (how == DEPENDENCY_EACH && jobs > r.counts.jobs)
+                how = DEPENDENCY_ANY;
+        if (how == DEPENDENCY_EACH)
+                snprintf(to, n, "\"%" PRIu64 ".0-%" PRIu64 ":each\"", r.id, jobs - 1);
+        else if (game_chance(g, 50))
+                snprintf(to, n, "\"%" PRIu64 ".%u:%s\"", r.id, game_below(g, (unsigned)r.counts.jobs),
+                         when[how]);
+        else
+                snprintf(to, n, "\"%" PRIu64 ":%s\"", r.id, when[how]);
+        return true;
+}
+
+/* Edges from lower to higher numbers, so that there is no circle. */
+static void draw_edges(struct game *g, struct submission *s, struct buf *edges)
+{
+        static const char *const when[] = {"", ":ok", ":any", ":fail"};
+        uint64_t jobs = submission_members(s);
+
+        for (unsigned n = 1 + game_below(g, 8); n > 0 && jobs > 1; n--) {
+                unsigned middle = 1 + game_below(g, (unsigned)jobs - 1), first = game_below(g, middle);
+                unsigned last = middle + game_below(g, (unsigned)jobs - middle);
+
+                buf_printf(edges, "%s%u-%u>%u-%u%s", edges->n ? ";" : "", first, middle - 1, middle, last,
+                           when[game_below(g, 4)]);
+        }
+        s->edges = buf_view(edges);
+}
+
+/* Edges that cut a set are refused. */
+static bool has_sets(const struct submission *s)
+{
+        for (size_t i = 0; i < s->part_count; i++)
+                for (size_t k = 0; k < s->parts[i].attribute_count; k++)
+                        if (str_eqz(s->parts[i].attributes[k].name, "SetSize"))
+                                return true;
+        return false;
+}
+
+static void depend(struct game *g, struct game_draft *x)
+{
+        bool remove = game_chance(g, 60), outer = game_chance(g, 20);
+
+        if (outer)
+                outer = earlier_jobs(g, &x->s, x->t.depends, sizeof(x->t.depends));
+        for (size_t i = 0; i < x->s.part_count; i++) {
+                if (outer)
+                        add(&x->s.parts[i], "DependsOn", x->t.depends);
+                if (remove)
+                        add(&x->s.parts[i], "OnDependencyFailure", "\"remove\"");
+        }
+        if (game_chance(g, 20) && !has_sets(&x->s))
+                draw_edges(g, &x->s, &x->t.edges);
 }
 
 static void describe(struct game *g, struct game_draft *x)
@@ -154,6 +221,7 @@ static void describe(struct game *g, struct game_draft *x)
                         fill_set(g, submission_add_part(&x->s));
                 else
                         fill_part(g, submission_add_part(&x->s), &x->t);
+        depend(g, x);
 }
 
 void game_user_submit(struct game *g)

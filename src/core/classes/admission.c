@@ -7,6 +7,7 @@
 #include "core/data/inputs.h"
 #include "core/fairness/charge.h"
 #include "core/model/edit.h"
+#include "core/model/graph.h"
 #include "core/model/place_wait.h"
 #include <assert.h>
 
@@ -84,6 +85,17 @@ static bool load_rows(struct part *p, struct request_loading *l, uint32_t *budge
         return l->row_at < items.n;
 }
 
+/* Once, when all parts are there. */
+static int load_graph(struct core *c, struct request *r, const struct submission *s, struct err *err)
+{
+        struct graph *g = NULL;
+        int e = request_cold(r)->graph ? 0 : graph_load(c, r, s, &g, err);
+
+        if (g)
+                request_cold_make(r)->graph = g;
+        return e;
+}
+
 int request_load_some(struct core *c, struct request *r, struct request_loading *l, uint32_t *budget,
                       bool *ret_more, struct err *err)
 {
@@ -101,7 +113,7 @@ int request_load_some(struct core *c, struct request *r, struct request_loading 
                 l->row_at = l->row = 0;
         }
         *ret_more = l->part < l->from->part_count;
-        return 0;
+        return *ret_more ? 0 : load_graph(c, r, l->from, err);
 }
 
 int request_load(struct core *c, struct request *r, const struct submission *s, struct err *err)

@@ -73,16 +73,38 @@ static void bucket_change(struct core *c, struct request *r, struct bucket *b, c
         }
 }
 
-void request_idle_add(struct core *c, struct request *r, const struct set *members)
+static void add_to_buckets(struct core *c, struct request *r, const struct set *members)
 {
         for (size_t i = 0; i < r->bucket_count; i++)
                 bucket_change(c, r, r->buckets[i], members, true);
+}
+
+void request_idle_add(struct core *c, struct request *r, const struct set *members)
+{
+        const struct set *blocked = &request_cold(r)->blocked;
+        struct set wait = {0}, free_now = {0};
+
+        if (set_count(blocked) == 0) {
+                add_to_buckets(c, r, members);
+                return;
+        }
+        set_copy(&wait, members);
+        set_keep_all(&wait, blocked);
+        set_copy(&free_now, members);
+        set_remove_all(&free_now, &wait);
+        set_add_all(&r->cold->waiting, &wait);
+        if (set_count(&free_now))
+                add_to_buckets(c, r, &free_now);
+        set_deinit(&wait);
+        set_deinit(&free_now);
 }
 
 void request_idle_remove(struct core *c, struct request *r, const struct set *members)
 {
         for (size_t i = 0; i < r->bucket_count; i++)
                 bucket_change(c, r, r->buckets[i], members, false);
+        if (set_count(&request_cold(r)->waiting))
+                set_remove_all(&r->cold->waiting, members);
         place_wait_left(r, members);
 }
 

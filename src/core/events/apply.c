@@ -170,7 +170,8 @@ static int apply_matched(struct core *c, struct request *r, const struct event *
 
         q->logged = true;
         SET_FOREACH (&e->members, m) {
-                if (request_state(r, (uint32_t)m) != JOB_IDLE)
+                if (request_state(r, (uint32_t)m) != JOB_IDLE ||
+                    set_has(&request_cold(r)->blocked, (uint32_t)m))
                         return apply_damaged(err, e, "a job that is not idle");
         }
         request_idle_remove(c, r, &e->members);
@@ -499,6 +500,8 @@ static int apply_waiting(struct core *c, struct request *r, const struct event *
                 request_idle_remove(c, r, &e->members);
         set_remove_all(&cold->held, &e->members);
         request_hold_drop(r, &e->members);
+        if (to == JOB_REMOVED)
+                set_remove_all(&cold->blocked, &e->members);
         if (to == JOB_IDLE)
                 request_idle_add(c, r, &e->members);
         else
@@ -641,6 +644,36 @@ static int apply_edited(struct core *c, struct request *r, const struct event *e
         return 0;
 }
 
+#define READY_LOGGED 16u /* entries of a request's log: a graph has an event for each step of it */
+
+static void apply_waits(struct core *c, struct request *r, const struct event *e)
+{
+        struct set idle = {0};
+
+        request_idle_all(r, &idle);
+        set_keep_all(&idle, &e->members);
+        request_idle_remove(c, r, &idle);
+        set_add_all(&request_cold_make(r)->blocked, &e->members);
+        request_idle_add(c, r, &idle);
+        set_deinit(&idle);
+}
+
+static void apply_ready(struct core *c, struct request *r, const struct event *e)
+{
+        struct request_cold *cold = request_cold_make(r);
+        struct set idle = {0};
+
+        set_copy(&idle, &e->members);
+        set_keep_all(&idle, &cold->waiting);
+        set_remove_all(&cold->waiting, &idle);
+        set_remove_all(&cold->blocked, &e->members);
+        if (set_count(&idle))
+                request_idle_add(c, r, &idle);
+        if (cold->log_count < READY_LOGGED)
+                joblog_event_of_all(r, e, &e->members);
+        set_deinit(&idle);
+}
+
 static void apply_filed(struct core *c, struct request *r, const struct event *e)
 {
         SET_FOREACH (&e->members, m) {
@@ -705,6 +738,8 @@ static int apply(struct core *c, const struct event *e, struct err *err)
         case EVENT_PRIORITY: apply_priority(c, r, e); return 0;
         case EVENT_EDITED: return apply_edited(c, r, e, err);
         case EVENT_FILED: apply_filed(c, r, e); return 0;
+        case EVENT_WAITS: apply_waits(c, r, e); return 0;
+        case EVENT_READY: apply_ready(c, r, e); return 0;
         case EVENT_CHECKPOINTED: return apply_checkpoint(r, e, err);
         case EVENT_LEASE_ENDED: request_cold_make(r)->delegation.lease_over = true; return 0;
         case EVENT_RESULTS_TAKEN: set_add_all(&request_cold_make(r)->delegation.taken, &e->members); return 0;

@@ -41,7 +41,8 @@ static void count(const struct request *r, struct core_counts *n)
         const struct request_cold *cold = request_cold(r);
 
         n->jobs += r->count;
-        n->idle += r->idle + r->active - r->running;
+        n->waiting += set_count(&cold->waiting);
+        n->idle += r->idle + set_count(&cold->waiting) + r->active - r->running;
         n->running += r->running;
         n->held += set_count(&cold->held);
         n->completed += set_count(&cold->completed);
@@ -106,6 +107,7 @@ int core_job_get(struct core *c, uint64_t request, uint32_t member, struct core_
                 .submitted_ms = r->submitted_ms,
                 .entered_ms = r->submitted_ms,
                 .priority = priority_of(c, r, member),
+                .waits = set_has(&request_cold(r)->waiting, member),
         };
         request_part(r, member, &ret->part);
         if (j) {

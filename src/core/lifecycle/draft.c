@@ -8,6 +8,7 @@
 #include "core/classes/job_class.h"
 #include "core/classes/split.h"
 #include "core/data/label.h"
+#include "core/dependency/dependency.h"
 #include "core/events/apply.h"
 #include "core/fairness/charge.h"
 #include "core/model/forgotten.h"
@@ -202,7 +203,9 @@ static int split_over(struct core_draft *d, struct err *err)
                         "its jobs differ in more than %u ways in what they require: make several requests",
                         c->config.classes_max);
         e = label_refuse(c, d->request, err);
-        return e ? e : gang_refuse(c, d->request, err);
+        if (!e)
+                e = gang_refuse(c, d->request, err);
+        return e ? e : dependency_check(c, d->request, err);
 }
 
 int core_draft_some(struct core_draft *d, bool *ret_more, struct err *err)
@@ -263,6 +266,9 @@ static int accept(struct core_draft *d, struct err *err)
         struct buf BUF_CLEANUP record = {0};
         int r;
 
+        r = dependency_check(c, d->request, err);
+        if (r)
+                return r;
         submission_pack(&record, d->from);
         c->requests->accepting = d->request;
         r = core_emit(c, &e, err);
@@ -271,6 +277,7 @@ static int accept(struct core_draft *d, struct err *err)
                 return r < 0 ? r : CORE_INVALID;
         d->request = NULL;
         c->world.keep(c->world.arg, d->id, buf_view(&record));
+        dependency_begin(c, request_find(c, d->id));
         hold_on_submit(c, d->from, d->id);
         return 0;
 }

@@ -12,6 +12,7 @@
 
 static const char ours[] = "the server says what it is",
                   files[] = "files are settled with the submit; submit the job again",
+                  after[] = "what jobs wait for is settled with the submit",
                   all[] = "it holds for the request as a whole";
 
 static const struct {
@@ -65,6 +66,7 @@ static const struct {
         {"UserLogDomain", all},
         {"UserLogFormat", all},
         {"UserLogUseXML", all},
+        {"DependsOn", after},
         {"SetSize", all},
         {"SetWithin", all},
         {"SetGroupBy", all},

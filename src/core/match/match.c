@@ -8,6 +8,7 @@
  */
 #include "base/mem.h"
 #include "core/classes/job_class.h"
+#include "core/dependency/dependency.h"
 #include "core/fairness/charge.h"
 #include "core/fairness/order.h"
 #include "core/gang/gang.h"
@@ -243,6 +244,7 @@ bool core_match(struct core *c)
 
         if (core_rekey_slice(c))
                 return true;
+        dependency_settle(c);
         gang_settle(c);
         until = c->matching->looks + LOOKS_MAX;
         order_refresh(c);

@@ -1,6 +1,7 @@
 /* What most requests do without: sets of members that do not wait, why they are held, logs, spooled files. A
  * million requests of one job that wait have none of it. */
 #include "base/mem.h"
+#include "core/model/graph.h"
 #include "core/model/request.h"
 #include "core/model/submission.h"
 
@@ -46,6 +47,10 @@ void request_cold_free(struct request *r)
         set_deinit(&cold->failed);
         set_deinit(&cold->unfiled);
         set_deinit(&cold->left);
+        set_deinit(&cold->blocked);
+        set_deinit(&cold->waiting);
+        graph_free(cold->graph);
+        free(cold->dependents);
         free(cold->spooled);
         free(cold->spooled_names);
         free(cold);
@@ -57,7 +62,9 @@ size_t request_cold_bytes(const struct request *r)
         const struct request_cold *cold = r->cold;
 
         return cold ? sizeof(*cold) + set_bytes(&cold->held) + set_bytes(&cold->completed) +
-                               set_bytes(&cold->removed) + set_bytes(&cold->failed)
+                               set_bytes(&cold->removed) + set_bytes(&cold->failed) +
+                               set_bytes(&cold->blocked) + set_bytes(&cold->waiting) +
+                               graph_bytes(cold->graph)
                     : 0;
 }
 

@@ -8,6 +8,7 @@
 
 struct classes;
 struct data;
+struct dependencies;
 struct estimates;
 struct fairness;
 struct gangs;
@@ -48,6 +49,7 @@ struct core {
         struct fairness *fairness;         /* fairness/order.h */
         struct classes *classes;           /* model/job_class.h */
         struct gangs *gangs;               /* gang/gang.h */
+        struct dependencies *dependencies; /* dependency/dependency.h */
         struct reservations *reservations; /* gang/reserve.h */
         struct matching *matching;         /* match/matching.h */
         struct core_draft *drafts;         /* that are being made, lifecycle/draft.h */

@@ -47,6 +47,8 @@ static const struct {
         [EVENT_GO] = {"go", F_MEMBERS | F_FENCE},
         [EVENT_LEASE_ENDED] = {"lease_ended", 0},
         [EVENT_CHECKPOINTED] = {"checkpointed", F_MEMBERS | F_FENCE | F_VALUES | F_USAGE},
+        [EVENT_WAITS] = {"waits", F_MEMBERS},
+        [EVENT_READY] = {"ready", F_MEMBERS},
         [EVENT_RESULTS_TAKEN] = {"results_taken", F_MEMBERS},
         [EVENT_EDITED] = {"edited", F_MEMBERS | F_REASON | F_VALUES},
 };

@@ -34,6 +34,8 @@ enum event_type {
         EVENT_RESULTS_TAKEN = 46, /* it has the results of these members */
         EVENT_CHECKPOINTED = 50,  /* the attempt's checkpoint is in the spool: `values` lists its files */
         EVENT_EDITED = 51,        /* members, which wait, have other attributes: `values`, as in edit.h */
+        EVENT_WAITS = 55,         /* members, just submitted, wait for other jobs (dependency.h) */
+        EVENT_READY = 56,         /* members do so no more */
         EVENT_TYPES
 };
 

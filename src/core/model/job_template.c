@@ -195,6 +195,8 @@ static void look_at_attributes(struct core *c, struct job_template *t)
                                          str_ieqz(text, "ON_EXIT_OR_EVICT"));
         t->rerun_eager = eval_string(&c->eval, t->ad, NULL, a->RerunOnLost, &text) && str_ieqz(text, "eager");
         gang_rule_read(c, t);
+        t->dependency_remove =
+                eval_string(&c->eval, t->ad, NULL, a->OnDependencyFailure, &text) && str_ieqz(text, "remove");
         t->jobs_max = INT64_MAX;
         if (eval_integer(&c->eval, t->ad, NULL, a->JobMaterializeLimit, &t->jobs_max) && t->jobs_max < 1)
                 t->jobs_max = 1;

@@ -32,12 +32,13 @@ struct job_template {
         size_t variable_count;
         symbol *fills; /* attributes with $$() in their text; see fill.h */
         size_t fill_count;
-        bool fills_vary;      /* what is filled in may differ from member to member */
-        int64_t jobs_max;     /* of a request that may be under way at once; INT64_MAX: any number */
-        bool exit_policy;     /* OnExitHold or OnExitRemove must be evaluated */
-        bool periodic_over;   /* they took too long: they are asked no more, and the jobs held */
-        bool periodic_policy; /* PeriodicHold, PeriodicRelease or PeriodicRemove must be */
-        bool leaves;          /* LeaveJobInQueue must be, when a job has ended */
+        bool fills_vary;        /* what is filled in may differ from member to member */
+        int64_t jobs_max;       /* of a request that may be under way at once; INT64_MAX: any number */
+        bool exit_policy;       /* OnExitHold or OnExitRemove must be evaluated */
+        bool periodic_over;     /* they took too long: they are asked no more, and the jobs held */
+        bool periodic_policy;   /* PeriodicHold, PeriodicRelease or PeriodicRemove must be */
+        bool dependency_remove; /* jobs that wait for what never comes are removed; else held */
+        bool leaves;            /* LeaveJobInQueue must be, when a job has ended */
         /* What its author says of a run; see estimate.c. */
         int64_t expected_ms, allowed_ms; /* 0: not said */
         int64_t bytes_out_said;          /* -1: not said */

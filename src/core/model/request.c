@@ -198,10 +198,16 @@ void request_job_drop(struct request *r, struct job *j)
 struct part *request_part(const struct request *r, uint32_t member, uint32_t *ret_part)
 {
         struct part *edited = NULL;
-        uint32_t i = 0;
+        uint32_t i = 0, end = r->part_count; /* parts[i].first <= member < parts[end].first */
 
-        while (i + 1 < r->part_count && member >= r->parts[i + 1].first)
-                i++;
+        while (i + 1 < end) {
+                uint32_t middle = i + (end - i) / 2;
+
+                if (r->parts[middle].first <= member)
+                        i = middle;
+                else
+                        end = middle;
+        }
         if (r->cold && r->cold->edits)
                 edited = request_part_of_edit(r, member, i, &i);
         if (ret_part)
@@ -256,11 +262,12 @@ bool request_idle_has(const struct request *r, uint32_t member)
         for (size_t i = 0; i < r->bucket_count; i++)
                 if (set_has(&r->buckets[i]->idle, member))
                         return true;
-        return false;
+        return set_has(&request_cold(r)->waiting, member);
 }
 
 void request_idle_all(const struct request *r, struct set *to)
 {
         for (size_t i = 0; i < r->bucket_count; i++)
                 set_add_all(to, &r->buckets[i]->idle);
+        set_add_all(to, &request_cold(r)->waiting);
 }

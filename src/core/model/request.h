@@ -17,6 +17,7 @@
 #include "core/model/job_template.h"
 
 struct forgotten;
+struct graph;
 struct submission_file;
 struct edits;
 struct estimate;
@@ -77,6 +78,11 @@ struct request_cold {
         uint32_t spooled_count;
         struct delegation delegation;
         struct edits *edits; /* edit.h; NULL: none of its members was edited */
+        struct set blocked; /* members that wait for other jobs (dependency.h), whatever their state; */
+        struct set waiting; /* of these, those that are idle: they are in no bucket */
+        struct graph *graph;
+        uint64_t *dependents; /* requests whose jobs wait for jobs of this one, or did */
+        uint32_t dependent_count, dependent_cap;
 };
 
 /* There are as many of these as jobs that came alone: each byte counts (core_bytes_per_single_job_request).
@@ -89,7 +95,7 @@ struct request {
         int64_t submitted_ms;
         uint32_t count, active,
                 running;       /* members; those with an attempt; of these, those that were started */
-        uint32_t idle;         /* members */
+        uint32_t idle;         /* members, without those that wait for other jobs */
         uint32_t queued_count; /* members that have not ended, as counted in owner->queued */
         uint32_t part_count;
         struct part *parts;                    /* and the items of all behind them */
@@ -152,9 +158,9 @@ static inline struct part *request_part_at(const struct request *r, uint32_t num
 }
 enum job_state request_state(const struct request *r, uint32_t member);
 struct bucket *request_bucket(struct core *c, const struct request *r, uint32_t member);
-void request_idle_all(const struct request *r, struct set *to);
-bool request_idle_has(const struct request *r, uint32_t member);
-uint64_t request_unended(const struct request *r); /* members that have not ended */
+void request_idle_all(const struct request *r, struct set *to);  /* with those that wait for other jobs */
+bool request_idle_has(const struct request *r, uint32_t member); /* the same */
+uint64_t request_unended(const struct request *r);               /* members that have not ended */
 bool request_ended(const struct request *r);
 
 static inline const struct part *job_class_first_part(const struct job_class *k) /* of its first bucket */

@@ -5,7 +5,8 @@
 #include "base/map.h"
 #include "base/pack.h"
 
-#define SUBMISSION_VERSION 3 /* 1: without lease, hold_results and origin; 2: without digest */
+#define SUBMISSION_VERSION                                                                                   \
+        4 /* 1: without lease, hold_results and origin; 2: without digest; 3: without edges */
 
 void submission_deinit(struct submission *s)
 {
@@ -13,6 +14,9 @@ void submission_deinit(struct submission *s)
                 free(s->parts[i].attributes);
                 free(s->parts[i].variables);
         }
+        for (size_t i = 0; i < s->past_count; i++)
+                set_deinit(&s->past[i].ok);
+        free(s->past);
         free(s->parts);
         free(s->spooled);
         *s = (struct submission){0};
@@ -52,6 +56,13 @@ struct submission_file *submission_add_file(struct submission *s)
         return &s->spooled[s->spooled_count++];
 }
 
+struct submission_past *submission_add_past(struct submission *s)
+{
+        s->past = grown(s->past, s->past_count, sizeof(*s->past));
+        s->past[s->past_count] = (struct submission_past){0};
+        return &s->past[s->past_count++];
+}
+
 uint64_t submission_members(const struct submission *s)
 {
         uint64_t n = 0;
@@ -68,6 +79,7 @@ uint64_t submission_members(const struct submission *s)
 #define MARK_BYTES    24u /* and of another character, once it is compiled */
 #define OWN_FILE_MAX  16u /* input files that each member has for itself, see inputs.h, */
 #define OWN_BYTES     24u /* and what one takes */
+#define EDGE_BYTES    8u  /* of a graph, for each character that its edges are written in */
 
 static bool in_word(char c)
 {
@@ -110,7 +122,7 @@ static uint64_t own_files(const struct submission_attribute *a)
 
 uint32_t submission_kib(const struct submission *s)
 {
-        uint64_t bytes = REQUEST_BYTES, kib;
+        uint64_t bytes = REQUEST_BYTES + (uint64_t)s->edges.n * EDGE_BYTES, kib;
 
         for (size_t i = 0; i < s->part_count; i++) {
                 const struct submission_part *p = &s->parts[i];
@@ -159,7 +171,7 @@ static uint64_t digest_part(const struct submission_part *p)
 
 uint64_t submission_digest(const struct submission *s)
 {
-        uint64_t sum[3] = {s->hold}, digest;
+        uint64_t sum[4] = {s->hold}, digest;
 
         for (size_t i = 0; i < s->part_count; i++) {
                 const uint64_t both[] = {sum[1], digest_part(&s->parts[i])};
@@ -173,7 +185,9 @@ uint64_t submission_digest(const struct submission *s)
 
                 sum[2] += digest_words(one, 3);
         }
-        digest = digest_words(sum, 3);
+        if (s->edges.n)
+                sum[3] = digest_str(s->edges);
+        digest = digest_words(sum, s->edges.n ? 4 : 3);
         return digest ? digest : 1;
 }
 
@@ -264,6 +278,25 @@ void submission_pack(struct buf *out, const struct submission *s)
         pack_str(out, s->origin.job);
         pack_u64(out, s->origin.hops_left);
         pack_u64(out, s->digest);
+        pack_str(out, s->edges);
+        pack_u64(out, s->past_count);
+        for (size_t i = 0; i < s->past_count; i++) {
+                pack_u64(out, s->past[i].request);
+                pack_u64(out, s->past[i].jobs);
+                set_pack(out, &s->past[i].ok);
+        }
+}
+
+static void unpack_graph(struct unpack *u, struct submission *s)
+{
+        s->edges = unpack_str(u);
+        for (uint64_t n = unpack_max(u, SUBMISSION_PAST_MAX); n > 0 && !u->bad; n--) {
+                struct submission_past *p = submission_add_past(s);
+
+                p->request = unpack_u64(u);
+                p->jobs = (uint32_t)unpack_max(u, SUBMISSION_MEMBERS_MAX);
+                set_unpack(&p->ok, u);
+        }
 }
 
 static void unpack_origin(struct unpack *u, struct submission *s)
@@ -325,6 +358,8 @@ int submission_unpack(struct submission *s, struct str record, struct err *err)
                 unpack_origin(&u, s);
         if (version > 2)
                 s->digest = unpack_u64(&u);
+        if (version > 3)
+                unpack_graph(&u, s);
         if (unpack_done(&u))
                 return 0;
         submission_deinit(s);

@@ -8,12 +8,14 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/set.h"
 
 #define SUBMISSION_PARTS_MAX      10000u
 #define SUBMISSION_ATTRIBUTES_MAX 1000u /* a part */
 #define SUBMISSION_VARIABLES_MAX  64u
 #define SUBMISSION_MEMBERS_MAX    10000000u
 #define SUBMISSION_TEXT_MAX       (1u << 20) /* one attribute */
+#define SUBMISSION_PAST_MAX       1000u
 
 struct submission_attribute {
         struct str name, text; /* text: a ClassAd expression */
@@ -45,6 +47,13 @@ struct submission_origin {
 };
 #define SUBMISSION_HOPS_MAX 64u
 
+/* Of a request that its jobs wait for, and that is in history only. */
+struct submission_past {
+        uint64_t request;
+        uint32_t jobs;
+        struct set ok; /* those that have succeeded; owned */
+};
+
 struct submission {
         unsigned char uuid[16];
         struct str owner; /* name@domain */
@@ -59,6 +68,9 @@ struct submission {
         size_t part_count;
         struct submission_file *spooled;
         size_t spooled_count;
+        struct str edges; /* which of its jobs wait for which others of it, see dependency.h */
+        struct submission_past *past;
+        size_t past_count;
 };
 
 /* Arrays are owned, what a str looks at is borrowed. */
@@ -67,6 +79,7 @@ struct submission_part *submission_add_part(struct submission *s);
 void submission_add_attribute(struct submission_part *p, struct str name, struct str text, bool late);
 void submission_add_variable(struct submission_part *p, struct str name);
 struct submission_file *submission_add_file(struct submission *s);
+struct submission_past *submission_add_past(struct submission *s);
 uint64_t submission_members(const struct submission *s);
 /* What the request takes in the server, in KiB and rounded up: its text, what that is compiled to, the input
  * files that each member has for itself, and a fixed sum for each request, part and file. The same before and

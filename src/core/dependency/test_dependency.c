@@ -1,0 +1,378 @@
+/* Jobs that wait for others: who starts when, what becomes of those that never can, what is refused, and that
+ * a restart goes on from the same place. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/dependency/dependency.h"
+#include "core/model/graph.h"
+#include "core/test_help.h"
+
+#define BIG "[ Cpus = 100; Memory = 100000; Disk = 100000; TotalCpus = 100; TotalMemory = 100000 ]"
+
+static struct request *submit_jobs(struct core *c, uint64_t jobs, const char *depends_on)
+{
+        return submit(c, NULL, jobs,
+                      depends_on ? (const char *const[]){"RequestCpus", "1", "DependsOn", depends_on, NULL}
+                                 : (const char *const[]){"RequestCpus", "1", NULL});
+}
+
+/* A request of so many jobs with these edges. */
+static int try_graph(struct core *c, uint64_t jobs, const char *edges, const char *failure, struct err *err)
+{
+        static unsigned char serial;
+        struct submission s = {
+                .owner = STR("ann@lab"), .at_ms = 1700000000000, .edges = str_of(edges), .uuid = {[1] = 1}};
+        struct submission_part *p = submission_add_part(&s);
+        bool existing;
+        uint64_t id;
+        int r;
+
+        s.uuid[0] = ++serial;
+        submission_add_attribute(p, STR("RequestCpus"), STR("1"), false);
+        submission_add_attribute(p, STR("OnDependencyFailure"), str_of(failure), false);
+        p->steps = jobs;
+        r = core_submit(c, &s, false, &id, &existing, err);
+        submission_deinit(&s);
+        return r;
+}
+
+static struct request *submit_graph(struct core *c, uint64_t jobs, const char *edges, const char *failure)
+{
+        struct err err = {""};
+
+        if (try_graph(c, jobs, edges, failure, &err) != 0)
+                fail_msg("%s", err.text);
+        return request_find(c, core_request_last(c));
+}
+
+static void end_with(struct core *c, uint64_t request, uint32_t member, int exit_code)
+{
+        const struct job *j = request_job(request_find(c, request), member);
+        const struct core_result r = {.request = request,
+                                      .member = member,
+                                      .fence = j->fence,
+                                      .started_ms = c->now_ms,
+                                      .ended_ms = c->now_ms,
+                                      .exit_code = exit_code};
+
+        assert_true(core_result(c, "n", &r));
+}
+
+static void act(struct core *c, enum core_action action, uint64_t request)
+{
+        struct core_command cmd = {.action = action, .request = request};
+        uint64_t n;
+
+        assert_int_equal(core_act(c, &cmd, &n, NULL), 0);
+}
+
+static void expect(struct core *c, const char *assigned)
+{
+        expect_assigned(c, assigned);
+        if (core_check(c))
+                fail_msg("%s", core_check(c));
+}
+
+static void expect_held(struct core *c, uint64_t request, uint32_t member, const char *reason)
+{
+        struct core_job j;
+
+        core_match(c);
+        assert_int_equal(core_job_get(c, request, member, &j), 0);
+        assert_int_equal(j.state, JOB_HELD);
+        assert_int_equal(j.hold_code, CORE_HOLD_DEPENDENCY);
+        assert_true(str_eqz(j.hold_reason, reason));
+        assert_null(core_check(c));
+}
+
+static void test_a_request_waits_for_another(void **s)
+{
+        struct core *c = *s;
+        struct core_counts n;
+
+        submit_jobs(c, 2, NULL);
+        submit_jobs(c, 3, "\"1\"");
+        offer(c, "n", BIG);
+        expect(c, "n/default 1 0-1\n");
+        core_totals(c, &n);
+        assert_int_equal(n.waiting, 3);
+        end_with(c, 1, 0, 0);
+        expect(c, "");
+        end_with(c, 1, 1, 0);
+        expect(c, "n/default 2 0-2\n");
+}
+
+static void test_it_is_held_when_that_fails_and_a_release_runs_it(void **s)
+{
+        struct core *c = *s;
+
+        submit_jobs(c, 2, NULL);
+        submit_jobs(c, 1, "\"1:ok\"");
+        offer(c, "n", BIG);
+        expect(c, "n/default 1 0-1\n");
+        end_with(c, 1, 1, 3);
+        expect_held(c, 2, 0, "depends on job 1.1, which did not succeed");
+        act(c, CORE_ACT_RELEASE, 2);
+        expect(c, "n/default 2 0\n");
+}
+
+static void test_fail_any_and_each(void **s)
+{
+        struct core *c = *s;
+
+        submit_jobs(c, 3, NULL);
+        submit_jobs(c, 1, "\"1:fail\"");
+        submit_jobs(c, 1, "\"1.0-1:any\"");
+        submit_jobs(c, 3, "\"1:each\"");
+        submit_jobs(c, 1, "\"1.0:fail\"");
+        offer(c, "n", BIG);
+        expect(c, "n/default 1 0-2\n");
+        end_with(c, 1, 1, 0);
+        expect(c, "n/default 4 1\n");
+        end_with(c, 1, 0, 0);
+        expect_held(c, 5, 0, "waits for request 1 to fail, but it succeeded");
+        expect(c, "n/default 3 0\nn/default 4 0\n");
+        end_with(c, 1, 2, 7);
+        expect_held(c, 4, 2, "depends on job 1.2, which did not succeed");
+        expect(c, "n/default 2 0\n");
+}
+
+static void test_removing_a_parent_fails_it_and_holding_it_does_not(void **s)
+{
+        struct core *c = *s;
+
+        submit_jobs(c, 1, NULL);
+        submit_jobs(c, 1, "\"1\"");
+        submit_jobs(c, 1, "\"1:any\"");
+        act(c, CORE_ACT_HOLD, 1);
+        expect(c, "");
+        assert_int_equal(request_state(request_find(c, 2), 0), JOB_IDLE);
+        act(c, CORE_ACT_REMOVE, 1);
+        expect_held(c, 2, 0, "depends on job 1.0, which did not succeed");
+        offer(c, "n", BIG);
+        expect(c, "n/default 3 0\n");
+}
+
+static void test_hold_and_release_do_not_forget_what_a_job_waits_for(void **s)
+{
+        struct core *c = *s;
+
+        submit_jobs(c, 1, NULL);
+        submit_jobs(c, 1, "\"1\"");
+        offer(c, "n", BIG);
+        expect(c, "n/default 1 0\n");
+        act(c, CORE_ACT_HOLD, 2);
+        act(c, CORE_ACT_RELEASE, 2);
+        expect(c, "");
+        act(c, CORE_ACT_HOLD, 2);
+        end_with(c, 1, 0, 1);
+        expect(c, ""); /* held by its owner, who has not asked for it to run all the same */
+        act(c, CORE_ACT_RELEASE, 2);
+        expect_held(c, 2, 0, "depends on job 1.0, which did not succeed");
+        act(c, CORE_ACT_RELEASE, 2);
+        expect(c, "n/default 2 0\n");
+}
+
+static void test_a_parent_that_has_ended_before(void **s)
+{
+        struct core *c = *s;
+
+        submit_jobs(c, 1, NULL);
+        offer(c, "n", BIG);
+        expect(c, "n/default 1 0\n");
+        end_with(c, 1, 0, 1);
+        core_match(c);
+        submit_jobs(c, 1, "\"1\"");
+        submit_jobs(c, 1, "\"1:fail\"");
+        expect(c, "n/default 3 0\n");
+        expect_held(c, 2, 0, "depends on job 1.0, which did not succeed");
+}
+
+static void test_edges_inside_a_request(void **s)
+{
+        struct core *c = *s;
+        struct request *r = submit_graph(c, 6, "0>1,2;1-2>3-4;3,4>5:any", "\"remove\"");
+
+        offer(c, "n", BIG);
+        expect(c, "n/default 1 0\n");
+        end_with(c, 1, 0, 0);
+        expect(c, "n/default 1 1-2\n");
+        end_with(c, 1, 2, 0);
+        expect(c, "");
+        end_with(c, 1, 1, 9);
+        expect(c, "n/default 1 5\n"); /* 3 and 4 are removed, and 5 waits for their end only */
+        assert_int_equal(request_state(r, 3), JOB_REMOVED);
+        assert_int_equal(request_state(r, 4), JOB_REMOVED);
+}
+
+static void test_a_chain_falls_at_once(void **s)
+{
+        enum { JOBS = 20000 };
+        struct core *c = *s;
+        BUF_CLEANUP struct buf edges = {0};
+        struct request *r;
+
+        for (unsigned i = 0; i + 1 < JOBS; i++)
+                buf_printf(&edges, "%u>%u;", i, i + 1);
+        edges.n--;
+        r = submit_graph(c, JOBS, buf_z(&edges), "\"remove\"");
+        offer(c, "n", BIG);
+        expect(c, "n/default 1 0\n");
+        end_with(c, 1, 0, 0);
+        expect(c, "n/default 1 1\n");
+        end_with(c, 1, 1, 1);
+        core_match(c);
+        assert_int_equal(set_count(&request_cold(r)->removed), JOBS - 2);
+        assert_true(request_ended(r));
+}
+
+static void test_held_children_leave_the_rest_waiting(void **s)
+{
+        struct core *c = *s;
+        struct request *r = submit_graph(c, 3, "0>1;1>2", "\"hold\"");
+
+        offer(c, "n", BIG);
+        expect(c, "n/default 1 0\n");
+        end_with(c, 1, 0, 1);
+        expect_held(c, 1, 1, "depends on job 1.0, which did not succeed");
+        assert_int_equal(request_state(r, 2), JOB_IDLE);
+        act(c, CORE_ACT_RELEASE, 1);
+        expect(c, "n/default 1 1\n");
+        end_with(c, 1, 1, 0);
+        expect(c, "n/default 1 2\n");
+}
+
+static void refused(struct core *c, const char *depends_on, const char *why)
+{
+        struct err err = {""};
+
+        assert_int_equal(try_submit(c, NULL, 2,
+                                    (const char *const[]){"RequestCpus", "1", "DependsOn", depends_on, NULL},
+                                    &err),
+                         CORE_INVALID);
+        if (!strstr(err.text, why))
+                fail_msg("\"%s\" is not in: %s", why, err.text);
+}
+
+static void graph_refused(struct core *c, const char *edges, const char *why)
+{
+        struct err err = {""};
+
+        assert_int_equal(try_graph(c, 4, edges, "\"hold\"", &err), CORE_INVALID);
+        if (!strstr(err.text, why))
+                fail_msg("\"%s\" is not in: %s", why, err.text);
+}
+
+static void test_what_is_refused(void **s)
+{
+        struct core *c = *s;
+
+        submit_jobs(c, 3, NULL);
+        assert_int_equal(test_submit(c, "bob@lab", 1, (const char *const[]){"RequestCpus", "1", NULL}), 2);
+        refused(c, "\"9\"", "there is no request 9 of yours");
+        refused(c, "\"3\"", "there is no request 3 of yours"); /* itself */
+        refused(c, "\"2\"", "there is no request 2 of yours"); /* bob's */
+        refused(c, "\"1.3\"", "has only the jobs 0 to 2");
+        refused(c, "\"1:each\"", "the numbers must be the same");
+        refused(c, "\"1:maybe\"", "ok, fail, any or each");
+        refused(c, "\"x\"", "names no jobs to wait for");
+        refused(c, "7", "must be a text");
+        graph_refused(c, "0>1;1>2;2>0", "in a circle");
+        graph_refused(c, "1>1", "in a circle");
+        graph_refused(c, "0-1>1-2", "in a circle");
+        graph_refused(c, "0>4", "has the jobs 0 to 3");
+        graph_refused(c, "0>", "is not like");
+        graph_refused(c, "0>1:each", "is not like");
+        graph_refused(c, "3-1>0", "has the jobs 0 to 3");
+}
+
+static void test_a_graph_of_a_million_edges_is_bounded(void **s)
+{
+        BUF_CLEANUP struct buf edges = {0};
+        struct core *c = *s;
+        struct err err = {""};
+
+        for (unsigned i = 0; i < 3000; i++)
+                buf_printf(&edges, "%s0-9999,%u>%u", i ? ";" : "", 10000 + i, 20000 + i);
+        for (unsigned i = 0; i < 10000; i++) /* each job is a node */
+                buf_printf(&edges, ";%u>19999", i);
+        assert_int_equal(try_graph(c, 30000, buf_z(&edges), "\"hold\"", &err), CORE_INVALID);
+        assert_non_null(strstr(err.text, "more than 4194304 ways"));
+        /* Half a million pairs in a line. */
+        submit_graph(c, 2000, "0-999>1000-1999", "\"hold\"");
+        assert_null(core_check(c));
+}
+
+static void on_dependency(void *arg, const struct core_dependency *d)
+{
+        buf_printf(arg, "%llu%s ", (unsigned long long)d->request, d->all ? "" : ".");
+        if (!d->all)
+                set_print(arg, &d->members);
+        buf_printf(arg, " %s %llu+%llu/%llu%s%s;", dependency_when_name(d->when),
+                   (unsigned long long)d->succeeded, (unsigned long long)d->failed,
+                   (unsigned long long)d->total, d->satisfied ? " satisfied" : "", d->never ? " never" : "");
+}
+
+static void test_what_a_job_waits_for_is_told(void **s)
+{
+        struct core *c = *s;
+        BUF_CLEANUP struct buf b = {0};
+
+        submit_jobs(c, 3, NULL);
+        submit_jobs(c, 2, "\"1.0-1, 1.2:any\"");
+        offer(c, "n", BIG);
+        expect(c, "n/default 1 0-2\n");
+        end_with(c, 1, 0, 0);
+        end_with(c, 1, 2, 4);
+        core_match(c);
+        core_job_dependencies(c, 2, 1, on_dependency, &b);
+        assert_string_equal(buf_z(&b), "1. 0-1 ok 1+0/2;1. 2 any 0+1/1 satisfied;");
+        buf_reset(&b);
+        core_job_dependencies(c, 1, 1, on_dependency, &b);
+        assert_string_equal(buf_z(&b), "");
+}
+
+static void test_who_is_waited_for_is_not_forgotten(void **s)
+{
+        struct core *c = *s;
+
+        submit_jobs(c, 1, NULL);
+        submit_jobs(c, 1, NULL);
+        submit_jobs(c, 1, "\"1\"");
+        act(c, CORE_ACT_HOLD, 3);
+        act(c, CORE_ACT_REMOVE, 1);
+        act(c, CORE_ACT_REMOVE, 2);
+        core_match(c);
+        pass_time(c, 2 * 86400000ll);
+        assert_non_null(request_find(c, 1));
+        assert_null(request_find(c, 2));
+        act(c, CORE_ACT_RELEASE, 3);
+        expect_held(c, 3, 0, "depends on job 1.0, which did not succeed");
+        pass_time(c, 1000);
+        assert_null(request_find(c, 1));
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, bare_core, bare_core_free)
+        const struct CMUnitTest tests[] = {
+                T(test_a_request_waits_for_another),
+                T(test_it_is_held_when_that_fails_and_a_release_runs_it),
+                T(test_fail_any_and_each),
+                T(test_removing_a_parent_fails_it_and_holding_it_does_not),
+                T(test_hold_and_release_do_not_forget_what_a_job_waits_for),
+                T(test_a_parent_that_has_ended_before),
+                T(test_edges_inside_a_request),
+                T(test_a_chain_falls_at_once),
+                T(test_held_children_leave_the_rest_waiting),
+                T(test_what_is_refused),
+                T(test_a_graph_of_a_million_edges_is_bounded),
+                T(test_what_a_job_waits_for_is_told),
+                T(test_who_is_waited_for_is_not_forgotten),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
