@@ -18,6 +18,7 @@ static const struct {
         {"exit_code", offsetof(struct job_row, exit_code)},
         {"exit_signal", offsetof(struct job_row, exit_signal)},
         {"hold_reason", offsetof(struct job_row, hold_reason)},
+        {"waits_for", offsetof(struct job_row, waits_for)},
         {"submitted_ms", offsetof(struct job_row, submitted_ms)},
         {"entered_ms", offsetof(struct job_row, entered_ms)},
         {"started_ms", offsetof(struct job_row, started_ms)},

@@ -3,7 +3,7 @@
 #include "cli/terminal/cli.h"
 
 struct job_row {
-        struct view id, owner, state, agent, queue, starts, exit_code, exit_signal, hold_reason;
+        struct view id, owner, state, agent, queue, starts, exit_code, exit_signal, hold_reason, waits_for;
         struct view submitted_ms, entered_ms, started_ms, ended_ms, cmd, args;
 };
 void job_read(struct view job, struct job_row *ret);        /* fields that are missing are none */

@@ -75,6 +75,10 @@ static const struct option_row submit_options[] = {
         {"timeout", 0, OPTION_DURATION, "TIME", "With --wait: exit 124 after so long."},
         {"dry-run", 'n', OPTION_FLAG, NULL, "Show what would be submitted; submit nothing."},
         {"hold", 0, OPTION_FLAG, NULL, "Submit the jobs held; `drover release` lets them go."},
+        {"after", 0, OPTION_LIST, "ID[:HOW]",
+         "Start when these jobs have ended: ok (all succeeded, the default), any (however), fail (not all "
+         "succeeded), each (the one at the same place succeeded). ID is a request, as 7, or jobs of one, as "
+         "7.0-9. May be given several times. See DEPENDENCIES in drover-submit-file(5)."},
         COMMAND_ROWS,
         {"print", 0, OPTION_FLAG, NULL, "Print the submit file that a COMMAND is, and submit nothing."},
         {"galaxy", 0, OPTION_FLAG, NULL, "FILE is the XML of a Galaxy tool; see drover-tools(7)."},

@@ -119,6 +119,8 @@ static void add_note(const struct job_row *j, struct buf *out)
 {
         if (view_is(j->state, "held"))
                 view_text(j->hold_reason, out);
+        else if (view_is(j->state, "idle") && view_there(j->waits_for))
+                view_text(j->waits_for, out);
         else
                 job_outcome(j, out);
 }

@@ -198,7 +198,7 @@ static void print_text(const struct submit *s, struct str text)
 
 int cmd_submit(struct cli *cli, const struct options *o)
 {
-        struct buf text BUF_CLEANUP = {0};
+        struct buf text BUF_CLEANUP = {0}, after BUF_CLEANUP = {0};
         struct err err = {""};
         const char *lines[256], *line;
         struct submit s;
@@ -212,10 +212,15 @@ int cmd_submit(struct cli *cli, const struct options *o)
                 return code;
         if (o->ended && one_line_write(o, &text, &err) != 0)
                 return cli_error(CLI_USAGE, "%s", err.text);
+        while ((line = options_list(o, "after", &at)))
+                buf_printf(&after, "%s%s", after.n ? ", " : "depends_on = ", line);
+        at = 0;
         submit_init(&s, cli, o->ended ? "--" : o->words[0]);
         if (o->ended)
                 s.text = buf_view(&text);
         s.lines = lines;
+        if (after.n)
+                lines[s.line_count++] = buf_z(&after);
         while ((line = options_list(o, "append", &at)) && s.line_count < sizeof(lines) / sizeof(lines[0]))
                 lines[s.line_count++] = line;
         code = line ? cli_error(CLI_USAGE, "too many lines are appended") : choose_language(&s, o);

@@ -336,6 +336,30 @@ static void test_what_a_job_waits_for_is_told(void **s)
         assert_string_equal(buf_z(&b), "");
 }
 
+static void test_a_record_keeps_edges_and_what_was_known(void **s)
+{
+        struct submission from = {.owner = STR("ann@lab"), .edges = STR("0>1:any")}, to;
+        struct submission_past *past = submission_add_past(&from);
+        BUF_CLEANUP struct buf b = {0};
+
+        (void)s;
+        submission_add_part(&from)->steps = 2;
+        past->request = 7;
+        past->jobs = 100;
+        set_add_range(&past->ok, 3, 90);
+        submission_pack(&b, &from);
+        assert_int_equal(submission_unpack(&to, buf_view(&b), NULL), 0);
+        assert_true(str_eqz(to.edges, "0>1:any") && to.past_count == 1);
+        assert_true(to.past[0].request == 7 && to.past[0].jobs == 100 && set_count(&to.past[0].ok) == 87);
+        assert_true(submission_digest(&from) == submission_digest(&to));
+        to.edges = STR("0>1");
+        assert_true(submission_digest(&from) != submission_digest(&to));
+        submission_deinit(&from);
+        submission_deinit(&to);
+        for (size_t n = 0; n < b.n; n++) /* cut anywhere it is damaged, and nothing leaks */
+                assert_int_equal(submission_unpack(&to, str_make(b.p, n), NULL), -EBADMSG);
+}
+
 static void test_who_is_waited_for_is_not_forgotten(void **s)
 {
         struct core *c = *s;
@@ -372,6 +396,7 @@ int main(void)
                 T(test_what_is_refused),
                 T(test_a_graph_of_a_million_edges_is_bounded),
                 T(test_what_a_job_waits_for_is_told),
+                T(test_a_record_keeps_edges_and_what_was_known),
                 T(test_who_is_waited_for_is_not_forgotten),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

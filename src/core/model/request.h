@@ -78,8 +78,8 @@ struct request_cold {
         uint32_t spooled_count;
         struct delegation delegation;
         struct edits *edits; /* edit.h; NULL: none of its members was edited */
-        struct set blocked; /* members that wait for other jobs (dependency.h), whatever their state; */
-        struct set waiting; /* of these, those that are idle: they are in no bucket */
+        struct set blocked;  /* members that wait for other jobs (dependency.h), whatever their state; */
+        struct set waiting;  /* of these, those that are idle: they are in no bucket */
         struct graph *graph;
         uint64_t *dependents; /* requests whose jobs wait for jobs of this one, or did */
         uint32_t dependent_count, dependent_cap;

@@ -95,6 +95,11 @@ const struct keyword keywords[] = {
         {"qos", "QOS", ACTS, STRING, "QOS", NULL,
          "The quality of service that the jobs ask for, by its name in the server's settings; see drover-priority(7)."},
         {"project_name", "ProjectName", ACTS, STRING, "ProjectName", NULL, "Kept as the attribute."},
+        {"depends_on", "DependsOn", ACTS, STRING, "DependsOn", NULL,
+         "Jobs of earlier requests that these jobs wait for: `7`, `7:any`, `7.0-9:ok, 8.3`; see DEPENDENCIES. Drover's own."},
+        {"on_dependency_failure", "OnDependencyFailure", ACTS, STRING, "OnDependencyFailure", NULL,
+         "`hold` (the default) or `remove`: what becomes of jobs that can never start as they were meant to, since what they "
+         "wait for has ended otherwise. Drover's own."},
         {"concurrency_limits", "ConcurrencyLimits", ACTS, OTHER, "ConcurrencyLimits", NULL,
          "Limits that running jobs draw on, parted by commas: `db, licence:2` takes one unit of db and two of licence."},
         {"concurrency_limits_expr", NULL, ACTS, OTHER, "ConcurrencyLimits", NULL,

@@ -7,6 +7,7 @@
 static inline void counts_write(struct json *j, const struct core_counts *n)
 {
         json_kint(j, "idle", (int64_t)n->idle);
+        json_kint(j, "waiting", (int64_t)n->waiting);
         json_kint(j, "running", (int64_t)n->running);
         json_kint(j, "held", (int64_t)n->held);
         json_kint(j, "completed", (int64_t)n->completed);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "core/forecast/quote.h"
 #include "core/lifecycle/draft.h"
+#include "core/model/dependency.h"
 #include "core/query.h"
 #include "server/access/origin.h"
 #include "server/api/place.h"
@@ -312,6 +313,120 @@ static void submit(struct server *s, struct call *c)
         submit_draft(s, c);
 }
 
+/* ---- requests that jobs wait for, and that are in history only */
+
+#define PAST_ROWS_MAX 2000000u /* of all of them */
+
+/* What stands in a part's DependsOn, which the core reads again: STR_NONE if it is no simple text. */
+static struct str depends_on(const struct submission_part *p)
+{
+        for (size_t i = 0; i < p->attribute_count; i++) {
+                struct str text = p->attributes[i].text;
+
+                if (str_ieqz(p->attributes[i].name, "DependsOn") && text.n > 1 && text.p[0] == '"' &&
+                    text.p[text.n - 1] == '"')
+                        return str_make(text.p + 1, text.n - 2);
+        }
+        return STR_NONE;
+}
+
+static bool is_listed(const struct submission *s, uint64_t request)
+{
+        for (size_t i = 0; i < s->past_count; i++)
+                if (s->past[i].request == request)
+                        return true;
+        return false;
+}
+
+struct past_jobs {
+        const char *who;
+        struct submission_past *past;
+        uint64_t rows, left;
+};
+
+static int on_past(void *arg, uint64_t row, const struct past_job *h)
+{
+        struct past_jobs *p = arg;
+
+        (void)row;
+        if (p->left == 0 || !str_eqz(h->owner, p->who))
+                return 1;
+        p->left--;
+        p->rows++;
+        if (h->member >= p->past->jobs)
+                p->past->jobs = h->member + 1;
+        if (h->state == JOB_COMPLETED && h->exit_code == 0)
+                set_add(&p->past->ok, h->member);
+        return 0;
+}
+
+/* Reader. What is not there, or is another user's, the core refuses: nothing is known of it. */
+static void read_past(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        uint64_t left = PAST_ROWS_MAX;
+
+        for (size_t i = 0; i < x->s.past_count; i++) {
+                struct past_jobs jobs = {.who = c->who, .past = &x->s.past[i], .left = left};
+                const struct store_query q = {.request = x->s.past[i].request};
+                struct err err = {0};
+                int r = store_history_query(s->store, &q, on_past, &jobs, &err);
+
+                if (r < 0) {
+                        call_fail_err(c, 500, "store", &err);
+                        return;
+                }
+                left = jobs.left;
+                if (left == 0) {
+                        call_fail(c, 413, "too_large",
+                                  "the requests in history that these jobs are to wait for have more than %u "
+                                  "jobs",
+                                  PAST_ROWS_MAX);
+                        return;
+                }
+                if (jobs.rows == 0 || jobs.rows < x->s.past[i].jobs || r > 0) {
+                        call_fail(c, 400, "bad_attribute",
+                                  "there is no request %" PRIu64 " of yours to wait for",
+                                  x->s.past[i].request);
+                        return;
+                }
+        }
+        call_core(c, x->quote ? quote : submit);
+}
+
+static void find_past(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        struct str before = STR_NONE;
+
+        for (size_t i = 0; i < x->s.part_count; i++) {
+                struct str rest = depends_on(&x->s.parts[i]);
+                struct core_request known;
+                struct dependency d;
+
+                if (str_eq(rest, before))
+                        continue;
+                before = rest;
+                while (dependency_next(&rest, &d, NULL) > 0) {
+                        if (core_request_get(s->core, d.request, &known) == 0 || is_listed(&x->s, d.request))
+                                continue;
+                        if (x->s.past_count == SUBMISSION_PAST_MAX) {
+                                call_fail(c, 413, "too_large",
+                                          "more than %u requests in history are to be waited for",
+                                          SUBMISSION_PAST_MAX);
+                                return;
+                        }
+                        submission_add_past(&x->s)->request = d.request;
+                }
+        }
+        if (x->s.past_count)
+                call_reader(c, read_past);
+        else if (x->quote)
+                quote(s, c);
+        else
+                submit(s, c);
+}
+
 static void check(struct call *c, struct submit *x)
 {
         struct err err = {0};
@@ -324,7 +439,7 @@ static void check(struct call *c, struct submit *x)
                 return;
         }
         if (r == 0)
-                call_core(c, x->quote ? quote : submit);
+                call_core(c, find_past);
         else
                 call_fail_err(c, r == -E2BIG ? 413 : 400, r == -E2BIG ? "too_large" : "bad_request", &err);
 }

@@ -201,7 +201,7 @@ static int read_spooled(const json_t *doc, struct submission *s, struct err *err
 static int read_all(const json_t *doc, struct submission *s, const char ***uploads, struct err *err)
 {
         json_t *parts = json_object_get(doc, "parts"), *part;
-        const json_t *uuid = json_object_get(doc, "uuid");
+        const json_t *uuid = json_object_get(doc, "uuid"), *edges = json_object_get(doc, "edges");
         size_t i;
         int r;
 
@@ -218,6 +218,10 @@ static int read_all(const json_t *doc, struct submission *s, const char ***uploa
                         return r;
         }
         s->hold = json_is_true(json_object_get(doc, "hold"));
+        if (edges && !json_is_string(edges))
+                return err_set(err, -EINVAL, "\"edges\" must be a string, like \"0-9>10;10>11\"");
+        if (edges)
+                s->edges = text_of(edges);
         r = origin_read(doc, s, err);
         return r ? r : read_spooled(doc, s, err);
 }

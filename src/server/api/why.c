@@ -386,12 +386,43 @@ static void explain_reach(struct json *j, const struct core_job *job)
                     job->unreachable);
 }
 
+static void say_dependency(void *arg, const struct core_dependency *d)
+{
+        BUF_CLEANUP struct buf text = {0};
+
+        if (d->satisfied)
+                return;
+        words_dependency(&text, d);
+        say(arg, "It waits for " STR_FMT ".", STR_ARG(buf_view(&text)));
+}
+
+static void write_dependency(void *arg, const struct core_dependency *d)
+{
+        BUF_CLEANUP struct buf members = {0};
+        struct json *j = arg;
+
+        set_print(&members, &d->members);
+        json_open(j, '{');
+        json_kint(j, "request", (int64_t)d->request);
+        json_kstr(j, "jobs", buf_view(&members));
+        json_kstrz(j, "when", dependency_when_name(d->when));
+        json_kint(j, "total", (int64_t)d->total);
+        json_kint(j, "succeeded", (int64_t)d->succeeded);
+        json_kint(j, "failed", (int64_t)d->failed);
+        json_kbool(j, "satisfied", d->satisfied);
+        json_close(j, '}');
+}
+
 static void explain(struct json *j, struct core *core, const struct core_job *job, const struct why *w,
                     bool full)
 {
         bool waits = explain_set(j, core, job);
 
-        if (job->state == JOB_IDLE) {
+        if (job->waits)
+                core_job_dependencies(core, job->request, job->member, say_dependency, j);
+        if (job->state == JOB_IDLE && job->waits) {
+                explain_idle(j, core, job, w, full, true);
+        } else if (job->state == JOB_IDLE) {
                 explain_idle(j, core, job, w, full, explain_limit(j, core, job) || waits);
                 explain_turn(j, core, job);
         } else if (job->state == JOB_HELD)
@@ -478,6 +509,10 @@ static void reply(struct server *s, struct call *c, struct why *w, const struct 
         write_eta(&j, s->core, job, said && !job_state_runs(job->state));
         write_turn(&j, s->core, job->request, job->member);
         write_set(&j, s->core, job->request, job->member);
+        json_key(&j, "depends_on");
+        json_open(&j, '[');
+        core_job_dependencies(s->core, job->request, job->member, write_dependency, &j);
+        json_close(&j, ']');
         json_key(&j, "agents");
         json_open(&j, '[');
         if (job->state == JOB_IDLE && w->agents.n)

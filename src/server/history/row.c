@@ -11,6 +11,7 @@
 #include "classad/print.h"
 #include "core/model/attributes.h"
 #include "core/query.h"
+#include "server/loop/words.h"
 
 void row_maker_init(struct row_maker *m, struct server *s, struct arena *a)
 {
@@ -114,6 +115,12 @@ bool row_make(struct row_maker *m, uint64_t request, uint32_t member, struct row
                 ret->unreachable = STR("its agent is away");
         else if (j.unreachable)
                 ret->unreachable = arena_str(m->arena, str_of(j.unreachable));
+        if (j.waits) {
+                BUF_CLEANUP struct buf text = {0};
+
+                words_dependencies(&text, m->server->core, request, member);
+                ret->waits_for = arena_str(m->arena, buf_view(&text));
+        }
         if (j.hold_reason.n)
                 ret->hold_reason = arena_str(m->arena, j.hold_reason);
         ret->cmd = m->cmd_late ? expand(m, member, m->cmd) : m->cmd;
@@ -198,6 +205,8 @@ void row_write(struct json *j, const struct row *r)
                 json_kint(j, "hold_subcode", r->hold_subcode);
                 json_kstr(j, "hold_reason", r->hold_reason);
         }
+        if (r->waits_for.n)
+                json_kstr(j, "waits_for", r->waits_for);
         if (r->priority)
                 json_kint(j, "priority", r->priority);
         json_kint(j, "submitted_ms", r->submitted_ms);

@@ -13,6 +13,7 @@ struct row {
         enum job_state state;
         int status;
         struct str owner, agent, queue, cmd, args, hold_reason;
+        struct str waits_for;   /* other jobs, in words; empty: none */
         struct str unreachable; /* why nothing is heard of where it is; empty: it is reached */
         uint32_t starts;
         bool ended, signaled;
