@@ -338,8 +338,9 @@ def test_transfer_data(condor):
 
 
 def test_userprio_and_drain(condor):
-    ended(condor, condor.submit(sh("true")))
+    waits = condor.submit(sh("true", requirements="false"))
     out = condor("userprio").splitlines()
+    condor("rm", waits)
     assert "Priority" in out[1] and out[-1] == "Number of users: 1" and float(out[2].split()[1]) > 0
     assert "droverd.yaml" in condor("userprio", "-setfactor", "ann", 3, code=1).err
     name = condor("status", "-af", "Name").strip()
