@@ -48,6 +48,7 @@ struct core_job {
         int64_t priority;
         /* with a record (starts, or an attempt) */
         int64_t cpu_user_ms, cpu_system_ms; /* of the attempts that have ended */
+        const char *account;                /* that the attempt is charged to; NULL: none */
         uint32_t cpus;                      /* what the last attempt takes or took */
         uint64_t memory_mib, disk_kib;
         const char *more;      /* countable resources, "GPUs=2 Licence=1"; NULL: none */

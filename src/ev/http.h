@@ -44,6 +44,7 @@ int http_server_listen(struct http_server *s, const char *address, mode_t mode, 
 /* Calls on_close of the requests that wait. Not from a handler. */
 void http_server_free(struct http_server *s);
 
+const char *http_method_name(enum http_method m); /* "GET" */
 enum http_method http_method(const struct http_request *r);
 struct str http_path(const struct http_request *r); /* decoded, without the query, e.g. "/v1/jobs/7.42" */
 bool http_query(const struct http_request *r, const char *name,

@@ -15,6 +15,14 @@ static const struct {
         {"PATCH", HTTP_PATCH}, {"DELETE", HTTP_DELETE}, {"OPTIONS", HTTP_OPTIONS},
 };
 
+const char *http_method_name(enum http_method m)
+{
+        for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+                if (methods[i].method == m)
+                        return methods[i].name;
+        return "?";
+}
+
 size_t http_head_size(struct str text)
 {
         ptrdiff_t at = str_search(text, STR("\r\n\r\n"));

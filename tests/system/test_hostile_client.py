@@ -378,6 +378,7 @@ ATTEMPTS = {
     ("POST", "/v1/agents/{name}/resume"): [("/v1/agents/n1/resume", None, 403)],
     ("GET", "/v1/accounts"): [("/v1/accounts", None, 200)],
     ("GET", "/v1/capacity"): [("/v1/capacity", None, 200)],
+    ("GET", "/metrics"): [("/metrics", None, 200)],
     ("GET", "/v1/limits"): [("/v1/limits", None, 200)],
     ("POST", "/v1/quote"): [("/v1/quote", {"uuid": "{new}", "parts": [
         {"attributes": {}, "variables": ["x"], "items_upload": "{upload}"}]}, 400)],

@@ -156,6 +156,7 @@ def test_every_operation(instance):
     events = call("GET", "/v1/events?after=0&limit=3")
     assert len(events["events"]) <= 3 and events["next"] > 0
 
+    assert b"drover_jobs" in call("GET", "/metrics")
     assert call("GET", "/v1/stores")["stores"] == []
     assert call("GET", "/v1/agents")["agents"] == []
     assert [x["name"].split("/")[0] for x in call("GET", "/v1/limits")["limits"]] == ["queued_kib"]

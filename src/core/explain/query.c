@@ -2,6 +2,7 @@
 #include "core/query.h"
 #include "base/hex.h"
 #include "base/mem.h"
+#include "core/accounts/share.h"
 #include "core/classes/member_ad.h"
 #include "core/data/inputs.h"
 #include "core/events/history.h"
@@ -126,6 +127,7 @@ int core_job_get(struct core *c, uint64_t request, uint32_t member, struct core_
                 ret->exit_code = j->exit_code;
                 ret->cpu_user_ms = j->cpu_user_ms;
                 ret->cpu_system_ms = j->cpu_system_ms;
+                ret->account = j->account ? j->account->path : NULL;
                 ret->cpus = j->cpus;
                 ret->memory_mib = j->memory_mib;
                 ret->disk_kib = j->disk_kib;

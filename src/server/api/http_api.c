@@ -179,6 +179,7 @@ static void handle(void *arg, struct http_request *r)
         c->http = r;
         c->when = TURN_READ;
         c->status = 200;
+        c->begun_ns = clock_mono_ns();
         c->path = str_dupz(http_path(r));
         http_on_close(r, on_close, c);
         if (atomic_load(&a->server->stopping)) {

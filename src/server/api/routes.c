@@ -3,6 +3,7 @@
 #include "server/calls/body.h"
 
 static const struct route routes[] = {
+        {HTTP_GET, "/metrics", api_metrics},
         {HTTP_GET, "/v1/server", api_server},
         {HTTP_GET, "/v1/openapi.json", api_openapi},
         {HTTP_POST, "/v1/uploads", api_upload_new},

@@ -2,7 +2,10 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "server/calls/body.h"
+#include "server/calls/route.h"
+#include "server/metrics/metrics.h"
 
 #define PENDING_MAX (1u << 20) /* bytes that a client may be behind before a reply in parts pauses */
 
@@ -110,6 +113,13 @@ void call_yield_to_client(struct call *c, call_fn *fn)
         call_io(c, go_on);
 }
 
+/* The connection is still there. */
+static void count(const struct call *c)
+{
+        metrics_call(c->server->metrics, c->route ? http_method_name(c->route->method) : METRICS_OTHER,
+                     c->route ? c->route->path : METRICS_OTHER, c->status, clock_mono_ns() - c->begun_ns);
+}
+
 static void send_reply(struct server *s, struct call *c)
 {
         struct http_request *r = c->http;
@@ -117,7 +127,8 @@ static void send_reply(struct server *s, struct call *c)
         (void)s;
         c->http = NULL;
         http_on_close(r, NULL, NULL);
-        http_reply(r, c->status, NULL, &c->out);
+        count(c);
+        http_reply(r, c->status, c->content_type, &c->out);
         call_free(c);
 }
 
@@ -126,6 +137,7 @@ void call_end(struct call *c)
         struct http_request *r = c->http;
 
         c->http = NULL;
+        count(c);
         http_on_close(r, NULL, NULL);
         http_reply_end(r);
         call_free(c);

@@ -39,11 +39,13 @@ struct call {
         enum role role;
         int64_t token_until_ms; /* of the token that said so; 0: none did */
         struct arena arena;
-        struct buf out;   /* the reply's body, or its next part */
-        bool chunked;     /* a part of it was sent */
-        call_fn *more;    /* makes the next part, or goes on, on the core thread */
-        int status;       /* 200 at first */
-        const char *code; /* failed: of the error */
+        struct buf out;           /* the reply's body, or its next part */
+        bool chunked;             /* a part of it was sent */
+        call_fn *more;            /* makes the next part, or goes on, on the core thread */
+        int64_t begun_ns;         /* steady: when its head was there */
+        const char *content_type; /* of the reply; a constant; NULL: JSON */
+        int status;               /* 200 at first */
+        const char *code;         /* failed: of the error */
         struct err err;
         void *state; /* the route's own */
         void (*state_free)(void *state);

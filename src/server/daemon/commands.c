@@ -12,6 +12,7 @@
 #include "server/files/streams.h"
 #include "server/files/tails.h"
 #include "server/loop/turn.h"
+#include "server/metrics/metrics.h"
 #include "server/userlog/userlog.h"
 
 static void send_error(struct server *s, uint64_t session, unsigned code, const char *text)
@@ -228,12 +229,13 @@ static void on_result(struct server *s, struct command *c, struct agent *a)
                 if (core_has_attempt(s->core, a->name, r->request, r->member, r->fence)) {
                         if (r->outputs.n)
                                 objects_take_outputs(s, r, &outputs);
-                        if (!checkpoint)
-                                keep_tails(s, a, r, &c->results.tails[i]);
-                        if (checkpoint)
+                        if (checkpoint) {
                                 core_checkpoint(s->core, a->name, r);
-                        else
+                        } else {
+                                keep_tails(s, a, r, &c->results.tails[i]);
+                                metrics_result(s->metrics, s->core, r);
                                 core_result(s->core, a->name, r);
+                        }
                 }
                 set_add(&one, r->member);
                 ack->attempts[ack->n_attempts++] =

@@ -32,6 +32,7 @@
 #include "server/history/snapshot.h"
 #include "server/loop/thread.h"
 #include "server/loop/turn.h"
+#include "server/metrics/metrics.h"
 #include "server/notices/notices.h"
 #include "server/userlog/userlog.h"
 
@@ -95,8 +96,9 @@ static void on_tick(void *arg)
 
 /* ---- a turn */
 
-static void on_durable(struct server *s, uint64_t seq, size_t bytes)
+static void on_durable(struct server *s, uint64_t seq, size_t bytes, int64_t took_ns)
 {
+        metrics_commit(s->metrics, bytes, took_ns);
         snapshot_poke(s, seq, bytes);
         waits_durable(s);
 }
@@ -204,6 +206,7 @@ int server_open(struct server *s, struct recovered *ret, struct err *err)
         s->turn = turn_new(s, &turn_hooks);
         s->userlog = userlog_new();
         s->notices = notices_new();
+        s->metrics = metrics_new(clock_wall_ms());
         s->prune = prune_new(s);
         r = recover(s, ret, err);
         if (r != 0)
@@ -240,6 +243,7 @@ void server_close(struct server *s)
         tails_free(s->tails);
         userlog_free(s->userlog);
         notices_free(s->notices);
+        metrics_free(s->metrics);
         prune_free(s->prune);
         turn_free(s->turn);
         thread_free(s->reader);

@@ -7,6 +7,7 @@
 #include "server/history/prune.h"
 #include "server/history/request_record.h"
 #include "server/loop/turn.h"
+#include "server/metrics/metrics.h"
 #include "server/notices/notices.h"
 #include "server/userlog/userlog.h"
 
@@ -23,6 +24,7 @@ static void on_event(void *arg, const struct event *e)
         attempt_locations_event(s, e);
         userlog_event(s, e);
         notices_event(s, e);
+        metrics_event(s->metrics, s->core, e);
 }
 
 static void on_replayed(void *arg, const struct event *e)

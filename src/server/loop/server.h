@@ -67,6 +67,8 @@ struct server {
         uint64_t learned_count;
         int exit_code;
 
+        struct metrics *metrics; /* each part of it has its thread, see metrics.h */
+
         struct agent_sessions *agent_sessions; /* I/O thread */
         struct past *past;                     /* reader thread */
         struct catalog *catalog;               /* catalog thread; NULL until it is needed */

@@ -90,11 +90,12 @@ static void nothing(struct server *s)
         (void)s;
 }
 
-static void nothing_durable(struct server *s, uint64_t seq, size_t bytes)
+static void nothing_durable(struct server *s, uint64_t seq, size_t bytes, int64_t took_ns)
 {
         (void)s;
         (void)seq;
         (void)bytes;
+        (void)took_ns;
 }
 
 static const struct turn_hooks hooks = {.slept = nothing, .ending = nothing, .durable = nothing_durable};

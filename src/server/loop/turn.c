@@ -29,6 +29,7 @@ struct commit {
         struct commit *next;
         struct store_batch *batch; /* NULL while the store has it */
         size_t bytes;              /* of it */
+        int64_t given_ns;          /* when the store was given it */
         struct turn *turn;
         struct deferred_replies *out; /* NULL: nothing is in it. With the lock once the commit is closed */
         bool left; /* the batch is durable, and what was in `out` has left. With the lock */
@@ -52,6 +53,7 @@ struct commit_done { /* a callback of the store, on its way to the core thread *
         struct store_batch *batch;
         int result;
         uint64_t seq;
+        int64_t took_ns;
         struct err err;
 };
 
@@ -278,7 +280,7 @@ static void commit_done_drop(struct task *task)
 }
 
 /* What is left to do when it is durable and its replies have left. */
-static void commit_finish(struct turn *t, struct commit *c, uint64_t seq)
+static void commit_finish(struct turn *t, struct commit *c, uint64_t seq, int64_t took_ns)
 {
         size_t bytes;
 
@@ -291,7 +293,7 @@ static void commit_finish(struct turn *t, struct commit *c, uint64_t seq)
                 t->last = NULL;
         bytes = c->bytes;
         commit_free(c);
-        t->hooks->durable(t->server, seq, bytes);
+        t->hooks->durable(t->server, seq, bytes, took_ns);
 }
 
 static void enter_full(struct turn *t)
@@ -313,7 +315,7 @@ static void on_commit_done(struct server *s, struct task *task)
 
         t->under_way--;
         if (d->result == STORE_DURABLE) {
-                commit_finish(t, d->commit, d->seq);
+                commit_finish(t, d->commit, d->seq, d->took_ns);
         } else if (d->result == STORE_FULL) {
                 d->commit->batch = d->batch;
                 enter_full(t);
@@ -343,6 +345,7 @@ static void done(void *arg, int result, uint64_t last_seq, struct store_batch *b
         d->batch = batch;
         d->result = result;
         d->seq = last_seq;
+        d->took_ns = clock_mono_ns() - c->given_ns;
         if (err)
                 d->err = *err;
         if (result == STORE_DURABLE)
@@ -356,6 +359,7 @@ static void append(struct turn *t, struct commit *c)
 
         c->batch = NULL;
         c->bytes = store_batch_bytes(b);
+        c->given_ns = clock_mono_ns();
         t->under_way++;
         store_append(t->server->store, t->server->term, b, done, c);
 }

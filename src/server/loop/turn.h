@@ -19,8 +19,9 @@
 struct turn_hooks {
         void (*slept)(struct server *s);  /* this machine has been asleep, and leases begin anew; in a turn */
         void (*ending)(struct server *s); /* after the core has matched, before the batch is closed */
-        /* The next batch, of so many bytes, is durable; seq is the last record in it. */
-        void (*durable)(struct server *s, uint64_t seq, size_t bytes);
+        /* The next batch, of so many bytes, is durable, so long after the store was given it; seq is the last
+         * record in it. */
+        void (*durable)(struct server *s, uint64_t seq, size_t bytes, int64_t took_ns);
 };
 
 enum turn_when {

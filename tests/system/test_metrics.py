@@ -1,0 +1,159 @@
+"""GET /metrics: what it says is what happened, in a form that promtool and a real Prometheus take."""
+import json
+import os
+import re
+import ssl
+import subprocess
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import pytest
+
+from drover import Daemon, free_port, sh, wait_until
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+RULES = os.path.join(ROOT, "dist", "prometheus", "drover.rules.yaml")
+DASHBOARD = os.path.join(ROOT, "dist", "grafana", "drover.json")
+SAMPLE = re.compile(r'^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$')
+LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"(?:,|$)')
+
+
+def text_of(instance):
+    status, data = instance.call("GET", "/metrics")
+    assert status == 200
+    return data.decode()
+
+
+def parse(text):
+    """{(name, ((label, value), …)): value}, and {family: type}. Each family stands together, after its help and type."""
+    samples, types, current = {}, {}, None
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            current = line.split()[2]
+            assert current not in types, f"{current} twice"
+        elif line.startswith("# TYPE "):
+            _, _, name, kind = line.split()
+            assert name == current
+            types[name] = kind
+        else:
+            name, labels, value = SAMPLE.match(line).groups()
+            pairs = tuple(LABEL.findall(labels or ""))
+            assert "".join(f'{k}="{v}",' for k, v in pairs).rstrip(",") == (labels or "")
+            base = re.sub(r"_(bucket|sum|count)$", "", name) if types[current] == "histogram" else name
+            assert base == current, line
+            assert (name, pairs) not in samples, line
+            samples[name, pairs] = float(value)
+    return samples, types
+
+
+def value(samples, name, **labels):
+    return samples.get((name, tuple(labels.items())), 0)
+
+
+def test_the_numbers_are_what_happened(drover):
+    drover.run(sh("exit 0", queue="queue 3"))
+    drover.run(sh("exit 3"), code=1)
+    held = drover.submit(sh("exit 0", hold="True"))
+    drover.cli("rm", str(held))
+    text = wait_until(lambda: (t := text_of(drover)).find('drover_attempts_ended_total{queue="default",outcome="exited"} 4') > 0 and t)
+    samples, types = parse(text)
+    owner = f"/{drover.server_info()['you']}"
+    assert value(samples, "drover_jobs_submitted_total") == 5
+    assert value(samples, "drover_attempts_started_total") == 4 and value(samples, "drover_jobs_matched_total") == 4
+    assert value(samples, "drover_jobs_removed_total") == 1
+    assert value(samples, "drover_agents", state="connected") == 1
+    assert value(samples, "drover_queues_open", queue="default") == 1
+    for name, label in (("drover_job_wait_seconds", {"queue": "default"}), ("drover_job_run_seconds", {"queue": "default"}),
+                        ("drover_account_job_wait_seconds", {"account": owner})):
+        assert types[name] == "histogram"
+        counts = [v for (n, pairs), v in samples.items() if n == f"{name}_bucket" and pairs[:-1] == tuple(label.items())]
+        assert counts == sorted(counts) and counts[-1] == value(samples, f"{name}_count", **label) == 4, name
+    assert value(samples, "drover_http_requests_total", method="POST", route="/v1/requests", code="201") == 3
+    assert value(samples, "drover_store_commit_seconds_count") > 0 and value(samples, "drover_store_bytes") > 0
+    assert value(samples, "process_resident_memory_bytes") > 1e6
+
+    drover.call("GET", "/v1/jobs/77.0")
+    drover.call("GET", "/nothing")
+    later, _ = parse(text_of(drover))
+    assert value(later, "drover_http_requests_total", method="GET", route="/v1/jobs/{id}", code="404") == 1
+    assert value(later, "drover_http_requests_total", method="other", route="other", code="404") == 1
+    assert all(later[key] >= v for key, v in samples.items() if types.get(key[0]) == "counter"), "a counter went back"
+
+
+def test_promtool_has_nothing_to_say(drover):
+    drover.run(sh("true"))
+    for argv, text in ((["promtool", "check", "metrics"], text_of(drover)), (["promtool", "check", "rules", RULES], None)):
+        done = subprocess.run(argv, input=text, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        assert done.returncode == 0 and "no help" not in done.stdout and "error" not in done.stdout.lower(), done.stdout
+
+
+def ask(port, expression):
+    """The samples of a query, as a Prometheus answers it."""
+    url = f"http://127.0.0.1:{port}/api/v1/query?query={urllib.parse.quote(expression)}"
+    try:
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            got = json.load(answer)
+    except urllib.error.HTTPError as e:
+        if e.code == 503:  # it has just been started
+            return None
+        raise AssertionError(f"{expression}: {e.read()}") from None
+    except OSError:
+        return None
+    assert got["status"] == "success", got
+    return got["data"]["result"]
+
+
+@pytest.fixture
+def prometheus(instance):
+    """A server whose API is on TLS, scraped by a real Prometheus with a token of a plain user, as docs/guides/monitoring.md
+    has it. Yields a function that asks it."""
+    api, port = free_port(), free_port()
+    instance.server("--api-listen", f"127.0.0.1:{api}", "--name", "127.0.0.1")
+    instance.write("token", instance.json("token", "user", "--name", "prometheus@local", "--role", "user")["token"], mode=0o600)
+    instance.write("prometheus.yml", f"""
+global: {{scrape_interval: 1s, evaluation_interval: 1s}}
+rule_files: [{RULES}]
+scrape_configs:
+  - job_name: drover
+    scheme: https
+    authorization: {{credentials_file: {instance.work}/token}}
+    tls_config: {{ca_file: {instance.dir}/ca/ca.crt}}
+    static_configs: [{{targets: ["127.0.0.1:{api}"]}}]
+""")
+    daemon = Daemon("prometheus", ["prometheus", f"--config.file={instance.work}/prometheus.yml",
+                                   f"--storage.tsdb.path={instance.base}/tsdb", f"--web.listen-address=127.0.0.1:{port}"],
+                    f"{instance.base}/prometheus.log", instance.env, instance.base)
+    try:
+        yield lambda expression: ask(port, expression)
+    finally:
+        daemon.stop()
+
+
+def test_a_real_prometheus_scrapes_it(instance, prometheus):
+    instance.submit("executable = /bin/true\nqueue 7\n")
+    got = wait_until(lambda: [s for s in prometheus('drover_jobs{state="idle"}') or [] if s["value"][1] == "7"])
+    assert got[0]["metric"]["job"] == "drover"
+    assert [s["value"][1] for s in prometheus('up{job="drover"}')] == ["1"]
+
+    with open(DASHBOARD, encoding="utf-8") as f:
+        panels = json.load(f)["panels"]
+    expressions = [t["expr"].replace("$instance", ".*") for p in panels for t in p["targets"]]
+    assert len(expressions) > 15
+    known = set(parse(text_of(instance))[1])
+    for expression in expressions:
+        prometheus(expression)  # or it is no PromQL
+        names = {re.sub(r"_(bucket|sum|count)$", "", n) for n in re.findall(r"\b(?:drover|process)_[a-z_]+\b", expression)}
+        assert names and names <= known, (expression, names - known)
+    with open(RULES, encoding="utf-8") as f:
+        names = {re.sub(r"_(bucket|sum|count)$", "", n) for n in re.findall(r"\bdrover_[a-z_]+\b", f.read())}
+    assert names <= known, names - known
+
+
+def test_who_has_no_token_sees_nothing(instance):
+    port = free_port()
+    instance.server("--api-listen", f"127.0.0.1:{port}")
+    context = ssl.create_default_context(cafile=f"{instance.dir}/ca/ca.crt")
+    context.check_hostname = False
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        urllib.request.urlopen(f"https://127.0.0.1:{port}/metrics", context=context, timeout=30)
