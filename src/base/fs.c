@@ -9,6 +9,7 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -153,6 +154,19 @@ int fs_read_secret(int dirfd, const char *path, size_t max, struct buf *out, str
         if (r < 0 && fd >= 0)
                 close(fd);
         return read_opened(r < 0 ? r : fd, path, max, out, err);
+}
+
+#define OTHERS_SHARE 50
+#define OTHERS_MAX   (UINT64_C(256) << 20)
+
+bool fs_has_room(int fd, uint64_t bytes)
+{
+        struct statvfs v;
+        if (fstatvfs(fd, &v) < 0)
+                return true;
+        uint64_t all = (uint64_t)v.f_blocks * v.f_frsize, left = (uint64_t)v.f_bavail * v.f_frsize;
+        uint64_t others = all / OTHERS_SHARE < OTHERS_MAX ? all / OTHERS_SHARE : OTHERS_MAX;
+        return left >= others && bytes <= left - others;
 }
 
 int fs_write_all(int fd, const void *p, size_t n)

@@ -40,6 +40,10 @@ size_t fs_sweep(int dirfd, bool (*is_left)(struct str name));
 /* Has a name such as a killed fs_write leaves: NAME.01234567.tmp. */
 bool fs_is_left(struct str name);
 int fs_write_all(int fd, const void *p, size_t n); /* all n bytes; 0 or -errno */
+/* Does the file system of an open file have room for so many bytes more, and for others after that? A
+ * fiftieth of it, at most 256 MiB, is left to these. For what comes from far and says its size itself, or
+ * none. True when nobody can say. */
+bool fs_has_room(int fd, uint64_t bytes);
 
 /* Copies a file's bytes from one descriptor's position to the other's: shared blocks where the filesystem
  * can, else in the kernel, else by hand. 0 or -errno; *ret_bytes (may be NULL) counts them. */

@@ -27,6 +27,7 @@ struct connection {
         size_t left;
         struct http_chunks chunks;
         struct buf body;
+        size_t counted; /* of the body, in the client's budget */
 };
 
 struct http_call {
@@ -50,6 +51,7 @@ struct http_client {
         char *address, *bearer;
         struct tls_context *tls;
         int64_t handshake_ms;
+        struct http_budget own, *budget;
         unsigned max, count;
         struct connection *connections;
         struct http_call *first, **last; /* in line */
@@ -66,6 +68,7 @@ struct http_client *http_client_new(struct loop *l, const struct http_client_con
         c->bearer = config->bearer ? mem_dupz(config->bearer) : NULL;
         c->tls = config->tls;
         c->handshake_ms = config->handshake_ms;
+        c->budget = config->budget ? config->budget : &c->own;
         c->max = config->connections ? config->connections : CONNECTIONS;
         c->last = &c->first;
         c->kick = timer_new(l, kick, c);
@@ -84,8 +87,16 @@ static void call_free(struct http_call *call)
         free(call);
 }
 
+static void count_body(struct connection *k, size_t bytes)
+{
+        struct http_budget *b = k->client->budget;
+        b->used = b->used - k->counted + bytes;
+        k->counted = bytes;
+}
+
 static void connection_free(struct connection *k)
 {
+        count_body(k, 0);
         struct connection **at = &k->client->connections;
         while (*at != k)
                 at = &(*at)->next;
@@ -216,6 +227,7 @@ static void finish(struct connection *k)
         struct buf body = k->body;
         int status = k->status;
         k->body = (struct buf){0};
+        count_body(k, 0);
         k->call = NULL;
         k->used = true;
         timer_stop(k->deadline);
@@ -285,7 +297,9 @@ static bool keep_body(struct connection *k, struct err *err)
         if (k->call->part) {
                 k->call->part(k->call->arg, k->status, buf_view(&k->body));
                 buf_reset(&k->body);
-        } else if (k->call->to_fd && k->status / 100 == 2) {
+                return true;
+        }
+        if (k->call->to_fd && k->status / 100 == 2) {
                 if (k->call->limited && k->body.n > k->call->limit) {
                         k->status = -1;
                         err_set(err, -EFBIG, "it is larger than was said");
@@ -299,8 +313,15 @@ static bool keep_body(struct connection *k, struct err *err)
                         err_set(err, r, "cannot write: %s", strerror(-r));
                         return false;
                 }
-        } else if (k->body.n > HTTP_ANSWER_MAX) {
+                return true;
+        }
+        if (k->body.n > HTTP_ANSWER_MAX) {
                 err_set(err, -E2BIG, "the answer is larger than %u MiB", HTTP_ANSWER_MAX >> 20);
+                return false;
+        }
+        count_body(k, k->body.n);
+        if (k->client->budget->used > HTTP_BUDGET) {
+                err_set(err, -E2BIG, "answers of more than %u MiB come at the same time", HTTP_BUDGET >> 20);
                 return false;
         }
         return true;

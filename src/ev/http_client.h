@@ -13,14 +13,22 @@
 
 #define HTTP_ANSWER_MAX (64u << 20) /* of a body that is kept in memory */
 #define HTTP_NOT_SENT   (-2)
+#define HTTP_BUDGET     (192u << 20)
+
+/* Of the bodies that are kept in memory, those of all clients that share it: a call whose answer is too much
+ * for it has none. Zeroed; lives as long as its clients. */
+struct http_budget {
+        size_t used;
+};
 
 struct http_client;
 struct http_client_config {
         const char *address; /* as stream_connect has it */
         struct tls_context *tls;
-        const char *bearer;   /* a token, or NULL */
-        unsigned connections; /* at most; 0: 8 */
-        int64_t handshake_ms; /* 0: as stream_limits has it */
+        const char *bearer;         /* a token, or NULL */
+        unsigned connections;       /* at most; 0: 8 */
+        int64_t handshake_ms;       /* 0: as stream_limits has it */
+        struct http_budget *budget; /* borrowed; NULL: the client has one of its own */
 };
 struct http_client *http_client_new(struct loop *l, const struct http_client_config *c); /* copies it */
 void http_client_free(struct http_client *c); /* calls under way are not answered any more; NULL is fine */

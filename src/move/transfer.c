@@ -21,6 +21,7 @@
 #define ROOM      (1u << 17)
 #define ALIVE_MS  500
 #define COPY_ROOM (1u << 20)
+#define ROOM_STEP (4u << 20) /* a body may have no end: the disk is looked at after so many bytes */
 
 static const struct mover_kind *const kinds[] = {&mover_exec, &mover_curl};
 
@@ -64,6 +65,8 @@ int transfer_restart(struct transfer *t)
 
 int transfer_write(struct transfer *t, const void *p, size_t n)
 {
+        if (t->done / ROOM_STEP != (t->done + n) / ROOM_STEP && !fs_has_room(t->fd, ROOM_STEP))
+                return -ENOSPC;
         int r = fs_write_all(t->fd, p, n);
         if (r < 0)
                 return r;

@@ -238,18 +238,25 @@ def endless(handler, path):
     handler.send_header("Transfer-Encoding", "chunked")
     handler.end_headers()
     try:
-        while True:
+        for _ in range(1000):  # no more, or who believes it has his disk filled
             handler.wfile.write(b"10000\r\n" + b"x" * 65536 + b"\r\n")
+        handler.rfile.read(1)
     except OSError:
-        return None
+        pass
+    return None
 
 
-def endless_output(hop):
-    def lie(handler, path):
-        if "/files/" in path:
-            return endless(handler, path)
-        return 200, hop.far.job(ad={"DroverOutputs": [{"Name": "a", "Size": 10, "Mode": 420}]})
-    return {"GET /v1/jobs/7.0": lie}
+def endless_output_of(size):
+    def lies(hop):
+        def lie(handler, path):
+            if "/files/" in path:
+                return endless(handler, path)
+            return 200, hop.far.job(ad={"DroverOutputs": [{"Name": "a", "Size": size, "Mode": 420}]})
+        return {"GET /v1/jobs/7.0": lie}
+    return lies
+
+
+endless_output = endless_output_of(10)
 
 
 JOBS = {
@@ -263,6 +270,7 @@ JOBS = {
     "fewer bytes than it said": (output("a", 4), "failed 1 what=output"),
     "an output of a negative size": (output("a", -1), "failed 1 what=output"),
     "an output that never ends": (endless_output, "failed 1 what=output"),
+    "an output that is larger than the disk": (endless_output_of(2**60), "failed 1 what=output"),
     "outputs that are no list": (job_says(ad={"DroverOutputs": {"a": 1}}), "ended 1 code=3"),
     "no number for an exit code": (job_says(exit_code="x"), "ended 1 code=0"),
     "a huge exit code": (job_says(exit_code=2**62), "ended 1 code=2147483647"),
@@ -446,6 +454,45 @@ def test_what_it_says_besides(hop, attempt):
     attempt(hop)
 
 
+# ---- checkpoints of a job that waits there: what comes of each, and the job goes on
+
+def checkpoint(*files):
+    return {"ad": {"DroverCheckpoint": list(files), "DroverOutputs": []}, "state": "idle"}
+
+
+CHECKPOINTS = {
+    "of less than nothing": [{"Name": "a", "Size": -1, "Mode": 420}],
+    "of no size": [{"Name": "a", "Mode": 420}],
+    "larger than the disk": [{"Name": "a", "Size": 2**60, "Mode": 420}],
+    "above the sandbox": [{"Name": "../a", "Size": 3, "Mode": 420}],
+    "at an absolute path": [{"Name": "/tmp/drover-evil", "Size": 3, "Mode": 420}],
+    "with a line end": [{"Name": "a\n/tmp/drover-evil", "Size": 3, "Mode": 420}],
+    "the agent's own": [{"Name": ".drover_step.0.done", "Size": 3, "Mode": 420}],
+    "no names": [3, None, {}],
+}
+
+
+@side_by_side(list(CHECKPOINTS))
+def test_a_checkpoint(hop, attempt):
+    files = CHECKPOINTS[attempt]
+
+    def lie(handler, path):
+        if "/files/" in path:
+            return endless(handler, path)
+        return 200, hop.far.job(**checkpoint(*files))
+
+    hop.far.lies["GET /v1/jobs/7.0"] = lie
+    hop.start().wait("ready")
+    hop.submit()
+    wait_until(lambda: hop.driver.lines("warn drover") or "a checkpoint is left" in "\n".join(hop.said()))
+    assert not hop.driver.lines("checkpointed"), hop.said()
+    assert not outside(hop), outside(hop)
+    kept = [os.path.join(where, name) for where, _, names in os.walk(hop.folder) for name in names if ".kept." in name]
+    assert sum(os.path.getsize(path) for path in kept) < 1 << 20
+    hop.far.lies.clear()
+    hop.wait("ended 1 code=3")
+
+
 # ---- the connection itself
 
 def interim(handler, _path):
@@ -482,6 +529,31 @@ def test_the_connection(hop, attempt):
     hop.far.lies.clear()
     hop.wait("ready")
     hop.submit()
+    hop.wait("ended 1 code=3")
+
+
+def test_answers_that_are_nearly_too_large(hop):
+    """Each is a little less than one may be, and stays unfinished: all together they take no more than some of them."""
+    going = threading.Event()
+
+    def nearly(handler, _path):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 66000000\r\n\r\n{")
+        try:
+            for _ in range(60):
+                handler.wfile.write(b" " * (1 << 20))
+            going.wait(60)
+        except OSError:
+            pass
+
+    for path in ("events", "capacity", "paths", "jobs/"):
+        hop.far.lies["GET /v1/" + path] = nearly
+    hop.start()
+    for _ in range(8):
+        hop.submit()
+    hop.wait("away")
+    going.set()
+    assert peak_mib(hop.driver.process.pid) < 450
+    hop.far.lies.clear()
     hop.wait("ended 1 code=3")
 
 

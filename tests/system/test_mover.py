@@ -231,3 +231,34 @@ def test_programs_for_other_schemes(mover):
     assert mover.got() == b"by a program" and answer["ok"]
     _, text = mover.get("rfio://somewhere/x", ok=False)
     assert "knows the scheme rfio" in text
+
+
+def test_a_body_without_end_leaves_room_to_others(mover):
+    """What is sent without a size, and without an end, is given up before the disk is full."""
+    disk = mover.path("disk")
+    os.mkdir(disk)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", disk], check=True)
+    listener = socket.create_server(("127.0.0.1", 0))
+    room = []
+
+    def send():
+        peer, _ = listener.accept()
+        peer.recv(65536)
+        try:
+            peer.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+            while True:
+                peer.sendall(b"x" * 65536)
+                at = os.statvfs(disk)
+                room.append(at.f_bavail * at.f_frsize)
+        except OSError:
+            peer.close()
+
+    sender = threading.Thread(target=send, daemon=True)
+    sender.start()
+    try:
+        said = mover.run("--tries", "1", "get", f"http://127.0.0.1:{listener.getsockname()[1]}/f", os.path.join(disk, "f"), ok=False)[1]
+        sender.join(90)
+        assert "No space left" in said and min(room) > 500000, (said, min(room))
+    finally:
+        listener.close()
+        subprocess.run(["umount", "-l", disk], check=False)

@@ -16,6 +16,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "run/drover/private.h"
+#include "run/drover/remote_number.h"
 
 #define JOIN_MS     3600000
 #define KEEPING_MAX 6 /* tasks whose checkpoints are on their way at the same time */
@@ -129,15 +130,21 @@ static void fetch_next(struct remote_task *t)
                 give_up(t, strerror(-fd));
                 return;
         }
+        const json_t *file = json_array_get(t->checkpoint->list, t->checkpoint->at);
+        uint64_t size = (uint64_t)remote_number_within(file, "Size", 0, INT64_MAX);
+        if (!fs_has_room(fd, size)) {
+                close(fd);
+                give_up(t, strerror(ENOSPC));
+                return;
+        }
         t->fd = fd;
         remote_file_path(t, name, &path);
-        const json_t *size = json_object_get(json_array_get(t->checkpoint->list, t->checkpoint->at), "Size");
         const struct http_call_spec spec = {.method = "GET",
                                             .path = buf_z(&path),
                                             .fd = fd,
                                             .to_fd = true,
                                             .limited = true,
-                                            .limit = (uint64_t)json_integer_value(size),
+                                            .limit = size,
                                             .timeout_ms = 3600000};
         t->call = http_client_call(t->remote->client, &spec, on_file, t);
 }

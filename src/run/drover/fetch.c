@@ -147,6 +147,12 @@ void remote_fetch(struct remote_task *t)
                 remote_cannot_keep(t, file->name, strerror(error), error);
                 return;
         }
+        if (!fs_has_room(t->fd, file->size)) {
+                close(t->fd);
+                t->fd = -1;
+                cannot_keep(t, file->name, ENOSPC);
+                return;
+        }
         remote_file_path(t, file->name, &path);
         const struct http_call_spec spec = {.method = "GET",
                                             .path = buf_z(&path),

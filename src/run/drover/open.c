@@ -64,7 +64,7 @@ static int make_client(struct remote *f, const char *server, struct err *err)
 {
         BUF_CLEANUP struct buf token = {0}, address = {0};
         struct str fingerprint, host = str_of(server);
-        struct http_client_config c = {.handshake_ms = 10000};
+        struct http_client_config c = {.handshake_ms = 10000, .budget = f->user ? f->user->answers : NULL};
         int r = 0;
         if (str_starts(host, STR("https://"))) {
                 host = str_skip(host, 8);

@@ -11,6 +11,7 @@ struct remote_user {
         char *folder; /* of user commands: its name */
         struct args env;
         struct user_commands *user_commands;
+        struct http_budget *answers; /* of all users; borrowed */
 };
 
 int remote_user_new(const char *owner, const char *name, const char *token,

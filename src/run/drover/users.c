@@ -19,6 +19,7 @@ struct hub {
         struct runner_config config;
         const char *token; /* of each user: where it is */
         struct remote *own, *users[1024];
+        struct http_budget answers; /* of all users */
         size_t count;
         const struct run_observer *observer;
         void *arg;
@@ -136,8 +137,10 @@ static struct remote *add(struct hub *h, const char *owner, const char *name, st
                 err_set(err, -E2BIG, "jobs of %zu users are handed on already", h->count);
                 return NULL;
         }
-        if (remote_user_new(owner, name, h->token, h->config.user_commands, &user, err) < 0 ||
-            remote_open(&c, user, &f, err) < 0)
+        if (remote_user_new(owner, name, h->token, h->config.user_commands, &user, err) < 0)
+                return NULL;
+        user->answers = &h->answers;
+        if (remote_open(&c, user, &f, err) < 0)
                 return NULL;
         f->base.kind = &runner_drover;
         if (h->lease_until_ms)
