@@ -28,6 +28,10 @@ void form_deinit(struct form *f)
         for (size_t i = 0; i < f->warning_count; i++)
                 free(f->warnings[i].text);
         free(f->warnings);
+        for (size_t i = 0; i < f->list_count; i++)
+                buf_deinit(&f->lists[i].text);
+        free(f->lists);
+        buf_deinit(&f->notes);
         form_init(f);
 }
 
@@ -49,6 +53,13 @@ struct form_part *form_add_part(struct form *f, unsigned line)
         *p = (struct form_part){.rows = 1, .steps = 1, .line = line};
         p->items.max = FORM_TEXT_MAX;
         return p;
+}
+
+struct form_list *form_add_list(struct form *f)
+{
+        MEM_GROW(f->lists, f->list_cap, f->list_count + 1);
+        f->lists[f->list_count] = (struct form_list){.text = {0}};
+        return &f->lists[f->list_count++];
 }
 
 void form_drop_part(struct form *f)

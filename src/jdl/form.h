@@ -15,6 +15,16 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+struct form_replica {
+        struct str url, host, store; /* host: on whose own disk; empty: anywhere */
+};
+struct form_found {             /* in a catalog */
+        uint64_t bytes, events; /* events: of its metadata, when that was asked for; 0: not known */
+        bool has_size;
+        const struct form_replica *replicas;
+        size_t replica_count;
+};
+
 /* What a front end may ask of the outside. The command line's is real; the server's refuses. */
 struct form_world {
         void *arg;
@@ -28,6 +38,12 @@ struct form_world {
         /* Standard output of a shell command. 0; -ECANCELED when it ended with a failure; or another -errno.
          */
         int (*run)(void *arg, const char *command, struct buf *ret_stdout);
+        /* The files that a query of the server's catalog finds, each told to fn with the replicas that may be
+         * used. 0, or -errno with err. NULL: there is no catalog. */
+        int (*catalog)(void *arg, struct str query, bool events,
+                       void (*fn)(void *to, const struct form_found *f), void *to, struct err *err);
+        /* Bytes of a file; 0, or -errno. May be NULL. */
+        int (*size)(void *arg, const char *path, uint64_t *ret);
         const char *const
                 *environment; /* all variables, NAME=value, NULL at the end; NULL: can't be listed */
         const char *cwd;      /* absolute: initialdir's default */
@@ -52,6 +68,13 @@ struct form_part {
         unsigned line;    /* of the queue statement */
 };
 
+/* Names of files, one a line, that go to the server beside the request, under the name FORM_LIST_PREFIX and
+ * the number of the list. */
+struct form_list {
+        struct buf text;
+};
+#define FORM_LIST_PREFIX ".drover_files."
+
 struct form_warning {
         unsigned line;
         char *text;
@@ -61,6 +84,9 @@ struct form {
         bool hold; /* every job starts held; HoldOnSubmit says it for one part */
         struct form_part *parts;
         size_t part_count, part_cap;
+        struct form_list *lists;
+        size_t list_count, list_cap;
+        struct buf notes; /* what a dry run tells beside the jobs */
         struct form_warning *warnings;
         size_t warning_count, warning_cap;
 };
@@ -80,5 +106,6 @@ const struct form_attribute *form_get(const struct form_part *p,
 /* Says whether a set attribute holds late macros; form_set says that it doesn't. */
 void form_set_late(struct form_part *p, struct str name, bool late);
 size_t form_add_variable(struct form_part *p, struct str name); /* its number among the part's variables */
+struct form_list *form_add_list(struct form *f);                /* borrowed until another is added */
 /* Adds a warning; one that was given before with this line and text is not repeated. */
 void form_warn(struct form *f, unsigned line, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

@@ -21,10 +21,14 @@ static const char choose[] = "if command -v bash >/dev/null 2>&1; then exec bash
 
 /* A job's variable may have any other name, and its program sees it as the job has it.
  * Its arguments: a file for what goes wrong, the modules' init file, the modules, conda's root, the
- * environment, a folder of a Python's; then the program and its own. */
+ * environment, a folder of a Python's; of a dataset the list, the job's first line and how many, the file
+ * that gets them; then the program and its own. */
 static const char script[] =
         "drover_words=$1 drover_init=$2 drover_modules=$3 drover_root=$4 drover_env=$5 drover_venv=$6\n"
-        "shift 6\n"
+        "drover_list=$7 drover_first=$8 drover_count=$9\n"
+        "shift 9\n"
+        "drover_mine=$1\n"
+        "shift\n"
         "fail() { printf '%s\\n' \"$*\" >>\"$drover_words\"; cat \"$drover_words\" >&2; exit 125; }\n"
         "if [ -n \"$drover_modules\" ]; then\n"
         "        drover_shell=sh\n"
@@ -89,6 +93,23 @@ static const char script[] =
         "        export PATH=\"$drover_venv/bin:$PATH\" VIRTUAL_ENV=\"$drover_venv\"\n"
         "        unset PYTHONHOME\n"
         "fi\n"
+        "if [ -n \"$drover_list\" ]; then\n"
+        "        drover_last=$((drover_first + drover_count - 1))\n"
+        "        sed -n \"${drover_first},${drover_last}p;${drover_last}q\" <\"$drover_list\" "
+        ">\"$drover_mine\" 2>\"$drover_words\" || fail 'dataset: the list of files cannot be read'\n"
+        "        drover_n=0\n"
+        "        while IFS= read -r drover_file; do\n"
+        "                case $drover_file in\n"
+        "                /*) [ -e \"$drover_file\" ] || fail \"dataset: the file $drover_file is not here\" "
+        ";;\n"
+        "                esac\n"
+        /* more would not fit into what the kernel hands to a program */
+        "                [ $drover_n -lt 1000 ] && export \"INPUTFILE$drover_n=$drover_file\"\n"
+        "                drover_n=$((drover_n + 1))\n"
+        "        done <\"$drover_mine\"\n"
+        "        [ $drover_n -eq $drover_count ] || fail \"dataset: the list has $drover_n of $drover_count "
+        "files\"\n"
+        "fi\n"
         "rm -f \"$drover_words\"\n"
         "case $1 in\n"
         "*/*) [ -x \"$1\" ] && [ ! -d \"$1\" ] || fail \"cannot run $1: it is no program\" ;;\n"
@@ -106,7 +127,32 @@ bool activate_wanted(const struct attempt *at)
         const Drover__Template *m = at->t->m;
         if (*m->steps[at->step]->container)
                 return false;
-        return *modules_of(at) || *m->conda_env || *m->python_env || at->q->config->modules.n;
+        return *m->file_list || *modules_of(at) || *m->conda_env || *m->python_env ||
+               at->q->config->modules.n;
+}
+
+static bool is_digits(struct str s)
+{
+        for (size_t i = 0; i < s.n; i++)
+                if (s.p[i] < '0' || s.p[i] > '9')
+                        return false;
+        return s.n > 0 && s.n < 12;
+}
+
+int activate_file_list(const struct attempt *at, struct buf *text, struct activate_list *ret, struct err *err)
+{
+        struct str rest, *const words[] = {&ret->name, &ret->first, &ret->count, &ret->uuid, &ret->host};
+        int r = expand_text(at, at->t->m->file_list, text, err);
+
+        *ret = (struct activate_list){.name = STR_NONE};
+        rest = buf_view(text);
+        for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+                str_word(&rest, words[i]);
+        if (r == 0 && ret->name.n &&
+            (str_find(ret->name, '/') >= 0 || !is_digits(ret->first) || !is_digits(ret->count)))
+                return err_set(err, -EINVAL, "DatasetList names no lines of a list: '" STR_FMT "'",
+                               STR_ARG(str_head(buf_view(text), 200)));
+        return r;
 }
 
 static void words_name(const struct attempt *at, struct buf *out)
@@ -148,7 +194,9 @@ int activate_wrap(const struct attempt *at, const char *sandbox, struct buf *pat
 {
         const struct config_queue *c = at->q->config;
         BUF_CLEANUP struct buf words = {0}, text = {.max = 65536}, modules = {.max = 65536},
-                               env = {.max = 65536}, venv = {.max = 65536};
+                               env = {.max = 65536}, venv = {.max = 65536}, where = {.max = 65536},
+                               list = {0}, first = {0}, count = {0}, mine = {0};
+        struct activate_list files;
         struct args all = {0};
         int r = expand_text(at, modules_of(at), &text, err);
         for (size_t i = 0; i < c->modules.n && r == 0; i++)
@@ -157,8 +205,16 @@ int activate_wrap(const struct attempt *at, const char *sandbox, struct buf *pat
                 r = add_modules(buf_view(&text), &modules, err);
         if (r == 0)
                 r = add_environment(at, &env, &venv, err);
+        if (r == 0)
+                r = activate_file_list(at, &where, &files, err);
         if (r < 0)
                 return r;
+        if (files.name.n) {
+                buf_printf(&list, "%s/" STR_FMT, sandbox, STR_ARG(files.name));
+                buf_printf(&mine, "%s/" ACTIVATE_FILES, sandbox);
+                buf_str(&first, files.first);
+                buf_str(&count, files.count);
+        }
         buf_printf(&words, "%s/", sandbox);
         words_name(at, &words);
         const char *const head[] = {"/bin/sh",
@@ -172,7 +228,11 @@ int activate_wrap(const struct attempt *at, const char *sandbox, struct buf *pat
                                     str_trim(buf_view(&modules)).n ? buf_z(&modules) : "",
                                     c->conda_root ? c->conda_root : "",
                                     buf_z(&env),
-                                    buf_z(&venv)};
+                                    buf_z(&venv),
+                                    buf_z(&list),
+                                    buf_z(&first),
+                                    buf_z(&count),
+                                    buf_z(&mine)};
         for (size_t i = 0; i < sizeof(head) / sizeof(*head); i++)
                 args_add(&all, str_of(head[i]));
         for (size_t i = 0; i < argv->n; i++)

@@ -10,6 +10,18 @@
 #include "agent/model/attempt.h"
 #include "base/args.h"
 
+/* A job of a dataset has its lines of a list in a file of its own, and their first thousand in INPUTFILE0 and
+ * so on; one that is not there ends it before its program begins. */
+#define ACTIVATE_FILES ".drover_files.list" /* in the sandbox */
+struct activate_list {
+        struct str name;         /* of the list in the sandbox; empty: it is of no dataset */
+        struct str first, count; /* its lines, from 1 */
+        struct str uuid, host;   /* of the request, and of its submitter; may be empty */
+};
+/* Reads the template's file_list; `text` holds what *ret looks at. 0, or -EINVAL with err. */
+int activate_file_list(const struct attempt *at, struct buf *text, struct activate_list *ret,
+                       struct err *err);
+
 /* Does the attempt's current step need it? A step in a container doesn't: the container brings what it needs.
  */
 bool activate_wanted(const struct attempt *at);

@@ -101,6 +101,36 @@ static void set_variables(const struct attempt *at, struct args *env)
                 env_set(env, "DROVER_SET_MACHINES", at->set_machines);
 }
 
+/* What SUMS tells a job of a dataset (its manual, "environment variables"). */
+static int dataset_variables(const struct attempt *at, const char *sandbox, struct args *env, struct err *err)
+{
+        BUF_CLEANUP struct buf text = {.max = 65536}, value = {0};
+        struct activate_list l;
+        char number[24];
+        int r = activate_file_list(at, &text, &l, err);
+        if (r < 0 || !l.name.n)
+                return r;
+        snprintf(number, sizeof(number), "%u", at->member);
+        env_set(env, "PROCESSID", number);
+        env_set(env, "JOBINDEX", number);
+        buf_printf(&value, STR_FMT "_%s", STR_ARG(l.uuid), number);
+        env_set(env, "JOBID", buf_z(&value));
+        buf_truncate(&value, l.uuid.n);
+        env_set(env, "REQUESTID", buf_z(&value));
+        buf_reset(&value);
+        buf_str(&value, l.count);
+        env_set(env, "INPUTFILECOUNT", buf_z(&value));
+        buf_reset(&value);
+        buf_printf(&value, "%s/" ACTIVATE_FILES, sandbox);
+        env_set(env, "FILELIST", buf_z(&value));
+        buf_reset(&value);
+        buf_str(&value, l.host);
+        env_set(env, "SUBMITTINGNODE", buf_z(&value));
+        env_set(env, "SUBMITTINGDIRECTORY", at->iwd);
+        env_set(env, "SCRATCH", sandbox);
+        return 0;
+}
+
 static int environment(const struct attempt *at, const Drover__Step *step, const char *sandbox,
                        struct args *env, struct err *err)
 {
@@ -122,6 +152,8 @@ static int environment(const struct attempt *at, const Drover__Step *step, const
         env_set(env, "DROVER_CPUS", number);
         env_set(env, "OMP_NUM_THREADS", number);
         set_variables(at, env);
+        if (*at->t->m->file_list && (r = dataset_variables(at, sandbox, env, err)) < 0)
+                return r;
         env_set(env, "DROVER_QUEUE", at->q->config->name);
         credentials_env(at, sandbox, env);
         if (queue_is_local(at->q))

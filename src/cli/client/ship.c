@@ -390,7 +390,8 @@ static int add_member(struct ship *s, struct member *m, const struct names *n, s
                 rc = expand(m, &n->list, &text, err);
         rest = buf_view(&text);
         while (rc == 0 && str_cut(&rest, ',', &one))
-                if (str_trim(one).n && str_search(one, STR("://")) < 0)
+                if (str_trim(one).n && str_search(one, STR("://")) < 0 &&
+                    !str_starts(str_trim(one), STR(FORM_LIST_PREFIX)))
                         rc = add_one(s, buf_view(&iwd), str_trim(one), false, err);
         return rc;
 }
@@ -419,12 +420,33 @@ static int add_part(struct ship *s, const struct form_part *p, bool all, uint64_
         return rc;
 }
 
+/* The lists of files of datasets. */
+static int add_lists(struct ship *s, const struct form *f, struct err *err)
+{
+        for (size_t i = 0; i < f->list_count; i++) {
+                struct buf name BUF_CLEANUP = {0};
+
+                if (s->count >= SHIP_FILES_MAX)
+                        return err_set(err, -E2BIG, "the lists of its files are over %u files",
+                                       SHIP_FILES_MAX);
+                buf_printf(&name, FORM_LIST_PREFIX "%zu", i);
+                MEM_GROW(s->files, s->cap, s->count + 1);
+                s->files[s->count++] = (struct ship_file){.path = mem_dupz(""),
+                                                          .name = mem_dupz(buf_z(&name)),
+                                                          .size = f->lists[i].text.n,
+                                                          .text = buf_view(&f->lists[i].text)};
+        }
+        return 0;
+}
+
 int ship_collect(struct ship *s, const struct form *f, bool remote_agents, struct err *err)
 {
         uint64_t first = 0;
 
         if (!s->by_name)
                 s->by_name = map_new();
+        if (add_lists(s, f, err) != 0)
+                return -E2BIG;
         for (size_t i = 0; i < f->part_count; i++) {
                 const struct form_part *p = &f->parts[i];
                 enum should should = should_transfer(p);
@@ -444,7 +466,8 @@ int ship_send(struct cli *cli, struct ship *s)
         for (size_t i = 0; i < s->count; i++) {
                 struct ship_file *file = &s->files[i];
                 struct upload upload;
-                int code = upload_file(cli, file->path, file->name, &upload);
+                int code = file->text.p ? upload_bytes(cli, file->text, file->name, &upload)
+                                        : upload_file(cli, file->path, file->name, &upload);
 
                 if (code != 0)
                         return code;

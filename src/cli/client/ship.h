@@ -19,7 +19,8 @@ struct ship_file {
         char sha256[65];
         uint64_t size;
         bool executable;
-        bool made; /* an environment is made of it */
+        bool made;       /* an environment is made of it */
+        struct str text; /* what is in it, where it is no file; borrowed from the form */
 };
 struct ship {
         struct ship_file *files;

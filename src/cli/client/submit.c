@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "cli/client/catalog_files.h"
 #include "cli/client/credential.h"
 #include "cli/client/local.h"
 #include "cli/client/sizes.h"
@@ -87,6 +88,21 @@ static void print_form_warnings(struct submit *s)
         }
 }
 
+/* Jobs of a dataset know their request by its uuid, and where it came from. */
+static void name_datasets(struct submit *s, const char *host)
+{
+        struct buf text BUF_CLEANUP = {0};
+
+        buf_char(&text, '"');
+        for (const char *z = s->uuid; *z; z++)
+                if (*z != '-')
+                        buf_char(&text, *z);
+        buf_printf(&text, " %s\"", *host ? host : "unknown");
+        for (size_t i = 0; i < s->form.part_count; i++)
+                if (form_get(&s->form.parts[i], STR("DatasetList")))
+                        form_set(&s->form.parts[i], STR("DatasetId"), buf_view(&text), 0);
+}
+
 int submit_read(struct submit *s)
 {
         char domain[256], host[256] = "";
@@ -102,6 +118,8 @@ int submit_read(struct submit *s)
 
         if (rc != 0)
                 return cli_error(CLI_FAILED, "%s", err.text);
+        w.form.arg = s->cli;
+        w.form.catalog = catalog_files;
         fs_domain(domain, sizeof(domain));
         gethostname(host, sizeof(host) - 1);
         rc = parse(s, &w.form, &options, &err);
@@ -110,6 +128,7 @@ int submit_read(struct submit *s)
         print_form_warnings(s);
         if (rc != 0)
                 return cli_error(CLI_FAILED, "%s", err.text);
+        name_datasets(s, host);
         sizes_fill(&s->form);
         return 0;
 }

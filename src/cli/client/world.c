@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -96,6 +97,17 @@ static int run_command(void *arg, const char *command, struct buf *ret_stdout)
         return rc;
 }
 
+static int file_size(void *arg, const char *path, uint64_t *ret)
+{
+        struct stat st;
+
+        (void)arg;
+        if (stat(path, &st) != 0)
+                return -errno;
+        *ret = (uint64_t)st.st_size;
+        return 0;
+}
+
 int world_init(struct world *w, struct err *err)
 {
         *w = (struct world){.form = {.arg = NULL,
@@ -104,6 +116,7 @@ int world_init(struct world *w, struct err *err)
                                      .getenv = get_environment,
                                      .environment = (const char *const *)environ,
                                      .run = run_command,
+                                     .size = file_size,
                                      .now_s = clock_wall_ms() / 1000}};
         if (!getcwd(w->cwd, sizeof(w->cwd)))
                 return err_set(err, -errno, "the current directory has no name: %s", strerror(errno));

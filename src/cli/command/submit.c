@@ -66,6 +66,8 @@ static void show_form(const struct submit *s, struct buf *out)
 
         human_count(out, (int64_t)form_members(f), "job", "jobs");
         buf_printf(out, " would be submitted%s\n", f->hold ? ", held" : "");
+        if (f->notes.n)
+                buf_printf(out, "\n" STR_FMT, STR_ARG(buf_view(&f->notes)));
         for (size_t i = 0; i < f->part_count; i++) {
                 const struct form_part *p = &f->parts[i];
 
@@ -83,9 +85,10 @@ static void show_form(const struct submit *s, struct buf *out)
         if (s->command.n)
                 buf_printf(out, "\ncommand (@box@ is the job's folder):\n" STR_FMT "\n",
                            STR_ARG(str_trim(buf_view(&s->command))));
-        for (size_t i = 0; i < s->ship.count; i++)
-                buf_printf(out, "%s  %s as %s\n", i ? "" : "\nfiles that would be sent:\n",
-                           s->ship.files[i].path, s->ship.files[i].name);
+        for (size_t i = 0, n = 0; i < s->ship.count; i++)
+                if (!s->ship.files[i].text.p)
+                        buf_printf(out, "%s  %s as %s\n", n++ ? "" : "\nfiles that would be sent:\n",
+                                   s->ship.files[i].path, s->ship.files[i].name);
 }
 
 /* Without a server the file is checked all the same; with one it has its say too. */

@@ -577,6 +577,8 @@ int attributes_make(struct reader *r)
         if (!rc)
                 rc = files_make(r);
         if (!rc)
+                rc = dataset_make(r);
+        if (!rc)
                 rc = plain_keywords(r);
         if (!rc)
                 rc = accounts_make(r);

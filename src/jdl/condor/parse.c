@@ -370,12 +370,15 @@ static int do_queue(struct reader *r, struct str rest, struct place at)
         if (!rc)
                 rc = queue_read(r, rest, at);
         if (!rc)
+                rc = dataset_read(r);
+        if (!rc)
                 rc = attributes_make(r);
         if (!rc && r->part->rows * r->part->steps == 0)
                 form_drop_part(r->form);
         r->queued = true;
         r->part = NULL;
         r->slice = false;
+        r->dataset = false;
         return rc;
 }
 

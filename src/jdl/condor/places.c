@@ -180,6 +180,7 @@ static int make_requirements(struct reader *r, struct mentions *m)
         }
         platform_clauses(r, m, &all);
         e.late |= universe_clauses(r, mentioned, m, &all);
+        e.late |= dataset_clauses(r, &all);
         resources_clauses(r, mentioned, m, &all);
         rc = environment_clauses(r, m, &all);
         if (rc)

@@ -78,6 +78,7 @@ struct reader {
         uint64_t first_member;
         enum universe universe;
         bool sets;       /* its jobs come in sets, and $(Node) is a job's place in its own */
+        bool dataset;    /* its rows are pieces of one */
         bool slice;      /* row numbers are those of the list before it was sliced */
         struct place at; /* what is being expanded, for warnings */
 };
@@ -183,6 +184,14 @@ int derive_column(struct reader *r, const struct entry *e, const char *variable,
 
 /* The path as seen from anywhere: relative ones start at the folder of the submit. 0 or a failure. */
 int path_from_cwd(struct reader *r, const struct entry *e, struct str path, struct buf *out);
+
+/* dataset.c */
+/* Of a part with `dataset`: finds its files, and makes its rows of them. 0, also when there is none; or a
+ * failure. */
+int dataset_read(struct reader *r);
+int dataset_make(struct reader *r); /* behind files_make */
+/* True: a clause was added, which holds late macros. */
+bool dataset_clauses(struct reader *r, struct buf *out);
 
 /* The chapters; each 0 or a failure. */
 int command_make(struct reader *r);

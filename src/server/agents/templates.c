@@ -91,6 +91,21 @@ static char **list(struct maker *k, struct str value, size_t *ret_count)
         return v;
 }
 
+/* Where the job's part of its dataset is listed, and whose dataset it is. */
+static void set_file_list(struct maker *k, Drover__Template *t)
+{
+        struct symbols *y = core_symbols(k->server->core);
+        BUF_CLEANUP struct buf all = {0};
+        struct str list, id;
+
+        if (!text_of(k, symbols_intern(y, STR("DatasetList")), &list))
+                return;
+        buf_str(&all, list);
+        if (text_of(k, symbols_intern(y, STR("DatasetId")), &id))
+                buf_printf(&all, " " STR_FMT, STR_ARG(id));
+        t->file_list = message_text(k->m, buf_view(&all));
+}
+
 static void set_files(struct maker *k, Drover__Template *t)
 {
         struct str v, rest, one;
@@ -399,6 +414,7 @@ static void fill(struct maker *k, Drover__Template *t, const struct core_request
                 t->variables[i] = message_text(k->m, str_of(names[i]));
         set_step(k, t);
         set_files(k, t);
+        set_file_list(k, t);
         set_transfer(k, t);
         set_spooled(k, t);
         set_limits(k, t);

@@ -1,0 +1,8 @@
+/* catalog_files: what a query of the server's catalog finds, for the readers of descriptions. */
+#pragma once
+#include "cli/terminal/cli.h"
+#include "jdl/form.h"
+
+/* As form_world.catalog; arg is the struct cli. */
+int catalog_files(void *arg, struct str query, bool events, void (*fn)(void *to, const struct form_found *f),
+                  void *to, struct err *err);

@@ -1,0 +1,695 @@
+/* dataset = …: the files of a request, from the server's catalog, a list, or patterns.
+ *
+ * The queue statement names no items then: its rows are pieces of the dataset. A row has no names of files
+ * but says where its piece is in the list (a segment, the first line, how many), and what a place must be to
+ * process it. The list goes to the server as a few files beside the request; at the place the agent takes the
+ * job's lines out of its segment. */
+#include <errno.h>
+
+#include "base/arena.h"
+#include "jdl/condor/reader.h"
+#include "jdl/dataset.h"
+
+#define FILES_MAX   10000000u
+#define SEGMENT_MAX (512u << 10) /* bytes of a segment, if no piece is larger */
+#define GROUPS_MAX  1000u        /* sets of hosts; with more, each file counts as being on one */
+#define STORES_MAX  32u
+#define SHOWN_MAX   40u /* groups in the table of a dry run */
+
+struct hosts {           /* a group: the same hosts have all its files; none: any place */
+        struct str key;  /* names with commas between */
+        uint32_t number; /* in the order in which they were seen */
+        uint64_t bytes;
+};
+struct found {
+        struct str path;
+        struct str hosts; /* key of a group */
+        uint64_t bytes, events;
+        bool has_size;
+};
+struct dataset {
+        struct reader *r;
+        struct place at;
+        struct str spec;
+        struct arena arena;
+        struct found *files;
+        size_t count, cap;
+        struct str stores[STORES_MAX]; /* prefer_storage */
+        size_t store_count;
+        bool here; /* files are paths as the submitter sees them */
+        bool bad_name;
+        struct str group; /* the last file's, which is most often the next one's */
+        struct map *groups;
+        struct hosts **order;
+        size_t group_count, group_cap;
+        struct dataset_limits limits;
+        uint64_t files_per_hour;
+        size_t dropped; /* files that have no replica */
+};
+
+/* ---- finding */
+
+static void add_file(struct dataset *d, struct str path, struct str hosts, const struct form_found *f)
+{
+        struct found *file;
+
+        for (size_t i = 0; i < path.n; i++)
+                if ((unsigned char)path.p[i] < ' ')
+                        d->bad_name = true;
+        if (d->count == FILES_MAX)
+                return;
+        MEM_GROW(d->files, d->cap, d->count + 1);
+        file = &d->files[d->count++];
+        *file = (struct found){.path = arena_str(&d->arena, path),
+                               .bytes = f ? f->bytes : 0,
+                               .events = f ? f->events : 0,
+                               .has_size = f && f->has_size};
+        if (!str_eq(hosts, d->group))
+                d->group = arena_str(&d->arena, hosts);
+        file->hosts = d->group;
+}
+
+static int from_hex(char c)
+{
+        return c >= '0' && c <= '9'   ? c - '0'
+               : c >= 'a' && c <= 'f' ? c - 'a' + 10
+               : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                      : -1;
+}
+
+/* The path of a file: URL, or any other URL as it is. */
+static void path_of(struct str url, struct buf *out, struct str *ret_host)
+{
+        *ret_host = STR_NONE;
+        buf_reset(out);
+        if (!str_istarts(url, STR("file:"))) {
+                buf_str(out, url);
+                return;
+        }
+        url = str_skip(url, 5);
+        if (str_starts(url, STR("//"))) {
+                struct str rest = str_skip(url, 2);
+                ptrdiff_t slash = str_find(rest, '/');
+
+                *ret_host = str_head(rest, slash < 0 ? rest.n : (size_t)slash);
+                url = str_skip(rest, ret_host->n);
+                if (str_ieqz(*ret_host, "localhost"))
+                        *ret_host = STR_NONE;
+        }
+        for (size_t i = 0; i < url.n; i++) {
+                if (url.p[i] == '%' && i + 2 < url.n && from_hex(url.p[i + 1]) >= 0 &&
+                    from_hex(url.p[i + 2]) >= 0) {
+                        buf_char(out, (char)(from_hex(url.p[i + 1]) * 16 + from_hex(url.p[i + 2])));
+                        i += 2;
+                } else {
+                        buf_char(out, url.p[i]);
+                }
+        }
+}
+
+static size_t rank(const struct dataset *d, const struct form_replica *p)
+{
+        size_t i = 0;
+
+        while (i < d->store_count && !str_ieq(d->stores[i], p->store))
+                i++;
+        return i;
+}
+
+/* Names of hosts, sorted, each once. */
+static void add_host(struct buf *out, struct str host)
+{
+        BUF_CLEANUP struct buf all = {0};
+        struct str rest = buf_view(out), one;
+        bool done = false;
+
+        while (rest.n && str_cut(&rest, ',', &one)) {
+                if (!done && str_icmp(host, one) <= 0) {
+                        done = true;
+                        if (!str_ieq(host, one))
+                                buf_printf(&all, "%s" STR_FMT, all.n ? "," : "", STR_ARG(host));
+                }
+                buf_printf(&all, "%s" STR_FMT, all.n ? "," : "", STR_ARG(one));
+        }
+        if (!done)
+                buf_printf(&all, "%s" STR_FMT, all.n ? "," : "", STR_ARG(host));
+        buf_reset(out);
+        buf_str(out, buf_view(&all));
+}
+
+/* Of the replicas in the preferred store one that can be read anywhere; else the first one's path, at all
+ * hosts that have the file there. */
+static void on_found(void *arg, const struct form_found *f)
+{
+        struct dataset *d = arg;
+        BUF_CLEANUP struct buf path = {0}, other = {0}, hosts = {0};
+        size_t best = SIZE_MAX;
+        struct str host;
+        bool any = false;
+
+        for (size_t i = 0; i < f->replica_count; i++)
+                if (rank(d, &f->replicas[i]) < best)
+                        best = rank(d, &f->replicas[i]);
+        for (size_t i = 0; i < f->replica_count; i++) {
+                const struct form_replica *p = &f->replicas[i];
+
+                if (rank(d, p) != best)
+                        continue;
+                path_of(p->url, &other, &host);
+                if (p->host.n)
+                        host = p->host;
+                if (host.n == 0) {
+                        add_file(d, buf_view(&other), STR_NONE, f);
+                        return;
+                }
+                if (!any)
+                        buf_str(&path, buf_view(&other));
+                any = true;
+                if (str_eq(buf_view(&path), buf_view(&other)))
+                        add_host(&hosts, host);
+        }
+        if (any)
+                add_file(d, buf_view(&path), buf_view(&hosts), f);
+        else
+                d->dropped++;
+}
+
+static int fail(struct dataset *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static int fail(struct dataset *d, const char *fmt, ...)
+{
+        struct err what = {{0}};
+        va_list ap;
+
+        va_start(ap, fmt);
+        err_vset(&what, 0, fmt, ap);
+        va_end(ap);
+        return reader_fail(d->r, d->at, "dataset: %s", what.text);
+}
+
+/* catalog:QUERY, catalog:?QUERY, and SUMS's catalog:HOST?QUERY, where HOST names another catalog. */
+static int from_catalog(struct dataset *d, struct str query)
+{
+        const struct form_world *w = d->r->world;
+        ptrdiff_t mark = str_find(query, '?'), sign = -1;
+        struct err err = {{0}};
+        int rc;
+
+        for (size_t i = 0; i < query.n && sign < 0; i++)
+                if (strchr("=<>!~[,", query.p[i]))
+                        sign = (ptrdiff_t)i;
+        if (mark >= 0 && (sign < 0 || mark < sign)) {
+                struct str name = str_trim(str_head(query, (size_t)mark));
+
+                if (name.n)
+                        return fail(d,
+                                    "there is no catalog \"" STR_FMT "\"; the server's own is catalog:?QUERY",
+                                    STR_ARG(str_head(name, 100)));
+                query = str_skip(query, (size_t)mark + 1);
+        }
+        if (!w->catalog)
+                return fail(d, "no catalog can be asked here");
+        rc = w->catalog(w->arg, query, d->limits.events_max > 0, on_found, d, &err);
+        return rc ? fail(d, "%s", err.text) : 0;
+}
+
+static void add_here(struct dataset *d, struct str path)
+{
+        BUF_CLEANUP struct buf whole = {0};
+        struct form_found f = {.replica_count = 0};
+
+        if (path.n && path.p[0] != '/')
+                buf_printf(&whole, "%s/", d->r->world->cwd ? d->r->world->cwd : "");
+        buf_str(&whole, path);
+        if (d->limits.bytes_max && d->r->world->size)
+                f.has_size = d->r->world->size(d->r->world->arg, buf_z(&whole), &f.bytes) == 0;
+        add_file(d, buf_view(&whole), STR("."), &f);
+}
+
+static void on_path(void *to, struct str path)
+{
+        add_here(to, path);
+}
+
+/* A path or URL a line; # begins a comment. */
+static int from_list(struct dataset *d, struct str name)
+{
+        BUF_CLEANUP struct buf text = {.max = FORM_TEXT_MAX}, path = {0};
+        MEM_CLEANUP char *z = str_dupz(name);
+        struct str rest, line, host;
+        int rc = d->r->world->read_file(d->r->world->arg, z, &text);
+
+        if (rc || buf_check(&text))
+                return fail(d, "the list '%s' can't be read: %s", z,
+                            rc ? reader_reason(rc) : "it is too large");
+        rest = buf_view(&text);
+        while (str_cut(&rest, '\n', &line)) {
+                line = str_trim(line);
+                if (line.n == 0 || line.p[0] == '#')
+                        continue;
+                if (str_find(line, ':') > 0 &&
+                    (str_search(line, STR("://")) > 0 || str_istarts(line, STR("file:/")))) {
+                        path_of(line, &path, &host);
+                        add_file(d, buf_view(&path), host, NULL);
+                } else {
+                        add_here(d, line);
+                }
+        }
+        return 0;
+}
+
+static int from_patterns(struct dataset *d, struct str patterns)
+{
+        struct str one;
+
+        while (queue_word(&patterns, &one)) {
+                MEM_CLEANUP char *z = str_dupz(one);
+                size_t before = d->count;
+                int rc = d->r->world->glob(d->r->world->arg, z, 'f', on_path, d);
+
+                if (rc)
+                        return fail(d, "'%s' can't be looked for: %s", z, reader_reason(rc));
+                if (d->count == before)
+                        return fail(d, "'%s' matches no file", z);
+        }
+        return 0;
+}
+
+static int find(struct dataset *d)
+{
+        int rc;
+
+        if (str_istarts(d->spec, STR("catalog:")))
+                rc = from_catalog(d, str_trim(str_skip(d->spec, 8)));
+        else if (str_istarts(d->spec, STR("filelist:")) || str_istarts(d->spec, STR("list:")))
+                rc = from_list(d, str_trim(str_skip(d->spec, (size_t)str_find(d->spec, ':') + 1)));
+        else
+                rc = from_patterns(d, d->spec);
+        if (rc)
+                return rc;
+        if (d->bad_name)
+                return fail(d, "the name of a file has a control character in it");
+        if (d->count == FILES_MAX)
+                return fail(d, "there are more than %u files", FILES_MAX);
+        if (d->count == 0 && d->dropped)
+                return fail(d, "none of the %zu files of '" STR_FMT "' has a replica", d->dropped,
+                            STR_ARG(str_head(d->spec, 200)));
+        if (d->count == 0)
+                return fail(d, "'" STR_FMT "' has no files", STR_ARG(str_head(d->spec, 200)));
+        if (d->dropped)
+                reader_warn(d->r, d->at, "%zu files of the dataset have no replica, and are left out",
+                            d->dropped);
+        return 0;
+}
+
+/* ---- grouping */
+
+static struct hosts *group_of(struct dataset *d, struct str key)
+{
+        BUF_CLEANUP struct buf name = {0};
+        struct hosts *g;
+
+        buf_char(&name, '/'); /* a map's key may not be empty */
+        buf_str(&name, key);
+        g = map_get(d->groups, buf_view(&name));
+        if (g)
+                return g;
+        g = mem_new(struct hosts);
+        *g = (struct hosts){.key = key, .number = (uint32_t)d->group_count};
+        map_put(d->groups, buf_view(&name), g);
+        MEM_GROW(d->order, d->group_cap, d->group_count + 1);
+        d->order[d->group_count++] = g;
+        return g;
+}
+
+static void groups_clear(struct dataset *d)
+{
+        if (d->groups)
+                map_free_values(d->groups);
+        d->groups = map_new();
+        d->group_count = 0;
+}
+
+/* Each file at the one of its hosts that has the least to do so far, the first of equals. */
+static void choose_hosts(struct dataset *d)
+{
+        groups_clear(d);
+        for (size_t i = 0; i < d->count; i++) {
+                struct str rest = d->files[i].hosts, one;
+                struct hosts *best = NULL;
+
+                while (rest.n && str_cut(&rest, ',', &one)) {
+                        struct hosts *g = group_of(d, one);
+
+                        if (!best || g->bytes < best->bytes)
+                                best = g;
+                }
+                if (!best)
+                        best = group_of(d, STR_NONE);
+                best->bytes += d->files[i].bytes + 1;
+                d->files[i].hosts = best->key;
+        }
+}
+
+/* Puts the files in the order of their groups, which have the order of their first files; *ret has a row
+ * each. */
+static struct dataset_file *group(struct dataset *d)
+{
+        struct dataset_file *rows = mem_array(NULL, d->count, sizeof(*rows));
+        struct found *sorted = mem_array(NULL, d->count, sizeof(*sorted));
+        uint32_t *numbers = mem_array(NULL, d->count, sizeof(*numbers));
+        size_t *next;
+
+        groups_clear(d);
+        for (size_t i = 0; i < d->count && d->group_count <= GROUPS_MAX; i++)
+                group_of(d, d->files[i].hosts);
+        if (d->group_count > GROUPS_MAX)
+                choose_hosts(d);
+        next = mem_zalloc((d->group_count + 1) * sizeof(*next));
+        for (size_t i = 0; i < d->count; i++) {
+                numbers[i] = i && str_eq(d->files[i].hosts, d->files[i - 1].hosts)
+                                     ? numbers[i - 1]
+                                     : group_of(d, d->files[i].hosts)->number;
+                next[numbers[i] + 1]++;
+        }
+        for (size_t g = 0; g < d->group_count; g++)
+                next[g + 1] += next[g];
+        for (size_t i = 0; i < d->count; i++) {
+                size_t to = next[numbers[i]]++;
+
+                sorted[to] = d->files[i];
+                rows[to] = (struct dataset_file){d->files[i].bytes, d->files[i].events, numbers[i]};
+        }
+        free(d->files);
+        free(next);
+        free(numbers);
+        d->files = sorted;
+        return rows;
+}
+
+/* ---- rows */
+
+/* What a place must be that processes files of these hosts. */
+static void write_clause(const struct dataset *d, struct str hosts, struct buf *out)
+{
+        struct str one;
+        size_t start = out->n;
+
+        if (hosts.n == 0) {
+                buf_addz(out, "true");
+        } else if (str_eq(hosts, STR("."))) {
+                buf_addz(out, d->r->options->filesystem_domain ? "TARGET.FileSystemDomain == " : "true");
+                if (d->r->options->filesystem_domain)
+                        print_string(out, str_of(d->r->options->filesystem_domain));
+        }
+        while (hosts.n && !str_eq(hosts, STR(".")) && str_cut(&hosts, ',', &one)) {
+                if (out->n > start)
+                        buf_addz(out, " || ");
+                buf_addz(out, "TARGET.Machine == ");
+                print_string(out, one);
+                buf_addz(out, " || TARGET.AgentName == ");
+                print_string(out, one);
+        }
+}
+
+static void write_rows(struct dataset *d, const struct dataset_piece *pieces, size_t count)
+{
+        struct form_part *p = d->r->part;
+        struct form_list *list = NULL;
+        uint64_t lines = 0;
+
+        p->rows = count;
+        for (size_t i = 0; i < count; i++) {
+                const struct dataset_piece *piece = &pieces[i];
+
+                if (!list || list->text.n >= SEGMENT_MAX) {
+                        list = form_add_list(d->r->form);
+                        lines = 0;
+                }
+                for (size_t k = piece->first; k < piece->first + piece->count; k++) {
+                        buf_str(&list->text, d->files[k].path);
+                        buf_char(&list->text, '\n');
+                }
+                write_clause(d, d->order[piece->group]->key, &p->items);
+                buf_printf(&p->items, "\x1f%zu\x1f%llu\x1f%zu\n", d->r->form->list_count - 1,
+                           (unsigned long long)lines + 1, piece->count);
+                lines += piece->count;
+        }
+}
+
+/* The table of a dry run. */
+static void write_table(struct dataset *d, const struct dataset_piece *pieces, size_t count)
+{
+        struct buf *out = &d->r->form->notes;
+        size_t shown = 0;
+
+        buf_printf(out, "dataset " STR_FMT ": %zu files, %zu jobs\n", STR_ARG(str_head(d->spec, 200)),
+                   d->count, count);
+        buf_printf(out, "  %8s %10s %16s %12s %s\n", "JOBS", "FILES", "BYTES", "FILES A JOB", "WHERE");
+        for (size_t i = 0, end; i < count; i = end, shown++) {
+                uint64_t files = 0, bytes = 0, least = UINT64_MAX, most = 0;
+                struct str key = d->order[pieces[i].group]->key;
+
+                for (end = i; end < count && pieces[end].group == pieces[i].group; end++) {
+                        files += pieces[end].count;
+                        bytes += pieces[end].bytes;
+                        least = pieces[end].count < least ? pieces[end].count : least;
+                        most = pieces[end].count > most ? pieces[end].count : most;
+                }
+                if (shown >= SHOWN_MAX)
+                        continue;
+                buf_printf(out, "  %8zu %10llu %16llu %5llu..%-5llu ", end - i, (unsigned long long)files,
+                           (unsigned long long)bytes, (unsigned long long)least, (unsigned long long)most);
+                if (key.n == 0)
+                        buf_addz(out, "anywhere\n");
+                else if (str_eq(key, STR(".")))
+                        buf_addz(out, "places that see this file system\n");
+                else
+                        buf_printf(out, STR_FMT "\n", STR_ARG(str_head(key, 200)));
+        }
+        if (shown > SHOWN_MAX)
+                buf_printf(out, "  and %zu more groups\n", shown - SHOWN_MAX);
+}
+
+/* ---- what is asked for */
+
+static int read_number(struct reader *r, const char *keyword, bool sizes, uint64_t *ret)
+{
+        static const char units[] = "KMGT";
+        ENTRY_CLEANUP struct entry e = {0};
+        int rc = entry_get(r, keyword, &e);
+        struct str text = entry_unquoted(&e);
+        uint64_t factor = 1;
+
+        if (rc <= 0)
+                return rc;
+        if (sizes && text.n && (text.p[text.n - 1] == 'B' || text.p[text.n - 1] == 'b'))
+                text.n--;
+        if (sizes && text.n)
+                for (unsigned i = 0; i < 4; i++)
+                        if (str_ieq(str_make(&units[i], 1), str_skip(text, text.n - 1))) {
+                                factor = 1ull << (10 * (i + 1));
+                                text.n--;
+                                break;
+                        }
+        if (e.late || str_to_u64(str_trim(text), ret) || *ret == 0 || *ret > UINT64_MAX / 2 / factor)
+                return entry_fail(r, &e, "'" STR_FMT "' is no whole number of at least 1%s",
+                                  STR_ARG(str_head(buf_view(&e.text), 60)),
+                                  sizes ? ", as in 500M or 2G" : "");
+        *ret *= factor;
+        return 0;
+}
+
+static int read_stores(struct dataset *d, struct entry *e)
+{
+        struct str rest, one;
+        int rc = entry_get(d->r, "prefer_storage", e);
+
+        if (rc <= 0)
+                return rc;
+        for (rest = entry_unquoted(e); queue_word(&rest, &one);) {
+                if (d->store_count == STORES_MAX)
+                        return entry_fail(d->r, e, "there are more than %u stores", STORES_MAX);
+                d->stores[d->store_count++] = one;
+        }
+        return 0;
+}
+
+/* So many files as a job can do in its time. */
+static int limit_by_time(struct dataset *d)
+{
+        ENTRY_CLEANUP struct entry time = {0};
+        uint64_t seconds = 0, files;
+        int rc = entry_get(d->r, "allowed_execute_duration", &time);
+
+        if (rc <= 0 || !d->files_per_hour)
+                return rc < 0 ? rc : 0;
+        if (time.late || str_to_u64(buf_view(&time.text), &seconds))
+                return 0; /* an expression says it, and is not known here */
+        files = d->files_per_hour * seconds / 3600;
+        if (files == 0)
+                return entry_fail(d->r, &time,
+                                  "in %llu seconds a job does not do one file, at files_per_hour = %llu",
+                                  (unsigned long long)seconds, (unsigned long long)d->files_per_hour);
+        if (!d->limits.files_max || files < d->limits.files_max)
+                d->limits.files_max = files;
+        return 0;
+}
+
+static int read_limits(struct dataset *d)
+{
+        struct dataset_limits *l = &d->limits;
+        int rc = read_number(d->r, "files_per_job", false, &l->files_max);
+
+        if (!rc)
+                rc = read_number(d->r, "min_files_per_job", false, &l->files_min);
+        if (!rc)
+                rc = read_number(d->r, "bytes_per_job", true, &l->bytes_max);
+        if (!rc)
+                rc = read_number(d->r, "events_per_job", false, &l->events_max);
+        if (!rc)
+                rc = read_number(d->r, "files_per_hour", false, &d->files_per_hour);
+        if (!rc)
+                rc = limit_by_time(d);
+        if (rc)
+                return rc;
+        if (l->files_max && l->files_min > l->files_max)
+                return fail(d, "min_files_per_job is more than files_per_job");
+        if (!l->files_max && !l->bytes_max && !l->events_max)
+                l->files_max = l->files_min ? l->files_min : 1;
+        return 0;
+}
+
+static void warn_of_unknown(struct dataset *d)
+{
+        size_t sizes = 0, events = 0;
+
+        for (size_t i = 0; i < d->count; i++) {
+                sizes += !d->files[i].has_size;
+                events += d->files[i].events == 0;
+        }
+        if (d->limits.bytes_max && sizes)
+                reader_warn(d->r, d->at, "the size of %zu files is not known, and counts as 0", sizes);
+        if (d->limits.events_max && events)
+                reader_warn(d->r, d->at, "%zu files have no number under the key events, which counts as 0",
+                            events);
+}
+
+static void warn_of_small(struct dataset *d, const struct dataset_piece *pieces, size_t count)
+{
+        size_t small = 0;
+
+        for (size_t i = 0; i < count; i++)
+                small += pieces[i].count < d->limits.files_min;
+        if (small)
+                reader_warn(d->r, d->at,
+                            "%zu jobs have fewer than %llu files, since no others can be processed where "
+                            "these are",
+                            small, (unsigned long long)d->limits.files_min);
+}
+
+static int split(struct dataset *d)
+{
+        struct form_part *p = d->r->part;
+        struct dataset_piece *pieces;
+        struct dataset_file *rows = group(d);
+        size_t count = dataset_split(rows, d->count, &d->limits, &pieces);
+        int rc = 0;
+
+        if (count > FORM_MEMBERS_MAX - d->r->first_member) {
+                rc = fail(d, "a request can't have more than %u jobs", FORM_MEMBERS_MAX);
+        } else {
+                form_add_variable(p, STR("DatasetWhere"));
+                form_add_variable(p, STR("DatasetSegment"));
+                form_add_variable(p, STR("DatasetFirst"));
+                form_add_variable(p, STR("DatasetCount"));
+                warn_of_small(d, pieces, count);
+                write_rows(d, pieces, count);
+                write_table(d, pieces, count);
+                if (buf_check(&p->items))
+                        rc = fail(d, "its jobs take more than %u MiB", FORM_TEXT_MAX >> 20);
+        }
+        free(pieces);
+        free(rows);
+        return rc;
+}
+
+int dataset_read(struct reader *r)
+{
+        ENTRY_CLEANUP struct entry e = {0}, stores = {0};
+        struct dataset d = {.r = r};
+        int rc = entry_get(r, "dataset", &e);
+
+        if (rc <= 0)
+                return rc;
+        d.at = e.at;
+        d.spec = entry_unquoted(&e);
+        if (e.late)
+                rc = fail(&d, "it can't differ from job to job");
+        else if (r->part->variable_count || r->part->steps != 1)
+                rc = fail(&d, "its files make the jobs: write 'queue' and nothing behind it");
+        else
+                rc = read_limits(&d);
+        if (!rc)
+                rc = read_stores(&d, &stores);
+        if (!rc)
+                rc = find(&d);
+        if (!rc) {
+                warn_of_unknown(&d);
+                rc = split(&d);
+        }
+        if (!rc && d.files_per_hour) {
+                BUF_CLEANUP struct buf text = {0};
+
+                buf_printf(&text, "$(DatasetCount) * 3600.0 / %llu", (unsigned long long)d.files_per_hour);
+                form_set(r->part, STR("ExpectedRunTime"), buf_view(&text), d.at.line);
+                form_set_late(r->part, STR("ExpectedRunTime"), true);
+        }
+        r->dataset = !rc;
+        if (d.groups)
+                map_free_values(d.groups);
+        free(d.order);
+        free(d.files);
+        arena_deinit(&d.arena);
+        return rc;
+}
+
+/* ---- attributes */
+
+/* The list's segment is one of the inputs; where its lines are is told to the agent. */
+int dataset_make(struct reader *r)
+{
+        static const char segment[] = FORM_LIST_PREFIX "$(DatasetSegment)";
+        const struct form_attribute *input = form_get(r->part, STR("TransferInput")),
+                                    *should = form_get(r->part, STR("ShouldTransferFiles"));
+        BUF_CLEANUP struct buf text = {.max = CONDOR_VALUE_MAX};
+        struct place at = {r->files[0], r->part->line};
+
+        if (!r->dataset)
+                return 0;
+        if (should && (strcmp(should->text, "\"NO\"") == 0 || strcmp(should->text, "\"IN_PLACE\"") == 0))
+                return reader_fail(
+                        r, at,
+                        "a job of a dataset is sent its list of files: leave should_transfer_files out");
+        if (form_get(r->part, STR("ContainerImage")) || form_get(r->part, STR("DockerImage")))
+                return reader_fail(r, at, "jobs of a dataset can't run in containers");
+        if (input && str_ends(str_of(input->text), STR("\"")))
+                buf_printf(&text, STR_FMT "%s%s\"",
+                           STR_ARG(str_head(str_of(input->text), strlen(input->text) - 1)),
+                           strlen(input->text) > 2 ? "," : "", segment);
+        else
+                buf_printf(&text, "\"%s\"", segment);
+        form_set(r->part, STR("TransferInput"), buf_view(&text), r->part->line);
+        form_set_late(r->part, STR("TransferInput"), true);
+        buf_reset(&text);
+        buf_printf(&text, "\"%s $(DatasetFirst) $(DatasetCount)\"", segment);
+        form_set(r->part, STR("DatasetList"), buf_view(&text), r->part->line);
+        form_set_late(r->part, STR("DatasetList"), true);
+        return 0;
+}
+
+bool dataset_clauses(struct reader *r, struct buf *out)
+{
+        if (r->dataset)
+                clause_add(out, "($(DatasetWhere))");
+        return r->dataset;
+}

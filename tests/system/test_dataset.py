@@ -1,0 +1,188 @@
+"""Datasets in submit files: files of a catalog, a list or patterns, cut into jobs, each of which sees its own."""
+import json
+import os
+import socket
+
+import pytest
+from drover import wait_until
+
+SHOW = """executable = /bin/sh
+arguments = "-c 'for f in $(cat $FILELIST); do cat $f; done; echo $INPUTFILECOUNT $INPUTFILE0 $JOBINDEX $PROCESSID $JOBID $REQUESTID $SUBMITTINGNODE $SCRATCH $PWD $SUBMITTINGDIRECTORY'"
+output = out.$(Process)
+error = err.$(Process)
+request_memory = 10
+"""
+
+
+def show(dataset, *lines):
+    return SHOW.replace("$(cat", "$(DOLLAR)(cat") + "\n".join([f"dataset = {dataset}", *lines, "queue", ""])
+
+
+def make_files(instance, count, folder="data"):
+    for i in range(count):
+        instance.write(f"{folder}/f{i:03}.txt", f"<{i}>\n")
+    return os.path.join(instance.work, folder)
+
+
+def add_replicas(instance, count, host=None, folder=None, **meta):
+    """Files of a folder in the catalog, as `host` has them."""
+    folder = folder or os.path.join(instance.work, "data")
+    lines = "".join(json.dumps({"name": f"f{i:03}", "size": 10 * (i + 1), "metadata": {"n": i, **meta}, "replicas": [
+        {"url": f"file://{host}{folder}/f{i:03}.txt" if host else f"file:{folder}/f{i:03}.txt",
+         **({"host": host} if host else {}), "store": "local" if host else "nfs"}]}) + "\n" for i in range(count))
+    instance.cli("catalog", "import", "-", stdin=lines)
+
+
+def test_patterns_and_what_a_job_sees(instance):
+    instance.up()
+    make_files(instance, 7)
+    request = instance.submit(show("data/*.txt", "files_per_job = 3"))
+    instance.wait(request)
+    assert [instance.read(f"err.{j}") for j in range(3)] == [""] * 3
+    seen = [instance.read(f"out.{j}").split() for j in range(3)]
+    assert [s[:-10] for s in seen] == [["<0>", "<1>", "<2>"], ["<3>", "<4>"], ["<5>", "<6>"]]
+    for j, s in enumerate(seen):
+        count, first, index, process, job, uuid, node, scratch, cwd, submitted = s[-10:]
+        assert int(count) == len(s) - 10 and first == os.path.join(instance.work, f"data/f{(0, 3, 5)[j]:03}.txt")
+        assert index == process == str(j) and job == f"{uuid}_{j}" and len(uuid) == 32 and int(uuid, 16)
+        assert node == socket.gethostname() and scratch == cwd and submitted == instance.work
+    # What the list and its pieces are called does not come back as an output.
+    assert [n for n in os.listdir(instance.work) if n.startswith(".drover")] == []
+
+
+def test_a_list(instance):
+    instance.up()
+    data = make_files(instance, 4)
+    instance.write("list", f"# mine\n\ndata/f001.txt\nfile:{data}/f003.txt\nfile://localhost{data}/f000.txt\n")
+    instance.wait(instance.submit(show("filelist:list", "files_per_job = 5")))
+    # The first one is where this file system is, the others are anywhere.
+    assert instance.read("out.0").split()[:2] == ["<1>", "1"]
+    assert instance.read("out.1").split()[:3] == ["<3>", "<0>", "2"]
+
+
+def test_each_job_at_the_host_that_has_its_files(instance):
+    """Two agents, each a host of its own by name; files at one, at the other, at both, and shared."""
+    instance.server()
+    for name in ("n1", "n2"):
+        token = instance.json("token", "agent", "--name", name)["token"]
+        path = instance.write(f"{name}.token", token + "\n", 0o600)
+        instance.start("drover-agent", "--dir", os.path.join(instance.base, name), "--server", instance.server_json()["agents"][0],
+                       "--token-file", path, "--name", name, "--attributes", f'Machine = "{name}"')
+    wait_until(lambda: len(instance.agents("connected")) == 2)
+    data = make_files(instance, 8)
+    lines = []
+    for hosts, lo, hi in ((["n1"], 0, 3), (["n2"], 3, 5), (["n2", "n1"], 5, 7), ([], 7, 8)):
+        for name in (f"f{i:03}" for i in range(lo, hi)):
+            replicas = [{"url": f"file://{h}{data}/{name}.txt", "host": h} for h in hosts] or [{"url": f"file:{data}/{name}.txt"}]
+            lines.append(json.dumps({"name": name, "replicas": replicas}))
+    instance.cli("catalog", "import", "-", stdin="\n".join(lines))
+    text = show("catalog:", "files_per_job = 2")
+    table = instance.cli("submit", "--dry-run", "-", stdin=text)
+    rows = [line.split() for line in table.out.split("JOBS")[1].splitlines()[1:5]]
+    assert [(r[0], r[1], r[-1]) for r in rows] == [("2", "3", "n1"), ("1", "2", "n2"), ("1", "2", "n1,n2"), ("1", "1", "anywhere")]
+    again = instance.cli("submit", "--dry-run", "-", stdin=text)
+    assert [out.split("DatasetId = ")[0] for out in (table.out, again.out)] == [table.out.split("DatasetId = ")[0]] * 2
+    request = instance.submit(text)
+    instance.wait(request)
+    done = {r["member"]: r for r in instance.history(request)}
+    ran = [done[m]["agent"] for m in range(5)]
+    assert ran[:3] == ["n1", "n1", "n2"], done
+    assert [instance.read(f"out.{j}").split()[0] for j in range(5)] == ["<0>", "<2>", "<3>", "<5>", "<7>"]
+
+
+def test_queries_limits_and_stores(instance):
+    instance.server()
+    add_replicas(instance, 10, host="gone", kind="a")
+    add_replicas(instance, 4, kind="a")
+
+    def dry(*lines):
+        return instance.json("submit", "--dry-run", "-", stdin=show(*lines))["parts"][0]
+
+    def pieces(part):
+        return [row.split("\x1f") for row in part["items"].split("\n")[:-1]]
+    part = dry("catalog:?n<6,limit=5", "files_per_job = 2")
+    assert part["variables"] == ["DatasetWhere", "DatasetSegment", "DatasetFirst", "DatasetCount"]
+    assert [p[2:] for p in pieces(part)] == [["1", "2"], ["3", "2"], ["5", "1"]]
+    assert pieces(part)[0][0] == "true" and '"gone"' in pieces(part)[2][0]
+    assert [p[3] for p in pieces(dry("catalog:n>=0,storage=local", "bytes_per_job = 110"))] == ["4", "2", "1", "1", "1", "1"]
+    assert [p[3] for p in pieces(dry("catalog:storage=local", "bytes_per_job = 1K"))] == ["10"]
+    prefer = pieces(dry("catalog:", "prefer_storage = local, nfs", "files_per_job = 10"))
+    assert len(prefer) == 1 and '"gone"' in prefer[0][0]
+    by_time = dry("catalog:storage=local", "files_per_hour = 12", "allowed_execute_duration = 900")
+    assert [p[3] for p in pieces(by_time)] == ["3", "3", "2", "2"]
+    assert by_time["attributes"]["ExpectedRunTime"] == "$(DatasetCount) * 3600.0 / 12"
+    add_replicas(instance, 10, host="gone", events=50)
+    assert [p[3] for p in pieces(dry("catalog:storage=local", "events_per_job = 150"))] == ["3", "3", "2", "2"]
+    assert [p[3] for p in pieces(dry("catalog:", "files_per_job = 4", "min_files_per_job = 3"))] == ["4", "3", "3"]
+
+
+@pytest.mark.parametrize("lines, says", [
+    (["nothing/*.txt"], "'nothing/*.txt' matches no file"),
+    (["catalog:n=5"], "'catalog:n=5' has no files"),
+    (["catalog:n"], "is no condition"),
+    (["catalog:dataset=none"], "there is no dataset none"),
+    (["catalog:star.bnl.gov?n=1"], 'there is no catalog "star.bnl.gov"'),
+    (["filelist:none"], "the list 'none' can't be read"),
+    (["data/*", "files_per_job = 0"], "'0' is no whole number"),
+    (["data/*", "bytes_per_job = many"], "'many' is no whole number of at least 1, as in 500M"),
+    (["data/*", "files_per_job = 2", "min_files_per_job = 3"], "min_files_per_job is more than files_per_job"),
+    (["data/*", "files_per_hour = 1", "allowed_execute_duration = 60"], "in 60 seconds a job does not do one file"),
+    (["data/*", "should_transfer_files = NO"], "is sent its list of files"),
+    (["data/*", "container_image = x.sif", "universe = container"], "can't run in containers"),
+    (["data/$(Process)"], "can't differ from job to job"),
+])
+def test_what_is_wrong_is_named(instance, lines, says):
+    instance.server()
+    make_files(instance, 2)
+    out = instance.cli("submit", "-", stdin=show(*lines), code=1)
+    assert says in out.err, out.err
+    assert instance.json("queue")["requests"] == []
+
+
+def test_queue_names_nothing_else(instance):
+    instance.server()
+    make_files(instance, 2)
+    for queue in ("queue 5", "queue x in (a b)"):
+        out = instance.cli("submit", "-", stdin=show("data/*").replace("queue\n", queue + "\n"), code=1)
+        assert "write 'queue' and nothing behind it" in out.err
+
+
+def test_a_file_that_has_vanished(instance):
+    """The job of that file is held, and says which; the rest runs. When it is there again the job is released."""
+    instance.up()
+    data = make_files(instance, 4)
+    add_replicas(instance, 4)
+    os.unlink(os.path.join(data, "f002.txt"))
+    request = instance.submit(show("catalog:", "files_per_job = 1"))
+    instance.wait_state(f"{request}.2", "held")
+    assert f"the file {data}/f002.txt is not here" in instance.job(f"{request}.2")["hold_reason"]
+    instance.wait(request, code=3)
+    assert [instance.read(f"out.{j}").split()[0] for j in (0, 1, 3)] == ["<0>", "<1>", "<3>"]
+    instance.write("data/f002.txt", "<2>\n")
+    instance.cli("release", f"{request}.2")
+    instance.wait(request)
+    assert instance.read("out.2").split()[0] == "<2>"
+
+
+def test_why_names_the_host_that_has_the_files(instance):
+    instance.up()
+    make_files(instance, 1)
+    add_replicas(instance, 1, host="gone")
+    request = instance.submit(show("catalog:"))
+    assert "gone" in instance.cli("why", f"{request}.0")
+
+
+def test_ten_thousand_files_of_this_machine(instance):
+    """Real files, shared; the request is small, and every file is seen once."""
+    instance.up()
+    instance.cli("catalog", "scan", "/usr/include", "--shared", "--pattern", "*.h", "--prefix", "inc/", timeout=300)
+    count = instance.json("catalog", "query", "--count")["count"]
+    assert count > 500
+    text = show("catalog:name=inc/*", f"files_per_job = {count // 20 + 1}").replace(
+        "-c '", "-c 'cat $FILELIST; exit 0; ")
+    request = instance.submit(text)
+    instance.wait(request)
+    jobs = len(instance.history(request))
+    seen = [line for j in range(jobs) for line in instance.read(f"out.{j}").splitlines()]
+    assert len(seen) == count == len(set(seen)) and all(os.path.isfile(path) for path in seen)
+    assert instance.json("catalog", "show", "inc/" + os.path.relpath(seen[-1], "/usr/include"))["replicas"]
