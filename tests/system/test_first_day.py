@@ -79,3 +79,27 @@ def test_a_far_place_has_the_files_that_arguments_name(far):
     out = far.cli("submit", "--", "cat", "data/deep.txt")
     assert "data/deep.txt is not sent to places that do not see this folder" in out.err
     far.cli("rm", jobs_of(out))
+
+
+def test_what_waits_is_given_more_memory(shared):
+    request = jobs_of(shared.cli("submit", "--memory", "900T", "--", "sh", "-c", "echo ran >>more-memory"))
+    shared.cli("edit", request, "request_memory=50M")
+    shared.cli("wait", "--timeout", "60", request, timeout=120)
+    assert shared.read("more-memory") == "ran\n"
+
+
+def test_the_failed_ones_again(shared):
+    request = jobs_of(shared.cli("submit", "--array", "3", "--", "sh", "-c", "echo x >>again.{}; [ {} != 1 -o -e mended ]"))
+    shared.cli("wait", "--timeout", "60", request, code=1, timeout=120)
+    shared.write("mended", "")
+    shared.cli("wait", "--timeout", "60", jobs_of(shared.cli("resubmit", request, "--failed")), timeout=120)
+    assert [shared.read(f"again.{n}") for n in range(3)] == ["x\n", "x\nx\n", "x\n"]
+
+
+def test_a_machine_is_taken_out_for_a_while(shared):
+    name = shared.agents()[0]["name"]
+    shared.cli("agents", "drain", name, "-r", "new disk")
+    request = jobs_of(shared.cli("submit", "--", "true"))
+    assert "new disk" in shared.cli("why", request) and "new disk" in shared.cli("agents")
+    shared.cli("agents", "resume", name)
+    shared.cli("wait", "--timeout", "60", request, timeout=120)

@@ -99,6 +99,9 @@ def test_every_operation(instance):
     assert again["id"] == made["id"] and again["existing"]
     number = made["id"]
 
+    again = call("POST", f"/v1/requests/{number}/resubmit?dry_run=1", {"uuid": UUID.format(8), "members": "1-2"}, status=200)
+    assert again["jobs"] == 2
+
     far = {**body, "uuid": UUID.format(9), "lease_ms": 60000, "hold_results": True, "hold": True,
            "origin": {"servers": UUID.format(7), "owner": "ann@far", "job": "3.0", "path": "n1/fast n2", "hops_left": 3}}
     kept = call("POST", "/v1/requests", far, status=201)["id"]

@@ -48,13 +48,14 @@ static bool keyword_sets(const struct keyword *k, const char *attribute)
         return k && k->attribute && strcmp(k->attribute, attribute) == 0;
 }
 
-static int add_line(struct buf *text, struct edit *e, const struct assignment *a, struct err *err)
+static int add_line(struct buf *text, struct edit *e, const struct assignment *a, enum edit_of what,
+                    struct err *err)
 {
         if (memchr(a->value.p, '\n', a->value.n))
                 return err_set(err, -EINVAL, STR_FMT ": a value is one line", STR_ARG(a->name));
-        if (keyword_sets(a->keyword, "HoldOnSubmit"))
+        if (what == EDIT_JOBS && keyword_sets(a->keyword, "HoldOnSubmit"))
                 return err_set(err, -EINVAL, "use `drover hold` and `drover release` for that");
-        if (keyword_sets(a->keyword, "JobPrio")) {
+        if (what == EDIT_JOBS && keyword_sets(a->keyword, "JobPrio")) {
                 e->has_priority = true;
                 if (str_to_i64(a->value, &e->priority) != 0 || e->priority > INT32_MAX ||
                     e->priority < INT32_MIN)
@@ -133,7 +134,8 @@ static void add_changes(struct edit *e, struct form_part *with, struct form_part
         json_raw(&j, buf_view(&late));
 }
 
-int edit_read(const char *const *assignments, size_t count, struct edit *ret, struct err *err)
+int edit_read(const char *const *assignments, size_t count, enum edit_of what, struct edit *ret,
+              struct err *err)
 {
         struct buf text BUF_CLEANUP = {0};
         struct assignment *all = mem_array(NULL, count + 1, sizeof(*all));
@@ -147,7 +149,7 @@ int edit_read(const char *const *assignments, size_t count, struct edit *ret, st
         buf_addz(&text, first_lines);
         for (size_t i = 0; i < count && r == 0; i++) {
                 all[i] = split(assignments[i]);
-                r = add_line(&text, ret, &all[i], err);
+                r = add_line(&text, ret, &all[i], what, err);
         }
         buf_addz(&text, "queue\n");
         if (r == 0)

@@ -19,6 +19,8 @@ struct edit {
 };
 
 bool edit_is_assignment(const char *word); /* NAME=..., and no id */
+enum edit_of { EDIT_JOBS, EDIT_SUBMIT };   /* of jobs that are there; of a submit, with any keyword */
 /* 0, or -EINVAL with err. Whatever it returns, *ret is the caller's to deinit. */
-int edit_read(const char *const *assignments, size_t count, struct edit *ret, struct err *err);
+int edit_read(const char *const *assignments, size_t count, enum edit_of what, struct edit *ret,
+              struct err *err);
 void edit_deinit(struct edit *e);

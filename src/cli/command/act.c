@@ -332,7 +332,7 @@ int cmd_edit(struct cli *cli, const struct options *o)
                         words[a.id_count + changes++] = o->words[i];
         if (changes == 0)
                 code = cli_error(CLI_USAGE, "what is to be changed? drover edit ID... NAME=VALUE...");
-        else if (edit_read(words + a.id_count, changes, &e, &err) != 0)
+        else if (edit_read(words + a.id_count, changes, EDIT_JOBS, &e, &err) != 0)
                 code = cli_error(CLI_USAGE, "%s", err.text);
         a.more = buf_view(&e.members);
         if (code == 0 && e.count)

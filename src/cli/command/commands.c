@@ -161,6 +161,14 @@ static const struct option_row edit_options[] = {
         JSON_ROW,
         {0},
 };
+static const struct option_row resubmit_options[] = {
+        {"failed", 0, OPTION_FLAG, NULL, "Only those of the jobs that failed."},
+        {"append", 'a', OPTION_LIST, "NAME=VALUE",
+         "A line of a submit file, or an attribute, in place of what it was. May be given several times."},
+        {"hold", 0, OPTION_FLAG, NULL, "Submit the jobs held; `drover release` lets them go."},
+        JSON_ROW,
+        {0},
+};
 static const struct option_row prio_options[] = {
         {"constraint", 'c', OPTION_TEXT, "EXPR",
          "Only those of the jobs for which this ClassAd expression is true."},
@@ -635,8 +643,20 @@ const struct command commands[] = {
         {"requeue", ACTING, "put running and held jobs back into the queue", "[OPTIONS] ID...",
          "Takes running jobs from where they run and releases held ones: all of them wait again. Jobs that "
          "have "
-         "ended are left alone.",
+         "ended are left alone; `drover resubmit` submits them again.",
          "drover requeue 7\ndrover requeue 7.3 7.5", edit_options, 0, WORDS_ANY, "jobs", false, cmd_requeue},
+        {"resubmit", ACTING, "submit jobs of an earlier request again", "[OPTIONS] ID",
+         "Makes a new request of the jobs of an earlier one, as they were submitted: of all of them, of "
+         "those that "
+         "are named, or of those that failed. What $(Process) and the values of items came to stays, though "
+         "the "
+         "jobs have numbers of their own in the new request: output files are written again under the same "
+         "names. "
+         "Input files that were sent with the submit are used again as long as the server knows the request.",
+         "drover resubmit 7\ndrover resubmit 7 --failed -a request_memory=8G\n  the failed ones, with more "
+         "memory\n"
+         "drover resubmit 7.3-5",
+         resubmit_options, 1, 1, "requests", false, cmd_resubmit},
         {"checkpoint", ACTING, "have running jobs make checkpoints", "[OPTIONS] ID...",
          "Asks running jobs that make checkpoints for one now. Each is kept at the server, and the job goes "
          "on where it "
@@ -797,24 +817,25 @@ static const struct {
         const char *word, *command;
         bool runs; /* false: only named, as what may have been meant */
 } words_for[] = {
-        {"cancel", "rm", true},        {"kill", "rm", true},         {"status", "queue", true},
-        {"ps", "queue", true},         {"logs", "log", true},        {"info", "show", true},
-        {"remove", "rm", false},       {"delete", "rm", false},      {"abort", "rm", false},
-        {"scancel", "rm", false},      {"qdel", "rm", false},        {"list", "queue", false},
-        {"ls", "queue", false},        {"jobs", "queue", false},     {"squeue", "queue", false},
-        {"qstat", "queue", false},     {"top", "queue", false},      {"run", "submit", false},
-        {"sbatch", "submit", false},   {"qsub", "submit", false},    {"start", "up", false},
-        {"nodes", "agents", false},    {"workers", "agents", false}, {"machines", "agents", false},
-        {"output", "get", false},      {"outputs", "get", false},    {"download", "get", false},
-        {"fetch", "get", false},       {"results", "get", false},    {"explain", "why", false},
-        {"where", "path", false},      {"describe", "show", false},  {"stat", "show", false},
-        {"pause", "hold", false},      {"unhold", "release", false}, {"retry", "requeue", false},
-        {"continue", "resume", false}, {"stop", "suspend", false},   {"nice", "prio", false},
-        {"evict", "vacate", false},    {"modify", "edit", false},    {"alter", "edit", false},
-        {"qalter", "edit", false},     {"set", "edit", false},       {"update", "edit", false},
-        {"users", "shares", false},    {"estimate", "quote", false}, {"price", "quote", false},
-        {"check", "doctor", false},    {"events", "log", false},     {"proxy", "credential", false},
-        {"key", "credential", false},  {"simulate", "sim", false},   {"man", "help", false},
+        {"cancel", "rm", true},        {"kill", "rm", true},           {"status", "queue", true},
+        {"ps", "queue", true},         {"logs", "log", true},          {"info", "show", true},
+        {"remove", "rm", false},       {"delete", "rm", false},        {"abort", "rm", false},
+        {"scancel", "rm", false},      {"qdel", "rm", false},          {"list", "queue", false},
+        {"ls", "queue", false},        {"jobs", "queue", false},       {"squeue", "queue", false},
+        {"qstat", "queue", false},     {"top", "queue", false},        {"run", "submit", false},
+        {"sbatch", "submit", false},   {"qsub", "submit", false},      {"start", "up", false},
+        {"nodes", "agents", false},    {"workers", "agents", false},   {"machines", "agents", false},
+        {"output", "get", false},      {"outputs", "get", false},      {"download", "get", false},
+        {"fetch", "get", false},       {"results", "get", false},      {"explain", "why", false},
+        {"where", "path", false},      {"describe", "show", false},    {"stat", "show", false},
+        {"pause", "hold", false},      {"unhold", "release", false},   {"retry", "requeue", false},
+        {"continue", "resume", false}, {"stop", "suspend", false},     {"nice", "prio", false},
+        {"evict", "vacate", false},    {"modify", "edit", false},      {"rerun", "resubmit", false},
+        {"again", "resubmit", false},  {"alter", "edit", false},       {"qalter", "edit", false},
+        {"set", "edit", false},        {"update", "edit", false},      {"users", "shares", false},
+        {"estimate", "quote", false},  {"price", "quote", false},      {"check", "doctor", false},
+        {"events", "log", false},      {"proxy", "credential", false}, {"key", "credential", false},
+        {"simulate", "sim", false},    {"man", "help", false},
 };
 
 const char *command_meant(struct str word)

@@ -35,6 +35,7 @@ int cmd_program(struct cli *cli, const struct options *o); /* server, agent */
 int cmd_queue(struct cli *cli, const struct options *o);
 int cmd_release(struct cli *cli, const struct options *o);
 int cmd_requeue(struct cli *cli, const struct options *o);
+int cmd_resubmit(struct cli *cli, const struct options *o);
 int cmd_rm(struct cli *cli, const struct options *o);
 int cmd_suspend(struct cli *cli, const struct options *o);
 int cmd_resume(struct cli *cli, const struct options *o);

@@ -11,7 +11,7 @@
 #define PARTS_MAX 1000u /* that are edited at once: each has a template made */
 
 static const char ours[] = "the server says what it is",
-                  files[] = "files are settled with the submit; submit the job again",
+                  files[] = "files are settled with the submit; use drover resubmit",
                   after[] = "what jobs wait for is settled with the submit",
                   all[] = "it holds for the request as a whole";
 
@@ -59,6 +59,7 @@ static const struct {
         {"NotifyUser", all},
         {"EmailAttributes", all},
         {"HoldOnSubmit", all},
+        {"DependsOn", all},
         {"SubmitHost", all},
         {"SubmitEventNotes", all},
         {"SubmitEventUserNotes", all},

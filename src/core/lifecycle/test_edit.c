@@ -137,7 +137,7 @@ static void test_what_cannot_be_changed_is_said(void **state)
         SUBMIT(2, "Cmd", "\"x\"");
         FORGET(events);
         REFUSED("Owner cannot be changed", "owner", "\"bob\"");
-        REFUSED("submit the job again", "TransferInput", "\"/etc/passwd\"");
+        REFUSED("drover resubmit", "TransferInput", "\"/etc/passwd\"");
         REFUSED("DroverOutputs cannot", "DroverOutputs", "{}");
         REFUSED("drover prio", "JobPrio", "3");
         REFUSED("Requirements: ", "Requirements", "1 +");

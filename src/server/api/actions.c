@@ -1,5 +1,4 @@
 /* POST /v1/actions: hold, release, remove, vacate, suspend, resume, priority, signal, edit. */
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 
@@ -9,6 +8,7 @@
 #include "core/model/submission.h"
 #include "core/query.h"
 #include "server/api/routes.h"
+#include "server/api/submit_json.h"
 #include "server/loop/expressions.h"
 #include "server/loop/ids.h"
 
@@ -16,7 +16,6 @@
 #define SLICE_NS        4000000
 
 #define NOT_RUNNING_MAX (1u << 20) /* bytes of that list */
-#define CHANGES_MAX     100        /* attributes of an edit */
 #define EDIT_SLICE      20000u     /* members that are edited at a time */
 
 static const struct {
@@ -321,32 +320,6 @@ static void act(struct server *s, struct call *c)
                 call_yield(c, act);
 }
 
-static int read_changes(struct act *x, struct err *err)
-{
-        const json_t *attributes = json_object_get(x->doc, "attributes"),
-                     *late = json_object_get(x->doc, "late"), *v;
-        const char *key;
-        json_t *text;
-        size_t i;
-
-        if (!json_is_object(attributes) || json_object_size(attributes) == 0 ||
-            json_object_size(attributes) > CHANGES_MAX)
-                return err_set(err, -EINVAL, "\"attributes\" must have 1 to %d attributes that are changed",
-                               CHANGES_MAX);
-        json_object_foreach ((json_t *)attributes, key, text) {
-                bool is_late = false;
-
-                if (!json_is_string(text) || json_string_length(text) > CHANGES_BYTES_MAX)
-                        return err_set(err, -EINVAL, "%.64s must be an expression of at most %u KiB", key,
-                                       CHANGES_BYTES_MAX >> 10);
-                json_array_foreach (late, i, v)
-                        is_late |= json_is_string(v) && str_ieqz(str_of(json_string_value(v)), key);
-                changes_add(&x->changes, str_of(key), is_late,
-                            str_make(json_string_value(text), json_string_length(text)));
-        }
-        return 0;
-}
-
 static int read_ids(struct act *x, struct err *err)
 {
         json_t *list = json_object_get(x->doc, "ids"), *v;
@@ -392,7 +365,7 @@ void api_action(struct server *s, struct call *c)
                           "\"value\" must be a signal's number, 1 to %d, and neither SIGSTOP nor SIGCONT: "
                           "suspend and resume are their actions",
                           CORE_SIGNAL_MAX);
-        else if (x->action == CORE_ACT_EDIT && read_changes(x, &err) != 0)
+        else if (x->action == CORE_ACT_EDIT && submit_json_changes(x->doc, &x->changes, &err) != 0)
                 call_fail_err(c, 400, "bad_edit", &err);
         else if (read_ids(x, &err) != 0)
                 call_fail_err(c, 400, "bad_id", &err);

@@ -14,6 +14,7 @@ static const struct route routes[] = {
         {HTTP_GET, "/v1/requests/{id}", api_request},
         {HTTP_GET, "/v1/requests/{id}/files", api_request_files},
         {HTTP_PUT, "/v1/requests/{id}/lease", api_request_lease},
+        {HTTP_POST, "/v1/requests/{id}/resubmit", api_resubmit},
         {HTTP_POST, "/v1/requests/{id}/taken", api_request_taken},
         {HTTP_PUT, "/v1/requests/{id}/credentials/{name}", api_request_credential},
         {HTTP_GET, "/v1/jobs", api_jobs},

@@ -1,11 +1,14 @@
-/* POST /v1/requests; POST /v1/quote, which takes the same and keeps nothing */
+/* POST /v1/requests; POST /v1/quote, which takes the same and keeps nothing; POST /v1/requests/ID/resubmit,
+ * which takes an earlier request's jobs */
 #include <errno.h>
 #include <inttypes.h>
 
 #include "base/clock.h"
 #include "core/forecast/quote.h"
 #include "core/lifecycle/draft.h"
+#include "core/model/changes.h"
 #include "core/model/dependency.h"
+#include "core/model/pick.h"
 #include "core/query.h"
 #include "server/access/origin.h"
 #include "server/api/place.h"
@@ -13,6 +16,7 @@
 #include "server/api/submit_json.h"
 #include "server/calls/waits.h"
 #include "server/files/objects.h"
+#include "server/history/request_record.h"
 #include "server/notices/notices.h"
 #include "server/userlog/userlog.h"
 
@@ -31,6 +35,12 @@ struct submit {
         bool drafts;              /* server.drafting is its own */
         struct json j;            /* of the reply */
         uint64_t id, jobs;
+        /* of a resubmit */
+        uint64_t again; /* the earlier request; 0: it is none */
+        struct buf record, changes;
+        struct submission old;
+        struct set members; /* of the earlier request */
+        bool failed;        /* those that failed, of the members or of all */
 };
 
 static void state_free(void *arg)
@@ -43,6 +53,10 @@ static void state_free(void *arg)
         free(x->uploads);
         buf_deinit(&x->warning);
         submission_deinit(&x->s);
+        submission_deinit(&x->old);
+        buf_deinit(&x->record);
+        buf_deinit(&x->changes);
+        set_deinit(&x->members);
         json_decref(x->doc);
         free(x);
 }
@@ -250,6 +264,16 @@ static void quote(struct server *s, struct call *c)
 
 /* ---- submit */
 
+/* The earlier request, whose owner is the same, is there still, and with it the files that it brought. */
+static bool keeps_files(struct server *s, const struct submit *x)
+{
+        const struct submission_file *files;
+        size_t count;
+
+        return x->again && core_request_spooled(s->core, x->again, &files, &count) == 0 &&
+               count == x->s.spooled_count;
+}
+
 /* False: the call has failed. */
 static bool may_submit(struct server *s, struct call *c)
 {
@@ -264,7 +288,7 @@ static bool may_submit(struct server *s, struct call *c)
                           "the server's disk is full: no new work is accepted until there is space");
                 return false;
         }
-        if (objects_check_submit(s, c, &x->s, &err) != 0) {
+        if (!keeps_files(s, x) && objects_check_submit(s, c, &x->s, &err) != 0) {
                 draft_end(s, x);
                 call_fail_err(c, 400, "bad_upload", &err);
                 return false;
@@ -528,4 +552,102 @@ void api_quote(struct server *s, struct call *c)
 {
         (void)s;
         start(c, true);
+}
+
+/* ---- an earlier request again */
+
+static int on_failed(void *arg, uint64_t row, const struct past_job *h)
+{
+        struct submit *x = arg;
+
+        (void)row;
+        if (h->state == JOB_COMPLETED && h->exit_code != 0)
+                set_add(&x->members, h->member);
+        return 0;
+}
+
+static bool id_is_wrong(const struct submit *x)
+{
+        return x->again == 0 || x->again > INT64_MAX;
+}
+
+/* Those of its jobs that failed, of the named ones if some were named. 0, or another error of the store. */
+static int find_failed(struct server *s, struct submit *x, struct err *err)
+{
+        const struct store_query q = {.request = x->again};
+        struct set named = x->members;
+        bool some = set_count(&named) > 0;
+        int r;
+
+        x->members = (struct set){0};
+        r = store_history_query(s->store, &q, on_failed, x, err);
+        if (some)
+                set_keep_all(&x->members, &named);
+        set_deinit(&named);
+        return r < 0 ? r : 0;
+}
+
+/* Reader: what was submitted then. */
+static void read_record(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        struct err err = {0};
+        bool some = x->failed || set_count(&x->members);
+        int r = 0;
+
+        if (id_is_wrong(x) || request_record_get(s, x->again, &x->record, NULL) != 0 ||
+            submission_unpack(&x->old, buf_view(&x->record), NULL) != 0 || !str_eqz(x->old.owner, c->who)) {
+                call_fail(c, 404, "not_found", "there is no request " STR_FMT " of yours",
+                          STR_ARG(c->param[0]));
+                return;
+        }
+        if (x->old.origin.servers.n) {
+                call_fail(c, 409, "handed_on",
+                          "request " STR_FMT " came from another server: resubmit it there",
+                          STR_ARG(c->param[0]));
+                return;
+        }
+        if (x->failed && (r = find_failed(s, x, &err)) < 0) {
+                call_fail_err(c, 500, "store", &err);
+                return;
+        }
+        if (x->failed && set_count(&x->members) == 0) {
+                call_fail(c, 409, "none_failed", "no job of request " STR_FMT " has failed",
+                          STR_ARG(c->param[0]));
+                return;
+        }
+        r = submission_pick(&x->old, some ? &x->members : NULL, buf_view(&x->changes), &c->arena, &x->s,
+                            &err);
+        if (r == 0)
+                r = submit_json_uuid(x->doc, &x->s, &err);
+        x->s.hold = json_is_true(json_object_get(x->doc, "hold"));
+        if (r == 0)
+                check(c, x);
+        else
+                call_fail_err(c, r == -E2BIG ? 413 : 400, r == -E2BIG ? "too_large" : "bad_request", &err);
+}
+
+void api_resubmit(struct server *s, struct call *c)
+{
+        json_t *doc = call_json(c);
+        struct submit *x;
+        struct str members;
+        struct err err = {0};
+
+        (void)s;
+        if (!doc)
+                return;
+        x = call_state(c, sizeof(*x), state_free);
+        x->doc = doc;
+        x->dry_run = call_flag(c, "dry_run");
+        x->failed = json_is_true(json_object_get(doc, "failed"));
+        members = call_json_text(doc, "members");
+        if (str_to_u64(c->param[0], &x->again) != 0)
+                x->again = 0;
+        if (members.n && set_parse(&x->members, members, SUBMISSION_MEMBERS_MAX) != 0)
+                call_fail(c, 400, "bad_request", "\"members\" must be numbers of jobs, as in 0-3,7");
+        else if (json_object_get(doc, "attributes") && submit_json_changes(doc, &x->changes, &err) != 0)
+                call_fail_err(c, 400, "bad_request", &err);
+        else
+                call_reader(c, read_record);
 }

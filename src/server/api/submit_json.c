@@ -7,7 +7,10 @@
 #include "base/hex.h"
 #include "base/map.h"
 #include "base/uuid.h"
+#include "core/model/changes.h"
 #include "server/access/origin.h"
+
+#define CHANGES_MAX 100u /* attributes */
 
 /* Set by the core for each job, whatever a submitter says. DroverOutputs names objects of the spool that the
  * owner of a job that has ended may read. */
@@ -198,15 +201,52 @@ static int read_spooled(const json_t *doc, struct submission *s, struct err *err
         return 0;
 }
 
-static int read_all(const json_t *doc, struct submission *s, const char ***uploads, struct err *err)
+int submit_json_uuid(const json_t *doc, struct submission *s, struct err *err)
 {
-        json_t *parts = json_object_get(doc, "parts"), *part;
-        const json_t *uuid = json_object_get(doc, "uuid"), *edges = json_object_get(doc, "edges");
-        size_t i;
-        int r;
+        const json_t *uuid = json_object_get(doc, "uuid");
 
         if (!json_is_string(uuid) || !uuid_valid(text_of(uuid)) || !read_hex(text_of(uuid), s->uuid, 16))
                 return err_set(err, -EINVAL, "\"uuid\" must be a UUID that the submitter has made up");
+        return 0;
+}
+
+int submit_json_changes(const json_t *doc, struct buf *out, struct err *err)
+{
+        json_t *attributes = json_object_get(doc, "attributes"), *late = json_object_get(doc, "late"), *text;
+        struct map *names;
+        const char *key;
+        int r = 0;
+
+        if (!json_is_object(attributes) || json_object_size(attributes) == 0 ||
+            json_object_size(attributes) > CHANGES_MAX)
+                return err_set(err, -EINVAL, "\"attributes\" must have 1 to %u attributes that are changed",
+                               CHANGES_MAX);
+        names = late_names(late);
+        json_object_foreach (attributes, key, text) {
+                if (!json_is_string(text) || json_string_length(text) > CHANGES_BYTES_MAX) {
+                        r = err_set(err, -EINVAL, "%.64s must be an expression of at most %u KiB", key,
+                                    CHANGES_BYTES_MAX >> 10);
+                        break;
+                }
+                if (is_ours(str_of(key))) {
+                        r = err_set(err, -EINVAL, "%s cannot be changed: the server says what it is", key);
+                        break;
+                }
+                changes_add(out, str_of(key), names && map_get(names, str_of(key)), text_of(text));
+        }
+        map_free(names);
+        return r;
+}
+
+static int read_all(const json_t *doc, struct submission *s, const char ***uploads, struct err *err)
+{
+        json_t *parts = json_object_get(doc, "parts"), *part;
+        const json_t *edges = json_object_get(doc, "edges");
+        size_t i;
+        int r = submit_json_uuid(doc, s, err);
+
+        if (r != 0)
+                return r;
         if (!json_is_array(parts))
                 return err_set(err, -EINVAL, "\"parts\" must be a list");
         if (json_array_size(parts) > SUBMISSION_PARTS_MAX)

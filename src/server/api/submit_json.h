@@ -9,4 +9,9 @@
  */
 int submit_json_read(const json_t *doc, struct submission *s, const char ***ret_items_upload,
                      struct err *err);
+/* The uuid of the document. 0, -EINVAL with err. */
+int submit_json_uuid(const json_t *doc, struct submission *s, struct err *err);
+/* "attributes" and "late" of the document, packed (changes.h); an empty text takes an attribute away. 0,
+ * -EINVAL with err. */
+int submit_json_changes(const json_t *doc, struct buf *out, struct err *err);
 uint64_t submit_json_rows(struct str items); /* how many rows there are: their ends are counted */

@@ -1,0 +1,78 @@
+/* resubmit: POST /v1/requests/ID/resubmit, for each request named. */
+#include "base/json.h"
+#include "base/uuid.h"
+#include "cli/client/api.h"
+#include "cli/client/edit.h"
+#include "cli/client/ids.h"
+#include "cli/command/commands.h"
+
+static int read_appended(const struct options *o, struct edit *e)
+{
+        const char *assignments[128], *text;
+        struct err err = {""};
+        size_t at = 0, n = 0;
+
+        while ((text = options_list(o, "append", &at)) && n < sizeof(assignments) / sizeof(assignments[0])) {
+                if (!strchr(text, '='))
+                        return cli_error(CLI_USAGE, "\"%s\" is no NAME=VALUE", text);
+                assignments[n++] = text;
+        }
+        if (text)
+                return cli_error(CLI_USAGE, "too many lines are appended");
+        if (n && edit_read(assignments, n, EDIT_SUBMIT, e, &err) != 0)
+                return cli_error(CLI_USAGE, "%s", err.text);
+        return 0;
+}
+
+static void write_body(const struct options *o, const struct id *id, const struct edit *e, struct buf *body)
+{
+        struct json j = {.out = body};
+        char uuid[UUID_TEXT];
+
+        uuid_new(uuid);
+        json_open(&j, '{');
+        json_kstrz(&j, "uuid", uuid);
+        json_kbool(&j, "failed", options_flag(o, "failed"));
+        json_kbool(&j, "hold", options_flag(o, "hold"));
+        if (!id->whole) {
+                struct buf members BUF_CLEANUP = {0};
+
+                buf_printf(&members, "%llu-%llu", (unsigned long long)id->first,
+                           (unsigned long long)id->last);
+                json_kstr(&j, "members", buf_view(&members));
+        }
+        if (e->count) {
+                buf_char(body, ',');
+                buf_str(body, buf_view(&e->members));
+        }
+        json_close(&j, '}');
+}
+
+int cmd_resubmit(struct cli *cli, const struct options *o)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0}, body BUF_CLEANUP = {0}, out BUF_CLEANUP = {0};
+        struct edit e = {0};
+        struct err err = {""};
+        struct id id;
+        int code;
+
+        if (id_parse(str_of(o->words[0]), &id, &err) != 0)
+                return cli_error(CLI_USAGE, "%s", err.text);
+        code = read_appended(o, &e);
+        if (code == 0) {
+                write_body(o, &id, &e, &body);
+                buf_printf(&path, "/v1/requests/%llu/resubmit", (unsigned long long)id.request);
+                code = api_post(cli, buf_z(&path), buf_view(&body), &answer);
+        }
+        edit_deinit(&e);
+        if (code != 0 || api_print_json(cli, &answer))
+                return code;
+        buf_addz(&out, "request ");
+        view_text(view_get(answer.root, "id"), &out);
+        buf_addz(&out, ": ");
+        view_text(view_get(answer.root, "jobs"), &out);
+        buf_addz(&out, view_integer(view_get(answer.root, "jobs"), 0) == 1 ? " job\n" : " jobs\n");
+        cli_print(&out);
+        return CLI_OK;
+}
