@@ -1,9 +1,11 @@
 """Jobs that mean harm: a table of attempts, and what must come of each. As a user whom root's agent has made of the owner, as the
 user whose agent and server they run under, as root, and in a container."""
+import contextlib
 import json
 import os
 import re
 import shutil
+import socket
 import stat
 
 import agents
@@ -79,6 +81,7 @@ for name, pid in pids.items():
     attempt("environment of " + name, lambda: read("/proc/%d/environ" % pid))
     attempt("files of " + name, lambda: os.readlink("/proc/%d/fd/0" % pid) and "done")
     attempt("trace " + name, lambda: call(101, 16, pid, 0, 0))
+attempt("socket of the login", lambda: connect(f"/run/user/{os.getuid()}/{os.path.basename(os.path.dirname(state))}", socket.SOCK_STREAM))
 attempt("socket of the shepherd", lambda: connect(agent_dir + "/shepherd.sock", socket.SOCK_SEQPACKET))
 attempt("api", api)
 os.set_inheritable(1, True)
@@ -136,9 +139,27 @@ PRIVATE = r"(root|memory|environment|files) of .*|trace .*"
 SHUT = ("EACCES", "EPERM", "ENOENT", "ESRCH")
 
 
+@contextlib.contextmanager
+def logged_in(instance, user):
+    """A socket where programs listen that run for a user who is logged in, such as his session manager."""
+    folder = f"/run/user/{user.pw_uid}"
+    path = f"{folder}/{os.path.basename(instance.base)}"
+    os.makedirs(folder, exist_ok=True)
+    os.chown(folder, user.pw_uid, user.pw_gid)
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(path)
+        os.chmod(path, 0o777)
+        s.listen()
+        try:
+            yield
+        finally:
+            os.unlink(path)
+
+
 @pytest.fixture
 def site(instance):
-    return users.Site(instance)
+    with logged_in(instance, ONE):
+        yield users.Site(instance)
 
 
 def test_a_user_of_roots_agent(site):
@@ -160,7 +181,7 @@ def test_a_user_of_roots_agent(site):
     site.instance.wait(site.submit(ONE, f'exec /usr/bin/python3 {script} "$(cat {site.home(ONE)}/targets)"'), code=None)
     assert site.text(ONE, "err") == ""
     found = json.loads(site.text(ONE, "out"))
-    check(found, {SECRETS: SHUT, PRIVATE: SHUT, "socket of the shepherd": SHUT, "api.*": ("403 403 403 403",), "another's sandbox": SHUT,
+    check(found, {SECRETS: SHUT, PRIVATE: SHUT, "socket of the (shepherd|login)": SHUT, "api.*": ("403 403 403 403",), "another's sandbox": SHUT,
                   "signal to the shepherd": ("EPERM",), "type on a terminal": ("EPERM",), "device": ("EPERM",), "keys": ("ENOSYS",),
                   "(leave a group|a group's limits)": ("EACCES", "EPERM", "EROFS"), "leave a file.*": ("done",), "marks": (["1", "2"],)})
     assert not os.path.exists(left)  # that /var/tmp was its own
@@ -196,7 +217,8 @@ class Own:
 
 @pytest.fixture
 def own(instance):
-    return Own(instance, ONE)
+    with logged_in(instance, ONE):
+        yield Own(instance, ONE)
 
 
 def targets_of(instance):
@@ -218,7 +240,7 @@ def test_the_user_of_drover_up(own):
     one.up()
     one.run(attack_own(one, attack(one.work, ONE)))
     check(json.loads(one.read("found")), {
-        SECRETS: ("ENOENT",), PRIVATE: SHUT, "socket of the shepherd": ("ENOENT",), "api.*": ("ENOENT",), "device": ("EPERM",),
+        SECRETS: ("ENOENT",), PRIVATE: SHUT, "socket of the (shepherd|login)": ("ENOENT",), "api.*": ("ENOENT",), "device": ("EPERM",),
         "(leave a group|a group's limits)": ("EACCES", "EROFS", "EPERM"), "type on a terminal": ("EPERM", "EIO"), "marks": (["1", "0"],)})
 
 

@@ -44,6 +44,7 @@
 
 #define VIEW_LIMIT_S 5 /* to make one: a folder on a server that does not answer */
 #define PATH_SIZE    4096
+#define LOGINS       "/run/user" /* sockets of programs that run for users who are logged in */
 
 static const struct sock_filter filter_code[] = {
 #include "agent/shepherd_filter.inc"
@@ -51,7 +52,7 @@ static const struct sock_filter filter_code[] = {
 
 struct containment {
         bool root;
-        char *hidden[CONTAINMENT_HIDDEN_MAX], *jobs; /* without symbolic links */
+        char *hidden[CONTAINMENT_HIDDEN_MAX + 1], *jobs; /* without symbolic links */
         size_t count;
         int mounts;           /* /proc/self/mounts; -1: not there */
         int user_space, view; /* namespaces; -1: none */
@@ -258,6 +259,8 @@ struct containment *containment_new(const char *const *hidden, size_t count, con
         for (size_t i = 0; i < count && c->count < CONTAINMENT_HIDDEN_MAX; i++)
                 if ((c->hidden[c->count] = realpath(hidden[i], NULL)))
                         c->count++;
+        if ((c->hidden[c->count] = realpath(LOGINS, NULL)))
+                c->count++;
         *ret_why = c->jobs ? view_renew(c) : ENOENT;
         if (c->root || c->view >= 0)
                 c->parts |= SHEPHERD_OWN_TMP | SHEPHERD_NO_NETWORK;
