@@ -183,6 +183,8 @@ static void answered(struct server *s, struct call *c)
         if (x->chunk.unknown) { /* it comes with the assignment, or has gone, or nobody follows it any more */
                 if (x->tail_read)
                         give_tail(s, c);
+                else if (!still_there(s, x))
+                        look(s, c);
                 else
                         park(s, c, PAUSE_MS);
                 return;
@@ -197,8 +199,10 @@ static void answered(struct server *s, struct call *c)
                 x->offset[k] = x->chunk.offset[k];
         if (x->tail_read)
                 give_tail(s, c);
+        else if (x->over)
+                look(s, c); /* the job may have ended in the turn that brought this answer */
         else
-                park(s, c, x->over ? WAIT_MAX_MS : PAUSE_MS);
+                park(s, c, PAUSE_MS);
 }
 
 static bool ask(struct server *s, struct call *c, const char *agent)
