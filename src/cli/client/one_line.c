@@ -24,8 +24,7 @@ static const struct {
 } plain[] = {{"cpus", "request_cpus"},
              {"memory", "request_memory"},
              {"disk", "request_disk"},
-             {"gpus", "request_gpus"},
-             {"input", "input"}};
+             {"gpus", "request_gpus"}};
 #define PLAIN (sizeof(plain) / sizeof(plain[0]))
 
 /* How many jobs, and what the placeholders of GNU parallel become in each. */
@@ -47,8 +46,8 @@ static const struct {
 
 const char *one_line_option(const struct options *o)
 {
-        static const char *const more[] = {"time",  "name", "array", "each",  "env",  "output",
-                                           "error", "send", "chdir", "queue", "image"};
+        static const char *const more[] = {"input",  "time",  "name", "array", "each",  "env",
+                                           "output", "error", "send", "chdir", "queue", "image"};
         size_t at = 0;
 
         for (size_t i = 0; i < PLAIN; i++)
@@ -393,14 +392,35 @@ static void add_name(const struct options *o, struct buf *out)
 }
 
 static int write_stream(const struct options *o, struct jobs *jobs, const char *keyword, const char *end,
-                        struct buf *out, struct err *err)
+                        const char *before, struct buf *out, struct err *err)
 {
         if (options_text(o, keyword))
                 return add_line(out, jobs, keyword, keyword, str_of(options_text(o, keyword)), err);
         buf_printf(out, "%s = ", keyword);
-        add_name(o, out);
-        buf_printf(out, "-$(Cluster).$(Process).%s\n", end);
+        if (before) {
+                script_value(out, str_of(before));
+        } else {
+                add_name(o, out);
+                buf_addz(out, "-$(Cluster).");
+        }
+        buf_printf(out, "$(Process).%s\n", end);
         return 0;
+}
+
+static int write_streams(const struct options *o, struct jobs *jobs, const struct one_line_streams *streams,
+                         struct buf *out, struct err *err)
+{
+        const char *input = streams && streams->input ? streams->input : options_text(o, "input"),
+                   *before = streams ? streams->output : NULL;
+        int r = 0;
+
+        if (input && strcmp(input, "-") == 0)
+                return err_set(err, -EINVAL, "--input - goes with drover run: here, name a file");
+        if (input)
+                r = add_line(out, jobs, "input", "--input", str_of(input), err);
+        if (r == 0)
+                r = write_stream(o, jobs, "output", "out", before, out, err);
+        return r == 0 ? write_stream(o, jobs, "error", "err", before, out, err) : r;
 }
 
 /* With --send the jobs run in folders of their own everywhere. */
@@ -451,16 +471,15 @@ static void write_named(const struct options *o, struct jobs *jobs, struct buf *
         buf_addz(out, any ? "\nshould_transfer_files = IN_PLACE\n" : "should_transfer_files = IN_PLACE\n");
 }
 
-static int write_files(const struct options *o, struct jobs *jobs, struct buf *out, struct err *err)
+static int write_files(const struct options *o, struct jobs *jobs, const struct one_line_streams *streams,
+                       struct buf *out, struct err *err)
 {
         int r = 0;
 
         if (options_text(o, "chdir"))
                 r = add_line(out, jobs, "initialdir", "--chdir", str_of(options_text(o, "chdir")), err);
         if (r == 0)
-                r = write_stream(o, jobs, "output", "out", out, err);
-        if (r == 0)
-                r = write_stream(o, jobs, "error", "err", out, err);
+                r = write_streams(o, jobs, streams, out, err);
         if (r == 0)
                 r = write_sent(o, jobs, out, err);
         if (r == 0)
@@ -507,7 +526,8 @@ static void write_queue(const struct jobs *jobs, struct buf *out)
         buf_char(out, '\n');
 }
 
-int one_line_write(const struct options *o, struct buf *out, struct err *err)
+int one_line_write(const struct options *o, const struct one_line_streams *streams, struct buf *out,
+                   struct err *err)
 {
         struct jobs jobs;
         int r = read_jobs(o, &jobs, err);
@@ -521,7 +541,7 @@ int one_line_write(const struct options *o, struct buf *out, struct err *err)
         if (r == 0)
                 r = write_resources(o, &jobs, out, err);
         if (r == 0)
-                r = write_files(o, &jobs, out, err);
+                r = write_files(o, &jobs, streams, out, err);
         if (r == 0)
                 write_queue(&jobs, out);
         return r;

@@ -40,6 +40,37 @@ void submit_deinit(struct submit *s)
         form_deinit(&s->form);
         buf_deinit(&s->body);
         buf_deinit(&s->command);
+        buf_deinit(&s->after);
+}
+
+int submit_append(struct submit *s, const struct options *o)
+{
+        const char *line;
+
+        s->lines = s->own_lines;
+        for (size_t at = 0; (line = options_list(o, "after", &at));)
+                buf_printf(&s->after, "%s%s", s->after.n ? ", " : "depends_on = ", line);
+        if (s->after.n)
+                s->own_lines[s->line_count++] = buf_z(&s->after);
+        for (size_t at = 0; (line = options_list(o, "append", &at));) {
+                if (s->line_count == SUBMIT_LINES_MAX)
+                        return cli_error(CLI_USAGE, "--append can be given %d times at most",
+                                         SUBMIT_LINES_MAX);
+                s->own_lines[s->line_count++] = line;
+        }
+        return 0;
+}
+
+void submit_print(const struct submit *s)
+{
+        struct buf out BUF_CLEANUP = {0};
+        ptrdiff_t queue = str_search(s->text, STR("\nqueue ")) + 1;
+
+        buf_str(&out, str_head(s->text, (size_t)queue));
+        for (size_t i = 0; i < s->line_count; i++)
+                buf_printf(&out, "%s\n", s->lines[i]);
+        buf_str(&out, str_skip(s->text, (size_t)queue));
+        cli_print(&out);
 }
 
 /* ---- reading */

@@ -9,7 +9,9 @@
 #include "cli/client/ship.h"
 #include "jdl/galaxy/galaxy.h"
 
-#define SUBMIT_BODY_MAX (8u << 20) /* bytes of a request that the server takes; long lists go ahead of it */
+#define SUBMIT_BODY_MAX  (8u << 20) /* bytes of a request that the server takes; long lists go ahead of it */
+
+#define SUBMIT_LINES_MAX 256 /* of --append */
 
 enum submit_language { SUBMIT_CONDOR, SUBMIT_GALAXY, SUBMIT_CWL };
 
@@ -20,7 +22,9 @@ struct submit {
         const char *const
                 *lines; /* as if written just before each queue statement; may be set before reading */
         size_t line_count;
-        const char *const *first; /* as if written at the top */
+        struct buf after;                        /* the line of --after */
+        const char *own_lines[SUBMIT_LINES_MAX]; /* what submit_append has put there */
+        const char *const *first;                /* as if written at the top */
         size_t first_count;
         bool quiet; /* no warnings */
         enum submit_language language;
@@ -37,6 +41,10 @@ struct submit {
 
 void submit_init(struct submit *s, struct cli *cli, const char *file);
 void submit_deinit(struct submit *s);
+/* Takes the lines of --after and --append; the latter are the options' own. 0, or an exit code. */
+int submit_append(struct submit *s, const struct options *o);
+/* Prints the text, with those lines before its queue statement. */
+void submit_print(const struct submit *s);
 /* Reads and parses the description into s->form; prints its warnings. */
 int submit_read(struct submit *s);
 /* Sends what has to go ahead, then the request. *ret is the server's answer (docs/openapi.json,

@@ -53,6 +53,16 @@
                         "May be given several times."                                                        \
         }
 
+#define AFTER_ROW                                                                                            \
+        {                                                                                                    \
+                "after", 0, OPTION_LIST, "ID[:HOW]",                                                         \
+                        "Start when these jobs have ended: ok (all succeeded, the default), any (however), " \
+                        "fail (not all "                                                                     \
+                        "succeeded), each (the one at the same place succeeded). ID is a request, as 7, or " \
+                        "jobs of one, as "                                                                   \
+                        "7.0-9. May be given several times. See DEPENDENCIES in drover-submit-file(5)."      \
+        }
+
 static const struct option_row json_only[] = {JSON_ROW, {0}};
 static const struct option_row table_only[] = {TABLE_ROWS, JSON_ROW, {0}};
 static const struct option_row none[] = {{0}};
@@ -75,10 +85,7 @@ static const struct option_row submit_options[] = {
         {"timeout", 0, OPTION_DURATION, "TIME", "With --wait: exit 124 after so long."},
         {"dry-run", 'n', OPTION_FLAG, NULL, "Show what would be submitted; submit nothing."},
         {"hold", 0, OPTION_FLAG, NULL, "Submit the jobs held; `drover release` lets them go."},
-        {"after", 0, OPTION_LIST, "ID[:HOW]",
-         "Start when these jobs have ended: ok (all succeeded, the default), any (however), fail (not all "
-         "succeeded), each (the one at the same place succeeded). ID is a request, as 7, or jobs of one, as "
-         "7.0-9. May be given several times. See DEPENDENCIES in drover-submit-file(5)."},
+        AFTER_ROW,
         COMMAND_ROWS,
         {"print", 0, OPTION_FLAG, NULL, "Print the submit file that a COMMAND is, and submit nothing."},
         {"galaxy", 0, OPTION_FLAG, NULL, "FILE is the XML of a Galaxy tool; see drover-tools(7)."},
@@ -91,6 +98,14 @@ static const struct option_row submit_options[] = {
          "container "
          "that the tool names, else conda."},
         JSON_ROW,
+        {0},
+};
+static const struct option_row run_options[] = {
+        AFTER_ROW,
+        COMMAND_ROWS,
+        {"append", 'a', OPTION_LIST, "'ATTR = VALUE'",
+         "Add a line to the submit file that the command is. May be given several times."},
+        {"print", 0, OPTION_FLAG, NULL, "Print that submit file, and run nothing."},
         {0},
 };
 static const struct option_row queue_options[] = {
@@ -485,6 +500,26 @@ const struct command commands[] = {
          "data/100.csv\n"
          "drover submit --galaxy tool.xml --params job.json\n  a job of a Galaxy tool",
          submit_options, 1, WORDS_ANY, "files", false, cmd_submit},
+        {"run", WORKING, "run a command somewhere, and wait for it", "[OPTIONS] [--] COMMAND [ARG...]",
+         "Submits a command as one job and stays until it has ended: prints what it prints, as it does so, "
+         "and exits with its exit code (128 and the signal's number, if a signal has ended it). With --array "
+         "or --each there are several jobs; each one's output is printed when those before it have ended, "
+         "and the exit code is the first that is not 0.\n\n"
+         "It runs where `drover submit -- COMMAND` runs: in the current folder at places that see it, "
+         "elsewhere in a folder of its own.\n\n"
+         "SIGINT (Ctrl-C), SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on to the job. A job "
+         "that does not run yet is removed by the first four, and so is any by a second one. When `drover "
+         "run` is killed the job goes on, and what it prints is found in .drover-run-* files of the "
+         "folder.\n\n"
+         "Standard input is passed on when it is a file (`<data.txt`), or with `--input -`, which reads all "
+         "of it before the job is submitted.\n\n"
+         "Exits 125 when there is no exit code to pass on: the job was not accepted, is held (and stays "
+         "so: see drover-release(1)), or was removed.",
+         "drover run ./simulate --steps 1000\n  as if it ran here\n"
+         "drover run --cpus 4 --memory 8G -- make -j4 && echo good\n  with a place's four processors\n"
+         "drover run --each 'data/*.csv' -- wc -l\n  a job for each file\n"
+         "drover run --image python:3.12 -- python3 -c 'print(1)'\n  in a container",
+         run_options, 1, WORDS_ANY, "files", false, cmd_run, true},
         {"quote", WORKING, "tell what a request would take, and submit nothing", "[OPTIONS] FILE|-",
          "Reads a job description as `drover submit` does and tells, place by place, when its jobs would "
          "start "
@@ -822,7 +857,7 @@ static const struct {
         {"remove", "rm", false},       {"delete", "rm", false},        {"abort", "rm", false},
         {"scancel", "rm", false},      {"qdel", "rm", false},          {"list", "queue", false},
         {"ls", "queue", false},        {"jobs", "queue", false},       {"squeue", "queue", false},
-        {"qstat", "queue", false},     {"top", "queue", false},        {"run", "submit", false},
+        {"qstat", "queue", false},     {"top", "queue", false},        {"srun", "run", false},
         {"sbatch", "submit", false},   {"qsub", "submit", false},      {"start", "up", false},
         {"nodes", "agents", false},    {"workers", "agents", false},   {"machines", "agents", false},
         {"output", "get", false},      {"outputs", "get", false},      {"download", "get", false},

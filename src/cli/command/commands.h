@@ -40,6 +40,7 @@ int cmd_rm(struct cli *cli, const struct options *o);
 int cmd_suspend(struct cli *cli, const struct options *o);
 int cmd_resume(struct cli *cli, const struct options *o);
 int cmd_vacate(struct cli *cli, const struct options *o);
+int cmd_run(struct cli *cli, const struct options *o);
 int cmd_show(struct cli *cli, const struct options *o);
 int cmd_submit(struct cli *cli, const struct options *o);
 int cmd_credential(struct cli *cli, const struct options *o);

@@ -186,26 +186,11 @@ static int check_words(const struct options *o)
         return 0;
 }
 
-/* The lines of --append are before the queue statement in what --print shows, too. */
-static void print_text(const struct submit *s, struct str text)
-{
-        struct buf out BUF_CLEANUP = {0};
-        ptrdiff_t queue = str_search(text, STR("\nqueue ")) + 1;
-
-        buf_str(&out, str_head(text, (size_t)queue));
-        for (size_t i = 0; i < s->line_count; i++)
-                buf_printf(&out, "%s\n", s->lines[i]);
-        buf_str(&out, str_skip(text, (size_t)queue));
-        cli_print(&out);
-}
-
 int cmd_submit(struct cli *cli, const struct options *o)
 {
-        struct buf text BUF_CLEANUP = {0}, after BUF_CLEANUP = {0};
+        struct buf text BUF_CLEANUP = {0};
         struct err err = {""};
-        const char *lines[256], *line;
         struct submit s;
-        size_t at = 0;
         int code;
 
         if (options_text(o, "timeout") && !options_flag(o, "wait"))
@@ -213,22 +198,16 @@ int cmd_submit(struct cli *cli, const struct options *o)
         code = check_words(o);
         if (code != 0)
                 return code;
-        if (o->ended && one_line_write(o, &text, &err) != 0)
+        if (o->ended && one_line_write(o, NULL, &text, &err) != 0)
                 return cli_error(CLI_USAGE, "%s", err.text);
-        while ((line = options_list(o, "after", &at)))
-                buf_printf(&after, "%s%s", after.n ? ", " : "depends_on = ", line);
-        at = 0;
         submit_init(&s, cli, o->ended ? "--" : o->words[0]);
         if (o->ended)
                 s.text = buf_view(&text);
-        s.lines = lines;
-        if (after.n)
-                lines[s.line_count++] = buf_z(&after);
-        while ((line = options_list(o, "append", &at)) && s.line_count < sizeof(lines) / sizeof(lines[0]))
-                lines[s.line_count++] = line;
-        code = line ? cli_error(CLI_USAGE, "too many lines are appended") : choose_language(&s, o);
+        code = submit_append(&s, o);
+        if (code == 0)
+                code = choose_language(&s, o);
         if (code == 0 && options_flag(o, "print")) {
-                print_text(&s, s.text);
+                submit_print(&s);
                 submit_deinit(&s);
                 return CLI_OK;
         }

@@ -213,6 +213,7 @@ int options_read(struct options *o, const struct command *command, int argc, cha
                         MEM_GROW(o->words, o->word_cap, o->word_count + 2);
                         o->words[o->word_count++] = word;
                         o->words[o->word_count] = NULL;
+                        ended |= command->runs_words;
                 }
                 if (rc != 0) {
                         options_deinit(o);

@@ -1,8 +1,9 @@
 /* options: subcommands and their options as tables, and the words of one call read by them.
  *
  * A row of the table makes the parser, --help, the manual page and the completion (command/help_text.h). An
- * option may stand anywhere; "--" ends them; --name=value, --name value, -nvalue and -n value are the same;
- * letters of flags may stand together. A name may be shortened as long as it is clear which is meant.
+ * option may stand anywhere, but for runs_words; "--" ends them; --name=value, --name value, -nvalue and -n
+ * value are the same; letters of flags may stand together. A name may be shortened as long as it is clear
+ * which is meant.
  */
 #pragma once
 #include "base/err.h"
@@ -39,6 +40,7 @@ struct command {
         const char *completes;
         bool passes_on; /* all words go on to another program as they are */
         int (*run)(struct cli *cli, const struct options *o); /* returns the exit code */
+        bool runs_words; /* the words are a command with options of its own: the first one ends ours */
 };
 #define WORDS_ANY 100000u
 
