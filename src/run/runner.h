@@ -198,6 +198,22 @@ struct run_where {
         struct str hops; /* of another server: its own path, JSON; borrowed until the next call */
 };
 
+/* A question about what a task prints at another server. */
+struct run_output_question {
+        uint64_t attempt;   /* there, that the offsets count in; 0: none is known yet */
+        uint64_t offset[2]; /* of stdout and stderr */
+        uint64_t last;      /* the offsets count from so many bytes before the end; 0: as they are */
+        bool wait;          /* a moment, for something new */
+};
+struct run_output {       /* borrowed for the call */
+        bool failed;      /* there was no answer, or none that makes sense */
+        uint64_t attempt; /* there; the offsets count anew in each */
+        uint64_t offset[2];
+        struct str bytes[2]; /* at most 64 KiB each */
+        bool over;           /* it prints nothing more */
+};
+typedef void run_output_fn(void *arg, uint64_t number, const struct run_output *said);
+
 struct runner;
 
 struct user_commands;
@@ -274,6 +290,11 @@ struct runner_kind {
          * credential that the task's hop names, after its submit, and again when they are new. They are
          * written to no file. */
         void (*credential)(struct runner *r, struct run_id id, const struct run_credential *c);
+        /* For a runner that hands tasks on, else NULL, and what a task prints is in its sandbox. Asks the
+         * other server what a task prints; fn is called once with this number, unless the runner is closed
+         * first. 0; -EAGAIN: that cannot be asked now, but later; -ENOENT: there is no such task. */
+        int (*output)(struct runner *r, struct run_id id, const struct run_output_question *q,
+                      uint64_t number, run_output_fn *fn, void *arg);
         int (*where)(struct runner *r, struct run_id id,
                      struct run_where *ret); /* 0, or -ENOENT; may be NULL: the agent knows all there is */
 };

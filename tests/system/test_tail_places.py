@@ -1,10 +1,12 @@
 """What a job prints is shown from wherever it runs."""
 import os
+import threading
 
 import pytest
 
 import agents
 from drover import sh, wait_until
+from hops import far_jobs
 from test_tail import Follower, go_on, printed
 
 pytest_plugins = ["batch_systems"]
@@ -34,3 +36,76 @@ def test_a_job_of_a_batch_system(place, named):
     assert place.cli("tail", "--stderr", str(request)) == "error\n"
     assert sorted(os.listdir(place.work)) == (["err.txt", "go", "out.txt"] if named else ["go"])
     wait_until(lambda: not os.listdir(os.path.join(place.base, "n1", "jobs")))
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["named", "not named"])
+def test_a_job_at_another_server(two, named):
+    """It is asked what the job prints there; the end of it is kept here, too."""
+    where = {"output": "out.txt", "error": "err.txt"} if named else {}
+    request = two.submit(sh("echo first; echo error >&2; " + go_on(two) + "echo last", **where))
+    f = Follower(two, f"{request}.0")
+    f.until(lambda: f.text == {"stdout": b"first\n", "stderr": b"error\n"})
+    assert not f.answer["ended"]
+    wait_until(lambda: two.cli("tail", str(request)) == "first\n")
+    two.write("go", "")
+    two.wait(request)
+    f.all()
+    assert f.text == {"stdout": b"first\nlast\n", "stderr": b"error\n"} and f.gaps == 0
+    assert printed(two, f"{request}.0").text == f.text
+    assert sorted(os.listdir(two.work)) == (["err.txt", "go", "out.txt"] if named else ["go"])
+
+
+def test_much_at_another_server(two):
+    """Its follower has every byte, and what is kept here is its end."""
+    request = two.submit(sh("echo begin; " + go_on(two) + "seq 100000; sleep 2", request_disk="10 MB"))
+    whole = b"begin\n" + b"".join(b"%d\n" % n for n in range(1, 100001))
+    f = Follower(two, f"{request}.0")
+    f.until(lambda: f.text["stdout"] == b"begin\n")
+    two.write("go", "")
+    f.until(lambda: len(f.text["stdout"]) == len(whole))
+    assert f.text["stdout"] == whole and f.gaps == 0
+    f.all()
+    kept = printed(two, f"{request}.0")
+    assert kept.text["stdout"] == whole[-65536:] and kept.answer["stdout"]["next"] == len(whole)
+
+
+def test_another_attempt_at_another_server(two):
+    """Its output comes behind that of the first."""
+    request = two.submit(sh(f"echo start; if [ ! -e {two.work}/once ]; then touch {two.work}/once; {go_on(two, 'never')} fi; {go_on(two)}"))
+    f = Follower(two, f"{request}.0")
+    f.until(lambda: f.text["stdout"] == b"start\n")
+    there, = far_jobs(two.far)
+    two.far.cli("vacate", str(there))
+    f.until(lambda: f.text["stdout"] == b"start\nstart\n")
+    two.write("go", "")
+    f.all()
+    assert f.attempt == 1
+
+
+def test_another_server_that_is_away(two):
+    """Its job's followers wait, and a job that ends is not kept for what it has printed."""
+    request = two.submit(sh("echo one; " + go_on(two) + "echo two; " + go_on(two, "end")))
+    f = Follower(two, f"{request}.0")
+    f.until(lambda: f.text["stdout"] == b"one\n")
+    two.far.kill_server()
+    assert f.ask(timeout_ms=500)["over"] is False
+    two.write("go", "")
+    two.far.server()
+    f.until(lambda: f.text["stdout"] == b"one\ntwo\n")
+    two.write("end", "")
+    two.wait(request)
+    f.all()
+
+
+def test_an_agent_that_is_stopped_while_somebody_follows(two):
+    request = two.submit(sh("echo one; " + go_on(two) + "echo two"))
+    f = Follower(two, f"{request}.0")
+    f.until(lambda: f.text["stdout"] == b"one\n")
+    asking = threading.Thread(target=f.ask, args=(3000,))
+    asking.start()
+    assert two.agent.stop() == 0
+    two.agent = agents.start(two, two.config)
+    asking.join(60)
+    two.write("go", "")
+    f.all()
+    assert f.text["stdout"] == b"one\ntwo\n"

@@ -328,6 +328,14 @@ void attempt_next_round(struct attempt *at)
         attempt_submit_step(at);
 }
 
+static void deliver_outputs(struct attempt *at)
+{
+        checkpoint_outputs_drop(at);
+        streams_end(at);
+        attempt_move(at, ATTEMPT_DELIVERING);
+        delivery_begin(at);
+}
+
 /* No process is left: what it used is counted, and its outputs go where they belong. */
 static void deliver(struct attempt *at)
 {
@@ -339,10 +347,16 @@ static void deliver(struct attempt *at)
                 attempt_finish(at);
                 return;
         }
-        checkpoint_outputs_drop(at);
-        streams_end(at);
-        attempt_move(at, ATTEMPT_DELIVERING);
-        delivery_begin(at);
+        if (!streams_wait(at))
+                deliver_outputs(at);
+}
+
+static void on_printed(struct attempt *at)
+{
+        if (at->state == ATTEMPT_RUNNING && at->kill.state == KILL_ABANDONED)
+                attempt_finish(at);
+        else if (at->state == ATTEMPT_RUNNING)
+                deliver_outputs(at);
 }
 
 void attempt_lost(struct attempt *at, const char *why)
@@ -446,6 +460,7 @@ const struct attempt_news attempt_news = {.stage = staging_go_on,
                                           .give_back = attempt_give_back,
                                           .outputs = delivery_outputs,
                                           .delivered = delivery_part_over,
+                                          .printed = on_printed,
                                           .credential = on_credential,
                                           .step_over = attempt_step_over,
                                           .finish = attempt_finish,

@@ -32,6 +32,7 @@
 #define KEPT_FOLLOWED (512ull << 20) /* while somebody follows it */
 #define FAR_TICKS     30             /* the sandboxes of batch systems' jobs may be on a slow file system */
 #define TRIM_AGAIN_MS 5000           /* as another user */
+#define FAR_TAIL_MS   5000           /* for another server to tell the end of what was printed there */
 #define TAILS_MAX     (64u << 20)    /* of all results that wait for the server */
 
 struct file {
@@ -43,6 +44,13 @@ struct stream {
         struct file *files; /* in the order of the steps */
         size_t count, cap;
 };
+/* The offsets count on through the steps, and through the attempts that the other server makes of each. */
+struct far {
+        uint32_t step;    /* of the task that was asked about last */
+        uint64_t attempt; /* there */
+        uint64_t base[2]; /* what was printed before that one */
+        uint64_t next[2]; /* behind the last byte that was told */
+};
 struct followed {
         struct followed *next;
         uint64_t request;
@@ -51,6 +59,7 @@ struct followed {
         unsigned steps;            /* whose files are listed */
         struct stream streams[2];  /* stdout, stderr */
         bool over;                 /* nothing is written any more */
+        struct far far;            /* of one that was handed on to another server */
         int64_t asked_ms, told_ms; /* boot clock: last question, last answer */
 };
 struct question {
@@ -58,13 +67,23 @@ struct question {
         struct followed *of;
         uint64_t serial, offset[2];
         bool wanted[2];
+        uint64_t last;  /* of one that was handed on, until it is answered */
+        uint64_t asked; /* number of the call to the other server that is under way; 0: none */
         size_t most;
+        int64_t until_ms;
+};
+struct tail_wait { /* the end of what was printed at another server is asked for */
+        struct tail_wait *next;
+        uint64_t request, asked;
+        uint32_t member, fence;
         int64_t until_ms;
 };
 struct streams {
         struct agent *a;
         struct followed *followed;
         struct question *questions;
+        struct tail_wait *waits;
+        uint64_t last_asked;
         size_t followed_count, question_count, file_count;
         size_t tail_bytes; /* of results that the server does not have yet */
         struct timer *timer;
@@ -237,7 +256,7 @@ static void tell_unknown(struct agent *a, uint64_t serial)
 }
 
 static void tell(struct streams *all, const struct question *q, const uint64_t offset[2],
-                 const struct buf out[2], bool over)
+                 const struct str out[2], bool over)
 {
         Drover__Streams m = DROVER__STREAMS__INIT;
         Drover__ToServer to = DROVER__TO_SERVER__INIT;
@@ -252,10 +271,86 @@ static void tell(struct streams *all, const struct question *q, const uint64_t o
         outbox_send(all->a, &to);
 }
 
-/* False: there is nothing to say yet. */
-static bool answer(struct streams *all, const struct question *q, int64_t now)
+/* ---- at another server */
+
+static bool is_far(const struct attempt *at)
+{
+        return at->q->backend->runner->kind->output != NULL;
+}
+
+static void on_far(void *arg, uint64_t number, const struct run_output *said);
+
+static int ask_far(struct streams *all, const struct attempt *at, const struct run_output_question *q,
+                   uint64_t *asked)
+{
+        struct runner *r = at->q->backend->runner;
+        int e = r->kind->output(r, attempt_task(at), q, all->last_asked + 1, on_far, all);
+        if (e == 0)
+                *asked = ++all->last_asked;
+        return e;
+}
+
+static void tell_nothing(struct streams *all, const struct question *q)
+{
+        static const struct str none[2] = {{0}};
+        tell(all, q, q->offset, none, false);
+}
+
+/* True: there is no more time for it, and the question was answered so. */
+static bool answer_far(struct streams *all, struct question *q, int64_t now)
 {
         struct followed *f = q->of;
+        uint32_t step = attempt_task(f->at).step;
+        struct run_output_question ask = {
+                .attempt = f->far.attempt, .last = q->last, .wait = now < q->until_ms};
+        if (q->asked)
+                return false;
+        if (f->far.step != step) {
+                memcpy(f->far.base, f->far.next, sizeof(f->far.base));
+                f->far.step = step;
+                f->far.attempt = ask.attempt = 0;
+        }
+        for (int k = 0; k < 2; k++)
+                ask.offset[k] = q->offset[k] > f->far.base[k] ? q->offset[k] - f->far.base[k] : 0;
+        if (ask_far(all, f->at, &ask, &q->asked) == 0 || now < q->until_ms)
+                return false;
+        tell_nothing(all, q);
+        return true;
+}
+
+/* True: the question was answered. */
+static bool take_far(struct streams *all, struct question *q, const struct run_output *said, int64_t now)
+{
+        struct far *far = &q->of->far;
+        uint64_t offset[2];
+        struct str out[2] = {{0}};
+        bool any = false;
+        q->asked = 0;
+        if (!said->failed && said->attempt != far->attempt) {
+                if (far->attempt)
+                        memcpy(far->base, far->next, sizeof(far->base));
+                far->attempt = said->attempt;
+        }
+        for (int k = 0; k < 2; k++) {
+                offset[k] = said->failed ? q->offset[k] : far->base[k] + said->offset[k];
+                if (q->wanted[k] && !said->failed)
+                        out[k] = str_head(said->bytes[k], q->most);
+                any |= out[k].n > 0;
+                if (offset[k] + out[k].n > far->next[k])
+                        far->next[k] = offset[k] + out[k].n;
+        }
+        if (!any && !(said->over && !said->failed) && now < q->until_ms)
+                return false;
+        tell(all, q, offset, out, said->over && !said->failed);
+        return true;
+}
+
+/* False: there is nothing to say yet. */
+static bool answer(struct streams *all, struct question *q, int64_t now)
+{
+        struct followed *f = q->of;
+        if (f->at && !f->over && is_far(f->at))
+                return answer_far(all, q, now);
         struct buf out[2] = {{0}};
         uint64_t offset[2] = {q->offset[0], q->offset[1]};
         bool full = false, any = false, over = f->over;
@@ -270,7 +365,8 @@ static bool answer(struct streams *all, const struct question *q, int64_t now)
         }
         bool told = over || full || now >= q->until_ms || (any && now - f->told_ms >= LOOK_MS);
         if (told) {
-                tell(all, q, offset, out, over);
+                const struct str bytes[2] = {buf_view(&out[0]), buf_view(&out[1])};
+                tell(all, q, offset, bytes, over);
                 f->told_ms = now;
         }
         buf_deinit(&out[0]);
@@ -299,7 +395,7 @@ static void answer_all(struct streams *all, const struct followed *of)
 
 static void set_timer(struct streams *all)
 {
-        if (all->questions)
+        if (all->questions || all->waits)
                 timer_start(all->timer, LOOK_MS);
         else if (all->followed)
                 timer_start(all->timer, IDLE_MS);
@@ -315,11 +411,14 @@ static bool is_asked(const struct streams *all, const struct followed *f)
         return false;
 }
 
+static void ask_for_tails(struct streams *all, int64_t now);
+
 static void on_timer(void *arg)
 {
         struct streams *all = arg;
         int64_t now = clock_boot_ms();
         answer_all(all, NULL);
+        ask_for_tails(all, now);
         for (struct followed *f = all->followed, *next; f; f = next) {
                 next = f->next;
                 if (now - f->asked_ms > FOLLOWED_MS && !is_asked(all, f))
@@ -347,6 +446,7 @@ void streams_get(struct agent *a, const Drover__StreamsGet *m)
         q->wanted[1] = m->stderr_wanted;
         q->offset[0] = m->stdout_offset;
         q->offset[1] = m->stderr_offset;
+        q->last = m->last;
         q->most = m->most && m->most < MOST_MAX ? m->most : MOST_MAX;
         q->until_ms = now + (int64_t)(m->wait_ms < WAIT_MAX_MS ? m->wait_ms : WAIT_MAX_MS);
         q->next = all->questions;
@@ -354,7 +454,7 @@ void streams_get(struct agent *a, const Drover__StreamsGet *m)
         all->question_count++;
         f->asked_ms = now;
         look(all, f);
-        for (int k = 0; k < 2 && m->last; k++) {
+        for (int k = 0; k < 2 && m->last && !(f->at && is_far(f->at)); k++) {
                 uint64_t size = stream_size(&f->streams[k]);
                 q->offset[k] = size > m->last ? size - m->last : 0;
         }
@@ -368,6 +468,103 @@ void streams_session_lost(struct agent *a)
         while (a->streams->questions)
                 question_free(a->streams, &a->streams->questions);
         set_timer(a->streams);
+}
+
+static void set_tail(struct attempt *at, int stream, const void *bytes, size_t count, uint64_t size)
+{
+        struct streams *all = at->a->streams;
+        struct stream_tail *t = &at->result.tails[stream];
+        size_t left = all->tail_bytes < TAILS_MAX ? TAILS_MAX - all->tail_bytes : 0;
+        size_t most = left > TAIL_MAX ? left : TAIL_MAX / 64; /* a server that is away for long takes none */
+        if (t->bytes || !count)
+                return;
+        if (count > most) {
+                bytes = (const char *)bytes + (count - most);
+                count = most;
+        }
+        t->bytes = mem_dup(bytes, count);
+        t->count = count;
+        t->size = size;
+        all->tail_bytes += count;
+}
+
+static void wait_free(struct tail_wait **link)
+{
+        struct tail_wait *w = *link;
+        *link = w->next;
+        free(w);
+}
+
+static bool is_unnamed(const struct attempt *at, int stream)
+{
+        const Drover__Step *s = at->t->m->steps[at->step];
+        return !*(stream ? s->stderr_file : s->stdout_file);
+}
+
+/* It is here, or cannot be had (said NULL, or failed): the attempt goes on. */
+static void take_far_tail(struct streams *all, struct tail_wait **link, const struct run_output *said)
+{
+        struct attempt *at = agent_find(all->a, (*link)->request, (*link)->member, (*link)->fence);
+        wait_free(link);
+        for (int k = 0; k < 2 && at && said && !said->failed; k++)
+                if (is_unnamed(at, k))
+                        set_tail(at, k, said->bytes[k].p, said->bytes[k].n,
+                                 said->offset[k] + said->bytes[k].n);
+        if (at)
+                all->a->news->printed(at);
+}
+
+static void ask_for_tails(struct streams *all, int64_t now)
+{
+        static const struct run_output_question ask = {.last = TAIL_MAX};
+        for (struct tail_wait **link = &all->waits; *link;) {
+                struct tail_wait *w = *link;
+                const struct attempt *at = agent_find(all->a, w->request, w->member, w->fence);
+                int r = w->asked ? 0 : at ? ask_far(all, at, &ask, &w->asked) : -ENOENT;
+                if (r == -EAGAIN && now < w->until_ms)
+                        return; /* nor can those behind it be asked for */
+                if (r < 0)
+                        take_far_tail(all, link, NULL);
+                else
+                        link = &w->next;
+        }
+}
+
+bool streams_wait(struct attempt *at)
+{
+        struct streams *all = at->a->streams;
+        if (!is_far(at) || at->printed_asked || (!is_unnamed(at, 0) && !is_unnamed(at, 1)))
+                return false;
+        struct tail_wait *w = mem_new(struct tail_wait), **last = &all->waits;
+        *w = (struct tail_wait){.request = at->request,
+                                .member = at->member,
+                                .fence = at->fence,
+                                .until_ms = clock_boot_ms() + FAR_TAIL_MS};
+        while (*last)
+                last = &(*last)->next;
+        *last = w;
+        at->printed_asked = true;
+        timer_start(all->timer, 0);
+        return true;
+}
+
+static void on_far(void *arg, uint64_t number, const struct run_output *said)
+{
+        struct streams *all = arg;
+        int64_t now = clock_boot_ms();
+        for (struct question **link = &all->questions; *link; link = &(*link)->next)
+                if ((*link)->asked == number) {
+                        if (take_far(all, *link, said, now))
+                                question_free(all, link);
+                        break;
+                }
+        for (struct tail_wait **link = &all->waits; *link; link = &(*link)->next)
+                if ((*link)->asked == number) {
+                        take_far_tail(all, link, said);
+                        break;
+                }
+        ask_for_tails(all, now);
+        set_timer(all);
 }
 
 /* ---- streams without a name
@@ -524,24 +721,6 @@ static void end_file(struct ending *e, unsigned step, bool is_stderr, struct buf
                 unlinkat(e->dir, name, 0);
 }
 
-static void set_tail(struct attempt *at, int stream, const void *bytes, size_t count, uint64_t size)
-{
-        struct streams *all = at->a->streams;
-        struct stream_tail *t = &at->result.tails[stream];
-        size_t left = all->tail_bytes < TAILS_MAX ? TAILS_MAX - all->tail_bytes : 0;
-        size_t most = left > TAIL_MAX ? left : TAIL_MAX / 64; /* a server that is away for long takes none */
-        if (t->bytes || !count)
-                return;
-        if (count > most) {
-                bytes = (const char *)bytes + (count - most);
-                count = most;
-        }
-        t->bytes = mem_dup(bytes, count);
-        t->count = count;
-        t->size = size;
-        all->tail_bytes += count;
-}
-
 static void keep_tails(struct attempt *at)
 {
         struct ending e = {.at = at};
@@ -594,7 +773,8 @@ void streams_forget(struct attempt *at)
         struct followed *f = all ? followed_find(all, at->request, at->member, at->fence) : NULL;
         if (!f)
                 return;
-        streams_end(at);
+        if (!at->a->stopping) /* then its runner has gone */
+                streams_end(at);
         f->at = NULL;
 }
 
@@ -612,6 +792,8 @@ void streams_close(struct agent *a)
                 return;
         while (all->questions)
                 question_free(all, &all->questions);
+        while (all->waits)
+                wait_free(&all->waits);
         while (all->followed)
                 followed_free(all, all->followed);
         timer_free(all->timer);

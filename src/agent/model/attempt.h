@@ -194,6 +194,8 @@ struct attempt_news {
         void (*outputs)(struct attempt *at, struct outputs *outputs);
         /* Those that were to be brought or sent are where they belong; or (hold_code) cannot be. */
         void (*delivered)(struct attempt *at, int hold_code, const char *reason);
+        /* The end of what it has printed at another server is here, or cannot be had. */
+        void (*printed)(struct attempt *at);
         /* A credential that it holds is here, or has been replaced. */
         void (*credential)(struct attempt *at);
         /* The container of its step is removed: the step is over. */
@@ -250,6 +252,7 @@ struct attempt {
         uint64_t memory_seen;      /* largest sample */
         int64_t pid;
         bool leaves_sandbox; /* DONE: it goes once the result is in the journal */
+        bool printed_asked;  /* see streams_wait */
         int64_t trimmed_ms;  /* boot clock: the last time that its streams were, see streams_tick */
         uint64_t told_where; /* hash of what the server was told of where it is */
         struct stage *stage; /* what a worker does for it, or NULL */

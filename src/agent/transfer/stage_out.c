@@ -357,6 +357,8 @@ static int add_checkpoint(struct stage *s)
         int r = 0;
         for (size_t i = 0; i < 2 * s->at->t->m->n_steps && r == 0; i++) {
                 BUF_CLEANUP struct buf name = {0};
+                if (expand_stream_is_kept(s->at, (unsigned)i / 2, i % 2))
+                        continue; /* nobody is given it */
                 buf_printf(&name, ".drover_out.%zu", i);
                 if (!stage_work_lists(&s->w, buf_view(&name), carried))
                         r = stage_work_output(&s->w, buf_view(&name), true);

@@ -166,6 +166,14 @@ static int drover_where(struct runner *r, struct run_id id, struct run_where *re
         return 0;
 }
 
+static int drover_output(struct runner *r, struct run_id id, const struct run_output_question *q,
+                         uint64_t number, run_output_fn *fn, void *arg)
+{
+        struct remote *f = self(r);
+        const struct remote_task *t = find(f, id);
+        return t ? remote_output(f, t, q, number, fn, arg) : -ENOENT;
+}
+
 /* What the agent has written down: now it may leave here, or be gone. */
 static void drover_flush(struct runner *r)
 {
@@ -221,5 +229,6 @@ const struct runner_kind runner_drover = {
         .lease = drover_lease,
         .capacity = drover_capacity,
         .credential = drover_credential,
+        .output = drover_output,
         .where = drover_where,
 };

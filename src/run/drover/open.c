@@ -149,6 +149,7 @@ void remote_close(struct remote *f)
         while (f->table.sent)
                 remote_request_free(f->table.sent);
         remote_quotes_drop(f);
+        remote_outputs_drop(f);
         event_queue_free(f->events);
         http_client_free(f->client);
         tls_unref(f->tls);

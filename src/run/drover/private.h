@@ -33,6 +33,7 @@
  *   checkpoint.c     checkpoints that are kept there, brought here while it goes on
  *   job.c            what became of a job
  *   quote.c          when would it begin there
+ *   output.c         what a job prints there
  *   work.c           what is due
  *   open.c           open and close: settings, the client, the folder
  *   drover.c         the verbs; users.c: with a map of users, a struct remote for each
@@ -189,7 +190,11 @@ struct remote {
         struct {
                 struct remote_quote *first;
                 unsigned count;
-        } quotes;                            /* that are open */
+        } quotes; /* that are open */
+        struct {
+                struct remote_output *first;
+                unsigned count;
+        } outputs;                           /* calls of output.c that are under way */
         struct timer *later, *tick, *gather; /* work.c */
         bool gathering;                      /* tasks were given or forgotten since the last flush */
 };
@@ -323,6 +328,12 @@ void remote_look(struct remote_task *t);
 /* quote.c */
 void remote_quote(struct remote *f, const struct run_spec *spec);
 void remote_quotes_drop(struct remote *f);
+
+/* output.c */
+/* As `output` of struct runner_kind. */
+int remote_output(struct remote *f, const struct remote_task *t, const struct run_output_question *q,
+                  uint64_t number, run_output_fn *fn, void *arg);
+void remote_outputs_drop(struct remote *f);
 
 /* work.c */
 void remote_work_open(struct remote *f);

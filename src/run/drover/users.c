@@ -310,6 +310,13 @@ static int hub_where(struct runner *r, struct run_id id, struct run_where *ret)
         return f ? runner_drover.where(&f->base, id, ret) : -ENOENT;
 }
 
+static int hub_output(struct runner *r, struct run_id id, const struct run_output_question *q,
+                      uint64_t number, run_output_fn *fn, void *arg)
+{
+        struct remote *f = whose(self(r), id);
+        return f ? runner_drover.output(&f->base, id, q, number, fn, arg) : -ENOENT;
+}
+
 static void hub_close(struct runner *r, bool kill_all)
 {
         struct hub *h = self(r);
@@ -369,5 +376,6 @@ static const struct runner_kind hub_kind = {
         .lease = hub_lease,
         .capacity = hub_capacity,
         .credential = hub_credential,
+        .output = hub_output,
         .where = hub_where,
 };
