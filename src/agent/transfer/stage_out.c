@@ -58,14 +58,12 @@ static int add_streams(struct stage *s, struct err *err)
         return 0;
 }
 
-/* What is neither an input nor older than the job. */
-static void find_new(struct stage *s)
+/* What tells a new file: it is neither an input nor older than the job. */
+static void know_inputs(struct stage *s)
 {
         struct attempt *at = s->at;
-        if (s->w.find_new)
+        if (s->w.input_count)
                 return;
-        s->w.find_new = true;
-        s->w.new_optional = at->adopted;
         s->w.new_since_ms = at->adopted ? (int64_t)at->result.started_ms : INT64_MIN;
         for (size_t i = 0; i < at->input_count; i++) {
                 const struct staged_input *in = &at->inputs[i];
@@ -73,6 +71,15 @@ static void find_new(struct stage *s)
                 s->w.inputs[s->w.input_count++] =
                         (struct staged_input){mem_dupz(in->name), in->mtime_ns, in->size};
         }
+}
+
+static void find_new(struct stage *s)
+{
+        if (s->w.find_new)
+                return;
+        s->w.find_new = true;
+        s->w.new_optional = s->at->adopted;
+        know_inputs(s);
 }
 
 /* Names of a list of texts, but for those that are among the first `listed` already. */
@@ -85,8 +92,14 @@ static int add_names(struct stage *s, char *const *list, size_t count, bool opti
                 struct str rest = buf_view(&b), name;
                 while (r == 0 && rest.n && str_cut(&rest, ',', &name)) {
                         name = str_trim(name);
-                        if (name.n && !stage_work_lists(&s->w, name, listed))
+                        if (!name.n || stage_work_lists(&s->w, name, listed))
+                                continue;
+                        if (stage_work_is_pattern(name)) {
+                                know_inputs(s);
+                                r = stage_work_pattern(&s->w, name, optional);
+                        } else {
                                 r = stage_work_output(&s->w, name, optional);
+                        }
                 }
         }
         return r;

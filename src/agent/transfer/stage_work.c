@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,16 +96,34 @@ char *stage_work_join(const char *dir, struct str name)
         return buf_take(&b);
 }
 
+bool stage_work_is_pattern(struct str name)
+{
+        return str_find(name, '*') >= 0 || str_find(name, '?') >= 0 || str_find(name, '[') >= 0;
+}
+
+/* A pattern is remapped to a folder, whose name ends with a slash, or to a name for the one file that there
+ * is. */
+static char *destination_in(const struct stage_work *w, struct str to, struct str base)
+{
+        BUF_CLEANUP struct buf b = {0};
+        buf_str(&b, to);
+        if (str_ends(to, STR("/")))
+                buf_str(&b, base);
+        return stage_work_place(w, buf_view(&b));
+}
+
 /* The place of the sandbox's file `name`: of what the job remaps it to, else of its last component. */
 static char *stage_work_destination(const struct stage_work *w, const char *name)
 {
         struct str to = str_of(name);
         to = str_skip(to, (size_t)(str_rfind(to, '/') + 1));
         for (size_t i = 0; i < w->remap_count; i++)
-                if (!strcmp(w->remaps[i].from, name)) {
-                        to = str_of(w->remaps[i].to);
-                        break;
-                }
+                if (!strcmp(w->remaps[i].from, name))
+                        return stage_work_place(w, str_of(w->remaps[i].to));
+        for (size_t i = 0; i < w->remap_count; i++)
+                if (stage_work_is_pattern(str_of(w->remaps[i].from)) &&
+                    fnmatch(w->remaps[i].from, name, FNM_PATHNAME | FNM_PERIOD) == 0)
+                        return destination_in(w, str_of(w->remaps[i].to), to);
         return stage_work_place(w, to);
 }
 
@@ -129,6 +148,14 @@ int stage_work_output(struct stage_work *w, struct str name, bool optional)
         char *from = str_dupz(name);
         stage_work_file(w, from, stage_work_destination(w, from))->optional = optional;
         return 0;
+}
+
+int stage_work_pattern(struct stage_work *w, struct str name, bool optional)
+{
+        int r = stage_work_output(w, name, optional);
+        if (r == 0)
+                w->files[w->count - 1].pattern = true;
+        return r;
 }
 
 static int64_t mtime_of(const struct stat *st)
@@ -156,17 +183,106 @@ bool stage_work_lists(const struct stage_work *w, struct str name, size_t count)
         return false;
 }
 
+static bool is_own(const char *name)
+{
+        return strncmp(name, ".drover_", 8) == 0 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+struct matching {
+        size_t pattern; /* its number among the files */
+        bool keep;      /* files have their names in the sandbox where they go, too */
+        bool found;     /* anything */
+};
+
+/* One that a pattern stands for. */
+static int add_match(struct stage_work *w, const struct stage_file *pattern, struct str name,
+                     struct matching *m)
+{
+        struct stat st;
+        MEM_CLEANUP char *z = str_dupz(name);
+        bool optional = pattern->optional; /* the list may move */
+        if (fstatat(w->sandbox, z, &st, AT_SYMLINK_NOFOLLOW) < 0 || (!S_ISDIR(st.st_mode) && !is_new(w, z)))
+                return 0;
+        m->found = true;
+        if (stage_work_lists(w, name, w->count))
+                return 0; /* by its name, or by another pattern */
+        int r = stage_work_output(w, name, optional);
+        if (r == 0 && m->keep) {
+                free(w->files[w->count - 1].to);
+                w->files[w->count - 1].to = str_dupz(name);
+        }
+        return r;
+}
+
+/* What is called like `rest` in the folder `path`; links are not followed. */
+static int find_matches(struct stage_work *w, struct matching *m, struct str path, struct str rest)
+{
+        struct str first;
+        str_cut(&rest, '/', &first);
+        MEM_CLEANUP char *name = str_dupz(first), *folder = str_dupz(path.n ? path : STR("."));
+        int fd = fs_open_beneath(w->sandbox, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0),
+            r = 0;
+        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+        struct dirent *e;
+        while (dir && r == 0 && (e = readdir(dir)) && (r = fs_pace_step(&w->pace)) == 0) {
+                BUF_CLEANUP struct buf found = {0};
+                if (is_own(e->d_name) || fnmatch(name, e->d_name, FNM_PERIOD) != 0)
+                        continue;
+                buf_str(&found, path);
+                buf_printf(&found, "%s%s", path.n ? "/" : "", e->d_name);
+                if (rest.p)
+                        r = find_matches(w, m, buf_view(&found), rest);
+                else
+                        r = add_match(w, &w->files[m->pattern], buf_view(&found), m);
+        }
+        if (dir)
+                closedir(dir);
+        return r;
+}
+
+/* Puts what they stand for in the place of patterns. */
+static int find_patterns(struct stage_work *w)
+{
+        size_t listed = w->count, kept = 0;
+        int r = 0;
+        for (size_t i = 0; i < listed && r == 0; i++) {
+                if (!w->files[i].pattern)
+                        continue;
+                if (faccessat(w->sandbox, w->files[i].from, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+                        w->files[i].pattern = false;
+                        continue;
+                }
+                MEM_CLEANUP char *pattern = mem_dupz(w->files[i].from);
+                struct matching m = {.pattern = i, .keep = strcmp(w->files[i].from, w->files[i].to) == 0};
+                r = find_matches(w, &m, STR_NONE, str_of(pattern));
+                if (r == 0 && !m.found && !w->files[i].optional)
+                        r = err_set(&w->err, -ENOENT, "the job has left no file that is called like %s",
+                                    pattern);
+        }
+        for (size_t i = 0; i < w->count; i++)
+                if (w->files[i].pattern) {
+                        free(w->files[i].from);
+                        free(w->files[i].to);
+                } else {
+                        w->files[kept++] = w->files[i];
+                }
+        w->count = kept;
+        return r;
+}
+
 int stage_work_find(struct stage_work *w)
 {
+        int found = find_patterns(w);
+        if (found < 0)
+                return found;
         size_t listed = w->count;
         int fd = w->find_new ? openat(w->sandbox, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1, r = 0;
         DIR *dir = fd < 0 ? NULL : fdopendir(fd);
         struct dirent *e;
         while (dir && r == 0 && (e = readdir(dir)))
-                if (e->d_name[0] != '.' || (strncmp(e->d_name, ".drover_", 8) != 0 &&
-                                            strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0))
-                        if (is_new(w, e->d_name) && !stage_work_lists(w, str_of(e->d_name), listed))
-                                r = stage_work_output(w, str_of(e->d_name), w->new_optional);
+                if (!is_own(e->d_name) && is_new(w, e->d_name) &&
+                    !stage_work_lists(w, str_of(e->d_name), listed))
+                        r = stage_work_output(w, str_of(e->d_name), w->new_optional);
         if (dir)
                 closedir(dir);
         w->find_new = false;
@@ -482,7 +598,8 @@ static void pack_work(const struct stage_work *w, struct buf *b)
                 pack_u64(b, (f->contents ? 1u : 0u) | (f->executable ? 2u : 0u) | (f->carried ? 4u : 0u) |
                                     (f->optional ? 8u : 0u) | (f->missing ? 16u : 0u) |
                                     (f->maybe_there ? 32u : 0u) | (f->again ? 64u : 0u) |
-                                    (f->added ? 128u : 0u) | (f->stands_in ? 256u : 0u));
+                                    (f->added ? 128u : 0u) | (f->stands_in ? 256u : 0u) |
+                                    (f->pattern ? 512u : 0u));
                 pack_str(b, str_make((const char *)f->sha256, 32));
                 pack_u64(b, f->size);
                 pack_u64(b, f->at);
@@ -505,6 +622,7 @@ static void unpack_file(struct unpack *u, struct stage_work *w)
         f->again = flags & 64;
         f->added = flags & 128;
         f->stands_in = flags & 256;
+        f->pattern = flags & 512;
         struct str sum = unpack_str(u);
         if (sum.n == 32)
                 memcpy(f->sha256, sum.p, 32);

@@ -45,9 +45,10 @@ struct stage_file {
         bool carried;  /* IN: the contents are in the file of the task, `size` bytes at `at` */
         bool optional; /* OUT, HASH: it may have been delivered before a restart, or was never written */
         bool maybe_there, again, added; /* LOG: see userlog_file.h; the last two are results */
-        bool stands_in;                 /* HASH: for what the sandbox has as `to` */
-        bool missing;                   /* result: it was optional, and wasn't there */
-        uint32_t number;                /* in a child: of the task's files, from 1; 0: it was found there */
+        bool pattern; /* OUT, HASH: stands for all that is called like `from`, unless that is a name itself */
+        bool stands_in;  /* HASH: for what the sandbox has as `to` */
+        bool missing;    /* result: it was optional, and wasn't there */
+        uint32_t number; /* in a child: of the task's files, from 1; 0: it was found there */
         unsigned char sha256[32];
         uint64_t size, at;
         uint32_t mode;
@@ -93,6 +94,10 @@ void stage_work_deinit(struct stage_work *w);
 struct stage_file *stage_work_file(struct stage_work *w, char *from, char *to); /* both taken */
 /* An output by its name in the sandbox, with the place where it belongs. 0, or -E2BIG with w->err. */
 int stage_work_output(struct stage_work *w, struct str name, bool optional);
+/* The same of a name with * ? or [ in it, which stands for the files and folders that are called so when the
+ * outputs are looked for, but for inputs as they were; none is -ENOENT unless it is optional. */
+int stage_work_pattern(struct stage_work *w, struct str name, bool optional);
+bool stage_work_is_pattern(struct str name);
 /* Where a file belongs for which the job's owner gave this name, absolute (OUT) or relative to iwd (HASH); a
  * URL stays one. The caller's. */
 char *stage_work_place(const struct stage_work *w, struct str name);
@@ -101,7 +106,7 @@ char *stage_work_join(const char *dir,
                       struct str name); /* dir/name; an absolute name as it is; the caller's */
 /* Is the name among the first `count` files? */
 bool stage_work_lists(const struct stage_work *w, struct str name, size_t count);
-/* Adds what find_new asks for, and is not listed yet. 0, or -errno with w->err. */
+/* Adds what find_new and patterns ask for, and is not listed yet. 0, or -errno with w->err. */
 int stage_work_find(struct stage_work *w);
 /* HASH, and what goes to URLs: folders among the files become the files in them. 0, or -errno with w->err.
  * Done by stage_work_run; stage_folders.c. */

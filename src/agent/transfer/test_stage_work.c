@@ -162,6 +162,68 @@ static void to_of(const struct stage_work *w, const char *from, const char *want
         fail_msg("%s is not there", from);
 }
 
+static bool is_there(const struct stage_work *w, const char *from)
+{
+        for (size_t i = 0; i < w->count; i++)
+                if (!strcmp(w->files[i].from, from))
+                        return true;
+        return false;
+}
+
+/* In a child, too; inputs as they were, what is the agent's, and hidden files are none of the job's outputs.
+ */
+static void patterns_become_their_files(void **state)
+{
+        (void)state;
+        struct stage_work w;
+        struct stat st;
+        assert_int_equal(mkdir(in_top("box/sub"), 0755), 0);
+        assert_int_equal(mkdir(in_top("box/sub/deep.root"), 0755), 0);
+        put("box/a.root", "1");
+        put("box/b.root", "22");
+        put("box/in.root", "input");
+        put("box/.hidden.root", "");
+        put("box/.drover_x.root", "");
+        put("box/[c].root", "");
+        put("box/sub/d.root", "333");
+        assert_int_equal(symlink("/etc", in_top("box/link")), 0);
+        assert_int_equal(stat(in_top("box/in.root"), &st), 0);
+        begin(&w, STAGE_OUT);
+        assert_true(mkdir(in_top("gone"), 0755) == 0 || errno == EEXIST);
+        w.iwd = mem_dupz(in_top("gone"));
+        MEM_GROW(w.inputs, w.input_cap, 1);
+        w.inputs[w.input_count++] = (struct staged_input){
+                mem_dupz("in.root"), (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec, 5};
+        MEM_GROW(w.remaps, w.remap_cap, 2);
+        w.remaps[w.remap_count++] = (struct stage_remap){mem_dupz("a.root"), mem_dupz("first")};
+        w.remaps[w.remap_count++] = (struct stage_remap){mem_dupz("sub/*"), mem_dupz("below/")};
+        assert_int_equal(mkdir(in_top("gone/below"), 0755), 0);
+        assert_int_equal(stage_work_pattern(&w, STR("[ab].root"), false), 0);
+        assert_int_equal(stage_work_pattern(&w, STR("*.root"), false), 0);
+        assert_int_equal(stage_work_pattern(&w, STR("[c].root"), false), 0); /* a name */
+        assert_int_equal(stage_work_pattern(&w, STR("s?b/d.*"), false), 0);
+        assert_int_equal(stage_work_pattern(&w, STR("link/pass*"), true), 0);
+        assert_int_equal(stage_work_write(&w), 0);
+        assert_int_equal(run_child(&w), 0);
+        assert_int_equal(stage_work_answer(&w), 0);
+        if (w.result != 0)
+                fail_msg("%s", w.err.text);
+        assert_int_equal(w.count, 4);
+        assert_true(is_there(&w, "a.root") && is_there(&w, "b.root") && is_there(&w, "[c].root"));
+        content("gone/first", "1");
+        content("gone/b.root", "22");
+        content("gone/below/d.root", "333");
+        stage_work_deinit(&w);
+
+        /* none at all is an error, which has the pattern */
+        assert_true(mkdir(in_top("box"), 0700) == 0 || errno == EEXIST);
+        begin(&w, STAGE_HASH);
+        assert_int_equal(stage_work_pattern(&w, STR("*.nothing"), false), 0);
+        assert_int_equal(stage_work_find(&w), -ENOENT);
+        assert_non_null(strstr(w.err.text, "called like *.nothing"));
+        stage_work_deinit(&w);
+}
+
 static void folders_become_their_files(void **state)
 {
         (void)state;
@@ -314,6 +376,7 @@ int main(void)
         const struct CMUnitTest tests[] = {cmocka_unit_test(a_child_brings_inputs),
                                            cmocka_unit_test(a_child_takes_outputs_away),
                                            cmocka_unit_test(folders_become_their_files),
+                                           cmocka_unit_test(patterns_become_their_files),
                                            cmocka_unit_test(a_hole_does_not_fill_the_disk),
                                            cmocka_unit_test(holes_are_hashed_and_bounded),
                                            cmocka_unit_test(answers_are_checked)};
