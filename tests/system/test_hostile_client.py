@@ -344,6 +344,8 @@ REQUEST_LIKE_HERS = {"parts": [{"attributes": {"Cmd": '"/bin/cat"'}}], "hold": T
 REFUSED = (403, 404)
 # (method, route): the attempts, each (path, body, status that is right)
 ATTEMPTS = {
+    ("GET", "/healthz"): [("/healthz", None, 200)],
+    ("GET", "/readyz"): [("/readyz", None, 200)],
     ("GET", "/v1/server"): [("/v1/server", None, 200)],
     ("GET", "/v1/openapi.json"): [("/v1/openapi.json", None, 200)],
     ("POST", "/v1/uploads"): [("/v1/uploads", None, 201)],

@@ -77,6 +77,7 @@ def test_every_operation(instance):
     instance.server()
     seen = set()
     call = caller(instance, seen)
+    assert call("GET", "/healthz") == b"ok\n" and call("GET", "/readyz") == b"ready\n"
     assert call("GET", "/v1/openapi.json") == openapi.DOCUMENT
     assert call("GET", "/v1/server")["admin"] is True
 

@@ -32,6 +32,9 @@ struct condor_options {
         size_t first_count;
         const char *filesystem_domain; /* of this machine; NULL: not known, FileSystemDomain is not set */
         const char *submit_host;       /* NULL: SubmitHost is not set */
+        /* Bytes that may still be looked at for macros, in all; with it $EVAL and $STRING are errors. NULL:
+         * each value has the limit of base/macro.h for itself. */
+        size_t *work;
         const char *arch, *opsys; /* for the default requirements; NULL: of the machine this was built for */
 };
 

@@ -194,7 +194,8 @@ static int expand(struct reader *r, struct str text, struct place at, struct buf
                                 .random = &r->random,
                                 .missing = missing,
                                 .random_late = ret_late && r->part && r->part->rows * r->part->steps > 1,
-                                .evaluate = evaluate,
+                                .evaluate = r->options->work ? NULL : evaluate,
+                                .work = r->options->work,
                                 .keep_dollar = keep_dollar,
                                 .cwd = r->world->cwd};
         struct err err = {{0}};

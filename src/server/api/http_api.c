@@ -194,7 +194,9 @@ static void handle(void *arg, struct http_request *r)
                         call_fail(c, 404, "not_found", "there is nothing at %s", c->path);
                 return;
         }
-        if (http_peer_uid(r, &uid, &pid) != 0)
+        if (c->route->anybody)
+                c->route->start(c->server, c);
+        else if (http_peer_uid(r, &uid, &pid) != 0)
                 identify_token(c);
         else if (peer_of(r, pid) == PEER_JOB)
                 identify_job(c);

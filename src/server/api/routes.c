@@ -4,6 +4,8 @@
 
 static const struct route routes[] = {
         {HTTP_GET, "/metrics", api_metrics},
+        {HTTP_GET, "/healthz", api_health, true},
+        {HTTP_GET, "/readyz", api_ready, true},
         {HTTP_GET, "/v1/server", api_server},
         {HTTP_GET, "/v1/openapi.json", api_openapi},
         {HTTP_POST, "/v1/uploads", api_upload_new},

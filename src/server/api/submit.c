@@ -2,8 +2,10 @@
  * which takes an earlier request's jobs */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/clock.h"
+#include "base/uuid.h"
 #include "core/forecast/quote.h"
 #include "core/lifecycle/draft.h"
 #include "core/model/changes.h"
@@ -14,6 +16,7 @@
 #include "server/api/place.h"
 #include "server/api/routes.h"
 #include "server/api/submit_json.h"
+#include "server/api/submit_text.h"
 #include "server/calls/waits.h"
 #include "server/files/objects.h"
 #include "server/history/request_record.h"
@@ -23,6 +26,8 @@
 #define WAIT_MS 60000 /* for one's turn; then one looks again */
 
 struct submit {
+        struct buf text;      /* of a submit file that was posted as it is */
+        char uuid[UUID_TEXT]; /* of that one; "": the caller has made none */
         json_t *doc;
         struct submission s;
         const char **uploads; /* of each part, or NULL */
@@ -52,6 +57,7 @@ static void state_free(void *arg)
         free(x->items);
         free(x->uploads);
         buf_deinit(&x->warning);
+        buf_deinit(&x->text);
         submission_deinit(&x->s);
         submission_deinit(&x->old);
         buf_deinit(&x->record);
@@ -515,20 +521,14 @@ static void find_items(struct server *s, struct call *c)
         call_reader(c, read_items);
 }
 
-static void start(struct call *c, bool only_quote)
+/* The document is there; I/O thread or reader. */
+static void begin(struct call *c, struct submit *x)
 {
-        json_t *doc = call_json(c); /* a call that failed is gone, and its state with it */
-        struct submit *x;
         struct err err = {0};
         bool uploads = false;
 
-        if (!doc)
-                return;
-        x = call_state(c, sizeof(*x), state_free);
-        x->doc = doc;
-        x->quote = only_quote;
-        x->dry_run = call_flag(c, "dry_run");
-        if (submit_json_read(x->doc, &x->s, &x->uploads, &err) != 0) {
+        if (submit_json_complete(x->doc, &err) != 0 ||
+            submit_json_read(x->doc, &x->s, &x->uploads, &err) != 0) {
                 call_fail_err(c, 400, "bad_request", &err);
                 return;
         }
@@ -540,6 +540,53 @@ static void start(struct call *c, bool only_quote)
         }
         x->items = mem_zalloc(x->s.part_count * sizeof(*x->items));
         call_core(c, find_items);
+}
+
+/* Reader: a submit file. */
+static void read_text(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        BUF_CLEANUP struct buf document = {0};
+        struct err err = {0};
+        int r = submit_text_read(buf_view(&x->text), *x->uuid ? x->uuid : NULL, &document, &x->warning, &err);
+
+        (void)s;
+        if (r != 0)
+                call_fail_err(c, r == -E2BIG ? 413 : 400, r == -E2BIG ? "too_large" : "bad_submit_file",
+                              &err);
+        else if ((x->doc = call_json_of(c, buf_view(&document))))
+                begin(c, x);
+}
+
+static void start_text(struct call *c, struct submit *x)
+{
+        struct str uuid = call_query(c, "uuid");
+
+        if (uuid.n && !uuid_valid(uuid)) {
+                call_fail(c, 400, "bad_parameter", "'uuid' must be a UUID that the submitter has made up");
+                return;
+        }
+        snprintf(x->uuid, sizeof(x->uuid), STR_FMT, STR_ARG(uuid));
+        if (call_body(c, &x->text))
+                call_reader(c, read_text);
+}
+
+static void start(struct call *c, bool only_quote)
+{
+        bool text = str_istarts(http_header(c->http, "Content-Type"), STR("text/plain"));
+        json_t *doc = text ? NULL : call_json(c); /* a call that failed is gone, and its state with it */
+        struct submit *x;
+
+        if (!text && !doc)
+                return;
+        x = call_state(c, sizeof(*x), state_free);
+        x->doc = doc;
+        x->quote = only_quote;
+        x->dry_run = call_flag(c, "dry_run");
+        if (text)
+                start_text(c, x);
+        else
+                begin(c, x);
 }
 
 void api_submit(struct server *s, struct call *c)

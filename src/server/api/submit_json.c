@@ -7,6 +7,7 @@
 #include "base/hex.h"
 #include "base/map.h"
 #include "base/uuid.h"
+#include "classad/print.h"
 #include "core/model/changes.h"
 #include "server/access/origin.h"
 
@@ -279,5 +280,86 @@ int submit_json_read(const json_t *doc, struct submission *s, const char ***ret_
         }
         submission_deinit(s);
         free(uploads);
+        return r;
+}
+
+/* ---- what is left to the server */
+
+#define VALUE_DEPTH_MAX 16
+
+/* A plain value as an expression. False: there is none. */
+static bool value_text(const json_t *v, unsigned depth, struct buf *out)
+{
+        json_t *one;
+        size_t i;
+
+        switch (json_typeof(v)) {
+        case JSON_STRING: print_string(out, text_of(v)); return !memchr(text_of(v).p, '\0', text_of(v).n);
+        case JSON_INTEGER: buf_printf(out, "%lld", (long long)json_integer_value(v)); return true;
+        case JSON_REAL: buf_printf(out, "%.17g", json_real_value(v)); return true;
+        case JSON_TRUE: buf_addz(out, "true"); return true;
+        case JSON_FALSE: buf_addz(out, "false"); return true;
+        case JSON_NULL: buf_addz(out, "undefined"); return true;
+        case JSON_ARRAY: break;
+        default: return false;
+        }
+        if (depth == VALUE_DEPTH_MAX)
+                return false;
+        buf_char(out, '{');
+        json_array_foreach (v, i, one) {
+                buf_addz(out, i ? ", " : "");
+                if (!value_text(one, depth + 1, out))
+                        return false;
+        }
+        buf_char(out, '}');
+        return true;
+}
+
+static int complete_part(json_t *part, size_t number, struct err *err)
+{
+        json_t *values = json_object_get(part, "values"), *attributes = json_object_get(part, "attributes"),
+               *v;
+        const char *key;
+
+        if (!values)
+                return 0;
+        if (!json_is_object(values) || (attributes && !json_is_object(attributes)))
+                return err_set(err, -EINVAL, "part %zu: \"values\" and \"attributes\" must be objects",
+                               number);
+        if (!attributes) {
+                json_object_set_new(part, "attributes", json_object());
+                attributes = json_object_get(part, "attributes");
+        }
+        json_object_foreach (values, key, v) {
+                BUF_CLEANUP struct buf text = {0};
+
+                if (json_object_get(attributes, key))
+                        return err_set(err, -EINVAL, "part %zu: %s is in \"values\" and in \"attributes\"",
+                                       number, key);
+                if (!value_text(v, 0, &text))
+                        return err_set(
+                                err, -EINVAL,
+                                "part %zu: %s must be text, a number, true, false, null or a list of these",
+                                number, key);
+                json_object_set_new(attributes, key, json_stringn(buf_z(&text), text.n));
+        }
+        return 0;
+}
+
+int submit_json_complete(json_t *doc, struct err *err)
+{
+        json_t *part;
+        size_t i;
+        int r = 0;
+
+        if (!json_object_get(doc, "uuid")) {
+                char uuid[UUID_TEXT];
+
+                uuid_new(uuid);
+                json_object_set_new(doc, "uuid", json_string(uuid));
+        }
+        json_array_foreach (json_object_get(doc, "parts"), i, part)
+                if (r == 0)
+                        r = complete_part(part, i, err);
         return r;
 }

@@ -3,6 +3,9 @@
 #include "base/json_read.h"
 #include "core/model/submission.h"
 
+/* Makes what a document may leave to the server: a uuid, and expressions of the plain values in "values" of a
+ * part. 0; or -EINVAL with err, and the document may be half done. */
+int submit_json_complete(json_t *doc, struct err *err);
 /* Reads the document into s, which borrows its texts (names, expressions, items). ret_items_upload gets an
  * array with one entry for each part, which the caller frees: the upload that holds the part's items, or
  * NULL. 0; or -EINVAL, -E2BIG with err, a sentence that says which part and attribute, and then s is empty.

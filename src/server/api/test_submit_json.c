@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -103,9 +104,61 @@ static void test_bad(void **state)
         }
 }
 
+static json_t *completed(const char *text, int wanted, const char *word)
+{
+        json_t *doc = json_loads(text, 0, NULL);
+        struct err err = {0};
+
+        assert_non_null(doc);
+        assert_int_equal(submit_json_complete(doc, &err), wanted);
+        if (word && !strstr(err.text, word))
+                fail_msg("\"%s\" does not name %s", err.text, word);
+        return doc;
+}
+
+static void test_what_is_left_to_the_server(void **state)
+{
+        static const struct {
+                const char *name, *text;
+        } wanted[] = {{"a", "\"it's \\\"x\\\" \\\\ $(Process)\""},
+                      {"b", "2"},
+                      {"c", "1.5"},
+                      {"d", "true"},
+                      {"e", "undefined"},
+                      {"f", "{1, {\"x\"}, false}"}};
+        json_t *doc = completed(
+                "{\"parts\":[{\"values\":{\"a\":\"it's \\\"x\\\" \\\\ $(Process)\",\"b\":2,\"c\":1.5,"
+                "\"d\":true,\"e\":null,\"f\":[1,[\"x\"],false]}}]}",
+                0, NULL);
+        const json_t *got = json_object_get(json_array_get(json_object_get(doc, "parts"), 0), "attributes");
+        char *first;
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+                assert_string_equal(json_string_value(json_object_get(got, wanted[i].name)), wanted[i].text);
+        first = strdup(json_string_value(json_object_get(doc, "uuid")));
+        json_decref(doc);
+        doc = completed("{\"parts\":[]}", 0, NULL);
+        assert_string_not_equal(json_string_value(json_object_get(doc, "uuid")), first);
+        free(first);
+        json_decref(doc);
+        doc = completed("{" UUID "}", 0, NULL);
+        assert_string_equal(json_string_value(json_object_get(doc, "uuid")),
+                            "2058e9bf-74d5-46d3-b5e5-ba29ae191711");
+        json_decref(doc);
+        json_decref(completed("{\"parts\":[{\"values\":7}]}", -EINVAL, "values"));
+        json_decref(completed("{\"parts\":[{\"values\":{\"x\":{}}}]}", -EINVAL, "x must be"));
+        json_decref(completed("{\"parts\":[{\"values\":{\"x\":[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]}}]}",
+                              -EINVAL, "x must be"));
+        json_decref(completed("{\"parts\":[{\"values\":{\"x\":1},\"attributes\":{\"x\":\"1\"}}]}", -EINVAL,
+                              "x is in"));
+        json_decref(completed("{\"parts\":[{\"values\":{\"x\":1},\"attributes\":[]}]}", -EINVAL, "objects"));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_what_is_left_to_the_server),
                 cmocka_unit_test(test_good),
                 cmocka_unit_test(test_bad),
         };

@@ -6,6 +6,7 @@ struct route {
         enum http_method method;
         const char *path; /* "/v1/jobs/{id}": {…} is one segment; a last "{…+}" is all the rest */
         call_fn *start;   /* on the I/O thread */
+        bool anybody;     /* whoever calls: `who` is NULL */
 };
 /* The route of a table, or NULL; then *ret_path_known says whether another method has this path. param[] are
  * views of path. */

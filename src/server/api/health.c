@@ -1,0 +1,32 @@
+/* GET /healthz, /readyz: for probes, which have no token. Nothing but a word is told. */
+#include "server/api/routes.h"
+
+static void say(struct call *c, int status, const char *word)
+{
+        c->status = status;
+        c->content_type = "text/plain";
+        buf_addz(&c->out, word);
+        call_reply(c);
+}
+
+/* The thread of the API lives. */
+void api_health(struct server *s, struct call *c)
+{
+        (void)s;
+        say(c, 200, "ok\n");
+}
+
+/* So does the core's, and it takes work. */
+static void look(struct server *s, struct call *c)
+{
+        if (turn_full(s->turn))
+                say(c, 503, "the disk is full\n");
+        else
+                say(c, 200, "ready\n");
+}
+
+void api_ready(struct server *s, struct call *c)
+{
+        (void)s;
+        call_core(c, look);
+}
