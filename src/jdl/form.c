@@ -32,6 +32,7 @@ void form_deinit(struct form *f)
                 buf_deinit(&f->lists[i].text);
         free(f->lists);
         buf_deinit(&f->notes);
+        buf_deinit(&f->edges);
         form_init(f);
 }
 

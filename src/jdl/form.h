@@ -1,9 +1,10 @@
 /* form: the one form that every job description becomes.
  *
- * A front end (condor/, later sums/, dag/, stork/, tes/) reads a file and gives a form; the command line
- * sends the form to the server as JSON. A form is one request: parts in order, each a template (attributes as
- * ClassAd expression text) with a table of items. Member numbers run through the parts: a part has rows *
- * steps members, row by row. Nothing is expanded: `queue 1000000` is one part with steps = 1000000.
+ * A front end (condor/, dag/, cwl/, galaxy/, later sums/, stork/, tes/) reads a file and gives a form; the
+ * command line sends the form to the server as JSON. A form is one request: parts in order, each a template
+ * (attributes as ClassAd expression text) with a table of items. Member numbers run through the parts: a part
+ * has rows * steps members, row by row. Nothing is expanded: `queue 1000000` is one part with steps =
+ * 1000000.
  *
  * Text of an attribute may hold late macros, which take their value when a job is made of the member:
  * $(Process) $(ProcId) $(Cluster) $(ClusterId) $(Step) $(Row) $(ItemIndex) and the part's item variables,
@@ -89,6 +90,7 @@ struct form {
         struct buf notes; /* what a dry run tells beside the jobs */
         struct form_warning *warnings;
         size_t warning_count, warning_cap;
+        struct buf edges; /* which jobs wait for which others: "0-9>10;10>11:any"; see drover-dag(5) */
 };
 
 #define FORM_MEMBERS_MAX 10000000u /* jobs in a request */

@@ -57,5 +57,7 @@ void form_write_json(struct buf *out, const struct form *f, const struct form_bo
         }
         json_close(&j, ']');
         json_kbool(&j, "hold", f->hold);
+        if (f->edges.n)
+                json_kstr(&j, "edges", buf_view(&f->edges));
         json_close(&j, '}');
 }

@@ -1,7 +1,8 @@
 /* form_json: a form as the body of POST /v1/requests.
  *
  * {"uuid":…, "parts":[{"attributes":{name: expression text}, "late":[name…], "variables":[…], "items":"…" or
- * "items_upload":"…", "rows":n, "steps":n}], "spooled":[{"name","sha256","size","executable"}], "hold":…}
+ * "items_upload":"…", "rows":n, "steps":n}], "spooled":[{"name","sha256","size","executable"}], "hold":…,
+ * "edges":"…"}
  */
 #pragma once
 #include "base/json.h"

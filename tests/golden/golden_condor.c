@@ -1,4 +1,5 @@
-/* Runs the submit files of a folder and compares what they become with what is kept beside them.
+/* Runs the submit files, or DAG files, of a folder and compares what they become with what is kept beside
+ * them.
  *
  * A line "#-a TEXT" in a submit file is an option -a TEXT. The world is always the same: files are those of
  * the folder, the environment is the one below, and the time stands still. */
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "jdl/condor/condor.h"
+#include "jdl/dag/dag.h"
 #include "jdl/form_json.h"
 
 static int read_file(void *arg, const char *path, struct buf *ret)
@@ -136,6 +138,7 @@ static void become(const char *file, struct buf *ret_json, struct buf *ret_text)
                                    .arch = "X86_64",
                                    .opsys = "LINUX",
                                    .extra = (const char *const *)extra};
+        struct dag_summary sum;
         struct form form;
         struct err err = {{0}};
         int r;
@@ -143,7 +146,11 @@ static void become(const char *file, struct buf *ret_json, struct buf *ret_text)
         read_file(NULL, file, &text);
         o.extra_count = find_extra(buf_view(&text), extra);
         form_init(&form);
-        r = condor_parse(&world, file, buf_view(&text), &o, &form, &err);
+        if (str_ends(str_of(file), STR(".dag")))
+                r = dag_parse(&world, file, buf_view(&text), &(struct dag_options){.condor = &o}, &form, &sum,
+                              &err);
+        else
+                r = condor_parse(&world, file, buf_view(&text), &o, &form, &err);
         for (size_t i = 0; i < form.warning_count && r == 0; i++)
                 buf_printf(ret_text, "%s:%u: warning: %s\n", file, form.warnings[i].line,
                            form.warnings[i].text);
@@ -185,7 +192,7 @@ static int settle(const char *file, const char *suffix, const struct buf *text, 
 
 static int is_submit_file(const struct dirent *d)
 {
-        return str_ends(str_of(d->d_name), STR(".sub"));
+        return str_ends(str_of(d->d_name), STR(".sub")) || str_ends(str_of(d->d_name), STR(".dag"));
 }
 
 int main(int argc, char **argv)

@@ -83,6 +83,44 @@ static int read_description(const char *file, struct buf *ret, struct err *err)
         return world_read_stdin(CONDOR_TEXT_MAX, ret, err);
 }
 
+#define RESCUE_MAX 999 /* as DAGMan numbers them */
+
+/* The newest of FILE.rescue001 to FILE.rescue999; empty when there is none. */
+static int read_rescue(struct submit *s, struct buf *name, struct buf *text, struct err *err)
+{
+        for (int i = RESCUE_MAX; i > 0 && !s->no_rescue; i--) {
+                buf_reset(name);
+                buf_printf(name, "%s.rescue%03d", s->file, i);
+                if (access(buf_z(name), F_OK) == 0)
+                        return fs_read(AT_FDCWD, buf_z(name), CONDOR_TEXT_MAX, text, err);
+        }
+        buf_reset(name);
+        return 0;
+}
+
+static int parse_dag(struct submit *s, const struct form_world *w, const struct condor_options *o,
+                     struct err *err)
+{
+        struct buf text BUF_CLEANUP = {0}, name BUF_CLEANUP = {0}, rescue BUF_CLEANUP = {0};
+        struct dag_options options = {.condor = o};
+        const char *names[1];
+        struct str rescues[1];
+        int rc = fs_read(AT_FDCWD, s->file, FORM_TEXT_MAX, &text, err);
+
+        if (rc == 0)
+                rc = read_rescue(s, &name, &rescue, err);
+        if (rc == 0 && name.n) {
+                names[0] = buf_z(&name);
+                rescues[0] = buf_view(&rescue);
+                options.rescue_names = names;
+                options.rescues = rescues;
+                options.rescue_count = 1;
+                if (!s->quiet)
+                        cli_note("%s says which nodes are done; --no-rescue begins anew", names[0]);
+        }
+        return rc ? rc : dag_parse(w, s->file, buf_view(&text), &options, &s->form, &s->dag, err);
+}
+
 static int parse(struct submit *s, const struct form_world *w, const struct condor_options *o,
                  struct err *err)
 {
@@ -93,6 +131,8 @@ static int parse(struct submit *s, const struct form_world *w, const struct cond
                 return galaxy_parse(
                         w, &(struct galaxy_job){.tool = s->file, .params = s->params, .resolve = s->resolve},
                         o, &s->form, &s->command, err);
+        if (s->language == SUBMIT_DAG)
+                return parse_dag(s, w, o, err);
         if (s->language == SUBMIT_CWL)
                 return cwl_parse(w, &(struct cwl_job){.tool = s->file, .params = s->params}, o, &s->form,
                                  &s->command, err);

@@ -7,13 +7,14 @@
 #include "base/uuid.h"
 #include "cli/client/api.h"
 #include "cli/client/ship.h"
+#include "jdl/dag/dag.h"
 #include "jdl/galaxy/galaxy.h"
 
 #define SUBMIT_BODY_MAX  (8u << 20) /* bytes of a request that the server takes; long lists go ahead of it */
 
 #define SUBMIT_LINES_MAX 256 /* of --append */
 
-enum submit_language { SUBMIT_CONDOR, SUBMIT_GALAXY, SUBMIT_CWL };
+enum submit_language { SUBMIT_CONDOR, SUBMIT_GALAXY, SUBMIT_CWL, SUBMIT_DAG };
 
 struct submit {
         struct cli *cli;
@@ -31,6 +32,8 @@ struct submit {
         const char *params;          /* of a tool's job: a file, or NULL */
         enum galaxy_resolve resolve; /* of a Galaxy tool */
         struct buf command;          /* of a tool, as it was rendered */
+        bool no_rescue;              /* of a DAG: rescue files beside it are not read */
+        struct dag_summary dag;      /* of a DAG, when it was read */
         struct form form;
         size_t warned; /* of its warnings, those that are printed */
         struct ship ship;

@@ -253,6 +253,22 @@ static const struct option_row token_options[] = {
         {0},
 };
 
+static const struct option_row dag_options[] = {
+        {"append", 'a', OPTION_LIST, "'ATTR = VALUE'",
+         "With submit: add a line to the description of each node. May be given several times."},
+        {"after", 0, OPTION_LIST, "ID[:HOW]",
+         "With submit: as for drover submit; the nodes without parents wait."},
+        {"max-jobs", 0, OPTION_NUMBER, "N", "With submit: at most so many jobs of the graph at once."},
+        {"hold", 0, OPTION_FLAG, NULL, "With submit: submit the nodes held."},
+        {"no-rescue", 0, OPTION_FLAG, NULL, "With submit: pass over rescue files beside FILE."},
+        {"wait", 'w', OPTION_FLAG, NULL,
+         "With submit: wait until all jobs are done and exit as drover wait does."},
+        {"dry-run", 'n', OPTION_FLAG, NULL, "With submit: read and check FILE; submit nothing."},
+        {"dot", 0, OPTION_FLAG, NULL,
+         "With show: print the graph in the language of Graphviz, coloured by state."},
+        JSON_ROW,
+        {0},
+};
 static const struct option_row credential_options[] = {
         {"type", 't', OPTION_TEXT, "TYPE", "What it is: proxy, token, s3 or file."},
         {"for", 'f', OPTION_LIST, "URL",
@@ -552,6 +568,24 @@ const struct command commands[] = {
          "named by "
          "its job, as 7.42. A file is complete when it appears under its name.",
          "drover get 7 -o results", get_options, 1, WORDS_ANY, "requests", false, cmd_get},
+        {"dag", WORKING, "submit and watch a graph of jobs", "submit|show|rescue [OPTIONS] FILE|ID",
+         "`drover dag submit FILE` submits a graph of jobs that FILE describes in the language of HTCondor's "
+         "DAGMan, as one "
+         "request: all of it, or nothing. The server starts each node when its parents have succeeded; no "
+         "process waits for "
+         "it. Nodes whose parents have failed are removed. `drover hold`, `release`, `rm`, `wait` and `why` "
+         "are for the "
+         "graph as for any request.\n\n"
+         "`drover dag show ID` lists the nodes with their states. `drover dag rescue ID` prints a rescue "
+         "file: written to "
+         "FILE.rescue001, it lets the next `drover dag submit FILE` begin where this one ended. What the "
+         "language has and "
+         "Drover does not is refused by its name; see drover-dag(5).",
+         "drover dag submit diamond.dag\n  request 7: 4 nodes, 4 jobs, 4 arrows\n"
+         "drover dag show 7\n  its nodes, and what each waits for\n"
+         "drover dag show --dot 7 | dot -Tsvg > graph.svg\n  a picture of it\n"
+         "drover dag rescue 7 > diamond.dag.rescue001\n  what is done need not be done again",
+         dag_options, 2, 2, "submit show rescue", false, cmd_dag},
         {"credential", WORKING, "keep proxies, tokens and keys for your jobs",
          "add|list|rm [OPTIONS] [NAME [FILE]]",
          "`drover credential add NAME --type TYPE FILE` stores what is in FILE (`-`: standard input) under "

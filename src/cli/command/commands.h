@@ -44,6 +44,7 @@ int cmd_run(struct cli *cli, const struct options *o);
 int cmd_show(struct cli *cli, const struct options *o);
 int cmd_submit(struct cli *cli, const struct options *o);
 int cmd_credential(struct cli *cli, const struct options *o);
+int cmd_dag(struct cli *cli, const struct options *o);
 int cmd_tail(struct cli *cli, const struct options *o);
 int cmd_token(struct cli *cli, const struct options *o);
 int cmd_up(struct cli *cli, const struct options *o);

@@ -22,6 +22,14 @@
 #define CONDOR_VALUE_MAX   (1u << 20)  /* bytes of one expanded value */
 #define CONDOR_INCLUDE_MAX 10          /* files that include each other */
 
+/* Items that each queue statement is given, which must have none of its own. */
+struct condor_items {
+        const char *const *variables;
+        size_t variable_count;
+        struct str rows; /* values separated by \x1f, each row ended by \n */
+        uint64_t row_count;
+};
+
 struct condor_options {
         /* 'keyword = value' as if written just before each queue statement; one 'queue …' if the file has
          * none. */
@@ -35,6 +43,9 @@ struct condor_options {
         /* Bytes that may still be looked at for macros, in all; with it $EVAL and $STRING are errors. NULL:
          * each value has the limit of base/macro.h for itself. */
         size_t *work;
+        const struct condor_items *items; /* NULL: none */
+        bool node_names; /* it is a node's of a DAG, by the name $(JOB): $(Process) counts from 0 in each, and
+                            $(Cluster) has the name in it */
         const char *arch, *opsys; /* for the default requirements; NULL: of the machine this was built for */
 };
 

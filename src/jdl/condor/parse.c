@@ -431,6 +431,8 @@ static int extra_queue(struct reader *r)
                                            "the file has a queue statement already; leave one of them out");
                 return do_queue(r, rest, at);
         }
+        if (!r->queued && r->options->node_names) /* as DAGMan has it */
+                return do_queue(r, STR(""), (struct place){r->files[0], 0});
         if (!r->queued)
                 return reader_fail(r, (struct place){r->files[0], 0},
                                    "there is no queue statement, so there is nothing to submit; end the file "

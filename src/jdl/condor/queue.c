@@ -453,6 +453,24 @@ static int add_row(struct queue *q, struct str line, uint64_t index)
         return rc;
 }
 
+/* Items from outside: of each row all columns are there. */
+static int give_items(struct queue *q)
+{
+        const struct condor_items *given = q->reader->options->items;
+        struct str rest = given->rows, line;
+        int rc = 0;
+
+        for (size_t i = 0; i < given->variable_count; i++)
+                form_add_variable(q->reader->part, str_of(given->variables[i]));
+        q->reader->part->rows = 0;
+        for (uint64_t i = 0; i < given->row_count && str_cut(&rest, '\n', &line) && !rc; i++)
+                rc = add_row(q, line, i);
+        if (!rc && buf_check(&q->reader->part->items))
+                return reader_fail(q->reader, q->at, "the nodes' variables are larger than %u MiB",
+                                   FORM_TEXT_MAX >> 20);
+        return rc;
+}
+
 static int fill_items(struct queue *q)
 {
         struct str rest = buf_view(&q->lines), line;
@@ -510,9 +528,13 @@ int queue_read(struct reader *r, struct str rest, struct place at)
         if (!rc)
                 rc = mode < 0 ? read_count(&q, str_trim(buf_view(&head)))
                               : read_head(&q, str_trim(buf_view(&head)));
+        if (!rc && mode >= 0 && r->options->items)
+                rc = reader_fail(r, at, "the queue statement has items of its own");
         if (!rc) {
                 r->part = form_add_part(r->form, at.line);
-                if (mode >= 0)
+                if (r->options->items)
+                        rc = give_items(&q);
+                if (!rc && mode >= 0)
                         rc = add_variables(&q);
                 if (!rc && mode >= 0)
                         rc = read_list(&q, str_skip(rest, (size_t)mode + length));

@@ -118,12 +118,22 @@ static enum macro_found lookup(void *arg, struct str name, struct buf *out)
 {
         static const char *const member[] = {"Process", "ProcId", "Cluster", "ClusterId", "Step", NULL};
         static const char *const rows[] = {"Row", "ItemIndex", NULL};
+        static const char *const process[] = {"Process", "ProcId", NULL};
         struct reader *r = arg;
         struct setting *s;
 
         for (size_t i = 0; r->part && i < r->part->variable_count; i++)
                 if (str_ieqz(name, r->part->variables[i]))
                         return MACRO_LATE;
+        if (r->options->node_names && r->part && one_of(name, process) &&
+            (r->options->items || r->part->variable_count == 0)) {
+                buf_addz(out, "$(Step)");
+                return MACRO_VALUE;
+        }
+        if (r->options->node_names && r->part && str_ieqz(name, "Cluster")) {
+                buf_addz(out, "$(ClusterId)-$(JOB)");
+                return MACRO_VALUE;
+        }
         if (one_of(name, member) || (r->sets && str_ieqz(name, "Node")))
                 return MACRO_LATE;
         if (one_of(name, rows)) {

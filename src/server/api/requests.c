@@ -251,6 +251,8 @@ static void read_parts(struct server *s, struct call *c)
         json_open(&j, '{');
         write_fields(&j, row);
         write_hop(&j, &row->hop, &sub);
+        if (call_flag(c, "edges"))
+                json_kstr(&j, "edges", sub.edges);
         json_key(&j, "parts");
         json_open(&j, '[');
         for (size_t i = 0; i < sub.part_count && i < PARTS_SHOWN; i++)

@@ -1,0 +1,726 @@
+/* Each file is gone through twice: first for what makes nodes, then for what names them, so that statements
+ * may stand in any order. */
+#include "jdl/dag/dag.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "jdl/dag/reader.h"
+
+int dag_fail(struct dag_reader *r, const char *file, unsigned line, const char *fmt, ...)
+{
+        BUF_CLEANUP struct buf text = {.max = 4096};
+        va_list ap;
+
+        va_start(ap, fmt);
+        buf_vprintf(&text, fmt, ap);
+        va_end(ap);
+        return err_set(r->err, -EINVAL, "%s:%u: %s", file, line, buf_z(&text));
+}
+
+const char *dag_keep(struct dag_reader *r, struct str s)
+{
+        struct dag_text *t = mem_new(struct dag_text);
+
+        t->name = str_dupz(s);
+        MEM_GROW(r->texts, r->text_cap, r->text_count + 1);
+        r->texts[r->text_count++] = t;
+        return t->name;
+}
+
+/* ---- one file, or a splice of it */
+
+struct source {
+        struct dag_reader *reader;
+        const char *file;
+        struct str prefix;   /* of names: "S+"; empty: none */
+        const char *dir;     /* of files; NULL: none */
+        struct str rest;     /* lines that were not read yet */
+        unsigned line, next; /* of the statement; of the line behind it */
+        uint32_t first_node; /* of this file and its splices */
+        bool names;          /* second time: statements that name nodes */
+        struct buf joined;   /* a statement of several lines */
+};
+
+/* The next statement, without comments and blank lines. False: at the end. */
+static bool next_statement(struct source *s, struct str *ret)
+{
+        struct str line;
+
+        while (str_cut(&s->rest, '\n', &line)) {
+                s->line = s->next++;
+                line = str_trim(line);
+                if (line.n == 0 || line.p[0] == '#')
+                        continue;
+                buf_reset(&s->joined);
+                while (str_ends(line, STR("\\"))) {
+                        buf_str(&s->joined, str_head(line, line.n - 1));
+                        buf_char(&s->joined, ' ');
+                        if (!str_cut(&s->rest, '\n', &line))
+                                line = STR_NONE;
+                        s->next++;
+                        line = str_trim(line);
+                }
+                if (s->joined.n) {
+                        buf_str(&s->joined, line);
+                        line = str_trim(buf_view(&s->joined));
+                }
+                *ret = line;
+                return true;
+        }
+        return false;
+}
+
+#define FAIL(s, ...) dag_fail((s)->reader, (s)->file, (s)->line, __VA_ARGS__)
+
+static struct str word(struct str *rest)
+{
+        struct str w = STR_NONE;
+
+        str_word(rest, &w);
+        return w;
+}
+
+static bool name_ok(struct str name)
+{
+        for (size_t i = 0; i < name.n; i++)
+                if (name.p[i] <= ' ' || name.p[i] == '+' || name.p[i] == '/' || name.p[i] == 0x7f ||
+                    name.p[i] == '"' || name.p[i] == '\\')
+                        return false;
+        return name.n > 0 && name.n < 200 && !str_ieqz(name, "PARENT") && !str_ieqz(name, "CHILD") &&
+               !str_ieqz(name, "ALL_NODES");
+}
+
+static void whole_name(const struct source *s, struct str name, struct buf *out)
+{
+        buf_str(out, s->prefix);
+        buf_str(out, name);
+}
+
+/* The lines up to one that begins with a closing brace; *ret_rest is what stands behind that. */
+static int read_inline(struct source *s, struct buf *out, struct str *ret_rest)
+{
+        struct str line;
+        unsigned from = s->line;
+
+        while (str_cut(&s->rest, '\n', &line)) {
+                s->next++;
+                if (str_starts(str_trim(line), STR("}"))) {
+                        *ret_rest = str_trim(str_skip(str_trim(line), 1));
+                        return 0;
+                }
+                buf_str(out, line);
+                buf_char(out, '\n');
+        }
+        s->line = from;
+        return FAIL(s, "the description in braces has no line with } at its end");
+}
+
+static struct dag_text *keep_inline(struct source *s, struct buf *text)
+{
+        struct dag_text *t;
+
+        dag_keep(s->reader, str_of(s->file));
+        t = s->reader->texts[s->reader->text_count - 1];
+        t->text = *text;
+        *text = (struct buf){0};
+        return t;
+}
+
+static const char *join_dir(struct source *s, struct str dir)
+{
+        BUF_CLEANUP struct buf b = {0};
+
+        if (dir.n == 0)
+                return s->dir;
+        if (dir.p[0] != '/' && s->dir)
+                buf_printf(&b, "%s/", s->dir);
+        buf_str(&b, dir);
+        return dag_keep(s->reader, buf_view(&b));
+}
+
+/* ---- statements that make nodes */
+
+static int node_options(struct source *s, struct dag_node *n, struct str rest)
+{
+        struct str w;
+
+        while ((w = word(&rest)).n) {
+                if (str_ieqz(w, "DIR")) {
+                        w = word(&rest);
+                        if (w.n == 0)
+                                return FAIL(s, "DIR needs a folder");
+                        n->dir = join_dir(s, w);
+                } else if (str_ieqz(w, "NOOP")) {
+                        n->noop = true;
+                } else if (str_ieqz(w, "DONE")) {
+                        n->done = true;
+                } else {
+                        return FAIL(s, "\"" STR_FMT "\" is not DIR, NOOP or DONE", STR_ARG(w));
+                }
+        }
+        return 0;
+}
+
+static int job(struct source *s, struct str rest, bool final)
+{
+        struct dag_reader *r = s->reader;
+        struct str name = word(&rest), submit = word(&rest);
+        BUF_CLEANUP struct buf whole = {0}, text = {.max = CONDOR_TEXT_MAX};
+        struct dag_node n = {.retry = -1, .final = final, .line = s->line, .file = s->file, .dir = s->dir};
+        struct dag_text *inside = NULL;
+        int rc;
+
+        if (!name_ok(name))
+                return FAIL(s,
+                            "\"" STR_FMT "\" cannot be the name of a node: it has no blanks, +, / or quotes",
+                            STR_ARG(name));
+        if (submit.n == 0)
+                return FAIL(s, "node " STR_FMT " has no submit description", STR_ARG(name));
+        whole_name(s, name, &whole);
+        if (map_get(r->by_name, buf_view(&whole)))
+                return FAIL(s, "there is a node %s already", buf_z(&whole));
+        if (r->node_count == DAG_NODES_MAX)
+                return err_set(r->err, -E2BIG, "%s:%u: a DAG has at most %u nodes", s->file, s->line,
+                               DAG_NODES_MAX);
+        if (final && s->prefix.n)
+                return FAIL(s, "a FINAL node cannot stand in a splice");
+        if (str_eqz(submit, "{")) {
+                rc = read_inline(s, &text, &rest);
+                if (rc)
+                        return rc;
+                inside = keep_inline(s, &text);
+        }
+        rc = node_options(s, &n, rest);
+        if (rc)
+                return rc;
+        n.name = str_dupz(buf_view(&whole));
+        n.submit = str_dupz(inside ? str_of(inside->name) : submit);
+        n.text = inside ? buf_view(&inside->text) : STR_NONE;
+        if (inside && !n.text.p)
+                n.text = STR("");
+        MEM_GROW(r->nodes, r->node_cap, r->node_count + 1);
+        r->nodes[r->node_count++] = n;
+        map_put(r->by_name, buf_view(&whole), (void *)(uintptr_t)r->node_count);
+        return 0;
+}
+
+static int submit_description(struct source *s, struct str rest)
+{
+        struct str name = word(&rest);
+        BUF_CLEANUP struct buf text = {.max = CONDOR_TEXT_MAX};
+        int rc;
+
+        if (name.n == 0 || !str_eqz(str_trim(rest), "{"))
+                return FAIL(s, "SUBMIT-DESCRIPTION needs a name, and a { at the end of its line");
+        if (map_get(s->reader->descriptions, name))
+                return FAIL(s, "there is a submit description " STR_FMT " already", STR_ARG(name));
+        rc = read_inline(s, &text, &rest);
+        if (!rc)
+                map_put(s->reader->descriptions, name, keep_inline(s, &text));
+        return rc;
+}
+
+static int read_file(struct source *s, struct str text);
+
+/* Reads on in another file. */
+static int open_file(struct source *s, struct str name, struct str prefix, const char *dir, bool names,
+                     uint32_t first_node)
+{
+        BUF_CLEANUP struct buf text = {.max = FORM_TEXT_MAX}, path = {0};
+        struct source inner = {.reader = s->reader, .prefix = prefix, .dir = dir, .names = names};
+        int rc;
+
+        if (++s->reader->depth > DAG_INCLUDE_MAX)
+                return FAIL(s, "files are included or spliced into each other more than %d deep",
+                            DAG_INCLUDE_MAX);
+        if (dir && name.n && name.p[0] != '/')
+                buf_printf(&path, "%s/", dir);
+        buf_str(&path, name);
+        inner.file = dag_keep(s->reader, buf_view(&path));
+        inner.first_node = first_node;
+        rc = s->reader->world->read_file(s->reader->world->arg, inner.file, &text);
+        if (rc)
+                FAIL(s, "%s cannot be read: %s", inner.file,
+                     rc == -ENOENT   ? "no such file"
+                     : rc == -EACCES ? "permission denied"
+                                     : "it is no file, or too large");
+        else
+                rc = read_file(&inner, buf_view(&text));
+        buf_deinit(&inner.joined);
+        s->reader->depth--;
+        return rc;
+}
+
+static int include(struct source *s, struct str rest)
+{
+        struct str name = word(&rest);
+
+        if (name.n == 0)
+                return FAIL(s, "INCLUDE needs a file");
+        return open_file(s, name, s->prefix, s->dir, s->names, s->first_node);
+}
+
+static void add_end(uint32_t **list, uint32_t *count, uint32_t *cap, uint32_t node)
+{
+        MEM_GROW(*list, *cap, *count + 1);
+        (*list)[(*count)++] = node;
+}
+
+/* Both times of the inner file, so that its arrows are known. */
+static int splice(struct source *s, struct str rest)
+{
+        struct dag_reader *r = s->reader;
+        struct str name = word(&rest), file = word(&rest), w = word(&rest), dir = STR_NONE;
+        BUF_CLEANUP struct buf whole = {0};
+        uint32_t from = r->node_count, caps[2] = {0};
+        struct dag_splice *x;
+        int rc;
+
+        if (!name_ok(name) || file.n == 0)
+                return FAIL(s, "SPLICE needs a name and a file");
+        if (str_ieqz(w, "DIR"))
+                dir = word(&rest);
+        if ((w.n && dir.n == 0) || word(&rest).n)
+                return FAIL(s, "behind the file of a splice comes nothing, or DIR and a folder");
+        whole_name(s, name, &whole);
+        if (map_get(r->splices, buf_view(&whole)) || map_get(r->by_name, buf_view(&whole)))
+                return FAIL(s, "there is a node or a splice %s already", buf_z(&whole));
+        x = mem_new(struct dag_splice);
+        map_put(r->splices, buf_view(&whole), x);
+        buf_char(&whole, '+');
+        for (int names = 0; names < 2; names++) {
+                rc = open_file(s, file, buf_view(&whole), join_dir(s, dir), names, from);
+                if (rc)
+                        return rc;
+        }
+        if (r->node_count == from)
+                return FAIL(s, "the splice has no nodes");
+        for (uint32_t i = from; i < r->node_count; i++) {
+                if (!r->nodes[i].has_parent)
+                        add_end(&x->first, &x->first_count, &caps[0], i);
+                if (!r->nodes[i].has_child)
+                        add_end(&x->last, &x->last_count, &caps[1], i);
+        }
+        return 0;
+}
+
+/* ---- statements that name nodes */
+
+/* The node's number, or UINT32_MAX. */
+static uint32_t find_node(const struct source *s, struct str name)
+{
+        BUF_CLEANUP struct buf whole = {0};
+
+        whole_name(s, name, &whole);
+        return (uint32_t)(uintptr_t)map_get(s->reader->by_name, buf_view(&whole)) - 1;
+}
+
+static int no_node(struct source *s, struct str name)
+{
+        BUF_CLEANUP struct buf whole = {0};
+
+        whole_name(s, name, &whole);
+        if (map_get(s->reader->splices, buf_view(&whole)))
+                return FAIL(s, "%s is a splice, and this is said of a node", buf_z(&whole));
+        return FAIL(s, "there is no node %s", buf_z(&whole));
+}
+
+static int add_ends(struct source *s, struct str name, bool parents, uint32_t **list, uint32_t *count,
+                    uint32_t *cap)
+{
+        BUF_CLEANUP struct buf whole = {0};
+        uint32_t node = find_node(s, name);
+        const struct dag_splice *x;
+
+        if (node != UINT32_MAX) {
+                if (s->reader->nodes[node].final)
+                        return FAIL(s, "a FINAL node has neither parents nor children");
+                add_end(list, count, cap, node);
+                return 0;
+        }
+        whole_name(s, name, &whole);
+        x = map_get(s->reader->splices, buf_view(&whole));
+        if (!x)
+                return no_node(s, name);
+        for (uint32_t i = 0; i < (parents ? x->last_count : x->first_count); i++)
+                add_end(list, count, cap, parents ? x->last[i] : x->first[i]);
+        return 0;
+}
+
+static int parent(struct source *s, struct str rest)
+{
+        struct dag_reader *r = s->reader;
+        struct dag_arrow a = {0};
+        uint32_t count = 0, cap = 0;
+        bool children = false;
+        struct str w;
+        int rc = 0;
+
+        while (!rc && (w = word(&rest)).n) {
+                if (str_ieqz(w, "CHILD") && !children) {
+                        children = true;
+                        a.parents = count;
+                } else {
+                        rc = add_ends(s, w, !children, &a.ends, &count, &cap);
+                }
+        }
+        a.children = count - a.parents;
+        if (!rc && (!children || a.parents == 0 || a.children == 0))
+                rc = FAIL(s, "PARENT needs nodes, CHILD, and nodes");
+        MEM_GROW(r->arrows, r->arrow_cap, r->arrow_count + 1);
+        r->arrows[r->arrow_count++] = a;
+        for (uint32_t i = 0; !rc && i < count; i++)
+                *(i < a.parents ? &r->nodes[a.ends[i]].has_child : &r->nodes[a.ends[i]].has_parent) = true;
+        return rc;
+}
+
+/* Calls fn for the node, or for all of this file and its splices. */
+static int each_node(struct source *s, struct str name,
+                     int (*fn)(struct source *s, struct dag_node *n, struct str rest), struct str rest)
+{
+        uint32_t node = find_node(s, name);
+        int rc = 0;
+
+        if (!str_ieqz(name, "ALL_NODES"))
+                return node == UINT32_MAX ? no_node(s, name) : fn(s, &s->reader->nodes[node], rest);
+        for (uint32_t i = s->first_node; !rc && i < s->reader->node_count; i++)
+                if (!s->reader->nodes[i].final)
+                        rc = fn(s, &s->reader->nodes[i], rest);
+        return rc;
+}
+
+/* NAME="VALUE" with \" and \\ in it. */
+static int read_var(struct source *s, struct str *rest, struct str *ret_name, struct buf *ret_value)
+{
+        ptrdiff_t eq = str_find(*rest, '=');
+        struct str at;
+
+        *ret_name = str_trim(eq < 0 ? *rest : str_head(*rest, (size_t)eq));
+        at = eq < 0 ? STR_NONE : str_trim_left(str_skip(*rest, (size_t)eq + 1));
+        if (eq < 0 || ret_name->n == 0 || at.n == 0 || at.p[0] != '"')
+                return FAIL(s, "a variable is written as name=\"value\"");
+        for (size_t i = 1; i < at.n; i++) {
+                char c = at.p[i];
+
+                if (c == '"') {
+                        *rest = str_trim_left(str_skip(at, i + 1));
+                        return 0;
+                }
+                if (c == '\\' && i + 1 < at.n && (at.p[i + 1] == '"' || at.p[i + 1] == '\\'))
+                        c = at.p[++i];
+                buf_char(ret_value, c == '\x1f' ? ' ' : c);
+        }
+        return FAIL(s, "the value of " STR_FMT " has no quote at its end", STR_ARG(*ret_name));
+}
+
+static int set_vars(struct source *s, struct dag_node *n, struct str rest)
+{
+        static const char *const known[] = {"RETRY", "DAG_STATUS", "FAILED_COUNT", "DAG_PARENT_NAMES",
+                                            "DAGManJobId"};
+
+        while (rest.n) {
+                BUF_CLEANUP struct buf value = {0};
+                struct str name, own;
+                uint32_t i;
+                int rc = read_var(s, &rest, &name, &value);
+
+                if (rc)
+                        return rc;
+                own = str_starts(name, STR("+")) ? str_skip(name, 1) : name;
+                for (i = 0; i < own.n; i++)
+                        if (!(own.p[i] == '_' || (own.p[i] >= '0' && own.p[i] <= '9') ||
+                              ((own.p[i] | 32) >= 'a' && (own.p[i] | 32) <= 'z')))
+                                return FAIL(s, "\"" STR_FMT "\" cannot be the name of a variable",
+                                            STR_ARG(name));
+                if (own.n == 0 || str_istarts(own, STR("queue")))
+                        return FAIL(s, "the name of a variable cannot begin with queue, or be empty");
+                for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+                        BUF_CLEANUP struct buf macro = {0};
+
+                        buf_printf(&macro, "$(%s)", known[i]);
+                        if (str_search(buf_view(&value), buf_view(&macro)) >= 0)
+                                return FAIL(s,
+                                            "%s in a variable is not supported: it is not known before "
+                                            "the node starts",
+                                            buf_z(&macro));
+                }
+                for (i = 0; i < n->var_count && !str_ieqz(name, n->vars[i].name); i++)
+                        ;
+                if (i == n->var_count) {
+                        n->vars = mem_array(n->vars, n->var_count + 1, sizeof(*n->vars));
+                        n->vars[n->var_count++] = (struct dag_var){.name = str_dupz(name)};
+                } else {
+                        free(n->vars[i].value);
+                }
+                n->vars[i].value = buf_take(&value);
+                if (!n->vars[i].value)
+                        n->vars[i].value = str_dupz(STR(""));
+        }
+        return 0;
+}
+
+static int vars(struct source *s, struct str rest)
+{
+        struct str name = word(&rest), after = rest, w = word(&after);
+
+        if (str_ieqz(w, "PREPEND"))
+                return FAIL(s,
+                            "VARS ... PREPEND is not supported: variables take the place of what the submit "
+                            "description says; leave PREPEND out");
+        if (str_ieqz(w, "APPEND"))
+                rest = after;
+        rest = str_trim(rest);
+        if (rest.n == 0)
+                return FAIL(s, "VARS needs a node and name=\"value\"");
+        return each_node(s, name, set_vars, rest);
+}
+
+static int set_retry(struct source *s, struct dag_node *n, struct str rest)
+{
+        struct str times = word(&rest), w = word(&rest), value = word(&rest);
+
+        if (str_to_i64(times, &n->retry) != 0 || n->retry < 0 || n->retry > 1000000)
+                return FAIL(s, "RETRY needs a node and a number");
+        n->has_unless = w.n > 0;
+        if (w.n && (!str_ieqz(w, "UNLESS-EXIT") || str_to_i64(value, &n->unless) != 0))
+                return FAIL(s, "behind the number of a RETRY comes nothing, or UNLESS-EXIT and a number");
+        return 0;
+}
+
+static int set_priority(struct source *s, struct dag_node *n, struct str rest)
+{
+        n->has_priority = true;
+        if (str_to_i64(str_trim(rest), &n->priority) != 0 || n->priority > INT32_MAX ||
+            n->priority < INT32_MIN)
+                return FAIL(s, "PRIORITY needs a node and a whole number");
+        return 0;
+}
+
+static int set_done(struct source *s, struct dag_node *n, struct str rest)
+{
+        if (str_trim(rest).n)
+                return FAIL(s, "behind the node of a DONE comes nothing");
+        n->done = !n->final; /* that runs each time */
+        return 0;
+}
+
+static int retry(struct source *s, struct str rest)
+{
+        struct str name = word(&rest);
+
+        return each_node(s, name, set_retry, rest);
+}
+
+static int priority(struct source *s, struct str rest)
+{
+        struct str name = word(&rest);
+
+        return each_node(s, name, set_priority, rest);
+}
+
+static int done(struct source *s, struct str rest)
+{
+        struct str name = word(&rest);
+
+        return each_node(s, name, set_done, rest);
+}
+
+static int node(struct source *s, struct str rest)
+{
+        return job(s, rest, false);
+}
+
+static int final(struct source *s, struct str rest)
+{
+        for (uint32_t i = 0; i < s->reader->node_count; i++)
+                if (s->reader->nodes[i].final)
+                        return FAIL(s, "there is a FINAL node already: %s", s->reader->nodes[i].name);
+        return job(s, rest, true);
+}
+
+static int reject(struct source *s, struct str rest)
+{
+        return FAIL(s, "the file says REJECT: it is not meant to be submitted" STR_FMT STR_FMT,
+                    STR_ARG(rest.n ? STR(": ") : STR_NONE), STR_ARG(rest));
+}
+
+/* ---- */
+
+static const struct {
+        const char *word;
+        int (*make)(struct source *s, struct str rest); /* the first time */
+        int (*name)(struct source *s, struct str rest); /* the second time */
+        const char *refused;                            /* why, and what to do instead */
+} keywords[] = {
+        {"JOB", node, NULL, NULL},
+        {"NODE", node, NULL, NULL},
+        {"FINAL", final, NULL, NULL},
+        {"SPLICE", splice, NULL, NULL},
+        {"INCLUDE", include, include, NULL},
+        {"SUBMIT-DESCRIPTION", submit_description, NULL, NULL},
+        {"PARENT", NULL, parent, NULL},
+        {"VARS", NULL, vars, NULL},
+        {"RETRY", NULL, retry, NULL},
+        {"PRIORITY", NULL, priority, NULL},
+        {"DONE", NULL, done, NULL},
+        {"REJECT", reject, NULL, NULL},
+        {"DATA", NULL, NULL, "there are no jobs that only move data yet; make it a JOB that copies"},
+        {"SUBDAG", NULL, NULL, "a graph in a graph is not submitted by itself; use SPLICE"},
+        {"SCRIPT", NULL, NULL,
+         "scripts before and after nodes are not run yet; make them nodes of their own"},
+        {"PRE_SKIP", NULL, NULL, "scripts before nodes are not run yet"},
+        {"ABORT-DAG-ON", NULL, NULL, "a node's exit code cannot end the graph yet; drover rm does"},
+        {"PROVISIONER", NULL, NULL, "there is no provisioner; make it a node that is everybody's parent"},
+        {"SERVICE", NULL, NULL, "there are no nodes that run beside the others until these have ended"},
+        {"CATEGORY", NULL, NULL,
+         "nodes have no categories yet; use concurrency_limits in submit descriptions"},
+        {"MAXJOBS", NULL, NULL,
+         "nodes have no categories yet; drover dag submit --max-jobs bounds the whole graph"},
+        {"CONNECT", NULL, NULL, "splices have no pins yet; use PARENT and CHILD"},
+        {"PIN_IN", NULL, NULL, "splices have no pins yet; use PARENT and CHILD"},
+        {"PIN_OUT", NULL, NULL, "splices have no pins yet; use PARENT and CHILD"},
+        {"CONFIG", NULL, NULL, "it sets DAGMan's configuration, and there is no DAGMan here"},
+        {"ENV", NULL, NULL, "it sets DAGMan's environment; use environment in submit descriptions"},
+        {"SET_JOB_ATTR", NULL, NULL, "it sets attributes of DAGMan's own job, and there is none here"},
+        {"DOT", NULL, NULL, "drover dag show --dot prints the graph with its states"},
+        {"NODE_STATUS_FILE", NULL, NULL, "no file is written; drover dag show --json tells the same"},
+        {"JOBSTATE_LOG", NULL, NULL, "no file is written; drover log tells the same"},
+        {"SAVE_POINT_FILE", NULL, NULL,
+         "no save points are written; drover dag rescue writes a rescue file at any time"},
+};
+
+static int statement(struct source *s, struct str line)
+{
+        struct str rest = line, w = word(&rest);
+
+        rest = str_trim(rest);
+        for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++) {
+                if (!str_ieqz(w, keywords[i].word))
+                        continue;
+                if (keywords[i].refused)
+                        return FAIL(s, "%s is not supported: %s", keywords[i].word, keywords[i].refused);
+                if (!s->names)
+                        return keywords[i].make ? keywords[i].make(s, rest) : 0;
+                if (keywords[i].name)
+                        return keywords[i].name(s, rest);
+                /* The lines of a description are no statements. */
+                if (str_ends(rest, STR("{")) && keywords[i].make != splice && keywords[i].make != include) {
+                        BUF_CLEANUP struct buf text = {.max = CONDOR_TEXT_MAX};
+
+                        return read_inline(s, &text, &rest);
+                }
+                return 0;
+        }
+        return FAIL(s, "\"" STR_FMT "\" is no keyword of DAG files", STR_ARG(str_head(w, 60)));
+}
+
+static int read_file(struct source *s, struct str text)
+{
+        struct str line;
+        int rc = 0;
+
+        s->rest = text;
+        s->next = 1;
+        while (!rc && next_statement(s, &line))
+                rc = statement(s, line);
+        return rc;
+}
+
+static int read_rescue(struct dag_reader *r, const char *name, struct str text)
+{
+        struct source s = {.reader = r, .file = name, .rest = text, .next = 1};
+        struct str line;
+        int rc = 0;
+
+        while (!rc && next_statement(&s, &line)) {
+                struct str rest = line, w = word(&rest);
+
+                if (str_ieqz(w, "DONE"))
+                        rc = done(&s, str_trim(rest));
+                else if (!str_ieqz(w, "RETRY")) /* retries that are left: counted anew */
+                        rc = dag_fail(r, name, s.line, "a rescue file has DONE and RETRY lines, not " STR_FMT,
+                                      STR_ARG(str_head(w, 60)));
+        }
+        buf_deinit(&s.joined);
+        return rc;
+}
+
+static void reader_deinit(struct dag_reader *r)
+{
+        void *value;
+
+        for (uint32_t i = 0; i < r->node_count; i++) {
+                struct dag_node *n = &r->nodes[i];
+
+                for (uint32_t k = 0; k < n->var_count; k++) {
+                        free(n->vars[k].name);
+                        free(n->vars[k].value);
+                }
+                free(n->vars);
+                free(n->name);
+                free(n->submit);
+        }
+        for (uint32_t i = 0; i < r->arrow_count; i++)
+                free(r->arrows[i].ends);
+        for (size_t at = 0; map_next(r->splices, &at, NULL, &value);) {
+                struct dag_splice *x = value;
+
+                free(x->first);
+                free(x->last);
+                free(x);
+        }
+        for (uint32_t i = 0; i < r->text_count; i++) {
+                free(r->texts[i]->name);
+                buf_deinit(&r->texts[i]->text);
+                free(r->texts[i]);
+        }
+        free(r->nodes);
+        free(r->arrows);
+        free(r->texts);
+        map_free(r->by_name);
+        map_free(r->splices);
+        map_free(r->descriptions);
+}
+
+static int parse(struct dag_reader *r, const char *file, struct str text, struct dag_summary *ret)
+{
+        struct dag_summary sum = {0};
+        int rc = 0;
+
+        for (int names = 0; !rc && names < 2; names++) {
+                struct source s = {.reader = r, .file = file, .names = names};
+
+                rc = read_file(&s, text);
+                buf_deinit(&s.joined);
+        }
+        for (size_t i = 0; !rc && i < r->options->rescue_count; i++)
+                rc = read_rescue(r, r->options->rescue_names[i], r->options->rescues[i]);
+        if (!rc && r->node_count == 0)
+                rc = err_set(r->err, -EINVAL, "%s: there is no node in it", file);
+        for (uint32_t i = 0; i < r->node_count; i++)
+                sum.done += r->nodes[i].done;
+        sum.nodes = r->node_count;
+        if (!rc && sum.done == sum.nodes)
+                rc = err_set(r->err, -ENOENT, "%s: all its nodes are done", file);
+        if (!rc)
+                rc = dag_make_form(r, &sum.edges);
+        if (!rc)
+                *ret = sum;
+        return rc;
+}
+
+int dag_parse(const struct form_world *w, const char *file, struct str text, const struct dag_options *o,
+              struct form *ret, struct dag_summary *ret_summary, struct err *err)
+{
+        struct dag_reader r = {.world = w, .options = o, .form = ret, .err = err};
+        int rc;
+
+        r.by_name = map_new();
+        r.splices = map_new();
+        r.descriptions = map_new();
+        rc = parse(&r, file, text, ret_summary);
+        reader_deinit(&r);
+        return rc;
+}
