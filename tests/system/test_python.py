@@ -143,8 +143,6 @@ def test_a_server_that_dies_meanwhile(drover, client):
     waiter.start()
     wait_until(lambda: client.job(f"{request.id}.0").state == "running")
     os.kill(drover.server_pid(), signal.SIGKILL)
-    wait_until(lambda: not drover.daemons[0].running())
-    drover.up()
     with open(go, "w", encoding="utf-8"):
         pass
     waiter.join(85)
