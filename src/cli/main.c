@@ -11,6 +11,7 @@
 #include "cli/client/api.h"
 #include "cli/command/commands.h"
 #include "cli/command/help_text.h"
+#include "cli/terminal/pager.h"
 
 #define WATCH_MS 2000
 
@@ -60,6 +61,18 @@ static int watch(struct cli *cli, const struct command *c, const struct options 
         }
 }
 
+/* Commands that print what somebody reads, all at once. */
+static bool may_be_long(const struct command *c)
+{
+        static const char *const names[] = {"queue", "show",   "log",    "why",    "history", "agents",
+                                            "path",  "limits", "shares", "stores", "quote",   "help"};
+
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+                if (strcmp(c->name, names[i]) == 0)
+                        return true;
+        return false;
+}
+
 static int run(struct cli *cli, const struct command *c, int argc, char **argv)
 {
         struct options o OPTIONS_CLEANUP;
@@ -83,8 +96,11 @@ static int run(struct cli *cli, const struct command *c, int argc, char **argv)
                                                         .csv = options_flag(&o, "csv"),
                                                         .bare = options_flag(&o, "no-header")};
         }
-        if (!options_row(c, STR("watch")) || !options_flag(&o, "watch"))
+        if (!options_row(c, STR("watch")) || !options_flag(&o, "watch")) {
+                if (cli->terminal && !cli->json && !cli->form.csv && may_be_long(c))
+                        pager_start();
                 return c->run(cli, &o);
+        }
         return watch(cli, c, &o);
 }
 
@@ -135,6 +151,7 @@ int main(int argc, char **argv)
         }
         api_close(&cli);
         if (fflush(stdout) != 0 || ferror(stdout))
-                return cli_error(CLI_FAILED, "the output could not be written: %s", strerror(errno));
+                code = cli_error(CLI_FAILED, "the output could not be written: %s", strerror(errno));
+        pager_end();
         return code;
 }

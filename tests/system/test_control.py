@@ -131,7 +131,9 @@ def test_queue_and_show(shared):
     assert [j["id"] for j in jobs] == [f"{request}.{n}" for n in range(5)]
     ad = shared.json("show", f"{request}.3")["ad"]
     assert (ad["ClusterId"], ad["ProcId"], ad["JobPrio"], ad["JobStatus"]) == (request, 3, 7, 5)
-    assert "ProcId" in shared.cli("show", f"{request}.3")
+    assert "ProcId" in shared.cli("show", "--ad", f"{request}.3")
+    page = shared.cli("show", f"{request}.3")
+    assert "ProcId" not in page and "held because" in page and f"{request}.3" in page
     some = shared.json("queue", str(request), "--constraint", "ProcId >= 3")["jobs"]
     assert [j["member"] for j in some] == [3, 4]
     shared.cli("rm", str(request))

@@ -1,5 +1,7 @@
 """Everyday tasks, done as somebody would who has not read the manual."""
 import os
+import pty
+import signal
 
 import pytest
 
@@ -103,3 +105,50 @@ def test_a_machine_is_taken_out_for_a_while(shared):
     assert "new disk" in shared.cli("why", request) and "new disk" in shared.cli("agents")
     shared.cli("agents", "resume", name)
     shared.cli("wait", "--timeout", "60", request, timeout=120)
+
+
+def test_what_a_job_was_is_read_on_one_page(shared):
+    """Of a job that failed, one that waits, and a request of several."""
+    failed = jobs_of(shared.cli("submit", "--", "sh", "-c", "echo said; exit 3"))
+    shared.cli("wait", "--timeout", "60", failed, code=1, timeout=120)
+    page = shared.cli("show", failed)
+    for words in ("failed: exit 3", "echo said", "1 processor", "of processor time", shared.work, "stdout:\n  said\n"):
+        assert words in page, words
+    assert "Requirements" not in page and "Requirements = " in shared.cli("show", "--ad", f"{failed}.0")
+    waits = jobs_of(shared.cli("submit", "--memory", "900T", "--", "true"))
+    assert "900T of memory" in shared.cli("show", waits) and "No queue can run this job" in shared.cli("show", waits)
+    shared.cli("rm", waits)
+    assert "removed" in shared.cli("show", waits)
+    several = jobs_of(shared.cli("submit", "--wait", "--array", "3", "--", "true"))
+    assert "3 jobs: 3 completed" in shared.cli("show", several)
+
+
+def on_a_terminal(shared, *words, **env):
+    """What `drover WORDS` writes to a terminal, and its exit code."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(shared.work)
+        os.execve(shared.program("drover"), ["drover", *words], {**shared.env, "TERM": "dumb", **env})
+    text = b""
+    try:
+        while (more := os.read(terminal, 4096)):
+            text += more
+    except OSError:  # nobody has the other end
+        pass
+    os.close(terminal)
+    return text.decode(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def test_long_listings_go_through_a_pager(shared):
+    """On a terminal only; none for JSON, and none when that is said."""
+    shared.run(sh("true"))
+    marks = "sed 's/^/> /'"
+    out, code = on_a_terminal(shared, "history", DROVER_PAGER=marks)
+    assert code == 0 and all(line.startswith("> ") for line in out.splitlines()), out
+    assert not on_a_terminal(shared, "history", "--json", DROVER_PAGER=marks)[0].startswith("> ")
+    assert not on_a_terminal(shared, "history", DROVER_PAGER="", PAGER=marks)[0].startswith("> ")
+    assert on_a_terminal(shared, "history", PAGER=marks)[0].startswith("> ")
+    assert ">" not in shared.cli("history", "-l", "1", env={"DROVER_PAGER": marks}).split("\n", 1)[0]
+    out, code = on_a_terminal(shared, "show", "99999", DROVER_PAGER=marks)
+    assert code == 2 and "> drover: " in out
+    assert on_a_terminal(shared, "history", DROVER_PAGER="exit 1")[1] in (0, -signal.SIGPIPE)

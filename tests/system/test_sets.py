@@ -47,7 +47,7 @@ def test_a_set_over_a_group_starts_together(instance):
     assert places(instance, request) == {"n1", "n2", "n3"}
     machine = instance.read("node.0").split()[1].split(",")[0]
     assert instance.read("node.2") == f"2/3 {machine},{machine},{machine}\n"
-    shown = instance.cli("show", f"{request}.1").out
+    shown = instance.cli("show", "--ad", f"{request}.1").out
     assert f'DroverSet = "{request}.0-2"' in shown and "DroverNode = 1" in shown, shown
     assert [e["event"] for e in instance.events(f"{request}.1")].count("go") == 1
 

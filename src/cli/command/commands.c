@@ -616,9 +616,13 @@ const struct command commands[] = {
          "drover queue -c 'RequestMemory > 4096' --json\n  for a program",
          queue_options, 0, WORDS_ANY, "requests", false, cmd_queue},
         {"show", LOOKING, "show all about a request or a job", "[OPTIONS] ID...",
-         "Shows a request (7) with its attributes as submitted, or a job (7.42) with its ClassAd; or, with "
-         "--script, the "
-         "script that its place has submitted for it to a batch system.",
+         "Shows a job (7.42): how it is, where it runs or ran, when, what it asked for and used, its files, "
+         "why it "
+         "waits, and the last lines that it printed. Of a request (7) it shows what was submitted and how "
+         "many of "
+         "its jobs are in which state; a request of one job is shown as that job. With --ad it prints the "
+         "ClassAd, "
+         "all of it; with --script the script that its place has submitted for it to a batch system.",
          NULL, show_options, 1, WORDS_ANY, "jobs", false, cmd_show},
         {"log", LOOKING, "show what happened to a job", "[OPTIONS] ID",
          "Shows the events of a job in order. A request of one job may be named by its number alone.", NULL,

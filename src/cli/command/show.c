@@ -2,8 +2,8 @@
 
 #include "cli/client/api.h"
 #include "cli/client/ids.h"
-#include "cli/client/output.h"
 #include "cli/command/commands.h"
+#include "cli/command/show_job.h"
 #include "cli/terminal/human.h"
 
 static const struct table_column columns[] = {{"", false, false}, {"", false, false}};
@@ -37,19 +37,12 @@ static void add_ad(struct buf *out, struct view ad)
 }
 
 /* A part's attributes are expression text already. */
-static void add_part(struct buf *out, struct view part, const struct options *o)
+static void add_part(struct buf *out, struct view part)
 {
         struct view attributes = view_get(part, "attributes"), value;
         struct str name;
         size_t at = 0;
 
-        if (!options_flag(o, "ad")) {
-                buf_char(out, '\n');
-                human_count(out, view_integer(view_get(part, "rows"), 1), "row", "rows");
-                buf_addz(out, " of ");
-                human_count(out, view_integer(view_get(part, "steps"), 1), "job", "jobs");
-                buf_addz(out, ":\n");
-        }
         while (view_member(attributes, &at, &name, &value)) {
                 struct buf text BUF_CLEANUP = {0};
 
@@ -60,34 +53,117 @@ static void add_part(struct buf *out, struct view part, const struct options *o)
         }
 }
 
-static bool shown_elsewhere(struct str key)
+/* What is in a row of a page about parts, and what an expression says there. */
+static const struct {
+        const char *attribute, *label;
+} of_parts[] = {{"Cmd", "command"},         {"Arguments", "arguments"},  {"Iwd", "folder"},
+                {"RequestCpus", "cpus"},    {"RequestMemory", "memory"}, {"RequestDisk", "disk"},
+                {"RequestGPUs", "gpus"},    {"ContainerImage", "image"}, {"Requirements", "requirements"},
+                {"TransferInput", "inputs"}};
+
+static void add_part_lines(struct table *t, struct view part)
 {
-        return str_eqz(key, "ad") || str_eqz(key, "parts");
+        struct view attributes = view_get(part, "attributes");
+        struct buf text BUF_CLEANUP = {0};
+        int64_t rows = view_integer(view_get(part, "rows"), 1),
+                steps = view_integer(view_get(part, "steps"), 1);
+
+        table_text(t, STR("queued"));
+        table_paint(t, TABLE_BOLD);
+        if (rows > 1) {
+                human_count(&text, rows, "item", "items");
+                buf_addz(&text, " of ");
+        }
+        human_count(&text, steps, "job", "jobs");
+        table_text(t, buf_view(&text));
+        for (size_t i = 0; i < sizeof(of_parts) / sizeof(of_parts[0]); i++) {
+                struct view v = view_get(attributes, of_parts[i].attribute);
+                int64_t size;
+
+                if (!view_there(v))
+                        continue;
+                table_text(t, str_of(of_parts[i].label));
+                table_paint(t, TABLE_BOLD);
+                buf_reset(&text);
+                view_text(v, &text);
+                if ((str_eqz(str_of(of_parts[i].label), "memory") ||
+                     str_eqz(str_of(of_parts[i].label), "disk")) &&
+                    str_to_i64(buf_view(&text), &size) == 0) {
+                        buf_reset(&text);
+                        human_bytes(&text, size << (of_parts[i].label[0] == 'm' ? 20 : 10));
+                }
+                table_text(t, str_ends(buf_view(&text), STR("\"")) && text.p[0] == '"'
+                                      ? str_make(text.p + 1, text.n - 2)
+                                      : buf_view(&text));
+        }
 }
 
-/* Every field of the answer; those that end in _ms as times. */
-static void print_fields(struct cli *cli, struct view root)
+static void add_field(struct table *t, const char *label, struct str text)
+{
+        if (text.n == 0)
+                return;
+        table_text(t, str_of(label));
+        table_paint(t, TABLE_BOLD);
+        table_text(t, text);
+}
+
+static void add_when(struct cli *cli, struct table *t, const char *label, struct view at)
+{
+        struct buf text BUF_CLEANUP = {0};
+
+        if (view_integer(at, 0) <= 0)
+                return;
+        human_time(&text, view_integer(at, 0), cli->now_ms);
+        add_field(t, label, buf_view(&text));
+}
+
+/* "5 jobs: 2 idle, 3 running" */
+static void add_counts(struct table *t, struct view root)
+{
+        static const char *const states[] = {"idle",      "waiting", "running", "held",
+                                             "completed", "failed",  "removed"};
+        struct buf text BUF_CLEANUP = {0};
+        const char *before = ": ";
+
+        human_count(&text, view_integer(view_get(root, "jobs"), 0), "job", "jobs");
+        for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+                int64_t n = view_integer(view_get(root, states[i]), 0);
+
+                if (n <= 0)
+                        continue;
+                buf_printf(&text, "%s%lld %s", before, (long long)n, states[i]);
+                before = ", ";
+        }
+        add_field(t, "jobs", buf_view(&text));
+}
+
+static void print_request(struct cli *cli, struct view root)
 {
         struct table t TABLE_CLEANUP;
-        struct view value;
-        struct str key;
+        struct buf text BUF_CLEANUP = {0};
+        struct view parts = view_get(root, "parts"), part;
         size_t at = 0;
 
         table_init(&t, columns, 2);
         t.bare = true;
-        while (view_member(root, &at, &key, &value)) {
-                struct buf text BUF_CLEANUP = {0};
-
-                if (!view_there(value) || shown_elsewhere(key))
-                        continue;
-                table_text(&t, str_ends(key, STR("_ms")) ? str_head(key, key.n - 3) : key);
-                table_paint(&t, TABLE_BOLD);
-                if (str_ends(key, STR("_ms")))
-                        human_time(&text, view_integer(value, 0), cli->now_ms);
-                else
-                        view_text(value, &text);
-                table_text(&t, buf_view(&text));
-        }
+        view_text(view_get(root, "id"), &text);
+        add_field(&t, "request", buf_view(&text));
+        buf_reset(&text);
+        view_text(view_get(root, "batch"), &text);
+        add_field(&t, "name", buf_view(&text));
+        add_counts(&t, root);
+        buf_reset(&text);
+        view_text(view_get(root, "owner"), &text);
+        add_field(&t, "owner", buf_view(&text));
+        add_when(cli, &t, "submitted", view_get(root, "submitted_ms"));
+        add_when(cli, &t, "expected start", view_get(root, "eta_start_ms"));
+        add_when(cli, &t, "expected end", view_get(root, "eta_end_ms"));
+        add_when(cli, &t, "ended", view_get(root, "finished_ms"));
+        buf_reset(&text);
+        view_text(view_get(root, "waits_for"), &text);
+        add_field(&t, "waits for", buf_view(&text));
+        while (view_next(parts, &at, &part))
+                add_part_lines(&t, part);
         cli_print_table(cli, &t);
 }
 
@@ -104,22 +180,23 @@ static void print_script(struct view script)
         cli_print(&out);
 }
 
-#define LAST_LINES 10
-
-/* What a job has printed last, or the one job of a request. */
-static void add_printed(struct cli *cli, struct view root, struct buf *out)
+/* The one job of a request has more to tell than the request. 0: it was shown. */
+static int print_only_job(struct cli *cli, struct view root)
 {
-        struct buf job BUF_CLEANUP = {0};
-        size_t before = out->n;
-        bool whole = view_there(view_get(root, "parts"));
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0}, out BUF_CLEANUP = {0};
+        int rc;
 
-        if (whole && view_integer(view_get(root, "jobs"), 0) != 1)
-                return;
-        view_text(view_get(root, "id"), &job);
-        buf_addz(&job, whole ? ".0" : "");
-        buf_char(out, '\n');
-        if (!output_show_last(cli, buf_z(&job), NULL, LAST_LINES, "  ", out))
-                buf_truncate(out, before);
+        if (view_integer(view_get(root, "jobs"), 0) != 1)
+                return -1;
+        buf_addz(&path, "/v1/jobs/");
+        view_text(view_get(root, "id"), &path);
+        buf_addz(&path, ".0");
+        rc = api_call(cli, &(struct api_request){.path = buf_z(&path)}, &answer, NULL);
+        if (rc == 0)
+                show_job(cli, answer.root, &out);
+        cli_print(&out);
+        return rc;
 }
 
 static void print_one(struct cli *cli, const struct options *o, struct view root)
@@ -130,18 +207,14 @@ static void print_one(struct cli *cli, const struct options *o, struct view root
 
         if (options_flag(o, "script")) {
                 print_script(view_get(root, "script"));
-                return;
-        }
-        if (!options_flag(o, "ad"))
-                print_fields(cli, root);
-        if (!options_flag(o, "ad"))
-                add_printed(cli, root, &out);
-        while (view_next(parts, &at, &part))
-                add_part(&out, part, o);
-        if (view_there(view_get(root, "ad"))) {
-                if (!options_flag(o, "ad"))
-                        buf_char(&out, '\n');
+        } else if (options_flag(o, "ad")) {
+                while (view_next(parts, &at, &part))
+                        add_part(&out, part);
                 add_ad(&out, view_get(root, "ad"));
+        } else if (!view_there(parts)) {
+                show_job(cli, root, &out);
+        } else if (print_only_job(cli, root) != 0) {
+                print_request(cli, root);
         }
         cli_print(&out);
 }

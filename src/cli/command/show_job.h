@@ -1,0 +1,7 @@
+/* show_job: a job as people read it, for `drover show`. */
+#pragma once
+#include "cli/terminal/cli.h"
+
+/* Appends the page of a job (docs/openapi.json, Job). Asks the server for its files, for why it waits and for
+ * what it has printed; what cannot be had is left out. */
+void show_job(struct cli *cli, struct view job, struct buf *out);
