@@ -9,20 +9,23 @@ FUZZ_SECONDS ?= 60
 PYTHON := /usr/bin/python3
 JOBS   ?= $(shell nproc)
 
-.PHONY: help setup build demo check check-unit check-system check-long lint format bench bench-peers fuzz docs install clean
+.PHONY: setup-build help setup build demo check check-unit check-system check-long lint format bench bench-peers fuzz docs install clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | \
 		while IFS='|' read -r target text; do printf '%-20s %s\n' "$$target" "$$text"; done
 
-setup: ## install the Debian packages of tools/packages.txt (root, or sudo); quick when they are there
+setup: ## install all Debian packages of tools/packages.txt (root, or sudo); quick when they are there
 	@tools/setup
 
-build: setup ## programs and manual pages into build/
+setup-build:
+	@tools/setup build
+
+build: setup-build ## programs and manual pages into build/; installs the packages that building needs
 	@tools/check-layers
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix=$(PREFIX)
-	@ninja -C $(BUILD) -j$(JOBS)
+	@ninja -C $(BUILD) -j$(JOBS) programs
 	@tools/link-programs $(BUILD)
 
 demo: build ## a server, two agents and a thousand real files, in a temporary folder; under a minute
@@ -47,10 +50,12 @@ lint: setup ## layers, clang-format, cppcheck, clang-tidy, shellcheck
 format: ## write every C file as .clang-format says
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
-bench: build ## a table of measurements, also in build/bench.json
+bench: setup build ## a table of measurements, also in build/bench.json
+	@ninja -C $(BUILD) -j$(JOBS)
 	@tools/bench --build $(BUILD)
 
-bench-peers: build ## the same jobs through Slurm, Grid Engine, GNU parallel, xargs and Drover, end to end
+bench-peers: setup build ## the same jobs through Slurm, Grid Engine, GNU parallel, xargs and Drover, end to end
+	@ninja -C $(BUILD) -j$(JOBS)
 	@tools/bench-peers --build $(BUILD)
 
 fuzz: setup ## fuzz every parser for FUZZ_SECONDS each (clang's libFuzzer)
@@ -65,7 +70,7 @@ docs: build ## the manual pages, into build/docs/
 
 install: build ## into $(DESTDIR)$(PREFIX): programs, manual pages, systemd units, completion
 	@meson configure $(BUILD) -Dprefix=$(PREFIX)
-	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD)
+	@DESTDIR="$(DESTDIR)" meson install --no-rebuild -C $(BUILD)
 
 clean: ## remove what was built
 	@rm -rf $(BUILD) $(ASAN) $(TSAN) $(FUZZ)

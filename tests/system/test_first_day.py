@@ -152,3 +152,19 @@ def test_long_listings_go_through_a_pager(shared):
     out, code = on_a_terminal(shared, "show", "99999", DROVER_PAGER=marks)
     assert code == 2 and "> drover: " in out
     assert on_a_terminal(shared, "history", DROVER_PAGER="exit 1")[1] in (0, -signal.SIGPIPE)
+
+
+def test_a_copy_of_everything(instance):
+    """While the server runs; put back elsewhere it has the same requests."""
+    server = instance.server()
+    instance.cli("submit", "--", "true")
+    copy, there = os.path.join(instance.base, "copy"), os.path.join(instance.base, "there")
+    instance.cli("backup", copy)
+    assert "not empty" in instance.cli("backup", copy, code=1).err
+    assert "another server" in instance.cli("restore", copy, code=1).err
+    server.stop(signal.SIGTERM)
+    assert "is there already" in instance.cli("restore", copy, code=1).err
+    assert instance.json("--dir", there, "restore", copy)["restored"] == copy
+    instance.dir = instance.env["DROVER_DIR"] = there
+    instance.server()
+    assert [r["id"] for r in instance.json("queue")["requests"]] == [1]

@@ -363,9 +363,25 @@ static int check_servers(const struct config *c, struct err *err)
         return 0;
 }
 
+/* /home/NAME, of a path beneath it, is not there: nobody's home is made, since the name is most likely that
+ * of an example. */
+static bool is_in_no_home(const char *path)
+{
+        BUF_CLEANUP struct buf home = {0};
+        struct str rest = str_of(path), name;
+
+        if (!str_starts(rest, STR("/home/")))
+                return false;
+        rest = str_skip(rest, 6);
+        if (!str_cut(&rest, '/', &name) || rest.n == 0)
+                return false;
+        buf_printf(&home, "/home/" STR_FMT, STR_ARG(name));
+        return access(buf_z(&home), F_OK) != 0 && errno == ENOENT;
+}
+
 static int make_folder(struct config *c, struct err *err)
 {
-        int r = fs_mkdirs(c->dir, 0700);
+        int r = is_in_no_home(c->dir) ? -ENOENT : fs_mkdirs(c->dir, 0700);
         char *absolute = r < 0 ? NULL : realpath(c->dir, NULL);
         if (r == 0 && !absolute)
                 r = -errno;

@@ -348,6 +348,8 @@ static void says_what_is_wrong(void **state)
                 {"server: [unix:/x, 'head:']\n", ":2: the server 'head:' is no address"},
                 {"server: unix:/x\ndir: /dev/null/x\n",
                  ":2: cannot use the folder /dev/null/x: Not a directory"},
+                {"server: unix:/x\ndir: /home/nobody-is-called-so/x/y\n",
+                 ":2: cannot use the folder /home/nobody-is-called-so/x/y: No such file or directory"},
         };
         for (unsigned i = 0; i < sizeof(late) / sizeof(*late); i++) {
                 BUF_CLEANUP struct buf text = {0};

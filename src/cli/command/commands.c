@@ -380,6 +380,19 @@ const struct command commands[] = {
         {"agent", RUNNING, "run an agent only", "[OPTIONS]",
          "Becomes `drover-agent` with the same options: see drover-agent(8).", NULL, none, 0, WORDS_ANY, "",
          true, cmd_program},
+        {"backup", RUNNING, "copy an instance while its server runs", "[OPTIONS] FOLDER",
+         "Copies the database, the files that it names, keys and settings into a folder, which is made or "
+         "must be "
+         "empty. It is `droverd --backup`: run it on the server's machine, as the server's user or root. "
+         "The server "
+         "may go on meanwhile; the copy is of one moment. Who can read it can pose as the server.",
+         "drover backup /backup/monday\ndrover --dir /var/lib/drover backup /backup/monday", json_only, 1, 1,
+         "files", false, cmd_backup},
+        {"restore", RUNNING, "put a copy of an instance back", "[OPTIONS] FOLDER",
+         "Puts what `drover backup` has made into the folder of the server (--dir), where no database may "
+         "be, while no "
+         "server runs there. It is `droverd --restore`; BACKUP in droverd(8) says what follows.",
+         "drover --dir /var/lib/drover restore /backup/monday", json_only, 1, 1, "files", false, cmd_restore},
         {"agents", RUNNING, "list the agents and what they have",
          "[OPTIONS] [drain NAME | resume NAME | revoke NAME]",
          "Shows every agent and its queues: what is free of what there is, what runs, when it was last heard "

@@ -1,4 +1,5 @@
-/* server and agent: become the daemon, with the words as they are. */
+/* server and agent: become the daemon, with the words as they are. backup and restore: become droverd with
+ * its option. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -7,9 +8,9 @@
 #include "cli/command/commands.h"
 #include "cli/terminal/cli.h"
 
-int cmd_program(struct cli *cli, const struct options *o)
+/* Becomes the program. Returns an exit code when that cannot be. */
+static int become(const struct cli *cli, const char *name, const char *option, const struct options *o)
 {
-        const char *name = strcmp(o->command->name, "server") == 0 ? "droverd" : "drover-agent";
         struct args argv ARGS_CLEANUP = {0};
         struct buf path BUF_CLEANUP = {0};
         struct err err;
@@ -21,8 +22,27 @@ int cmd_program(struct cli *cli, const struct options *o)
                 args_add(&argv, STR("--dir"));
                 args_add(&argv, str_of(cli->dir));
         }
+        if (cli->json)
+                args_add(&argv, STR("--json"));
+        if (option)
+                args_add(&argv, str_of(option));
         for (size_t i = 0; i < o->word_count; i++)
                 args_add(&argv, str_of(o->words[i]));
         execv(buf_z(&path), argv.v);
         return cli_error(CLI_FAILED, "%s: %s", buf_z(&path), strerror(errno));
+}
+
+int cmd_program(struct cli *cli, const struct options *o)
+{
+        return become(cli, strcmp(o->command->name, "server") == 0 ? "droverd" : "drover-agent", NULL, o);
+}
+
+int cmd_backup(struct cli *cli, const struct options *o)
+{
+        return become(cli, "droverd", "--backup", o);
+}
+
+int cmd_restore(struct cli *cli, const struct options *o)
+{
+        return become(cli, "droverd", "--restore", o);
 }
