@@ -3,6 +3,8 @@ import os
 import re
 import shutil
 
+import pytest
+
 import agents
 import exec_runner
 from drover import sh, wait_until
@@ -74,6 +76,22 @@ def test_rank_of_a_queue_decides_who_is_first(instance):
     agents.start(instance, THREE.replace("TARGET.JobPrio", "TARGET.Weight"))
     instance.wait(first, second, third)
     assert instance.read("order").split() == ["3", "2", "1"]
+
+
+@pytest.mark.parametrize("wish, order", [("small-input", "plain brief heavy"), ("short-run", "brief plain heavy"),
+                                         ("[large-memory, short-run]", "heavy plain brief")])
+def test_wishes_of_a_queue_decide_who_is_first(instance, wish, order):
+    """Of jobs of equal priority: those with small inputs, with short runs, with much memory, as the agent's file says."""
+    instance.server()
+    instance.write("big", "x" * 5000000)
+    instance.write("middle", "x" * 500000)
+    jobs = {"plain": {"request_memory": "40MB", "+ExpectedRunTime": "50"},
+            "heavy": {"request_memory": "90MB", "+ExpectedRunTime": "100", "transfer_input_files": "big", "should_transfer_files": "YES"},
+            "brief": {"request_memory": "30MB", "+ExpectedRunTime": "5", "transfer_input_files": "middle", "should_transfer_files": "YES"}}
+    requests = [instance.submit(sh(f"echo {name} >>{instance.work}/order", **more)) for name, more in jobs.items()]
+    agents.start(instance, f"queues:\n  - {{name: one, cpus: 1, jobs_max: 1, memory: 512MiB, wish: {wish}}}\n")
+    instance.wait(*requests)
+    assert instance.read("order").split() == order.split()
 
 
 def test_devices_go_to_one_job_at_a_time(instance):
