@@ -5,6 +5,7 @@ import socket
 
 import pytest
 from drover import wait_until
+from stores import Nginx
 
 SHOW = """executable = /bin/sh
 arguments = "-c 'for f in $(cat $FILELIST); do cat $f; done; echo $INPUTFILECOUNT $INPUTFILE0 $JOBINDEX $PROCESSID $JOBID $REQUESTID $SUBMITTINGNODE $SCRATCH $PWD $SUBMITTINGDIRECTORY'"
@@ -162,6 +163,34 @@ def test_a_file_that_has_vanished(instance):
     instance.cli("release", f"{request}.2")
     instance.wait(request)
     assert instance.read("out.2").split()[0] == "<2>"
+
+
+def test_files_by_url_are_inputs(instance, tmp_path):
+    """They are fetched, with their sizes and labels known; a job goes by the cache, and finds them by their names."""
+    web = Nginx(os.path.join(tmp_path, "web"))
+    try:
+        web.wait()
+        for name in ("a.txt", "b,c.txt", "d.txt"):
+            with open(os.path.join(web.data, name), "w", encoding="utf-8") as f:
+                f.write(f"<{name[0]}>\n")
+        instance.up()
+        lines = [{"name": n, "size": 4, "replicas": [{"url": web.url + n}]} for n in ("a.txt", "b,c.txt", "d.txt")]
+        instance.cli("catalog", "import", "-", stdin="".join(json.dumps(line) + "\n" for line in lines))
+        request = instance.submit(show("catalog:", "files_per_job = 2"))
+        ad = instance.api("GET", f"/v1/jobs?id={request}&attributes=TransferInput,TransferInputSizes")["jobs"][0]["ad"]
+        assert ad["TransferInput"].startswith(web.url + "a.txt,") and ad["TransferInputSizes"] == "4,4"
+        instance.wait(request)
+        assert instance.read("out.0").split()[:2] == ["<a>", "<b>"] and instance.read("out.1").split()[:3] == ["<d>", "1", "d.txt"]
+        # Left to the program, they are URLs.
+        part = instance.json("submit", "--dry-run", "-", stdin=show("catalog:", "fetch_dataset = false"))["parts"][0]
+        assert "DatasetInputs" not in part["variables"] and "http" not in part["items"]
+        # Two of one name cannot be in one folder.
+        instance.cli("catalog", "add", "other", "--url", web.url + "x/d.txt")
+        out = instance.cli("submit", "-", stdin=show("catalog:", "files_per_job = 9"), code=1)
+        assert "two files of one job would be called d.txt" in out.err
+        instance.cli("submit", "--dry-run", "-", stdin=show("catalog:", "files_per_job = 1"))
+    finally:
+        web.stop()
 
 
 def test_why_names_the_host_that_has_the_files(instance):

@@ -25,7 +25,7 @@ struct found {
         struct str path;
         struct str hosts; /* key of a group */
         uint64_t bytes, events;
-        bool has_size;
+        bool has_size, fetched; /* fetched: path is a URL that the agent fetches */
 };
 struct dataset {
         struct reader *r;
@@ -36,7 +36,8 @@ struct dataset {
         size_t count, cap;
         struct str stores[STORES_MAX]; /* prefer_storage */
         size_t store_count;
-        bool here; /* files are paths as the submitter sees them */
+        bool fetches;     /* files by URL become inputs of their jobs; */
+        bool any_fetched; /* and there is one */
         bool bad_name;
         struct str group; /* the last file's, which is most often the next one's */
         struct map *groups;
@@ -48,6 +49,17 @@ struct dataset {
 };
 
 /* ---- finding */
+
+/* A URL that agents fetch by themselves. */
+static bool is_fetched(struct str path)
+{
+        static const char *const schemes[] = {"https://", "http://", "ftp://", "ftps://", "sftp://", "s3://"};
+
+        for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+                if (str_istarts(path, str_of(schemes[i])))
+                        return true;
+        return false;
+}
 
 static void add_file(struct dataset *d, struct str path, struct str hosts, const struct form_found *f)
 {
@@ -64,6 +76,8 @@ static void add_file(struct dataset *d, struct str path, struct str hosts, const
                                .bytes = f ? f->bytes : 0,
                                .events = f ? f->events : 0,
                                .has_size = f && f->has_size};
+        file->fetched = d->fetches && is_fetched(path);
+        d->any_fetched |= file->fetched;
         if (!str_eq(hosts, d->group))
                 d->group = arena_str(&d->arena, hosts);
         file->hosts = d->group;
@@ -411,29 +425,97 @@ static void write_clause(const struct dataset *d, struct str hosts, struct buf *
         }
 }
 
-static void write_rows(struct dataset *d, const struct dataset_piece *pieces, size_t count)
+/* A URL as an element of a list of inputs in an item: no comma, and nothing that is a macro. */
+static void write_url(struct str url, struct buf *out)
+{
+        for (size_t i = 0; i < url.n; i++)
+                if (strchr(",$ ;", url.p[i]))
+                        buf_printf(out, "%%%02X", (unsigned)url.p[i]);
+                else
+                        buf_char(out, url.p[i]);
+}
+
+/* What a fetched file is called in the job's folder, as the agent has it: the last part of the URL's path. */
+static struct str name_of(struct str url)
+{
+        struct str rest = url;
+
+        str_cut(&rest, '#', &url);
+        rest = url;
+        str_cut(&rest, '?', &url);
+        return str_skip(url, (size_t)(str_rfind(url, '/') + 1));
+}
+
+/* The inputs of a piece, with their sizes, and its lines of the list. */
+static int write_fetched(struct dataset *d, const struct dataset_piece *piece, struct buf *list)
+{
+        struct buf *items = &d->r->part->items;
+        BUF_CLEANUP struct buf sizes = {0}, url = {0};
+        struct map *seen = map_new();
+        unsigned n = 0;
+        int rc = 0;
+
+        buf_char(items, '\x1f');
+        for (size_t k = piece->first; rc == 0 && k < piece->first + piece->count; k++) {
+                const struct found *f = &d->files[k];
+                struct str name = f->path;
+
+                if (f->fetched) {
+                        buf_reset(&url);
+                        write_url(f->path, &url);
+                        name = name_of(buf_view(&url));
+                        if (name.n == 0)
+                                rc = fail(d, STR_FMT " has no name of its own",
+                                          STR_ARG(str_head(f->path, 200)));
+                        else if (map_put(seen, name, d))
+                                rc = fail(d,
+                                          "two files of one job would be called " STR_FMT
+                                          "; write files_per_job = 1, or fetch_dataset = false",
+                                          STR_ARG(str_head(name, 200)));
+                        buf_printf(items, "%s", n ? "," : "");
+                        buf_str(items, buf_view(&url));
+                        buf_printf(&sizes, "%s", n ? "," : "");
+                        if (f->has_size)
+                                buf_printf(&sizes, "%llu", (unsigned long long)f->bytes);
+                        n++;
+                }
+                buf_str(list, name);
+                buf_char(list, '\n');
+        }
+        buf_char(items, '\x1f');
+        buf_str(items, buf_view(&sizes));
+        map_free(seen);
+        return rc;
+}
+
+static int write_rows(struct dataset *d, const struct dataset_piece *pieces, size_t count)
 {
         struct form_part *p = d->r->part;
         struct form_list *list = NULL;
         uint64_t lines = 0;
+        int rc = 0;
 
         p->rows = count;
-        for (size_t i = 0; i < count; i++) {
+        for (size_t i = 0; rc == 0 && i < count; i++) {
                 const struct dataset_piece *piece = &pieces[i];
 
                 if (!list || list->text.n >= SEGMENT_MAX) {
                         list = form_add_list(d->r->form);
                         lines = 0;
                 }
-                for (size_t k = piece->first; k < piece->first + piece->count; k++) {
+                write_clause(d, d->order[piece->group]->key, &p->items);
+                buf_printf(&p->items, "\x1f%zu\x1f%llu\x1f%zu", d->r->form->list_count - 1,
+                           (unsigned long long)lines + 1, piece->count);
+                for (size_t k = piece->first; !d->any_fetched && k < piece->first + piece->count; k++) {
                         buf_str(&list->text, d->files[k].path);
                         buf_char(&list->text, '\n');
                 }
-                write_clause(d, d->order[piece->group]->key, &p->items);
-                buf_printf(&p->items, "\x1f%zu\x1f%llu\x1f%zu\n", d->r->form->list_count - 1,
-                           (unsigned long long)lines + 1, piece->count);
+                if (d->any_fetched)
+                        rc = write_fetched(d, piece, &list->text);
+                buf_char(&p->items, '\n');
                 lines += piece->count;
         }
+        return rc;
 }
 
 /* The table of a dry run. */
@@ -512,6 +594,15 @@ static int read_stores(struct dataset *d, struct entry *e)
                 d->stores[d->store_count++] = one;
         }
         return 0;
+}
+
+static int read_fetch(struct dataset *d)
+{
+        ENTRY_CLEANUP struct entry e = {0};
+        int rc = entry_get(d->r, "fetch_dataset", &e);
+
+        d->fetches = true;
+        return rc > 0 ? entry_boolean(d->r, &e, &d->fetches) : rc;
 }
 
 /* So many files as a job can do in its time. */
@@ -602,10 +693,14 @@ static int split(struct dataset *d)
                 form_add_variable(p, STR("DatasetSegment"));
                 form_add_variable(p, STR("DatasetFirst"));
                 form_add_variable(p, STR("DatasetCount"));
+                if (d->any_fetched) {
+                        form_add_variable(p, STR("DatasetInputs"));
+                        form_add_variable(p, STR("DatasetSizes"));
+                }
                 warn_of_small(d, pieces, count);
-                write_rows(d, pieces, count);
+                rc = write_rows(d, pieces, count);
                 write_table(d, pieces, count);
-                if (buf_check(&p->items))
+                if (rc == 0 && buf_check(&p->items))
                         rc = fail(d, "its jobs take more than %u MiB", FORM_TEXT_MAX >> 20);
         }
         free(pieces);
@@ -630,6 +725,8 @@ int dataset_read(struct reader *r)
         else
                 rc = read_limits(&d);
         if (!rc)
+                rc = read_fetch(&d);
+        if (!rc)
                 rc = read_stores(&d, &stores);
         if (!rc)
                 rc = find(&d);
@@ -645,6 +742,7 @@ int dataset_read(struct reader *r)
                 form_set_late(r->part, STR("ExpectedRunTime"), true);
         }
         r->dataset = !rc;
+        r->dataset_inputs = !rc && d.any_fetched;
         if (d.groups)
                 map_free_values(d.groups);
         free(d.order);
@@ -672,12 +770,16 @@ int dataset_make(struct reader *r)
                         "a job of a dataset is sent its list of files: leave should_transfer_files out");
         if (form_get(r->part, STR("ContainerImage")) || form_get(r->part, STR("DockerImage")))
                 return reader_fail(r, at, "jobs of a dataset can't run in containers");
-        if (input && str_ends(str_of(input->text), STR("\"")))
-                buf_printf(&text, STR_FMT "%s%s\"",
-                           STR_ARG(str_head(str_of(input->text), strlen(input->text) - 1)),
-                           strlen(input->text) > 2 ? "," : "", segment);
+        /* What is fetched comes first, as its sizes do. */
+        buf_printf(&text, "\"%s%s", r->dataset_inputs ? "$(DatasetInputs)," : "", segment);
+        if (input && strlen(input->text) > 2)
+                buf_printf(&text, ",%s", input->text + 1);
         else
-                buf_printf(&text, "\"%s\"", segment);
+                buf_char(&text, '"');
+        if (r->dataset_inputs && !form_get(r->part, STR("TransferInputSizes"))) {
+                form_set(r->part, STR("TransferInputSizes"), STR("\"$(DatasetSizes)\""), r->part->line);
+                form_set_late(r->part, STR("TransferInputSizes"), true);
+        }
         form_set(r->part, STR("TransferInput"), buf_view(&text), r->part->line);
         form_set_late(r->part, STR("TransferInput"), true);
         buf_reset(&text);

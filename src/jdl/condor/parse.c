@@ -378,7 +378,7 @@ static int do_queue(struct reader *r, struct str rest, struct place at)
         r->queued = true;
         r->part = NULL;
         r->slice = false;
-        r->dataset = false;
+        r->dataset = r->dataset_inputs = false;
         return rc;
 }
 

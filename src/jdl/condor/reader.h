@@ -77,10 +77,11 @@ struct reader {
         struct form_part *part;
         uint64_t first_member;
         enum universe universe;
-        bool sets;       /* its jobs come in sets, and $(Node) is a job's place in its own */
-        bool dataset;    /* its rows are pieces of one */
-        bool slice;      /* row numbers are those of the list before it was sliced */
-        struct place at; /* what is being expanded, for warnings */
+        bool sets;           /* its jobs come in sets, and $(Node) is a job's place in its own */
+        bool dataset_inputs; /* and they have inputs of their own: files that are fetched */
+        bool dataset;        /* its rows are pieces of one */
+        bool slice;          /* row numbers are those of the list before it was sliced */
+        struct place at;     /* what is being expanded, for warnings */
 };
 
 /* "FILE:LINE: text" into the reader's err; returns -EINVAL. */
