@@ -337,6 +337,15 @@ def test_transfer_data(condor):
     assert "which jobs" in condor("transfer_data", code=1).err
 
 
+def test_tail_and_run(condor):
+    assert condor("run", "echo said; echo more >&2") == "said\n"
+    assert condor("run", "exit 7", code=1) == ""
+    cluster = condor.submit(sh("echo out; echo err >&2", output="tail.out", error="tail.err"))
+    ended(condor, cluster)
+    assert condor("tail", cluster) == "out\n" and condor("tail", "-stderr", "-f", cluster) == "err\n"
+    assert "999999" in condor("tail", "999999", code=1).err
+
+
 def test_userprio_and_drain(condor):
     waits = condor.submit(sh("true", requirements="false"))
     out = condor("userprio").splitlines()
@@ -355,7 +364,7 @@ def test_userprio_and_drain(condor):
 def test_version_and_help(condor):
     assert re.match(r"\$CondorVersion: \d+\.\d+\.\d+ .*\$\n\$CondorPlatform: .*\$\n$", condor("version"))
     for name in ("submit", "q", "rm", "hold", "release", "suspend", "continue", "vacate_job", "history", "wait", "status",
-                 "version", "qedit", "prio", "transfer_data", "userprio", "drain"):
+                 "version", "qedit", "prio", "tail", "run", "transfer_data", "userprio", "drain"):
         assert condor(name, "-version") == condor("version")
         assert condor(name, "-help").startswith(f"Usage: condor_{name} ")
         assert f"condor_{name}: -bad-flag" in condor(name, "-bad-flag", code=1).err

@@ -1,4 +1,4 @@
-/* condor_transfer_data: runs `drover get` for each job, into the folder that it was submitted from. */
+/* condor_transfer_data, condor_tail and condor_run: what `drover get`, `drover tail` and `drover run` do. */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -76,7 +76,7 @@ static int transfer(struct cli *cli, const struct flags *f)
         return code | t.code;
 }
 
-static const struct flag_row rows[] = {
+static const struct flag_row transfer_rows[] = {
         {"all", 1, FLAG_PLAIN, FLAG_ACTS, NULL, "All jobs that you may look at and that have ended."},
         {"constraint", 1, FLAG_VALUE, FLAG_ACTS, "EXPR", "Only jobs for which this expression is true."},
         {0},
@@ -86,7 +86,76 @@ const struct condor_tool condor_transfer_data = {
         .usage = "[FLAGS] [CLUSTER | CLUSTER.PROC | USER]...",
         .line = "Brings the outputs of jobs that have ended back to the folders that they were submitted "
                 "from.",
-        .rows = rows,
+        .rows = transfer_rows,
         .words_max = 100000,
         .run = transfer,
+};
+
+/* ---- condor_tail */
+
+static int tail(struct cli *cli, const struct flags *f)
+{
+        struct args words ARGS_CLEANUP = {0};
+
+        (void)cli;
+        args_add(&words, STR("drover"));
+        args_add(&words, STR("tail"));
+        args_add(&words, STR("--all"));
+        if (flags_has(f, "follow"))
+                args_add(&words, STR("--follow"));
+        if (flags_has(f, "stderr"))
+                args_add(&words, STR("--stderr"));
+        args_add(&words, STR("--"));
+        args_add(&words, str_of(f->words[0]));
+        return run_drover(&words);
+}
+
+static const struct flag_row tail_rows[] = {
+        {"follow", 1, FLAG_PLAIN, FLAG_ACTS, NULL, "Go on until the job has ended."},
+        {"stderr", 4, FLAG_PLAIN, FLAG_ACTS, NULL, "Its standard error, in place of its standard output."},
+        {"stdout", 4, FLAG_PLAIN, FLAG_SO, NULL, "Its standard output."},
+        {"no-stdout", 4, FLAG_PLAIN, FLAG_REFUSED, NULL, "use -stderr."},
+        {"maxbytes", 1, FLAG_VALUE, FLAG_WARNED, "N",
+         "What is kept is shown, 64 KiB of a job that has ended."},
+        {0},
+};
+const struct condor_tool condor_tail = {
+        .name = "condor_tail",
+        .usage = "[FLAGS] CLUSTER | CLUSTER.PROC",
+        .line = "Shows what a job has written to its standard output.",
+        .rows = tail_rows,
+        .words_min = 1,
+        .words_max = 1,
+        .run = tail,
+};
+
+/* ---- condor_run */
+
+static int run_command(struct cli *cli, const struct flags *f)
+{
+        struct args words ARGS_CLEANUP = {0};
+
+        (void)cli;
+        args_add(&words, STR("drover"));
+        args_add(&words, STR("run"));
+        args_add(&words, STR("--"));
+        args_add(&words, STR("/bin/sh"));
+        args_add(&words, STR("-c"));
+        args_add(&words, str_of(f->words[0]));
+        return run_drover(&words);
+}
+
+static const struct flag_row run_rows[] = {
+        {"u", 0, FLAG_VALUE, FLAG_WARNED, "UNIVERSE", "Commands run in the vanilla universe."},
+        {"a", 0, FLAG_VALUE, FLAG_REFUSED, "LINE", "use drover run, which has options for that."},
+        {0},
+};
+const struct condor_tool condor_run = {
+        .name = "condor_run",
+        .usage = "[FLAGS] 'COMMAND'",
+        .line = "Runs a command of the shell as a job, waits for it, and prints what it prints.",
+        .rows = run_rows,
+        .words_min = 1,
+        .words_max = 1,
+        .run = run_command,
 };
