@@ -6,7 +6,7 @@ import pytest
 
 # What a shell, a submit file, or the macros of one would change.
 WORDS = ["plain", "two words", "", "it's", 'say "yes"', "$HOME", "$(Process)", "$$(Name)", "$(DOLLAR)", "{}", "a\\b", "a\\", "#x", " blanks ",
-         "ä€", "*", "a,b;c", "''", '""', "--cpus", "tab\there", "%d", "[x]", "@"]
+         "ä€", "*", "a,b;c", "''", '""', "--cpus", "tab\there", "%d", "[x]", "@", "two\nlines", "\n", " \n'\n\n "]
 
 
 @pytest.fixture(name="one", scope="module")
@@ -124,7 +124,9 @@ def test_what_cannot_be_meant_is_said(one):
     says("--array cannot be '0'", "--array", "0", "--", "true")
     says("--send no-such-file: No such file", "--send", "no-such-file", "--", "true")
     says("no variable NO_SUCH_VARIABLE", "--env", "NO_SUCH_VARIABLE", "--", "true")
-    says("line break", "--", "sh", "-c", "echo\necho")
+    says("leave out the quotes", "--", "echo hi")
+    says("a variable is --env A=1", "--", "A=1", "env")
+    says("that of this folder is ./tell.py", "--", "tell.py")
     says("quote the pattern", "--each", "a", "b", "--", "true")
     says("--array or --each", "--each", "tell.py", "--array", "2", "--", "true")
     says("nothing here matches 'no-such*'", "--each", "no-such*", "--", "true")

@@ -98,8 +98,10 @@ static void write_value(struct buf *out, struct jobs *jobs, struct str s, bool q
                         n = strlen(placeholders[p].name);
                 } else if (quoted && s.p[0] == '"') {
                         buf_addz(out, "\"\"");
+                } else if (s.p[0] == '\n') {
+                        buf_addz(out, "$(NEWLINE)");
                 } else {
-                        while (n < s.n && !strchr("{\"", s.p[n]))
+                        while (n < s.n && !strchr("{\"\n", s.p[n]))
                                 n++;
                         script_value(out, str_head(s, n));
                 }
@@ -251,6 +253,28 @@ static bool is_program(const char *path)
         return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
+/* What may have been meant. */
+static int no_program(const char *name, struct err *err)
+{
+        const char *blank = strchr(name, ' '), *equals = strchr(name, '=');
+
+        if (access(name, F_OK) == 0)
+                return err_set(err, -EINVAL,
+                               "there is no program %s in the PATH; that of this folder is ./%s", name, name);
+        if (blank)
+                return err_set(
+                        err, -EINVAL,
+                        "there is no program \"%s\": leave out the quotes, so that its arguments are words "
+                        "of their own, or write sh -c '%s'",
+                        name, name);
+        if (equals)
+                return err_set(err, -EINVAL, "there is no program %s in the PATH; a variable is --env %s",
+                               name, name);
+        return err_set(err, -EINVAL,
+                       "there is no program %s in the PATH; what a shell has itself is sh -c '%s ...'", name,
+                       name);
+}
+
 /* A name without a slash is looked for as a shell does, and is then at the same path elsewhere. */
 static int find_program(const char *name, struct buf *ret, struct err *err)
 {
@@ -268,8 +292,7 @@ static int find_program(const char *name, struct buf *ret, struct err *err)
                 if (folder.n && folder.p[0] == '/' && is_program(buf_z(ret)))
                         return 0;
         }
-        return err_set(err, -EINVAL, "there is no program %s in the PATH; one of this folder is ./%s", name,
-                       name);
+        return no_program(name, err);
 }
 
 /* NAME is a registry's; a path or a URL is what it is. */
@@ -306,15 +329,11 @@ static int write_program(const struct options *o, struct jobs *jobs, struct buf 
 /* ---- arguments and environment */
 
 /* A word as in the raw form of base/args.h: in single quotes where a placeholder may bring blanks. */
-static int write_word(struct buf *out, struct jobs *jobs, struct str word, struct err *err)
+static void write_word(struct buf *out, struct jobs *jobs, struct str word)
 {
         ARGS_CLEANUP struct args one = {0};
         BUF_CLEANUP struct buf raw = {0};
 
-        if (str_find(word, '\n') >= 0)
-                return err_set(
-                        err, -EINVAL,
-                        "a line break within a word cannot be said here: put the command into a script");
         args_add(&one, word);
         args_join_v2(&raw, &one);
         if (raw.p[0] != '\'' && has_placeholder(jobs, word)) {
@@ -324,26 +343,21 @@ static int write_word(struct buf *out, struct jobs *jobs, struct str word, struc
         } else {
                 write_value(out, jobs, buf_view(&raw), true);
         }
-        return 0;
 }
 
-static int write_words(struct buf *out, struct jobs *jobs, const char *keyword, const struct args *words,
-                       struct err *err)
+static void write_words(struct buf *out, struct jobs *jobs, const char *keyword, const struct args *words)
 {
-        int r = 0;
-
         buf_printf(out, "%s = \"", keyword);
-        for (size_t i = 0; i < words->n && r == 0; i++) {
+        for (size_t i = 0; i < words->n; i++) {
                 if (i)
                         buf_char(out, ' ');
-                r = write_word(out, jobs, str_of(words->v[i]), err);
+                write_word(out, jobs, str_of(words->v[i]));
         }
         buf_addz(out, "\"\n");
-        return r;
 }
 
 /* GNU parallel puts what each job is given last where the command has no place for it. */
-static int write_arguments(const struct options *o, struct jobs *jobs, struct buf *out, struct err *err)
+static void write_arguments(const struct options *o, struct jobs *jobs, struct buf *out)
 {
         ARGS_CLEANUP struct args words = {0};
         bool placed = !jobs->each || options_text(o, "input");
@@ -354,7 +368,8 @@ static int write_arguments(const struct options *o, struct jobs *jobs, struct bu
         }
         if (!placed)
                 args_add(&words, STR("{}"));
-        return words.n ? write_words(out, jobs, "arguments", &words, err) : 0;
+        if (words.n)
+                write_words(out, jobs, "arguments", &words);
 }
 
 static int write_environment(const struct options *o, struct jobs *jobs, struct buf *out, struct err *err)
@@ -376,7 +391,9 @@ static int write_environment(const struct options *o, struct jobs *jobs, struct 
                         buf_printf(&word, "=%s", here);
                 args_add(&words, buf_view(&word));
         }
-        return words.n ? write_words(out, jobs, "environment", &words, err) : 0;
+        if (words.n)
+                write_words(out, jobs, "environment", &words);
+        return 0;
 }
 
 /* ---- files */
@@ -535,7 +552,7 @@ int one_line_write(const struct options *o, const struct one_line_streams *strea
         if (r == 0)
                 r = write_program(o, &jobs, out, err);
         if (r == 0)
-                r = write_arguments(o, &jobs, out, err);
+                write_arguments(o, &jobs, out);
         if (r == 0)
                 r = write_environment(o, &jobs, out, err);
         if (r == 0)

@@ -177,8 +177,8 @@ static int check_words(const struct options *o)
                 return cli_error(CLI_USAGE, "unexpected argument \"%s\": give one FILE, or -- COMMAND ARG...",
                                  o->words[1]);
         if (!o->ended && is_program(o->words[0]))
-                return cli_error(CLI_USAGE, "%s is not a submit file; to run it: drover submit -- %s",
-                                 o->words[0], o->words[0]);
+                return cli_error(CLI_USAGE, "%s is not a submit file; to run it: drover submit -- %s%s",
+                                 o->words[0], strchr(o->words[0], '/') ? "" : "./", o->words[0]);
         if (!o->ended && (option || options_flag(o, "print")))
                 return cli_error(CLI_USAGE,
                                  "--%s goes with -- COMMAND; with a FILE say it by -a 'ATTR = VALUE'",

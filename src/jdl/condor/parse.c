@@ -459,10 +459,15 @@ static void set_builtins(struct reader *r, const char *file)
 {
         BUF_CLEANUP struct buf b = {0};
         const char *const fixed[][2] = {
-                {"ARCH", r->options->arch}, {"OPSYS", r->options->opsys},
-                {"SUBMIT_FILE", file},      {"IsLinux", "1"},
-                {"IsWindows", "0"},         {"MINUTE", "60"},
-                {"HOUR", "3600"},           {"JobId", "$(ClusterId).$(ProcId)"},
+                {"ARCH", r->options->arch},
+                {"OPSYS", r->options->opsys},
+                {"SUBMIT_FILE", file},
+                {"NEWLINE", "\n"},
+                {"IsLinux", "1"},
+                {"IsWindows", "0"},
+                {"MINUTE", "60"},
+                {"HOUR", "3600"},
+                {"JobId", "$(ClusterId).$(ProcId)"},
         };
         struct {
                 const char *name;
