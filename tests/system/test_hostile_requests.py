@@ -2,11 +2,14 @@
 attempts and of what must come of each."""
 import contextlib
 import json
+import os
+import threading
 import uuid
 
 import pytest
 
-from drover import made, wait_until
+from drover import UnixConnection, made, wait_until
+from test_hostile_batch import peak_mib
 from test_hostile_client import MIB, World
 
 
@@ -147,7 +150,7 @@ def test_jobs_that_come_from_elsewhere(world):
     origin = {"servers": str(uuid.uuid4()), "owner": "x@y", "label": "", "path": "", "job": "1.0", "hops_left": 1}
     part = {"attributes": {"Cmd": '"/bin/true"'}, "steps": 10_000}
     with grows_by_less(world, 100 * MIB):
-        for _ in range(60):
+        for _ in range(80):
             status, got = world.as_user("mallory", "POST", "/v1/requests", {"uuid": str(uuid.uuid4()), "parts": [part], "hold": True,
                                                                             "origin": origin})
             assert status == 201, got
@@ -289,3 +292,31 @@ def test_a_page_of_events(world):
         assert status == 200 and 0 < len(got["events"]) < 130
         seen, after = seen + len(got["events"]), got["next"]
     assert seen == 160
+
+
+def test_many_submits_with_long_lists(instance):
+    """Of submits whose items were uploaded some are in memory at a time, however long each takes."""
+    server = instance.server()
+    rows = b"".join(b"y" * 15 + b"%07d\n" % i for i in range(500000))
+    upload = instance.api("POST", "/v1/uploads", {})["id"]
+    connection = UnixConnection(os.path.join(instance.dir, "api.sock"), 90)
+    for at in range(0, len(rows), 4 << 20):
+        connection.request("PUT", f"/v1/uploads/{upload}?offset={at}", rows[at:at + (4 << 20)], {"Content-Type": "application/octet-stream"})
+        connection.getresponse().read()
+    instance.api("POST", f"/v1/uploads/{upload}/finish", {})
+    answers = []
+
+    def submit():
+        slow = 'strlen(strcat("$(m)", "$(m)", toLower("$(m)"))) % 2'
+        part = {"attributes": {"Cmd": '"/bin/true"', "JobPrio": slow, "ShouldTransferFiles": '"YES"', "Iwd": '"/"'}, "late": ["JobPrio"],
+                "variables": ["m"], "items_upload": upload, "steps": 1}
+        try:
+            answers.append(instance.call("POST", "/v1/requests?dry_run=true", {"uuid": str(uuid.uuid4()), "parts": [part]})[0])
+        except OSError:
+            pass  # the server is stopped before all are done
+
+    for _ in range(80):
+        threading.Thread(target=submit, daemon=True).start()
+    wait_until(lambda: len(answers) >= 2)
+    assert set(answers) == {200}
+    assert peak_mib(server.pid) < 500

@@ -269,6 +269,8 @@ MESSAGES = {
     "a file that nobody sends is stored": {"spool_stored": {"sha256": b"\0" * 32, "stored": 2**64 - 1, "complete": 1}},
     "a piece of a file that nobody wants": {"spool_data": {"sha256": b"\0" * 3, "offset": 2**64 - 1, "size": 0, "data": b"x"}},
     "a credential that nobody wants": {"credential": {"request": 1, "name": "../../../etc/" + EVIL, "type": "file", "data": b"x"}},
+    "a stream that nobody prints": {"streams_get": {"serial": 1, "request": 2**63, "member": 2**31, "fence": 5, "stdout_wanted": 1, "stdout_offset": 2**64 - 1,
+                                                   "wait_ms": 2**64 - 1, "last": 2**64 - 1}},
     "a renewal that was not asked for": {"renew_ack": {"serial": 2**64 - 1}},
     "a second joining": {"joined": {"name": "../x", "cert_pem": "x", "ca_pem": "x", "server_uuid": "x"}},
     "an error that there is not": {"error": {"code": 77, "text": "x\nforged"}},

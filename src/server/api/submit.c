@@ -33,6 +33,8 @@ struct submit {
         const char **uploads; /* of each part, or NULL */
         struct buf *items;    /* of each part that came as an upload */
         bool dry_run, existing;
+        atomic_uint *place; /* of a large one: s->large_calls, which counts it; else NULL */
+        call_fn *placed;
         struct buf warning;
         bool quote;               /* say what it would take, and keep nothing */
         bool quotes;              /* server.quoting is its own */
@@ -46,6 +48,9 @@ struct submit {
         struct submission old;
         struct set members; /* of the earlier request */
         bool failed;        /* those that failed, of the members or of all */
+        struct set found;   /* of these, so far */
+        uint64_t last_row;  /* of history, that was looked at */
+        unsigned rows;      /* in this slice */
 };
 
 static void state_free(void *arg)
@@ -63,8 +68,30 @@ static void state_free(void *arg)
         buf_deinit(&x->record);
         buf_deinit(&x->changes);
         set_deinit(&x->members);
+        set_deinit(&x->found);
         json_decref(x->doc);
+        if (x->place)
+                atomic_fetch_sub(x->place, 1);
         free(x);
+}
+
+/* What is read for such a call stays in memory until its draft is made, and drafts are made one at a time: so
+ * many have something read, and the others wait. Any thread ends a call, so nobody is woken. */
+#define LARGE_MAX  4u
+#define LARGE_LOOK 100 /* ms */
+
+/* Core. Goes on with x->placed. */
+static void take_place(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+
+        if (atomic_load(&s->large_calls) >= LARGE_MAX) {
+                waits_park(s, c, NULL, LARGE_LOOK, take_place);
+                return;
+        }
+        atomic_fetch_add(&s->large_calls, 1);
+        x->place = &s->large_calls;
+        x->placed(s, c);
 }
 
 static void write_reply(struct server *s, struct call *c)
@@ -539,7 +566,8 @@ static void begin(struct call *c, struct submit *x)
                 return;
         }
         x->items = mem_zalloc(x->s.part_count * sizeof(*x->items));
-        call_core(c, find_items);
+        x->placed = find_items;
+        call_core(c, take_place);
 }
 
 /* Reader: a submit file. */
@@ -603,13 +631,18 @@ void api_quote(struct server *s, struct call *c)
 
 /* ---- an earlier request again */
 
+#define ROWS_MAX 100000u /* that are looked at before others have their turn */
+
 static int on_failed(void *arg, uint64_t row, const struct past_job *h)
 {
         struct submit *x = arg;
 
-        (void)row;
+        if (x->rows == ROWS_MAX)
+                return 1;
+        x->rows++;
+        x->last_row = row;
         if (h->state == JOB_COMPLETED && h->exit_code != 0)
-                set_add(&x->members, h->member);
+                set_add(&x->found, h->member);
         return 0;
 }
 
@@ -618,20 +651,33 @@ static bool id_is_wrong(const struct submit *x)
         return x->again == 0 || x->again > INT64_MAX;
 }
 
-/* Those of its jobs that failed, of the named ones if some were named. 0, or another error of the store. */
-static int find_failed(struct server *s, struct submit *x, struct err *err)
+static void read_record(struct server *s, struct call *c);
+
+/* Those of its jobs that failed, of the named ones if some were named. True: all are found; else the call
+ * goes on later, or has failed. */
+static bool find_failed(struct server *s, struct call *c)
 {
-        const struct store_query q = {.request = x->again};
-        struct set named = x->members;
-        bool some = set_count(&named) > 0;
+        struct submit *x = c->state;
+        const struct store_query q = {.request = x->again, .before = x->last_row};
+        struct err err = {0};
         int r;
 
-        x->members = (struct set){0};
-        r = store_history_query(s->store, &q, on_failed, x, err);
-        if (some)
-                set_keep_all(&x->members, &named);
-        set_deinit(&named);
-        return r < 0 ? r : 0;
+        x->rows = 0;
+        r = store_history_query(s->store, &q, on_failed, x, &err);
+        if (r < 0) {
+                call_fail_err(c, 500, "store", &err);
+                return false;
+        }
+        if (x->rows == ROWS_MAX) {
+                call_reader(c, read_record);
+                return false;
+        }
+        if (set_count(&x->members))
+                set_keep_all(&x->found, &x->members);
+        set_deinit(&x->members);
+        x->members = x->found;
+        x->found = (struct set){0};
+        return true;
 }
 
 /* Reader: what was submitted then. */
@@ -642,6 +688,9 @@ static void read_record(struct server *s, struct call *c)
         bool some = x->failed || set_count(&x->members);
         int r = 0;
 
+        buf_reset(&x->record); /* it may be the second time */
+        submission_deinit(&x->old);
+        x->old = (struct submission){0};
         if (id_is_wrong(x) || request_record_get(s, x->again, &x->record, NULL) != 0 ||
             submission_unpack(&x->old, buf_view(&x->record), NULL) != 0 || !str_eqz(x->old.owner, c->who)) {
                 call_fail(c, 404, "not_found", "there is no request " STR_FMT " of yours",
@@ -654,10 +703,8 @@ static void read_record(struct server *s, struct call *c)
                           STR_ARG(c->param[0]));
                 return;
         }
-        if (x->failed && (r = find_failed(s, x, &err)) < 0) {
-                call_fail_err(c, 500, "store", &err);
+        if (x->failed && !find_failed(s, c))
                 return;
-        }
         if (x->failed && set_count(&x->members) == 0) {
                 call_fail(c, 409, "none_failed", "no job of request " STR_FMT " has failed",
                           STR_ARG(c->param[0]));
@@ -674,6 +721,12 @@ static void read_record(struct server *s, struct call *c)
                 call_fail_err(c, r == -E2BIG ? 413 : 400, r == -E2BIG ? "too_large" : "bad_request", &err);
 }
 
+static void to_record(struct server *s, struct call *c)
+{
+        (void)s;
+        call_reader(c, read_record);
+}
+
 void api_resubmit(struct server *s, struct call *c)
 {
         json_t *doc = call_json(c);
@@ -688,6 +741,7 @@ void api_resubmit(struct server *s, struct call *c)
         x->doc = doc;
         x->dry_run = call_flag(c, "dry_run");
         x->failed = json_is_true(json_object_get(doc, "failed"));
+        x->placed = to_record;
         members = call_json_text(doc, "members");
         if (str_to_u64(c->param[0], &x->again) != 0)
                 x->again = 0;
@@ -696,5 +750,5 @@ void api_resubmit(struct server *s, struct call *c)
         else if (json_object_get(doc, "attributes") && submit_json_changes(doc, &x->changes, &err) != 0)
                 call_fail_err(c, 400, "bad_request", &err);
         else
-                call_reader(c, read_record);
+                call_core(c, take_place);
 }

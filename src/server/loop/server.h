@@ -51,6 +51,7 @@ struct server {
         struct waits *waits;
         struct core_quoting *quoting; /* the quote under way (api/submit.c); NULL: none */
         bool drafting;                /* a large submit is being made (api/submit.c) */
+        atomic_uint large_calls;      /* submits that may have hundreds of MiB in memory (api/submit.c) */
         struct attempt_locations *attempt_locations;
         struct scripts *scripts;
         struct streams *streams;
