@@ -27,6 +27,25 @@ static int some_paths(void *arg, const char *pattern, char want, void (*each)(vo
         return 0;
 }
 
+static int some_files(void *arg, struct str query, bool events,
+                      void (*fn)(void *to, const struct form_found *f), void *to, struct err *err)
+{
+        const struct form_replica replicas[] = {{STR("file://n1/d/a%20b"), STR("n1"), STR("local")},
+                                                {STR("file:/d/a b"), STR("n2"), {0}},
+                                                {STR("https://far/x,y"), {0}, STR("web")}};
+
+        (void)arg;
+        if (query.n == 0)
+                return err_set(err, -EIO, "there is no server");
+        for (size_t i = 0; i < query.n && i < 20; i++)
+                fn(to, &(struct form_found){.bytes = (uint64_t)(unsigned char)query.p[i],
+                                            .events = events ? i : 0,
+                                            .has_size = i % 2,
+                                            .replicas = replicas + i % 3,
+                                            .replica_count = query.p[i] == 'b' ? 0 : 3 - i % 3});
+        return 0;
+}
+
 static const char *variable(void *arg, const char *name)
 {
         (void)arg;
@@ -38,6 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         static const char *const environment[] = {"HOME=/home/$(ann)", NULL};
         static const struct form_world world = {.read_file = no_file,
                                                 .glob = some_paths,
+                                                .catalog = some_files,
                                                 .getenv = variable,
                                                 .run = no_file,
                                                 .environment = environment,

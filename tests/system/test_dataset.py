@@ -2,6 +2,7 @@
 import json
 import os
 import socket
+import subprocess
 
 import pytest
 from drover import wait_until
@@ -191,6 +192,27 @@ def test_files_by_url_are_inputs(instance, tmp_path):
         instance.cli("submit", "--dry-run", "-", stdin=show("catalog:", "files_per_job = 1"))
     finally:
         web.stop()
+
+
+def test_killed_in_the_middle(instance):
+    """The server is killed while a dataset comes: the request is whole or absent, and the submit says which."""
+    instance.server()
+    instance.write("list", "".join(f"/data/{'x' * 100}/{i:07}\n" for i in range(60000)))
+    instance.write("d.sub", "executable = /bin/true\ndataset = filelist:list\nfiles_per_job = 3\nqueue\n")
+    whole = 0
+    for after in (1, 4, 9):
+        child = subprocess.Popen([instance.program("drover"), "--dir", instance.dir, "submit", "d.sub"], cwd=instance.work,
+                                 env=instance.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        spool = os.path.join(instance.dir, "spool")
+        before = sum(len(files) for _, _, files in os.walk(spool))
+        wait_until(lambda n=before + after: child.poll() is not None or sum(len(files) for _, _, files in os.walk(spool)) >= n)
+        instance.kill_server()
+        instance.server()
+        out, err = child.communicate(timeout=90)
+        assert (child.returncode == 0) == out.startswith("request "), (out, err)
+        whole += child.returncode == 0
+        requests = instance.json("queue")["requests"]
+        assert len(requests) == whole and all(r["jobs"] == 20000 for r in requests), requests
 
 
 def test_why_names_the_host_that_has_the_files(instance):

@@ -189,13 +189,8 @@ bool catalog_read_url(struct str url, struct buf *ret_path, struct str *ret_host
 
 void catalog_host(char *room, size_t size)
 {
-        char *dot;
-
         memset(room, 0, size);
         gethostname(room, size - 1);
-        dot = strchr(room, '.');
-        if (dot)
-                *dot = '\0';
 }
 
 void catalog_write_replica(struct json *j, const struct options *o, const char *host, struct str path)

@@ -27,7 +27,7 @@ int catalog_write_meta(struct json *j, const struct options *o);
 void catalog_write_url(struct buf *out, struct str host, struct str path);
 /* The path of a file: URL, with its host; false: it is none. */
 bool catalog_read_url(struct str url, struct buf *ret_path, struct str *ret_host);
-/* This machine, as files on its own disk are known: its name without the domain. */
+/* This machine, as files on its own disk are known: by the name that its agents give as Machine. */
 void catalog_host(char *room, size_t size);
 /* Checks --host, --shared and --store, and writes "url" (of the path), "host" and "store". */
 void catalog_write_replica(struct json *j, const struct options *o, const char *host, struct str path);
