@@ -2,9 +2,11 @@
 import json
 import os
 import random
+import re
 
 import pytest
 
+from condor import Condor
 from drover import sh
 from test_kill import apart
 
@@ -95,6 +97,22 @@ def test_splices_and_inline_descriptions(drover):
                               "PARENT S CHILD N\nPARENT N CHILD T\nPARENT T CHILD E\n")
     drover.cli("dag", "submit", "--wait", "outer.dag")
     assert order(drover) == ["S+X", "S+Y", "T+X", "T+Y", "E"]
+
+
+def test_condor_submit_dag(drover):
+    condor = Condor(drover)
+    step(drover, tracing(drover))
+    drover.write("c.dag", "JOB A step.sub\nJOB B step.sub\nPARENT A CHILD B\n")
+    out = condor("submit_dag", "-maxjobs", "1", "-batch-name", "night", "c.dag")
+    request = int(re.search(r"submitted to cluster (\d+)\.", out)[1])
+    drover.wait(request)
+    assert order(drover) == ["A", "B"] and drover.job(f"{request}.0")["ad"]["JobBatchName"] == "night"
+    drover.write("c.dag.rescue001", "DONE A\n")
+    assert "(2 nodes)" in condor("submit_dag", "-no_submit", "c.dag")
+    drover.write("c.dag.rescue001", "DONE A\nDONE B\n")
+    assert "all its nodes are done" in condor("submit_dag", "c.dag", code=1).err
+    assert "submitted to cluster" in condor("submit_dag", "-force", "c.dag")
+    assert "not run yet" in condor("submit_dag", "-maxpre", "3", "c.dag", code=1).err
 
 
 def test_a_held_graph_waits_and_goes_as_one(drover):

@@ -34,13 +34,14 @@ const char *dag_keep(struct dag_reader *r, struct str s)
 struct source {
         struct dag_reader *reader;
         const char *file;
-        struct str prefix;   /* of names: "S+"; empty: none */
-        const char *dir;     /* of files; NULL: none */
-        struct str rest;     /* lines that were not read yet */
-        unsigned line, next; /* of the statement; of the line behind it */
-        uint32_t first_node; /* of this file and its splices */
-        bool names;          /* second time: statements that name nodes */
-        struct buf joined;   /* a statement of several lines */
+        struct str prefix;         /* of names: "S+"; empty: none */
+        const char *dir;           /* of files; NULL: none */
+        struct str rest;           /* lines that were not read yet */
+        unsigned line, next;       /* of the statement; of the line behind it */
+        uint32_t first_node;       /* of this file and its splices */
+        bool names;                /* second time: statements that name nodes */
+        struct dag_splice *splice; /* that this file is; NULL: none */
+        struct buf joined;         /* a statement of several lines */
 };
 
 /* The next statement, without comments and blank lines. False: at the end. */
@@ -71,6 +72,8 @@ static bool next_statement(struct source *s, struct str *ret)
         }
         return false;
 }
+
+#define PINS_MAX     10000u
 
 #define FAIL(s, ...) dag_fail((s)->reader, (s)->file, (s)->line, __VA_ARGS__)
 
@@ -226,10 +229,11 @@ static int read_file(struct source *s, struct str text);
 
 /* Reads on in another file. */
 static int open_file(struct source *s, struct str name, struct str prefix, const char *dir, bool names,
-                     uint32_t first_node)
+                     uint32_t first_node, struct dag_splice *splice)
 {
         BUF_CLEANUP struct buf text = {.max = FORM_TEXT_MAX}, path = {0};
-        struct source inner = {.reader = s->reader, .prefix = prefix, .dir = dir, .names = names};
+        struct source inner = {
+                .reader = s->reader, .prefix = prefix, .dir = dir, .names = names, .splice = splice};
         int rc;
 
         if (++s->reader->depth > DAG_INCLUDE_MAX)
@@ -259,7 +263,7 @@ static int include(struct source *s, struct str rest)
 
         if (name.n == 0)
                 return FAIL(s, "INCLUDE needs a file");
-        return open_file(s, name, s->prefix, s->dir, s->names, s->first_node);
+        return open_file(s, name, s->prefix, s->dir, s->names, s->first_node, s->splice);
 }
 
 static void add_end(uint32_t **list, uint32_t *count, uint32_t *cap, uint32_t node)
@@ -291,7 +295,7 @@ static int splice(struct source *s, struct str rest)
         map_put(r->splices, buf_view(&whole), x);
         buf_char(&whole, '+');
         for (int names = 0; names < 2; names++) {
-                rc = open_file(s, file, buf_view(&whole), join_dir(s, dir), names, from);
+                rc = open_file(s, file, buf_view(&whole), join_dir(s, dir), names, from, x);
                 if (rc)
                         return rc;
         }
@@ -374,6 +378,81 @@ static int parent(struct source *s, struct str rest)
         for (uint32_t i = 0; !rc && i < count; i++)
                 *(i < a.parents ? &r->nodes[a.ends[i]].has_child : &r->nodes[a.ends[i]].has_parent) = true;
         return rc;
+}
+
+/* PIN_IN and PIN_OUT of a splice: its nodes that CONNECT takes, by numbers from 1. */
+static int pin(struct source *s, struct str rest, unsigned side)
+{
+        struct str name = word(&rest), number = word(&rest);
+        struct dag_splice *x = s->splice;
+        uint32_t node = find_node(s, name);
+        uint64_t n = 0;
+
+        if (!x)
+                return FAIL(s, "pins are for files that are spliced");
+        if (node == UINT32_MAX)
+                return no_node(s, name);
+        if (str_to_u64(number, &n) != 0 || n == 0 || n > PINS_MAX || word(&rest).n)
+                return FAIL(s, "a pin needs a node and a number from 1 to %u", PINS_MAX);
+        if (n > x->pin_count[side]) {
+                x->pins[side] = mem_array(x->pins[side], n, sizeof(*x->pins[side]));
+                memset(x->pins[side] + x->pin_count[side], 0,
+                       (n - x->pin_count[side]) * sizeof(*x->pins[side]));
+                x->pin_count[side] = (uint32_t)n;
+        }
+        struct dag_pin *p = &x->pins[side][n - 1];
+        add_end(&p->nodes, &p->count, &p->cap, node);
+        return 0;
+}
+
+static int pin_in(struct source *s, struct str rest)
+{
+        return pin(s, rest, 0);
+}
+
+static int pin_out(struct source *s, struct str rest)
+{
+        return pin(s, rest, 1);
+}
+
+static const struct dag_splice *find_splice(struct source *s, struct str name)
+{
+        BUF_CLEANUP struct buf whole = {0};
+
+        whole_name(s, name, &whole);
+        return map_get(s->reader->splices, buf_view(&whole));
+}
+
+/* The nodes of each pin out of the first splice are parents of those of the pin in of the second. */
+static int connect(struct source *s, struct str rest)
+{
+        struct dag_reader *r = s->reader;
+        struct str from = word(&rest), to = word(&rest);
+        const struct dag_splice *a = find_splice(s, from), *b = find_splice(s, to);
+
+        if (!a || !b)
+                return FAIL(s, "there is no splice " STR_FMT, STR_ARG(a ? to : from));
+        if (a->pin_count[1] == 0 || a->pin_count[1] != b->pin_count[0])
+                return FAIL(
+                        s, "splice " STR_FMT " has %u pins out, and " STR_FMT " %u in: there must be as many",
+                        STR_ARG(from), a->pin_count[1], STR_ARG(to), b->pin_count[0]);
+        for (uint32_t i = 0; i < a->pin_count[1]; i++) {
+                const struct dag_pin *out = &a->pins[1][i], *in = &b->pins[0][i];
+                struct dag_arrow arrow = {.parents = out->count, .children = in->count};
+
+                if (out->count == 0 || in->count == 0)
+                        return FAIL(s, "pin %u has no node", i + 1);
+                arrow.ends = mem_array(NULL, out->count + in->count, sizeof(*arrow.ends));
+                memcpy(arrow.ends, out->nodes, out->count * sizeof(*arrow.ends));
+                memcpy(arrow.ends + out->count, in->nodes, in->count * sizeof(*arrow.ends));
+                for (uint32_t k = 0; k < out->count; k++)
+                        r->nodes[out->nodes[k]].has_child = true;
+                for (uint32_t k = 0; k < in->count; k++)
+                        r->nodes[in->nodes[k]].has_parent = true;
+                MEM_GROW(r->arrows, r->arrow_cap, r->arrow_count + 1);
+                r->arrows[r->arrow_count++] = arrow;
+        }
+        return 0;
 }
 
 /* Calls fn for the node, or for all of this file and its splices. */
@@ -565,6 +644,9 @@ static const struct {
         {"RETRY", NULL, retry, NULL},
         {"PRIORITY", NULL, priority, NULL},
         {"DONE", NULL, done, NULL},
+        {"CONNECT", NULL, connect, NULL},
+        {"PIN_IN", NULL, pin_in, NULL},
+        {"PIN_OUT", NULL, pin_out, NULL},
         {"REJECT", reject, NULL, NULL},
         {"DATA", NULL, NULL, "there are no jobs that only move data yet; make it a JOB that copies"},
         {"SUBDAG", NULL, NULL, "a graph in a graph is not submitted by itself; use SPLICE"},
@@ -578,9 +660,6 @@ static const struct {
          "nodes have no categories yet; use concurrency_limits in submit descriptions"},
         {"MAXJOBS", NULL, NULL,
          "nodes have no categories yet; drover dag submit --max-jobs bounds the whole graph"},
-        {"CONNECT", NULL, NULL, "splices have no pins yet; use PARENT and CHILD"},
-        {"PIN_IN", NULL, NULL, "splices have no pins yet; use PARENT and CHILD"},
-        {"PIN_OUT", NULL, NULL, "splices have no pins yet; use PARENT and CHILD"},
         {"CONFIG", NULL, NULL, "it sets DAGMan's configuration, and there is no DAGMan here"},
         {"ENV", NULL, NULL, "it sets DAGMan's environment; use environment in submit descriptions"},
         {"SET_JOB_ATTR", NULL, NULL, "it sets attributes of DAGMan's own job, and there is none here"},
@@ -667,6 +746,11 @@ static void reader_deinit(struct dag_reader *r)
         for (size_t at = 0; map_next(r->splices, &at, NULL, &value);) {
                 struct dag_splice *x = value;
 
+                for (unsigned side = 0; side < 2; side++) {
+                        for (uint32_t k = 0; k < x->pin_count[side]; k++)
+                                free(x->pins[side][k].nodes);
+                        free(x->pins[side]);
+                }
                 free(x->first);
                 free(x->last);
                 free(x);

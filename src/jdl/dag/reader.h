@@ -33,6 +33,11 @@ struct dag_arrow {
 struct dag_splice {
         uint32_t *first, *last; /* nodes without parents, and those without children */
         uint32_t first_count, last_count;
+        struct dag_pin *pins[2]; /* in, out */
+        uint32_t pin_count[2];
+};
+struct dag_pin {
+        uint32_t *nodes, count, cap;
 };
 struct dag_text { /* a file that was read, or an inline description */
         char *name;

@@ -1,0 +1,89 @@
+/* What programs read of the output: the number in "submitted to cluster 7." (Pegasus and others). There is no
+ * DAGMan and no file of its own: the graph is a request, and the server goes through it. */
+#include <stdio.h>
+
+#include "cli/client/submit.h"
+#include "cli/condor/condor.h"
+
+#define LINE    "-----------------------------------------------------------------------\n"
+#define ADD_MAX 60u
+
+static int send(struct submit *s)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        int code = submit_send(s, &answer);
+
+        if (code == 0)
+                printf("Submitting job(s).\n1 job(s) submitted to cluster %lld.\n" LINE,
+                       (long long)view_integer(view_get(answer.root, "id"), 0));
+        return code;
+}
+
+static int submit_dag(struct cli *cli, const struct flags *f)
+{
+        BUF_CLEANUP struct buf most = {0}, name = {0};
+        const char *lines[ADD_MAX + 2];
+        const struct flag_given *g;
+        struct err err = {""};
+        int64_t max, rescue;
+        struct submit s;
+        size_t at = 0;
+        int code;
+
+        if (flags_number(f, "maxjobs", 0, &max, &err) != 0 ||
+            flags_number(f, "autorescue", 1, &rescue, &err) != 0)
+                return cli_error(1, "%s", err.text);
+        submit_init(&s, cli, f->words[0]);
+        s.language = SUBMIT_DAG;
+        s.no_rescue = rescue == 0 || flags_has(f, "force");
+        s.lines = lines;
+        while ((g = flags_next(f, "append", &at)) && s.line_count < ADD_MAX)
+                lines[s.line_count++] = g->words[0];
+        if (max > 0) {
+                buf_printf(&most, "max_materialize = %lld", (long long)max);
+                lines[s.line_count++] = buf_z(&most);
+        }
+        if (flags_text(f, "batch-name")) {
+                buf_printf(&name, "batch_name = %s", flags_text(f, "batch-name"));
+                lines[s.line_count++] = buf_z(&name);
+        }
+        code = submit_read(&s);
+        if (code == 0) {
+                printf(LINE "File with the DAG : %s (%llu nodes)\n" LINE, f->words[0],
+                       (unsigned long long)s.dag.nodes);
+                fflush(stdout);
+        }
+        if (code == 0 && !flags_has(f, "no_submit"))
+                code = send(&s);
+        submit_deinit(&s);
+        return code;
+}
+
+static const struct flag_row rows[] = {
+        {"append", 1, FLAG_VALUE, FLAG_ACTS, "LINE", "Add a line to the submit description of each node."},
+        {"autorescue", 5, FLAG_VALUE, FLAG_ACTS, "0|1", "0: rescue files beside the DAG file are not read."},
+        {"batch-name", 5, FLAG_VALUE, FLAG_ACTS, "NAME", "Name the request."},
+        {"force", 1, FLAG_PLAIN, FLAG_ACTS, NULL, "Begin anew: rescue files are not read."},
+        {"maxjobs", 4, FLAG_VALUE, FLAG_ACTS, "N", "At most so many jobs at once."},
+        {"no_submit", 4, FLAG_PLAIN, FLAG_ACTS, NULL, "Read and check the file; submit nothing."},
+        {"maxidle", 4, FLAG_VALUE, FLAG_SO, "N", "Idle jobs cost nothing."},
+        {"update_submit", 1, FLAG_PLAIN, FLAG_SO, NULL, "No file is written for DAGMan."},
+        {"import_env", 2, FLAG_PLAIN, FLAG_SO, NULL, "There is no DAGMan that would have an environment."},
+        {"verbose", 1, FLAG_PLAIN, FLAG_WARNED, NULL, "drover dag show shows the graph."},
+        {"usedagdir", 3, FLAG_PLAIN, FLAG_REFUSED, NULL, "call it in the folder of the DAG file."},
+        {"do_recurse", 4, FLAG_PLAIN, FLAG_REFUSED, NULL, "a graph in a graph is a SPLICE."},
+        {"dorescuefrom", 3, FLAG_VALUE, FLAG_REFUSED, "N", "the newest rescue file is read."},
+        {"maxpre", 5, FLAG_VALUE, FLAG_REFUSED, "N", "scripts of nodes are not run yet."},
+        {"maxpost", 5, FLAG_VALUE, FLAG_REFUSED, "N", "scripts of nodes are not run yet."},
+        {"remote", 1, FLAG_VALUE, FLAG_HERE, "HOST", "Only this machine."},
+        {0},
+};
+const struct condor_tool condor_submit_dag = {
+        .name = "condor_submit_dag",
+        .usage = "[FLAGS] FILE",
+        .line = "Submits the graph of jobs that a DAG file describes, as one cluster; see drover-dag(5).",
+        .rows = rows,
+        .words_min = 1,
+        .words_max = 1,
+        .run = submit_dag,
+};
