@@ -3,10 +3,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "core/model/precedence.h"
 #include "core/test_help.h"
 
 static unsigned char next_uuid = 100;
@@ -478,6 +480,31 @@ static void test_an_account_has_so_many_classes(void **state)
         sound(c);
 }
 
+/* A user's short jobs pass his long ones, but not for ever, and his priorities go before. */
+static void test_short_jobs_pass_long_ones(void **state)
+{
+        struct core *c = *state;
+        uint64_t lengthy = submit_lines(c, "ann@lab", 1, "AllowedExecuteDuration = 7200\n"), brief, other,
+                 late;
+
+        brief = submit_lines(c, "ann@lab", 1, "AllowedExecuteDuration = 900\n");
+        other = submit_lines(c, "ann@lab", 1, "AllowedExecuteDuration = 600\nJobPrio = -1\n");
+        late = submit_lines(c, "ann@lab", 1, "AllowedExecuteDuration = 300\nJobPrio = 1\n");
+        assert_int_equal(order_due_s(1000000, 600000), 1000);
+        assert_int_equal(order_due_s(1000000, 660000), 1600);
+        assert_int_equal(order_due_s(1000000, INT64_MAX), 1000 + 7 * 86400);
+        assert_int_equal(order_due_s(-5, 0), 0);
+        for (unsigned i = 0; i < 4; i++) {
+                const uint64_t next[] = {late, brief, lengthy, other};
+                char agent[8], text[64];
+
+                snprintf(agent, sizeof(agent), "a%u", i);
+                snprintf(text, sizeof(text), "%s/q %llu 0\n", agent, (unsigned long long)next[i]);
+                offer_cpus(c, agent, 1, "");
+                assert_string_equal(assigned(), text);
+        }
+}
+
 int main(void)
 {
 #define STORY(f) cmocka_unit_test_setup_teardown(f, bare_core, bare_core_free)
@@ -495,6 +522,7 @@ int main(void)
                 STORY(test_priority_is_among_ones_own_and_acts_at_once),
                 STORY(test_quality_of_service),
                 STORY(test_nice_users_are_last),
+                STORY(test_short_jobs_pass_long_ones),
                 STORY(test_parked_offers_are_shared_too),
                 STORY(test_an_account_has_so_many_classes),
                 STORY(test_members_in_classes),

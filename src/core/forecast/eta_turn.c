@@ -99,6 +99,7 @@ static void add(struct eta_turns *t, struct bucket *b, uint64_t jobs)
                                .job_class = k->index.serial,
                                .account = k->account->serial,
                                .priority = b->priority,
+                               .due_s = b->due_s,
                                .part = b->part,
                                .stream = stream_of(t, k->account),
                                .own = order_own_points(c, b),
@@ -175,6 +176,8 @@ static int by_order(const struct eta_turn *a, const struct eta_turn *b)
                 return a->points > b->points ? -1 : 1;
         if (a->priority != b->priority)
                 return a->priority > b->priority ? -1 : 1;
+        if (a->due_s != b->due_s)
+                return a->due_s < b->due_s ? -1 : 1;
         if (a->request != b->request)
                 return a->request < b->request ? -1 : 1;
         return (a->part > b->part) - (a->part < b->part);

@@ -22,7 +22,7 @@ struct eta_turn {              /* of a bucket */
         /* eta_turn.c's own: what is read of it */
         uint64_t request, job_class, account; /* of the latter two their serials */
         int64_t priority;
-        uint32_t part, stream;
+        uint32_t due_s, part, stream;
         double own, points, cpus, cap, own_cap;
         double standing, work, before;
         /* what forecast.c found: when the first starts, Unix milliseconds (0: nobody knows), how much later

@@ -2,12 +2,18 @@
 #include "core/accounts/share.h"
 #include "core/model/core_parts.h"
 
+#define SHORT_MS     600000 /* runs up to this are alike */
+#define LATER        10     /* so many times what is longer a job counts as if it had come later */
+#define LATER_MAX_MS (7 * INT64_C(86400000))
+
 bool order_bucket_before(const struct bucket *a, const struct bucket *b)
 {
         if (a->points != b->points)
                 return a->points > b->points;
         if (a->priority != b->priority)
                 return a->priority > b->priority;
+        if (a->due_s != b->due_s)
+                return a->due_s < b->due_s;
         if (a->request->id != b->request->id)
                 return a->request->id < b->request->id;
         return a->part < b->part;
@@ -39,6 +45,7 @@ struct order_mark order_mark_of(const struct job_class *k)
                                    .points = b->points,
                                    .request = b->request->id,
                                    .priority = b->priority,
+                                   .due_s = b->due_s,
                                    .part = b->part};
 }
 
@@ -54,7 +61,18 @@ bool order_mark_before(const struct order_mark *a, const struct order_mark *b)
                 return a->points > b->points;
         if (a->priority != b->priority)
                 return a->priority > b->priority;
+        if (a->due_s != b->due_s)
+                return a->due_s < b->due_s;
         return a->request != b->request ? a->request < b->request : a->part < b->part;
+}
+
+uint32_t order_due_s(int64_t submitted_ms, int64_t run_ms)
+{
+        int64_t longer_ms = run_ms > SHORT_MS ? run_ms - SHORT_MS : 0;
+        int64_t later_ms = longer_ms < LATER_MAX_MS / LATER ? longer_ms * LATER : LATER_MAX_MS;
+        int64_t due_s = (submitted_ms + later_ms) / 1000;
+
+        return due_s < 0 ? 0 : due_s > UINT32_MAX ? UINT32_MAX : (uint32_t)due_s;
 }
 
 double order_bucket_points(const struct core *c, const struct bucket *b)

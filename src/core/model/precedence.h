@@ -4,6 +4,10 @@
 
 struct core;
 
+/* Unix seconds: jobs of one account and priority go in the order of their submission, but a job that may
+ * run for more than ten minutes counts as if it had come later, by ten times what is more and a week at most:
+ * it is overtaken by shorter ones that come meanwhile, and by nobody for ever. */
+uint32_t order_due_s(int64_t submitted_ms, int64_t run_ms);
 double order_bucket_points(const struct core *c, const struct bucket *b); /* its own part of a standing */
 bool order_bucket_before(const struct bucket *a, const struct bucket *b);
 /* Of classes that have idle members. */
