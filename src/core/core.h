@@ -157,7 +157,7 @@ struct core_config {
         uint64_t (*eval_clock_ns)(void); /* see eval.h; NULL: users' expressions end by their steps alone */
         struct share_config share;
         struct order_weights weights;
-        int64_t reserve_after_ms; /* a class that was passed over so long gets a reservation; 0: 10 min, -1:
+        int64_t reserve_after_ms; /* a class that was passed over so long gets a reservation; 0: 1 min, -1:
                                      never */
         double reserve_idle;  /* the part of a queue's processors that reservations may keep idle in the long
                                  run; 0: 3 percent */

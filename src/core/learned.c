@@ -8,7 +8,7 @@
 #include "core/model/core_parts.h"
 #include "core/query.h"
 
-#define LEARNED_VERSION 1
+#define LEARNED_VERSION 2
 #define PLACES_MAX      5000u
 
 static void pack_places(struct core *c, struct buf *out)

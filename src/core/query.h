@@ -304,10 +304,16 @@ int core_job_priority(struct core *c, uint64_t request, uint32_t member,
 
 struct core_eta {                 /* Unix milliseconds */
         int64_t start_ms, end_ms; /* 0: nobody knows; no place there is would take it */
+        /* Of a job that starts at start_ms: half of those like it are over by end_ms, nine in ten by
+         * end_most_ms. 0: nobody knows; of a request always. */
+        int64_t end_most_ms;
 };
 struct core_eta_error { /* of jobs that have started, the last few hundred */
         uint64_t count;
         int64_t median_ms; /* of the differences, without regard to their sign */
+        /* Of the run times that were expected of jobs that have ended, newer ones weighing more: how many,
+         * and the parts of them (0 to 1) that ended by the time that half, and nine in ten, were said to. */
+        double ends, by_half, by_most;
 };
 /* For who wants new times: call it in turn after turn until it says false, then ask for them. What is known
  * by then was found since the first call, or is a few seconds old at most and from no time before the job

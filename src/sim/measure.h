@@ -33,6 +33,8 @@ struct sim_guess_errors {
         double wait_s, wait_usual_s; /* by the core; by the mean of the queue's last ten waits */
         double run_s, run_asked_s;   /* by the core; by what the user asked for */
         double end_s, end_usual_s;   /* by the core; by both of these */
+        double run_two_s;            /* by the mean of the same user's last two jobs that had ended */
+        double by_half, by_most; /* parts of the jobs that ended by the time said for half, for nine in ten */
 };
 struct sim_measures {
         uint64_t jobs;

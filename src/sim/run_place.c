@@ -364,6 +364,8 @@ static void attempt_report(struct run *r, struct attempt *t)
                 r->times[job].ended = run_now(r);
                 r->times[job].cluster = p->cluster_index;
                 r->times[job].bytes_in = result.bytes_in;
+                if (r->guesses)
+                        sim_guess_ended(r->guesses, job, r->times[job].ended - r->times[job].started);
                 run_job_ended(r, job);
         } else {
                 r->waiting++;

@@ -49,12 +49,14 @@ def test_two_real_clusters_at_once(sim):
 @pytest.mark.parametrize("log", [HPC2N, WAGAP], ids=["hpc2n", "wagap"])
 def test_beside_the_reference_schedulers(sim, log, hurry, estimates):
     """The mean wait is no longer than with EASY, which is told the true run times where users give none; and fair shares shorten it
-    there, as they should."""
+    there, as they should. With estimates it is that of the better of both. Where the references know what nobody can know, the slowdown of
+    short jobs is theirs."""
     by = compare(sim, log, "--hurry", hurry, "--input", 0, *estimates, "--compare", "fcfs,easy,easy-fairshare,cost")
     wait = {policy: p["wait_s"]["mean"] for policy, p in by.items()}
     assert wait["cost"] < wait["easy"] < wait["fcfs"], wait
     assert wait["easy-fairshare"] < wait["easy"], wait
-    assert by["cost"]["slowdown"]["mean"] < 1.25 * by["easy"]["slowdown"]["mean"]
+    assert estimates or wait["cost"] < 1.08 * wait["easy-fairshare"], wait
+    assert by["cost"]["slowdown"]["mean"] < (1.4 if estimates else 0.85) * by["easy"]["slowdown"]["mean"]
     assert len({p["utilisation"] * p["makespan_s"] // 10 for p in by.values()}) == 1  # all have done the same work
 
 
@@ -94,6 +96,8 @@ def test_expected_starts_and_ends(sim, hurry):
     assert error["jobs"] > 2900
     assert error["wait"] < error["wait_by_last_ten"]
     assert error["run"] < error["run_as_asked"]
+    assert error["run"] < error["run_by_last_two"]
+    assert 0.4 < error["ended_by_half"] < 0.62 and 0.77 < error["ended_by_most"] < 0.97
     assert error["end"] < error["end_by_last_ten_and_asked"]
 
 

@@ -320,7 +320,7 @@ static const struct option_row sim_options[] = {
          "Of the generated requests, so many are of jobs that start together, all or none. Default: 0."},
         {"set-size", 0, OPTION_NUMBER, "N", "So many together. Default: 8."},
         {"reserve-after", 0, OPTION_DURATION, "TIME",
-         "How long jobs are passed over until places are kept for them; 0: never. Default: 10m."},
+         "How long jobs are passed over until places are kept for them; 0: never. Default: 1m."},
         {"reserve-idle", 0, OPTION_NUMBER, "PERCENT",
          "Part of a place's processors that such places may keep idle in the long run; 100: no bound. "
          "Default: 3."},
@@ -339,7 +339,7 @@ static const struct option_row sim_options[] = {
         {"better-wait", 0, OPTION_DURATION, "TIME",
          "How long a job may wait for a better place; 0: not at all. Default: 5m."},
         {"eta", 0, OPTION_FLAG, NULL,
-         "Measure how far expected starts and ends are off, for jobs whose user asked for a run time."},
+         "Measure how far expected starts and ends are off, and how often the bounds of an end hold."},
         {"seed", 0, OPTION_NUMBER, "N", "Of all that is random. Default: 1."},
         {"faults", 0, OPTION_FLAG, NULL, "Play games with faults instead, and check the invariants."},
         {"seeds", 0, OPTION_NUMBER, "N", "With --faults: so many games, with seeds from --seed on."},

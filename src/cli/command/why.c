@@ -55,6 +55,7 @@ static void add_eta(struct cli *cli, struct view root, struct buf *out)
 {
         int64_t start_ms = view_integer(view_get(root, "eta_start_ms"), 0);
         int64_t end_ms = view_integer(view_get(root, "eta_end_ms"), 0);
+        int64_t most_ms = view_integer(view_get(root, "eta_end_most_ms"), 0);
         bool begun = job_has_begun(view_get(root, "state"));
 
         if (start_ms == 0)
@@ -67,6 +68,11 @@ static void add_eta(struct cli *cli, struct view root, struct buf *out)
         if (end_ms) {
                 buf_addz(out, begun ? " and is expected to end " : " and to end ");
                 cost_time(out, end_ms, cli->now_ms);
+                if (most_ms > end_ms) {
+                        buf_addz(out, " (half of jobs like it) or ");
+                        cost_time(out, most_ms, cli->now_ms);
+                        buf_addz(out, " (nine in ten)");
+                }
         } else {
                 buf_addz(out, ", and nobody knows yet how long it takes");
         }

@@ -97,22 +97,24 @@ static void print_waits(const struct cli *cli, const struct study *s)
 static void print_guesses(const struct cli *cli, const struct study *s)
 {
         static const struct table_column columns[] = {
-                {"POLICY", false, false}, {"JOBS", true, false},
-                {"WAIT", true, false},    {"LAST TEN", true, false},
-                {"RUN", true, false},     {"ASKED FOR", true, false},
-                {"END", true, false},     {"LAST TEN + ASKED", true, false}};
+                {"POLICY", false, false},   {"JOBS", true, false},       {"WAIT", true, false},
+                {"LAST TEN", true, false},  {"RUN", true, false},        {"LAST TWO", true, false},
+                {"ASKED FOR", true, false}, {"END", true, false},        {"LAST TEN + ASKED", true, false},
+                {"HALF", true, false},      {"NINE IN TEN", true, false}};
         struct table t TABLE_CLEANUP;
 
         table_init(&t, columns, sizeof(columns) / sizeof(columns[0]));
         for (size_t i = 0; i < s->result_count; i++) {
                 const struct sim_guess_errors *g = &s->results[i].m.guesses;
-                const double v[] = {g->wait_s,      g->wait_usual_s, g->run_s,
+                const double v[] = {g->wait_s,      g->wait_usual_s, g->run_s,      g->run_two_s,
                                     g->run_asked_s, g->end_s,        g->end_usual_s};
 
                 table_text(&t, str_of(s->results[i].policy));
                 table_format(&t, "%" PRIu64, g->count);
                 for (size_t k = 0; k < sizeof(v) / sizeof(v[0]); k++)
                         cell_seconds(&t, v[k]);
+                table_format(&t, "%.0f%%", 100 * g->by_half);
+                table_format(&t, "%.0f%%", 100 * g->by_most);
                 table_end_row(&t);
         }
         cli_print_table(cli, &t);
@@ -201,9 +203,12 @@ static void add_guesses(struct json *j, const struct sim_guess_errors *g)
         add_double(j, "wait", g->wait_s);
         add_double(j, "wait_by_last_ten", g->wait_usual_s);
         add_double(j, "run", g->run_s);
+        add_double(j, "run_by_last_two", g->run_two_s);
         add_double(j, "run_as_asked", g->run_asked_s);
         add_double(j, "end", g->end_s);
         add_double(j, "end_by_last_ten_and_asked", g->end_usual_s);
+        add_double(j, "ended_by_half", g->by_half);
+        add_double(j, "ended_by_most", g->by_most);
         json_close(j, '}');
 }
 

@@ -1,8 +1,11 @@
 #include "cli/terminal/cost.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "cli/terminal/human.h"
+
+#define RUNS_MIN 20 /* with fewer the past says little */
 
 static void time_cell(struct table *t, int64_t ms)
 {
@@ -94,9 +97,18 @@ void cost_unsized_line(struct buf *out, struct view places)
 
 void cost_error_line(struct buf *out, struct view eta_error)
 {
-        if (view_integer(view_get(eta_error, "count"), 0) == 0)
-                return;
-        buf_addz(out, "Half of the last guesses of a start were off by less than ");
-        human_duration(out, view_integer(view_get(eta_error, "median_ms"), 0));
-        buf_addz(out, ".\n");
+        int64_t runs = view_integer(view_get(eta_error, "runs"), 0);
+
+        if (view_integer(view_get(eta_error, "count"), 0) > 0) {
+                buf_addz(out, "Half of the last guesses of a start were off by less than ");
+                human_duration(out, view_integer(view_get(eta_error, "median_ms"), 0));
+                buf_addz(out, ".\n");
+        }
+        if (runs >= RUNS_MIN)
+                buf_printf(out,
+                           "Of the last %" PRId64 " jobs %" PRId64
+                           " %% were over by the time said for half of them, and %" PRId64
+                           " %% by the time said for nine in ten.\n",
+                           runs, view_integer(view_get(eta_error, "runs_by_half"), 0),
+                           view_integer(view_get(eta_error, "runs_by_most"), 0));
 }

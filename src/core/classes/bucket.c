@@ -130,7 +130,7 @@ struct bucket *bucket_new(struct core *c, struct request *r, struct job_class *k
         b->priority = priority;
         b->points = order_bucket_points(c, b);
         if (!c->config.shadow)
-                b->due_s = order_due_s(r->submitted_ms, said_ms(c, r->parts[part].job_template));
+                b->due_s = order_due_s(r->submitted_ms, said_ms(c, request_part_at(r, part)->job_template));
         return b;
 }
 

@@ -23,7 +23,7 @@ static void look(struct core *c, struct queue *q)
         q->ends_count = 0;
         q->ends_at_ms = c->now_ms;
         q->ends = mem_array(q->ends, q->attempt_count + 1, sizeof(*q->ends));
-        for (const struct job *j = q->attempts; j && q->ends_count < ENDS_MAX; j = j->next)
+        for (struct job *j = q->attempts; j && q->ends_count < ENDS_MAX; j = j->next)
                 q->ends[q->ends_count++] = estimate_end_ms(c, j);
         if (q->ends_count > 1)
                 qsort(q->ends, q->ends_count, sizeof(*q->ends), by_time);

@@ -5,13 +5,21 @@
 #include "base/mem.h"
 #include "base/pack.h"
 #include "core/estimate/busy.h"
+#include "core/estimate/likeness.h"
 #include "core/model/core_parts.h"
 
 #define ESTIMATES_MAX 200000u /* programs and owners; what is more shares one */
-#define PACKED_MAX    5000u   /* of them that are kept over a restart */
-#define MEMORY        8       /* about so many runs are remembered */
-#define PACE_MEMORY   32u     /* of a place's pace: what the latest runs weigh together */
-#define PACE_MIN      8u      /* fewer say nothing */
+#define RUN_MAX_MS    (UINT64_C(1) << 42)
+#define PACKED_MAX    5000u /* of them that are kept over a restart */
+#define MEMORY        8     /* about so many sizes of outputs are remembered */
+#define HELD_MEMORY   500.0 /* expectations whose bounds are counted */
+#define ENDS_MAX_MS   60000 /* an expected end stands for a fiftieth of the age, and no longer */
+#define PACE_MEMORY   32u   /* of a place's pace: what the latest runs weigh together */
+/* Nine in ten of the jobs as they are submitted are this part of those that start: of a burst of a new kind
+ * nobody has ended when it is submitted. */
+#define MOST       0.93
+#define SPREAD_MIN 8u /* expectations; fewer do not tell how far off they are */
+#define PACE_MIN   8u /* fewer say nothing */
 
 static struct estimate *find(struct core *c, struct str key)
 {
@@ -29,40 +37,91 @@ static struct estimate *find(struct core *c, struct str key)
         return e;
 }
 
+/* What the first so many bytes of the key stand for; what is less alike is above it. */
+static struct estimate *find_below(struct core *c, const struct buf *key, struct estimate *above)
+{
+        struct estimate *e = find(c, buf_view(key));
+
+        if (e != &c->estimates->everybody)
+                e->above = above;
+        return e;
+}
+
+static uint64_t add_late(const struct job_template *t, symbol name, uint64_t hash)
+{
+        struct str text = job_template_late_text(t, name);
+
+        return text.p ? likeness_add_arguments(hash, text) : hash;
+}
+
+static double input_bytes(struct core *c, const struct job_template *t)
+{
+        struct str sizes, one;
+        double all = 0, bytes;
+
+        if (!eval_string(&c->eval, t->ad, NULL, c->attr.TransferInputSizes, &sizes))
+                return 0;
+        while (sizes.n && str_cut(&sizes, ',', &one))
+                all += str_to_double(str_trim(one), &bytes) == 0 && bytes > 0 ? bytes : 0;
+        return all;
+}
+
+static void key_add(struct buf *key, uint64_t hash)
+{
+        buf_char(key, '\0');
+        for (int i = 0; i < 8; i++)
+                buf_char(key, (char)(hash >> 8 * i));
+}
+
 void estimate_attach(struct core *c, const struct request *r, struct part *p)
 {
+        const struct job_template *t = p->job_template;
         BUF_CLEANUP struct buf key = {0};
-        struct estimate *owner;
-        struct str program;
+        struct estimate *e;
+        struct str text;
+        uint64_t hash = LIKENESS_START;
 
         buf_addz(&key, request_owner(r));
-        owner = find(c, buf_view(&key));
+        e = find_below(c, &key, NULL);
         buf_char(&key, '\0');
-        if (eval_string(&c->eval, p->job_template->ad, NULL, c->attr.Cmd, &program))
-                buf_str(&key, program);
-        p->of_program = find(c, buf_view(&key));
-        p->of_program->owner = owner;
+        if (eval_string(&c->eval, t->ad, NULL, c->attr.Cmd, &text))
+                buf_str(&key, text);
+        e = find_below(c, &key, e);
+        if (eval_string(&c->eval, t->ad, NULL, c->attr.Args, &text) ||
+            eval_string(&c->eval, t->ad, NULL, c->attr.Arguments, &text))
+                hash = likeness_add_arguments(hash, text);
+        hash = add_late(t, c->attr.Args, hash);
+        hash = add_late(t, c->attr.Arguments, hash);
+        hash = likeness_add_amount(hash, (double)t->allowed_ms);
+        key_add(&key, hash);
+        e = find_below(c, &key, e);
+        hash = likeness_add_amount(hash, (double)t->cpus);
+        key_add(&key, likeness_add_amount(hash, input_bytes(c, t)));
+        p->likes = find_below(c, &key, e);
         eval_reset(&c->eval);
+}
+
+static int by_length(const void *x, const void *y)
+{
+        float a = *(const float *)x, b = *(const float *)y;
+
+        return (a > b) - (a < b);
 }
 
 static void add(struct estimate *e, double run_ms, double bytes_out)
 {
         double weight = 1.0 / (e->count < MEMORY ? e->count + 1 : MEMORY);
+        float sorted[ESTIMATE_LAST];
+        unsigned n;
 
-        e->run_ms += (run_ms - e->run_ms) * weight;
+        e->mean_ms += (run_ms - e->mean_ms) * weight;
         e->bytes_out += (bytes_out - e->bytes_out) * weight;
-        e->last_ms = run_ms;
+        e->last_ms[e->count % ESTIMATE_LAST] = (float)run_ms;
         e->count++;
-}
-
-/* An owner's is the mean of the last two: jobs of one user come in runs of the same kind (Tsafrir, Etsion,
- * Feitelson: "Backfilling using system-generated predictions", 2007). */
-static void add_owner(struct estimate *e, double run_ms, double bytes_out)
-{
-        double before = e->count ? e->last_ms : run_ms;
-
-        add(e, run_ms, bytes_out);
-        e->run_ms = (before + run_ms) / 2;
+        n = e->count < ESTIMATE_LAST ? e->count : ESTIMATE_LAST;
+        memcpy(sorted, e->last_ms, n * sizeof(*sorted));
+        qsort(sorted, n, sizeof(*sorted), by_length);
+        e->run_ms = ((double)sorted[n / 2] + (double)sorted[(n - 1) / 2]) / 2;
 }
 
 /* How much longer than elsewhere a job runs there: by the agent's word, and as far from that as its runs show
@@ -90,24 +149,45 @@ static void add_pace(struct estimate_pace *e, double ratio)
         e->count++;
 }
 
-bool estimate_learn(struct core *c, const struct part *p, struct queue *q, int64_t run_ms, uint64_t bytes_out)
+/* ---- what is expected */
+struct expected {
+        double ms;
+        enum estimate_source source;
+        uint32_t runs; /* that it was made of */
+};
+
+/* Of a member where it takes so many times as long as at a place of ordinary speed. */
+static struct expected expect(struct core *c, const struct part *p, double slow)
 {
-        double slow = estimate_slowness(q), expected = p->of_program ? p->of_program->run_ms : 0;
-        bool paced;
+        static const enum estimate_source sources[] = {ESTIMATE_SAME, ESTIMATE_ARGUMENTS, ESTIMATE_PROGRAM,
+                                                       ESTIMATE_OWNER};
+        const struct job_template *t = p->job_template;
+        struct expected x = {c->estimates->everybody.run_ms * slow, ESTIMATE_EVERYBODY,
+                             c->estimates->everybody.count};
+        unsigned level = 0;
 
-        if (!p->of_program)
-                return false;
-        paced = p->of_program->count >= 3 && expected > 1000;
-        if (paced) {
-                double ratio = (double)run_ms / expected;
-
-                add_pace(&q->pace, ratio < 0.1 ? 0.1 : ratio > 10 ? 10 : ratio);
+        for (const struct estimate *e = p->likes; e; e = e->above, level++) {
+                if (level == 2 && t->expected_ms) {
+                        x = (struct expected){(double)t->expected_ms * slow, ESTIMATE_SAID, ESTIMATE_LAST};
+                        break;
+                }
+                if (e->count && level < 4) {
+                        x = (struct expected){e->run_ms * slow, sources[level], e->count};
+                        break;
+                }
         }
-        add(p->of_program, (double)run_ms / slow, (double)bytes_out);
-        add_owner(p->of_program->owner, (double)run_ms / slow, (double)bytes_out);
-        if (p->of_program != &c->estimates->everybody)
-                add(&c->estimates->everybody, (double)run_ms / slow, (double)bytes_out);
-        return paced;
+        if (x.source == ESTIMATE_EVERYBODY && t->expected_ms)
+                x = (struct expected){(double)t->expected_ms * slow, ESTIMATE_SAID, ESTIMATE_LAST};
+        if (x.source == ESTIMATE_EVERYBODY && t->allowed_ms)
+                x = (struct expected){(double)t->allowed_ms, ESTIMATE_ALLOWED, ESTIMATE_LAST};
+        if (t->allowed_ms && x.ms > (double)t->allowed_ms)
+                x.ms = (double)t->allowed_ms;
+        return x;
+}
+
+static unsigned spread_of(const struct expected *x)
+{
+        return (unsigned)x->source * 3 + (x->runs < 2 ? 0 : x->runs < ESTIMATE_LAST ? 1 : 2);
 }
 
 int64_t estimate_run_ms(struct core *c, const struct part *p, const struct queue *q, bool *ret_known)
@@ -117,60 +197,160 @@ int64_t estimate_run_ms(struct core *c, const struct part *p, const struct queue
 
 int64_t estimate_run_at_ms(struct core *c, const struct part *p, double slow, bool *ret_known)
 {
-        double ms = c->estimates->everybody.run_ms * slow;
-        bool known = true;
+        struct expected x = expect(c, p, slow);
 
-        if (p->of_program && p->of_program->count)
-                ms = p->of_program->run_ms * slow;
-        else if (p->job_template->expected_ms)
-                ms = (double)p->job_template->expected_ms * slow;
-        else if (p->of_program && p->of_program->owner->count)
-                ms = p->of_program->owner->run_ms * slow;
-        else if (p->job_template->allowed_ms)
-                ms = (double)p->job_template->allowed_ms;
-        else
-                known = false;
-        if (p->job_template->allowed_ms && ms > (double)p->job_template->allowed_ms)
-                ms = (double)p->job_template->allowed_ms;
         if (ret_known)
-                *ret_known = known;
-        return (int64_t)ms;
+                *ret_known = x.source != ESTIMATE_EVERYBODY;
+        return (int64_t)x.ms;
 }
 
 bool estimate_is_blind(struct core *c, const struct part *p)
 {
-        bool known = c->estimates->everybody.count > 0;
+        return c->estimates->everybody.count == 0 && !p->job_template->expected_ms &&
+               !p->job_template->allowed_ms && !(p->likes && p->likes->count);
+}
 
-        if (!known)
-                estimate_run_at_ms(c, p, 1, &known);
-        return !known;
+bool estimate_is_close(const struct part *p)
+{
+        const struct estimate *like = p->likes;
+
+        return p->job_template->expected_ms || p->job_template->allowed_ms ||
+               (like && (like->count || (like->above && like->above->count)));
 }
 
 uint64_t estimate_bytes_out(const struct part *p)
 {
+        const struct estimate *e = p->likes;
+
         if (p->job_template->bytes_out_said >= 0)
                 return (uint64_t)p->job_template->bytes_out_said;
-        return p->of_program ? (uint64_t)p->of_program->bytes_out : 0;
+        for (unsigned level = 0; e && !e->count && level < 2; level++)
+                e = e->above;
+        return e ? (uint64_t)e->bytes_out : 0;
+}
+
+/* The quantile of its whole run. */
+static int64_t quantile(struct core *c, const struct part *p, const struct expected *x, double part,
+                        int64_t ran_ms)
+{
+        double expected = x->ms > 1 ? x->ms : 1,
+               ms = expected *
+                    spread_quantile(&c->estimates->spreads[spread_of(x)], part, (double)ran_ms / expected);
+
+        if (p->job_template->allowed_ms && ms > (double)p->job_template->allowed_ms)
+                ms = (double)p->job_template->allowed_ms;
+        return ms < (double)ran_ms ? ran_ms : ms > 1e15 ? (int64_t)1e15 : (int64_t)ms;
+}
+
+/* With too few runs to tell how far off it is, it is taken at its word, and one that has outlived it to run
+ * for a quarter of its age more. */
+static int64_t half(struct core *c, const struct part *p, const struct expected *x, int64_t ran_ms)
+{
+        int64_t ms = ran_ms < (int64_t)x->ms ? (int64_t)x->ms : ran_ms + ran_ms / 4;
+
+        if (c->estimates->spreads[spread_of(x)].count >= SPREAD_MIN)
+                return quantile(c, p, x, 0.5, ran_ms);
+        if (p->job_template->allowed_ms && ms > p->job_template->allowed_ms)
+                ms = p->job_template->allowed_ms;
+        return ms > ran_ms ? ms : ran_ms;
+}
+
+void estimate_bounds(struct core *c, const struct part *p, const struct queue *q, int64_t ran_ms,
+                     struct estimate_bounds *ret)
+{
+        struct expected x = expect(c, p, estimate_slowness(q));
+
+        ret->half_ms = half(c, p, &x, ran_ms);
+        ret->most_ms = quantile(c, p, &x, MOST, ran_ms);
+        ret->most_ms = ret->most_ms > ret->half_ms ? ret->most_ms : ret->half_ms;
 }
 
 int64_t estimate_left_ms(struct core *c, const struct part *p, const struct queue *q, int64_t ran_ms)
 {
-        int64_t left = estimate_run_ms(c, p, q, NULL) - ran_ms;
+        struct expected x = expect(c, p, estimate_slowness(q));
 
-        if (left < ran_ms / 4)
-                left = ran_ms / 4;
-        if (p->job_template->allowed_ms && left > p->job_template->allowed_ms - ran_ms)
-                left = p->job_template->allowed_ms - ran_ms;
-        return left > 0 ? left : 0;
+        return ran_ms < (int64_t)x.ms ? (int64_t)x.ms - ran_ms : half(c, p, &x, ran_ms) - ran_ms;
 }
 
-int64_t estimate_end_ms(struct core *c, const struct job *j)
+void estimate_ends(struct core *c, const struct job *j, struct estimate_bounds *ret)
 {
         const struct part *p = request_part(j->request, j->member, NULL);
         bool runs = job_state_runs(j->state) && j->started_ms < c->now_ms;
+        int64_t from = runs ? j->started_ms : c->now_ms + busy_queue_ms(c, j->queue);
 
-        return c->now_ms + (runs ? 0 : busy_queue_ms(c, j->queue)) +
-               estimate_left_ms(c, p, j->queue, runs ? c->now_ms - j->started_ms : 0);
+        estimate_bounds(c, p, j->queue, runs ? c->now_ms - j->started_ms : 0, ret);
+        ret->half_ms += from;
+        ret->most_ms += from;
+}
+
+int64_t estimate_end_ms(struct core *c, struct job *j)
+{
+        const struct part *p = request_part(j->request, j->member, NULL);
+        int64_t age = job_state_runs(j->state) ? c->now_ms - j->started_ms : 0;
+
+        if (age <= 0)
+                return c->now_ms + busy_queue_ms(c, j->queue) + estimate_left_ms(c, p, j->queue, 0);
+        if (c->now_ms < j->ends_due_ms && c->now_ms < j->ends_ms && c->now_ms >= j->ends_at_ms)
+                return j->ends_ms;
+        j->ends_ms = c->now_ms + estimate_left_ms(c, p, j->queue, age);
+        j->ends_at_ms = c->now_ms;
+        j->ends_due_ms = c->now_ms + (age / 50 < ENDS_MAX_MS ? age / 50 : ENDS_MAX_MS);
+        return j->ends_ms;
+}
+
+/* ---- what came */
+void estimate_started(struct core *c, struct job *j)
+{
+        struct expected x;
+        const struct part *p = request_part(j->request, j->member, NULL);
+
+        j->expected_ms = 0;
+        j->ends_due_ms = 0;
+        if (!p->likes)
+                return;
+        x = expect(c, p, estimate_slowness(j->queue));
+        j->expected_ms = (float)(x.ms > 1 ? x.ms : 1);
+        j->expected_by = (uint8_t)spread_of(&x);
+}
+
+static void compare(struct core *c, const struct job *j, double run_ms)
+{
+        struct estimates *all = c->estimates;
+        struct spread *s = &all->spreads[j->expected_by];
+        double ratio = run_ms / (double)j->expected_ms, keep = 1 - 1 / HELD_MEMORY;
+
+        if (s->count > 0 || all->everybody.count > 0) {
+                all->ended = all->ended * keep + 1;
+                all->by_half = all->by_half * keep + (ratio <= spread_quantile(s, 0.5, 0));
+                all->by_most = all->by_most * keep + (ratio <= spread_quantile(s, MOST, 0));
+        }
+        spread_add(s, ratio);
+}
+
+bool estimate_learn(struct core *c, const struct job *j, int64_t run_ms, uint64_t bytes_out)
+{
+        const struct part *p = request_part(j->request, j->member, NULL);
+        double slow = estimate_slowness(j->queue);
+        struct estimate *e = p->likes;
+        bool paced;
+
+        if (!e)
+                return false;
+        if (j->expected_ms > 0)
+                compare(c, j, (double)run_ms);
+        while (e->count < 3 && e->above)
+                e = e->above;
+        paced = e->above && e->count >= 3 && e->mean_ms > 1000;
+        if (paced) {
+                double ratio = (double)run_ms / e->mean_ms;
+
+                add_pace(&j->queue->pace, ratio < 0.1 ? 0.1 : ratio > 10 ? 10 : ratio);
+        }
+        for (e = p->likes; e; e = e->above)
+                add(e, (double)run_ms / slow, (double)bytes_out);
+        if (p->likes != &c->estimates->everybody)
+                add(&c->estimates->everybody, (double)run_ms / slow, (double)bytes_out);
+        return paced;
 }
 
 /* ---- over a restart */
@@ -200,10 +380,13 @@ static unsigned bits_kept(const struct core *c)
 
 static void pack_one(struct buf *out, const struct estimate *e)
 {
+        unsigned n = e->count < ESTIMATE_LAST ? e->count : ESTIMATE_LAST;
+
         pack_u64(out, e->count);
-        pack_double(out, e->run_ms);
-        pack_double(out, e->last_ms);
-        pack_double(out, e->bytes_out);
+        for (unsigned i = 0; i < n; i++)
+                pack_u64(out, (uint64_t)e->last_ms[i]);
+        pack_u64(out, (uint64_t)e->mean_ms);
+        pack_u64(out, (uint64_t)e->bytes_out);
 }
 
 void estimates_pack(struct core *c, struct buf *out)
@@ -220,32 +403,40 @@ void estimates_pack(struct core *c, struct buf *out)
                         pack_one(out, value);
                 }
         pack_u64(out, 0);
-}
-
-static bool is_amount(double v)
-{
-        return isfinite(v) && v >= 0;
+        for (unsigned i = 0; i < ESTIMATE_SPREADS; i++)
+                spread_pack(&c->estimates->spreads[i], out);
 }
 
 static struct estimate unpack_one(struct unpack *in)
 {
-        struct estimate e = {.count = (uint32_t)unpack_max(in, UINT32_MAX)};
+        uint32_t count = (uint32_t)unpack_max(in, UINT32_MAX),
+                 n = count < ESTIMATE_LAST ? count : ESTIMATE_LAST;
+        struct estimate e = {.count = count - n};
 
-        e.run_ms = unpack_double(in);
-        e.last_ms = unpack_double(in);
-        e.bytes_out = unpack_double(in);
-        in->bad |= !is_amount(e.run_ms) || !is_amount(e.last_ms) || !is_amount(e.bytes_out);
+        for (unsigned i = 0; i < n; i++)
+                e.last_ms[i] = (float)unpack_max(in, RUN_MAX_MS);
+        e.mean_ms = (double)unpack_max(in, RUN_MAX_MS);
+        e.bytes_out = (double)unpack_u64(in);
+        if (n > 0 && !in->bad) { /* the last one once more, for the median */
+                uint32_t newest = (count - 1) % ESTIMATE_LAST;
+                double mean_ms = e.mean_ms, bytes_out = e.bytes_out;
+
+                e.count = count - 1;
+                add(&e, (double)e.last_ms[newest], bytes_out);
+                e.mean_ms = mean_ms;
+                e.bytes_out = bytes_out;
+        }
         return e;
 }
 
 static void take_better(struct estimate *e, const struct estimate *than)
 {
-        struct estimate *owner = e->owner;
+        struct estimate *above = e->above;
 
         if (e->count >= than->count)
                 return;
         *e = *than;
-        e->owner = owner;
+        e->above = above;
 }
 
 void estimates_unpack(struct core *c, struct unpack *in)
@@ -261,11 +452,15 @@ void estimates_unpack(struct core *c, struct unpack *in)
                 if (e && e != &c->estimates->everybody)
                         take_better(e, &one);
         }
+        for (unsigned i = 0; i < ESTIMATE_SPREADS; i++)
+                spread_unpack(&c->estimates->spreads[i], in);
 }
 
 void estimates_init(struct core *c)
 {
         c->estimates = mem_new(struct estimates);
+        for (unsigned i = 0; i < ESTIMATE_SPREADS; i++)
+                spread_init(&c->estimates->spreads[i]);
 }
 
 void estimates_deinit(struct core *c)

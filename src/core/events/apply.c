@@ -247,6 +247,8 @@ static void start(struct core *c, struct job *j, int64_t started_ms, int64_t at_
         if (!j->first_started_ms)
                 j->first_started_ms = j->started_ms;
         j->ended = false;
+        if (!c->config.shadow)
+                estimate_started(c, j);
         c->listeners.job_started(c, j);
 }
 
@@ -269,8 +271,7 @@ static void take_result(struct core *c, struct job *j, const struct event *e)
         if (j->started_ms && j->ended_ms > j->started_ms)
                 j->wall_ms += j->ended_ms - j->started_ms;
         if (e->outcome == CORE_EXITED && !c->config.shadow && j->ended_ms >= j->started_ms &&
-            estimate_learn(c, request_part(j->request, j->member, NULL), j->queue,
-                           j->ended_ms - j->started_ms, e->bytes_out))
+            estimate_learn(c, j, j->ended_ms - j->started_ms, e->bytes_out))
                 cost_class_update_slowness(c, j->queue);
         j->bytes_in += e->bytes_in;
         j->bytes_out += e->bytes_out;

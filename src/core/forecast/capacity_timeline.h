@@ -41,7 +41,7 @@ void timeline_take(struct capacity_timeline *l, int64_t from, int64_t cpus, int6
  * `times` of them. */
 #define LANE_ATTEMPTS_MAX 4096u
 struct timeline_sample {
-        const struct job *job; /* NULL: that was all */
+        struct job *job; /* NULL: that was all */
         int64_t times;
         /* capacity_timeline.c's own */
         uint32_t at, all;

@@ -187,6 +187,8 @@ static bool knows(const struct core *c, const struct bucket *b)
 int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta *ret)
 {
         struct request *r = request_find(c, request);
+        struct estimate_bounds bounds;
+        const struct part *p;
         const struct job *j;
         struct bucket *b;
         uint64_t before;
@@ -195,13 +197,17 @@ int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta 
         if (!r || member >= r->count)
                 return CORE_UNKNOWN;
         j = request_job(r, member);
+        p = request_part(r, member, NULL);
         if (j && j->queue && j->queue->wait_unknown && !job_state_runs(j->state))
                 return 0;
         if (j && j->queue) {
                 ret->start_ms =
                         job_state_runs(j->state) ? j->started_ms : c->now_ms + busy_queue_ms(c, j->queue);
-                if (!estimate_is_blind(c, request_part(r, member, NULL)))
-                        ret->end_ms = estimate_end_ms(c, j);
+                if (estimate_is_close(p)) {
+                        estimate_ends(c, j, &bounds);
+                        ret->end_ms = bounds.half_ms;
+                        ret->end_most_ms = bounds.most_ms;
+                }
                 return 0;
         }
         b = request_bucket(c, r, member);
@@ -215,8 +221,11 @@ int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta 
         ret->start_ms = b->eta_start_ms + (int64_t)((double)b->eta_step_ms * (double)before);
         if (ret->start_ms < c->now_ms)
                 ret->start_ms = c->now_ms;
-        if (!estimate_is_blind(c, request_part_at(r, b->part)))
-                ret->end_ms = ret->start_ms + (int64_t)b->eta_run_ms;
+        if (estimate_is_close(p)) {
+                estimate_bounds(c, p, NULL, 0, &bounds);
+                ret->end_ms = ret->start_ms + bounds.half_ms;
+                ret->end_most_ms = ret->start_ms + bounds.most_ms;
+        }
         return 0;
 }
 
@@ -232,11 +241,11 @@ int core_eta_request(struct core *c, uint64_t request, struct core_eta *ret)
         if (c->config.shadow)
                 return 0;
         for (size_t at = 0; r->active && idmap_next(r->jobs, &at, NULL, &value);) {
-                const struct job *j = value;
+                struct job *j = value;
                 int64_t end = j->queue ? estimate_end_ms(c, j) : 0;
 
                 ret->end_ms = end > ret->end_ms ? end : ret->end_ms;
-                blind |= end && estimate_is_blind(c, request_part(r, j->member, NULL));
+                blind |= end && !estimate_is_close(request_part(r, j->member, NULL));
         }
         for (size_t i = 0; i < r->bucket_count; i++) {
                 const struct bucket *b = r->buckets[i];
@@ -254,7 +263,7 @@ int core_eta_request(struct core *c, uint64_t request, struct core_eta *ret)
                 ret->end_ms = end > ret->end_ms ? end : ret->end_ms;
                 if (!ret->start_ms || b->eta_start_ms < ret->start_ms)
                         ret->start_ms = b->eta_start_ms;
-                blind |= estimate_is_blind(c, request_part_at(r, b->part));
+                blind |= !estimate_is_close(request_part_at(r, b->part));
         }
         if (blind)
                 ret->end_ms = 0;
@@ -287,7 +296,11 @@ void core_eta_error(struct core *c, struct core_eta_error *ret)
         int64_t sorted[ERRORS_MAX];
         size_t n;
 
-        *ret = (struct core_eta_error){0};
+        *ret = (struct core_eta_error){.ends = c->estimates->ended};
+        if (ret->ends > 0) {
+                ret->by_half = c->estimates->by_half / ret->ends;
+                ret->by_most = c->estimates->by_most / ret->ends;
+        }
         if (!c->eta || c->eta->error_count == 0)
                 return;
         n = c->eta->error_count < ERRORS_MAX ? c->eta->error_count : ERRORS_MAX;

@@ -59,7 +59,7 @@ static void hold(struct eta_limits *l, struct draws *draws)
         l->held[l->held_count++] = draws;
 }
 
-static void note_attempt(struct eta_limits *l, const struct job *j, int64_t times)
+static void note_attempt(struct eta_limits *l, struct job *j, int64_t times)
 {
         struct request *r = j->request;
         int64_t end_ms = estimate_end_ms(l->core, j);

@@ -18,7 +18,7 @@
 #include "core/model/suits.h"
 
 #define STEP_MS        5000
-#define AFTER_MS       600000
+#define AFTER_MS       60000
 #define RESERVED_MAX   16u                 /* at a time */
 #define CLASSES_STEP   4u                  /* for so many a place is looked for in one step */
 #define QUEUES_SLICE   500u                /* looked at for one of them */
@@ -38,10 +38,9 @@ struct ending {
         int64_t at_ms, cpus, memory_mib;
 };
 
-int64_t reserve_ends_ms(struct core *c, const struct job *j)
+int64_t reserve_ends_ms(struct core *c, struct job *j)
 {
         const struct part *p = request_part(j->request, j->member, NULL);
-        int64_t ran = job_state_runs(j->state) && j->started_ms ? c->now_ms - j->started_ms : 0;
 
         if (!job_state_runs(j->state) || !j->started_ms)
                 return c->now_ms + START_SLACK_MS +
@@ -51,7 +50,7 @@ int64_t reserve_ends_ms(struct core *c, const struct job *j)
                 return j->started_ms + p->job_template->allowed_ms > c->now_ms
                                ? j->started_ms + p->job_template->allowed_ms
                                : c->now_ms;
-        return c->now_ms + estimate_left_ms(c, p, j->queue, ran);
+        return estimate_end_ms(c, j);
 }
 
 static int by_time(const void *x, const void *y)
@@ -67,7 +66,7 @@ static void free_at(struct core *c, const struct queue *q, int64_t at_ms, int64_
 {
         *ret_cpus = q->total_cpus;
         *ret_memory_mib = q->total_memory_mib;
-        for (const struct job *j = q->attempts; j; j = j->next)
+        for (struct job *j = q->attempts; j; j = j->next)
                 if (at_ms == INT64_MIN || reserve_ends_ms(c, j) > at_ms) {
                         *ret_cpus -= j->cpus;
                         *ret_memory_mib -= (int64_t)j->memory_mib;
@@ -90,7 +89,7 @@ static int64_t room_ms(struct core *c, const struct queue *q, const struct need 
             q->total_cpus == INT64_MAX)
                 return INT64_MAX;
         all = mem_array(NULL, q->attempt_count + 1, sizeof(*all));
-        for (const struct job *j = q->attempts; j; j = j->next)
+        for (struct job *j = q->attempts; j; j = j->next)
                 all[n++] = (struct ending){reserve_ends_ms(c, j), j->cpus, (int64_t)j->memory_mib};
         if (n > 1)
                 qsort(all, n, sizeof(*all), by_time);
@@ -105,6 +104,15 @@ static int64_t room_ms(struct core *c, const struct queue *q, const struct need 
 }
 
 /* ---- what it costs */
+
+/* Does somebody run there of whom nobody said how long he may? */
+static bool is_guessed(const struct queue *q)
+{
+        for (const struct job *j = q->attempts; j; j = j->next)
+                if (!request_part(j->request, j->member, NULL)->job_template->allowed_ms)
+                        return true;
+        return false;
+}
 
 static double idle_now_ms(struct core *c, const struct queue *q)
 {
@@ -128,11 +136,15 @@ static double owed_ms(struct core *c, const struct queue *q, double idle_ms)
 static void settle(struct core *c, struct queue *q)
 {
         double idle_ms = idle_now_ms(c, q);
+        bool owes = idle_ms > 0 && is_guessed(q);
 
-        q->reserve_owed_ms = owed_ms(c, q, idle_ms);
+        q->reserve_owed_ms = owed_ms(c, q, owes ? idle_ms : 0);
         q->reserve_owed_at_ms = c->steady_ms;
-        if (q->reserved)
-                q->reserved->of->idle_ms += idle_ms;
+        if (!q->reserved)
+                return;
+        q->reserved->of->idle_ms += idle_ms;
+        if (!owes)
+                q->reserved->said_idle_ms += idle_ms;
 }
 
 static bool costs_too_much(struct core *c, struct reservation *r)
@@ -143,7 +155,10 @@ static bool costs_too_much(struct core *c, struct reservation *r)
                 struct queue *q = r->places[i].queue;
 
                 settle(c, q);
-                yes |= q->reserve_owed_ms > IDLE_MOST_MS * (double)q->total_cpus;
+                if (q->reserve_owed_ms + r->places[i].said_idle_ms <= IDLE_MOST_MS * (double)q->total_cpus)
+                        continue;
+                q->reserve_owed_ms += r->places[i].said_idle_ms;
+                yes = true;
         }
         return yes;
 }
@@ -253,23 +268,27 @@ static bool is_hungry(struct core *c, const struct job_class *k)
                !k->draws_bad;
 }
 
-static bool has_waited_longer(const struct job_class *a, const struct job_class *b)
+/* Reservations go in turn to who is next in the order and to who was submitted first. */
+static bool is_next(const struct core *c, const struct job_class *a, const struct job_class *b)
 {
-        return a->given_ms != b->given_ms ? a->given_ms < b->given_ms : order_class_before(a, b);
+        int64_t x = job_class_first_bucket(a)->request->submitted_ms,
+                y = job_class_first_bucket(b)->request->submitted_ms;
+
+        return c->reservations->made % 2 || x == y ? order_class_before(a, b) : x < y;
 }
 
-/* The hungry class that was given nothing for the longest time; NULL: there is none. */
+/* The hungry class whose turn it is; NULL: there is none. */
 static struct job_class *hungriest(struct core *c, const struct account *a)
 {
         struct job_class *best = NULL;
 
         for (struct job_class *k = a->leaf ? a->classes : NULL; k; k = k->account_next)
-                if (is_hungry(c, k) && (!best || has_waited_longer(k, best)))
+                if (is_hungry(c, k) && (!best || is_next(c, k, best)))
                         best = k;
         for (const struct account *b = a->children; b; b = b->next) {
                 struct job_class *k = b->ready ? hungriest(c, b) : NULL;
 
-                if (k && (!best || has_waited_longer(k, best)))
+                if (k && (!best || is_next(c, k, best)))
                         best = k;
         }
         return best;
@@ -328,6 +347,7 @@ static void make(struct core *c, struct job_class *k, struct reserved *places, s
                                   .next = c->reservations->first};
         c->reservations->first = r;
         c->reservations->count++;
+        c->reservations->made++;
         k->reserved = r;
         for (size_t i = 0; i < count; i++) {
                 places[i].of = r;

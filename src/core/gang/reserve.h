@@ -13,12 +13,14 @@
  * start at once and are over by then, or when there is room for both then. How long they take is what their
  * author allows, else what jobs like them took (Tsafrir, Etsion, Feitelson: "Backfilling using
  * system-generated predictions rather than user runtime estimates", 2007). A queue has one reservation, a
- * class one, which may be for several queues. Of those that are due, who has waited longest goes first.
+ * class one, which may be for several queues. Of those that are due, who is next in the order and who was
+ * submitted first take turns.
  *
  * Room that is kept stands idle, and nobody may know for how long. So each queue has an account of the
  * processor time that its reservations kept idle while somebody could have used it: the time is made good at
  * core_config.reserve_idle of the queue's processors, and until it is, no further reservation is made there.
- * One that costs more than some hours of the whole queue ends.
+ * Where all that runs said how long it may, the start is no guess, and what stands idle until then is not
+ * owed; but one that costs more than some hours of the whole queue ends, and has to make all of it good.
  *
  * Reservations are plans: no event, in no snapshot; after a restart they are made again.
  */
@@ -29,8 +31,9 @@ struct reservation;
 struct reserved { /* at one queue */
         struct reservation *of;
         struct queue *queue;
-        struct need need; /* of all that are to go there */
-        bool keeps;       /* it has kept somebody from what is free */
+        struct need need;    /* of all that are to go there */
+        bool keeps;          /* it has kept somebody from what is free */
+        double said_idle_ms; /* of what it kept idle, what is not owed */
 };
 struct reservation {
         struct job_class *job_class;
@@ -46,6 +49,7 @@ struct reservations {
         uint32_t count;
         int64_t due_ms;
         size_t at;      /* where the next slice of agents begins */
+        uint64_t made;  /* ever */
         uint64_t round; /* every hungry class has one turn in it; 1 and more */
 };
 
@@ -72,7 +76,7 @@ void reserve_deinit(struct core *c);
 const char *reserve_invariant(const struct core *c); /* NULL, or a sentence */
 
 /* ---- reserve.c, for reserve_gang.c */
-int64_t reserve_ends_ms(struct core *c, const struct job *j); /* when the attempt will be over */
+int64_t reserve_ends_ms(struct core *c, struct job *j); /* when the attempt will be over */
 int64_t reserve_after_ms(const struct core *c);
 /* Could the class use this queue, as far as it is known without asking the ads? */
 bool reserve_may_use(struct core *c, const struct job_class *k, const struct queue *q);

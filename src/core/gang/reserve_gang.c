@@ -91,7 +91,7 @@ static void add_queue(struct core *c, struct job_class *k, struct queue *q, stru
         of = &p->companies[l.company];
         of->room += l.room;
         of->passed |= reserve_was_passed(c, k, q);
-        for (const struct job *j = q->attempts; j; j = j->next) {
+        for (struct job *j = q->attempts; j; j = j->next) {
                 MEM_GROW(p->endings, p->ending_cap, p->ending_count + 1);
                 p->endings[p->ending_count++] = (struct ending){reserve_ends_ms(c, j), p->timeline_count,
                                                                 j->cpus, (int64_t)j->memory_mib};

@@ -299,6 +299,85 @@ static void test_room_is_not_kept_idle_for_ever(void **state)
         assert_true(q->reserve_owed_ms > 0);
 }
 
+/* What stands idle until a time that all have said is not owed; until a guess it is. */
+static void keep_room(struct core *c, const char *const *narrow, double *ret_owed_ms, int64_t *ret_idle_ms)
+{
+        struct core_reservation r;
+        struct queue *q;
+
+        c->config.reserve_after_ms = 1000;
+        submit(c, NULL, 1,
+               (const char *const[]){"RequestCpus", "8", "RequestMemory", "100", "JobPrio", "5", NULL});
+        submit(c, NULL, 50, narrow);
+        offer(c, "n1", "[ Cpus = 1; Memory = 8000; Disk = 100000; TotalCpus = 8; TotalMemory = 8000 ]");
+        expect_assigned(c, "n1/default 2 0\n");
+        started(c, "n1", 2, 0);
+        pass_time(c, 1000);
+        assert_int_equal(core_job_reservation(c, 1, 0, &r), 0);
+        q = offer(c, "n1", "[ Cpus = 7; Memory = 7900; Disk = 100000; TotalCpus = 8; TotalMemory = 8000 ]");
+        expect_assigned(c, "");
+        for (unsigned i = 0; i < 60; i++) {
+                pass_time(c, 60000);
+                core_renew(c, "n1");
+                core_tick(c);
+        }
+        assert_int_equal(core_job_reservation(c, 1, 0, &r), 0);
+        *ret_owed_ms = q->reserve_owed_ms;
+        *ret_idle_ms = r.idle_ms;
+}
+
+static void test_what_was_said_is_not_owed(void **state)
+{
+        double owed_ms;
+        int64_t idle_ms;
+
+        keep_room(*state,
+                  (const char *const[]){"RequestCpus", "1", "RequestMemory", "100", "AllowedExecuteDuration",
+                                        "86400", NULL},
+                  &owed_ms, &idle_ms);
+        assert_true(owed_ms == 0);
+        assert_in_range(idle_ms, 6 * 3600000, 8 * 3600000); /* of seven processors for an hour */
+}
+
+static void test_what_was_guessed_is_owed(void **state)
+{
+        double owed_ms;
+        int64_t idle_ms;
+
+        keep_room(*state,
+                  (const char *const[]){"RequestCpus", "1", "RequestMemory", "100", "ExpectedRunTime",
+                                        "86400", NULL},
+                  &owed_ms, &idle_ms);
+        assert_true(owed_ms > 6 * 3600000 && owed_ms < (double)idle_ms); /* a little is made good meanwhile */
+}
+
+/* Two that are passed over: the first reservation is for who was submitted first, the next for who is next in
+ * the order. */
+static void test_reservations_go_in_turn(void **state)
+{
+        static const char *const narrow[] = {
+                "RequestCpus", "1", "RequestMemory", "100", "AllowedExecuteDuration", "86400", NULL};
+        struct core_reservation r;
+        struct core *c = *state;
+
+        c->config.reserve_after_ms = 1000;
+        submit(c, NULL, 1,
+               (const char *const[]){"RequestCpus", "7", "RequestMemory", "100", "JobPrio", "5", NULL});
+        pass_time(c, 1000);
+        submit(c, NULL, 1,
+               (const char *const[]){"RequestCpus", "8", "RequestMemory", "100", "JobPrio", "9", NULL});
+        submit(c, NULL, 50, narrow);
+        offer(c, "n1", "[ Cpus = 1; Memory = 8000; Disk = 100000; TotalCpus = 8; TotalMemory = 8000 ]");
+        offer(c, "n2", "[ Cpus = 1; Memory = 8000; Disk = 100000; TotalCpus = 8; TotalMemory = 8000 ]");
+        core_match(c);
+        pass_time(c, 1000);
+        core_tick(c);
+        assert_int_equal(core_job_reservation(c, 1, 0, &r), 0);
+        assert_int_equal(core_job_reservation(c, 2, 0, &r), 0);
+        assert_int_equal(c->reservations->made, 2);
+        assert_int_equal(c->reservations->first->job_class->cpus, 8); /* made last */
+}
+
 /* Nobody has said how long the narrow ones may run, but some have run. */
 static void test_who_should_be_over_by_then_goes_first(void **state)
 {
@@ -371,7 +450,7 @@ static void test_a_reservation_ends_with_its_reason(void **state)
 static void test_jobs_of_one_turn_leave_it_its_room(void **state)
 {
         const char *const long_one[] = {"RequestCpus", "4", "AllowedExecuteDuration", "3600", NULL},
-                          *const wide[] = {"RequestCpus", "6", NULL},
+                          *const wide[] = {"RequestCpus", "6", "AllowedExecuteDuration", "60", NULL},
                           *const behind[] = {"RequestCpus", "1", "AllowedExecuteDuration", "60", NULL},
                           *const longer[] = {"RequestCpus", "1", "AllowedExecuteDuration", "7200", NULL};
         struct core *c = *state;
@@ -406,6 +485,9 @@ int main(void)
                 STORY(test_a_reservation_ends_with_its_reason),
                 STORY(test_jobs_of_one_turn_leave_it_its_room),
                 STORY(test_room_is_not_kept_idle_for_ever),
+                STORY(test_what_was_said_is_not_owed),
+                STORY(test_what_was_guessed_is_owed),
+                STORY(test_reservations_go_in_turn),
                 STORY(test_who_should_be_over_by_then_goes_first),
         };
 

@@ -53,6 +53,10 @@ struct job {
         bool accepted;                  /* the agent knows of the attempt: its offers count it */
         bool unknown;                   /* the agent does not: it is lost with the next slice (leases_end) */
         bool ended, signaled;
+        int64_t ends_ms, ends_at_ms,
+                ends_due_ms; /* when it will end, as estimated then; until when that stands */
+        float expected_ms;   /* to run, when the attempt was started; 0: nobody knew */
+        uint8_t expected_by; /* of what, see estimate.c */
         int32_t exit_code;
         int32_t hold_code, hold_subcode;
         char *hold_reason; /* owned; kept for the log after release */

@@ -28,11 +28,11 @@ struct part {
         uint32_t first, count, steps, rows;
         char *items; /* rows of values, behind the request's parts; NULL: none */
         uint32_t items_n;
-        uint16_t output_store;       /* its number; sites.store_count: the server's spool */
-        bool item_fills;             /* $$() stands in an item */
-        uint32_t *row_at;            /* byte offset of every ROW_STRIDEth row; NULL: there are no more rows */
-        struct estimate *of_program; /* of the core; NULL in a shadow */
-        struct inputs *inputs;       /* files that its members read; NULL: none, or the request has ended */
+        uint16_t output_store;  /* its number; sites.store_count: the server's spool */
+        bool item_fills;        /* $$() stands in an item */
+        uint32_t *row_at;       /* byte offset of every ROW_STRIDEth row; NULL: there are no more rows */
+        struct estimate *likes; /* of jobs like its members, of the core; NULL in a shadow */
+        struct inputs *inputs;  /* files that its members read; NULL: none, or the request has ended */
 };
 #define ROW_STRIDE 32u
 

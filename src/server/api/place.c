@@ -95,5 +95,10 @@ void place_write_error(struct json *j, struct core *c)
         json_open(j, '{');
         json_kint(j, "count", (int64_t)e.count);
         json_kint(j, "median_ms", e.median_ms);
+        if (e.ends >= 1) {
+                json_kint(j, "runs", (int64_t)e.ends);
+                json_kint(j, "runs_by_half", (int64_t)(100 * e.by_half + 0.5));
+                json_kint(j, "runs_by_most", (int64_t)(100 * e.by_most + 0.5));
+        }
         json_close(j, '}');
 }

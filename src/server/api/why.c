@@ -448,6 +448,8 @@ static void write_eta(struct json *j, struct core *c, const struct core_job *job
                 json_kint(j, "eta_start_ms", e.start_ms);
                 if (e.end_ms)
                         json_kint(j, "eta_end_ms", e.end_ms);
+                if (e.end_most_ms)
+                        json_kint(j, "eta_end_most_ms", e.end_most_ms);
         }
         place_write_error(j, c);
 }
