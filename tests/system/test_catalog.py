@@ -134,6 +134,8 @@ def test_datasets(instance):
     assert "n<5" in instance.cli("catalog", "datasets")
     assert "no file f99" in instance.cli("catalog", "save", "bad", "--files", instance.write("list", "f99\n"), code=2).err
     instance.cli("catalog", "save", "bad", "n", code=2)
+    long = instance.write("list", "".join(f"f{i}\n" for i in range(20001)))
+    assert "names 20001 files, and a list has from 1 to 20000" in instance.cli("catalog", "save", "bad", "--files", long, code=2).err
     instance.cli("catalog", "forget", "odd")
     assert "no dataset odd" in instance.cli("catalog", "query", "dataset=odd", code=2).err
     instance.cli("catalog", "forget", "odd", code=2)

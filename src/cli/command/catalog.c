@@ -15,6 +15,7 @@
 
 #define BATCH_FILES 5000u
 #define BATCH_BYTES (3u << 20)
+#define LIST_FILES  20000u /* of a dataset */
 
 static const struct table_column file_columns[] = {
         {"NAME", false, true}, {"SIZE", true, false}, {"REPLICAS", true, false}, {"WHERE", false, true}};
@@ -547,6 +548,7 @@ static int write_list(struct json *j, const char *file)
         struct buf text BUF_CLEANUP = {0};
         struct err err = {""};
         struct str rest, line;
+        unsigned count = 0;
 
         if (fs_read(AT_FDCWD, file, 64u << 20, &text, &err) != 0)
                 return cli_error(CLI_FAILED, "%s", err.text);
@@ -554,9 +556,17 @@ static int write_list(struct json *j, const char *file)
         json_open(j, '[');
         rest = buf_view(&text);
         while (str_cut(&rest, '\n', &line))
-                if (str_trim(line).n)
+                if (str_trim(line).n) {
                         json_str(j, str_trim(line));
+                        count++;
+                }
         json_close(j, ']');
+        if (count == 0 || count > LIST_FILES)
+                return cli_error(
+                        CLI_USAGE,
+                        "%s names %u files, and a list has from 1 to %u; for more give the files a key, "
+                        "and save a query",
+                        file, count, LIST_FILES);
         return 0;
 }
 

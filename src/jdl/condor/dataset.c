@@ -708,12 +708,29 @@ static int split(struct dataset *d)
         return rc;
 }
 
+/* What goes with `dataset` says nothing without it. */
+static void warn_without(struct reader *r)
+{
+        static const char *const others[] = {"files_per_job",  "min_files_per_job", "bytes_per_job",
+                                             "events_per_job", "files_per_hour",    "fetch_dataset",
+                                             "prefer_storage"};
+
+        for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+                struct setting *s = settings_get(r, str_of(others[i]));
+
+                if (s)
+                        reader_warn(r, s->at, "%s is for the files of a dataset, and there is none", s->name);
+        }
+}
+
 int dataset_read(struct reader *r)
 {
         ENTRY_CLEANUP struct entry e = {0}, stores = {0};
         struct dataset d = {.r = r};
         int rc = entry_get(r, "dataset", &e);
 
+        if (rc == 0)
+                warn_without(r);
         if (rc <= 0)
                 return rc;
         d.at = e.at;
