@@ -386,13 +386,13 @@ const struct command commands[] = {
          "empty. It is `droverd --backup`: run it on the server's machine, as the server's user or root. "
          "The server "
          "may go on meanwhile; the copy is of one moment. Who can read it can pose as the server.",
-         "drover backup /backup/monday\ndrover --dir /var/lib/drover backup /backup/monday", json_only, 1, 1,
+         "drover backup /backup/monday\ndrover --dir /srv/queue backup /backup/monday", json_only, 1, 1,
          "files", false, cmd_backup},
         {"restore", RUNNING, "put a copy of an instance back", "[OPTIONS] FOLDER",
          "Puts what `drover backup` has made into the folder of the server (--dir), where no database may "
          "be, while no "
          "server runs there. It is `droverd --restore`; BACKUP in droverd(8) says what follows.",
-         "drover --dir /var/lib/drover restore /backup/monday", json_only, 1, 1, "files", false, cmd_restore},
+         "drover --dir /srv/queue restore /backup/monday", json_only, 1, 1, "files", false, cmd_restore},
         {"agents", RUNNING, "list the agents and what they have",
          "[OPTIONS] [drain NAME | resume NAME | revoke NAME]",
          "Shows every agent and its queues: what is free of what there is, what runs, when it was last heard "
@@ -628,6 +628,13 @@ const struct command commands[] = {
          "drover queue\n  all requests\ndrover queue 7 --state held\n  held jobs of request 7\n"
          "drover queue -c 'RequestMemory > 4096' --json\n  for a program",
          queue_options, 0, WORDS_ANY, "requests", false, cmd_queue},
+        {"top", LOOKING, "watch requests, places and problems on the whole screen", "",
+         "Shows requests, the agents' queues and what is wrong with either, and looks again every two "
+         "seconds. The "
+         "arrows choose a request; h holds its jobs, r releases them, d removes them after a question, w "
+         "shows why one "
+         "waits, q leaves. It needs a terminal.",
+         NULL, none, 0, 0, "", false, cmd_top},
         {"show", LOOKING, "show all about a request or a job", "[OPTIONS] ID...",
          "Shows a job (7.42): how it is, where it runs or ran, when, what it asked for and used, its files, "
          "why it "
@@ -908,7 +915,7 @@ static const struct {
         {"remove", "rm", false},       {"delete", "rm", false},        {"abort", "rm", false},
         {"scancel", "rm", false},      {"qdel", "rm", false},          {"list", "queue", false},
         {"ls", "queue", false},        {"jobs", "queue", false},       {"squeue", "queue", false},
-        {"qstat", "queue", false},     {"top", "queue", false},        {"srun", "run", false},
+        {"qstat", "queue", false},     {"htop", "top", false},         {"srun", "run", false},
         {"sbatch", "submit", false},   {"qsub", "submit", false},      {"start", "up", false},
         {"nodes", "agents", false},    {"workers", "agents", false},   {"machines", "agents", false},
         {"output", "get", false},      {"outputs", "get", false},      {"download", "get", false},

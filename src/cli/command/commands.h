@@ -49,6 +49,7 @@ int cmd_credential(struct cli *cli, const struct options *o);
 int cmd_dag(struct cli *cli, const struct options *o);
 int cmd_tail(struct cli *cli, const struct options *o);
 int cmd_token(struct cli *cli, const struct options *o);
+int cmd_top(struct cli *cli, const struct options *o);
 int cmd_up(struct cli *cli, const struct options *o);
 int cmd_version(struct cli *cli, const struct options *o);
 int cmd_wait(struct cli *cli, const struct options *o);
