@@ -253,7 +253,7 @@ def spans(*members, request=1, fence=1):
 
 
 ALL = {"first": 0, "count": 2**32 - 1}
-MANY = [spans(*[ALL] * 100000)]
+MANY = [spans(*[ALL] * 80000)]
 # of each: what it says. Whatever that is, the agent answers what comes behind it.
 MESSAGES = {
     "attempts without end are removed": {"control": {"command": 0, "attempts": MANY}},
@@ -357,7 +357,9 @@ def victim(request):
     """An agent of ours at such a server, that has no more memory than it needs."""
     with made(request, "lv-") as instance:
         server = LyingServer(os.path.join(instance.base, "liar"))
-        yield Victim(instance, server)
+        one = Victim(instance, server)
+        yield one
+        one.agent.kill()  # it has a great deal to forget
         server.close()
 
 
