@@ -139,7 +139,7 @@ def test_the_tour_of_the_readme(instance):
                        text=True, timeout=300, check=False)
     assert p.returncode == 0, p.stdout
     for expected in ("request 1: 4 jobs", "one from job 0\n", "two from job 1\n", "completed", "request 2: 1 job",
-                     "request 3: 1000 jobs"):
+                     "request 3: 1000 jobs", "request 7: 4 nodes, 4 jobs, 4 arrows", "request 8: "):
         assert expected in p.stdout, (expected, p.stdout)
     assert "emory" in p.stdout  # why it waits
 
