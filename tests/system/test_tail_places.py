@@ -1,4 +1,5 @@
 """What a job prints is shown from wherever it runs."""
+import base64
 import os
 import threading
 
@@ -7,6 +8,7 @@ import pytest
 import agents
 from drover import sh, wait_until
 from hops import far_jobs
+from test_hostile_far import Far
 from test_tail import Follower, go_on, printed
 
 pytest_plugins = ["batch_systems"]
@@ -109,3 +111,49 @@ def test_an_agent_that_is_stopped_while_somebody_follows(two):
     two.write("go", "")
     f.all()
     assert f.text["stdout"] == b"one\ntwo\n"
+
+
+def part(data, offset=0, **more):
+    return {"offset": offset, "next": offset + len(data), "data": base64.b64encode(data).decode(), **more}
+
+
+def says(**more):
+    return lambda *_: (200, {"id": "7.0", "state": "running", "attempt": 1, "over": False, "ended": False, **more})
+
+
+LIES = {  # and what a follower here is told
+    "too much at once": (says(stdout=part(b"x" * 3000000)), b"x" * 65536),
+    "no base64": (says(stdout={"offset": 0, "next": 9, "data": "!!!"}), b""),
+    "no text": (says(stdout={"offset": [], "next": {}, "data": {"a": 1}}), b""),
+    "no object": (lambda *_: (200, b"[1, 2]"), b""),
+    "no JSON": (lambda *_: (200, b"<html>" * 100000), b""),
+    "deep JSON": (lambda *_: (200, b"[" * 3000000), b""),
+    "offsets before the begin and behind the end": (says(stdout=part(b"y", -5), stderr=part(b"", 2**62)), b"y"),
+    "attempts that are none": (says(attempt=2**63 - 1, stdout=part(b"z")), b"z"),
+    "an end that is none": (says(over=True, ended=False, stdout=part(b"")), b""),
+    "an error": (lambda *_: (500, b"\\x1b[2J"), b""),
+    "nothing at all": (lambda *_: None, b""),
+}
+
+
+def test_another_server_that_lies(instance, request):
+    """What it says that a job prints is bounded here, and makes nothing of the agent fail."""
+    far = Far(instance.base)
+    far.state = "running"
+    request.addfinalizer(lambda: (far.server.shutdown(), far.server.server_close()))
+    instance.server()
+    agent = agents.start(instance, f"queues:\n  - name: east\n    runner: drover\n    drover: {{server: 'unix:{far.path}'}}\n")
+    agents.offering(instance)
+    job = f"{instance.submit(sh('true'))}.0"
+    instance.wait_state(job, "running")
+    for name, (lie, told) in LIES.items():
+        far.lies["GET /v1/jobs/7.0/output"] = lie
+        f = Follower(instance, job)
+        f.ask(timeout_ms=700)
+        assert f.text["stdout"] == told and f.text["stderr"] == b"", (name, f.answer)
+        assert f.answer["attempt"] == 1 and not f.answer["ended"], name
+        assert agent.running(), name
+    far.lies["GET /v1/jobs/7.0/output"] = lambda *_: None  # its end, too, is not told: the job ends without it
+    far.state = "completed"
+    instance.wait(job, code=1)
+    assert printed(instance, job).text["stdout"] == b""
