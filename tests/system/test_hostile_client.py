@@ -366,6 +366,7 @@ ATTEMPTS = {
     ("GET", "/v1/jobs"): [("/v1/jobs?id={id}&attributes=*", None, (200, *REFUSED)), ("/v1/jobs?all=1&attributes=*&constraint=true", None, 200),
                           ("/v1/jobs?owner=alice@test&attributes=*", None, 200)],
     **{("GET", "/v1/jobs/{id}" + what.replace("in.txt", "{name}")): [("/v1/jobs/{job}" + what, None, REFUSED)] for what in JOB},
+    ("POST", "/v1/jobs/{id}/exec"): [("/v1/jobs/{job}/exec", {"argv": ["id"]}, REFUSED)],
     ("GET", "/v1/paths"): [("/v1/paths?after=0", None, 200)],
     ("POST", "/v1/requests/{id}/resubmit"): [("/v1/requests/{id}/resubmit", {"uuid": "{new}"}, 404)],
     ("POST", "/v1/actions"): [("/v1/actions", {"action": action, "ids": ["{id}"], "value": 9}, (200, *REFUSED)) for action in (

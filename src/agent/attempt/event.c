@@ -12,6 +12,7 @@
 #include "agent/attempt/life.h"
 #include "agent/attempt/location.h"
 #include "agent/attempt/sandboxes.h"
+#include "agent/attempt/streams.h"
 #include "agent/container/containers.h"
 #include "agent/environment/environments.h"
 #include "agent/model/expand.h"
@@ -388,7 +389,8 @@ static bool is_followed(struct attempt *at, struct run_id id)
 static void on_event(struct backend *b, const struct run_event *e)
 {
         struct agent *a = b->a;
-        if (stage_event(a, e) || movers_event(a, e) || user_commands_event(a->user_commands, e))
+        if (stage_event(a, e) || movers_event(a, e) || user_commands_event(a->user_commands, e) ||
+            streams_event(a, e))
                 return;
         struct attempt *at = agent_find(a, e->id.request, e->id.member, e->id.fence);
         if (!at || (e->id.step & STEP_NO_JOBS) || step_of(e) >= at->t->m->n_steps ||

@@ -12,6 +12,8 @@
 #include "agent/model/expand.h"
 #include "agent/model/sandbox.h"
 #include "agent/outbox/outbox.h"
+#include "agent/step/submit.h"
+#include "agent/transfer/stage.h"
 #include "base/args.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -55,11 +57,16 @@ struct followed {
         struct followed *next;
         uint64_t request;
         uint32_t member, fence;
-        struct attempt *at;        /* NULL: it is gone */
-        unsigned steps;            /* whose files are listed */
-        struct stream streams[2];  /* stdout, stderr */
-        bool over;                 /* nothing is written any more */
-        struct far far;            /* of one that was handed on to another server */
+        struct attempt *at;       /* NULL: it is gone */
+        unsigned steps;           /* whose files are listed */
+        struct stream streams[2]; /* stdout, stderr */
+        bool over;                /* nothing is written any more */
+        struct far far;           /* of one that was handed on to another server */
+        uint64_t exec;            /* not of the attempt, but of a command beside it; 0: of the attempt */
+        struct run_id task;       /* that command */
+        bool signaled;            /* with over */
+        int32_t exit_code;
+        char *error;               /* why it was not started; or NULL */
         int64_t asked_ms, told_ms; /* boot clock: last question, last answer */
 };
 struct question {
@@ -91,12 +98,11 @@ struct streams {
 
 /* ---- files */
 
-static int open_file(const struct attempt *at, int index)
+static int open_file(const struct attempt *at, const char *name)
 {
-        char sandbox[64], name[32];
+        char sandbox[64];
         struct stat st;
         sandbox_name(at, sandbox);
-        snprintf(name, sizeof(name), ".drover_out.%d", index);
         int dir = openat(at->a->jobs, sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (dir < 0)
                 return -1;
@@ -130,21 +136,47 @@ static void add_file(struct followed *f, unsigned step, bool is_stderr)
         s->files[s->count++] = (struct file){index, -1, kept};
 }
 
-/* Lists the files of the steps that have begun, and opens those that are there. */
-static void look(struct streams *all, struct followed *f)
+/* Lists the files of the steps that have begun. */
+static void list_files(struct followed *f)
 {
-        if (!f->at || f->over || f->at->state < ATTEMPT_RUNNING)
-                return;
         for (; f->steps <= f->at->step && f->steps < f->at->t->m->n_steps; f->steps++) {
                 add_file(f, f->steps, false);
                 add_file(f, f->steps, true);
         }
+}
+
+static void list_exec_files(struct followed *f)
+{
+        for (int k = 0; k < 2; k++) {
+                struct stream *s = &f->streams[k];
+                MEM_GROW(s->files, s->cap, 1);
+                s->files[s->count++] = (struct file){.index = k, .fd = -1};
+        }
+}
+
+static void file_name(const struct followed *f, int index, char room[48])
+{
+        if (f->exec)
+                snprintf(room, 48, index ? STEP_EXEC_ERR : STEP_EXEC_OUT, f->task.step);
+        else
+                snprintf(room, 48, ".drover_out.%d", index);
+}
+
+/* Opens those that are there. */
+static void look(struct streams *all, struct followed *f)
+{
+        char name[48];
+        if (!f->at || f->over || f->at->state < ATTEMPT_RUNNING)
+                return;
+        if (!f->exec)
+                list_files(f);
         for (int k = 0; k < 2; k++)
                 for (size_t i = 0; i < f->streams[k].count; i++) {
                         struct file *file = &f->streams[k].files[i];
                         if (file->fd >= 0 || all->file_count >= FILES_MAX)
                                 continue;
-                        file->fd = open_file(f->at, file->index);
+                        file_name(f, file->index, name);
+                        file->fd = open_file(f->at, name);
                         all->file_count += file->fd >= 0;
                 }
 }
@@ -201,10 +233,10 @@ static void stream_read(const struct stream *s, uint64_t *offset, size_t most, s
 /* ---- who is followed */
 
 static struct followed *followed_find(const struct streams *all, uint64_t request, uint32_t member,
-                                      uint32_t fence)
+                                      uint32_t fence, uint64_t exec)
 {
         struct followed *f = all->followed;
-        while (f && (f->request != request || f->member != member || f->fence != fence))
+        while (f && (f->request != request || f->member != member || f->fence != fence || f->exec != exec))
                 f = f->next;
         return f;
 }
@@ -239,6 +271,11 @@ static void followed_free(struct streams *all, struct followed *f)
                 free(f->streams[k].files);
         }
         all->followed_count--;
+        if (f->exec && !f->over) { /* nobody asks for it any more */
+                runner_kill(all->a->runner, f->task, 0);
+                agent_turn_later(all->a);
+        }
+        free(f->error);
         free(f);
 }
 
@@ -266,6 +303,9 @@ static void tell(struct streams *all, const struct question *q, const uint64_t o
         m.stdout_offset = offset[0];
         m.stderr_offset = offset[1];
         m.over = over;
+        m.signaled = over && q->of->signaled;
+        m.exit_code = over ? q->of->exit_code : 0;
+        m.error = over && q->of->error ? q->of->error : m.error;
         to.kind_case = DROVER__TO_SERVER__KIND_STREAMS;
         to.streams = &m;
         outbox_send(all->a, &to);
@@ -349,7 +389,7 @@ static bool take_far(struct streams *all, struct question *q, const struct run_o
 static bool answer(struct streams *all, struct question *q, int64_t now)
 {
         struct followed *f = q->of;
-        if (f->at && !f->over && is_far(f->at))
+        if (f->at && !f->over && !f->exec && is_far(f->at))
                 return answer_far(all, q, now);
         struct buf out[2] = {{0}};
         uint64_t offset[2] = {q->offset[0], q->offset[1]};
@@ -431,9 +471,9 @@ void streams_get(struct agent *a, const Drover__StreamsGet *m)
 {
         struct streams *all = a->streams;
         struct attempt *at = agent_find(a, m->request, m->member, m->fence);
-        struct followed *f = followed_find(all, m->request, m->member, m->fence);
+        struct followed *f = followed_find(all, m->request, m->member, m->fence, m->exec);
         int64_t now = clock_boot_ms();
-        if (!f && at && at->state < ATTEMPT_DELIVERING)
+        if (!f && at && at->state < ATTEMPT_DELIVERING && !m->exec)
                 f = followed_new(all, at);
         if (!f || all->question_count >= QUESTIONS_MAX) {
                 tell_unknown(a, m->serial);
@@ -646,7 +686,7 @@ static void trim_file(const struct attempt *at, int dir, const char *name, uint6
 
 static void trim(struct attempt *at, int64_t now)
 {
-        const struct followed *f = followed_find(at->a->streams, at->request, at->member, at->fence);
+        const struct followed *f = followed_find(at->a->streams, at->request, at->member, at->fence, 0);
         uint64_t most = f && now - f->asked_ms < FOLLOWED_MS ? KEPT_FOLLOWED : KEPT_BYTES;
         int dir = open_sandbox(at);
         char name[32];
@@ -689,7 +729,9 @@ struct ending {
 static void add_tail(const struct attempt *at, int index, uint64_t size, struct buf *out)
 {
         size_t most = TAIL_MAX, n = size < most ? (size_t)size : most;
-        int fd = open_file(at, index);
+        char name[32];
+        snprintf(name, sizeof(name), ".drover_out.%d", index);
+        int fd = open_file(at, name);
         char *room = fd >= 0 ? buf_room(out, n) : NULL;
         ssize_t got = room ? pread(fd, room, n, (off_t)(size - n)) : -1;
         if (got > 0)
@@ -742,13 +784,18 @@ static void keep_tails(struct attempt *at)
 void streams_end(struct attempt *at)
 {
         struct streams *all = at->a->streams;
-        struct followed *f = followed_find(all, at->request, at->member, at->fence);
+        struct followed *f = followed_find(all, at->request, at->member, at->fence, 0);
         if (f && !f->over) {
                 look(all, f);
                 f->over = true;
                 answer_all(all, f);
                 set_timer(all);
         }
+        for (struct followed *x = all->followed; x; x = x->next)
+                if (x->exec && x->at == at && !x->over) {
+                        look(all, x);
+                        runner_kill(at->a->runner, x->task, 0);
+                }
         if (at->state == ATTEMPT_RUNNING && (at->has_sandbox || at->adopted))
                 keep_tails(at);
 }
@@ -770,12 +817,104 @@ void streams_drop_tails(struct attempt *at)
 void streams_forget(struct attempt *at)
 {
         struct streams *all = at->a->streams;
-        struct followed *f = all ? followed_find(all, at->request, at->member, at->fence) : NULL;
-        if (!f)
+        if (!all)
                 return;
         if (!at->a->stopping) /* then its runner has gone */
                 streams_end(at);
-        f->at = NULL;
+        for (struct followed *f = all->followed; f; f = f->next)
+                if (f->at == at)
+                        f->at = NULL;
+}
+
+/* ---- commands beside an attempt's program */
+
+static void tell_exec(struct agent *a, uint64_t serial, const char *error)
+{
+        Drover__Streams m = DROVER__STREAMS__INIT;
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        m.serial = serial;
+        m.error = error ? (char *)error : m.error;
+        to.kind_case = DROVER__TO_SERVER__KIND_STREAMS;
+        to.streams = &m;
+        outbox_send(a, &to);
+}
+
+/* Why no command can be run beside it; NULL: it can. */
+static const char *exec_refused(const struct attempt *at)
+{
+        if (!at || at->state != ATTEMPT_RUNNING || !at->stepping || !at->task_runs)
+                return "the job's program does not run at this moment";
+        if (!queue_is_local(at->q))
+                return "the job runs in a batch system or at another server, where its agent runs no "
+                       "commands";
+        if (*at->t->m->steps[at->step]->container)
+                return "the job runs in a container, in which its agent runs no commands";
+        return NULL;
+}
+
+void streams_exec(struct agent *a, const Drover__Exec *m)
+{
+        struct streams *all = a->streams;
+        struct attempt *at = agent_find(a, m->request, m->member, m->fence);
+        const char *refused = exec_refused(at);
+        struct err err = {""};
+        if (!refused && (m->n_argv == 0 || m->exec == 0))
+                refused = "there is no command";
+        struct followed *f = refused ? NULL : followed_new(all, at);
+        if (!f) {
+                tell_exec(a, m->serial, refused ? refused : "too many jobs are followed at its agent");
+                return;
+        }
+        f->exec = m->exec;
+        f->task = (struct run_id){at->request, at->member, at->fence, stage_task_step(a), 0};
+        f->asked_ms = clock_boot_ms();
+        list_exec_files(f);
+        if (step_exec(at, f->task, m->argv, m->n_argv, &err) < 0) {
+                f->over = true;
+                followed_free(all, f);
+                tell_exec(a, m->serial, err.text);
+                return;
+        }
+        tell_exec(a, m->serial, NULL);
+        agent_turn_later(a);
+        set_timer(all);
+}
+
+static void remove_exec_files(const struct followed *f)
+{
+        int dir = f->at && !f->at->a->users_path ? open_sandbox(f->at) : -1;
+        char name[48];
+        for (int k = 0; k < 2 && dir >= 0; k++) {
+                file_name(f, k, name);
+                unlinkat(dir, name, 0);
+        }
+        if (dir >= 0)
+                close(dir);
+}
+
+bool streams_event(struct agent *a, const struct run_event *e)
+{
+        struct streams *all = a->streams;
+        struct followed *f = all->followed;
+        while (f && !(f->exec && run_id_eq(f->task, e->id)))
+                f = f->next;
+        if (!f || e->state == RUN_WAITING || e->state == RUN_RUNNING)
+                return f != NULL;
+        BUF_CLEANUP struct buf why = {0};
+        runner_forget(a->runner, e->id);
+        look(all, f);
+        remove_exec_files(f);
+        f->over = true;
+        f->signaled = e->state == RUN_ENDED && e->signaled;
+        f->exit_code = e->state == RUN_ENDED ? e->exit_code : 0;
+        if (e->state == RUN_FAILED)
+                buf_printf(&why, "it could not be started (%s): %s", e->what, strerror(e->error));
+        else if (e->state == RUN_LOST)
+                buf_addz(&why, "the agent's shepherd is gone, and the command with it");
+        f->error = why.n ? buf_take(&why) : NULL;
+        answer_all(all, f);
+        set_timer(all);
+        return true;
 }
 
 void streams_open(struct agent *a)
@@ -794,8 +933,10 @@ void streams_close(struct agent *a)
                 question_free(all, &all->questions);
         while (all->waits)
                 wait_free(&all->waits);
-        while (all->followed)
+        while (all->followed) {
+                all->followed->over = true; /* its runner has gone */
                 followed_free(all, all->followed);
+        }
         timer_free(all->timer);
         free(all);
         a->streams = NULL;

@@ -14,6 +14,9 @@ void streams_open(struct agent *a);
 void streams_close(struct agent *a); /* after all attempts are freed */
 
 void streams_get(struct agent *a, const Drover__StreamsGet *m);
+/* Runs a command beside an attempt's program; what it prints is asked for by streams_get. */
+void streams_exec(struct agent *a, const Drover__Exec *m);
+bool streams_event(struct agent *a, const struct run_event *e); /* true: the task was such a command */
 void streams_session_lost(struct agent *a); /* what was asked in it is not answered any more */
 /* Its steps are over, and its files are about to be delivered or removed: the last bytes of its streams go
  * into its result. Called twice, the second call does nothing. */

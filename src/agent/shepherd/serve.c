@@ -24,6 +24,12 @@ struct child *child_by_id(struct shepherd *s, const struct shepherd_id *id)
         return c;
 }
 
+bool child_is_beside(const struct child *c, const struct shepherd_id *id)
+{
+        return c->tell.id.request == id->request && c->tell.id.member == id->member &&
+               c->tell.id.fence == id->fence;
+}
+
 struct child *child_by_pid(struct shepherd *s, pid_t pid)
 {
         struct child *c = s->by_pid[(unsigned)pid % BUCKETS];

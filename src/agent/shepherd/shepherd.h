@@ -35,12 +35,16 @@
 
 enum child_state { CHILD_RUNNING, CHILD_ENDING, CHILD_DONE };
 
+/* In an id's step: it is no job's, but the agent's own. */
+#define SHEPHERD_NO_JOBS 0x80000000u
+
 struct child {
         struct child *id_next, *pid_next;   /* hash chains */
         struct child *run_next, **run_link; /* the list of those that are not DONE */
         struct child *dirty_next;           /* to be told to the agent */
         bool dirty, suspended, failed, container;
         bool stuck; /* it was killed on the way to its program */
+        bool guest; /* SHEPHERD_GUEST */
         enum child_state state;
         struct shepherd_child tell; /* as it is told */
         struct slot *group;         /* its own, of ours; NULL: the agent's, or none */
@@ -127,6 +131,8 @@ void serve_renewals(struct shepherd *s);
 void serve_flush(struct shepherd *s);       /* tells what is dirty; what the socket does not take stays so */
 bool serve_waits(const struct shepherd *s); /* there is something to tell */
 void serve_dirty(struct shepherd *s, struct child *c);
+/* Are they of the same attempt? */
+bool child_is_beside(const struct child *c, const struct shepherd_id *id);
 struct child *child_by_id(struct shepherd *s, const struct shepherd_id *id);
 struct child *child_by_pid(struct shepherd *s, pid_t pid);
 void child_done(struct shepherd *s, struct child *c); /* no process of it is left */

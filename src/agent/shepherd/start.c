@@ -129,6 +129,16 @@ static bool read_texts(struct plan *p, const char *strings, size_t size, struct 
         return true;
 }
 
+/* Whom the guest is beside; NULL: nobody of its attempt runs. */
+static struct child *host_of(const struct shepherd *s, const struct shepherd_id *id)
+{
+        for (struct child *c = s->running; c; c = c->run_next)
+                if (!c->guest && c->state == CHILD_RUNNING && c->tell.pid && child_is_beside(c, id) &&
+                    !(c->tell.id.step & SHEPHERD_NO_JOBS))
+                        return c;
+        return NULL;
+}
+
 /* All that the child needs before it is made; `user` is where the plan's may be kept. 0, or an errno with
  * what it is about. */
 static int prepare(struct plan *p, struct child *c, const struct texts *t, char **words, struct user *user,
@@ -165,8 +175,16 @@ static int prepare(struct plan *p, struct child *c, const struct texts *t, char 
         *ret_where = SHEPHERD_AT_CGROUP;
         if ((error = slot_find(s, r, t->dirs, t->dirs_size, &slot)))
                 return error;
-        if (!slot && p->user)
+        if (r->flags & SHEPHERD_GUEST) {
+                const struct child *host = host_of(s, &r->id);
+                if (!host)
+                        return ESRCH;
+                c->guest = true;
+                if (host->group)
+                        slot = host->group;
+        } else if (!slot && p->user) {
                 slot = c->group = groups_take(s);
+        }
         p->slot = slot;
         *ret_where = SHEPHERD_AT_FORK;
         if ((c->entry = table_take(s)) == TABLE_MAX)
@@ -217,7 +235,8 @@ void start_child(struct shepherd *s, const struct shepherd_start *r, const char 
                 refuse(s, c, where, error);
                 return;
         }
-        c->marker = find_marker(s, &p);
+        if (!c->guest) /* it has the marker of its attempt, and that is the other's */
+                c->marker = find_marker(s, &p);
         pid_t pid = child_fork(&p);
         error = errno;
         free(words);

@@ -108,6 +108,7 @@ static void listed(void)
 
 struct ask {
         uint64_t request, walltime_ms;
+        uint32_t step;
         const char *in, *out, *err, *cwd, *user;
         unsigned flags;
         const char *argv[8];
@@ -124,7 +125,7 @@ static void start(const struct ask *a)
 {
         BUF_CLEANUP struct buf b = {0};
         struct shepherd_start h = {.record = {0, SHEPHERD_START},
-                                   .id = {.request = a->request, .fence = 1},
+                                   .id = {.request = a->request, .fence = 1, .step = a->step},
                                    .slot = SHEPHERD_NO_SLOT,
                                    .flags = a->flags,
                                    .walltime_ms = a->walltime_ms,
@@ -340,6 +341,38 @@ static void ends_the_whole_tree(void **state)
         say(&k, sizeof(k));
         ended(22);
         assert_true(dies(other));
+}
+
+/* In the control group of another, which goes on without it; and it does not go on without the other. */
+static void guests(void **state)
+{
+        (void)state;
+        start(&(struct ask){.request = 24, .argv = {"/bin/sh", "-c", "echo $$ > host; exec sleep 1000"}});
+        pid_t host = pid_in("host");
+        start(&(struct ask){.request = 24,
+                            .step = 0x80000001,
+                            .flags = SHEPHERD_GUEST,
+                            .argv = {"/bin/sh", "-c", "exit 5"}});
+        struct shepherd_child c = ended(24);
+        assert_int_equal(c.id.step, 0x80000001);
+        assert_int_equal(WEXITSTATUS(c.status), 5);
+        assert_true(alive(host));
+        start(&(struct ask){.request = 24,
+                            .step = 0x80000002,
+                            .flags = SHEPHERD_GUEST,
+                            .argv = {"/bin/sh", "-c", "echo $$ > guest; exec sleep 1000"}});
+        pid_t guest = pid_in("guest");
+        struct shepherd_kill k = {{sizeof(k), SHEPHERD_KILL}, {.request = 24, .fence = 1}, 0};
+        say(&k, sizeof(k));
+        assert_true(dies(host));
+        assert_true(dies(guest));
+        start(&(struct ask){
+                .request = 24, .step = 0x80000003, .flags = SHEPHERD_GUEST, .argv = {"/bin/true"}});
+        do
+                c = ended(24);
+        while (c.id.step != 0x80000003);
+        assert_int_equal(c.state, SHEPHERD_FAILED);
+        assert_int_equal(c.error, ESRCH);
 }
 
 /* A file system whose server never answers, as a file server that has gone away. */
@@ -607,6 +640,7 @@ int main(void)
                 cmocka_unit_test(runs_and_tells),
                 cmocka_unit_test(says_what_failed),
                 cmocka_unit_test(ends_the_whole_tree),
+                cmocka_unit_test(guests),
                 cmocka_unit_test(nobody_waits_for_one_that_hangs),
                 cmocka_unit_test(limits),
                 cmocka_unit_test(large_requests),

@@ -31,6 +31,8 @@
 
 static struct slot *slot_of(struct shepherd *s, const struct child *c)
 {
+        if (c->guest)
+                return NULL; /* the group is not its own */
         if (c->group || s->agent_uid != s->uid)
                 return c->group;
         return c->tell.slot < SLOTS_MAX ? s->slots[c->tell.slot] : NULL;
@@ -288,6 +290,13 @@ static pid_t next_dead(void)
         return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 ? info.si_pid : 0;
 }
 
+static void end_guests(struct shepherd *s, const struct child *host)
+{
+        for (struct child *c = s->running; c; c = c->run_next)
+                if (c->guest && !host->guest && child_is_beside(c, &host->tell.id))
+                        tree_kill(s, c, SHEPHERD_KILLED, 0);
+}
+
 bool tree_reap(struct shepherd *s)
 {
         int status;
@@ -317,6 +326,7 @@ bool tree_reap(struct shepherd *s)
                 }
                 c->state = CHILD_ENDING;
                 c->ending_since = boot_ms();
+                end_guests(s, c);
                 try_end(s, c, c->ending_since);
         }
         if (orphan && !s->look_at)

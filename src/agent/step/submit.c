@@ -15,7 +15,8 @@
 #include "base/args.h"
 #include "run/process/shepherd_protocol.h"
 
-#define TEXT_MAX (4u << 20)
+#define TEXT_MAX   (4u << 20)
+#define EXEC_BYTES (256u << 20) /* that a command beside a job may print */
 
 /* Was that stream's file written by an earlier step or round, or by this step's stdout? */
 static bool stream_goes_on(const struct attempt *at, int index, bool is_stderr)
@@ -373,5 +374,48 @@ int step_submit(struct attempt *at, struct err *err)
                 return r;
         runner_submit(at->q->backend->runner, &spec);
         credentials_hand_on(at);
+        return 0;
+}
+
+int step_exec(struct attempt *at, struct run_id id, char *const *argv, size_t argc, struct err *err)
+{
+        const Drover__Template *m = at->t->m;
+        const Drover__Step *step = m->steps[at->step];
+        __attribute__((cleanup(expanded_deinit))) struct expanded x = {.path = {.max = 65536}};
+        char name[64], sandbox[4352], out[48], error[48], job[64];
+        const struct run_rlimit limits[] = {{RLIMIT_CORE, 0, 0}, {RLIMIT_FSIZE, EXEC_BYTES, EXEC_BYTES}};
+        sandbox_name(at, name);
+        snprintf(sandbox, sizeof(sandbox), "%s/%s", at->a->jobs_path, name);
+        buf_addz(&x.path, "/usr/bin/env"); /* looks for it in the job's PATH */
+        args_add(&x.argv, STR("env"));
+        for (size_t i = 0; i < argc; i++)
+                args_add(&x.argv, str_of(argv[i]));
+        int r = activate_wanted(at) ? activate_wrap(at, sandbox, &x.path, &x.argv, err) : 0;
+        if (r == 0)
+                r = environment(at, step, sandbox, &x.env, err);
+        if (r < 0)
+                return r;
+        snprintf(out, sizeof(out), STEP_EXEC_OUT, id.step);
+        snprintf(error, sizeof(error), STEP_EXEC_ERR, id.step);
+        snprintf(job, sizeof(job), "%llu.%u", (unsigned long long)at->request, at->member);
+        const struct run_spec spec = {
+                .id = id,
+                .owner = m->owner,
+                .user = at->a->users_path ? at->t->user.name : NULL,
+                .flags = RUN_GUEST | queue_containment(at->q),
+                .sandbox = sandbox,
+                .cwd = at->t->own_cwd ? NULL : at->iwd,
+                .stdout_path = out,
+                .stderr_path = error,
+                .path = buf_z(&x.path),
+                .argv = x.argv.v,
+                .envp = x.env.v,
+                .rlimits = limits,
+                .rlimit_count = sizeof(limits) / sizeof(*limits),
+                .cgroup_dirs = at->cgroup ? cgroup_dirs(at->cgroup) : NULL,
+                .slot = at->cgroup ? cgroup_number(at->cgroup) : UINT32_MAX,
+                .job = job,
+        };
+        runner_submit(at->q->backend->runner, &spec);
         return 0;
 }

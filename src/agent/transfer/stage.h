@@ -16,6 +16,8 @@ void stage_tick(struct agent *a); /* every second: what makes no progress fails 
 const char *stage_held(const struct agent *a);
 /* True: the task was a stage's, not a job's. */
 bool stage_event(struct agent *a, const struct run_event *e);
+/* A run_id's step for a task of the agent's own, that no other task has. */
+uint32_t stage_task_step(struct agent *a);
 
 /* Does a job of this template have files of its own in its sandbox? */
 bool stage_any_inputs(const struct attempt *at);

@@ -76,11 +76,16 @@ void stage_child_go_on(struct stage *s)
         child_start(s, name, s->at->t->m->owner, s->at->t->user.name);
 }
 
+uint32_t stage_task_step(struct agent *a)
+{
+        if (!a->stages->child_serial) /* not those of an earlier life, which the shepherd may know */
+                a->stages->child_serial = (uint32_t)clock_boot_ms() * 16;
+        return STEP_NO_JOBS | ++a->stages->child_serial;
+}
+
 static void child_id(struct stage *s, uint64_t request, uint32_t member, uint32_t fence)
 {
-        if (!s->a->stages->child_serial) /* not those of an earlier life, which the shepherd may know */
-                s->a->stages->child_serial = (uint32_t)clock_boot_ms() * 16;
-        s->id = (struct run_id){request, member, fence, STEP_NO_JOBS | ++s->a->stages->child_serial, 0};
+        s->id = (struct run_id){request, member, fence, stage_task_step(s->a), 0};
 }
 
 void stage_child_begin(struct stage *s)

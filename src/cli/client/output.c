@@ -15,6 +15,7 @@ void output_deinit(struct output *o)
 {
         buf_deinit(&o->bytes[0]);
         buf_deinit(&o->bytes[1]);
+        buf_deinit(&o->error);
 }
 
 static int read_stream(struct output *o, int k, struct view part)
@@ -51,6 +52,7 @@ static int read_answer(struct output *o, struct view root, struct err *err)
         o->ended = view_true(view_get(root, "ended"));
         o->exit_code = (int)view_integer(view_get(root, "exit_code"), -1);
         o->exit_signal = (int)view_integer(view_get(root, "exit_signal"), -1);
+        view_text(view_get(root, "error"), &o->error);
         view_text(view_get(root, "state"), &state);
         snprintf(o->state, sizeof(o->state), "%s", buf_z(&state));
         return 0;
@@ -69,6 +71,8 @@ int output_next(struct cli *cli, struct output *o, int timeout_ms, struct err *e
                    timeout_ms, (long long)o->attempt, (long long)o->next[0], (long long)o->next[1]);
         if (o->only)
                 api_query(&path, "stream", str_of(o->only));
+        if (o->exec)
+                buf_printf(&path, "&exec=%lld", (long long)o->exec);
         if (!o->asked && o->last)
                 buf_printf(&path, "&last=%lld", (long long)o->last);
         rc = api_call(cli, &(struct api_request){.path = buf_z(&path), .timeout_ms = timeout_ms + LATE_MS},

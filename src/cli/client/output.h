@@ -24,6 +24,7 @@ enum output_stream { OUTPUT_STDOUT, OUTPUT_STDERR };
 struct output {           /* {0} but for what the caller sets */
         const char *job;  /* "7.0" */
         const char *only; /* "stdout" or "stderr"; NULL: both */
+        int64_t exec;     /* of this command beside the job's program, whose attempt is set; 0: of the job */
         int64_t last;     /* the first answer begins so many bytes before the end; 0: with the first byte */
         /* the rest is output_next's */
         bool asked;
@@ -35,7 +36,8 @@ struct output {           /* {0} but for what the caller sets */
         bool over;           /* the attempt prints nothing more */
         bool ended;          /* nor does the job */
         char state[16];
-        int exit_code, exit_signal; /* ended; -1: none */
+        int exit_code, exit_signal; /* ended, or of a command over; -1: none */
+        struct buf error;           /* of a command that is over: why it was not started */
 };
 void output_deinit(struct output *o);
 #define OUTPUT_CLEANUP __attribute__((cleanup(output_deinit)))

@@ -656,6 +656,15 @@ const struct command commands[] = {
          "drover tail -f 7\n  what the job of request 7 prints\n"
          "drover tail --stderr -n 3 7.42\n  its last three lines of errors",
          tail_options, 1, 1, "jobs", false, cmd_tail},
+        {"exec", LOOKING, "run a command beside a job's program", "ID -- COMMAND [ARG...]",
+         "Runs a command where a job runs: as its user, in its folder, with its environment, and within its "
+         "limits. What the command prints is printed, and its exit code is that of drover exec; 128 and the "
+         "signal's number, if a signal has ended it. It reads nothing (/dev/null), and ends with the job. "
+         "This works for jobs that run as processes of their agent's machine, not in containers, batch "
+         "systems or at other servers.",
+         "drover exec 7 -- ps -ef\n  what runs where job 7.0 runs\n"
+         "drover exec 7.42 -- du -sh .\n  how much its folder holds",
+         none, 2, WORDS_ANY, "jobs", false, cmd_exec},
         {"why", LOOKING, "tell why a job doesn't run", "[OPTIONS] ID",
          "Tells in words why a job is where it is: for an idle one which condition keeps it from each agent, "
          "or which store that it needs does not answer there and since when, "

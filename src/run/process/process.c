@@ -20,7 +20,7 @@ struct process_runner {
         struct runner base;
         struct shepherd_client *client;
         struct event_queue *events;
-        bool listed;
+        bool listed, takes_guests;
         uint32_t parts; /* of containment */
         int no_view;
 };
@@ -79,6 +79,7 @@ static void on_record(void *arg, const struct shepherd_record *record)
                 const struct shepherd_hello *w = (const void *)record;
                 bool whole = record->size >= sizeof(*w);
                 r->listed = false;
+                r->takes_guests = whole && w->version >= 4;
                 r->parts = whole ? w->parts & SHEPHERD_CONTAINMENT : 0;
                 r->no_view = whole ? w->no_view : 0;
         } else if (record->kind == SHEPHERD_CHILD) {
@@ -178,6 +179,10 @@ static void process_submit(struct runner *base, const struct run_spec *s)
         struct process_runner *r = self(base);
         if (!shepherd_client_up(r->client)) {
                 fail_now(r, s->id, RUN_LOST, "shepherd", ENOTCONN);
+                return;
+        }
+        if ((s->flags & RUN_GUEST) && !r->takes_guests) {
+                fail_now(r, s->id, RUN_FAILED, "shepherd", ENOSYS); /* of an agent of before */
                 return;
         }
         struct buf *out = shepherd_client_out(r->client);

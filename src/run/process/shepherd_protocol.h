@@ -17,7 +17,7 @@
 #pragma once
 #include <stdint.h>
 
-#define SHEPHERD_VERSION     3u /* 1: without PING; 2: without START_BY and SHEPHERD_BEGUN */
+#define SHEPHERD_VERSION     4u /* 1: without PING; 2: without START_BY and SHEPHERD_BEGUN; 3: without GUEST */
 #define SHEPHERD_DIRECT_MAX  (64u << 10)
 #define SHEPHERD_BATCH_MAX   (16u << 20)
 #define SHEPHERD_RLIMITS_MAX 8
@@ -118,6 +118,9 @@ enum {
         SHEPHERD_FILTER = 4096,
         SHEPHERD_NO_NETWORK = 8192,
         SHEPHERD_CONTAIN_ALL = 16384, /* a part that cannot be had is a failure */
+        /* Beside a child of the same request, member and fence, in its control group: it ends with that one,
+         * and nothing but its own process group ends with it. Without such a child it is a failure. */
+        SHEPHERD_GUEST = 32768,
 };
 #define SHEPHERD_CONTAINMENT                                                                                 \
         (SHEPHERD_HIDE | SHEPHERD_OWN_TMP | SHEPHERD_NO_PRIVILEGES | SHEPHERD_FILTER | SHEPHERD_NO_NETWORK)

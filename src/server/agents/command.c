@@ -316,6 +316,9 @@ static void set_streams(struct command *c, const Drover__Streams *m)
                           str_head(bytes(c, m->stderr_bytes), COMMAND_STREAM_MAX)},
                 .over = m->over,
                 .unknown = m->unknown,
+                .error = words(c, m->error, COMMAND_REASON_MAX),
+                .signaled = m->signaled,
+                .exit_code = m->exit_code,
         };
 }
 

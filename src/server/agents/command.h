@@ -114,8 +114,9 @@ struct command_script {
 };
 struct command_streams { /* stdout and stderr */
         uint64_t serial, offset[2];
-        struct str bytes[2];
-        bool over, unknown;
+        struct str bytes[2], error;
+        bool over, unknown, signaled;
+        int32_t exit_code;
 };
 
 struct agent;

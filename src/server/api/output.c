@@ -25,6 +25,7 @@ struct output {
         uint64_t request, number; /* number: of the question to the agent; 0: none */
         uint32_t member, fence;   /* fence: of the attempt that offset counts in; 0: none yet */
         uint64_t offset[2], last;
+        uint64_t exec; /* of a command beside the attempt's program; 0: of the job */
         bool wanted[2];
         int64_t until_ms; /* boot clock */
         bool over;        /* the attempt prints nothing more, and the caller has all that there is of it */
@@ -41,8 +42,7 @@ static void state_free(void *arg)
 {
         struct output *x = arg;
 
-        buf_deinit(&x->chunk.bytes[0]);
-        buf_deinit(&x->chunk.bytes[1]);
+        streams_chunk_deinit(&x->chunk);
         buf_deinit(&x->tail_name);
         tail_read_deinit(&x->tail);
         free(x);
@@ -97,6 +97,12 @@ static void write_reply(struct server *s, struct call *c)
                         write_stream(&j, names[k], x->chunk.offset[k], buf_view(&x->chunk.bytes[k]));
         json_kbool(&j, "over", x->over);
         json_kbool(&j, "ended", x->ended);
+        if (x->exec && x->over)
+                write_exit(&j, &(struct row){.ended = x->chunk.error.n == 0,
+                                             .signaled = x->chunk.signaled,
+                                             .exit_code = x->chunk.exit_code});
+        if (x->exec && x->over && x->chunk.error.n)
+                json_kstr(&j, "error", buf_view(&x->chunk.error));
         if (x->ended)
                 write_exit(&j, &x->row);
         json_close(&j, '}');
@@ -180,6 +186,11 @@ static void answered(struct server *s, struct call *c)
                 x->chunk.unknown = true;
         }
         x->number = 0;
+        if (x->chunk.unknown && x->exec) {
+                call_fail(c, 404, "not_found",
+                          "there is no such command any more: its job has ended, or nobody has asked for it");
+                return;
+        }
         if (x->chunk.unknown) { /* it comes with the assignment, or has gone, or nobody follows it any more */
                 if (x->tail_read)
                         give_tail(s, c);
@@ -191,7 +202,7 @@ static void answered(struct server *s, struct call *c)
         }
         x->over = x->chunk.over;
         x->last = 0;
-        if (some(&x->chunk)) {
+        if (some(&x->chunk) || x->exec) {
                 reply(c);
                 return;
         }
@@ -218,6 +229,7 @@ static bool ask(struct server *s, struct call *c, const char *agent)
                 .wanted = {x->wanted[0], x->wanted[1]},
                 .last = x->last,
                 .wait_ms = x->tail_read ? 0 : left,
+                .exec = x->exec,
         };
 
         x->number = streams_ask(s, c->who, &q);
@@ -288,10 +300,17 @@ static void look(struct server *s, struct call *c)
                 return;
         }
         x->state = job.state;
-        if (job.state == JOB_COMPLETED || job.state == JOB_REMOVED) {
+        if (!x->exec && (job.state == JOB_COMPLETED || job.state == JOB_REMOVED)) {
                 look_ended(s, c);
                 return;
         }
+        if (x->exec && (!job.agent || job.fence != x->fence || !ask(s, c, job.agent))) {
+                call_fail(c, 404, "not_found",
+                          "there is no such command any more: its job's attempt is over, or its agent away");
+                return;
+        }
+        if (x->exec)
+                return;
         if (!job.agent) {
                 look_waiting(s, c);
                 return;
@@ -404,7 +423,7 @@ static bool read_query(struct call *c, struct output *x)
         }
         if (!call_number(c, "timeout_ms", WAIT_MAX_MS, &timeout_ms) ||
             !call_number(c, "attempt", UINT32_MAX, &attempt) ||
-            !call_number(c, "last", INT64_MAX, &x->last) ||
+            !call_number(c, "exec", INT64_MAX, &x->exec) || !call_number(c, "last", INT64_MAX, &x->last) ||
             !call_number(c, "stdout", INT64_MAX, &x->offset[0]) ||
             !call_number(c, "stderr", INT64_MAX, &x->offset[1]))
                 return false;

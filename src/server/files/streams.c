@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/map.h"
 #include "base/share.h"
 #include "server/agents/agents.h"
@@ -38,9 +39,15 @@ static void question_free(struct streams *x, struct question *q)
         share_give(x->share, str_of(q->who));
         free(q->agent);
         free(q->who);
-        buf_deinit(&q->chunk.bytes[0]);
-        buf_deinit(&q->chunk.bytes[1]);
+        streams_chunk_deinit(&q->chunk);
         free(q);
+}
+
+void streams_chunk_deinit(struct streams_chunk *c)
+{
+        buf_deinit(&c->bytes[0]);
+        buf_deinit(&c->bytes[1]);
+        buf_deinit(&c->error);
 }
 
 void streams_free(struct streams *x)
@@ -57,26 +64,38 @@ void streams_free(struct streams *x)
         free(x);
 }
 
-uint64_t streams_ask(struct server *s, const char *who, const struct streams_question *asked)
+/* NULL: the agent is not connected, or too many questions are open. */
+static struct question *question_new(struct server *s, const char *who, const struct streams_question *asked,
+                                     uint64_t *ret_session)
 {
         struct streams *x = s->streams;
         const struct agent *a = agents_find(s, str_of(asked->agent));
-        Drover__StreamsGet *get;
         struct question *q;
-        struct message *m;
 
         if (!a || !a->session || !share_take(x->share, str_of(who)))
-                return 0;
+                return NULL;
         q = mem_new(struct question);
         q->asked = *asked;
         q->agent = mem_dupz(asked->agent);
         q->who = mem_dupz(who);
         q->asked.agent = q->agent;
         idmap_put(x->questions, ++x->last, q);
-        m = message_new(a->session, DROVER__TO_AGENT__KIND_STREAMS_GET);
+        *ret_session = a->session;
+        return q;
+}
+
+uint64_t streams_ask(struct server *s, const char *who, const struct streams_question *asked)
+{
+        uint64_t session;
+        struct message *m;
+        Drover__StreamsGet *get;
+
+        if (!question_new(s, who, asked, &session))
+                return 0;
+        m = message_new(session, DROVER__TO_AGENT__KIND_STREAMS_GET);
         get = message_alloc(m, sizeof(*get));
         drover__streams_get__init(get);
-        get->serial = x->last;
+        get->serial = s->streams->last;
         get->request = asked->request;
         get->member = asked->member;
         get->fence = asked->fence;
@@ -87,15 +106,64 @@ uint64_t streams_ask(struct server *s, const char *who, const struct streams_que
         get->last = asked->last;
         get->wait_ms = asked->wait_ms > 0 ? (uint64_t)asked->wait_ms : 0;
         get->most = STREAMS_CHUNK;
+        get->exec = asked->exec;
         m->to_agent.streams_get = get;
         message_send(s, m, TURN_READ); /* behind the assignment */
-        return x->last;
+        return get->serial;
+}
+
+/* Below 2^53, which every reader of JSON can have, and none that an earlier server has given. */
+static uint64_t exec_number(const struct streams *x)
+{
+        return ((uint64_t)clock_wall_ms() << 12 | (x->last & 0xfff)) & ((1ull << 53) - 1);
+}
+
+uint64_t streams_exec(struct server *s, const char *who, const struct streams_question *asked,
+                      const struct str *words, size_t count, uint64_t *ret_exec)
+{
+        uint64_t session;
+        struct message *m;
+        Drover__Exec *exec;
+
+        if (!question_new(s, who, asked, &session))
+                return 0;
+        m = message_new(session, DROVER__TO_AGENT__KIND_EXEC);
+        exec = message_alloc(m, sizeof(*exec));
+        drover__exec__init(exec);
+        exec->serial = s->streams->last;
+        exec->request = asked->request;
+        exec->member = asked->member;
+        exec->fence = asked->fence;
+        exec->exec = *ret_exec = exec_number(s->streams);
+        exec->argv = message_alloc(m, (count + 1) * sizeof(*exec->argv));
+        for (; exec->n_argv < count; exec->n_argv++)
+                exec->argv[exec->n_argv] = message_text(m, words[exec->n_argv]);
+        m->to_agent.exec = exec;
+        message_send(s, m, TURN_READ);
+        return exec->serial;
 }
 
 static void answered(struct server *s, uint64_t number, struct question *q)
 {
         q->answered = true;
         waits_changed(s, STREAMS_WATCH(number));
+}
+
+#define WORDS_MAX 500 /* bytes of an agent's sentence */
+
+/* As one line that a terminal shows. */
+static void add_words(struct buf *out, struct str words)
+{
+        words = str_head(words, WORDS_MAX);
+        for (size_t i = 0; i < words.n; i++) {
+                unsigned char c = (unsigned char)words.p[i];
+
+                bool control = c < ' ' || c == 0x7f ||
+                               (c == 0xc2 && i + 1 < words.n && (unsigned char)words.p[i + 1] < 0xa0);
+
+                buf_char(out, control ? '?' : words.p[i]);
+                i += c == 0xc2 && control; /* one of the 8-bit control characters */
+        }
 }
 
 void streams_answer(struct server *s, struct command *c, struct agent *a)
@@ -113,6 +181,9 @@ void streams_answer(struct server *s, struct command *c, struct agent *a)
                         buf_str(&q->chunk.bytes[k], said->bytes[k]);
         }
         q->chunk.over = said->over;
+        add_words(&q->chunk.error, said->error);
+        q->chunk.signaled = said->signaled;
+        q->chunk.exit_code = said->exit_code;
         q->chunk.unknown = said->unknown;
         answered(s, said->serial, q);
 }
@@ -144,6 +215,9 @@ bool streams_take(struct server *s, uint64_t number, struct streams_chunk *ret)
                 buf_str(&ret->bytes[k], buf_view(&q->chunk.bytes[k]));
         }
         ret->over = q->chunk.over;
+        buf_str(&ret->error, buf_view(&q->chunk.error));
+        ret->signaled = q->chunk.signaled;
+        ret->exit_code = q->chunk.exit_code;
         ret->unknown = q->chunk.unknown;
         streams_drop(s, number);
         return true;
