@@ -230,7 +230,7 @@ static void act(struct top *t, const char *action, const char *done)
         struct buf body BUF_CLEANUP = {0}, text BUF_CLEANUP = {0};
         struct err err = {""};
         uint64_t id = t->ids[t->selected];
-        struct view error;
+        struct view error = {STR_NONE};
 
         buf_printf(&body, "{\"action\":\"%s\",\"ids\":[\"%llu\"]}", action, (unsigned long long)id);
         if (api_call(t->cli,
