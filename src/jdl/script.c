@@ -119,7 +119,8 @@ int script_job(const struct form_world *w, const char *file, struct str submit, 
         args_add(&words, STR("drover-tool"));
         args_join_v2(&raw, &words);
         print_string(&arguments, buf_view(&raw));
-        buf_addz(&text, "executable = /bin/sh\ntransfer_executable = false\n");
+        buf_addz(&text, "executable = /bin/sh\ntransfer_executable = false\n"
+                        "should_transfer_files = IF_NEEDED\n");
         buf_str(&text, submit);
         buf_addz(&text, "queue\n");
         rc = condor_parse(w, file, buf_view(&text), o, ret, err);

@@ -114,7 +114,7 @@ def daemon(instance, *args, code=0):
 
 def beats(instance, name, **more):
     """A job that leaves its number and fence in a file as long as it lives."""
-    return sh(f"while :; do echo $DROVER_JOB ${{PWD##*.}} >>{instance.work}/{name}; sleep 0.1; done", request_cpus="1", **more)
+    return sh(f"while :; do echo $DROVER_JOB ${{DROVER_SCRATCH##*.}} >>{instance.work}/{name}; sleep 0.1; done", request_cpus="1", **more)
 
 
 def grows(instance, name):

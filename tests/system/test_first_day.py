@@ -28,6 +28,19 @@ def test_a_relative_path_typed_without_thought(shared):
     assert shared.read("count") == "3 data/f1.csv\n"
 
 
+def test_a_submit_file_that_says_nothing_of_files(shared):
+    """It runs in the folder of the submit, and what it makes is there; with a word of files to send it has one of its own."""
+    shared.write("data/f3.csv", "1\n2\n")
+    job = "executable = /bin/sh\narguments = \"-c 'wc -l {} && pwd && echo >made.{}'\"\noutput = said\n{}queue\n"
+    out = shared.cli("submit", "--wait", "-", stdin=job.format("data/f3.csv", 1, ""))
+    assert "arguments" not in out.err
+    count, folder = shared.read("said").splitlines()
+    assert count == "2 data/f3.csv" and os.path.realpath(folder) == os.path.realpath(shared.work) and shared.exists("made.1")
+    for line in ("transfer_input_files = data/f3.csv", "should_transfer_files = IF_NEEDED\ntransfer_input_files = data/f3.csv"):
+        shared.cli("submit", "--wait", "-", stdin=job.format("f3.csv", 2, line + "\n"))
+        assert os.path.realpath(shared.read("said").splitlines()[1]) != os.path.realpath(shared.work) and shared.exists("made.2")
+
+
 def test_a_script_of_this_folder(shared):
     shared.write("hello.sh", "#!/bin/sh\necho hello $1 from $(basename $PWD) >made\n", 0o755)
     shared.cli("submit", "--wait", "--", "./hello.sh", "you")
@@ -63,7 +76,8 @@ def test_a_file_that_will_not_be_there_is_warned_of(shared):
     job = "executable = /usr/bin/wc\narguments = -l {}\n{}\nqueue\n"
     told = shared.cli("submit", "-", stdin=job.format("data/f2.csv", "should_transfer_files = YES")).err
     assert "arguments: data/f2.csv is not in the folder" in told
-    for words, line in (("data/f2.csv", "should_transfer_files = NO"), ("f2.csv", "transfer_input_files = data/f2.csv"),
+    assert "arguments: data/f2.csv" in shared.cli("submit", "-", stdin=job.format("data/f2.csv", "should_transfer_files = IF_NEEDED")).err
+    for words, line in (("data/f2.csv", ""), ("data/f2.csv", "should_transfer_files = NO"), ("f2.csv", "transfer_input_files = data/f2.csv"),
                         ("data/f2.csv", "transfer_input_files = data"), ("no-such-file", "should_transfer_files = YES"),
                         ("/etc/passwd", "should_transfer_files = YES")):
         assert "arguments" not in shared.cli("submit", "-", stdin=job.format(words, line)).err, (words, line)

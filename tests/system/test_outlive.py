@@ -12,7 +12,7 @@ pytest_plugins = ["batch_systems"]
 
 def beating(instance, flag):
     """A script that leaves a line for each start and each moment that it lives, until the flag is there."""
-    return (f"say() {{ echo $1 $DROVER_JOB ${{PWD##*.}} $(date +%s%N) >>{instance.work}/log; }}; say start; "
+    return (f"say() {{ echo $1 $DROVER_JOB ${{DROVER_SCRATCH##*.}} $(date +%s%N) >>{instance.work}/log; }}; say start; "
             f"while [ ! -e {flag} ]; do say beat; sleep 0.1; done; say end; echo whole")
 
 

@@ -149,7 +149,8 @@ def test_words_and_streams(place):
     words = place.submit('executable = /bin/printf\narguments = "\'[%s]\\n\' \'it\'\'s\' \'a ""b""\' \'$HOME `x` \\\' '
                          '\'grün ☃\' \'\' \'*\'"\noutput = words\nqueue\n')
     streams = place.submit(sh('cat; echo err >&2; echo made >new; pwd; echo "$GREETING $OMP_NUM_THREADS"', input="in put",
-                              output="out", error="err", environment="\"GREETING='gu ten'\"", request_cpus="2"))
+                              output="out", error="err", environment="\"GREETING='gu ten'\"", request_cpus="2",
+                              should_transfer_files="IF_NEEDED"))
     place.wait(words, streams)
     assert place.read("words") == "[it's]\n[a \"b\"]\n[$HOME `x` \\]\n[grün ☃]\n[]\n[*]\n"
     out = place.read("out").splitlines()

@@ -77,7 +77,7 @@ def test_input_files_are_in_the_jobs_folder(shared):
 
 
 def test_each_job_has_a_scratch_folder_of_its_own(shared):
-    shared.run(sh("pwd; ls -A | wc -l; echo $(Process) >f; cat f", output="scratch-$(Process).out", queue="queue 3"))
+    shared.run(sh("pwd; ls -A | wc -l; echo $(Process) >f; cat f", output="scratch-$(Process).out", should_transfer_files="IF_NEEDED", queue="queue 3"))
     seen = [shared.read(f"scratch-{n}.out").split() for n in range(3)]
     assert len({s[0] for s in seen}) == 3
     assert [s[2] for s in seen] == ["0", "1", "2"]

@@ -96,6 +96,30 @@ static int fail_at_queue(struct reader *r, const char *text)
         return reader_fail(r, (struct place){r->files[0], r->part->line}, "%s", text);
 }
 
+/* Does the description say what is to travel, or need a folder of the job's own? */
+static int says_of_files(struct reader *r)
+{
+        static const char *const said[] = {"transfer_input_files",
+                                           "transfer_output_files",
+                                           "when_to_transfer_output",
+                                           "output_destination",
+                                           "transfer_output_remaps",
+                                           "transfer_checkpoint_files",
+                                           "checkpoint_exit_code",
+                                           "container_image",
+                                           "docker_image",
+                                           "dataset"};
+
+        for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+                ENTRY_CLEANUP struct entry e = {0};
+                int rc = entry_get(r, said[i], &e);
+
+                if (rc != 0)
+                        return rc;
+        }
+        return 0;
+}
+
 static int transfers(struct reader *r)
 {
         /* What HTCondor's condor_utils/enum_utils.cpp takes, and the word that it keeps for it. */
@@ -124,6 +148,12 @@ static int transfers(struct reader *r)
                 return rc;
         if (!should && r->universe == UNIVERSE_LOCAL && !inputs && !outputs && !when)
                 should = "NO"; /* it runs where its files are */
+        if (!should && r->options->filesystem_domain) {
+                rc = says_of_files(r);
+                if (rc < 0)
+                        return rc;
+                should = rc == 0 ? "IN_PLACE" : NULL;
+        }
         if (should && strcmp(should, "NO") == 0) {
                 if (inputs || outputs)
                         return fail_at_queue(r, "should_transfer_files = NO contradicts transfer_input_files "

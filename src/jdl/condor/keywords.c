@@ -67,9 +67,10 @@ const struct keyword keywords[] = {
          "A URL beneath which all outputs go, in place of `initialdir`."},
         {"should_transfer_files", "ShouldTransferFiles", ACTS, OTHER, "ShouldTransferFiles", NULL,
          "`YES`: files travel by the server, which keeps the outputs for **drover get**; `NO`: the place sees the same paths, and "
-         "files are read and written there; `IF_NEEDED` (the default): the job has a folder of its own, into and out of which the agent copies what the place sees; "
-         "else as `YES`. `IN_PLACE`: as `NO` where the place sees the same paths, with nothing copied; else as `YES`. Also `TRUE`, "
-         "`ALWAYS`, `FALSE`, `NEVER` and `AUTO`."},
+         "files are read and written there; `IN_PLACE`: as `NO` where the place does, else as `YES`; `IF_NEEDED`: the job has a "
+         "folder of its own, into and out of which the agent copies where the place sees the same paths, else as `YES`. The default "
+         "is `IN_PLACE` where nothing is said of files that travel, checkpoints or a container's image, else `IF_NEEDED`. Also "
+         "`TRUE`, `ALWAYS`, `FALSE`, `NEVER` and `AUTO`."},
         {"when_to_transfer_output", "WhenToTransferOutput", ACTS, OTHER, "WhenToTransferOutput", NULL,
          "`ON_EXIT` (the default), `ON_SUCCESS`, or `ON_EXIT_OR_EVICT`: what a job that is vacated or held has written by then is "
          "kept at the server, and is there when it starts again."},
