@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 PYTHON := /usr/bin/python3
 JOBS   ?= $(shell nproc)
 
-.PHONY: setup-build help setup build demo check check-unit check-system check-long lint format bench bench-peers fuzz docs install clean
+.PHONY: setup-build help setup build demo check check-unit check-system check-long lint format bench bench-peers bench-sim fuzz docs install clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -57,6 +57,11 @@ bench: setup build ## a table of measurements, also in build/bench.json
 bench-peers: setup build ## the same jobs through Slurm, Grid Engine, GNU parallel, xargs and Drover, end to end
 	@ninja -C $(BUILD) -j$(JOBS)
 	@tools/bench-peers --build $(BUILD)
+
+bench-sim: setup build ## Drover beside EASY and its like in the simulator: TRACES="a.swf b.swf", or the cut-outs in tests/data
+	@ninja -C $(BUILD) -j$(JOBS) src/cli/drover-sim
+	@tools/link-programs $(BUILD)
+	@tools/bench-sim --build $(BUILD) $(TRACES)
 
 fuzz: setup ## fuzz every parser for FUZZ_SECONDS each (clang's libFuzzer)
 	@test -f $(FUZZ)/build.ninja || CC=clang meson setup $(FUZZ) -Dfuzzer=true -Ddocs=false \

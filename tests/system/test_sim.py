@@ -60,6 +60,20 @@ def test_beside_the_reference_schedulers(sim, log, hurry, estimates):
     assert len({p["utilisation"] * p["makespan_s"] // 10 for p in by.values()}) == 1  # all have done the same work
 
 
+def test_a_table_beside_the_reference_schedulers(build, tmp_path):
+    """`make bench-sim` for whoever has a trace; one that cannot be played is told, and the others are played."""
+    os.makedirs(tmp_path / "bin")
+    os.symlink(os.path.abspath(os.path.join(build, "bin", "drover-sim")), tmp_path / "bin" / "drover-sim")
+    tool = os.path.join(os.path.dirname(__file__), "..", "..", "tools", "bench-sim")
+    p = subprocess.run([tool, "--build", tmp_path, "--hurry", "1", "/nonexistent.swf", HPC2N], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                       text=True, timeout=300, check=False)
+    assert p.returncode == 1 and "cannot read /nonexistent.swf" in p.stderr
+    assert p.stdout.count("| hpc2n, 1 |") == 2
+    rows = json.loads((tmp_path / "bench-sim.json").read_text())
+    assert [row["estimates"] for row in rows] == [True, False]
+    assert all(row["cost"]["wait_s"] > 0 and row["easy"]["slowdown"] >= 1 for row in rows)
+
+
 def test_when_and_where_each_job_ran(sim, tmp_path):
     """The file has what the table was made of; conservative backfilling starts nobody before he came."""
     file = tmp_path / "jobs.csv"

@@ -7,9 +7,6 @@
 #include "core/model/place_wait.h"
 #include "core/model/precedence.h"
 
-/* Among its owner's jobs one of which no time was said stands like one that may run for an hour. */
-#define UNSAID_MS 3600000
-
 void bucket_free(struct core *c, struct bucket *b)
 {
         uint64_t had = set_count(&b->idle);
@@ -111,14 +108,6 @@ void request_idle_remove(struct core *c, struct request *r, const struct set *me
         place_wait_left(r, members);
 }
 
-/* How long its jobs may run, as far as that was said. */
-static int64_t said_ms(const struct core *c, const struct job_template *t)
-{
-        if (c->config.placement == CORE_PLACE_FIFO)
-                return 0;
-        return t->allowed_ms ? t->allowed_ms : t->expected_ms ? t->expected_ms : UNSAID_MS;
-}
-
 struct bucket *bucket_new(struct core *c, struct request *r, struct job_class *k, uint32_t part,
                           int64_t priority)
 {
@@ -129,8 +118,6 @@ struct bucket *bucket_new(struct core *c, struct request *r, struct job_class *k
         b->part = part;
         b->priority = priority;
         b->points = order_bucket_points(c, b);
-        if (!c->config.shadow)
-                b->due_s = order_due_s(r->submitted_ms, said_ms(c, request_part_at(r, part)->job_template));
         return b;
 }
 

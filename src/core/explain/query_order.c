@@ -71,7 +71,7 @@ static struct order_mark mark_of(const struct core *c, const struct bucket *b)
                                    .points = b->points,
                                    .request = b->request->id,
                                    .priority = b->priority,
-                                   .due_s = b->due_s,
+                                   .due_s = order_bucket_due_s(b),
                                    .part = b->part};
 }
 

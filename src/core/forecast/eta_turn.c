@@ -10,6 +10,7 @@
 #include "core/estimate/estimate.h"
 #include "core/fairness/order.h"
 #include "core/model/core_parts.h"
+#include "core/model/precedence.h"
 
 #define BUCKETS_MAX 20000u
 #define RUN         16u /* so many are sorted by themselves */
@@ -99,7 +100,7 @@ static void add(struct eta_turns *t, struct bucket *b, uint64_t jobs)
                                .job_class = k->index.serial,
                                .account = k->account->serial,
                                .priority = b->priority,
-                               .due_s = b->due_s,
+                               .due_s = order_bucket_due_s(b),
                                .part = b->part,
                                .stream = stream_of(t, k->account),
                                .own = order_own_points(c, b),

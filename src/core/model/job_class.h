@@ -25,7 +25,6 @@ struct bucket {
         struct set idle;
         struct set *members; /* NULL: all of the request */
         uint32_t part;
-        uint32_t due_s;    /* as of when it counts among its owner's, see precedence.h */
         uint32_t eta_pass; /* eta.c: when its idle members will start, the first one and those behind it */
         float eta_step_ms, eta_run_ms;
         int64_t eta_start_ms;

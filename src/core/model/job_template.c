@@ -10,6 +10,9 @@
 #include "core/model/gang_rule.h"
 #include "core/model/submission.h"
 
+/* Among its owner's jobs one of which no time was said stands like one that may run for an hour. */
+#define UNSAID_MS          3600000
+
 #define TEMPLATE_BYTES_MAX (32u << 20) /* an operator of one letter takes up to 48 bytes */
 
 static void make_key(struct buf *out, const struct submission_part *p)
@@ -167,6 +170,9 @@ static void read_estimates(struct core *c, struct job_template *t)
 {
         t->expected_ms = read_number(c, t, c->attr.ExpectedRunTime, 0) * 1000;
         t->allowed_ms = read_number(c, t, c->attr.AllowedExecuteDuration, 0) * 1000;
+        t->long_ms = t->allowed_ms ? t->allowed_ms : t->expected_ms ? t->expected_ms : UNSAID_MS;
+        if (c->config.placement == CORE_PLACE_FIFO)
+                t->long_ms = 0;
         t->bytes_out_said = read_number(c, t, c->attr.TransferOutputSizeMB, -1);
         if (t->bytes_out_said > 0)
                 t->bytes_out_said <<= 20;

@@ -41,6 +41,7 @@ struct job_template {
         bool leaves;            /* LeaveJobInQueue must be, when a job has ended */
         /* What its author says of a run; see estimate.c. */
         int64_t expected_ms, allowed_ms; /* 0: not said */
+        int64_t long_ms;                 /* how long it may run, for its place among its owner's jobs */
         int64_t bytes_out_said;          /* -1: not said */
         int64_t better_wait_ms;          /* -1: not said */
         int64_t cpus;                    /* what it asks for, if that is a number; else 1 */

@@ -6,14 +6,37 @@
 #define LATER        10     /* so many times what is longer a job counts as if it had come later */
 #define LATER_MAX_MS (7 * INT64_C(86400000))
 
+uint32_t order_due_s(int64_t submitted_ms, int64_t run_ms)
+{
+        int64_t longer_ms = run_ms > SHORT_MS ? run_ms - SHORT_MS : 0;
+        int64_t later_ms = longer_ms < LATER_MAX_MS / LATER ? longer_ms * LATER : LATER_MAX_MS;
+        int64_t due_s = (submitted_ms + later_ms) / 1000;
+
+        return due_s < 0 ? 0 : due_s > UINT32_MAX ? UINT32_MAX : (uint32_t)due_s;
+}
+
+uint32_t order_bucket_due_s(const struct bucket *b)
+{
+        const struct part *p =
+                request_part_at(b->request, b->part); /* NULL: of an edit that is being undone */
+
+        return order_due_s(b->request->submitted_ms, p ? p->job_template->long_ms : 0);
+}
+
 bool order_bucket_before(const struct bucket *a, const struct bucket *b)
 {
+        uint32_t x, y;
+
         if (a->points != b->points)
                 return a->points > b->points;
         if (a->priority != b->priority)
                 return a->priority > b->priority;
-        if (a->due_s != b->due_s)
-                return a->due_s < b->due_s;
+        if (a->request == b->request && a->part == b->part)
+                return false;
+        x = order_bucket_due_s(a);
+        y = order_bucket_due_s(b);
+        if (x != y)
+                return x < y;
         if (a->request->id != b->request->id)
                 return a->request->id < b->request->id;
         return a->part < b->part;
@@ -45,7 +68,7 @@ struct order_mark order_mark_of(const struct job_class *k)
                                    .points = b->points,
                                    .request = b->request->id,
                                    .priority = b->priority,
-                                   .due_s = b->due_s,
+                                   .due_s = order_bucket_due_s(b),
                                    .part = b->part};
 }
 
@@ -64,15 +87,6 @@ bool order_mark_before(const struct order_mark *a, const struct order_mark *b)
         if (a->due_s != b->due_s)
                 return a->due_s < b->due_s;
         return a->request != b->request ? a->request < b->request : a->part < b->part;
-}
-
-uint32_t order_due_s(int64_t submitted_ms, int64_t run_ms)
-{
-        int64_t longer_ms = run_ms > SHORT_MS ? run_ms - SHORT_MS : 0;
-        int64_t later_ms = longer_ms < LATER_MAX_MS / LATER ? longer_ms * LATER : LATER_MAX_MS;
-        int64_t due_s = (submitted_ms + later_ms) / 1000;
-
-        return due_s < 0 ? 0 : due_s > UINT32_MAX ? UINT32_MAX : (uint32_t)due_s;
 }
 
 double order_bucket_points(const struct core *c, const struct bucket *b)

@@ -8,6 +8,7 @@ struct core;
  * run for more than ten minutes counts as if it had come later, by ten times what is more and a week at most:
  * it is overtaken by shorter ones that come meanwhile, and by nobody for ever. */
 uint32_t order_due_s(int64_t submitted_ms, int64_t run_ms);
+uint32_t order_bucket_due_s(const struct bucket *b); /* of its jobs, by what its author says */
 double order_bucket_points(const struct core *c, const struct bucket *b); /* its own part of a standing */
 bool order_bucket_before(const struct bucket *a, const struct bucket *b);
 /* Of classes that have idle members. */
