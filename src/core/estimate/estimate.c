@@ -111,14 +111,13 @@ static int by_length(const void *x, const void *y)
 static void add(struct estimate *e, double run_ms, double bytes_out)
 {
         double weight = 1.0 / (e->count < MEMORY ? e->count + 1 : MEMORY);
+        unsigned n = e->count < ESTIMATE_LAST ? e->count + 1 : ESTIMATE_LAST; /* runs that are kept */
         float sorted[ESTIMATE_LAST];
-        unsigned n;
 
         e->mean_ms += (run_ms - e->mean_ms) * weight;
         e->bytes_out += (bytes_out - e->bytes_out) * weight;
         e->last_ms[e->count % ESTIMATE_LAST] = (float)run_ms;
         e->count++;
-        n = e->count < ESTIMATE_LAST ? e->count : ESTIMATE_LAST;
         memcpy(sorted, e->last_ms, n * sizeof(*sorted));
         qsort(sorted, n, sizeof(*sorted), by_length);
         e->run_ms = ((double)sorted[n / 2] + (double)sorted[(n - 1) / 2]) / 2;
