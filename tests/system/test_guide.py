@@ -6,6 +6,8 @@ import subprocess
 import agents
 from drover import LIMIT, wait_until
 
+pytest_plugins = ["batch_systems"]
+
 GUIDE = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "guides", "add-your-cluster.md")
 
 
