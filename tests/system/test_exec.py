@@ -25,7 +25,7 @@ def test_where_the_job_runs(drover):
     wait_until(lambda: drover.cli("exec", job, "--", "cat", "note", code=None) == "mine\n")
     said = drover.cli("exec", job, "--", "sh", "-c", 'echo "$WORD $DROVER_JOB $DROVER_SCRATCH"; pwd; echo wrong >&2; exit 7', code=7)
     sandbox = os.path.join(drover.dir, "agent", "jobs", job + ".1")
-    assert said == f"of the job {job} {sandbox}\n{sandbox}\n" and said.err == "wrong\n"
+    assert said == f"of the job {job} {sandbox}\n{drover.work}\n" and said.err == "wrong\n"
     assert drover.cli("exec", job, "--", "sh", "-c", "kill -9 $$", code=128 + 9) == ""
     assert drover.cli("exec", job, "--", "cat", code=0) == ""  # it reads nothing
     assert "No such file" in drover.cli("exec", job, "--", "/nowhere/prog", code=127).err

@@ -25,10 +25,11 @@ class World(Instance):
         self.api_port, self.agents_port = free_port(), free_port()
         os.makedirs(self.dir, mode=0o700, exist_ok=True)
         with open(os.path.join(self.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
-            f.write("users: {mallory@test: {max_spool: 3584K}, counted@test: {max_queued_bytes: 48M}}\n")
+            f.write("users: {mallory@test: {max_spool: 3584K}, counted@test: {max_queued_bytes: 48M}}\noperators: [op@test]\n")
         self.server("--api-listen", f"127.0.0.1:{self.api_port}", "--listen", f"127.0.0.1:{self.agents_port}")
         self.tokens = {name: self.json("token", "user", "--name", f"{name}@test", "--role", "user")["token"]
                        for name in ("alice", "mallory", "counted")}
+        self.tokens["op"] = self.json("token", "user", "--name", "op@test", "--role", "operator")["token"]
 
     def tls(self, port=None, source="127.0.0.1", handshake=True):
         s = socket.socket()
@@ -325,6 +326,25 @@ def alices(world):
     assert world.as_user("alice", "PUT", "/v1/credentials/hers", {"type": "file", "data": SECRET})[0] == 200
     token = next(t["id"] for t in world.api("GET", "/v1/tokens")["tokens"] if t["name"] == "alice@test")
     return {"id": number, "job": f"{number}.0", "upload": upload, "half": half, "file": file, "uuid": body["uuid"], "token": token}
+
+
+def test_an_operator_runs_nothing_as_others(world, alices):
+    """He holds and releases her jobs; what they run stays hers to say."""
+    for action in ("release", "hold"):
+        assert world.as_user("op", "POST", "/v1/actions", {"action": action, "ids": [alices["job"]]}) == (200, {"affected": 1, "errors": []})
+    before = world.as_user("alice", "GET", f"/v1/jobs/{alices['job']}")[1]["ad"]
+    edit = {"action": "edit", "attributes": {"Arguments": '"mine"'}}
+    for whom in ({"ids": [str(alices["id"])]}, {"constraint": "true"}):
+        got = world.as_user("op", "POST", "/v1/actions", {**edit, **whom})
+        assert got[0] != 200 or got[1]["affected"] == 0, got
+    after = world.as_user("alice", "GET", f"/v1/jobs/{alices['job']}")[1]["ad"]
+    assert after.get("Arguments") == before.get("Arguments") != "mine"
+    status, said = world.as_user("op", "POST", f"/v1/jobs/{alices['job']}/exec", {"argv": ["id"]})
+    assert status == 403 and "only its owner" in said["error"]["message"]
+    status, said = world.as_user("alice", "POST", f"/v1/jobs/{alices['job']}/exec", {"argv": ["id"]})
+    assert status == 409 and "does not run" in said["error"]["message"]
+    status, said = world.as_user("alice", "POST", "/v1/actions", {**edit, "ids": [alices["job"]]})
+    assert status == 200 and said["affected"] == 1
 
 
 def state_of(world, hers):

@@ -211,6 +211,14 @@ static bool choose_slice(struct act *x, const struct id *id, uint64_t count, str
         return end == count;
 }
 
+/* What a job is edited to runs as its owner. */
+static bool may(const struct call *c, struct str owner)
+{
+        const struct act *x = c->state;
+
+        return x->action == CORE_ACT_EDIT ? call_may_run_as(c, owner) : call_may(c, owner);
+}
+
 /* True: done with this id. */
 static bool act_on(struct server *s, struct call *c, const struct id *id)
 {
@@ -230,7 +238,7 @@ static bool act_on(struct server *s, struct call *c, const struct id *id)
         uint64_t affected = 0;
         bool all = true;
 
-        if (core_request_get(s->core, id->request, &r) != 0 || !call_may(c, r.owner)) {
+        if (core_request_get(s->core, id->request, &r) != 0 || !may(c, r.owner)) {
                 fail_one(c, id, "there is no such request");
                 return true;
         }
@@ -301,7 +309,7 @@ static void act(struct server *s, struct call *c)
                         continue;
                 }
                 if (x->request == 0 || core_request_get(s->core, x->request, &r) != 0 ||
-                    (r.finished_ms && !r.counts.left) || !call_may(c, r.owner) || act_on(s, c, &any)) {
+                    (r.finished_ms && !r.counts.left) || !may(c, r.owner) || act_on(s, c, &any)) {
                         x->request = core_request_next(s->core, x->request);
                         x->member = 0;
                 }

@@ -88,6 +88,10 @@ static void ask(struct server *s, struct call *c)
                           STR_ARG(c->param[0]));
                 return;
         }
+        if (!call_may_run_as(c, r.owner)) {
+                call_fail(c, 403, "forbidden", "only its owner and admins run commands beside a job");
+                return;
+        }
         if (!job.agent) {
                 call_fail(c, 409, "no_command", "the job does not run: it is %s", job_state_name(job.state));
                 return;

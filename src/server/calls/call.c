@@ -329,6 +329,11 @@ bool call_may(const struct call *c, struct str owner)
         return c->role != ROLE_USER || str_eqz(owner, c->who);
 }
 
+bool call_may_run_as(const struct call *c, struct str owner)
+{
+        return c->role == ROLE_ADMIN || str_eqz(owner, c->who);
+}
+
 bool call_owner_is(struct str owner, struct str wanted)
 {
         ptrdiff_t at = str_rfind(owner, '@');

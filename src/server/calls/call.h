@@ -92,5 +92,8 @@ struct str call_json_text(const json_t *object, const char *key); /* empty when 
 
 /* Whether the caller may see and act on what `owner` has. */
 bool call_may(const struct call *c, struct str owner);
+/* Whether programs may run as `owner` by the caller's word: himself, or an admin. An operator may hold and
+ * remove what others have, and gets nothing that he could do as them. */
+bool call_may_run_as(const struct call *c, struct str owner);
 /* Whether `owner` is whom `wanted` names, as name or name@domain; an empty name is anybody. */
 bool call_owner_is(struct str owner, struct str wanted);
