@@ -61,6 +61,12 @@ def pytest_runtest_makereport(item, call):
                 report.sections.append(("daemons", value.logs()))
 
 
+def pytest_runtest_logreport(report):
+    """Says at once what has failed: the ring takes a quarter of an hour, and tells the reasons at its end."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        print(f"\nfailed {report.nodeid}", file=sys.stderr, flush=True)
+
+
 @pytest.fixture
 def build(request):
     return os.path.abspath(request.config.getoption("--build"))
