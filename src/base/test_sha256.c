@@ -23,7 +23,7 @@ static void test_examples(void **state)
         assert_string_equal(hex, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-/* Of a file longer than a piece, and of what cannot be read. */
+/* A file that is longer than a piece, and one that cannot be read. */
 static void of_a_descriptor(void **state)
 {
         char path[] = "/tmp/test_sha256.XXXXXX", of_file[SHA256_HEX], of_text[SHA256_HEX];

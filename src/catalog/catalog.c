@@ -1,4 +1,4 @@
-/* What is common to all back ends: limits and names are checked here, once. */
+/* The part common to all back ends: limits and names are checked here, once. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>

@@ -214,7 +214,7 @@ static int find_file(struct batch *b, struct str name, uint64_t *ret_id, struct 
         return r;
 }
 
-/* What is given, on top of what is known. */
+/* Merges what is given into what is known. */
 static int merge(struct file_row *row, const struct catalog_file *f, struct err *err)
 {
         struct catalog_file *known = &row->file;

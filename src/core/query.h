@@ -201,7 +201,7 @@ int core_what_if_look(struct core *c, struct core_what_if *x, struct core_walk *
 void core_what_if_tell(struct core_what_if *x, void (*fn)(void *arg, const struct core_change *change),
                        void *arg);
 
-/* What a job waits for: one edge of its request's graph, see dependency.h. */
+/* One edge of a request's graph, see dependency.h. */
 struct core_dependency {
         uint64_t request; /* of those that it waits for */
         bool all;         /* they are all jobs of it */

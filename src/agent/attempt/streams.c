@@ -195,7 +195,7 @@ static uint64_t stream_size(const struct stream *s)
         return size;
 }
 
-/* Of a file that is trimmed, from where on there is something. */
+/* The first byte that is left of a file that is trimmed. */
 static uint64_t skip_hole(const struct file *f, uint64_t at, uint64_t size)
 {
         off_t data = f->kept ? lseek(f->fd, (off_t)at, SEEK_DATA) : (off_t)at;
@@ -541,7 +541,7 @@ static bool is_unnamed(const struct attempt *at, int stream)
         return !*(stream ? s->stderr_file : s->stdout_file);
 }
 
-/* It is here, or cannot be had (said NULL, or failed): the attempt goes on. */
+/* The file is here, or cannot be had (said NULL, or failed): the attempt goes on. */
 static void take_far_tail(struct streams *all, struct tail_wait **link, const struct run_output *said)
 {
         struct attempt *at = agent_find(all->a, (*link)->request, (*link)->member, (*link)->fence);

@@ -167,7 +167,7 @@ int expand_stream(const struct attempt *at, const char *text, struct buf *ret_pa
         return -ENOENT;
 }
 
-/* What a runner hands on to another server is kept there. */
+/* The streams of an attempt that a runner handed on to another server are kept there. */
 bool expand_stream_is_kept(const struct attempt *at, unsigned step, bool is_stderr)
 {
         const Drover__Step *s = at->t->m->steps[step];

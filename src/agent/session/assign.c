@@ -69,7 +69,7 @@ static void taken_add(struct taken *t, uint32_t member)
         t->v[t->n++].count = 1;
 }
 
-/* What the server says of a group may name more members than were taken. */
+/* The server's words on a group may name more members than were taken. */
 static void write_down(struct queue *q, struct template *t, const Drover__Group *g, const struct taken *taken)
 {
         MEM_CLEANUP Drover__Range **list = mem_array(NULL, taken->n + 1, sizeof(*list));

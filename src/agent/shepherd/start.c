@@ -129,7 +129,7 @@ static bool read_texts(struct plan *p, const char *strings, size_t size, struct 
         return true;
 }
 
-/* Whom the guest is beside; NULL: nobody of its attempt runs. */
+/* The child that the guest runs beside; NULL: none of its attempt runs. */
 static struct child *host_of(const struct shepherd *s, const struct shepherd_id *id)
 {
         for (struct child *c = s->running; c; c = c->run_next)

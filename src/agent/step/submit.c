@@ -102,7 +102,7 @@ static void set_variables(const struct attempt *at, struct args *env)
                 env_set(env, "DROVER_SET_MACHINES", at->set_machines);
 }
 
-/* What SUMS tells a job of a dataset (its manual, "environment variables"). */
+/* The variables that SUMS sets for a job of a dataset (its manual, "environment variables"). */
 static int dataset_variables(const struct attempt *at, const char *sandbox, struct args *env, struct err *err)
 {
         BUF_CLEANUP struct buf text = {.max = 65536}, value = {0};

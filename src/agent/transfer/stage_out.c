@@ -58,7 +58,7 @@ static int add_streams(struct stage *s, struct err *err)
         return 0;
 }
 
-/* What tells a new file: it is neither an input nor older than the job. */
+/* A new file is neither an input nor older than the job. */
 static void know_inputs(struct stage *s)
 {
         struct attempt *at = s->at;

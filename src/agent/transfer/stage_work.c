@@ -214,7 +214,7 @@ static int add_match(struct stage_work *w, const struct stage_file *pattern, str
         return r;
 }
 
-/* What is called like `rest` in the folder `path`; links are not followed. */
+/* Files called like `rest` in the folder `path`; links are not followed. */
 static int find_matches(struct stage_work *w, struct matching *m, struct str path, struct str rest)
 {
         struct str first;

@@ -3,6 +3,6 @@
 #include "cli/terminal/cli.h"
 #include "jdl/form.h"
 
-/* As form_world.catalog; arg is the struct cli. */
+/* The function of form_world.catalog; arg is the struct cli. */
 int catalog_files(void *arg, struct str query, bool events, void (*fn)(void *to, const struct form_found *f),
                   void *to, struct err *err);

@@ -168,7 +168,7 @@ struct looking {
         int result;
 };
 
-/* What cannot stand in a quoted word of the arguments, or has not what a placeholder wants. */
+/* Refuses an item that cannot stand in a quoted word of the arguments, or lacks what a placeholder wants. */
 static void look_at_item(void *arg, struct str item)
 {
         struct looking *l = arg;
@@ -253,7 +253,7 @@ static bool is_program(const char *path)
         return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* What may have been meant. */
+/* A hint at what may have been meant. */
 static int no_program(const char *name, struct err *err)
 {
         const char *blank = strchr(name, ' '), *equals = strchr(name, '=');

@@ -85,7 +85,7 @@ int catalog_batch_end(struct catalog_batch *b)
         return CLI_OK;
 }
 
-/* What reads like a number of JSON; 007 and 1_000 are texts. */
+/* A text that reads like a number of JSON; 007 and 1_000 are texts. */
 static bool is_number(struct str s)
 {
         size_t i = s.n && s.p[0] == '-';
@@ -496,7 +496,7 @@ static int remove_found(void *arg, struct view file)
         return remove_name(arg, buf_view(&name));
 }
 
-/* What a query finds is removed while it is listed: pages go on by numbers that are never used again. */
+/* Files are removed while they are listed: pages go on by numbers that are never used again. */
 static int remove_query(struct removing *r, const char *query)
 {
         struct buf path BUF_CLEANUP = {0};

@@ -18,7 +18,7 @@
                 "no-header", 0, OPTION_FLAG, NULL, "Leave out the line of titles."                           \
         }
 
-/* Of a command behind "--" (client/one_line.h): drover run and drover submit have the same. */
+/* The options of a command behind "--" (client/one_line.h), which drover run and drover submit share. */
 #define COMMAND_ROWS                                                                                         \
         {"cpus", 0, OPTION_NUMBER, "N", "Processors of each job. Default: 1."},                              \
                 {"memory", 0, OPTION_TEXT, "SIZE", "Memory of each job, as in 2G."},                         \

@@ -92,7 +92,7 @@ static const struct {
         [NODE_IDLE] = {"idle", "khaki", TABLE_YELLOW},
         [NODE_WAITS] = {"waits", "white", TABLE_PLAIN},
 };
-/* What tells most of a node with several jobs. */
+/* The state that tells most of a node with several jobs. */
 static const enum node_state order[] = {NODE_FAILED, NODE_HELD,  NODE_RUNNING, NODE_REMOVED,
                                         NODE_IDLE,   NODE_WAITS, NODE_DONE};
 

@@ -48,7 +48,7 @@
 static const char *const streams[2] = {"stdout", "stderr"};
 static const char *const ends[2] = {".out", ".err"};
 
-/* What the child tells the parent, in memory that both have. */
+/* The child's words to the parent, in memory that both have. */
 struct verdict {
         int code;
         bool ended;  /* all jobs have; else somebody else may still want what they leave */
@@ -174,7 +174,7 @@ static void print_rest(struct following *f)
 
 /* ---- following */
 
-/* What is behind a gap waits for the file. */
+/* Bytes behind a gap wait for the file. */
 static void print_new(struct following *f)
 {
         for (int k = 0; k < 2; k++) {

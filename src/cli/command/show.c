@@ -53,7 +53,7 @@ static void add_part(struct buf *out, struct view part)
         }
 }
 
-/* What is in a row of a page about parts, and what an expression says there. */
+/* The text of a row of a page about parts, and of an expression there. */
 static const struct {
         const char *attribute, *label;
 } of_parts[] = {{"Cmd", "command"},         {"Arguments", "arguments"},  {"Iwd", "folder"},

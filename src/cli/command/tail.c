@@ -20,7 +20,7 @@ struct tail {
         bool follow, begun, told_held;
 };
 
-/* As they are: the job's own bytes are what was asked for. */
+/* Bytes go out unchanged: the job's own are what was asked for. */
 static int print_new(struct tail *t)
 {
         struct str text = buf_view(&t->o.bytes[t->stream]);

@@ -104,7 +104,7 @@ static void write_changes(struct buf *out, const struct change *all, size_t coun
         json_close(&j, '}');
 }
 
-/* Of the words, those that say which jobs: ids, or one owner's name when no id and no constraint is there. */
+/* The words that say which jobs: ids, or one owner's name when no id and no constraint is there. */
 static size_t jobs_before(const struct flags *f)
 {
         size_t n = 0;

@@ -134,7 +134,7 @@ static void tables_deinit(struct top *t)
         table_deinit(&t->places);
 }
 
-/* What was there stays when the server does not answer. */
+/* The rows of before stay when the server does not answer. */
 static void look(struct top *t)
 {
         struct api_answer requests API_ANSWER_CLEANUP = {0}, agents API_ANSWER_CLEANUP = {0};

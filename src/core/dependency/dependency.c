@@ -70,7 +70,7 @@ static void todo(const struct counting *x)
 
 /* ---- how members of a request have ended */
 
-/* Of [first, end): how many have succeeded, and how many ended otherwise. */
+/* Counts, of [first, end), how many have succeeded, and how many ended otherwise. */
 static void count_ended(const struct request *r, uint32_t first, uint32_t end, uint32_t *ret_ok,
                         uint32_t *ret_bad)
 {
@@ -234,7 +234,7 @@ static void edge_never(struct counting *x, struct graph_edge *e)
         }
 }
 
-/* So many of its parents have succeeded, and so many have ended otherwise. */
+/* More parents of the edge have ended: `ok` have succeeded, `bad` have not. */
 static void edge_count(struct counting *x, struct graph_edge *e, uint32_t ok, uint32_t bad)
 {
         if (e->state != EDGE_OPEN || e->when == DEPENDENCY_EACH || ok + bad == 0)
@@ -771,7 +771,7 @@ static enum graph_edge_state state_now(struct core *c, const struct request *r, 
         return e->when == DEPENDENCY_FAIL && !bad ? EDGE_NEVER : EDGE_SATISFIED;
 }
 
-/* Of an edge that leads to the member. */
+/* Looks at an edge that leads to the member. */
 static enum graph_edge_state state_for(struct core *c, const struct request *r, const struct graph_edge *e,
                                        uint32_t member)
 {
@@ -786,7 +786,8 @@ static enum graph_edge_state state_for(struct core *c, const struct request *r, 
         return has_failed(from, parent) ? EDGE_NEVER : EDGE_OPEN;
 }
 
-/* What can never start as it was meant to was held, and may have been released: then it waits for nothing. */
+/* A job that can never start as it was meant to was held, and may have been released: it waits for nothing
+ * then. */
 static bool was_released(struct core *c, const struct request *r, uint32_t member)
 {
         const struct graph *g = graph_of(r);

@@ -20,7 +20,8 @@ struct submission;
 
 void dependency_init(struct core *c);
 void dependency_deinit(struct core *c);
-/* What the draft's jobs wait for is there, and is its owner's. 0; CORE_INVALID with err. */
+/* Checks that the jobs which the draft's wait for are there, and are its owner's. 0; CORE_INVALID with err.
+ */
 int dependency_check(struct core *c, struct request *draft, struct err *err);
 void dependency_begin(struct core *c, struct request *r);     /* it was just accepted */
 void dependency_event(struct core *c, const struct event *e); /* one has been applied, live */

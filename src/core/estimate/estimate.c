@@ -37,7 +37,7 @@ static struct estimate *find(struct core *c, struct str key)
         return e;
 }
 
-/* What the first so many bytes of the key stand for; what is less alike is above it. */
+/* The estimate of jobs that are alike by the whole key; that of jobs which are less alike is above it. */
 static struct estimate *find_below(struct core *c, const struct buf *key, struct estimate *above)
 {
         struct estimate *e = find(c, buf_view(key));
@@ -155,7 +155,7 @@ struct expected {
         uint32_t runs; /* that it was made of */
 };
 
-/* Of a member where it takes so many times as long as at a place of ordinary speed. */
+/* The expectation of a member where it takes so many times as long as at a place of ordinary speed. */
 static struct expected expect(struct core *c, const struct part *p, double slow)
 {
         static const enum estimate_source sources[] = {ESTIMATE_SAME, ESTIMATE_ARGUMENTS, ESTIMATE_PROGRAM,

@@ -25,7 +25,7 @@ struct estimate { /* of jobs that are alike */
         struct estimate *above;       /* of jobs that are less alike; NULL: of an owner's */
 };
 
-/* What an expectation was made of, the best first. */
+/* The source of an expectation, the best first. */
 enum estimate_source {
         ESTIMATE_SAME,      /* jobs like it in everything */
         ESTIMATE_ARGUMENTS, /* of the same arguments and time asked for */

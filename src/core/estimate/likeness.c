@@ -55,7 +55,7 @@ static uint64_t add_option(uint64_t hash, struct str word)
         return hash;
 }
 
-/* What a name ends in: the kind of a file. */
+/* The end of a name: the kind of a file. */
 static uint64_t add_name(uint64_t hash, struct str word)
 {
         size_t at = word.n;

@@ -1,4 +1,4 @@
-/* What is expected of jobs: by which likeness, how sure, and what age says. */
+/* Expectations of jobs: by which likeness, how sure, and what age says. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

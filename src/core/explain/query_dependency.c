@@ -1,4 +1,4 @@
-/* What a job waits for, in numbers. */
+/* The jobs that a job waits for, in numbers. */
 #include "core/core.h"
 #include "core/model/core_parts.h"
 #include "core/model/graph.h"

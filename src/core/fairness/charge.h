@@ -39,7 +39,7 @@ const char *charge_invariant(struct core *c);
  * server's memory is counted until it is forgotten. */
 void charge_request(struct core *c, struct request *r, uint64_t members);
 void charge_request_gone(struct core *c, struct request *r);
-/* What it takes of memory has changed by so much, in r->kib already. */
+/* Its memory has changed by so much, in r->kib already. */
 void charge_request_kib(struct request *r, int64_t kib);
 void charge_members_ended(struct core *c, struct request *r, uint64_t members);
 struct limit *charge_user(const struct request *r); /* of attempts of its owner; NULL in a shadow */

@@ -299,7 +299,7 @@ static void test_room_is_not_kept_idle_for_ever(void **state)
         assert_true(q->reserve_owed_ms > 0);
 }
 
-/* What stands idle until a time that all have said is not owed; until a guess it is. */
+/* Processors that stand idle until a time that all have said are not owed; until a guess they are. */
 static void keep_room(struct core *c, const char *const *narrow, double *ret_owed_ms, int64_t *ret_idle_ms)
 {
         struct core_reservation r;

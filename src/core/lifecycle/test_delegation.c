@@ -124,7 +124,7 @@ static void test_results_are_kept_until_they_are_taken(void **state)
         assert_null(request_find(c, id));
 }
 
-/* Who renews his lease for ever and takes nothing holds what ended in the last 30 days. */
+/* A submitter who renews his lease for ever and takes nothing holds what ended in the last 30 days. */
 static void test_results_are_held_for_so_long_at_most(void **state)
 {
         struct core *c = *state;

@@ -117,7 +117,7 @@ static void test_edits_add_up_and_may_take_away(void **state)
         }
 }
 
-/* Its priority is the job's, not its template's; and both matter at once. */
+/* The priority is the job's, not its template's; and both matter at once. */
 static void test_priorities_stay(void **state)
 {
         struct story *s = *state;

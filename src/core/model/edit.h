@@ -32,7 +32,7 @@ struct edits {
         uint32_t count, cap, next_serial;
 };
 
-/* What becomes of one part by an edit. */
+/* One part after an edit. */
 struct edit_step {
         const struct part *from;
         struct str changes; /* all of them, with those of before */
@@ -53,9 +53,9 @@ int edits_restore(struct core *c, struct request *r, uint32_t serial, const stru
 void edits_continue(struct request *r, uint32_t next_serial); /* serials go on from here, or above */
 void edits_free(struct core *c, struct request *r);
 size_t edits_bytes(const struct request *r); /* without templates */
-/* What parts share with those that they come from may have changed: inputs, estimates, stores. */
+/* Properties that parts share with those they come from may have changed: inputs, estimates, stores. */
 void edits_follow(struct request *r);
-/* What was changed for this member; STR_NONE: nothing. */
+/* The changes made for this member; STR_NONE: none. */
 struct str edits_of(const struct request *r, uint32_t member);
 
 /* The parts of a request, edited ones behind the others, and which members are in each. */

@@ -102,7 +102,7 @@ static void widen_outer(struct graph *g, const struct part *p, uint32_t from)
         }
 }
 
-/* What DependsOn of each part says. */
+/* The text of DependsOn of each part. */
 static int read_attributes(struct core *c, const struct request *r, struct graph *g, struct err *err)
 {
         struct value v, before = {.type = VALUE_UNDEFINED};
@@ -272,7 +272,7 @@ static void peel_begin(struct peel *x)
         }
 }
 
-/* Of those that are left each waits for another one: follows that until one comes twice. */
+/* Each of those that are left waits for another one: follows that until one comes twice. */
 static int say_circle(const struct peel *x, struct err *err)
 {
         const struct graph *g = x->g;

@@ -85,5 +85,5 @@ bool graph_runs_have(const struct graph_run *runs, uint32_t count, uint32_t memb
 uint64_t graph_runs_members(const struct graph_run *runs, uint32_t count);
 /* All members that are some edge's children. */
 void graph_all_children(const struct graph *g, struct set *to);
-/* What is known of a request that was forgotten before the submit; NULL: nothing. */
+/* The record of a request that was forgotten before the submit; NULL: there is none. */
 const struct submission_past *graph_past(const struct graph *g, uint64_t request);

@@ -6,7 +6,7 @@
 
 #define ITEMS_MAX (256u << 20) /* bytes of all parts together */
 
-/* What the macros of a member's number are called where rows of items have their values. */
+/* The names of the macros of a member's number where rows of items have their values. */
 static const struct {
         const char *macro, *variable;
 } numbers[] = {{"Process", "OldProcess"},

@@ -148,7 +148,7 @@ void job_free(struct job *j); /* of one that is in no request's map */
 struct part *request_part(const struct request *r, uint32_t member, uint32_t *ret_part);
 /* ---- edit.c */
 struct part *request_part_edited(const struct request *r, uint32_t number); /* NULL: there is none */
-/* That of an edited member, which was submitted in `base`; NULL: it was not edited. */
+/* The part of an edited member, which was submitted in `base`; NULL: it was not edited. */
 struct part *request_part_of_edit(const struct request *r, uint32_t member, uint32_t base, uint32_t *ret);
 
 /* A part by the number that request_part gave; NULL: it has none of this number. */

@@ -47,7 +47,7 @@ struct submission_origin {
 };
 #define SUBMISSION_HOPS_MAX 64u
 
-/* Of a request that its jobs wait for, and that is in history only. */
+/* A request that its jobs wait for, and that is in history only. */
 struct submission_past {
         uint64_t request;
         uint32_t jobs;

@@ -402,7 +402,7 @@ static struct dataset_file *group(struct dataset *d)
 
 /* ---- rows */
 
-/* What a place must be that processes files of these hosts. */
+/* The requirement on a place that processes files of these hosts. */
 static void write_clause(const struct dataset *d, struct str hosts, struct buf *out)
 {
         struct str one;
@@ -605,7 +605,7 @@ static int read_fetch(struct dataset *d)
         return rc > 0 ? entry_boolean(d->r, &e, &d->fetches) : rc;
 }
 
-/* So many files as a job can do in its time. */
+/* The number of files that a job can process in its time. */
 static int limit_by_time(struct dataset *d)
 {
         ENTRY_CLEANUP struct entry time = {0};
@@ -708,7 +708,7 @@ static int split(struct dataset *d)
         return rc;
 }
 
-/* What goes with `dataset` says nothing without it. */
+/* Keywords that go with `dataset` say nothing without it. */
 static void warn_without(struct reader *r)
 {
         static const char *const others[] = {"files_per_job",  "min_files_per_job", "bytes_per_job",
@@ -787,7 +787,7 @@ int dataset_make(struct reader *r)
                         "a job of a dataset is sent its list of files: leave should_transfer_files out");
         if (form_get(r->part, STR("ContainerImage")) || form_get(r->part, STR("DockerImage")))
                 return reader_fail(r, at, "jobs of a dataset can't run in containers");
-        /* What is fetched comes first, as its sizes do. */
+        /* Fetched files come first, as their sizes do. */
         buf_printf(&text, "\"%s%s", r->dataset_inputs ? "$(DatasetInputs)," : "", segment);
         if (input && strlen(input->text) > 2)
                 buf_printf(&text, ",%s", input->text + 1);

@@ -350,7 +350,7 @@ static void add_members(const struct making *x, const struct dag_node *n, struct
 
 static int add_parents(struct making *x, uint32_t node, struct set *to);
 
-/* What all arrows to the NOOP node come from. */
+/* The nodes that all arrows to the NOOP node come from. */
 static int look_through(struct making *x, uint32_t node)
 {
         struct dag_reader *r = x->reader;

@@ -41,7 +41,7 @@ void remote_outputs_drop(struct remote *f)
         }
 }
 
-/* What is longer than it may be is cut; what is no base64 is nothing. */
+/* A text that is too long is cut; one that is no base64 is empty. */
 static void read_stream(const json_t *part, uint64_t *ret_offset, struct buf *bytes, struct str *ret)
 {
         const json_t *data = json_object_get(part, "data");

@@ -330,7 +330,7 @@ void remote_quote(struct remote *f, const struct run_spec *spec);
 void remote_quotes_drop(struct remote *f);
 
 /* output.c */
-/* As `output` of struct runner_kind. */
+/* The function `output` of struct runner_kind. */
 int remote_output(struct remote *f, const struct remote_task *t, const struct run_output_question *q,
                   uint64_t number, run_output_fn *fn, void *arg);
 void remote_outputs_drop(struct remote *f);

@@ -211,7 +211,7 @@ static bool choose_slice(struct act *x, const struct id *id, uint64_t count, str
         return end == count;
 }
 
-/* What a job is edited to runs as its owner. */
+/* An edited command runs as its owner, so an edit takes more than other actions. */
 static bool may(const struct call *c, struct str owner)
 {
         const struct act *x = c->state;

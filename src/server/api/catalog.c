@@ -17,7 +17,7 @@
 #define PAGE_BYTES   (4u << 20)
 #define PAGE_DEFAULT 1000
 #define DATASETS_MAX 1000 /* on a page */
-/* What an import leaves of the disk, which is the server's log's as well. */
+/* Bytes of the disk that an import leaves, which is the server's log's as well. */
 #define SPARE_BYTES (256ull << 20)
 
 static void fail(struct call *c, int r, const struct err *err)

@@ -16,7 +16,7 @@ void api_health(struct server *s, struct call *c)
         say(c, 200, "ok\n");
 }
 
-/* So does the core's, and it takes work. */
+/* The thread of the core lives, too, and takes work. */
 static void look(struct server *s, struct call *c)
 {
         if (turn_full(s->turn))

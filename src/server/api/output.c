@@ -268,7 +268,7 @@ static void look_ended(struct server *s, struct call *c)
         look_in_store(c);
 }
 
-/* It is nowhere: what its last attempt has printed is told to who does not have all of it. */
+/* The job is nowhere: the end of what its last attempt printed is told to whoever lacks it. */
 static void look_waiting(struct server *s, struct call *c)
 {
         struct output *x = c->state;

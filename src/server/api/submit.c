@@ -374,7 +374,7 @@ static void submit(struct server *s, struct call *c)
 
 #define PAST_ROWS_MAX 2000000u /* of all of them */
 
-/* What stands in a part's DependsOn, which the core reads again: STR_NONE if it is no simple text. */
+/* The text of a part's DependsOn, which the core reads again: STR_NONE if it is no simple text. */
 static struct str depends_on(const struct submission_part *p)
 {
         for (size_t i = 0; i < p->attribute_count; i++) {

@@ -151,7 +151,7 @@ static void answered(struct server *s, uint64_t number, struct question *q)
 
 #define WORDS_MAX 500 /* bytes of an agent's sentence */
 
-/* As one line that a terminal shows. */
+/* Writes it as one line that a terminal shows. */
 static void add_words(struct buf *out, struct str words)
 {
         words = str_head(words, WORDS_MAX);

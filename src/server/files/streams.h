@@ -8,7 +8,7 @@
 #include "server/loop/server.h"
 
 #define STREAMS_CHUNK COMMAND_STREAM_MAX /* bytes of one stream in an answer, at most */
-/* What a caller that waits for question N watches, in place of a request (waits.h). */
+/* The id that a caller which waits for question N watches, in place of a request (waits.h). */
 #define STREAMS_WATCH(number) ((1ull << 63) | (number))
 
 struct streams;
@@ -33,7 +33,7 @@ uint64_t streams_ask(struct server *s, const char *who, const struct streams_que
 uint64_t streams_exec(struct server *s, const char *who, const struct streams_question *q,
                       const struct str *words, size_t count, uint64_t *ret_exec);
 void streams_answer(struct server *s, struct command *c, struct agent *a);
-/* Its session is over: who has asked it is woken, and finds the attempt unknown. */
+/* The session is over: callers that have asked it are woken, and find the attempt unknown. */
 void streams_agent_gone(struct server *s, const char *agent);
 
 struct streams_chunk {

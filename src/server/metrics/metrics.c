@@ -23,7 +23,7 @@ static const char *const outcomes[] = {[CORE_EXITED] = "exited",
                                        [CORE_OUTCOME_LOST] = "lost"};
 #define OUTCOMES (sizeof(outcomes) / sizeof(outcomes[0]))
 
-/* Of a queue, under its name whichever agent has it. */
+/* Counts of a queue, under its name whichever agent has it. */
 struct place_metrics {
         struct exposition_histogram wait, run;
         uint64_t ended[OUTCOMES];
