@@ -18,11 +18,12 @@ void streams_get(struct agent *a, const Drover__StreamsGet *m);
 void streams_exec(struct agent *a, const Drover__Exec *m);
 bool streams_event(struct agent *a, const struct run_event *e); /* true: the task was such a command */
 void streams_session_lost(struct agent *a); /* what was asked in it is not answered any more */
-/* Its steps are over, and its files are about to be delivered or removed: the last bytes of its streams go
- * into its result. Called twice, the second call does nothing. */
+/* The attempt's steps are over, and its files are about to be delivered or removed: the last bytes of its
+ * streams go into its result. Called twice, the second call does nothing. */
 void streams_end(struct attempt *at);
-/* Of one that was handed on to another server, whose result is here: true, if what it has printed there to
- * streams without a name is asked for; news->printed is called then. False: it is not to be waited for. */
+/* For an attempt that was handed on to another server, and whose result is here. True: what the job printed
+ * there to streams without a name is asked for, and news->printed will be called. False: nothing is to be
+ * waited for. */
 bool streams_wait(struct attempt *at);
 /* A tail that the journal has kept goes into its result. */
 void streams_restore_tail(struct attempt *at, int stream, const void *bytes, size_t count, uint64_t size);

@@ -1,4 +1,4 @@
-/* What a keyword means is found by having a submit file read that has it, and one that has not. */
+/* The meaning of a keyword is found by reading a submit file that has it, and one that has not. */
 #include "cli/client/edit.h"
 
 #include <ctype.h>

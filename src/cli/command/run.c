@@ -449,7 +449,7 @@ static void remove_hidden(struct run *r)
         globfree(&g);
 }
 
-/* Who writes into a pipe expects that somebody reads it. */
+/* A program that writes into our standard input expects that somebody reads it. */
 static void say_unread(const struct options *o)
 {
         struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};

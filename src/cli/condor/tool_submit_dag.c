@@ -1,4 +1,4 @@
-/* What programs read of the output: the number in "submitted to cluster 7." (Pegasus and others). There is no
+/* Programs read this of the output: the number in "submitted to cluster 7." (Pegasus and others). There is no
  * DAGMan and no file of its own: the graph is a request, and the server goes through it. */
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* What is on the screen is made anew from the server's answers each time. A server that does not answer is a
+/* The screen is made anew from the server's answers each time. A server that does not answer is a
  * line on the screen: the user may wait for it to come back. Everything that others have written goes through
  * tables or human_safe. */
 #include "cli/top/top.h"

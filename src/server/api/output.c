@@ -68,20 +68,6 @@ static void write_stream(struct json *j, const char *name, uint64_t offset, stru
         json_close(j, '}');
 }
 
-static void write_exit(struct json *j, const struct row *r)
-{
-        json_key(j, "exit_code");
-        if (r->ended && !r->signaled)
-                json_int(j, r->exit_code);
-        else
-                json_null(j);
-        json_key(j, "exit_signal");
-        if (r->ended && r->signaled)
-                json_int(j, r->exit_code);
-        else
-                json_null(j);
-}
-
 static void write_reply(struct server *s, struct call *c)
 {
         struct output *x = c->state;
@@ -98,13 +84,13 @@ static void write_reply(struct server *s, struct call *c)
         json_kbool(&j, "over", x->over);
         json_kbool(&j, "ended", x->ended);
         if (x->exec && x->over)
-                write_exit(&j, &(struct row){.ended = x->chunk.error.n == 0,
-                                             .signaled = x->chunk.signaled,
-                                             .exit_code = x->chunk.exit_code});
+                row_write_exit(&j, &(struct row){.ended = x->chunk.error.n == 0,
+                                                 .signaled = x->chunk.signaled,
+                                                 .exit_code = x->chunk.exit_code});
         if (x->exec && x->over && x->chunk.error.n)
                 json_kstr(&j, "error", buf_view(&x->chunk.error));
         if (x->ended)
-                write_exit(&j, &x->row);
+                row_write_exit(&j, &x->row);
         json_close(&j, '}');
         call_reply(c);
 }

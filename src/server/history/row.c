@@ -174,6 +174,20 @@ static void write_text(struct json *j, const char *key, struct str s)
                 json_null(j);
 }
 
+void row_write_exit(struct json *j, const struct row *r)
+{
+        json_key(j, "exit_code");
+        if (r->ended && !r->signaled)
+                json_int(j, r->exit_code);
+        else
+                json_null(j);
+        json_key(j, "exit_signal");
+        if (r->ended && r->signaled)
+                json_int(j, r->exit_code);
+        else
+                json_null(j);
+}
+
 void row_write(struct json *j, const struct row *r)
 {
         char id[48];
@@ -190,16 +204,7 @@ void row_write(struct json *j, const struct row *r)
         write_text(j, "queue", r->queue);
         write_text(j, "unreachable", r->unreachable);
         json_kint(j, "starts", r->starts);
-        json_key(j, "exit_code");
-        if (r->ended && !r->signaled)
-                json_int(j, r->exit_code);
-        else
-                json_null(j);
-        json_key(j, "exit_signal");
-        if (r->ended && r->signaled)
-                json_int(j, r->exit_code);
-        else
-                json_null(j);
+        row_write_exit(j, r);
         if (r->state == JOB_HELD) {
                 json_kint(j, "hold_code", r->hold_code);
                 json_kint(j, "hold_subcode", r->hold_subcode);

@@ -44,6 +44,8 @@ bool row_make(struct row_maker *m, uint64_t request, uint32_t member, struct row
 
 /* Writes the object. */
 void row_write(struct json *j, const struct row *r);
+/* Its exit_code and exit_signal alone; both are null unless it has ended. */
+void row_write_exit(struct json *j, const struct row *r);
 /* Returns the attributes of an ad (or its parents) that are named, separated by commas ("*": all), as a JSON
  * object in the arena. */
 struct str row_print_ad(const struct ad *ad, struct str names, struct arena *a);
