@@ -274,6 +274,18 @@ void run_item(struct run *r, const struct value_list *list, uint32_t i, struct v
                 run_node_in(r, node_wide_kid(list->nd, i), list->my, list->target, ret);
 }
 
+/* An ad's own self, parent and root, when it has no attribute of that name. */
+static bool special_of(const struct ad *ad, symbol name, struct value *ret)
+{
+        switch (name) {
+        case SYM_SELF: *ret = ad_value(ad); return true;
+        case SYM_PARENT: *ret = ad_value(ad->enclosing); return true;
+        case SYM_ROOT:
+        case SYM_TOPLEVEL: *ret = ad_value(run_root(ad)); return true;
+        default: return false;
+        }
+}
+
 /* The attribute `name` of a value: of an ad, looked for from there outwards; of a list, of each member. */
 void run_select(struct run *r, const struct value *from, symbol name, struct value *ret)
 {
@@ -288,6 +300,8 @@ void run_select(struct run *r, const struct value *from, symbol name, struct val
                         if ((nd = ad_get(ad, name)) != NULL) {
                                 bool other = run_root(ad) == r->target;
                                 found(r, nd, ad, other ? run_root(r->my) : r->target, ret);
+                                return;
+                        } else if (ad == from->ad && special_of(ad, name, ret)) {
                                 return;
                         } else if (!run_steps(r, 1)) {
                                 break;

@@ -244,10 +244,15 @@ static void test_scope(void **state)
                      {"TARGET.bare", "1"}, {"{TARGET}[0].usesShared", "\"theirs\""},
                      {"{TARGET}[0].usesOther", "\"mine\""}, {"TARGET[\"usesOther\"]", "\"mine\""},
                      {"{[ in = x ]}[0].in", "1"}, {"TARGET.list[0].n", "\"theirs\""}, {"viaMine", "\"mine\""},
-                     {"other.shared", "\"theirs\""}),
+                     {"inner.parent.x", "1"}, {"inner.parent.inner.y", "2"}, {"inner.self.z", "30"},
+                     {"inner.self.x", "1"}, {"deep.a.root.x", "1"}, {"deep.a.b.toplevel.z", "3"},
+                     {"deep.a.parent.parent.x", "1"}, {"parent.x", "undefined"}, {"inner.y.parent", "error"},
+                     {"{inner, deep}.parent.x", "{ 1,1 }"}, {"named.parent", "7"},
+                     {"inner.my.x", "undefined"}, {"inner[\"parent\"]", "undefined"},
+                     {"TARGET.list[0].parent.onlyTarget", "5"}, {"other.shared", "\"theirs\""}),
                 "[ x = 1; z = 3; shared = \"mine\"; fromTarget = onlyTarget + 1; viaMine = TARGET.usesOther;"
                 "  inner = [ y = 2; z = 30; fromOuter = x; absolute = .z ];"
-                "  deep = [ a = [ b = [ c = x ] ] ] ]",
+                "  deep = [ a = [ b = [ c = x ] ] ]; named = [ parent = 7 ] ]",
                 "[ onlyTarget = 5; shared = \"theirs\"; usesShared = shared; list = { [ n = shared ] }; "
                 "usesOther = TARGET.shared; bare "
                 "= x ]");
