@@ -281,7 +281,7 @@ int derive_column(struct reader *r, const struct entry *e, const char *variable,
                         return 0;
                 }
                 if (!rc)
-                        rc = convert(str_trim(buf_view(&value)), &made, &err);
+                        rc = convert(r, str_trim(buf_view(&value)), &made, &err);
                 if (rc)
                         break;
                 str_cut(&rest, '\n', &line);

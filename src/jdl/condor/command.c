@@ -8,35 +8,60 @@
 #include "base/args.h"
 #include "jdl/condor/reader.h"
 
-/* Relative paths start at the folder of the submit. A late one must be absolute for all jobs or for none. */
-int path_from_cwd(struct reader *r, const struct entry *e, struct str path, struct buf *out)
+static int folder_before(const struct reader *r, struct str path, struct buf *out, struct err *err)
 {
-        bool absolute = str_starts(path, STR("/"));
+        const char *cwd = r->world->cwd ? r->world->cwd : "";
+
+        (void)err;
+        if (!str_starts(path, STR("/")))
+                buf_printf(out, "%s%s", cwd, str_ends(str_of(cwd), STR("/")) ? "" : "/");
+        return 0;
+}
+
+/* Whether the path of some rows, or of all, is relative. */
+static int find_relative(struct reader *r, const struct entry *e, struct str path, bool *ret_some,
+                         bool *ret_all)
+{
         struct sample s;
 
+        *ret_some = *ret_all = !str_starts(path, STR("/"));
+        if (!str_starts(path, STR("$")))
+                return 0;
+        *ret_some = false;
         sample_start(&s, r, false);
-        for (uint64_t n = 0; str_starts(path, STR("$")) && sample_next(&s); n++) {
+        while (sample_next(&s)) {
                 BUF_CLEANUP struct buf value = {.max = CONDOR_VALUE_MAX};
                 struct err err = {{0}};
-                bool this_one;
+                bool relative;
 
                 if (sample_expand(&s, path, &value, NULL, &err))
                         return entry_fail(r, e, "%s", err.text);
-                this_one = str_starts(buf_view(&value), STR("/"));
-                if (n && this_one != absolute)
-                        return entry_fail(r, e,
-                                          "the path must be absolute for all jobs, or relative for all");
-                absolute = this_one;
+                relative = !str_starts(buf_view(&value), STR("/"));
+                *ret_some |= relative;
+                *ret_all &= relative;
         }
-        if (!absolute) {
-                buf_addz(out, r->world->cwd ? r->world->cwd : "");
-                if (!str_ends(buf_view(out), STR("/")))
-                        buf_char(out, '/');
+        return 0;
+}
+
+int path_from_cwd(struct reader *r, const struct entry *e, struct str path, const char *column,
+                  struct buf *out)
+{
+        bool some, all, done = true;
+        int rc = find_relative(r, e, path, &some, &all);
+
+        if (rc == 0 && some && !all) {
+                rc = derive_column(r, e, column, true, folder_before, &done);
+                buf_printf(out, "$(%s)", column);
+        }
+        if (rc == 0 && !done)
+                rc = entry_fail(r, e, "the path must be absolute for all jobs, or relative for all");
+        if (all) {
+                folder_before(r, path, out, NULL);
                 while (str_starts(path, STR("./")))
                         path = str_skip(path, 2);
         }
         buf_str(out, path);
-        return 0;
+        return rc;
 }
 
 static int executable(struct reader *r, bool *ret_shell)
@@ -67,7 +92,7 @@ static int executable(struct reader *r, bool *ret_shell)
             str_starts(entry_unquoted(&e), STR("/")))
                 transferred = false; /* the image's own */
         if (transferred)
-                rc = path_from_cwd(r, &e, entry_unquoted(&e), &path);
+                rc = path_from_cwd(r, &e, entry_unquoted(&e), "DroverProgramFolder", &path);
         else
                 buf_str(&path, entry_unquoted(&e));
         if (rc < 0)
@@ -98,12 +123,13 @@ static bool quoted(struct str text)
 }
 
 /* Either syntax to the new raw form. */
-static int convert_arguments(struct str text, struct buf *out, struct err *err)
+static int convert_arguments(const struct reader *r, struct str text, struct buf *out, struct err *err)
 {
         ARGS_CLEANUP struct args args = {0};
         BUF_CLEANUP struct buf raw = {.max = CONDOR_VALUE_MAX};
         int rc = quoted(text) ? args_unquote_v2(text, &raw, err) : unescape_v1(text, &raw, err);
 
+        (void)r;
         if (!rc)
                 rc = quoted(text) ? args_split_v2(&args, buf_view(&raw), err)
                                   : args_split_v1(&args, buf_view(&raw), err);
@@ -112,12 +138,13 @@ static int convert_arguments(struct str text, struct buf *out, struct err *err)
         return rc;
 }
 
-static int convert_environment(struct str text, struct buf *out, struct err *err)
+static int convert_environment(const struct reader *r, struct str text, struct buf *out, struct err *err)
 {
         ARGS_CLEANUP struct args args = {0};
         BUF_CLEANUP struct buf raw = {.max = CONDOR_VALUE_MAX};
         int rc;
 
+        (void)r;
         if (quoted(text)) {
                 rc = args_unquote_v2(text, &raw, err);
                 if (!rc)
@@ -309,7 +336,7 @@ static int own_environment(struct reader *r, struct entry *e, struct buf *out)
                         return rc;
         }
         if (!e->late) {
-                rc = convert_environment(text, out, &err);
+                rc = convert_environment(r, text, out, &err);
         } else if (quoted(text)) {
                 rc = args_unquote_v2(text, out, &err);
         } else if (items_hold(r, '\'')) {

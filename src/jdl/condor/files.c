@@ -12,7 +12,7 @@ static int initialdir(struct reader *r)
         if (rc == 0)
                 attribute_default_string(r, "Iwd", r->world->cwd ? r->world->cwd : "/");
         if (rc > 0) {
-                rc = path_from_cwd(r, &e, entry_unquoted(&e), &path);
+                rc = path_from_cwd(r, &e, entry_unquoted(&e), "DroverInitialFolder", &path);
                 if (rc == 0)
                         rc = attribute_string(r, "Iwd", &e, buf_view(&path));
         }
@@ -53,6 +53,33 @@ static int file_list(struct reader *r, const char *keyword, const char *attribut
         tidy_list(entry_unquoted(&e), &list);
         *ret_given = list.n > 0;
         return attribute_string(r, attribute, &e, buf_view(&list));
+}
+
+/* Inputs are named by the last part of their path, so relative paths are kept where they have no folder in
+ * them. */
+static int relative_paths(struct reader *r)
+{
+        ENTRY_CLEANUP struct entry keep = {0}, list = {0};
+        bool wanted = false;
+        struct str rest, one;
+        int rc = entry_get(r, "preserve_relative_paths", &keep);
+
+        if (rc > 0)
+                rc = entry_boolean(r, &keep, &wanted);
+        if (rc == 0 && wanted)
+                rc = entry_get(r, "transfer_input_files", &list);
+        rest = entry_unquoted(&list);
+        while (rc > 0 && str_cut(&rest, ',', &one)) {
+                one = str_trim(one);
+                if (one.n && (list.late || (one.p[0] != '/' && str_find(one, '/') >= 0 &&
+                                            str_search(one, STR("://")) < 0)))
+                        return entry_fail(
+                                r, &keep,
+                                "inputs are named by the last part of their path, and '" STR_FMT
+                                "' would be elsewhere; send the folder itself, without a '/' behind it",
+                                STR_ARG(one));
+        }
+        return rc < 0 ? rc : 0;
 }
 
 /* Pairs of name=path, parted by ';'. */
@@ -170,7 +197,8 @@ static int transfers(struct reader *r)
         attribute_default_string(r, "ShouldTransferFiles", should ? should : "IF_NEEDED");
         if ((!should || strcmp(should, "YES") != 0) && r->options->filesystem_domain)
                 attribute_default_string(r, "FileSystemDomain", r->options->filesystem_domain);
-        return remaps(r);
+        rc = relative_paths(r);
+        return rc < 0 ? rc : remaps(r);
 }
 
 int files_make(struct reader *r)

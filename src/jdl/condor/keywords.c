@@ -59,6 +59,9 @@ const struct keyword keywords[] = {
         {"prefer_storage", NULL, ACTS, OTHER, NULL, NULL, "With **dataset**: stores, the best one first; of each file the replica in the best one is taken."},
         {"transfer_input_files", "TransferInputFiles TransferInput", ACTS, OTHER, "TransferInput", NULL,
          "Files, folders and URLs the job needs, parted by commas."},
+        {"preserve_relative_paths", NULL, ACTS, OTHER, NULL, NULL,
+         "`True`: refused where an input is named by a relative path with a folder in it, for inputs are named by the last part "
+         "of their path; fine with all others."},
         {"transfer_output_files", "TransferOutputFiles TransferOutput", ACTS, OTHER, "TransferOutput", NULL,
          "Files and folders to bring back, also by patterns with `*`, `?` and `[...]`; all new files if not given."},
         {"transfer_output_remaps", "TransferOutputRemaps", ACTS, OTHER, "TransferOutputRemaps", NULL,
@@ -297,6 +300,7 @@ const struct keyword keywords[] = {
          "A job that needs more is held. Use an expression: request_memory = 1024 * (NumJobStarts + 1)."},
         {"retry_request_disk", NULL, IGNORED, OTHER, NULL, NULL,
          "A job that needs more is held. Use an expression: request_disk = 1048576 * (NumJobStarts + 1)."},
+        {"transfer_input", NULL, IGNORED, OTHER, NULL, ON, "Standard input is always brought along."},
         {"transfer_output", NULL, IGNORED, OTHER, NULL, ON, "Standard output is always brought back."},
         {"transfer_error", NULL, IGNORED, OTHER, NULL, ON, "Standard error is always brought back."},
         {"skip_if_dataflow", NULL, IGNORED, OTHER, NULL, OFF, "Each job runs."},
@@ -308,10 +312,8 @@ const struct keyword keywords[] = {
         /* refused */
         {"cuda_version", NULL, REFUSED, OTHER, NULL, NULL, "Ask for GPUs by request_gpus and requirements."},
         {"require_*", NULL, REFUSED, OTHER, NULL, NULL, "Put a condition on the place into requirements."},
-        {"transfer_input", NULL, REFUSED, OTHER, NULL, ON, "Standard input is always brought along."},
         {"transfer_plugins", NULL, REFUSED, OTHER, NULL, NULL, "An agent's `movers` name programs for schemes."},
         {"output_directory", NULL, REFUSED, OTHER, NULL, NULL, "Outputs go to initialdir; see transfer_output_remaps."},
-        {"preserve_relative_paths", NULL, REFUSED, OTHER, NULL, OFF, "Inputs are named by the last part of their path."},
         {"public_input_files", NULL, REFUSED, OTHER, NULL, NULL, "Use transfer_input_files."},
         {"max_transfer_input_mb", NULL, REFUSED, OTHER, NULL, NULL, "The server's configuration limits uploads."},
         {"max_transfer_output_mb", NULL, REFUSED, OTHER, NULL, NULL, "Use request_disk."},

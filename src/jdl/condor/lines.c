@@ -113,7 +113,7 @@ bool lines_item(struct reader *r, struct str *ret, struct place *at)
 {
         if (!lines_raw(r, ret, at))
                 return false;
-        if (str_ends(*ret, STR("\\"))) {
+        if (!str_starts(*ret, STR("#")) && str_ends(*ret, STR("\\"))) {
                 join(r, &r->sources[r->depth - 1], *ret);
                 *ret = str_trim(buf_view(&r->line));
         }

@@ -264,16 +264,19 @@ static int do_include(struct reader *r, struct str rest, struct place at)
         return lines_open(r, what, &text, at);
 }
 
-/* Reads the lines up to "@TAG" of a `name @=TAG` assignment. */
+/* Reads the lines up to "@TAG" of a `name @=TAG` assignment: comments and empty lines are left out, and a
+ * backslash joins lines. */
 static int do_multi_line(struct reader *r, struct str name, struct str tag, struct place at)
 {
         BUF_CLEANUP struct buf value = {.max = CONDOR_VALUE_MAX};
         struct place here;
         struct str line;
 
-        while (lines_raw(r, &line, &here)) {
+        while (lines_item(r, &line, &here)) {
                 if (str_starts(line, STR("@")) && str_eq(str_skip(line, 1), tag))
                         return settings_set(r, name, buf_view(&value), at);
+                if (line.n == 0 || line.p[0] == '#')
+                        continue;
                 if (value.n)
                         buf_char(&value, ' ');
                 buf_str(&value, line);

@@ -179,12 +179,14 @@ int sample_expand_expression(struct sample *s, struct str text, struct buf *out,
 /* Adds a column to the items: `convert` of the text for each row. The column's name is `variable`. A row
  * whose text depends on the job as well is converted with the macros of the job in it if `late`; else
  * *ret_done is false, and nothing is added. */
-typedef int derive_fn(struct str text, struct buf *out, struct err *err);
+typedef int derive_fn(const struct reader *r, struct str text, struct buf *out, struct err *err);
 int derive_column(struct reader *r, const struct entry *e, const char *variable, bool late,
                   derive_fn *convert, bool *ret_done);
 
-/* The path as seen from anywhere: relative ones start at the folder of the submit. 0 or a failure. */
-int path_from_cwd(struct reader *r, const struct entry *e, struct str path, struct buf *out);
+/* The path as seen from anywhere: relative ones start at the folder of the submit. Where only some rows have
+ * a relative one, a column of that name is added, with the folder for these. 0 or a failure. */
+int path_from_cwd(struct reader *r, const struct entry *e, struct str path, const char *column,
+                  struct buf *out);
 
 /* dataset.c */
 /* Of a part with `dataset`: finds its files, and makes its rows of them. 0, also when there is none; or a

@@ -68,14 +68,16 @@ static int convert_size(struct str text, uint64_t base, struct buf *out)
         return 0;
 }
 
-static int convert_mib(struct str text, struct buf *out, struct err *err)
+static int convert_mib(const struct reader *r, struct str text, struct buf *out, struct err *err)
 {
+        (void)r;
         (void)err;
         return convert_size(text, 1 << 20, out);
 }
 
-static int convert_kib(struct str text, struct buf *out, struct err *err)
+static int convert_kib(const struct reader *r, struct str text, struct buf *out, struct err *err)
 {
+        (void)r;
         (void)err;
         return convert_size(text, 1 << 10, out);
 }
@@ -116,6 +118,16 @@ static bool rows_have_units(struct reader *r, const struct entry *e)
         return false;
 }
 
+/* HTCondor takes request_memory = 1G, 2G, 4G: sizes to go through when a job has had too little. No
+ * expression has a comma that is in no brackets. */
+static bool is_list(struct str text)
+{
+        for (size_t i = 0; i < text.n; i++)
+                if (strchr("([{\"'", text.p[i]))
+                        return false;
+        return str_find(text, ',') >= 0;
+}
+
 static int request_size(struct reader *r, const char *keyword, const char *attribute, uint64_t base)
 {
         ENTRY_CLEANUP struct entry e = {0};
@@ -127,7 +139,12 @@ static int request_size(struct reader *r, const char *keyword, const char *attri
 
         if (rc <= 0 || form_get(r->part, str_of(attribute)))
                 return rc;
-        s = buf_view(&e.text);
+        if (base > 1024 && is_list(buf_view(&e.text))) {
+                reader_warn(r, e.at, "%s: the first value of the list is used: a job that needs more is held",
+                            e.keyword);
+                buf_truncate(&e.text, (size_t)str_find(buf_view(&e.text), ','));
+        }
+        s = str_trim(buf_view(&e.text));
         if (str_ieqz(s, "undefined"))
                 return 0;
         if (!e.late) {
@@ -204,8 +221,9 @@ static int customs(struct reader *r)
 }
 
 /* 12.1 is the runtime 12010; a whole number stands as it is. */
-static int convert_runtime(struct str text, struct buf *out, struct err *err)
+static int convert_runtime(const struct reader *r, struct str text, struct buf *out, struct err *err)
 {
+        (void)r;
         int64_t whole;
         double version;
 
@@ -219,8 +237,9 @@ static int convert_runtime(struct str text, struct buf *out, struct err *err)
         return 0;
 }
 
-static int convert_nothing(struct str text, struct buf *out, struct err *err)
+static int convert_nothing(const struct reader *r, struct str text, struct buf *out, struct err *err)
 {
+        (void)r;
         (void)err;
         buf_str(out, text);
         return 0;
@@ -237,7 +256,7 @@ static int gpu_condition(struct reader *r, const char *keyword, const char *cond
         if (rc <= 0)
                 return rc;
         if (!e.late)
-                convert(buf_view(&e.text), &value, NULL);
+                convert(r, buf_view(&e.text), &value, NULL);
         else
                 buf_str(&value, buf_view(&e.text));
         buf_printf(all, "%s%s(" STR_FMT ")", all->n ? " && " : "", condition, STR_ARG(buf_view(&value)));
