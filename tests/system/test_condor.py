@@ -1,5 +1,6 @@
 """The look-alikes of HTCondor's commands: what programs and people read of them."""
 import os
+import json
 import re
 import subprocess
 import threading
@@ -56,6 +57,29 @@ def test_submit_takes_settings_from_the_command_line(condor):
 def test_submit_fails_with_a_reason(condor):
     assert "no-such-file" in condor("submit", "no-such-file", code=1).err
     assert condor("submit", "-", stdin="executable = /bin/true\n", code=1) == ""
+
+
+def test_a_program_or_folder_that_is_missing_here_ends_the_submit(condor):
+    before = condor("q", "-af", "ClusterId")
+    some = "executable = $(exe)\nqueue exe from (\n/bin/echo\nmissing\n)\n"
+    assert "missing: No such file" in condor("submit", "-", stdin=some, code=1).err
+    assert "missing: No such file" in condor("submit", "-dry-run", "-", "-", stdin=some, code=1).err
+    folder = "executable = /bin/echo\ninitialdir = d$(Process)\nqueue 2\n"
+    condor.instance.write("d0/here", "")
+    assert "No such directory: " in condor("submit", "-", stdin=folder, code=1).err
+    assert condor("q", "-af", "ClusterId") == before
+    place = "executable = missing\ntransfer_executable = false\nhold = true\nqueue\n"
+    condor("rm", condor.submit(place))
+    condor.instance.write("d1/here", "")
+    condor("rm", condor.submit("hold = true\n" + folder))
+
+
+def test_programs_of_rows_are_absolute_or_of_the_submit_folder(condor):
+    condor.instance.write("own.sh", "#!/bin/sh\necho own $1\n", mode=0o755)
+    cluster = condor.submit("executable = $(exe)\narguments = $(word)\noutput = exe.$(Process)\nqueue exe, word from (\n"
+                            "/bin/echo, one\nown.sh, two\n)\n")
+    wait_until(lambda: condor("q", cluster, "-af", "JobStatus") == "")
+    assert [condor.instance.read(f"exe.{n}") for n in (0, 1)] == ["one\n", "own two\n"]
 
 
 def test_backslashes_of_command_lines_stand_for_themselves(condor):
@@ -151,6 +175,11 @@ def test_autoformat_and_json(condor):
     xml = ElementTree.fromstring(condor("q", cluster, "-xml", "-attributes", "ProcId,Cmd"))
     assert [[(a.get("n"), a[0].text) for a in c] for c in xml] == \
         [[("ProcId", str(n)), ("Cmd", "/bin/sh")] for n in (0, 1)]
+    two = ["-attributes", "ProcId,Cmd"]
+    assert json.loads(condor("q", cluster, "-long:json", *two)) == json.loads(condor("q", cluster, "-json", *two))
+    assert condor("q", cluster, "-long:jsonl", *two) == condor("q", cluster, "-jsonl", *two)
+    assert condor("q", cluster, "-l:xml", *two) == condor("q", cluster, "-xml", *two)
+    assert condor("q", cluster, "-long:new", "-attributes", "ProcId") == "{\n[ ProcId = 0 ]\n,\n[ ProcId = 1 ]\n}\n"
     long = condor("q", f"{cluster}.0", "-long")
     assert f"ClusterId = {cluster}\n" in long and 'Cmd = "/bin/sh"\n' in long and long.endswith("\n\n")
     assert condor("q", cluster, "-limit", 1, "-af", "ProcId") == "0\n"

@@ -33,7 +33,7 @@ static bool is_missing(struct str iwd, struct str name, struct buf *path)
 }
 
 /* A program that is the image's, or what a grid's place has by that name, is not looked for. */
-static bool program_is_ours(const struct form_part *p)
+bool local_program(const struct form_part *p)
 {
         BUF_CLEANUP struct buf image = {0};
         const struct form_attribute *transfer = form_get(p, STR("TransferExecutable"));
@@ -52,7 +52,7 @@ static void warn_part(struct form *f, const struct form_part *p, unsigned line)
         if (ship_text(p, "Iwd", &iwd) && local_path(STR_NONE, buf_view(&iwd), &path) &&
             (stat(buf_z(&path), &st) != 0 || !S_ISDIR(st.st_mode)))
                 form_warn(f, line, "initialdir: there is no folder %s here", buf_z(&path));
-        if (program_is_ours(p) && ship_text(p, "Cmd", &text) &&
+        if (local_program(p) && ship_text(p, "Cmd", &text) &&
             is_missing(buf_view(&iwd), buf_view(&text), &path))
                 form_warn(f, line, "executable: there is no %s here", buf_z(&path));
         buf_reset(&text);

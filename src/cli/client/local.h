@@ -10,6 +10,8 @@
 /* The path of a file on this machine, relative to the folder `iwd`; false: it is somewhere else, or differs
  * from member to member. */
 bool local_path(struct str iwd, struct str name, struct buf *out);
+/* Is the program of these jobs a file of this machine, and not of an image or of the place? */
+bool local_program(const struct form_part *p);
 /* Warns of each part's folder, program, standard input and first input file that are not here, and of an
  * output of one name for all jobs, at the part's line or, with no_lines (it is of a text that nobody wrote),
  * at line 0. */

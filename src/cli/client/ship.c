@@ -22,6 +22,7 @@
 #include "base/sha256.h"
 #include "classad/ad.h"
 #include "classad/eval.h"
+#include "cli/client/local.h"
 #include "cli/client/upload.h"
 
 #define MADE_MAX (1u << 20) /* of a file that an environment is made of, as agents take it */
@@ -417,6 +418,59 @@ static int add_part(struct ship *s, const struct form_part *p, bool all, uint64_
                         break;
         }
         names_deinit(&n);
+        return rc;
+}
+
+/* A name that only the server can expand is not looked for. */
+static int find_program(struct member *m, const struct names *n, struct err *err)
+{
+        BUF_CLEANUP struct buf iwd = {0}, cmd = {0}, path = {0};
+        struct stat st;
+
+        if (expand(m, &n->iwd, &iwd, NULL) != 0 || expand(m, &n->cmd, &cmd, NULL) != 0)
+                return 0;
+        if (iwd.n && (stat(buf_z(&iwd), &st) != 0 || !S_ISDIR(st.st_mode)))
+                return err_set(err, -ENOENT, "No such directory: %s", buf_z(&iwd));
+        if (!match_macro_present(buf_view(&cmd)) && local_path(buf_view(&iwd), buf_view(&cmd), &path) &&
+            stat(buf_z(&path), &st) != 0)
+                return err_set(err, -ENOENT, "Can't access executable file %s: %s", buf_z(&path),
+                               strerror(errno));
+        return 0;
+}
+
+/* Members without late macros are alike. */
+static int find_part(const struct form_part *p, uint64_t first, struct err *err)
+{
+        struct str items = buf_view(&p->items), row = STR_NONE;
+        struct names n = {0};
+        bool late = false, cmd_late = false;
+        int rc = 0;
+
+        literal(p, "Iwd", &n.iwd, &late);
+        if (local_program(p))
+                literal(p, "Cmd", &n.cmd, &cmd_late);
+        late |= cmd_late;
+        for (uint64_t i = 0; rc == 0 && i < (late ? p->rows * p->steps : 1); i++) {
+                struct member m = {p, first + i, i / p->steps, i % p->steps, row, false};
+
+                if (p->variable_count && m.step == 0)
+                        str_cut(&items, '\n', &row);
+                m.values = row;
+                rc = find_program(&m, &n, err);
+        }
+        names_deinit(&n);
+        return rc;
+}
+
+int ship_find_programs(const struct form *f, struct err *err)
+{
+        uint64_t first = 0;
+        int rc = 0;
+
+        for (size_t i = 0; rc == 0 && i < f->part_count; i++) {
+                rc = find_part(&f->parts[i], first, err);
+                first += f->parts[i].rows * f->parts[i].steps;
+        }
         return rc;
 }
 

@@ -39,6 +39,9 @@ bool ship_asks_server(const struct form *f);
 /* Adds the files of all parts that are to be sent. 0, or -errno with err: a file that isn't there, two files
  * with one name in the job's folder, a name that can't be known yet ($(Cluster)). */
 int ship_collect(struct ship *s, const struct form *f, bool remote_agents, struct err *err);
+/* Looks for the folder and the program of every member, as condor_submit does. 0; or -errno with err: one is
+ * not here, or none that can be run or entered. */
+int ship_find_programs(const struct form *f, struct err *err);
 /* Uploads them. Returns an exit code; prints what goes wrong. */
 int ship_send(struct cli *cli, struct ship *s);
 /* Sends nothing: for a quote, which is to know the environments. 0, or -errno with err. */

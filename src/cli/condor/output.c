@@ -28,6 +28,23 @@ static int add_columns(struct output *o, const struct flags *f, struct err *err)
         return rc;
 }
 
+/* Words that HTCondor does not know mean the plain form to it, too. */
+static enum output_form long_form(const struct flags *f)
+{
+        const struct flag_given *g;
+        enum output_form form = OUTPUT_LONG;
+        size_t at = 0;
+
+        while ((g = flags_next(f, "long", &at)))
+                form = !g->colon                        ? OUTPUT_LONG
+                       : strcmp(g->colon, "json") == 0  ? OUTPUT_JSON
+                       : strcmp(g->colon, "jsonl") == 0 ? OUTPUT_JSONL
+                       : strcmp(g->colon, "xml") == 0   ? OUTPUT_XML
+                       : strcmp(g->colon, "new") == 0   ? OUTPUT_NEW
+                                                        : OUTPUT_LONG;
+        return form;
+}
+
 int output_init(struct output *o, const struct flags *f, int64_t now_s, struct err *err)
 {
         int rc;
@@ -45,7 +62,7 @@ int output_init(struct output *o, const struct flags *f, int64_t now_s, struct e
         else if (flags_has(f, "xml"))
                 o->form = OUTPUT_XML;
         else if (flags_has(f, "long"))
-                o->form = OUTPUT_LONG;
+                o->form = long_form(f);
         return rc;
 }
 
@@ -108,7 +125,7 @@ static void print_long(struct output *o, const struct ad *ad)
         buf_char(&o->text, '\n');
 }
 
-static void print_xml(struct output *o, const struct ad *ad)
+static struct ad *wanted_of(struct output *o, const struct ad *ad)
 {
         struct ad *some = ad_new(o->symbols);
         const struct expr *e;
@@ -120,9 +137,26 @@ static void print_xml(struct output *o, const struct ad *ad)
                         ad_set_expr(some, name, e);
                         ad_set_spelling(some, name, ad_spelling(ad, name));
                 }
+        return some;
+}
+
+static void print_xml(struct output *o, const struct ad *ad)
+{
+        struct ad *some = wanted_of(o, ad);
+
         if (o->count == 0)
                 buf_addz(&o->text, PRINT_XML_HEAD);
         ad_print_xml(&o->text, some, false);
+        ad_free(some);
+}
+
+static void print_new(struct output *o, const struct ad *ad)
+{
+        struct ad *some = wanted_of(o, ad);
+
+        buf_addz(&o->text, o->count ? ",\n" : "{\n");
+        ad_print(&o->text, some, CLASSAD_NEW, false);
+        buf_char(&o->text, '\n');
         ad_free(some);
 }
 
@@ -149,6 +183,8 @@ void output_ad(struct output *o, struct view json, const struct ad *ad)
                 print_long(o, ad);
         else if (o->form == OUTPUT_XML)
                 print_xml(o, ad);
+        else if (o->form == OUTPUT_NEW)
+                print_new(o, ad);
         else
                 print_json(o, json);
         ad_free(own);
@@ -163,6 +199,8 @@ void output_end(struct output *o)
                 buf_addz(&o->text, o->count ? "]\n" : "[\n]\n");
         else if (o->form == OUTPUT_XML)
                 buf_addz(&o->text, o->count ? PRINT_XML_FOOT : PRINT_XML_HEAD PRINT_XML_FOOT);
+        else if (o->form == OUTPUT_NEW)
+                buf_addz(&o->text, o->count ? "}\n" : "{\n}\n");
         else if (o->form == OUTPUT_COLUMNS)
                 columns_end(&o->columns, &o->text);
         cli_print(&o->text);

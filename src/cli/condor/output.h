@@ -1,11 +1,19 @@
 /* output: how condor_q, condor_history and condor_status print ads: -autoformat and -format, -json, -jsonl,
- * -long, -xml, and -attributes with the last four. */
+ * -long, -xml, -long:FORM, and -attributes with the last five. */
 #pragma once
 #include "cli/condor/columns.h"
 #include "cli/condor/flags.h"
 #include "cli/terminal/cli.h"
 
-enum output_form { OUTPUT_TABLE, OUTPUT_COLUMNS, OUTPUT_JSON, OUTPUT_JSONL, OUTPUT_LONG, OUTPUT_XML };
+enum output_form {
+        OUTPUT_TABLE,
+        OUTPUT_COLUMNS,
+        OUTPUT_JSON,
+        OUTPUT_JSONL,
+        OUTPUT_LONG,
+        OUTPUT_NEW, /* an ad a line, in the new syntax, as a list */
+        OUTPUT_XML
+};
 struct output {
         enum output_form form;
         struct symbols *symbols;
@@ -28,7 +36,12 @@ void output_deinit(struct output *o);
                  "FORMAT ATTRIBUTE", "Print an attribute by a printf format."},                              \
                 {"json", 2, FLAG_PLAIN, FLAG_ACTS, NULL, "Print whole ads as a list in JSON."},              \
                 {"jsonl", 5, FLAG_PLAIN, FLAG_ACTS, NULL, "Print whole ads in JSON, one a line."},           \
-                {"long", 1, FLAG_PLAIN, FLAG_ACTS, NULL, "Print whole ads, an attribute a line."},           \
+                {"long",                                                                                     \
+                 1,                                                                                          \
+                 FLAG_PLAIN,                                                                                 \
+                 FLAG_ACTS,                                                                                  \
+                 NULL,                                                                                       \
+                 "Print whole ads, an attribute a line; -long:json, jsonl, xml or new in that form."},       \
                 {"attributes", 3,     FLAG_VALUE,                                                            \
                  FLAG_ACTS,    "A,B", "Only these with -json, -jsonl, -long and -xml."},                     \
                 {"xml", 3, FLAG_PLAIN, FLAG_ACTS, NULL, "Print whole ads in XML."},                          \

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "cli/client/ship.h"
 #include "cli/client/submit.h"
 #include "cli/condor/condor.h"
 
@@ -127,6 +128,8 @@ static int submit_file(struct cli *cli, const struct flags *f, const char *file,
         /* Nextflow reads standard error and output as one. */
         s.quiet = flags_has(f, "terse");
         code = submit_read(&s);
+        if (code == 0 && ship_find_programs(&s.form, &err) != 0)
+                code = cli_error(1, "%s", err.text);
         if (code == 0 && most > 0 && form_members(&s.form) > (uint64_t)most)
                 code = cli_error(1, "%llu jobs are more than -maxjobs %lld: nothing was submitted",
                                  (unsigned long long)form_members(&s.form), (long long)most);
