@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import resource
+import select
 import socket
 import ssl
 import struct
@@ -630,6 +631,21 @@ def test_waits_for_many_requests(world):
         hers = world.as_user("alice", "POST", "/v1/requests", described())[1]["id"]
         assert world.as_user("alice", "GET", f"/v1/wait?ids={hers}&timeout_ms=100&seen=0.0.1.0.0.0")[0] == 200
     assert world.as_user("mallory", "POST", "/v1/actions", {"action": "remove", "ids": [str(n) for n in numbers]})[1]["affected"] == 200
+
+
+def long_text():
+    """A submit file of 64 kB that is read for a second: nine thousand kinds of jobs."""
+    return b'executable = /bin/true\ntransfer_executable = false\n+A = "' + b"a" * 3000 + b'"\n' + b"queue\n" * 9000
+
+
+def test_many_submit_files_of_one_user(world):
+    """Twenty that each take long to read, at once: another user's history, that is read behind them, waits for few of them."""
+    body = long_text()
+    with many(20, world.tls) as peers:
+        for s in peers:
+            s.sendall(head(world, "mallory", "/v1/requests?dry_run=1", "Content-Type: text/plain", f"Content-Length: {len(body)}") + body)
+        assert world.as_user("alice", "GET", "/v1/history?limit=10")[0] == 200
+        assert len(select.select(peers, [], [], 0)[0]) < 10
 
 
 # ---- with a token: uploads ------------------------------------------------------------------------------------------------

@@ -379,6 +379,8 @@ void api_action(struct server *s, struct call *c)
                 call_fail_err(c, 400, "bad_id", &err);
         else if (x->ids.count == 0 && x->constraint.n == 0)
                 call_fail(c, 400, "bad_request", "name jobs by \"ids\" or by a \"constraint\"");
+        else if (x->constraint.n)
+                call_yield(c, act);
         else
                 call_core(c, act);
 }

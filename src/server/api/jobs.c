@@ -392,5 +392,5 @@ void api_jobs(struct server *s, struct call *c)
         l->constraint = call_query(c, "constraint");
         l->names = call_query(c, "attributes");
         l->rows = mem_array(NULL, SLICE_JOBS, sizeof(*l->rows));
-        call_core(c, slice);
+        call_yield(c, slice);
 }

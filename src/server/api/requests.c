@@ -176,7 +176,7 @@ void api_requests(struct server *s, struct call *c)
         l->owner = call_query(c, "owner");
         l->all = call_flag(c, "all");
         l->rows = mem_array(NULL, SLICE_REQUESTS, sizeof(*l->rows));
-        call_core(c, slice);
+        call_yield(c, slice);
 }
 
 /* ---- one */

@@ -551,5 +551,5 @@ void api_job_why(struct server *s, struct call *c)
 
         (void)s;
         w->j.out = &w->agents;
-        call_core(c, look);
+        call_yield(c, look);
 }

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "server/calls/body.h"
+#include "server/calls/fair.h"
 #include "server/calls/route.h"
 #include "server/metrics/metrics.h"
 
@@ -50,11 +51,15 @@ static void drop(struct task *t)
 static void run(struct server *s, struct task *t)
 {
         struct call *c = (struct call *)t;
+        struct fair_user *turn_of = c->turn_of;
 
+        c->turn_of = NULL;
         if (c->place == CALL_IO && !c->http)
                 call_free(c);
         else
                 c->step(s, c);
+        if (turn_of)
+                fair_done(turn_of);
 }
 
 static void prepare(struct call *c, enum call_place place, call_fn *fn)
@@ -74,13 +79,13 @@ void call_core(struct call *c, call_fn *fn)
 void call_reader(struct call *c, call_fn *fn)
 {
         prepare(c, CALL_READER, fn);
-        server_to_reader(c->server, &c->task);
+        fair_post(c->server->reader_fair, c);
 }
 
 void call_catalog(struct call *c, call_fn *fn)
 {
         prepare(c, CALL_CATALOG, fn);
-        server_to_catalog(c->server, &c->task);
+        fair_post(c->server->catalog_fair, c);
 }
 
 void call_io(struct call *c, call_fn *fn)
@@ -98,13 +103,14 @@ void call_io(struct call *c, call_fn *fn)
 
 void call_yield(struct call *c, call_fn *fn)
 {
-        call_core(c, fn);
+        prepare(c, CALL_CORE, fn);
+        fair_post(c->server->core_fair, c);
 }
 
 static void go_on(struct server *s, struct call *c)
 {
         (void)s;
-        call_core(c, c->more);
+        call_yield(c, c->more);
 }
 
 void call_yield_to_client(struct call *c, call_fn *fn)
@@ -151,7 +157,7 @@ static void drained(void *arg, struct http_request *r)
         if (!c->waits)
                 return; /* the next part is on its way */
         c->waits = false;
-        call_core(c, c->more);
+        call_yield(c, c->more);
 }
 
 void call_chunk(struct call *c, bool last, call_fn *more)
@@ -168,7 +174,7 @@ void call_chunk(struct call *c, bool last, call_fn *more)
         if (last)
                 call_end(c);
         else if (http_reply_pending(c->http) < PENDING_MAX)
-                call_core(c, more);
+                call_yield(c, more);
         else
                 c->waits = true; /* until drained */
 }

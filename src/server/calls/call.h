@@ -20,6 +20,7 @@
 enum call_place { CALL_IO, CALL_CORE, CALL_READER, CALL_CATALOG };
 
 struct route;
+struct fair_user;
 struct call;
 typedef void call_fn(struct server *s, struct call *c);
 
@@ -34,8 +35,10 @@ struct call {
         call_fn *step;
         bool waits; /* for the client; I/O thread only, as this is asked while the call is elsewhere */
         char *path;
-        struct str param[2]; /* the path's {…} parts */
-        char *who;           /* principal */
+        struct str param[2];       /* the path's {…} parts */
+        char *who;                 /* principal */
+        struct fair_user *turn_of; /* fair.h; NULL: this step takes no turn */
+        struct call *next_turn;
         enum role role;
         int64_t token_until_ms; /* of the token that said so; 0: none did */
         struct arena arena;
@@ -54,12 +57,15 @@ struct call {
 /* NULL state_free: free(). */
 void *call_state(struct call *c, size_t size, void (*state_free)(void *state));
 
-void call_core(struct call *c, call_fn *fn);    /* from I/O thread or reader */
-void call_reader(struct call *c, call_fn *fn);  /* from I/O thread or core */
-void call_catalog(struct call *c, call_fn *fn); /* from I/O thread */
-void call_io(struct call *c, call_fn *fn);      /* from any other thread */
+void call_core(struct call *c, call_fn *fn); /* from I/O thread or reader */
+/* From I/O thread or core, and from I/O thread: steps of one user's calls there take turns with others'
+ * (fair.h). */
+void call_reader(struct call *c, call_fn *fn);
+void call_catalog(struct call *c, call_fn *fn);
+void call_io(struct call *c, call_fn *fn); /* from any other thread */
 /* Core: work that is done in slices goes on with fn, here, in the next turn, behind what has come in
- * meanwhile. The first goes on to its end; the second ends with the client. */
+ * meanwhile, and in turn with others' slices (fair.h); or begins so, from the I/O thread. The first goes on
+ * to its end; the second ends with the client. */
 void call_yield(struct call *c, call_fn *fn);
 void call_yield_to_client(struct call *c, call_fn *fn);
 /* Replies with c->out (on the I/O thread, or on the way there). */

@@ -17,6 +17,7 @@
 #include "server/agents/drained.h"
 #include "server/agents/grants.h"
 #include "server/agents/leases.h"
+#include "server/calls/fair.h"
 #include "server/calls/waits.h"
 #include "server/daemon/commands.h"
 #include "server/daemon/epoch.h"
@@ -201,6 +202,9 @@ int server_open(struct server *s, struct recovered *ret, struct err *err)
         s->remote_agents = s->config.listen.count > 0;
         s->loop = loop_new();
         s->core_mail = mailbox_new(s->loop, receive, received, s);
+        s->core_fair = fair_new(s, server_to_core);
+        s->reader_fair = fair_new(s, server_to_reader);
+        s->catalog_fair = fair_new(s, server_to_catalog);
         s->agents = agents_new(s, command_handlers);
         s->leases = leases_new();
         s->turn = turn_new(s, &turn_hooks);
@@ -248,6 +252,9 @@ void server_close(struct server *s)
         turn_free(s->turn);
         thread_free(s->reader);
         thread_free(s->catalog_thread);
+        fair_free(s->core_fair);
+        fair_free(s->reader_fair);
+        fair_free(s->catalog_fair);
         past_free(s->past);
         catalog_close(s->catalog);
         io_thread_free(s->io_thread);

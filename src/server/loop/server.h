@@ -41,6 +41,7 @@ struct server {
         atomic_uint_least64_t durable_seq; /* last record that is on disk */
         atomic_bool stopping;
         struct mailbox *core_mail, *io_mail, *reader_mail, *catalog_mail; /* any thread: see server_to_core */
+        struct fair *core_fair, *reader_fair, *catalog_fair;              /* any thread: calls/fair.h */
         struct leases *leases;                                            /* any thread */
 
         /* core thread */
