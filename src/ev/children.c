@@ -81,6 +81,7 @@ __attribute__((noreturn)) static void child_exec(const struct child_spec *spec, 
         for (int i = 0; i < 3; i++)
                 if (fds[i] >= 0 && dup2(fds[i], i) < 0)
                         goto failed;
+        close_range(3, ~0u, CLOSE_RANGE_CLOEXEC); /* whoever has opened them; libcurl has some */
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
         execvpe(spec->argv[0], spec->argv, envp);

@@ -1,4 +1,5 @@
-/* children: programs started by a daemon and watched on its loop. (Jobs are the shepherd's, not these.) */
+/* children: programs started by a daemon and watched on its loop. (Jobs are the shepherd's, not these.) A
+ * child has the three descriptors that it is given, and none else of ours (Linux 5.11). */
 #pragma once
 #include <sys/types.h>
 

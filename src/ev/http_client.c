@@ -1,49 +1,41 @@
+/* HTTP is libcurl's, driven by the loop: its multi interface says which descriptors to watch and when it
+ * wants to be called. What is ours is the line of calls before it, for libcurl counts a call's time from when
+ * it has it, and the bounds on what a server may send. */
 #include "ev/http_client.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <sys/socket.h>
 
 #include "base/fs.h"
+#include "base/libcurl.h"
 #include "base/mem.h"
-#include "ev/http_parse.h"
-#include "ev/stream.h"
+#include "ev/private.h"
 
-#define CONNECTIONS 8
-#define TIMEOUT_MS  60000
-#define HEAD_MAX    65536
+#define CONNECTIONS              8
+#define TIMEOUT_MS               60000
+#define HANDSHAKE_MS             10000
+#define HEAD_MAX                 65536u
 
-struct connection {
-        struct http_client *client;
-        struct connection *next;
-        struct stream *stream;
-        struct timer *deadline;
-        struct http_call *call; /* under way; NULL: idle */
-        bool ready, used;       /* used: it has answered before */
-        /* the answer */
-        bool headed, chunked, until_close, close_after;
-        int status;
-        size_t left;
-        struct http_chunks chunks;
-        struct buf body;
-        size_t counted; /* of the body, in the client's budget */
-};
+#define SET(call, option, value) libcurl.p_curl_easy_setopt((call)->h, CURLOPT_##option, value)
 
 struct http_call {
         struct http_client *client;
-        struct http_call *next;
-        struct connection *on; /* NULL: it waits in line */
-        struct buf text;       /* what is sent */
-        int64_t timeout_ms;
-        int fd;
-        bool limited;
-        uint64_t limit;    /* bytes that may still come */
-        bool to_fd, again; /* again: it may not be made once more */
-        bool once;
-        http_part_fn *part;
+        struct http_call *next, **link; /* of the client's, in the order in which they were made */
+        enum { WAITING, RUNNING, ENDED } state;
+        CURL *h; /* NULL: there is no libcurl */
+        struct curl_slist *lines;
+        struct http_call_spec spec; /* without its texts; of `limit`, what may still come */
         http_call_fn *fn;
         void *arg;
+        bool sent;            /* its connection is there: the server may have heard of it */
+        size_t head, counted; /* bytes of the answer; of its body, in the client's budget */
+        struct buf body;
+        int status;
+        struct err err; /* while it runs: what we end it for */
+        char why[CURL_ERROR_SIZE];
 };
 
 struct http_client {
@@ -52,11 +44,87 @@ struct http_client {
         struct tls_context *tls;
         int64_t handshake_ms;
         struct http_budget own, *budget;
-        unsigned max, count;
-        struct connection *connections;
-        struct http_call *first, **last; /* in line */
-        struct timer *kick;
+        unsigned max, running;
+        struct http_call *first, **last;
+        struct timer *due, *kick; /* libcurl's; ours */
+        CURLM *multi;             /* NULL: there is no libcurl, and `broken` says why */
+        struct err broken;
 };
+
+/* ---- the loop */
+
+struct watched {
+        struct http_client *client;
+        struct watch *watch;
+        int fd;
+};
+
+static void settle(struct http_call *call, CURLcode result);
+
+static void collect(struct http_client *c)
+{
+        CURLMsg *m;
+        int left;
+        while ((m = libcurl.p_curl_multi_info_read(c->multi, &left))) {
+                void *call = NULL;
+                CURLcode result = m->data.result;
+                libcurl.p_curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &call);
+                settle(call, result);
+        }
+}
+
+static void on_ready(void *arg, int what)
+{
+        struct watched *w = arg;
+        struct http_client *c = w->client;
+        int n, mask = (what & WATCH_READ ? CURL_CSELECT_IN : 0) | (what & WATCH_WRITE ? CURL_CSELECT_OUT : 0);
+        libcurl.p_curl_multi_socket_action(c->multi, w->fd, mask, &n); /* w may be gone */
+        collect(c);
+}
+
+static int on_watch(CURL *h, curl_socket_t fd, int what, void *arg, void *known)
+{
+        struct http_client *c = arg;
+        struct watched *w = known;
+        (void)h;
+        if (what == CURL_POLL_REMOVE) {
+                if (w)
+                        watch_free(w->watch);
+                free(w);
+                libcurl.p_curl_multi_assign(c->multi, fd, NULL);
+                return 0;
+        }
+        if (!w) {
+                w = mem_new(struct watched);
+                *w = (struct watched){.client = c, .fd = fd};
+                w->watch = watch_new(c->loop, fd, 0, on_ready, w);
+                libcurl.p_curl_multi_assign(c->multi, fd, w);
+        }
+        watch_set(w->watch,
+                  (what & CURL_POLL_IN ? WATCH_READ : 0) | (what & CURL_POLL_OUT ? WATCH_WRITE : 0));
+        return 0;
+}
+
+static int on_timer(CURLM *m, long ms, void *arg)
+{
+        struct http_client *c = arg;
+        (void)m;
+        if (ms < 0)
+                timer_stop(c->due);
+        else
+                timer_start(c->due, ms);
+        return 0;
+}
+
+static void on_due(void *arg)
+{
+        struct http_client *c = arg;
+        int n;
+        libcurl.p_curl_multi_socket_action(c->multi, CURL_SOCKET_TIMEOUT, 0, &n);
+        collect(c);
+}
+
+/* ---- clients */
 
 static void kick(void *arg);
 
@@ -67,11 +135,22 @@ struct http_client *http_client_new(struct loop *l, const struct http_client_con
         c->address = mem_dupz(config->address);
         c->bearer = config->bearer ? mem_dupz(config->bearer) : NULL;
         c->tls = config->tls;
-        c->handshake_ms = config->handshake_ms;
+        c->handshake_ms = config->handshake_ms ? config->handshake_ms : HANDSHAKE_MS;
         c->budget = config->budget ? config->budget : &c->own;
         c->max = config->connections ? config->connections : CONNECTIONS;
         c->last = &c->first;
+        c->due = timer_new(l, on_due, c);
         c->kick = timer_new(l, kick, c);
+        if (libcurl_open(&c->broken) < 0)
+                return c;
+        c->multi = libcurl.p_curl_multi_init();
+        if (!c->multi)
+                abort();
+        libcurl.p_curl_multi_setopt(c->multi, CURLMOPT_SOCKETFUNCTION, on_watch);
+        libcurl.p_curl_multi_setopt(c->multi, CURLMOPT_SOCKETDATA, c);
+        libcurl.p_curl_multi_setopt(c->multi, CURLMOPT_TIMERFUNCTION, on_timer);
+        libcurl.p_curl_multi_setopt(c->multi, CURLMOPT_TIMERDATA, c);
+        libcurl.p_curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, (long)c->max);
         return c;
 }
 
@@ -81,61 +160,239 @@ void http_client_bearer(struct http_client *c, const char *bearer)
         c->bearer = bearer ? mem_dupz(bearer) : NULL;
 }
 
+static void count_body(struct http_call *call, size_t bytes)
+{
+        struct http_budget *b = call->client->budget;
+        b->used = b->used - call->counted + bytes;
+        call->counted = bytes;
+}
+
+/* Whatever its state: an answer that comes is one to nobody, and its connection is closed. */
 static void call_free(struct http_call *call)
 {
-        buf_deinit(&call->text);
+        struct http_client *c = call->client;
+        *call->link = call->next;
+        if (call->next)
+                call->next->link = call->link;
+        else
+                c->last = call->link;
+        if (call->state == RUNNING) {
+                libcurl.p_curl_multi_remove_handle(c->multi, call->h);
+                c->running--;
+        }
+        if (call->h) {
+                libcurl.p_curl_easy_cleanup(call->h);
+                libcurl.p_curl_slist_free_all(call->lines);
+        }
+        count_body(call, 0);
+        buf_deinit(&call->body);
         free(call);
-}
-
-static void count_body(struct connection *k, size_t bytes)
-{
-        struct http_budget *b = k->client->budget;
-        b->used = b->used - k->counted + bytes;
-        k->counted = bytes;
-}
-
-static void connection_free(struct connection *k)
-{
-        count_body(k, 0);
-        struct connection **at = &k->client->connections;
-        while (*at != k)
-                at = &(*at)->next;
-        *at = k->next;
-        k->client->count--;
-        stream_free(k->stream);
-        timer_free(k->deadline);
-        buf_deinit(&k->body);
-        free(k);
 }
 
 void http_client_free(struct http_client *c)
 {
         if (!c)
                 return;
-        while (c->connections) {
-                if (c->connections->call)
-                        call_free(c->connections->call);
-                connection_free(c->connections);
-        }
-        for (struct http_call *call = c->first, *next; call; call = next) {
-                next = call->next;
-                call_free(call);
-        }
+        while (c->first)
+                call_free(c->first);
+        if (c->multi)
+                libcurl.p_curl_multi_cleanup(c->multi);
+        timer_free(c->due);
         timer_free(c->kick);
         free(c->address);
         free(c->bearer);
         free(c);
 }
 
+void http_call_cancel(struct http_call *call)
+{
+        if (!call)
+                return;
+        timer_start(call->client->kick, 0);
+        call_free(call);
+}
+
+/* ---- the answer */
+
+static size_t on_head(char *p, size_t size, size_t n, void *arg)
+{
+        struct http_call *call = arg;
+        (void)p;
+        call->head += size * n;
+        if (call->head <= HEAD_MAX)
+                return size * n;
+        err_set(&call->err, -E2BIG, "the head of the answer is larger than %u bytes", HEAD_MAX);
+        return CURL_WRITEFUNC_ERROR;
+}
+
+/* What has come of the body goes where it belongs. 0, or -errno with the call's err. */
+static int keep_body(struct http_call *call, int status, struct str part)
+{
+        if (call->spec.part) {
+                call->spec.part(call->arg, status, part);
+                return 0;
+        }
+        if (call->spec.to_fd && status / 100 == 2) {
+                int r = 0;
+                if (call->spec.limited && part.n > call->spec.limit) {
+                        r = err_set(&call->err, -EFBIG, "it is larger than was said");
+                } else {
+                        call->spec.limit -= call->spec.limited ? part.n : 0;
+                        r = fs_write_all(call->spec.fd, part.p, part.n);
+                        if (r < 0)
+                                err_set(&call->err, r, "cannot write: %s", strerror(-r));
+                }
+                call->status = r < 0 ? -1 : 0;
+                return r;
+        }
+        if (call->body.n + part.n > HTTP_ANSWER_MAX)
+                return err_set(&call->err, -E2BIG, "the answer is larger than %u MiB", HTTP_ANSWER_MAX >> 20);
+        buf_str(&call->body, part);
+        count_body(call, call->body.n);
+        if (call->client->budget->used > HTTP_BUDGET)
+                return err_set(&call->err, -E2BIG, "answers of more than %u MiB come at the same time",
+                               HTTP_BUDGET >> 20);
+        return 0;
+}
+
+static size_t on_body(char *p, size_t size, size_t n, void *arg)
+{
+        struct http_call *call = arg;
+        long status = 0;
+        libcurl.p_curl_easy_getinfo(call->h, CURLINFO_RESPONSE_CODE, &status);
+        return keep_body(call, (int)status, str_make(p, size * n)) < 0 ? CURL_WRITEFUNC_ERROR : size * n;
+}
+
+static void explain(struct http_call *call, CURLcode result)
+{
+        const char *why = *call->why ? call->why : libcurl.p_curl_easy_strerror(result);
+        long verdict = 0, number = 0;
+        libcurl.p_curl_easy_getinfo(call->h, CURLINFO_SSL_VERIFYRESULT, &verdict);
+        libcurl.p_curl_easy_getinfo(call->h, CURLINFO_OS_ERRNO, &number);
+        if (result == CURLE_OPERATION_TIMEDOUT)
+                why = "it did not answer in time";
+        else if (result == CURLE_COULDNT_CONNECT && number)
+                why = strerror((int)number);
+        if (result == CURLE_PEER_FAILED_VERIFICATION)
+                tls_verdict(verdict, &call->err);
+        else if (call->sent)
+                err_set(&call->err, 0, "%s", why);
+        else
+                err_set(&call->err, 0, "cannot connect to %s: %s", call->client->address, why);
+}
+
+/* The call is over: its answer is told in a turn of its own. */
+static void settle(struct http_call *call, CURLcode result)
+{
+        struct http_client *c = call->client;
+        long status = 0;
+        libcurl.p_curl_easy_getinfo(call->h, CURLINFO_RESPONSE_CODE, &status);
+        libcurl.p_curl_multi_remove_handle(c->multi, call->h);
+        c->running--;
+        call->state = ENDED;
+        if (result == CURLE_OK) {
+                call->status = (int)status;
+        } else {
+                if (!*call->err.text)
+                        explain(call, result);
+                buf_reset(&call->body);
+                call->status = call->status < 0 ? -1 : call->spec.once && !call->sent ? HTTP_NOT_SENT : 0;
+        }
+        timer_start(c->kick, 0);
+}
+
 /* ---- calls */
 
-static void enqueue(struct http_client *c, struct http_call *call)
+/* As libcurl does it, but closed in the programs that are started. */
+static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 {
-        call->on = NULL;
-        call->next = NULL;
-        *c->last = call;
-        c->last = &call->next;
-        timer_start(c->kick, 0);
+        (void)arg, (void)purpose;
+        return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+}
+
+static int on_connected(void *arg, char *to, char *from, int to_port, int from_port)
+{
+        (void)to, (void)from, (void)to_port, (void)from_port;
+        ((struct http_call *)arg)->sent = true;
+        return CURL_PREREQFUNC_OK;
+}
+
+static CURLcode on_tls(CURL *h, void *ctx, void *arg)
+{
+        (void)h;
+        tls_client_rules(arg, ctx);
+        return CURLE_OK;
+}
+
+static void add_line(struct http_call *call, const char *name, struct str value)
+{
+        BUF_CLEANUP struct buf b = {0};
+        buf_printf(&b, "%s" STR_FMT, name, STR_ARG(value));
+        call->lines = libcurl.p_curl_slist_append(call->lines, buf_z(&b));
+}
+
+static void set_head(struct http_call *call, const struct http_call_spec *spec)
+{
+        struct str rest = str_of(spec->fields ? spec->fields : ""), line;
+        add_line(call, "Expect:", STR("")); /* no waiting for leave to send */
+        if (call->client->bearer)
+                add_line(call, "Authorization: Bearer ", str_of(call->client->bearer));
+        while (rest.n && str_cut(&rest, '\n', &line))
+                add_line(call, "", str_trim(line));
+        if (spec->body.n || strcmp(spec->method, "GET") != 0) {
+                add_line(call, "Content-Type: ", str_of(spec->type ? spec->type : "application/json"));
+                SET(call, CUSTOMREQUEST, spec->method);
+                SET(call, POSTFIELDSIZE_LARGE, (curl_off_t)spec->body.n);
+                SET(call, COPYPOSTFIELDS, spec->body.n ? spec->body.p : "");
+        }
+        SET(call, HTTPHEADER, call->lines);
+}
+
+static void set_way(struct http_call *call, const char *path)
+{
+        const struct http_client *c = call->client;
+        BUF_CLEANUP struct buf url = {0};
+        bool local = str_starts(str_of(c->address), STR("unix:"));
+        buf_printf(&url, "http%s://%s%s", c->tls ? "s" : "", local ? "localhost" : c->address, path);
+        SET(call, URL, buf_z(&url));
+        if (local)
+                SET(call, UNIX_SOCKET_PATH, c->address + 5);
+        SET(call, PROTOCOLS_STR, "http,https"); /* redirections are followed nowhere */
+        SET(call, HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+        SET(call, PATH_AS_IS, 1L);
+        SET(call, PROXY, ""); /* whatever the environment says */
+        SET(call, OPENSOCKETFUNCTION, on_open);
+        if (!c->tls)
+                return;
+        /* Without a CA of its own libcurl believes nobody; who is believed is said by on_tls. */
+        SET(call, CAINFO, NULL);
+        SET(call, CAPATH, NULL);
+        SET(call, CA_CACHE_TIMEOUT, 0L);
+        SET(call, SSL_VERIFYHOST, 0L);
+        SET(call, SSL_CTX_FUNCTION, on_tls);
+        SET(call, SSL_CTX_DATA, c->tls);
+}
+
+static void call_set(struct http_call *call, const struct http_call_spec *spec)
+{
+        call->h = libcurl.p_curl_easy_init();
+        if (!call->h)
+                abort();
+        set_way(call, spec->path);
+        set_head(call, spec);
+        SET(call, PRIVATE, call);
+        SET(call, NOSIGNAL, 1L);
+        SET(call, QUICK_EXIT, 1L); /* nobody waits for a name server that is silent */
+        SET(call, CONNECTTIMEOUT_MS, (long)call->client->handshake_ms);
+        SET(call, TIMEOUT_MS, (long)(spec->timeout_ms ? spec->timeout_ms : TIMEOUT_MS));
+        SET(call, FRESH_CONNECT, (long)spec->once); /* libcurl asks again where it has used an old one */
+        SET(call, ERRORBUFFER, call->why);
+        SET(call, PREREQFUNCTION, on_connected);
+        SET(call, PREREQDATA, call);
+        SET(call, HEADERFUNCTION, on_head);
+        SET(call, HEADERDATA, call);
+        SET(call, WRITEFUNCTION, on_body);
+        SET(call, WRITEDATA, call);
 }
 
 struct http_call *http_client_call(struct http_client *c, const struct http_call_spec *spec, http_call_fn *fn,
@@ -143,306 +400,48 @@ struct http_call *http_client_call(struct http_client *c, const struct http_call
 {
         struct http_call *call = mem_new(struct http_call);
         call->client = c;
+        call->link = c->last;
+        *c->last = call;
+        c->last = &call->next;
         call->fn = fn;
         call->arg = arg;
-        call->fd = spec->fd;
-        call->to_fd = spec->to_fd;
-        call->limited = spec->limited;
-        call->limit = spec->limit;
-        call->again = call->once = spec->once;
-        call->part = spec->part;
-        call->timeout_ms = spec->timeout_ms ? spec->timeout_ms : TIMEOUT_MS;
-        buf_printf(&call->text, "%s %s HTTP/1.1\r\nHost: localhost\r\n", spec->method, spec->path);
-        if (c->bearer)
-                buf_printf(&call->text, "Authorization: Bearer %s\r\n", c->bearer);
-        if (spec->fields)
-                buf_addz(&call->text, spec->fields);
-        if (spec->body.n || strcmp(spec->method, "GET") != 0)
-                buf_printf(&call->text, "Content-Type: %s\r\nContent-Length: %zu\r\n",
-                           spec->type ? spec->type : "application/json", spec->body.n);
-        buf_addz(&call->text, "\r\n");
-        buf_str(&call->text, spec->body);
-        enqueue(c, call);
+        call->spec = *spec;
+        if (c->multi) {
+                call_set(call, spec);
+        } else {
+                call->state = ENDED;
+                call->status = spec->once ? HTTP_NOT_SENT : 0;
+                call->err = c->broken;
+        }
+        timer_start(c->kick, 0);
         return call;
 }
 
-void http_call_cancel(struct http_call *call)
+/* The first of a state: those that run or have ended are near the front of the line. */
+static struct http_call *call_in(const struct http_client *c, int state)
 {
-        if (!call)
-                return;
-        struct http_client *c = call->client;
-        if (call->on) {
-                connection_free(call->on); /* the answer would come to nobody */
-        } else {
-                struct http_call **at = &c->first;
-                while (*at != call)
-                        at = &(*at)->next;
-                *at = call->next;
-                if (!*at)
-                        c->last = at;
-        }
-        call_free(call);
-        timer_start(c->kick, 0);
-}
-
-/* ---- answers */
-
-/* The call is over; the connection is idle, or gone (k NULL). */
-static void answer(struct http_call *call, int status, struct str body, const struct err *err)
-{
-        struct http_client *c = call->client;
-        timer_start(c->kick, 0);
-        call->fn(call->arg, status, body, err);
-        call_free(call);
-}
-
-static void fail(struct connection *k, const struct err *why)
-{
-        struct http_call *call = k->call;
-        bool again = call && k->used && !k->headed && !call->again;
-        struct http_client *c = k->client;
-        int status = call && call->to_fd && k->status < 0 ? -1 : 0;
-        struct err err = *why;
-        if (!call && !k->ready && c->first) { /* nobody could be reached: the first in line is told */
-                call = c->first;
-                c->first = call->next;
-                if (!c->first)
-                        c->last = &c->first;
-                status = call->once ? HTTP_NOT_SENT : 0;
-        }
-        connection_free(k);
-        timer_start(c->kick, 0);
-        if (again) {
-                call->again = true;
-                enqueue(c, call);
-        } else if (call) {
-                answer(call, status, STR(""), &err);
-        }
-}
-
-static void finish(struct connection *k)
-{
-        static const struct err none;
-        struct http_call *call = k->call;
-        struct buf body = k->body;
-        int status = k->status;
-        k->body = (struct buf){0};
-        count_body(k, 0);
-        k->call = NULL;
-        k->used = true;
-        timer_stop(k->deadline);
-        if (k->close_after)
-                connection_free(k);
-        answer(call, status, buf_view(&body), &none);
-        buf_deinit(&body);
-}
-
-static bool field(struct str head, const char *name, struct str *ret)
-{
-        struct str line, key;
-        while (head.n && str_cut(&head, '\n', &line)) {
-                if (!str_cut(&line, ':', &key) || !str_ieqz(key, name))
-                        continue;
-                *ret = str_trim(line);
-                return true;
-        }
-        return false;
-}
-
-/* 0; 1: more of it is to come; -1: it is not HTTP. */
-static int read_one_head(struct connection *k, struct buf *in)
-{
-        ptrdiff_t end = str_search(buf_view(in), STR("\r\n\r\n"));
-        if (end < 0)
-                return in->n > HEAD_MAX ? -1 : 1;
-        struct str head = str_head(buf_view(in), (size_t)end + 2), value;
-        uint64_t n;
-        if (!str_starts(head, STR("HTTP/1.")) || head.n < 12 ||
-            str_to_u64(str_head(str_skip(head, 9), 3), &n) != 0)
-                return -1;
-        k->status = (int)n;
-        k->chunked = field(head, "Transfer-Encoding", &value) && str_ieqz(value, "chunked");
-        k->close_after = field(head, "Connection", &value) && str_ieqz(value, "close");
-        k->until_close = false;
-        k->left = 0;
-        k->chunks = (struct http_chunks){0};
-        if (k->chunked) {
-                /* its own length */
-        } else if (field(head, "Content-Length", &value)) {
-                if (str_to_u64(value, &n) != 0)
-                        return -1;
-                k->left = (size_t)n;
-        } else if (k->status != 204 && k->status != 304) {
-                k->until_close = k->close_after = true;
-        }
-        buf_consume(in, (size_t)end + 4);
-        k->headed = true;
-        return 0;
-}
-
-/* Behind 100-continue and the like, of which there may be any number, the answer follows. */
-static int read_head(struct connection *k, struct buf *in)
-{
-        int r;
-        do {
-                k->headed = false;
-                r = read_one_head(k, in);
-        } while (r == 0 && k->status / 100 == 1);
-        return r;
-}
-
-/* What has come of the body goes where it belongs. False: it cannot. */
-static bool keep_body(struct connection *k, struct err *err)
-{
-        if (k->call->part) {
-                k->call->part(k->call->arg, k->status, buf_view(&k->body));
-                buf_reset(&k->body);
-                return true;
-        }
-        if (k->call->to_fd && k->status / 100 == 2) {
-                if (k->call->limited && k->body.n > k->call->limit) {
-                        k->status = -1;
-                        err_set(err, -EFBIG, "it is larger than was said");
-                        return false;
-                }
-                k->call->limit -= k->call->limited ? k->body.n : 0;
-                int r = fs_write_all(k->call->fd, k->body.p, k->body.n);
-                buf_reset(&k->body);
-                if (r < 0) {
-                        k->status = -1;
-                        err_set(err, r, "cannot write: %s", strerror(-r));
-                        return false;
-                }
-                return true;
-        }
-        if (k->body.n > HTTP_ANSWER_MAX) {
-                err_set(err, -E2BIG, "the answer is larger than %u MiB", HTTP_ANSWER_MAX >> 20);
-                return false;
-        }
-        count_body(k, k->body.n);
-        if (k->client->budget->used > HTTP_BUDGET) {
-                err_set(err, -E2BIG, "answers of more than %u MiB come at the same time", HTTP_BUDGET >> 20);
-                return false;
-        }
-        return true;
-}
-
-static bool read_body(struct connection *k, struct buf *in, bool *ret_done, struct err *err)
-{
-        size_t used = in->n;
-        if (k->chunked) {
-                if (http_chunks_take(&k->chunks, buf_view(in), &used, &k->body, err) != 0)
-                        return false;
-                *ret_done = k->chunks.state == CHUNK_DONE;
-        } else {
-                if (!k->until_close && used > k->left)
-                        used = k->left;
-                buf_add(&k->body, in->p, used);
-                if (!k->until_close)
-                        k->left -= used;
-                *ret_done = !k->until_close && k->left == 0;
-        }
-        buf_consume(in, used);
-        return keep_body(k, err);
-}
-
-static void on_data(void *arg, struct stream *s, struct buf *in)
-{
-        struct connection *k = arg;
-        struct err err = {"what came is not HTTP"};
-        bool done = false;
-        (void)s;
-        if (!k->call) { /* nothing was asked */
-                connection_free(k);
-                return;
-        }
-        if (!k->headed) {
-                int r = read_head(k, in);
-                if (r > 0)
-                        return;
-                if (r < 0) {
-                        fail(k, &err);
-                        return;
-                }
-        }
-        if (!read_body(k, in, &done, &err))
-                fail(k, &err);
-        else if (done)
-                finish(k);
-}
-
-static void on_closed(void *arg, struct stream *s, const struct err *why)
-{
-        struct connection *k = arg;
-        (void)s;
-        if (k->call && k->headed && k->until_close)
-                finish(k);
-        else
-                fail(k, why);
-}
-
-static void on_late(void *arg)
-{
-        struct connection *k = arg;
-        struct err err;
-        err_set(&err, -ETIMEDOUT, "it did not answer in time");
-        k->used = false; /* not again */
-        fail(k, &err);
-}
-
-/* ---- connections */
-
-static void begin(struct connection *k, struct http_call *call)
-{
-        k->call = call;
-        k->headed = false;
-        k->status = 0;
-        call->on = k;
-        timer_start(k->deadline, call->timeout_ms);
-        stream_write(k->stream, call->text.p, call->text.n);
-}
-
-static void on_ready(void *arg, struct stream *s)
-{
-        struct connection *k = arg;
-        (void)s;
-        k->ready = true;
-        timer_start(k->client->kick, 0);
-}
-
-/* Opens one that is ready when it is; the call that it is for stays in line meanwhile, at the front. */
-static struct connection *dial(struct http_client *c)
-{
-        static const struct stream_ops ops = {on_ready, on_data, NULL, on_closed};
-        const struct stream_limits limits = {.handshake_ms = c->handshake_ms};
-        struct connection *k = mem_new(struct connection);
-        k->client = c;
-        k->next = c->connections;
-        c->connections = k;
-        c->count++;
-        k->deadline = timer_new(c->loop, on_late, k);
-        k->stream = stream_connect(c->loop, c->address, c->tls, &limits, &ops, k);
-        return k;
+        struct http_call *call = c->first;
+        while (call && (int)call->state != state)
+                call = call->next;
+        return call;
 }
 
 static void kick(void *arg)
 {
         struct http_client *c = arg;
-        unsigned dialling = 0, waiting = 0;
-        for (struct connection *k = c->connections; k && c->first; k = k->next) {
-                dialling += !k->ready && !k->call;
-                if (!k->ready || k->call)
-                        continue;
-                struct http_call *call = c->first;
-                c->first = call->next;
-                if (!c->first)
-                        c->last = &c->first;
-                begin(k, call);
+        struct http_call *call;
+        while (c->running < c->max && (call = call_in(c, WAITING))) {
+                call->state = RUNNING;
+                c->running++;
+                libcurl.p_curl_multi_add_handle(c->multi, call->h);
         }
-        for (struct http_call *call = c->first; call; call = call->next)
-                waiting++;
-        while (dialling < waiting && c->count < c->max) {
-                dial(c);
-                dialling++;
-        }
+        call = call_in(c, ENDED);
+        if (!call)
+                return;
+        struct http_call ended = *call;
+        call->body = (struct buf){0};
+        call_free(call);
+        timer_start(c->kick, 0); /* for the next one; the client may be freed in this one */
+        ended.fn(ended.arg, ended.status, buf_view(&ended.body), &ended.err);
+        buf_deinit(&ended.body);
 }

@@ -1,9 +1,10 @@
-/* http_client: calls of HTTP/1.1 (RFC 9112) to one server, without waiting, over a unix socket or TLS.
+/* http_client: calls of HTTP/1.1 (RFC 9112) to one server, without waiting, over a unix socket, TCP or TLS.
  *
  * Calls are made on a few connections that are kept open, one after the other on each; those for which there
  * is no connection wait in line. A call that was written to a connection which the server had closed while it
- * was idle is made once more on a new one; so calls must be such that twice is as once, or say `once`. All on
- * the loop's thread; answers come from the loop, never from within a call.
+ * was idle is made once more on a new one; so calls must be such that twice is as once, or say `once`, and
+ * are made on a connection of their own. Redirections are not followed, and the environment's proxies are not
+ * used. All on the loop's thread; answers come from the loop, never from within a call.
  */
 #pragma once
 #include "base/buf.h"
@@ -23,11 +24,11 @@ struct http_budget {
 
 struct http_client;
 struct http_client_config {
-        const char *address; /* as stream_connect has it */
-        struct tls_context *tls;
+        const char *address;        /* as stream_connect has it */
+        struct tls_context *tls;    /* a client's with a fingerprint, borrowed; NULL: no TLS */
         const char *bearer;         /* a token, or NULL */
         unsigned connections;       /* at most; 0: 8 */
-        int64_t handshake_ms;       /* 0: as stream_limits has it */
+        int64_t handshake_ms;       /* connecting and TLS; 0: 10 s */
         struct http_budget *budget; /* borrowed; NULL: the client has one of its own */
 };
 struct http_client *http_client_new(struct loop *l, const struct http_client_config *c); /* copies it */
@@ -41,7 +42,7 @@ struct http_call_spec {
         const char *type;          /* of the body; NULL: application/json */
         const char *fields;        /* of the head, more lines, each with its CR LF; NULL: none */
         struct str body;           /* copied */
-        int64_t timeout_ms;        /* from when it is sent; 0: 60 s */
+        int64_t timeout_ms;        /* with connecting, from when its turn has come; 0: 60 s */
         int fd; /* with to_fd: where the body of a good answer is written, borrowed until the answer */
         bool to_fd;
         bool limited; /* with to_fd: the body is no longer than `limit` bytes, or cannot be written */

@@ -120,17 +120,12 @@ static void cannot_start(void **state)
 static void descriptors_and_environment(void **state)
 {
         struct world *w = *state;
-        int out[2], secret = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        int out[2], secret = open("/dev/null", O_RDONLY); /* by a library that does not know of O_CLOEXEC */
         char *envp[] = {(char *)"PATH=/usr/bin:/bin", (char *)"COLOUR=blue", NULL};
         struct child_spec spec = {.envp = envp, .stdin_fd = -1, .new_session = true};
-        char got[256] = "", expected[64];
-        int given = 0;
+        char got[256] = "";
         ssize_t n;
 
-        for (int fd = 3; fd < 1024; fd++) {
-                int flags = fcntl(fd, F_GETFD);
-                given += flags >= 0 && !(flags & FD_CLOEXEC);
-        }
         assert_int_equal(pipe2(out, O_CLOEXEC), 0);
         spec.stdout_fd = out[1];
         spec.stderr_fd = out[1];
@@ -139,9 +134,8 @@ static void descriptors_and_environment(void **state)
         help_run(w->loop);
         n = read(out[0], got, sizeof(got) - 1);
         assert_true(n > 0);
-        /* 0 1 2, the one that ls has opened, and what this test itself was given; ours are closed */
-        snprintf(expected, sizeof(expected), "blue\n%d\nerr\n", 4 + given);
-        assert_string_equal(got, expected);
+        /* 0 1 2, and the one that ls has opened */
+        assert_string_equal(got, "blue\n4\nerr\n");
         close(out[0]);
         close(secret);
 }

@@ -1,8 +1,10 @@
 /* The client against our own server, on a unix socket and over TLS. */
 #include <fcntl.h>
+#include <unistd.h>
 
 #include "ev/http.h"
 #include "ev/http_client.h"
+#include "ev/stream.h"
 #include "ev/test_help.h"
 
 struct side {
@@ -243,7 +245,8 @@ static void test_in_pieces(void **state)
         assert_int_equal(s->body.n, 0);
 }
 
-/* What may be done once only is not asked for again when the connection was closed under it. */
+/* What may be done once only has a connection of its own, of which nobody need guess whether it still lives:
+ * it is made when the old one was closed under us, and is told as not sent when nobody is there. */
 static void test_once(void **state)
 {
         struct side *s = *state;
@@ -256,13 +259,166 @@ static void test_once(void **state)
         s->wanted++;
         http_client_call(s->client, &spec, on_answer, s);
         help_run(s->loop);
-        assert_int_equal(s->status, 0);
-        assert_int_equal(s->served, 1);
+        assert_int_equal(s->status, 200);
+        assert_int_equal(s->served, 2);
+        http_server_free(s->server);
+        s->server = NULL;
         s->wanted++;
         http_client_call(s->client, &spec, on_answer, s);
         help_run(s->loop);
-        assert_int_equal(s->status, 200);
+        assert_int_equal(s->status, HTTP_NOT_SENT);
         assert_int_equal(s->served, 2);
+}
+
+/* ---- servers that are not ours: each connection is answered with these bytes, again and again if `endless`
+ */
+
+struct liar {
+        struct loop *loop;
+        struct str text;
+        bool endless;
+        struct stream *streams[8];
+        unsigned n;
+        size_t sent;
+};
+
+static void lie(struct liar *l, struct stream *st)
+{
+        do {
+                stream_write(st, l->text.p, l->text.n);
+                l->sent += l->text.n;
+        } while (l->endless && stream_pending(st) < 100000);
+}
+
+static void on_lie_data(void *arg, struct stream *st, struct buf *in)
+{
+        if (str_search(buf_view(in), STR("\r\n\r\n")) < 0)
+                return;
+        buf_reset(in);
+        lie(arg, st);
+        if (!((struct liar *)arg)->endless)
+                stream_finish(st);
+}
+
+static void on_lie_drained(void *arg, struct stream *st)
+{
+        if (((struct liar *)arg)->endless && ((struct liar *)arg)->sent)
+                lie(arg, st);
+}
+
+static void on_lie_closed(void *arg, struct stream *st, const struct err *why)
+{
+        (void)arg, (void)st, (void)why;
+}
+
+static void on_lie(void *arg, int fd)
+{
+        static const struct stream_ops ops = {NULL, on_lie_data, on_lie_drained, on_lie_closed};
+        struct liar *l = arg;
+        assert_true(l->n < 8);
+        l->streams[l->n++] = stream_accept(l->loop, fd, NULL, NULL, &ops, l);
+}
+
+/* Of what a server answers with these bytes: the status, and the body in s->body. Returns how often it was
+ * asked. */
+static unsigned lied_to(struct side *s, struct str text, bool endless, const struct http_call_spec *spec)
+{
+        struct liar l = {.loop = s->loop, .text = text, .endless = endless};
+        struct listener *listener;
+        struct err err;
+        unsigned n;
+        if (listener_new(s->loop, s->address, 0600, on_lie, &l, &listener, &err) != 0)
+                fail_msg("%s", err.text);
+        s->wanted++;
+        http_client_call(s->client, spec, on_answer, s);
+        help_run(s->loop);
+        n = l.n;
+        while (l.n)
+                stream_free(l.streams[--l.n]);
+        listener_free(listener);
+        return n;
+}
+
+static void test_what_a_server_may_answer(void **state)
+{
+        static const struct {
+                const char *text;
+                int status;
+                const char *body; /* or a word of the error */
+        } cases[] = {
+                {"HTTP/1.1 302 Found\r\nLocation: /who\r\nContent-Length: 2\r\n\r\nno", 302, "no"},
+                {"HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n", 302, ""},
+                {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na", 200, "a"},
+                {"HTTP/1.0 200 OK\r\n\r\nto the end", 200, "to the end"},
+                {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n2\r\nbc\r\n0\r\n\r\n", 200,
+                 "abc"},
+                {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 0, ""},
+                {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", 0, ""},
+                {"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nabc", 0, ""},
+                {"SSH-2.0-OpenSSH\r\n\r\n", 0, "HTTP/0.9"},
+        };
+        struct side *s = *state;
+        const struct http_call_spec spec = {.method = "GET", .path = "/x", .timeout_ms = 20000};
+        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                assert_int_equal(lied_to(s, str_of(cases[i].text), false, &spec), 1);
+                if (s->status != cases[i].status)
+                        fail_msg("status %d %s of %s", s->status, s->error, cases[i].text);
+                if (s->status)
+                        assert_string_equal(buf_z(&s->body), cases[i].body);
+                else if (!*s->error || !strstr(s->error, cases[i].body))
+                        fail_msg("%s of %s", s->error, cases[i].text);
+        }
+}
+
+/* A head, or heads, without an end; a body without one. */
+static void test_what_has_no_end(void **state)
+{
+        struct side *s = *state;
+        struct http_call_spec spec = {.method = "GET", .path = "/x", .timeout_ms = 100000};
+        BUF_CLEANUP struct buf body = {0};
+        char path[400];
+        lied_to(s, STR("HTTP/1.1 100 Continue\r\n\r\n"), true, &spec);
+        assert_int_equal(s->status, 0);
+        assert_non_null(strstr(s->error, "head of the answer is larger"));
+        lied_to(s, STR("HTTP/1.1 200 OK\r\nX-Field: 0123456789\r\n"), true, &spec);
+        assert_int_equal(s->status, 0);
+        buf_addz(&body, "HTTP/1.1 200 OK\r\n\r\n");
+        while (body.n < 60000)
+                buf_addz(&body, "0123456789");
+        lied_to(s, buf_view(&body), true, &spec);
+        assert_int_equal(s->status, 0);
+        assert_non_null(strstr(s->error, "larger than 64 MiB"));
+        snprintf(path, sizeof(path), "%s/limited", s->folder);
+        spec.fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        spec.to_fd = spec.limited = true;
+        spec.limit = 200000;
+        lied_to(s, buf_view(&body), true, &spec);
+        assert_int_equal(s->status, -1);
+        assert_true(lseek(spec.fd, 0, SEEK_END) <= 200000);
+        close(spec.fd);
+}
+
+static void free_the_client(void *arg, int status, struct str body, const struct err *err)
+{
+        struct side *s = arg;
+        http_client_free(s->client);
+        s->client = NULL;
+        on_answer(s, status, body, err);
+}
+
+/* By an answer, while others wait in line, run, or have ended. */
+static void test_freed_by_an_answer(void **state)
+{
+        struct side *s = *state;
+        const struct http_call_spec spec = {.method = "POST", .path = "/echo", .body = STR("last")};
+        listen_on(s, NULL);
+        s->wanted++;
+        http_client_call(s->client, &spec, free_the_client, s);
+        for (unsigned i = 0; i < 20; i++)
+                http_client_call(s->client, &spec, on_answer, NULL);
+        help_run(s->loop);
+        assert_int_equal(s->answered, 1);
+        assert_string_equal(buf_z(&s->body), "last");
 }
 
 static void test_tls(void **state)
@@ -316,6 +472,9 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_fields, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_in_pieces, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_once, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_what_a_server_may_answer, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_what_has_no_end, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_freed_by_an_answer, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_tls, setup, teardown),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -159,21 +159,34 @@ static int tls_tolerate(int good, X509_STORE_CTX *store)
         return 1;
 }
 
+/* How both sides speak, and who may be the other. */
+static void tls_rules(struct tls_context *t, SSL_CTX *ctx, int mode)
+{
+        SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION);
+        SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION);
+        SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+        /* one record a read, whatever is in it: key updates without end leave the thread to the others */
+        SSL_CTX_clear_mode(ctx, SSL_MODE_AUTO_RETRY);
+        SSL_CTX_set_max_cert_list(ctx, 32768);
+        SSL_CTX_set_verify(ctx, mode, tls_tolerate);
+        SSL_CTX_set_cert_verify_callback(ctx, tls_verify, t);
+}
+
+void tls_client_rules(struct tls_context *t, SSL_CTX *ctx)
+{
+        assert(t->magic == TLS_MAGIC && t->pinned && !t->server_name && !SSL_CTX_get0_certificate(t->ctx));
+        tls_rules(t, ctx, SSL_VERIFY_PEER);
+}
+
 static int tls_setup(struct tls_context *t, const struct tls_config *c, struct err *err)
 {
         int r, mode = SSL_VERIFY_NONE;
 
         if (!t->ctx)
                 return tls_fail(err, "TLS");
-        SSL_CTX_set_min_proto_version(t->ctx, TLS1_3_VERSION);
-        SSL_CTX_set_max_proto_version(t->ctx, TLS1_3_VERSION);
         SSL_CTX_set_num_tickets(t->ctx, 0);
-        SSL_CTX_set_session_cache_mode(t->ctx, SSL_SESS_CACHE_OFF);
         SSL_CTX_set_mode(t->ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                          SSL_MODE_RELEASE_BUFFERS);
-        /* one record a read, whatever is in it: key updates without end leave the thread to the others */
-        SSL_CTX_clear_mode(t->ctx, SSL_MODE_AUTO_RETRY);
-        SSL_CTX_set_max_cert_list(t->ctx, 32768);
         if (c->ca_pem.n && (r = tls_use_ca(t->ctx, c->ca_pem, t->server, err)) < 0)
                 return r;
         if (c->cert_pem.n && (r = tls_use_cert(t->ctx, c->cert_pem, c->key_pem, err)) < 0)
@@ -187,8 +200,7 @@ static int tls_setup(struct tls_context *t, const struct tls_config *c, struct e
                 mode = SSL_VERIFY_PEER; /* a server without FAIL_IF_NO_PEER_CERT: none is allowed */
         if (mode != SSL_VERIFY_NONE && !c->ca_pem.n && !t->pinned)
                 return err_set(err, -EINVAL, "TLS: neither a CA nor a fingerprint says whom to believe");
-        SSL_CTX_set_verify(t->ctx, mode, tls_tolerate);
-        SSL_CTX_set_cert_verify_callback(t->ctx, tls_verify, t);
+        tls_rules(t, t->ctx, mode);
         if (c->server_name)
                 t->server_name = mem_dupz(c->server_name);
         return 0;
@@ -283,6 +295,15 @@ SSL *tls_connection(struct tls_context *t, int fd)
         return ssl;
 }
 
+void tls_verdict(long verdict, struct err *why)
+{
+        if (verdict == X509_V_ERR_CERT_REJECTED)
+                err_set(why, 0, "the server's CA is not the one that was named by its fingerprint");
+        else
+                err_set(why, 0, "the peer's certificate is refused: %s",
+                        X509_verify_cert_error_string(verdict));
+}
+
 void tls_explain(SSL *ssl, int error, struct err *why)
 {
         unsigned long code = ERR_peek_last_error(); /* earlier ones are what led to it, deeper down */
@@ -291,11 +312,8 @@ void tls_explain(SSL *ssl, int error, struct err *why)
         long verdict = SSL_get_verify_result(ssl);
 
         ERR_clear_error();
-        if (number == SSL_R_CERTIFICATE_VERIFY_FAILED && verdict == X509_V_ERR_CERT_REJECTED)
-                err_set(why, 0, "the server's CA is not the one that was named by its fingerprint");
-        else if (number == SSL_R_CERTIFICATE_VERIFY_FAILED)
-                err_set(why, 0, "the peer's certificate is refused: %s",
-                        X509_verify_cert_error_string(verdict));
+        if (number == SSL_R_CERTIFICATE_VERIFY_FAILED)
+                tls_verdict(verdict, why);
         else if (number == SSL_R_UNEXPECTED_EOF_WHILE_READING || (!code && !error))
                 err_set(why, 0, "the peer closed the connection");
         else if (number >= SSL_AD_REASON_OFFSET && reason)

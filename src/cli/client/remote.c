@@ -1,4 +1,4 @@
-/* libcurl is opened with dlopen, and with it comes OpenSSL, whose few calls for the check of the CA are taken
+/* With libcurl (base/libcurl.h) comes OpenSSL, whose few calls for the check of the CA are taken
  * from libcrypto as libcurl loaded it. The calls have the types of the headers, so a mistake in their use
  * shows when building.
  *
@@ -9,7 +9,6 @@
  */
 #include "cli/client/remote.h"
 
-#include <curl/curl.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <openssl/ssl.h>
@@ -18,19 +17,9 @@
 #include <unistd.h>
 
 #include "base/hex.h"
+#include "base/libcurl.h"
 #include "base/mem.h"
 
-#define CURL_CALLS(X)                                                                                        \
-        X(curl_easy_init)                                                                                    \
-        X(curl_easy_setopt)                                                                                  \
-        X(curl_easy_perform)                                                                                 \
-        X(curl_easy_getinfo)                                                                                 \
-        X(curl_easy_strerror)                                                                                \
-        X(curl_easy_reset)                                                                                   \
-        X(curl_easy_cleanup)                                                                                 \
-        X(curl_slist_append)                                                                                 \
-        X(curl_slist_free_all)                                                                               \
-        X(curl_version_info)
 #define CRYPTO_CALLS(X)                                                                                      \
         X(X509_STORE_CTX_get0_untrusted)                                                                     \
         X(X509_STORE_CTX_set0_trusted_stack)                                                                 \
@@ -52,13 +41,9 @@ struct remote {
         char *address;              /* without a slash at the end */
         unsigned char fingerprint[32];
         bool distrusted; /* accept_chain said no in this call */
-        CURL_CALLS(DECLARE)
         CRYPTO_CALLS(DECLARE)
         SSL_CALLS(DECLARE)
 };
-
-#undef curl_easy_setopt
-#undef curl_easy_getinfo
 
 #define TAKE(name)                                                                                           \
         r->p_##name = (__typeof__(r->p_##name))dlsym(library, #name);                                        \
@@ -68,17 +53,10 @@ struct remote {
 
 static int load(struct remote *r, struct err *err)
 {
-        void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-        curl_version_info_data *about;
+        void *library;
 
-        if (!library)
-                return err_set(err, API_BROKEN, "servers on other machines are reached through libcurl: %s",
-                               dlerror());
-        CURL_CALLS(TAKE)
-        about = r->p_curl_version_info(CURLVERSION_NOW);
-        if (!about->ssl_version || !str_starts(str_of(about->ssl_version), STR("OpenSSL/")))
-                return err_set(err, API_BROKEN, "libcurl is here, but not the one with OpenSSL (it has %s)",
-                               about->ssl_version ? about->ssl_version : "no TLS");
+        if (libcurl_open(err) < 0)
+                return API_BROKEN;
         library = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
         if (!library)
                 return err_set(err, API_BROKEN, "%s", dlerror());
@@ -157,7 +135,7 @@ int remote_new(const char *address, const char *token, struct remote **ret, stru
         rc = read_token(r, str_of(token), err);
         if (rc == 0)
                 rc = load(r, err);
-        if (rc == 0 && !(r->curl = r->p_curl_easy_init()))
+        if (rc == 0 && !(r->curl = libcurl.p_curl_easy_init()))
                 rc = err_set(err, API_BROKEN, "libcurl doesn't start");
         if (rc != 0) {
                 free(r);
@@ -167,7 +145,7 @@ int remote_new(const char *address, const char *token, struct remote **ret, stru
         while (str_ends(str_of(r->address), STR("/")))
                 r->address[strlen(r->address) - 1] = '\0';
         buf_printf(&header, "Authorization: Bearer %s", token);
-        r->headers = r->p_curl_slist_append(NULL, buf_z(&header));
+        r->headers = libcurl.p_curl_slist_append(NULL, buf_z(&header));
         *ret = r;
         return 0;
 }
@@ -176,8 +154,8 @@ void remote_free(struct remote *r)
 {
         if (!r)
                 return;
-        r->p_curl_slist_free_all(r->headers);
-        r->p_curl_easy_cleanup(r->curl);
+        libcurl.p_curl_slist_free_all(r->headers);
+        libcurl.p_curl_easy_cleanup(r->curl);
         free(r->address);
         free(r);
 }
@@ -195,7 +173,7 @@ static size_t take_body(char *p, size_t size, size_t count, void *arg)
         size_t n = size * count, at = 0;
         long status = 0;
 
-        s->r->p_curl_easy_getinfo(s->r->curl, CURLINFO_RESPONSE_CODE, &status);
+        libcurl.p_curl_easy_getinfo(s->r->curl, CURLINFO_RESPONSE_CODE, &status);
         if (!s->request->to_file || status / 100 != 2) {
                 buf_add(&s->answer->body, p, n);
                 return s->answer->body.overflow ? 0 : n;
@@ -221,31 +199,31 @@ static void prepare(struct remote *r, const struct api_request *request, struct 
 {
         const char *method = request->method ? request->method : "GET";
 
-        r->p_curl_easy_reset(r->curl);
-        r->p_curl_easy_setopt(r->curl, CURLOPT_URL, url);
-        r->p_curl_easy_setopt(r->curl, CURLOPT_PROTOCOLS_STR, "https");
-        r->p_curl_easy_setopt(r->curl, CURLOPT_NOPROXY, "*");
-        r->p_curl_easy_setopt(r->curl, CURLOPT_NOSIGNAL, 1L);
-        r->p_curl_easy_setopt(r->curl, CURLOPT_HTTPHEADER, headers);
-        r->p_curl_easy_setopt(r->curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_3);
+        libcurl.p_curl_easy_reset(r->curl);
+        libcurl.p_curl_easy_setopt(r->curl, CURLOPT_URL, url);
+        libcurl.p_curl_easy_setopt(r->curl, CURLOPT_PROTOCOLS_STR, "https");
+        libcurl.p_curl_easy_setopt(r->curl, CURLOPT_NOPROXY, "*");
+        libcurl.p_curl_easy_setopt(r->curl, CURLOPT_NOSIGNAL, 1L);
+        libcurl.p_curl_easy_setopt(r->curl, CURLOPT_HTTPHEADER, headers);
+        libcurl.p_curl_easy_setopt(r->curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_3);
         /* Verification must be asked for, else the handshake's callback isn't asked; the name plays no part.
          */
-        r->p_curl_easy_setopt(r->curl, CURLOPT_SSL_VERIFYPEER, 1L);
-        r->p_curl_easy_setopt(r->curl, CURLOPT_SSL_VERIFYHOST, 0L);
-        r->p_curl_easy_setopt(r->curl, CURLOPT_CAINFO, NULL);
-        r->p_curl_easy_setopt(r->curl, CURLOPT_CAPATH, NULL);
-        r->p_curl_easy_setopt(r->curl, CURLOPT_SSL_CTX_FUNCTION, prepare_tls);
-        r->p_curl_easy_setopt(r->curl, CURLOPT_SSL_CTX_DATA, r);
-        r->p_curl_easy_setopt(r->curl, CURLOPT_CONNECTTIMEOUT_MS, 20000L);
-        r->p_curl_easy_setopt(r->curl, CURLOPT_TIMEOUT_MS,
-                              (long)(request->timeout_ms ? request->timeout_ms : 60000));
-        r->p_curl_easy_setopt(r->curl, CURLOPT_WRITEFUNCTION, take_body);
-        r->p_curl_easy_setopt(r->curl, CURLOPT_WRITEDATA, sink);
+        libcurl.p_curl_easy_setopt(r->curl, CURLOPT_SSL_VERIFYPEER, 1L);
+        libcurl.p_curl_easy_setopt(r->curl, CURLOPT_SSL_VERIFYHOST, 0L);
+        libcurl.p_curl_easy_setopt(r->curl, CURLOPT_CAINFO, NULL);
+        libcurl.p_curl_easy_setopt(r->curl, CURLOPT_CAPATH, NULL);
+        libcurl.p_curl_easy_setopt(r->curl, CURLOPT_SSL_CTX_FUNCTION, prepare_tls);
+        libcurl.p_curl_easy_setopt(r->curl, CURLOPT_SSL_CTX_DATA, r);
+        libcurl.p_curl_easy_setopt(r->curl, CURLOPT_CONNECTTIMEOUT_MS, 20000L);
+        libcurl.p_curl_easy_setopt(r->curl, CURLOPT_TIMEOUT_MS,
+                                   (long)(request->timeout_ms ? request->timeout_ms : 60000));
+        libcurl.p_curl_easy_setopt(r->curl, CURLOPT_WRITEFUNCTION, take_body);
+        libcurl.p_curl_easy_setopt(r->curl, CURLOPT_WRITEDATA, sink);
         if (strcmp(method, "GET") == 0)
                 return;
-        r->p_curl_easy_setopt(r->curl, CURLOPT_CUSTOMREQUEST, method);
-        r->p_curl_easy_setopt(r->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.n);
-        r->p_curl_easy_setopt(r->curl, CURLOPT_POSTFIELDS, request->body.p ? request->body.p : "");
+        libcurl.p_curl_easy_setopt(r->curl, CURLOPT_CUSTOMREQUEST, method);
+        libcurl.p_curl_easy_setopt(r->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.n);
+        libcurl.p_curl_easy_setopt(r->curl, CURLOPT_POSTFIELDS, request->body.p ? request->body.p : "");
 }
 
 static int failure(struct remote *r, CURLcode rc, const struct sink *sink, struct err *err)
@@ -263,14 +241,14 @@ static int failure(struct remote *r, CURLcode rc, const struct sink *sink, struc
         case CURLE_COULDNT_CONNECT:
         case CURLE_SSL_CONNECT_ERROR:
                 return err_set(err, API_NO_SERVER, "no Drover server answers at %s: %s", r->address,
-                               r->p_curl_easy_strerror(rc));
+                               libcurl.p_curl_easy_strerror(rc));
         case CURLE_GOT_NOTHING:
                 return err_set(err, API_LOST,
                                "%s: %s: is that the address of --api-listen, and not the one for agents?",
-                               r->address, r->p_curl_easy_strerror(rc));
+                               r->address, libcurl.p_curl_easy_strerror(rc));
         case CURLE_WRITE_ERROR: return err_set(err, API_BROKEN, "the server's answer is too big");
         case CURLE_URL_MALFORMAT: return err_set(err, API_BROKEN, "%s is no address", r->address);
-        default: return err_set(err, API_LOST, "%s: %s", r->address, r->p_curl_easy_strerror(rc));
+        default: return err_set(err, API_LOST, "%s: %s", r->address, libcurl.p_curl_easy_strerror(rc));
         }
 }
 
@@ -292,10 +270,10 @@ int remote_call(struct remote *r, const struct api_request *request, struct api_
                 headers = &own;
         }
         prepare(r, request, &sink, buf_z(&url), headers);
-        rc = r->p_curl_easy_perform(r->curl);
+        rc = libcurl.p_curl_easy_perform(r->curl);
         if (rc != CURLE_OK)
                 return failure(r, rc, &sink, err);
-        r->p_curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &status);
+        libcurl.p_curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &status);
         ret->status = (int)status;
         return 0;
 }

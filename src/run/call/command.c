@@ -222,6 +222,7 @@ void command_now(const struct args *argv, char *const *envp, struct str input, i
         posix_spawnattr_setflags(&group, POSIX_SPAWN_SETPGROUP);
         if (fd >= 0)
                 posix_spawn_file_actions_adddup2(&files, fd, STDIN_FILENO);
+        posix_spawn_file_actions_addclosefrom_np(&files, 3);
         if (posix_spawnp(&pid, argv->v[0], &files, &group, argv->v, envp) == 0)
                 wait_for(pid, timeout_ms);
         posix_spawnattr_destroy(&group);
