@@ -35,6 +35,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "base/uuid.h"
+#include "ev/service.h"
 
 #define EXIT_USAGE 2
 #define TICK_MS    1000
@@ -337,6 +338,7 @@ int main(int argc, char **argv)
         }
         log_init("drover-agent", level);
         signal(SIGPIPE, SIG_IGN);
+        service_open();
         umask(022);
         a.loop = loop_new();
         struct watch_signal *term = watch_signal_new(a.loop, SIGTERM, on_stop, &a);
@@ -348,7 +350,10 @@ int main(int argc, char **argv)
                 return r == -EINVAL ? EXIT_USAGE : 1;
         }
         log_info("msg=started name=%s dir=\"%s\"", a.config.name, LOG_TEXT(str_of(a.config.dir)));
+        service_ready(a.loop);
         loop_run(a.loop);
+        service_stopping();
+        service_close();
         log_info("msg=stopping jobs=%zu kill=%d", queues_count(&a, ATTEMPT_RUNNING), a.config.kill_on_stop);
         close_all(&a);
         watch_signal_free(term);

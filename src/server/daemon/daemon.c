@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "catalog/catalog.h"
 #include "core/forecast/quote.h"
+#include "ev/service.h"
 #include "server/access/access.h"
 #include "server/agents/agent_sessions.h"
 #include "server/agents/agents.h"
@@ -134,6 +135,7 @@ static void on_signal(void *arg)
         if (atomic_exchange(&d->server->stopping, true))
                 return;
         log_info("msg=\"stopping\"");
+        service_stopping();
         paths_remove_ready(&d->server->paths);
         turn_begin(d->server->turn);
         learned_keep(d->server);
@@ -150,11 +152,13 @@ static void on_hang_up(void *arg)
         struct reread *x = mem_new(struct reread);
         struct err err = {0};
 
+        service_reloading();
         if (config_read(&x->config, s->config.argc, s->config.argv, &err) != 0) {
                 log_error("msg=\"the settings cannot be read again, and stay as they are\" error=\"%s\"",
                           LOG_TEXT(str_of(err.text)));
                 config_deinit(&x->config);
                 free(x);
+                service_reloaded();
                 return;
         }
         x->older = s->rereads;
@@ -163,6 +167,7 @@ static void on_hang_up(void *arg)
         log_level_set(x->config.log_level);
         log_info("msg=\"the settings were read again; other changes than these hold from the next start\" "
                  "changed=\"admins operators catalog_write agent_certificate keep log_level\"");
+        service_reloaded();
 }
 
 static void drop_rereads(struct server *s)
@@ -363,7 +368,9 @@ int server_run(struct server *s, struct err *err)
                 log_info("msg=ready pid=%ld dir=\"%s\" api=\"%s\"", (long)getpid(), s->paths.dir,
                          s->paths.api);
                 watch(&d);
+                service_ready(s->loop);
                 loop_run(s->loop);
+                service_close();
                 unwatch(&d);
         }
         paths_remove_ready(&s->paths);

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/secret.h"
 #include "core/query.h"
+#include "ev/service.h"
 #include "server/daemon/backup.h"
 #include "server/daemon/daemon.h"
 #include "server/daemon/own_user.h"
@@ -142,6 +143,7 @@ int main(int argc, char **argv)
         if (r == 0) {
                 log_init("droverd", s.config.log_level);
                 signal(SIGHUP, SIG_IGN); /* until the server serves, and reads its settings again on it */
+                service_open();
                 umask(077);
                 raise_files_limit();
                 r = s.config.backup || s.config.restore ? copy(&s.config) : serve(&s);
