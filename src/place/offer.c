@@ -114,7 +114,8 @@ void offer_ad(const struct offer_place *p, const struct offer_now *n, struct buf
                    (unsigned long long)(n->disk_bytes >> 10), (unsigned long long)(p->disk_bytes >> 10),
                    (unsigned long long)(n->load_milli / 1000), (unsigned long long)(n->load_milli % 1000),
                    (unsigned long long)n->running);
-        buf_addz(out, "HasFileTransfer = true; ");
+        buf_addz(out, "HasFileTransfer = true; State = \"Unclaimed\"; Activity = \"Idle\"; "
+                      "CpuIsBusy = LoadAvg - (TotalCpus - FreeCpus) >= 0.5; ");
         if (n->devices)
                 buf_addz(out, n->devices);
         if (p->walltime_max_ms)

@@ -74,6 +74,21 @@ def test_a_program_or_folder_that_is_missing_here_ends_the_submit(condor):
     condor("rm", condor.submit("hold = true\n" + folder))
 
 
+def test_published_conditions_on_slots_are_met(condor):
+    """Clauses that files of public repositories ask of HTCondor's slots."""
+    clauses = ['versionGE(split(TARGET.CondorVersion)[1], "8.9.7")', "TARGET.KFlops > 1000", "TARGET.Mips > 10",
+               "TARGET.UidDomain == TARGET.Machine", '(State == "Unclaimed" && Activity == "Idle")',
+               "(CpuIsBusy =?= true || CpuIsBusy =?= false)", 'regexp("^x86_64", TARGET.Microarch)',
+               "(TARGET.HasJava =?= false || TARGET.HasJava)", 'TARGET.OpSysShortName == TARGET.OpSysName',
+               "TARGET.OpSysVer >= TARGET.OpSysMajorVer * 100", "TARGET.has_avx =!= false"]
+    if os.uname().machine != "x86_64":
+        clauses = [c for c in clauses if "Microarch" not in c and "KFlops" not in c and "Mips" not in c]
+    cluster = condor.submit(sh("exit 0", requirements=" && ".join(clauses), rank="KFlops"))
+    wait_until(lambda: condor("history", cluster, "-af", "ExitCode") == "0\n")
+    assert condor("status", "-af", "Activity", "State", "CondorVersion") == \
+        "Idle Unclaimed " + condor("version").splitlines()[0] + "\n"
+
+
 def test_programs_of_rows_are_absolute_or_of_the_submit_folder(condor):
     condor.instance.write("own.sh", "#!/bin/sh\necho own $1\n", mode=0o755)
     cluster = condor.submit("executable = $(exe)\narguments = $(word)\noutput = exe.$(Process)\nqueue exe, word from (\n"

@@ -122,7 +122,8 @@ static void os_release(struct str text, const char *name, struct buf *out)
 /* HTCondor's: OpSysName = "Debian", OpSysMajorVer = 12, OpSysAndVer = "Debian12" */
 static void distribution(const char *root, struct buf *out)
 {
-        BUF_CLEANUP struct buf path = {0}, text = {0}, name = {0}, version = {0};
+        BUF_CLEANUP struct buf path = {0}, text = {0}, name = {0}, version = {0}, whole = {0};
+        char *end;
         buf_printf(&path, "%s/etc/os-release", root);
         if (fs_read(AT_FDCWD, buf_z(&path), 65536, &text, NULL) < 0)
                 return;
@@ -131,11 +132,84 @@ static void distribution(const char *root, struct buf *out)
         struct str first, rest = buf_view(&name);
         if (!str_cut(&rest, ' ', &first) || first.n == 0)
                 return;
-        unsigned long major = strtoul(buf_z(&version), NULL, 10);
-        buf_printf(out, "OpSysName = \"" STR_FMT "\"; ", STR_ARG(first));
-        if (major)
-                buf_printf(out, "OpSysMajorVer = %lu; OpSysAndVer = \"" STR_FMT "%lu\"; ", major,
-                           STR_ARG(first), major);
+        unsigned long major = strtoul(buf_z(&version), &end, 10), minor;
+        minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
+        buf_printf(out, "OpSysName = \"" STR_FMT "\"; OpSysShortName = \"" STR_FMT "\"; ", STR_ARG(first),
+                   STR_ARG(first));
+        if (major && major < 10000 && minor < 100)
+                buf_printf(out, "OpSysMajorVer = %lu; OpSysVer = %lu; OpSysAndVer = \"" STR_FMT "%lu\"; ",
+                           major, major * 100 + minor, STR_ARG(first), major);
+        os_release(buf_view(&text), "PRETTY_NAME", &whole);
+        if (whole.n)
+                buf_printf(out, "OpSysLongName = \"%s\"; ", buf_z(&whole));
+}
+
+/* The value of the first line "name : value". */
+static struct str cpuinfo(struct str text, const char *name)
+{
+        struct str line, key;
+        while (str_cut(&text, '\n', &line))
+                if (str_cut(&line, ':', &key) && str_eqz(str_trim(key), name))
+                        return str_trim(line);
+        return STR_NONE;
+}
+
+static bool has_flags(struct str flags, const char *names)
+{
+        struct str wanted = str_of(names), name, rest, one;
+        bool all = true;
+        while (all && str_word(&wanted, &name)) {
+                all = false;
+                for (rest = flags; !all && str_word(&rest, &one);)
+                        all = str_eq(one, name);
+        }
+        return all;
+}
+
+/* As HTCondor advertises them; the levels are those of the x86-64 psABI. */
+static void processor_extensions(struct str flags, struct buf *out)
+{
+        static const char *const levels[] = {"cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3",
+                                             "avx avx2 bmi1 bmi2 f16c fma abm movbe xsave",
+                                             "avx512f avx512bw avx512cd avx512dq avx512vl"};
+        static const char *const shown[][2] = {
+                {"has_ssse3", "ssse3"},       {"has_sse4_1", "sse4_1"},
+                {"has_sse4_2", "sse4_2"},     {"has_avx", "avx"},
+                {"has_avx2", "avx2"},         {"has_avx512f", "avx512f"},
+                {"has_avx512dq", "avx512dq"}, {"has_avx512dnni", "avx512_vnni"}};
+        unsigned level = 0;
+        if (!has_flags(flags, "lm sse2"))
+                return;
+        while (level < 3 && has_flags(flags, levels[level]))
+                level++;
+        buf_printf(out, level ? "Microarch = \"x86_64-v%u\"; " : "Microarch = \"x86_64\"; ", level + 1);
+        for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
+                if (has_flags(flags, shown[i][1]))
+                        buf_printf(out, "%s = true; ", shown[i][0]);
+}
+
+/* HTCondor runs benchmarks for KFlops and Mips. Here they follow from the clock rate, so that equal machines
+ * are equal: an operation on reals and four instructions in each cycle. */
+void machine_processors(const char *root, struct buf *out)
+{
+        BUF_CLEANUP struct buf path = {0}, text = {0}, most = {0};
+        unsigned long khz = 0;
+        buf_printf(&path, "%s/proc/cpuinfo", root);
+        if (fs_read(AT_FDCWD, buf_z(&path), 16 << 20, &text, NULL) < 0)
+                return;
+        processor_extensions(cpuinfo(buf_view(&text), "flags"), out);
+        buf_reset(&path);
+        buf_printf(&path, "%s/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", root);
+        if (fs_read(AT_FDCWD, buf_z(&path), 64, &most, NULL) >= 0)
+                khz = strtoul(buf_z(&most), NULL, 10);
+        if (khz == 0) {
+                buf_reset(&most);
+                buf_str(&most, cpuinfo(buf_view(&text), "cpu MHz"));
+                khz = strtoul(buf_z(&most), NULL, 10) * 1000;
+        }
+        khz = khz / 100000 * 100000;
+        if (khz > 0 && khz < 100000000)
+                buf_printf(out, "KFlops = %lu; Mips = %lu; ", khz, khz / 1000 * 4);
 }
 
 void machine_capabilities(const char *path, const char *root, struct buf *out)
@@ -147,6 +221,7 @@ void machine_capabilities(const char *path, const char *root, struct buf *out)
         distribution(root, out);
         engines(path, root, out);
         buf_printf(out, "HasConda = %s; ", has_any(path, conda) ? "true" : "false");
+        buf_printf(out, "HasJava = %s; ", has_program(path, "java") ? "true" : "false");
         buf_printf(out, "HasModules = %s; ", has_modules(root) ? "true" : "false");
         buf_printf(out, "HasCWL = %s; ", has_any(path, cwl) ? "true" : "false");
 }
@@ -230,9 +305,11 @@ void machine_init(struct machine *m)
         upper(m->arch, sizeof(m->arch), u.machine);
         upper(m->opsys, sizeof(m->opsys), u.sysname);
         machine_capabilities(path ? path : "/usr/bin:/bin", "", &m->attributes);
+        machine_processors("", &m->processor);
 }
 
 void machine_deinit(struct machine *m)
 {
         buf_deinit(&m->attributes);
+        buf_deinit(&m->processor);
 }

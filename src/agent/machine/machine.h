@@ -10,6 +10,7 @@ struct machine {
         char arch[65], opsys[65];
         uint64_t cpus_milli, memory_bytes;
         struct buf attributes; /* "OpSysAndVer = …; HasConda = true; …": what was found when it was opened */
+        struct buf processor; /* "Microarch = …; KFlops = …": of this machine's processors */
         /* measured now and then */
         uint64_t load_milli, disk_free_bytes; /* disk: where the agent's folder is, in steps of 256 MiB */
         uint64_t inodes_free;                 /* there, too; UINT64_MAX: its file system has no such limit */
@@ -29,5 +30,8 @@ bool machine_find_program(const char *name, struct buf *out); /* in PATH; out: t
 /* What is told of a machine with these folders in PATH, appended as ClassAd attributes; `root` is put before
  * absolute paths ("": none). */
 void machine_capabilities(const char *path, const char *root, struct buf *out);
+/* What its processors are, appended in the same way: their x86-64 level and extensions, and how fast they are
+ * by their highest clock rate. */
+void machine_processors(const char *root, struct buf *out);
 /* The numbers of the devices /dev/nvidiaN, each behind a space. */
 void machine_gpus(const char *root, struct buf *out);

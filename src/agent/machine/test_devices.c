@@ -65,13 +65,24 @@ static void refuses_names(void **state)
         }
 }
 
-static void touch(const char *root, const char *name, mode_t mode)
+static void put(const char *root, const char *name, const char *text, mode_t mode)
 {
         BUF_CLEANUP struct buf b = {0};
         buf_printf(&b, "%s/%s", root, name);
-        assert_int_equal(fs_write(AT_FDCWD, buf_z(&b), STR("NAME=\"Debian GNU/Linux\"\nVERSION_ID=\"12\"\n"),
-                                  mode, false, NULL),
-                         0);
+        assert_int_equal(fs_write(AT_FDCWD, buf_z(&b), str_of(text), mode, false, NULL), 0);
+}
+
+static void touch(const char *root, const char *name, mode_t mode)
+{
+        put(root, name, "NAME=\"Debian GNU/Linux\"\nVERSION_ID=\"12\"\nPRETTY_NAME=\"Debian GNU/Linux 12\"\n",
+            mode);
+}
+
+static void make_folder(const char *root, const char *name)
+{
+        BUF_CLEANUP struct buf b = {0};
+        buf_printf(&b, "%s/%s", root, name);
+        assert_int_equal(fs_mkdirs(buf_z(&b), 0700), 0);
 }
 
 static void finds_what_is_usable(void **state)
@@ -88,10 +99,12 @@ static void finds_what_is_usable(void **state)
         assert_int_equal(fs_mkdirs(buf_z(&dev), 0700), 0);
         touch(top, "etc/os-release", 0600);
         machine_capabilities(path, top, &out);
-        assert_string_equal(buf_z(&out),
-                            "OpSysName = \"Debian\"; OpSysMajorVer = 12; OpSysAndVer = \"Debian12\"; "
-                            "ContainerEngines = {\"podman\"}; HasConda = true; HasModules = false; "
-                            "HasCWL = false; ");
+        assert_string_equal(
+                buf_z(&out),
+                "OpSysName = \"Debian\"; OpSysShortName = \"Debian\"; OpSysMajorVer = 12; "
+                "OpSysVer = 1200; OpSysAndVer = \"Debian12\"; OpSysLongName = \"Debian GNU/Linux 12\"; "
+                "ContainerEngines = {\"podman\"}; HasConda = true; HasJava = false; HasModules = false; "
+                "HasCWL = false; ");
         machine_gpus(top, &gpus);
         assert_int_equal(gpus.n, 0);
         buf_reset(&dev);
@@ -105,9 +118,48 @@ static void finds_what_is_usable(void **state)
         assert_int_equal(fs_remove_tree(AT_FDCWD, top), 0);
 }
 
+static void says_what_the_processors_are(void **state)
+{
+        (void)state;
+        char top[] = "/tmp/drover-machine-XXXXXX";
+        BUF_CLEANUP struct buf none = {0}, old = {0}, newer = {0}, arm = {0};
+        assert_non_null(mkdtemp(top));
+        machine_processors(top, &none);
+        assert_int_equal(none.n, 0);
+        make_folder(top, "proc");
+        put(top, "proc/cpuinfo",
+            "processor\t: 0\ncpu MHz\t\t: 2593.904\nflags\t\t: fpu lm sse2 ssse3 cx16 sse4_1 sse4_2 popcnt "
+            "lahf_lm avx\n"
+            "\nprocessor\t: 1\ncpu MHz\t\t: 800.0\nflags\t\t: lm sse2\n",
+            0600);
+        machine_processors(top, &old);
+        assert_string_equal(buf_z(&old),
+                            "Microarch = \"x86_64-v2\"; has_ssse3 = true; has_sse4_1 = true; "
+                            "has_sse4_2 = true; has_avx = true; KFlops = 2500000; Mips = 10000; ");
+        make_folder(top, "sys/devices/system/cpu/cpu0/cpufreq");
+        put(top, "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "3600000\n", 0600);
+        put(top, "proc/cpuinfo",
+            "flags : lm sse2 cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3 avx avx2 bmi1 bmi2 f16c fma abm movbe "
+            "xsave "
+            "avx512f avx512bw avx512cd avx512dq avx512vl avx512_vnni\n",
+            0600);
+        machine_processors(top, &newer);
+        assert_string_equal(
+                buf_z(&newer),
+                "Microarch = \"x86_64-v4\"; has_ssse3 = true; has_sse4_1 = true; has_sse4_2 = true; "
+                "has_avx = true; has_avx2 = true; has_avx512f = true; has_avx512dq = true; "
+                "has_avx512dnni = true; KFlops = 3600000; Mips = 14400; ");
+        put(top, "proc/cpuinfo", "processor : 0\nFeatures : fp asimd\n", 0600);
+        put(top, "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "nonsense\n", 0600);
+        machine_processors(top, &arm);
+        assert_int_equal(arm.n, 0);
+        assert_int_equal(fs_remove_tree(AT_FDCWD, top), 0);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(says_what_the_processors_are),
                 cmocka_unit_test(one_job_at_a_time),
                 cmocka_unit_test(refuses_names),
                 cmocka_unit_test(finds_what_is_usable),

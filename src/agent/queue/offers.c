@@ -11,6 +11,7 @@
 #include "agent/queue/containment.h"
 #include "agent/step/activate.h"
 #include "base/clock.h"
+#include "base/condor_like.h"
 
 #define GIVE_BACK_MS 3000 /* an attempt that waited so long for room goes back */
 
@@ -41,6 +42,11 @@ static void extra_attributes(const struct queue *q, struct buf *out)
                            (unsigned long long)(c->price_milli % 1000));
         if (c->jobs_max)
                 buf_printf(out, "JobsMax = %llu; ", (unsigned long long)c->jobs_max);
+        buf_addz(out, "CondorVersion = \"" CONDOR_LIKE_VERSION "\"; UidDomain = ");
+        offer_text(out, str_of(a->hostname));
+        buf_addz(out, "; ");
+        if (queue_is_local(q))
+                buf_str(out, buf_view(&a->machine.processor));
         buf_str(out, buf_view(&a->machine.attributes));
         activate_attributes(c, out);
         environments_attributes(q, out);

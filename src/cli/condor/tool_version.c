@@ -4,12 +4,8 @@
 #include <stdio.h>
 #include <sys/utsname.h>
 
+#include "base/condor_like.h"
 #include "cli/condor/condor.h"
-#include "jdl/condor/condor.h"
-
-#define STRING_OF(x) #x
-#define STRING(x)    STRING_OF(x)
-#define LIKE         STRING(CONDOR_LIKE_MAJOR) "." STRING(CONDOR_LIKE_MINOR) "." STRING(CONDOR_LIKE_PATCH)
 
 static void machine(char ret[65])
 {
@@ -25,9 +21,7 @@ void condor_version_print(void)
         char arch[65];
 
         machine(arch);
-        printf("$CondorVersion: " LIKE " 2025-06-05 BuildID: Drover-" DROVER_VERSION " $\n"
-               "$CondorPlatform: %s_Linux $\n",
-               arch);
+        printf(CONDOR_LIKE_VERSION "\n$CondorPlatform: %s_Linux $\n", arch);
 }
 
 static int version(struct cli *cli, const struct flags *f)

@@ -10,13 +10,8 @@
  * Source: HTCondor manual 25.x, "Submitting a Job", "htcondor-jdl", and what condor_submit does.
  */
 #pragma once
+#include "base/condor_like.h"
 #include "jdl/form.h"
-
-/* The version of HTCondor whose language and commands these resemble: what conditions on `version` are asked
- * of, and what condor_version says. */
-#define CONDOR_LIKE_MAJOR  25
-#define CONDOR_LIKE_MINOR  0
-#define CONDOR_LIKE_PATCH  0
 
 #define CONDOR_TEXT_MAX    (16u << 20) /* bytes of one file */
 #define CONDOR_VALUE_MAX   (1u << 20)  /* bytes of one expanded value */
