@@ -71,7 +71,7 @@ def test_an_agent_and_its_jobs(instance):
     agent = agents.start(instance, "queues:\n  - name: here\n    cpus: 1\n")
     manager.hears("READY=1")
     agents.offering(instance)
-    instance.run("executable = /usr/bin/env\noutput = env\n")
+    instance.run("executable = /usr/bin/env\noutput = env\nqueue\n")
     assert "NOTIFY_SOCKET" not in instance.read("env")
     agent.process.send_signal(signal.SIGTERM)
     manager.hears("STOPPING=1")
