@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 PYTHON := /usr/bin/python3
 JOBS   ?= $(shell nproc)
 
-.PHONY: setup-build help setup build demo check check-unit check-system check-long lint format bench bench-peers bench-sim fuzz docs install clean
+.PHONY: setup-build help setup build demo check check-unit check-system check-long lint format bench bench-peers bench-sim fuzz docs dist packages install clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -70,8 +70,14 @@ fuzz: setup ## fuzz every parser for FUZZ_SECONDS each (clang's libFuzzer)
 	@ninja -C $(FUZZ) -j$(JOBS)
 	@tools/fuzz --build $(FUZZ) --seconds $(FUZZ_SECONDS)
 
-docs: build ## the manual pages, into build/docs/
-	@ls $(BUILD)/docs/*.[1-8]
+docs: build ## the guides and all manual pages as HTML, into build/site/
+	@tools/site $(BUILD) && echo $(BUILD)/site/index.html
+
+dist: ## the sources as build/dist/drover-VERSION.tar.xz; the same bytes for the same sources
+	@tools/dist $(BUILD)/dist
+
+packages: setup ## Debian packages of server, agent, client, Python module and documentation, into build/packages/
+	@DEB_BUILD_OPTIONS="parallel=$(JOBS) $$DEB_BUILD_OPTIONS" tools/packages $(BUILD)/packages
 
 install: build ## into $(DESTDIR)$(PREFIX): programs, manual pages, systemd units, completion
 	@meson configure $(BUILD) -Dprefix=$(PREFIX)

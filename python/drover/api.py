@@ -1,7 +1,8 @@
 """Calls of the server's HTTP API, over its unix socket or TLS.
 
 Which server, as with the command: what is given; else $DROVER_SERVER with $DROVER_TOKEN; else the folder $DROVER_DIR; else
-the default folder, if a server was started there; else the lines of ~/.config/drover/server and ~/.config/drover/token.
+the default folder, if a server was started there; else the lines of ~/.config/drover/server (or /etc/drover/server) and
+~/.config/drover/token; else the machine's service.
 """
 from __future__ import annotations
 
@@ -116,8 +117,11 @@ class Connection:
             self._unix = _socket_of(folder or default)
             if not self._unix and not folder:
                 config = os.path.join(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "drover")
-                server = _first_line(os.path.join(config, "server"))
-                self.token = self.token or _first_line(os.path.join(config, "token"))
+                server = _first_line(os.path.join(config, "server")) or _first_line("/etc/drover/server")
+                if server:
+                    self.token = self.token or _first_line(os.path.join(config, "token"))
+                else:
+                    self._unix = _socket_of("/var/lib/drover")
             if not self._unix and not server:
                 raise NoServer(f"no server was started in {folder or default}: start one with `drover up`, or set DROVER_SERVER "
                                "and DROVER_TOKEN")

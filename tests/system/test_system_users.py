@@ -14,7 +14,7 @@ import pytest
 from drover import Daemon, Failed, free_port, wait_until
 from users import LOW, ONE, as_user
 
-CONF = os.path.join(os.path.dirname(__file__), "..", "..", "dist", "sysusers", "drover.conf")
+CONFS = [os.path.join(os.path.dirname(__file__), "..", "..", "dist", "sysusers", name) for name in ("drover-server.conf", "drover-agent.conf")]
 SEE = 'mount --bind "$1/passwd" /etc/passwd && mount --bind "$1/group" /etc/group && shift && exec "$@"'
 
 
@@ -38,8 +38,9 @@ class Machine:
                 to.writelines(line for line in f if not line.startswith("drover"))
         self.before = f"{instance.base}/before"
         shutil.copytree(self.etc, self.before)
-        with open(CONF, encoding="utf-8") as f:
-            subprocess.run(["systemd-sysusers", f"--root={instance.base}/machine", "-"], stdin=f, check=True)
+        for conf in CONFS:
+            with open(conf, encoding="utf-8") as f:
+                subprocess.run(["systemd-sysusers", f"--root={instance.base}/machine", "-"], stdin=f, check=True)
         self.server_user, self.agent_user = read_user(self.etc, "drover"), read_user(self.etc, "drover-agent")
 
     def start(self, name, *args, etc=None, by=None):
@@ -98,8 +99,9 @@ def cannot_read(user, path):
 def test_the_installed_users(machine):
     """Two system users, of groups of their own, as whom nobody logs in."""
     installed = json.loads(subprocess.run(["meson", "introspect", "--installed", machine.instance.build], stdout=subprocess.PIPE, check=True).stdout)
-    where, = [to for path, to in installed.items() if path.endswith("sysusers/drover.conf")]
-    assert where.endswith("/lib/sysusers.d/drover.conf")
+    for name in ("drover-agent.conf", "drover-server.conf"):
+        where, = [to for path, to in installed.items() if path.endswith(f"sysusers/{name}")]
+        assert where.endswith(f"/lib/sysusers.d/{name}")
     one, two = machine.server_user, machine.agent_user
     assert len({one.pw_uid, two.pw_uid, 0}) == len({one.pw_gid, two.pw_gid, 0}) == 3
     assert one.pw_uid < 1000 and two.pw_uid < 1000, "jobs are not run as them, and min_uid is 1000 if nothing is said"

@@ -11,9 +11,10 @@
 #include "cli/client/instance.h"
 #include "cli/client/remote.h"
 
-#define PAGE_ROWS      50000
-#define LISTING_MS     600000
-#define PATH_MAX_BYTES 8000 /* the server takes a head of 16 kB */
+#define PAGE_ROWS          50000
+#define LISTING_MS         600000
+#define PATH_MAX_BYTES     8000                 /* the server takes a head of 16 kB */
+#define SYSTEM_SERVER_FILE "/etc/drover/server" /* the address of a server, for all users of this machine */
 
 struct api {
         struct http *http; /* one of the two */
@@ -37,6 +38,7 @@ void api_close(struct cli *cli)
         cli->api = NULL;
 }
 
+/* The first line of the user's file of that name, ~/.config/drover/NAME. */
 static bool config_line(const char *name, struct buf *ret)
 {
         struct buf path BUF_CLEANUP = {0};
@@ -95,8 +97,15 @@ static int open_api(struct cli *cli, struct api *api, struct err *err)
                 return rc;
         rc = instance_read(buf_view(&dir), &text, &server);
         e = getenv("DROVER_DIR");
-        if (rc == -ENOENT && !cli->dir && !(e && *e) && config_line("server", &room))
-                return open_remote(api, buf_z(&room), err);
+        if (rc == -ENOENT && !cli->dir && !(e && *e)) {
+                if (config_line("server", &room) || instance_line(SYSTEM_SERVER_FILE, &room) == 0)
+                        return open_remote(api, buf_z(&room), err);
+                rc = instance_read(STR(INSTANCE_SYSTEM_DIR), &text, &server);
+                if (rc != -ENOENT) {
+                        buf_reset(&dir);
+                        buf_addz(&dir, INSTANCE_SYSTEM_DIR);
+                }
+        }
         buf_reset(&api->where);
         buf_printf(&api->where, "%s/api.sock", buf_z(&dir));
         if (rc == -EACCES)

@@ -5,6 +5,8 @@
 #include "cli/terminal/view.h"
 
 #define INSTANCE_PATH_MAX 4096
+/* The instance of the machine's service, droverd.service (dist/systemd). */
+#define INSTANCE_SYSTEM_DIR "/var/lib/drover"
 
 /* The folder, absolute: `given` (may be NULL), else $DROVER_DIR, else $XDG_STATE_HOME/drover, else
  * ~/.local/state/drover. 0, or -errno with err. */
