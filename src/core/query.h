@@ -10,6 +10,7 @@ struct core_counts {
         uint64_t jobs, idle, running, held, completed, failed,
                 removed;  /* running: every state with an attempt */
         uint64_t waiting; /* of idle, those that wait for other jobs */
+        uint64_t handled; /* of failed and removed, those that other jobs of a graph decide about */
         uint64_t left;    /* of completed and removed, those that stay in the queue: LeaveJobInQueue */
 };
 struct core_request {

@@ -20,8 +20,8 @@
 #include "core/model/forgotten.h"
 
 /* 1: without accounts and limits; 2: without hops; 3: without uuids; 4: without edits; 5: without those that
- * wait for others */
-#define SNAPSHOT_VERSION 6
+ * wait for others; 6: without the exit codes of graphs */
+#define SNAPSHOT_VERSION 7
 
 /* What is said of a job by a bit, and which fields it has. */
 enum flag {
@@ -120,6 +120,24 @@ static void put_job(struct writer *w, const struct job *j)
                 pack_str(w->out, str_make(j->checkpoint, j->checkpoint_n));
 }
 
+/* Those of a graph, in the order of their members. */
+static void put_exits(struct writer *w, const struct request *r)
+{
+        const struct request_cold *cold = request_cold(r);
+
+        pack_u64(w->out, cold->exits ? 1 + idmap_count(cold->exits) : 0);
+        if (!cold->exits || idmap_count(cold->exits) == 0)
+                return;
+        SET_FOREACH (&cold->failed, m) {
+                int32_t code = request_exit(r, (uint32_t)m);
+
+                if (!code)
+                        continue;
+                pack_u64(w->out, m);
+                pack_i64(w->out, code);
+        }
+}
+
 static void put_request(struct writer *w, const struct request *r)
 {
         const struct request_cold *cold = request_cold(r);
@@ -138,6 +156,7 @@ static void put_request(struct writer *w, const struct request *r)
         set_pack(w->out, &cold->failed);
         set_pack(w->out, &cold->unfiled);
         set_pack(w->out, &cold->blocked);
+        put_exits(w, r);
         pack_u64(w->out, cold->hold_count);
         for (size_t i = 0; i < cold->hold_count; i++) {
                 const struct hold_group *h = &cold->holds[i];
@@ -421,6 +440,21 @@ static int load_record(struct core *c, struct request *r, struct err *err)
         return e;
 }
 
+static void get_exits(struct reader *rd, struct request *r)
+{
+        struct unpack *u = &rd->in;
+        uint64_t n = unpack_max(u, (uint64_t)r->count + 1);
+
+        if (n == 0 || u->bad)
+                return;
+        request_cold_make(r)->exits = idmap_new();
+        while (--n && !u->bad) {
+                uint32_t member = (uint32_t)unpack_max(u, r->count - 1);
+
+                request_exit_set(r, member, (int32_t)unpack_i64(u));
+        }
+}
+
 static int get_request(struct reader *rd, struct err *err)
 {
         struct core *c = rd->core;
@@ -446,6 +480,8 @@ static int get_request(struct reader *rd, struct err *err)
         set_unpack(&cold->unfiled, u);
         if (rd->version > 5)
                 set_unpack(&cold->blocked, u);
+        if (rd->version > 6)
+                get_exits(rd, r);
         c->requests->unfiled += set_count(&cold->unfiled);
         get_groups(rd, cold);
         request_cold_trim(r);

@@ -164,7 +164,8 @@ static bool earlier_jobs(struct game *g, const struct submission *s, char *to, s
 /* Edges from lower to higher numbers, so that there is no circle. */
 static void draw_edges(struct game *g, struct submission *s, struct buf *edges)
 {
-        static const char *const when[] = {"", ":ok", ":any", ":fail"};
+        static const char *const when[] = {"",       ":ok",      ":any",  ":fail",  ":ok=1", ":post",
+                                           ":retry", ":retry=1", ":held", ":start", ":stop"};
         uint64_t jobs = submission_members(s);
 
         for (unsigned n = 1 + game_below(g, 8); n > 0 && jobs > 1; n--) {
@@ -172,7 +173,7 @@ static void draw_edges(struct game *g, struct submission *s, struct buf *edges)
                 unsigned last = middle + game_below(g, (unsigned)jobs - middle);
 
                 buf_printf(edges, "%s%u-%u>%u-%u%s", edges->n ? ";" : "", first, middle - 1, middle, last,
-                           when[game_below(g, 4)]);
+                           when[game_below(g, sizeof(when) / sizeof(when[0]))]);
         }
         s->edges = buf_view(edges);
 }
@@ -199,6 +200,10 @@ static void depend(struct game *g, struct game_draft *x)
                 if (remove)
                         add(&x->s.parts[i], "OnDependencyFailure", "\"remove\"");
         }
+        for (size_t i = 0; i < x->s.part_count; i++)
+                if (game_chance(g, 5))
+                        add(&x->s.parts[i], game_chance(g, 70) ? "AbortGraphOn" : "OnGraphAbort",
+                            game_chance(g, 50) ? "1" : "\"stay\"");
         if (game_chance(g, 20) && !has_sets(&x->s))
                 draw_edges(g, &x->s, &x->t.edges);
 }

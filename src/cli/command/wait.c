@@ -23,7 +23,7 @@
 #define AWAY_MAX_MS   2000
 
 struct counts {
-        int64_t jobs, finished, succeeded, failed, removed, held, running, idle;
+        int64_t jobs, finished, succeeded, failed, removed, handled, held, running, idle;
         bool done;
 };
 
@@ -49,6 +49,7 @@ static void read_counts(struct view root, struct counts *ret)
                 .succeeded = view_integer(view_get(root, "succeeded"), 0),
                 .failed = view_integer(view_get(root, "failed"), 0),
                 .removed = view_integer(view_get(root, "removed"), 0),
+                .handled = view_integer(view_get(root, "handled"), 0),
                 .held = view_integer(view_get(root, "held"), 0),
                 .running = view_integer(view_get(root, "running"), 0),
                 .idle = view_integer(view_get(root, "idle"), 0),
@@ -220,7 +221,7 @@ static int ask(struct waiting *s, struct buf *last)
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf path BUF_CLEANUP = {0}, seen BUF_CLEANUP = {0};
         struct err err = {""};
-        int64_t poll_ms = POLL_MS;
+        int64_t poll_ms = POLL_MS, failures;
         int rc;
 
         if (s->deadline_ms >= 0 && s->deadline_ms - clock_boot_ms() < poll_ms)
@@ -252,8 +253,9 @@ static int ask(struct waiting *s, struct buf *last)
         if (s->finished_before < 0)
                 s->finished_before = s->now.finished;
         show(s);
-        if (s->now.done || (s->w->fail_fast && s->now.failed + s->now.removed > 0))
-                return s->now.failed || s->now.removed ? CLI_FAILED : CLI_OK;
+        failures = s->now.failed + s->now.removed - s->now.handled;
+        if (s->now.done || (s->w->fail_fast && failures > 0))
+                return failures > 0 ? CLI_FAILED : CLI_OK;
         if (!s->w->ignore_held && s->now.held > 0 && s->now.finished + s->now.held == s->now.jobs)
                 return CLI_HELD;
         return -1;
@@ -328,6 +330,10 @@ static void print_end(struct waiting *s, int code, struct buf *last)
                 add_counts(&out, &s->now);
         } else if (code == CLI_FAILED && !s->now.done) {
                 add_counts(&out, &s->now);
+        } else if (code == CLI_OK && s->now.handled) {
+                human_count(&out, s->now.jobs, "job", "jobs");
+                buf_printf(&out, ": %lld failed, and others decided that the graph succeeded",
+                           (long long)s->now.handled);
         } else if (code == CLI_OK) {
                 human_count(&out, s->now.jobs, "job, it succeeded", "jobs, all succeeded");
         } else {

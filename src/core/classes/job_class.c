@@ -84,6 +84,8 @@ static void collect(struct names *s, const struct ad *ad)
                                 a->FileSystemDomain,
                                 a->JobLeaseDuration,
                                 a->ConcurrencyLimits,
+                                a->JobCategory,
+                                a->JobCategoryMax,
                                 a->AccountingGroup,
                                 a->AcctGroup,
                                 a->QOS,

@@ -5,6 +5,7 @@
 #include "core/data/label.h"
 #include "core/model/core_parts.h"
 #include "core/model/gang_rule.h"
+#include "core/model/graph.h"
 #include "core/model/item.h"
 
 static void set_seconds(struct ad *ad, symbol name, int64_t ms)
@@ -135,6 +136,77 @@ static void set_gang(struct core *c, struct ad *ad, const struct request *r, uin
         ad_set_integer(ad, c->attr.DroverNode, member - first);
 }
 
+/* The jobs that the member stands for: those behind its edge "post", or whose being held it waits for. */
+static const struct graph_edge *stands_for(const struct graph *g, uint32_t member)
+{
+        for (uint32_t n = graph_node(g, member), i = g->in_at[n]; i < g->in_at[n + 1]; i++) {
+                const struct graph_edge *e = &g->edges[g->in[i]];
+
+                if (e->when == DEPENDENCY_POST || e->when == DEPENDENCY_HELD)
+                        return e;
+        }
+        return NULL;
+}
+
+/* How the first of these members that has not succeeded ended; -1001 without an exit code, as DAGMan has it.
+ */
+static int32_t exit_of(const struct request *r, const struct graph *g, const struct graph_edge *e)
+{
+        const struct request_cold *cold = request_cold(r);
+
+        for (uint32_t k = 0; k < e->parent_runs; k++) {
+                const struct graph_run *run = &graph_parents(g, e)[k];
+                uint64_t failed = set_next(&cold->failed, run->first);
+                uint64_t removed = set_next(&cold->removed, run->first);
+
+                if (failed < run->end && failed < removed)
+                        return request_exit(r, (uint32_t)failed);
+                if (removed < run->end)
+                        return -1001;
+        }
+        return 0;
+}
+
+static bool is_aborted(const struct request *r, const struct graph *g)
+{
+        const struct set *failed = &request_cold(r)->failed;
+
+        for (uint64_t m = set_first(failed); g->has_aborts && m != SET_END; m = set_next(failed, m + 1)) {
+                int32_t code = request_part(r, (uint32_t)m, NULL)->job_template->abort_code;
+
+                if (code && request_exit(r, (uint32_t)m) == code)
+                        return true;
+        }
+        return false;
+}
+
+/* What scripts of a graph's nodes are told, by $$([DAGReturn]) and the like (fill.h). */
+static void set_graph(struct core *c, struct ad *ad, const struct request *r, const struct part *p,
+                      uint32_t member)
+{
+        const struct graph *g = request_cold(r)->graph;
+        const struct graph_edge *e;
+        BUF_CLEANUP struct buf id = {0};
+        uint64_t failures;
+        int32_t code;
+
+        if (!g || !p->job_template || (p->job_template->fill_count == 0 && !p->item_fills))
+                return;
+        failures = graph_failures(r, 0, r->count);
+        ad_set_integer(ad, c->attr.DAGFailedCount, (int64_t)failures);
+        ad_set_integer(ad, c->attr.DAGStatus, is_aborted(r, g) ? 3 : failures ? 2 : 0);
+        e = stands_for(g, member);
+        if (!e)
+                return;
+        code = exit_of(r, g, e);
+        buf_printf(&id, "%llu.%u", (unsigned long long)r->id, graph_parents(g, e)->first);
+        ad_set_string(ad, c->attr.DAGJobId, buf_view(&id));
+        ad_set_integer(ad, c->attr.DAGJobCount,
+                       (int64_t)graph_runs_members(graph_parents(g, e), e->parent_runs));
+        ad_set_integer(ad, c->attr.DAGReturn, code);
+        ad_set_string(ad, c->attr.DAGSuccess, code == 0 ? STR("True") : STR("False"));
+}
+
 struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, const struct job *j)
 {
         const struct request_cold *cold = request_cold(r);
@@ -155,6 +227,7 @@ struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, c
         ad_set_string(ad, a->User, user);
         ad_set_integer(ad, a->QDate, r->submitted_ms / 1000);
         set_late(c, ad, r, p, member);
+        set_graph(c, ad, r, p, member);
         ad_set_integer(ad, a->JobStatus, job_state_status(state));
         ad_set_string(ad, a->DroverState, str_of(job_state_name(state)));
         set_seconds(ad, a->EnteredCurrentStatus, j ? j->entered_ms : r->submitted_ms);

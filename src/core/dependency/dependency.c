@@ -51,6 +51,7 @@ struct counting {
         uint64_t cause;
         uint32_t member;
         enum dependency_when when;
+        bool skip; /* what falls is skipped */
 };
 
 static struct graph *graph_of(const struct request *r)
@@ -140,18 +141,18 @@ static void node_ready(struct counting *x, uint32_t node)
         }
 }
 
-static struct set *doomed_set(struct counting *x, bool remove)
+static struct set *doomed_set(struct counting *x, enum graph_fate fate)
 {
         struct graph *g = x->graph;
         struct graph_doomed *last = g->doomed_count ? &g->doomed[g->doomed_count - 1] : NULL;
 
         for (uint32_t i = 0; i < 2 && last && i < g->doomed_count; i++, last--)
                 if (last->request == x->cause && last->member == x->member && last->when == x->when &&
-                    last->remove == remove)
+                    last->fate == fate)
                         return &last->members;
         MEM_GROW(g->doomed, g->doomed_cap, g->doomed_count + 1);
         g->doomed[g->doomed_count] = (struct graph_doomed){
-                .request = x->cause, .member = x->member, .when = x->when, .remove = remove};
+                .request = x->cause, .member = x->member, .when = x->when, .fate = fate};
         return &g->doomed[g->doomed_count++].members;
 }
 
@@ -165,16 +166,17 @@ static void doom_run(struct counting *x, uint32_t first, uint32_t end)
                 uint32_t to = request_cold(x->request)->edits ? first + 1 /* it may have a part of its own */
                               : end < p->first + p->count     ? end
                                                               : p->first + p->count;
-                bool remove = p->job_template->dependency_remove;
+                enum graph_fate fate = x->skip                              ? GRAPH_SKIP
+                                       : p->job_template->dependency_remove ? GRAPH_REMOVE
+                                                                            : GRAPH_HOLD;
 
-                set_add_range(doomed_set(x, remove), first, to);
+                set_add_range(doomed_set(x, fate), first, to);
                 set_add_range(&g->dooming, first, to);
                 set_remove_range(&g->ready, first, to);
-                if (remove) {
+                if (fate != GRAPH_HOLD) {
                         set_add_range(&g->accounted, first, to);
-                        MEM_GROW(g->falls, g->falls_cap, g->falls_count + 2);
-                        g->falls[g->falls_count++] = first;
-                        g->falls[g->falls_count++] = to;
+                        MEM_GROW(g->falls, g->falls_cap, g->falls_count + 1);
+                        g->falls[g->falls_count++] = (struct graph_fall){first, to, fate == GRAPH_SKIP};
                 }
                 first = to;
         }
@@ -207,6 +209,12 @@ static void edge_satisfied(struct counting *x, struct graph_edge *e)
         struct graph *g = x->graph;
 
         e->state = EDGE_SATISFIED;
+        if (e->when == DEPENDENCY_STOP) {
+                for (uint32_t k = 0; k < e->child_runs; k++)
+                        set_add_range(&g->stops, graph_children(g, e)[k].first, graph_children(g, e)[k].end);
+                todo(x);
+                return;
+        }
         for (uint32_t k = 0; k < e->child_runs; k++) {
                 const struct graph_run run = graph_children(g, e)[k];
 
@@ -216,11 +224,13 @@ static void edge_satisfied(struct counting *x, struct graph_edge *e)
         }
 }
 
-static void edge_never(struct counting *x, struct graph_edge *e)
+/* Its children are not started by it: they fail with their parents, or (`skip`) need not run. */
+static void edge_never(struct counting *x, struct graph_edge *e, bool skip)
 {
         struct graph *g = x->graph;
 
-        e->state = EDGE_NEVER;
+        e->state = skip ? EDGE_SKIPPED : EDGE_NEVER;
+        x->skip = skip;
         if (e->when == DEPENDENCY_FAIL) {
                 x->when = DEPENDENCY_FAIL;
                 x->member = ALL;
@@ -232,20 +242,80 @@ static void edge_never(struct counting *x, struct graph_edge *e)
                         g->unmet[n] |= GRAPH_NEVER;
                 doom(x, run.first, run.end);
         }
+        x->skip = false;
+}
+
+/* Has a parent ended with the exit code that the edge is about? */
+static bool edge_has_code(const struct request *r, const struct graph *g, const struct graph_edge *e)
+{
+        const struct graph_run *parents = graph_parents(g, e);
+
+        for (uint32_t k = 0; e->code && k < e->parent_runs; k++)
+                for (uint64_t m = set_next(&request_cold(r)->failed, parents[k].first); m < parents[k].end;
+                     m = set_next(&request_cold(r)->failed, m + 1))
+                        if (request_exit(r, (uint32_t)m) == e->code)
+                                return true;
+        return false;
+}
+
+/* Edges that look at jobs which have not ended: what their parents do now decides. */
+static bool edge_follows(const struct graph_edge *e)
+{
+        return e->when == DEPENDENCY_HELD || e->when == DEPENDENCY_START;
+}
+
+static enum graph_edge_state follow_state(const struct request *r, const struct graph *g,
+                                          const struct graph_edge *e)
+{
+        const struct graph_run *parents = graph_parents(g, e);
+        uint64_t ended = 0, started = 0;
+
+        for (uint32_t k = 0; k < e->parent_runs; k++) {
+                uint32_t ok, bad;
+
+                if (e->when == DEPENDENCY_HELD &&
+                    set_next(&request_cold(r)->held, parents[k].first) < parents[k].end)
+                        return EDGE_SATISFIED;
+                count_ended(r, parents[k].first, parents[k].end, &ok, &bad);
+                ended += ok + bad;
+                for (uint32_t m = parents[k].first; e->when == DEPENDENCY_START && m < parents[k].end; m++) {
+                        const struct job *j = request_job(r, m);
+
+                        started += j && job_state_runs(j->state);
+                }
+        }
+        if (ended + started < graph_runs_members(parents, e->parent_runs))
+                return EDGE_OPEN;
+        return e->when == DEPENDENCY_HELD ? EDGE_SKIPPED : EDGE_SATISFIED;
+}
+
+static void follow(struct counting *x, struct graph_edge *e)
+{
+        enum graph_edge_state state =
+                e->state == EDGE_OPEN ? follow_state(x->request, x->graph, e) : EDGE_OPEN;
+
+        if (state == EDGE_SATISFIED)
+                edge_satisfied(x, e);
+        else if (state == EDGE_SKIPPED)
+                edge_never(x, e, true);
 }
 
 /* More parents of the edge have ended: `ok` have succeeded, `bad` have not. */
 static void edge_count(struct counting *x, struct graph_edge *e, uint32_t ok, uint32_t bad)
 {
-        if (e->state != EDGE_OPEN || e->when == DEPENDENCY_EACH || ok + bad == 0)
+        if (e->state != EDGE_OPEN || e->when == DEPENDENCY_EACH || edge_follows(e) || ok + bad == 0)
                 return;
         assert(ok + bad <= e->left);
         e->left -= ok + bad;
         e->failed |= bad > 0;
         if (e->when == DEPENDENCY_OK && e->failed)
-                edge_never(x, e);
+                edge_never(x, e, edge_has_code(x->request, x->graph, e));
         else if (e->left == 0 && e->when == DEPENDENCY_FAIL && !e->failed)
-                edge_never(x, e);
+                edge_never(x, e, false);
+        else if (e->left == 0 && e->when == DEPENDENCY_RETRY && !e->failed)
+                edge_never(x, e, true);
+        else if (e->left == 0 && e->when == DEPENDENCY_RETRY && edge_has_code(x->request, x->graph, e))
+                edge_never(x, e, false);
         else if (e->left == 0)
                 edge_satisfied(x, e);
 }
@@ -264,15 +334,15 @@ static void own_ended(struct counting *x, uint32_t first, uint32_t end, bool ok)
         }
 }
 
-/* Jobs that will be removed, one after the other as they fall. */
+/* Jobs that will be removed or skipped, one after the other as they fall. */
 static void fall(struct counting *x)
 {
         struct graph *g = x->graph;
 
         while (g->falls_count) {
-                uint32_t end = g->falls[--g->falls_count], first = g->falls[--g->falls_count];
+                struct graph_fall f = g->falls[--g->falls_count];
 
-                own_ended(x, first, end, false);
+                own_ended(x, f.first, f.end, f.ok);
         }
 }
 
@@ -325,6 +395,10 @@ static void reset(struct core *c, struct graph *g)
                 e->failed = false;
                 if (e->when == DEPENDENCY_EACH)
                         continue;
+                if (e->when == DEPENDENCY_STOP) {
+                        e->left = (uint32_t)graph_runs_members(parents, e->parent_runs);
+                        continue;
+                }
                 e->left = (uint32_t)graph_runs_members(parents, e->parent_runs);
                 for (uint32_t k = 0; k < e->child_runs; k++) {
                         const struct graph_run *run = &graph_children(g, e)[k];
@@ -359,6 +433,17 @@ static uint32_t first_bad(const struct request *r, const struct graph_run *runs,
         return ALL;
 }
 
+/* Failures that other jobs of the parents' own graph decide about are none for others. */
+static void count_handled(const struct request *from, const struct graph_run *run, uint32_t *ok,
+                          uint32_t *bad)
+{
+        uint32_t failures =
+                *bad && graph_of(from) ? (uint32_t)graph_failures(from, run->first, run->end) : *bad;
+
+        *ok += *bad - failures;
+        *bad = failures;
+}
+
 static void look_at_edge(struct counting *x, struct graph_edge *e)
 {
         const struct graph *g = x->graph;
@@ -369,6 +454,11 @@ static void look_at_edge(struct counting *x, struct graph_edge *e)
         x->cause = e->request ? e->request : x->request->id;
         x->member = ALL;
         x->when = (enum dependency_when)e->when;
+        if (edge_follows(e)) {
+                follow(x, e);
+                fall(x);
+                return;
+        }
         for (uint32_t k = 0; k < e->parent_runs; k++) {
                 uint32_t ok = 0, bad = 0;
 
@@ -377,6 +467,8 @@ static void look_at_edge(struct counting *x, struct graph_edge *e)
                         bad = parents[k].end - parents[k].first - ok;
                 } else if (from) {
                         count_ended(from, parents[k].first, parents[k].end, &ok, &bad);
+                        if (e->request)
+                                count_handled(from, &parents[k], &ok, &bad);
                         x->member = bad ? first_bad(from, &parents[k], 1) : ALL;
                 } else {
                         ok = e->left; /* it was forgotten, and was not while anybody waited for it */
@@ -405,6 +497,23 @@ static void look_at_each(struct counting *x, const struct graph_edge *e)
         }
 }
 
+/* Has one of these jobs ended with the exit code that ends the graph? */
+static void look_for_abort(struct core *c, struct request *r, const struct set *members)
+{
+        struct graph *g = graph_of(r);
+
+        for (uint64_t m = set_first(members); g->has_aborts && !g->aborts && m != SET_END;
+             m = set_next(members, m + 1)) {
+                int32_t code = request_part(r, (uint32_t)m, NULL)->job_template->abort_code;
+
+                if (code == 0 || request_exit(r, (uint32_t)m) != code)
+                        continue;
+                g->aborts = true;
+                g->cause = (uint32_t)m;
+                idmap_put(c->dependencies->todo, r->id, c);
+        }
+}
+
 static void count_all(struct core *c, struct request *r)
 {
         struct graph *g = graph_of(r);
@@ -421,6 +530,7 @@ static void count_all(struct core *c, struct request *r)
                 if (g->unmet[n] == 0)
                         node_ready(&x, n);
         set_remove_all(&g->ready, &g->dooming);
+        look_for_abort(c, r, &request_cold(r)->failed);
 }
 
 /* ---- */
@@ -472,7 +582,7 @@ void dependency_begin(struct core *c, struct request *r)
 void dependency_ready(struct core *c)
 {
         for (struct request *r = c->requests->first; r; r = r->next)
-                if (graph_of(r) && set_count(&request_cold(r)->blocked))
+                if (graph_of(r) && (set_count(&request_cold(r)->blocked) || !request_ended(r)))
                         count_all(c, r);
 }
 
@@ -609,6 +719,8 @@ static void ended(struct core *c, struct request *r, const struct set *members)
         set_copy(&removed, members);
         set_keep_all(&removed, &cold->removed);
         set_add_all(&bad, &removed);
+        if (graph_of(r) && graph_of(r)->has_aborts)
+                look_for_abort(c, r, &bad);
         mark_ended(c, r, members);
         tell_own(c, r, &ok, true);
         tell_own(c, r, &bad, false);
@@ -632,6 +744,27 @@ static void released(struct core *c, struct request *r, const struct set *member
         set_deinit(&waits);
 }
 
+/* Jobs were held or started: edges that look at that. */
+static void followed(struct core *c, struct request *r, const struct set *members)
+{
+        struct graph *g = graph_of(r);
+        struct counting x = {.core = c, .request = r, .graph = g, .cause = r->id, .member = ALL};
+        uint64_t first, end;
+
+        if (!g || !g->counted || !g->follows)
+                return;
+        for (uint64_t at = 0; set_run(members, at, &first, &end); at = end)
+                for (uint32_t n = graph_node(g, (uint32_t)first); n < g->node_count && g->nodes[n] < end; n++)
+                        for (uint32_t i = g->out_at[n]; i < g->out_at[n + 1]; i++) {
+                                struct graph_edge *e = &g->edges[g->out[i]];
+
+                                x.when = (enum dependency_when)e->when;
+                                if (edge_follows(e))
+                                        follow(&x, e);
+                        }
+        fall(&x);
+}
+
 void dependency_event(struct core *c, const struct event *e)
 {
         struct request *r = request_find(c, e->request);
@@ -642,10 +775,12 @@ void dependency_event(struct core *c, const struct event *e)
         case EVENT_EXITED:
         case EVENT_LOST:
         case EVENT_REFUSED:
+        case EVENT_SKIPPED:
         case EVENT_REMOVED: ended(c, r, &e->members); break;
         case EVENT_RELEASED: released(c, r, &e->members); break;
         default: break;
         }
+        followed(c, r, &e->members);
 }
 
 /* ---- what follows */
@@ -669,7 +804,15 @@ static void say_why(char *to, size_t n, const struct graph_doomed *d)
                 snprintf(who, sizeof(who), "request %llu", (unsigned long long)d->request);
         else
                 snprintf(who, sizeof(who), "job %llu.%u", (unsigned long long)d->request, d->member);
-        if (d->when == DEPENDENCY_FAIL)
+        if (d->fate == GRAPH_SKIP && d->when == DEPENDENCY_OK)
+                snprintf(to, n, "skipped: %s ended with the exit code that says it is not needed", who);
+        else if (d->fate == GRAPH_SKIP && d->when == DEPENDENCY_HELD)
+                snprintf(to, n, "skipped: %s ended and was not held", who);
+        else if (d->fate == GRAPH_SKIP)
+                snprintf(to, n, "skipped: %s succeeded, no other attempt is needed", who);
+        else if (d->when == DEPENDENCY_RETRY)
+                snprintf(to, n, "%s failed with the exit code after which it is not tried again", who);
+        else if (d->when == DEPENDENCY_FAIL)
                 snprintf(to, n, "waits for %s to fail, but it succeeded", who);
         else
                 snprintf(to, n, "depends on %s, which did not succeed", who);
@@ -678,9 +821,11 @@ static void say_why(char *to, size_t n, const struct graph_doomed *d)
 static void emit_doomed(struct core *c, const struct request *r, struct graph_doomed *d)
 {
         const struct request_cold *cold = request_cold(r);
-        struct event e = {.type = d->remove ? EVENT_REMOVED : EVENT_HELD,
+        struct event e = {.type = d->fate == GRAPH_SKIP     ? EVENT_SKIPPED
+                                  : d->fate == GRAPH_REMOVE ? EVENT_REMOVED
+                                                            : EVENT_HELD,
                           .request = r->id,
-                          .code = d->remove ? 0 : CORE_HOLD_DEPENDENCY};
+                          .code = d->fate == GRAPH_HOLD ? CORE_HOLD_DEPENDENCY : 0};
         struct set held = {0};
         char reason[160];
 
@@ -688,7 +833,7 @@ static void emit_doomed(struct core *c, const struct request *r, struct graph_do
         e.reason = str_of(reason);
         set_copy(&e.members, &d->members);
         set_keep_all(&e.members, &cold->waiting);
-        if (d->remove) {
+        if (d->fate != GRAPH_HOLD) {
                 set_copy(&held, &d->members);
                 set_keep_all(&held, &cold->held);
                 set_keep_all(&held, &cold->blocked);
@@ -697,11 +842,75 @@ static void emit_doomed(struct core *c, const struct request *r, struct graph_do
         }
         if (set_count(&e.members))
                 core_emit(c, &e, NULL);
-        if (d->remove)
+        if (d->fate != GRAPH_HOLD)
                 history_file_slice(c, FILE_NOW);
         else
                 emit_ready(c, r, &e.members);
         event_deinit(&e);
+}
+
+/* Ends these members: those that wait now, those that have an attempt when their agent has stopped it. They
+ * are removed, or (`over`) completed, for their work is done. */
+static void end_members(struct core *c, struct request *r, const struct set *members, bool over,
+                        const char *reason)
+{
+        struct event e = {
+                .type = over ? EVENT_SKIPPED : EVENT_REMOVED, .request = r->id, .reason = str_of(reason)};
+
+        request_idle_all(r, &e.members);
+        set_add_all(&e.members, &request_cold(r)->held);
+        set_keep_all(&e.members, members);
+        if (set_count(&e.members))
+                core_emit(c, &e, NULL);
+        event_deinit(&e);
+        SET_FOREACH (members, m) {
+                struct job *j = request_job(r, (uint32_t)m);
+
+                if (!j || !j->queue || (j->state == JOB_VACATING && j->goal != JOB_IDLE))
+                        continue;
+                e = (struct event){.type = EVENT_VACATING,
+                                   .request = r->id,
+                                   .next = over ? JOB_COMPLETED : JOB_REMOVED,
+                                   .reason = str_of(reason)};
+                set_add(&e.members, (uint32_t)m);
+                core_emit(c, &e, NULL);
+                c->world.control(c->world.arg, j->queue->agent->name, CORE_REMOVE, r->id, j->fence,
+                                 &e.members);
+                event_deinit(&e);
+        }
+        history_file_slice(c, FILE_NOW);
+}
+
+/* All jobs of the graph but those that stay. */
+static void abort_graph(struct core *c, struct request *r)
+{
+        struct graph *g = graph_of(r);
+        struct set all = {0};
+        char reason[160];
+
+        g->aborts = false;
+        snprintf(reason, sizeof(reason), "job %llu.%u ended with exit code %d, which ends the graph",
+                 (unsigned long long)r->id, g->cause, (int)request_exit(r, g->cause));
+        for (uint32_t i = 0; i < r->part_count; i++)
+                if (!r->parts[i].job_template->abort_stays)
+                        set_add_range(&all, r->parts[i].first, r->parts[i].first + r->parts[i].count);
+        set_remove_all(&all, &request_cold(r)->completed);
+        set_remove_all(&all, &request_cold(r)->removed);
+        end_members(c, r, &all, false, reason);
+        set_deinit(&all);
+}
+
+static void settle_ends(struct core *c, struct request *r)
+{
+        struct graph *g = graph_of(r);
+        struct set stops = g->stops;
+
+        g->stops = (struct set){0};
+        if (g->aborts)
+                abort_graph(c, r);
+        if (set_count(&stops))
+                end_members(c, r, &stops, true, "the jobs that it goes along with have ended");
+        set_deinit(&stops);
 }
 
 static void settle(struct core *c, struct request *r)
@@ -715,11 +924,12 @@ static void settle(struct core *c, struct request *r)
         g->doomed_count = g->doomed_cap = 0;
         g->ready = (struct set){0};
         set_deinit(&g->dooming);
-        emit_ready(c, r, &ready);
-        for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t i = 0; i < count; i++) { /* before those who start because others were skipped */
                 emit_doomed(c, r, &doomed[i]);
                 set_deinit(&doomed[i].members);
         }
+        emit_ready(c, r, &ready);
+        settle_ends(c, r);
         set_deinit(&ready);
         free(doomed);
 }
@@ -754,20 +964,26 @@ static enum graph_edge_state state_now(struct core *c, const struct request *r, 
         const struct request *from = e->request ? request_find(c, e->request) : r;
         uint64_t ok = 0, bad = 0, all = graph_runs_members(graph_parents(g, e), e->parent_runs);
 
-        if (!from)
-                return (enum graph_edge_state)e->state;
+        if (!from || e->when == DEPENDENCY_STOP)
+                return from ? EDGE_SATISFIED : (enum graph_edge_state)e->state;
+        if (edge_follows(e))
+                return follow_state(r, g, e);
         for (uint32_t k = 0; k < e->parent_runs; k++) {
                 uint32_t run_ok, run_bad;
 
                 count_ended(from, graph_parents(g, e)[k].first, graph_parents(g, e)[k].end, &run_ok,
                             &run_bad);
+                if (e->request)
+                        count_handled(from, &graph_parents(g, e)[k], &run_ok, &run_bad);
                 ok += run_ok;
                 bad += run_bad;
         }
         if (e->when == DEPENDENCY_OK && bad)
-                return EDGE_NEVER;
+                return edge_has_code(from, g, e) ? EDGE_SKIPPED : EDGE_NEVER;
         if (ok + bad < all)
                 return EDGE_OPEN;
+        if (e->when == DEPENDENCY_RETRY)
+                return !bad ? EDGE_SKIPPED : edge_has_code(from, g, e) ? EDGE_NEVER : EDGE_SATISFIED;
         return e->when == DEPENDENCY_FAIL && !bad ? EDGE_NEVER : EDGE_SATISFIED;
 }
 
@@ -794,8 +1010,26 @@ static bool was_released(struct core *c, const struct request *r, uint32_t membe
 
         if (request_part(r, member, NULL)->job_template->dependency_remove)
                 return false;
+        for (uint32_t n = graph_node(g, member), i = g->in_at[n]; i < g->in_at[n + 1]; i++) {
+                const struct graph_edge *e = &g->edges[g->in[i]];
+                enum graph_edge_state state = state_for(c, r, e, member);
+
+                /* Another parent may have ended later with the exit code that skips. */
+                if (state == EDGE_NEVER || (state == EDGE_SKIPPED && e->when == DEPENDENCY_OK))
+                        return true;
+        }
+        return false;
+}
+
+static bool was_skipped(struct core *c, const struct request *r, uint32_t member)
+{
+        const struct graph *g = graph_of(r);
+
+        if (!set_has(&request_cold(r)->completed, member) || set_has(&request_cold(r)->failed, member))
+                return false;
         for (uint32_t n = graph_node(g, member), i = g->in_at[n]; i < g->in_at[n + 1]; i++)
-                if (state_for(c, r, &g->edges[g->in[i]], member) == EDGE_NEVER)
+                if (state_for(c, r, &g->edges[g->in[i]], member) == EDGE_SKIPPED ||
+                    g->edges[g->in[i]].when == DEPENDENCY_STOP)
                         return true;
         return false;
 }
@@ -807,10 +1041,13 @@ static const char *edge_invariant(struct core *c, const struct request *r, const
         bool each = e->when == DEPENDENCY_EACH;
         enum graph_edge_state now = each ? EDGE_OPEN : state_now(c, r, e);
 
+        if (edge_follows(e)) /* a parent that was held may be held no more */
+                return NULL;
         for (uint32_t k = 0; now != EDGE_SATISFIED && k < e->child_runs; k++)
                 for (uint32_t m = graph_children(g, e)[k].first; m < graph_children(g, e)[k].end; m++) {
                         if (set_has(&cold->blocked, m) || set_has(&cold->removed, m) ||
-                            (each && state_for(c, r, e, m) == EDGE_SATISFIED) || was_released(c, r, m))
+                            (each && state_for(c, r, e, m) == EDGE_SATISFIED) || was_released(c, r, m) ||
+                            was_skipped(c, r, m))
                                 continue;
                         snprintf(sentence, sizeof(sentence), "%llu.%u does not wait for its parents",
                                  (unsigned long long)r->id, m);

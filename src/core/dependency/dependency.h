@@ -6,6 +6,10 @@
  * never start as they were meant to, OnDependencyFailure says whether they are held (then EVENT_READY
  * follows, and a release lets them run all the same) or removed.
  *
+ * Jobs that need not run, as other attempts of what has succeeded, are completed at once by EVENT_SKIPPED:
+ * they count as successes. An exit code that ends the graph (AbortGraphOn) removes all its other jobs, and
+ * those that only go along with others are ended with these.
+ *
  * Counts are made anew after a restart, of the states of jobs, so what a crash has kept from being emitted is
  * emitted then. A request that others wait for is not forgotten.
  */

@@ -287,6 +287,11 @@ static void test_what_is_refused(void **s)
         graph_refused(c, "0>4", "has the jobs 0 to 3");
         graph_refused(c, "0>", "is not like");
         graph_refused(c, "0>1:each", "is not like");
+        graph_refused(c, "0>1:any=4", "is not like");
+        graph_refused(c, "0>1:ok=0", "is not like");
+        graph_refused(c, "0>1:retry=", "is not like");
+        graph_refused(c, "0>1:retry=256", "is not like");
+        graph_refused(c, "0>1:retry;1>0:held", "in a circle");
         graph_refused(c, "3-1>0", "has the jobs 0 to 3");
 }
 
@@ -380,6 +385,239 @@ static void test_who_is_waited_for_is_not_forgotten(void **s)
         assert_null(request_find(c, 1));
 }
 
+/* ---- attempts of nodes, what goes along with others, and what ends a graph */
+
+static void expect_state(const struct request *r, uint32_t member, enum job_state state)
+{
+        if (request_state(r, member) != state)
+                fail_msg("%u is %s, not %s", member, job_state_name(request_state(r, member)),
+                         job_state_name(state));
+}
+
+/* 0: attempt; 1, 2: attempts; 3: who waits for the last one, as it does for a node that may be tried thrice.
+ */
+#define TRIES "0>1:retry;1>2:retry;2>3"
+
+static void test_attempts_that_are_not_needed_are_skipped(void **s)
+{
+        struct core *c = *s;
+        struct request *r = submit_graph(c, 4, TRIES, "\"remove\"");
+
+        offer(c, "n", BIG);
+        expect(c, "n/default 1 0\n");
+        end_with(c, 1, 0, 0);
+        expect(c, "n/default 1 3\n");
+        expect_state(r, 1, JOB_COMPLETED);
+        expect_state(r, 2, JOB_COMPLETED);
+        end_with(c, 1, 3, 0);
+        core_match(c);
+        assert_true(request_ended(r));
+}
+
+static void test_attempts_follow_failures(void **s)
+{
+        struct core *c = *s;
+        struct request *r = submit_graph(c, 4, TRIES, "\"remove\"");
+
+        offer(c, "n", BIG);
+        expect(c, "n/default 1 0\n");
+        end_with(c, 1, 0, 1);
+        expect(c, "n/default 1 1\n");
+        end_with(c, 1, 1, 1);
+        expect(c, "n/default 1 2\n");
+        end_with(c, 1, 2, 1);
+        expect(c, "");
+        expect_state(r, 3, JOB_REMOVED);
+        assert_true(request_ended(r));
+}
+
+static void test_an_exit_code_after_which_nothing_is_tried_again(void **s)
+{
+        struct core *c = *s;
+        struct request *r = submit_graph(c, 4, "0>1:retry=2;0>2:retry=2;1>2:retry=2;2>3", "\"remove\"");
+
+        offer(c, "n", BIG);
+        expect(c, "n/default 1 0\n");
+        end_with(c, 1, 0, 7);
+        expect(c, "n/default 1 1\n");
+        end_with(c, 1, 1, 2);
+        expect(c, "");
+        expect_state(r, 2, JOB_REMOVED);
+        expect_state(r, 3, JOB_REMOVED);
+}
+
+static void test_an_exit_code_that_skips(void **s)
+{
+        struct core *c = *s;
+        struct request *r = submit_graph(c, 3, "0>1:ok=4;1>2", "\"remove\"");
+        struct request *other = submit_graph(c, 3, "0>1:ok=4;1>2", "\"remove\"");
+
+        offer(c, "n", BIG);
+        expect(c, "n/default 1 0\nn/default 2 0\n");
+        end_with(c, 1, 0, 4);
+        expect(c, "n/default 1 2\n");
+        expect_state(r, 1, JOB_COMPLETED);
+        end_with(c, 2, 0, 5);
+        expect(c, "");
+        expect_state(other, 1, JOB_REMOVED);
+        expect_state(other, 2, JOB_REMOVED);
+}
+
+static void test_what_waits_for_a_job_to_be_held_or_started(void **s)
+{
+        struct core *c = *s;
+        struct request *r = submit_graph(c, 4, "0>1:held;0>2:start;0,2>3:stop", "\"remove\"");
+        struct set one = {0};
+
+        offer(c, "n", BIG);
+        expect(c, "n/default 1 0,3\n");
+        set_add(&one, 0);
+        core_started(c, "n", &(struct core_attempts){1, request_job(r, 0)->fence, &one}, c->now_ms);
+        set_deinit(&one);
+        expect(c, "n/default 1 2\n");
+        end_with(c, 1, 0, 0);
+        expect(c, "");
+        expect_state(r, 1, JOB_COMPLETED);
+        expect_state(r, 3, JOB_MATCHED);
+        end_with(c, 1, 2, 0);
+        expect(c, "");
+        expect_state(r, 3, JOB_VACATING);
+        assert_int_equal(request_job(r, 3)->goal, JOB_COMPLETED);
+        r = submit_graph(c, 2, "0>1:held", "\"remove\"");
+        act(c, CORE_ACT_HOLD, 2);
+        expect(c, "");
+        act(c, CORE_ACT_RELEASE, 2);
+        expect(c, "n/default 2 0-1\n");
+}
+
+static struct request *submit_aborting(struct core *c, const char *edges)
+{
+        struct submission s = {
+                .owner = STR("ann@lab"), .at_ms = 1700000000000, .edges = str_of(edges), .uuid = {9, 9}};
+        bool existing;
+        uint64_t id;
+
+        for (int i = 0; i < 2; i++) {
+                struct submission_part *p = submission_add_part(&s);
+
+                submission_add_attribute(p, STR("RequestCpus"), STR("1"), false);
+                submission_add_attribute(p, STR("OnDependencyFailure"), STR("\"remove\""), false);
+                submission_add_attribute(p, i ? STR("OnGraphAbort") : STR("AbortGraphOn"),
+                                         i ? STR("\"stay\"") : STR("3"), false);
+                p->steps = i ? 1 : 5;
+        }
+        assert_int_equal(core_submit(c, &s, false, &id, &existing, NULL), 0);
+        submission_deinit(&s);
+        return request_find(c, id);
+}
+
+static void test_an_exit_code_that_ends_the_graph(void **s)
+{
+        struct core *c = *s;
+        struct request *r = submit_aborting(c, "0>1-2;1-2>3;0-4>5:any");
+
+        offer(c, "n", BIG);
+        expect(c, "n/default 1 0,4\n");
+        end_with(c, 1, 4, 3);
+        expect(c, "");
+        expect_state(r, 0, JOB_VACATING);
+        assert_int_equal(request_job(r, 0)->goal, JOB_REMOVED);
+        for (uint32_t m = 1; m < 4; m++)
+                expect_state(r, m, JOB_REMOVED);
+        expect_state(r, 5, JOB_IDLE); /* the final node waits for what is stopped */
+        end_with(c, 1, 0, 0);
+        expect(c, "n/default 1 5\n");
+}
+
+static void test_exit_codes_are_in_snapshots(void **s)
+{
+        struct core *c = *s;
+        struct request *r = submit_graph(c, 4, "0>1:retry=2;0>2:retry=2;1>2:retry=2;2>3", "\"remove\"");
+        BUF_CLEANUP struct buf snapshot = {0};
+        struct core_config config = {.shadow = true};
+        struct core *shadow;
+        struct err err = {""};
+
+        offer(c, "n", BIG);
+        expect(c, "n/default 1 0\n");
+        end_with(c, 1, 0, 7);
+        expect(c, "n/default 1 1\n");
+        assert_int_equal(request_exit(r, 0), 7);
+        core_snapshot(c, &snapshot);
+        shadow = core_new(&config, &(struct core_world){0});
+        assert_int_equal(core_restore(shadow, buf_view(&snapshot), &err), 0);
+        assert_int_equal(request_exit(request_find(shadow, r->id), 0), 7);
+        assert_int_equal(request_exit(request_find(shadow, r->id), 1), 0);
+        core_free(shadow);
+}
+
+/* 0: a job; 1: what stands for it, and is told how it ended; 2: who waits for that. */
+static struct request *submit_standing(struct core *c)
+{
+        static const char *const arguments[] = {
+                "\"job\"", "\"$$([DAGReturn]) $$([DAGJobId]) $$([DAGStatus])\"", "\"next\""};
+        struct submission s = {.owner = STR("ann@lab"), .at_ms = 1700000000000, .edges = STR("0>1:post;1>2")};
+        static unsigned char serial;
+        bool existing;
+        uint64_t id;
+
+        s.uuid[3] = ++serial;
+        for (int i = 0; i < 3; i++) {
+                struct submission_part *p = submission_add_part(&s);
+
+                submission_add_attribute(p, STR("RequestCpus"), STR("1"), false);
+                submission_add_attribute(p, STR("Args"), str_of(arguments[i]), false);
+                submission_add_attribute(p, STR("OnDependencyFailure"), STR("\"remove\""), false);
+                p->steps = 1;
+        }
+        assert_int_equal(core_submit(c, &s, false, &id, &existing, NULL), 0);
+        submission_deinit(&s);
+        return request_find(c, id);
+}
+
+static void test_a_job_stands_for_another(void **s)
+{
+        struct core *c = *s;
+        struct core_request r;
+
+        submit_standing(c);
+        submit_standing(c);
+        submit_jobs(c, 1, "\"1\"");
+        offer(c, "n", BIG);
+        expect(c, "n/default 1 0\nn/default 2 0\n");
+        end_with(c, 1, 0, 3);
+        expect(c, "n/default 1 1 [DAGReturn]=3 [DAGJobId]=1.0 [DAGStatus]=0\n");
+        end_with(c, 1, 1, 0);
+        expect(c, "n/default 1 2\n");
+        end_with(c, 1, 2, 0);
+        expect(c, "n/default 3 0\n"); /* the graph has succeeded */
+        assert_int_equal(core_request_get(c, 1, &r), 0);
+        assert_true(r.counts.failed == 1 && r.counts.handled == 1);
+        end_with(c, 2, 0, 0);
+        expect(c, "n/default 2 1 [DAGReturn]=0 [DAGJobId]=2.0 [DAGStatus]=0\n");
+        end_with(c, 2, 1, 9);
+        expect(c, "");
+        assert_int_equal(core_request_get(c, 2, &r), 0);
+        assert_true(r.counts.failed == 1 && r.counts.removed == 1 && r.counts.handled == 0);
+}
+
+/* Jobs of a category run at most as many at once as they say, each user's and each category's for itself. */
+static void test_a_category_is_a_pool(void **s)
+{
+        struct core *c = *s;
+        const char *const io[] = {"RequestCpus", "1", "JobCategory", "\"w-io\"", "JobCategoryMax", "2", NULL};
+        const char *const cpu[] = {"RequestCpus",    "1", "JobCategory", "\"w-cpu\"",
+                                   "JobCategoryMax", "1", NULL};
+
+        submit(c, NULL, 4, io);
+        submit(c, NULL, 2, cpu);
+        assert_int_equal(test_submit(c, "bob@lab", 3, io), 3);
+        offer(c, "n", BIG);
+        expect(c, "n/default 1 0\nn/default 3 0\nn/default 1 1\nn/default 3 1\nn/default 2 0\n");
+        end_with(c, 1, 0, 0);
+        expect(c, "n/default 1 2\n");
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, bare_core, bare_core_free)
@@ -398,6 +636,15 @@ int main(void)
                 T(test_what_a_job_waits_for_is_told),
                 T(test_a_record_keeps_edges_and_what_was_known),
                 T(test_who_is_waited_for_is_not_forgotten),
+                T(test_attempts_that_are_not_needed_are_skipped),
+                T(test_attempts_follow_failures),
+                T(test_an_exit_code_after_which_nothing_is_tried_again),
+                T(test_an_exit_code_that_skips),
+                T(test_what_waits_for_a_job_to_be_held_or_started),
+                T(test_an_exit_code_that_ends_the_graph),
+                T(test_exit_codes_are_in_snapshots),
+                T(test_a_category_is_a_pool),
+                T(test_a_job_stands_for_another),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

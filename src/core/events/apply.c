@@ -128,8 +128,10 @@ static void attempt_over(struct core *c, struct request *r, struct job *j, enum 
         case JOB_REMOVED:
                 if (next == JOB_COMPLETED) {
                         set_add(&request_cold_make(r)->completed, j->member);
-                        if (j->signaled || j->exit_code != 0)
+                        if (j->signaled || j->exit_code != 0) {
                                 set_add(&request_cold_make(r)->failed, j->member);
+                                request_exit_set(r, j->member, j->signaled ? -j->exit_code : j->exit_code);
+                        }
                 } else {
                         set_add(&request_cold_make(r)->removed, j->member);
                 }
@@ -457,9 +459,10 @@ static void hold_together(struct request *r, const struct event *e, const struct
         set_copy(&h->members, members);
 }
 
-/* Those with a record have their rows of history now, the others when they are filed. */
-static void removed_together(struct core *c, struct request *r, const struct event *e,
-                             const struct waiting *w)
+/* They are removed or skipped: those with a record have their rows of history now, the others when they are
+ * filed. */
+static void ended_together(struct core *c, struct request *r, const struct event *e, const struct waiting *w,
+                           enum job_state state)
 {
         charge_members_ended(c, r, set_count(&e->members));
         c->requests->unfiled += set_count(&w->bare);
@@ -467,7 +470,7 @@ static void removed_together(struct core *c, struct request *r, const struct eve
         SET_FOREACH (&w->records, m) {
                 struct job *j = request_job(r, (uint32_t)m);
 
-                history_file(c, r, j->member, JOB_REMOVED, e->at_ms, j, 0);
+                history_file(c, r, j->member, state, e->at_ms, j, 0);
                 apply_drop_or_retain(c, r, j, e);
         }
         request_room_made(c, r);
@@ -478,6 +481,7 @@ static int apply_waiting(struct core *c, struct request *r, const struct event *
 {
         enum job_state to = e->type == EVENT_HELD       ? JOB_HELD
                             : e->type == EVENT_RELEASED ? JOB_IDLE
+                            : e->type == EVENT_SKIPPED  ? JOB_COMPLETED
                                                         : JOB_REMOVED;
         struct request_cold *cold = request_cold_make(r);
         struct waiting w;
@@ -501,17 +505,20 @@ static int apply_waiting(struct core *c, struct request *r, const struct event *
                 request_idle_remove(c, r, &e->members);
         set_remove_all(&cold->held, &e->members);
         request_hold_drop(r, &e->members);
-        if (to == JOB_REMOVED)
+        if (to == JOB_REMOVED || to == JOB_COMPLETED)
                 set_remove_all(&cold->blocked, &e->members);
         if (to == JOB_IDLE)
                 request_idle_add(c, r, &e->members);
         else
-                set_add_all(to == JOB_HELD ? &cold->held : &cold->removed, &e->members);
+                set_add_all(to == JOB_HELD        ? &cold->held
+                            : to == JOB_COMPLETED ? &cold->completed
+                                                  : &cold->removed,
+                            &e->members);
         joblog_event_of_all(r, e, &w.bare);
         if (to == JOB_HELD)
                 hold_together(r, e, &w.bare);
-        else if (to == JOB_REMOVED)
-                removed_together(c, r, e, &w);
+        else if (to != JOB_IDLE)
+                ended_together(c, r, e, &w, to);
         waiting_deinit(&w);
         return 0;
 }
@@ -654,6 +661,8 @@ static void apply_waits(struct core *c, struct request *r, const struct event *e
         request_idle_all(r, &idle);
         set_keep_all(&idle, &e->members);
         request_idle_remove(c, r, &idle);
+        if (!request_cold_make(r)->exits)
+                r->cold->exits = idmap_new();
         set_add_all(&request_cold_make(r)->blocked, &e->members);
         request_idle_add(c, r, &idle);
         set_deinit(&idle);
@@ -681,7 +690,10 @@ static void apply_filed(struct core *c, struct request *r, const struct event *e
                 if (set_has(&request_cold(r)->left, (uint32_t)m))
                         retention_go(c, r, (uint32_t)m);
                 else
-                        history_file(c, r, (uint32_t)m, JOB_REMOVED, e->at_ms, NULL, 0);
+                        history_file(c, r, (uint32_t)m,
+                                     set_has(&request_cold(r)->completed, (uint32_t)m) ? JOB_COMPLETED
+                                                                                       : JOB_REMOVED,
+                                     e->at_ms, NULL, 0);
         }
         c->requests->unfiled -= set_count(&request_cold(r)->unfiled);
         set_remove_all(&request_cold_make(r)->unfiled, &e->members);
@@ -732,6 +744,7 @@ static int apply(struct core *c, const struct event *e, struct err *err)
         case EVENT_LOST: return apply_attempt(c, r, e, err);
         case EVENT_HELD:
         case EVENT_RELEASED:
+        case EVENT_SKIPPED:
         case EVENT_REMOVED: return apply_waiting(c, r, e, err);
         case EVENT_VACATING:
         case EVENT_SUSPENDED:

@@ -9,6 +9,7 @@
 #include "core/model/core_parts.h"
 #include "core/model/edit.h"
 #include "core/model/forgotten.h"
+#include "core/model/graph.h"
 #include "core/model/item.h"
 
 uint64_t core_request_next(struct core *c, uint64_t after)
@@ -50,6 +51,9 @@ static void count(const struct request *r, struct core_counts *n)
         n->failed += set_count(&cold->failed);
         n->removed += set_count(&cold->removed);
         n->left += set_count(&cold->left);
+        if (cold->graph && cold->graph->handles)
+                n->handled +=
+                        set_count(&cold->failed) + set_count(&cold->removed) - graph_failures(r, 0, r->count);
 }
 
 int core_request_get(struct core *c, uint64_t id, struct core_request *ret)

@@ -43,8 +43,9 @@ static void describe(struct core *c, const struct request *r, const struct graph
         if (past)
                 d->failed = d->total - d->succeeded;
         d->all = d->total == jobs;
-        d->never = e->when == DEPENDENCY_FAIL ? d->succeeded == d->total
-                                              : e->when != DEPENDENCY_ANY && d->failed > 0;
+        d->never = e->when == DEPENDENCY_FAIL || e->when == DEPENDENCY_RETRY
+                           ? d->succeeded == d->total
+                           : (e->when == DEPENDENCY_OK || e->when == DEPENDENCY_EACH) && d->failed > 0;
         d->satisfied = !d->never && d->succeeded + d->failed == d->total;
 }
 
@@ -62,6 +63,8 @@ int core_job_dependencies(struct core *c, uint64_t request, uint32_t member,
         for (uint32_t n = graph_node(g, member), i = g->in_at[n]; i < g->in_at[n + 1]; i++) {
                 struct core_dependency d;
 
+                if (g->edges[g->in[i]].when == DEPENDENCY_STOP)
+                        continue;
                 describe(c, r, &g->edges[g->in[i]], member, &d);
                 fn(arg, &d);
                 set_deinit(&d.members);

@@ -80,16 +80,57 @@ static int draw_too(struct core *c, struct draws **draws, struct buf *more, stru
         return 0;
 }
 
-/* The stores that the members read from, as limits. */
-static int add_stores(struct core *c, const struct job_class *k, struct draws **draws, struct err *err)
+static bool category_char(char c)
 {
-        BUF_CLEANUP struct buf stores = {0};
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+               c == '-';
+}
+
+/* "category/ann@lab/TEXT,": the pool that JobCategory names, one for all jobs of its owner that name it. What
+ * cannot be the name of a pool names none. */
+static void add_category(struct core *c, const struct job_class *k, struct buf *out)
+{
+        BUF_CLEANUP struct buf name = {0};
+        struct value v;
+
+        if (!ad_literal(k->ad, c->attr.JobCategory, &v) || v.type != VALUE_STRING || v.string.n == 0 ||
+            v.string.n > LIMIT_NAME_MAX / 2)
+                return;
+        for (size_t i = 0; i < v.string.n; i++)
+                if (!category_char(v.string.p[i]))
+                        return;
+        buf_addz(&name, "category/");
+        for (const char *p = k->owner; *p; p++)
+                buf_char(&name, category_char(*p) || *p == '@' || *p == '.' ? *p : '_');
+        buf_printf(&name, "/" STR_FMT ",", STR_ARG(v.string));
+        if (name.n <= LIMIT_NAME_MAX)
+                buf_str(out, buf_view(&name));
+}
+
+/* The size of that pool is what its jobs say: those of one category say the same. */
+static void size_category(struct core *c, const struct job_class *k)
+{
+        int64_t max;
+
+        if (!ad_find(k->ad, c->attr.JobCategory) ||
+            !eval_integer(&c->eval, k->ad, NULL, c->attr.JobCategoryMax, &max) || max < 1)
+                return;
+        for (size_t i = 0; k->draws && i < k->draws->count; i++)
+                if (str_starts(str_of(k->draws->v[i].limit->name), STR("category/")))
+                        k->draws->v[i].limit->max = max;
+}
+
+/* The stores that the members read from and the category that they are in, as limits. */
+static int add_own_pools(struct core *c, const struct job_class *k, struct draws **draws, struct err *err)
+{
+        BUF_CLEANUP struct buf own = {0};
+
+        add_category(c, k, &own);
 
         for (size_t i = 0; k->stores && i < c->data->sites.store_count && i < 64; i++)
                 if (k->stores >> i & 1)
-                        buf_printf(&stores, "store/" STR_FMT ",",
-                                   STR_ARG(c->data->sites.stores[i].urls.name));
-        return stores.n ? draw_too(c, draws, &stores, err) : 0;
+                        buf_printf(&own, "store/" STR_FMT ",", STR_ARG(c->data->sites.stores[i].urls.name));
+        return own.n ? draw_too(c, draws, &own, err) : 0;
 }
 
 /* What stands in a job's ad, and its quality of service. 0 and a reference; -EINVAL, -E2BIG, and nothing to
@@ -132,7 +173,8 @@ void charge_class_init(struct core *c, struct job_class *k)
          */
         if (!k->draws_vary)
                 k->draws_bad = parse_draws(c, k->ad, NULL, &k->draws, NULL) != 0 ||
-                               add_stores(c, k, &k->draws, NULL) != 0;
+                               add_own_pools(c, k, &k->draws, NULL) != 0;
+        size_category(c, k);
         if (shares_resolve(c->shares, owner, account_name(c, k->ad), &k->account, NULL) != 0)
                 shares_resolve(c->shares, owner, STR_NONE, &k->account, NULL);
         eval_reset(&c->eval);
@@ -173,7 +215,7 @@ int charge_draws(struct core *c, const struct job_class *k, const struct queue *
         }
         r = parse_draws(c, k->ad, q->ad, ret, err);
         if (r == 0)
-                r = add_stores(c, k, ret, err);
+                r = add_own_pools(c, k, ret, err);
         if (r == 0)
                 return 0;
         draws_unref(c->limits, *ret);

@@ -22,7 +22,9 @@
         X(ContainerTargetDir) X(DockerPullPolicy) X(DockerOverrideEntrypoint) X(Modules) X(CondaEnv) X(PythonEnv) X(DataLabels)\
         X(DroverCredentials) X(OAuthServicesNeeded) \
         X(ExpectedRunTime) X(PriceWeight) X(BetterPlaceWait)                                                           \
-        X(DependsOn) X(OnDependencyFailure) X(SetSize) X(SetWithin) X(SetGroupBy) X(ParallelShutdownPolicy) X(WantParallelSchedulingGroups)     \
+        X(DependsOn) X(OnDependencyFailure) X(AbortGraphOn) X(OnGraphAbort) X(JobCategory) X(JobCategoryMax) \
+        X(DAGFailedCount) X(DAGStatus) X(DAGJobId) X(DAGJobCount) X(DAGReturn) X(DAGSuccess) \
+        X(SetSize) X(SetWithin) X(SetGroupBy) X(ParallelShutdownPolicy) X(WantParallelSchedulingGroups)     \
         X(ConcurrencyLimits) X(AccountingGroup) X(AcctGroup) X(QOS)                                        \
         X(RerunOnLost) X(CheckpointExitCode) X(SuccessCheckpointExitCode) X(SuccessCheckpointExitBySignal) \
         X(SuccessCheckpointExitSignal) X(CheckpointSig) X(KillSig) X(JobMaxVacateTime) X(TransferCheckpoint)                                                                                     \

@@ -49,6 +49,7 @@ void request_cold_free(struct request *r)
         set_deinit(&cold->left);
         set_deinit(&cold->blocked);
         set_deinit(&cold->waiting);
+        idmap_free(cold->exits);
         graph_free(cold->graph);
         free(cold->dependents);
         free(cold->spooled);
@@ -64,8 +65,21 @@ size_t request_cold_bytes(const struct request *r)
         return cold ? sizeof(*cold) + set_bytes(&cold->held) + set_bytes(&cold->completed) +
                                set_bytes(&cold->removed) + set_bytes(&cold->failed) +
                                set_bytes(&cold->blocked) + set_bytes(&cold->waiting) +
-                               graph_bytes(cold->graph)
+                               graph_bytes(cold->graph) + (cold->exits ? idmap_count(cold->exits) * 16 : 0)
                     : 0;
+}
+
+int32_t request_exit(const struct request *r, uint32_t member)
+{
+        const struct idmap *exits = request_cold(r)->exits;
+
+        return exits ? (int32_t)(intptr_t)idmap_get(exits, member) : 0;
+}
+
+void request_exit_set(struct request *r, uint32_t member, int32_t code)
+{
+        if (code && r->cold && r->cold->exits)
+                idmap_put(r->cold->exits, member, (void *)(intptr_t)code);
 }
 
 /* ---- */

@@ -4,21 +4,41 @@
 
 #include "core/model/submission.h"
 
-static const char *const names[] = {"ok", "fail", "any", "each"};
+static const char *const names[] = {"ok", "fail", "any", "each", "post", "retry", "held", "start", "stop"};
 
 const char *dependency_when_name(enum dependency_when w)
 {
         return names[w];
 }
 
-static bool read_when(struct str text, enum dependency_when *ret)
+static bool read_when(struct str text, enum dependency_when last, enum dependency_when *ret)
 {
-        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        for (size_t i = 0; i <= (size_t)last; i++)
                 if (str_ieqz(text, names[i])) {
                         *ret = (enum dependency_when)i;
                         return true;
                 }
         return false;
+}
+
+/* "any", "retry=4": the condition of an edge. */
+static bool read_condition(struct str text, struct dependency_edge *e)
+{
+        ptrdiff_t at = str_find(text, '=');
+        int64_t code;
+
+        if (!read_when(at < 0 ? text : str_head(text, (size_t)at), DEPENDENCY_STOP, &e->when) ||
+            e->when == DEPENDENCY_EACH)
+                return false;
+        if (at < 0)
+                return true;
+        if ((e->when != DEPENDENCY_OK && e->when != DEPENDENCY_RETRY) ||
+            str_to_i64(str_skip(text, (size_t)at + 1), &code) != 0 || code < -DEPENDENCY_CODE_MAX ||
+            code > DEPENDENCY_CODE_MAX || code == 0)
+                return false;
+        e->has_code = true;
+        e->code = (int32_t)code;
+        return true;
 }
 
 /* "7", "0-9": a number of a job, or the first and the last. */
@@ -49,7 +69,7 @@ int dependency_next(struct str *rest, struct dependency *ret, struct err *err)
         one = str_trim(one);
         at = str_find(one, ':');
         jobs = str_trim(at < 0 ? one : str_head(one, (size_t)at));
-        if (at >= 0 && !read_when(str_trim(str_skip(one, (size_t)at + 1)), &d.when))
+        if (at >= 0 && !read_when(str_trim(str_skip(one, (size_t)at + 1)), DEPENDENCY_EACH, &d.when))
                 return err_set(err, -EINVAL, "\"" STR_FMT "\": after the colon comes ok, fail, any or each",
                                STR_ARG(one));
         at = str_find(jobs, '.');
@@ -88,11 +108,12 @@ int dependency_edge_next(struct str *rest, struct dependency_edge *ret, struct e
         e.children = at < 0 ? STR_NONE : str_skip(one, (size_t)at + 1);
         at = str_find(e.children, ':');
         if (e.parents.n == 0 || e.children.n == 0 ||
-            (at >= 0 && (!read_when(str_skip(e.children, (size_t)at + 1), &e.when) || at == 0 ||
-                         e.when == DEPENDENCY_EACH)))
-                return err_set(err, -EINVAL,
-                               "the edge \"" STR_FMT "\" is not like 0-9>10 or 0>1:any (ok, fail or any)",
-                               STR_ARG(str_head(one, 100)));
+            (at >= 0 && (!read_condition(str_skip(e.children, (size_t)at + 1), &e) || at == 0)))
+                return err_set(
+                        err, -EINVAL,
+                        "the edge \"" STR_FMT
+                        "\" is not like 0-9>10 or 0>1:any (ok, fail, any, post, retry, held, start or stop)",
+                        STR_ARG(str_head(one, 100)));
         if (at >= 0)
                 e.children = str_head(e.children, (size_t)at);
         *ret = e;

@@ -49,6 +49,7 @@ static const struct {
         [EVENT_CHECKPOINTED] = {"checkpointed", F_MEMBERS | F_FENCE | F_VALUES | F_USAGE},
         [EVENT_WAITS] = {"waits", F_MEMBERS},
         [EVENT_READY] = {"ready", F_MEMBERS},
+        [EVENT_SKIPPED] = {"skipped", F_MEMBERS | F_REASON},
         [EVENT_RESULTS_TAKEN] = {"results_taken", F_MEMBERS},
         [EVENT_EDITED] = {"edited", F_MEMBERS | F_REASON | F_VALUES},
 };

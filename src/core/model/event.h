@@ -36,6 +36,7 @@ enum event_type {
         EVENT_EDITED = 51,        /* members, which wait, have other attributes: `values`, as in edit.h */
         EVENT_WAITS = 55,         /* members, just submitted, wait for other jobs (dependency.h) */
         EVENT_READY = 56,         /* members do so no more */
+        EVENT_SKIPPED = 57,       /* members, which waited, need not run: they are completed */
         EVENT_TYPES
 };
 

@@ -18,6 +18,8 @@ static void add_run(struct graph *g, uint32_t first, uint32_t end)
 
 static struct graph_edge *add_edge(struct graph *g, uint64_t request, enum dependency_when when)
 {
+        g->handles |= when == DEPENDENCY_POST || when == DEPENDENCY_RETRY;
+        g->follows |= when == DEPENDENCY_HELD || when == DEPENDENCY_START;
         MEM_GROW(g->edges, g->edge_cap, g->edge_count + 1);
         g->edges[g->edge_count] =
                 (struct graph_edge){.request = request, .run = g->run_count, .when = (unsigned)when};
@@ -71,6 +73,7 @@ static int read_edges(struct graph *g, uint32_t count, struct str text, struct e
                 e = &g->edges[at];
                 e->parent_runs = parents;
                 e->child_runs = children;
+                e->code = from.has_code ? from.code : 0;
         }
         return got;
 }
@@ -258,6 +261,11 @@ static void peel_edge(struct peel *x, const struct graph_edge *e)
         }
 }
 
+static bool waits(const struct graph_edge *e)
+{
+        return e->when != DEPENDENCY_STOP;
+}
+
 static void peel_begin(struct peel *x)
 {
         const struct graph *g = x->g;
@@ -266,7 +274,7 @@ static void peel_begin(struct peel *x)
                 x->left[g->out[i]]++;
         for (uint32_t n = 0; n < g->node_count; n++) {
                 for (uint32_t i = g->in_at[n]; i < g->in_at[n + 1]; i++)
-                        x->in[n] += g->edges[g->in[i]].request == 0;
+                        x->in[n] += waits(&g->edges[g->in[i]]) && g->edges[g->in[i]].request == 0;
                 if (x->in[n] == 0)
                         x->todo[x->todo_count++] = n;
         }
@@ -280,7 +288,7 @@ static int say_circle(const struct peel *x, struct err *err)
         for (uint32_t i = 0; i < g->edge_count; i++) {
                 const struct graph_edge *e = &g->edges[i];
 
-                if (e->request || x->left[i] == 0)
+                if (e->request || x->left[i] == 0 || !waits(e))
                         continue;
                 for (uint32_t k = 0; k < e->parent_runs; k++) {
                         uint32_t n = graph_node(g, graph_parents(g, e)[k].first);
@@ -309,7 +317,7 @@ static int refuse_circles(struct graph *g, struct err *err)
                 uint32_t n = x.todo[x.taken++];
 
                 for (uint32_t i = g->out_at[n]; i < g->out_at[n + 1]; i++)
-                        if (--x.left[g->out[i]] == 0)
+                        if (--x.left[g->out[i]] == 0 && waits(&g->edges[g->out[i]]))
                                 peel_edge(&x, &g->edges[g->out[i]]);
         }
         if (x.taken < g->node_count)
@@ -354,20 +362,24 @@ int graph_load(struct core *c, struct request *r, const struct submission *s, st
 {
         struct graph *g = mem_new(struct graph);
         int result = read_edges(g, r->count, s->edges, err);
+        bool needed;
 
         *ret = NULL;
         if (!result)
                 result = read_attributes(c, r, g, err);
-        if (!result && g->edge_count > 0) {
+        for (uint32_t i = 0; i < r->part_count; i++)
+                g->has_aborts |= r->parts[i].job_template->abort_code != 0;
+        needed = g->edge_count > 0 || g->has_aborts;
+        if (!result && needed) {
                 make_nodes(g, r->count);
                 keep_past(g, s);
                 result = make_indexes(g, err);
         }
-        if (!result && g->edge_count > 0)
+        if (!result && needed)
                 result = refuse_cut_sets(r, g, err);
         if (!result && g->edge_count > g->outer_count)
                 result = refuse_circles(g, err);
-        if (!result && g->edge_count > 0)
+        if (!result && needed)
                 *ret = g;
         else
                 graph_free(g);
@@ -385,6 +397,7 @@ void graph_free(struct graph *g)
         set_deinit(&g->ready);
         set_deinit(&g->dooming);
         set_deinit(&g->accounted);
+        set_deinit(&g->stops);
         free(g->doomed);
         free(g->falls);
         free(g->past);
@@ -440,9 +453,56 @@ void graph_all_children(const struct graph *g, struct set *to)
         for (uint32_t i = 0; i < g->edge_count; i++) {
                 const struct graph_edge *e = &g->edges[i];
 
-                for (uint32_t k = 0; k < e->child_runs; k++)
+                for (uint32_t k = 0; k < e->child_runs && e->when != DEPENDENCY_STOP; k++)
                         set_add_range(to, graph_children(g, e)[k].first, graph_children(g, e)[k].end);
         }
+}
+
+/* Is there another attempt, which was not ruled out by the exit code? */
+static bool is_tried_again(const struct graph *g, const struct request *r, uint32_t member)
+{
+        for (uint32_t n = graph_node(g, member), i = g->out_at[n]; i < g->out_at[n + 1]; i++) {
+                const struct graph_edge *e = &g->edges[g->out[i]];
+
+                if (e->when == DEPENDENCY_RETRY && !(e->code && request_exit(r, member) == e->code))
+                        return true;
+        }
+        return false;
+}
+
+bool graph_handles(const struct graph *g, const struct request *r, uint32_t member)
+{
+        if (!g->handles)
+                return false;
+        if (is_tried_again(g, r, member))
+                return true;
+        for (uint32_t n = graph_node(g, member), i = g->out_at[n]; i < g->out_at[n + 1]; i++) {
+                const struct graph_edge *e = &g->edges[g->out[i]];
+
+                if (e->when == DEPENDENCY_POST ||
+                    (e->code && e->when == DEPENDENCY_OK && request_exit(r, member) == e->code))
+                        return true;
+                /* What fell with it is tried again: it is the first job of an attempt. */
+                for (uint32_t k = 0; e->when == DEPENDENCY_OK && k < e->child_runs; k++)
+                        if (is_tried_again(g, r, graph_children(g, e)[k].end - 1))
+                                return true;
+        }
+        return false;
+}
+
+uint64_t graph_failures(const struct request *r, uint32_t first, uint32_t end)
+{
+        const struct request_cold *cold = request_cold(r);
+        const struct set *sets[] = {&cold->failed, &cold->removed};
+        uint64_t n = 0;
+
+        for (size_t s = 0; s < 2; s++) {
+                n += set_count_range(sets[s], first, end);
+                for (uint64_t m = set_next(sets[s], first); cold->graph && cold->graph->handles && m < end;
+                     m = set_next(sets[s], m + 1))
+                        n -= graph_handles(cold->graph, r, (uint32_t)m);
+        }
+        return n;
 }
 
 const struct submission_past *graph_past(const struct graph *g, uint64_t request)

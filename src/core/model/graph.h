@@ -25,23 +25,30 @@ struct submission_past;
 struct graph_run { /* [first, end) */
         uint32_t first, end;
 };
-enum graph_edge_state { EDGE_OPEN, EDGE_SATISFIED, EDGE_NEVER };
+enum graph_edge_state { EDGE_OPEN, EDGE_SATISFIED, EDGE_NEVER, EDGE_SKIPPED };
+struct graph_fall {
+        uint32_t first, end;
+        bool ok; /* skipped: they have succeeded */
+};
 struct graph_edge {
         uint64_t request;                 /* of the parents; 0: this one */
         uint32_t run;                     /* of its runs the first: those of parents, then of children */
         uint32_t parent_runs, child_runs; /* how many */
         uint32_t left;                    /* parents that still count */
-        unsigned when : 2;                /* enum dependency_when */
+        int32_t code;                     /* exit code that means something else; 0: none */
+        unsigned when : 4;                /* enum dependency_when */
         unsigned state : 2;               /* enum graph_edge_state; of DEPENDENCY_EACH always EDGE_OPEN */
         unsigned failed : 1;              /* some parent has not succeeded */
 };
-/* Members that can never start as they were meant to, of one cause. */
+/* What becomes of members that can never start as they were meant to. */
+enum graph_fate { GRAPH_HOLD, GRAPH_REMOVE, GRAPH_SKIP };
+/* Such members, of one cause. */
 struct graph_doomed {
         struct set members;
         uint64_t request; /* that did not end as it should */
         uint32_t member;  /* of it; UINT32_MAX: all of its jobs */
         enum dependency_when when;
-        bool remove; /* they are removed; else held */
+        enum graph_fate fate;
 };
 struct graph {
         struct graph_edge *edges;
@@ -59,10 +66,17 @@ struct graph {
         bool counted;         /* the counts are there, and edges from other requests are known to these */
         struct set ready;     /* wait for nothing any more: EVENT_READY is to come */
         struct set dooming;   /* all members of `doomed` */
-        struct set accounted; /* of these, those that are to be removed: edges count them as ended */
+        struct set accounted; /* of these, those that are to be removed or skipped: edges count them */
         struct graph_doomed *doomed;
         uint32_t doomed_count, doomed_cap;
-        uint32_t *falls, falls_count, falls_cap; /* runs of `accounted` that edges do not count yet: pairs */
+        struct graph_fall *falls; /* runs of `accounted` that edges do not count yet */
+        uint32_t falls_count, falls_cap;
+        struct set stops; /* members whose work is over, as the others' is: they are ended */
+        bool handles;     /* some edge is DEPENDENCY_POST or DEPENDENCY_RETRY */
+        bool follows;     /* some edge looks at held or started jobs */
+        bool has_aborts;  /* some part has an exit code that ends the graph */
+        bool aborts;      /* a job ended with such a code: `cause` */
+        uint32_t cause;
 };
 
 /* The graph of the request, whose parts are loaded. *ret NULL: it has none. 0; -EINVAL with err: it names
@@ -85,5 +99,10 @@ bool graph_runs_have(const struct graph_run *runs, uint32_t count, uint32_t memb
 uint64_t graph_runs_members(const struct graph_run *runs, uint32_t count);
 /* All members that are some edge's children. */
 void graph_all_children(const struct graph *g, struct set *to);
+/* A member that has failed, or was removed: do other jobs, another attempt of it or the one behind it that
+ * stands for it, decide what that means? It is no failure of the request then. */
+bool graph_handles(const struct graph *g, const struct request *r, uint32_t member);
+/* Of these members, all at a request without a graph, how many failed and were removed, but for those. */
+uint64_t graph_failures(const struct request *r, uint32_t first, uint32_t end);
 /* The record of a request that was forgotten before the submit; NULL: there is none. */
 const struct submission_past *graph_past(const struct graph *g, uint64_t request);

@@ -203,6 +203,8 @@ static void look_at_attributes(struct core *c, struct job_template *t)
         gang_rule_read(c, t);
         t->dependency_remove =
                 eval_string(&c->eval, t->ad, NULL, a->OnDependencyFailure, &text) && str_ieqz(text, "remove");
+        t->abort_stays = eval_string(&c->eval, t->ad, NULL, a->OnGraphAbort, &text) && str_ieqz(text, "stay");
+        t->abort_code = (int32_t)read_number(c, t, a->AbortGraphOn, 0);
         t->jobs_max = INT64_MAX;
         if (eval_integer(&c->eval, t->ad, NULL, a->JobMaterializeLimit, &t->jobs_max) && t->jobs_max < 1)
                 t->jobs_max = 1;

@@ -38,6 +38,8 @@ struct job_template {
         bool periodic_over;     /* they took too long: they are asked no more, and the jobs held */
         bool periodic_policy;   /* PeriodicHold, PeriodicRelease or PeriodicRemove must be */
         bool dependency_remove; /* jobs that wait for what never comes are removed; else held */
+        bool abort_stays;       /* its jobs are left when an exit code ends the graph that they are in */
+        int32_t abort_code;     /* a job of it that ends so ends the graph; 0: none does */
         bool leaves;            /* LeaveJobInQueue must be, when a job has ended */
         /* What its author says of a run; see estimate.c. */
         int64_t expected_ms, allowed_ms; /* 0: not said */

@@ -80,6 +80,7 @@ struct request_cold {
         struct edits *edits; /* edit.h; NULL: none of its members was edited */
         struct set blocked;  /* members that wait for other jobs (dependency.h), whatever their state; */
         struct set waiting;  /* of these, those that are idle: they are in no bucket */
+        struct idmap *exits; /* of a graph: how jobs failed (request_exit); NULL: nobody waits here */
         struct graph *graph;
         uint64_t *dependents; /* requests whose jobs wait for jobs of this one, or did */
         uint32_t dependent_count, dependent_cap;
@@ -178,6 +179,10 @@ static inline const struct request_cold *request_cold(const struct request *r) /
 }
 struct request_cold *request_cold_make(struct request *r); /* to change */
 void request_cold_trim(struct request *r);                 /* frees it when all of it is empty */
+/* The exit code of a member that has failed, or its signal below zero; 0: it is not known, or has not failed.
+ * Kept for requests with graphs only. */
+int32_t request_exit(const struct request *r, uint32_t member);
+void request_exit_set(struct request *r, uint32_t member, int32_t code);
 void request_cold_free(struct request *r);
 size_t request_cold_bytes(const struct request *r); /* memory it takes */
 void request_spooled_load(struct request *r, const struct submission *s);

@@ -77,6 +77,7 @@ static void add(struct core_counts *to, const struct core_counts *n)
         to->completed += n->completed;
         to->failed += n->failed;
         to->removed += n->removed;
+        to->handled += n->handled;
 }
 
 /* False: an id that is not there, or not the caller's; the call has ended. */
@@ -135,6 +136,7 @@ static void write_reply(struct server *s, struct call *c)
         json_kint(&j, "running", (int64_t)w->n.running);
         json_kint(&j, "idle", (int64_t)w->n.idle);
         json_kint(&j, "removed", (int64_t)w->n.removed);
+        json_kint(&j, "handled", (int64_t)w->n.handled);
         json_kstrz(&j, "seen", w->now);
         json_close(&j, '}');
         call_reply(c);

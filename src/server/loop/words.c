@@ -40,7 +40,9 @@ void words_stores_down(struct buf *out, struct core *core, uint64_t request, uin
 
 void words_dependency(struct buf *out, const struct core_dependency *d)
 {
-        static const char *const how[] = {"to succeed", "to fail", "to end", "to succeed"};
+        static const char *const how[] = {"to succeed", "to fail",       "to end",
+                                          "to succeed", "to end",        "to fail or succeed",
+                                          "to be held", "to be started", "to end"};
 
         if (d->all)
                 buf_printf(out, "request %llu", (unsigned long long)d->request);
