@@ -31,16 +31,14 @@ static const char *get(void *arg, const char *name)
 static void as_tool(struct str text)
 {
         const struct form_world world = {.arg = &text, .read_file = read_file, .getenv = get, .cwd = "/work"};
-        const struct condor_options o = {.arch = "X86_64", .opsys = "LINUX"};
 
         for (int with = 0; with < 2; with++) {
-                struct form form;
+                struct galaxy_rendered made = {{0}};
 
-                form_init(&form);
-                galaxy_parse(&world,
-                             &(struct galaxy_job){.tool = "tool.xml", .params = with ? "job.json" : NULL}, &o,
-                             &form, NULL, NULL);
-                form_deinit(&form);
+                galaxy_render(&world,
+                              &(struct galaxy_job){.tool = "tool.xml", .params = with ? "job.json" : NULL},
+                              &made, NULL);
+                galaxy_rendered_deinit(&made);
         }
 }
 

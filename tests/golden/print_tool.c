@@ -6,6 +6,7 @@
 
 #include "base/fs.h"
 #include "jdl/galaxy/galaxy.h"
+#include "jdl/script.h"
 
 static int read_file(void *arg, const char *path, struct buf *ret)
 {
@@ -52,6 +53,7 @@ int main(int argc, char **argv)
                 .read_file = read_file, .glob = find, .getenv = get, .cwd = "/home/ann/tools"};
         const struct condor_options o = {.arch = "X86_64", .opsys = "LINUX"};
         BUF_CLEANUP struct buf params = {0};
+        struct galaxy_rendered made = {{0}};
         struct form form;
         struct err err = {""};
         int rc;
@@ -61,11 +63,14 @@ int main(int argc, char **argv)
         buf_add(&params, argv[1], strlen(argv[1]) - 4);
         buf_addz(&params, ".json");
         form_init(&form);
-        rc = galaxy_parse(&world, &(struct galaxy_job){.tool = argv[1], .params = buf_z(&params)}, &o, &form,
-                          NULL, &err);
-        for (size_t i = 0; i < form.warning_count; i++)
-                fprintf(stderr, "%s:%u: warning: %s\n", argv[1], form.warnings[i].line,
-                        form.warnings[i].text);
+        rc = galaxy_render(&world, &(struct galaxy_job){.tool = argv[1], .params = buf_z(&params)}, &made,
+                           &err);
+        for (size_t i = 0; i < made.warnings.warning_count; i++)
+                fprintf(stderr, "%s:%u: warning: %s\n", argv[1], made.warnings.warnings[i].line,
+                        made.warnings.warnings[i].text);
+        if (rc == 0)
+                rc = script_job(&world, argv[1], buf_view(&made.description), buf_view(&made.script), NULL,
+                                &o, &form, &err);
         if (rc != 0)
                 fprintf(stderr, "%s\n", err.text);
         for (size_t i = 0; rc == 0 && i < sizeof(shown) / sizeof(*shown); i++) {
@@ -79,5 +84,6 @@ int main(int argc, char **argv)
         if (rc == 0)
                 putchar('\n');
         form_deinit(&form);
+        galaxy_rendered_deinit(&made);
         return rc == 0 ? 0 : 1;
 }

@@ -1,7 +1,11 @@
 """Jobs of Galaxy tools: rendered at the submit, run, and their outputs collected."""
 import json
 import os
+import shutil
+import subprocess
 import textwrap
+
+import pytest
 
 
 def tool(place, name, text, params=None, resolve="none"):
@@ -128,6 +132,45 @@ def test_dry_run_shows_the_command(shared):
     words.remove("none")
     shown = shared.cli("submit", "--dry-run", *words).out
     assert "sort -k 2" in shown and 'CondaEnv = "__samtools@1.9"' in shown
+
+
+def with_reader(place, text=None):
+    """`drover` in a folder of its own, with this program in the place of drover-galaxy; without one: None."""
+    folder = os.path.join(place.base, "alone")
+    os.makedirs(folder)
+    shutil.copy(os.path.realpath(place.program("drover")), folder)
+    if text is not None:
+        with open(os.open(f"{folder}/drover-galaxy", os.O_WRONLY | os.O_CREAT, 0o755), "w", encoding="utf-8") as f:
+            f.write(text)
+    return os.path.join(folder, "drover")
+
+
+@pytest.mark.parametrize("program, said", [
+    (None, "drover-galaxy is not installed"),
+    ("#!/bin/sh\nexit 3\n", "drover-galaxy failed: it ended with status 3"),
+    ("#!/bin/sh\nkill -9 $$\n", "drover-galaxy failed: it was killed by signal 9"),
+    ("#!/bin/sh\necho '<html>'\n", "drover-galaxy printed no answer of its own"),
+    ("#!/bin/sh\necho '{\"description\": 7, \"script\": {}}'\n", "drover-galaxy printed no answer of its own"),
+    ("#!/bin/sh\necho '{\"error\": \"no such tool\", \"warnings\": [{\"line\": -1}, 7]}'\n", "no such tool"),
+    ("#!/bin/sh\nexec cat /dev/zero\n", "answered with more than 16 MiB"),
+    ("not a program\n", "drover-galaxy: Exec format error"),
+], ids=["none", "fails", "killed", "garbage", "types", "error", "endless", "format"])
+def test_a_reader_that_is_missing_or_broken_is_named(instance, program, said):
+    """And the submit ends with that: no job, no crash, no wait."""
+    words = tool(instance, "echo", "<tool id='echo'><command>echo</command></tool>")
+    done = subprocess.run([with_reader(instance, program), "submit", "-n", *words], cwd=instance.work, env={**instance.env, "PATH": "/usr/bin:/bin"},
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False, text=True)
+    assert done.returncode == 1 and said in done.stderr, (done.returncode, done.stderr)
+
+
+@pytest.mark.parametrize("question, said", [
+    ("", "standard input is not"), ("{}", "standard input is not"), ('{"tool": "x.xml", "resolve": "magic"}', "standard input is not"),
+    ('{"tool": "x.xml"}', "No such file"), ("[" * 60000, "standard input is not"), ("x" * 70000, "standard input is over"),
+], ids=["empty", "nothing", "resolve", "file", "deep", "large"])
+def test_what_the_reader_is_asked_wrongly(instance, question, said):
+    answer = json.loads(subprocess.run([instance.program("drover-galaxy")], input=question, cwd=instance.work, stdout=subprocess.PIPE, timeout=60,
+                                       check=True, text=True).stdout)
+    assert said in answer["error"] and answer["warnings"] == []
 
 
 SORT = """\

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "cli/client/catalog_files.h"
 #include "cli/client/credential.h"
+#include "cli/client/galaxy.h"
 #include "cli/client/local.h"
 #include "cli/client/sizes.h"
 #include "cli/client/upload.h"
@@ -128,8 +129,9 @@ static int parse(struct submit *s, const struct form_world *w, const struct cond
         int rc;
 
         if (s->language == SUBMIT_GALAXY)
-                return galaxy_parse(
-                        w, &(struct galaxy_job){.tool = s->file, .params = s->params, .resolve = s->resolve},
+                return galaxy_read(
+                        w,
+                        &(struct galaxy_submit){.tool = s->file, .params = s->params, .resolve = s->resolve},
                         o, &s->form, &s->command, err);
         if (s->language == SUBMIT_DAG)
                 return parse_dag(s, w, o, err);

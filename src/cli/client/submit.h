@@ -8,7 +8,6 @@
 #include "cli/client/api.h"
 #include "cli/client/ship.h"
 #include "jdl/dag/dag.h"
-#include "jdl/galaxy/galaxy.h"
 
 #define SUBMIT_BODY_MAX  (8u << 20) /* bytes of a request that the server takes; long lists go ahead of it */
 
@@ -29,11 +28,11 @@ struct submit {
         size_t first_count;
         bool quiet; /* no warnings */
         enum submit_language language;
-        const char *params;          /* of a tool's job: a file, or NULL */
-        enum galaxy_resolve resolve; /* of a Galaxy tool */
-        struct buf command;          /* of a tool, as it was rendered */
-        bool no_rescue;              /* of a DAG: rescue files beside it are not read */
-        struct dag_summary dag;      /* of a DAG, when it was read */
+        const char *params;     /* of a tool's job: a file, or NULL */
+        const char *resolve;    /* of a Galaxy tool; galaxy.h has the words */
+        struct buf command;     /* of a tool, as it was rendered */
+        bool no_rescue;         /* of a DAG: rescue files beside it are not read */
+        struct dag_summary dag; /* of a DAG, when it was read */
         struct form form;
         size_t warned; /* of its warnings, those that are printed */
         struct ship ship;

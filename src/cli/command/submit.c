@@ -140,7 +140,7 @@ static int choose_language(struct submit *s, const struct options *o)
                 i++;
         if (i == 4)
                 return cli_error(CLI_USAGE, "--resolve is container, conda or none");
-        s->resolve = (enum galaxy_resolve)i;
+        s->resolve = ways[i];
         return 0;
 }
 

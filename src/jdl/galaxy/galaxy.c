@@ -1,5 +1,3 @@
-/* The request is a submit file of our own making, read by the reader of those, so that every default is the
- * same; only the arguments, which are a script, are set afterwards. */
 #include "jdl/galaxy/galaxy.h"
 
 #include <errno.h>
@@ -143,10 +141,9 @@ static int describe(struct tool *t, enum galaxy_resolve how, struct buf *out, st
         return rc;
 }
 
-static int make(struct tool *t, const struct galaxy_job *job, json_t *given, const struct condor_options *o,
-                struct form *ret, struct buf *ret_command, struct err *err)
+static int render(struct tool *t, const struct galaxy_job *job, json_t *given, struct galaxy_rendered *ret,
+                  struct err *err)
 {
-        BUF_CLEANUP struct buf script = {0}, text = {0};
         int rc = tool_read(t, err);
 
         if (rc == 0)
@@ -154,15 +151,12 @@ static int make(struct tool *t, const struct galaxy_job *job, json_t *given, con
         if (rc == 0)
                 rc = tool_outputs(t, err);
         if (rc == 0)
-                rc = tool_script(t, &script, ret_command, err);
-        if (rc == 0)
-                rc = describe(t, job->resolve, &text, err);
-        return rc == 0 ? script_job(t->w, job->tool, buf_view(&text), buf_view(&script), NULL, o, ret, err)
-                       : rc;
+                rc = tool_script(t, &ret->script, &ret->command, err);
+        return rc == 0 ? describe(t, job->resolve, &ret->description, err) : rc;
 }
 
-int galaxy_parse(const struct form_world *w, const struct galaxy_job *job, const struct condor_options *o,
-                 struct form *ret, struct buf *ret_command, struct err *err)
+int galaxy_render(const struct form_world *w, const struct galaxy_job *job, struct galaxy_rendered *ret,
+                  struct err *err)
 {
         struct tool t;
         json_t *given = NULL;
@@ -170,11 +164,19 @@ int galaxy_parse(const struct form_world *w, const struct galaxy_job *job, const
 
         if (rc != 0)
                 return rc;
-        tool_init(&t, w, job->tool, ret);
+        tool_init(&t, w, job->tool, &ret->warnings);
         t.params_dir = absolute(&t, job->params ? job->params : "");
         t.folder = absolute(&t, job->tool);
-        rc = make(&t, job, given, o, ret, ret_command, err);
+        rc = render(&t, job, given, ret, err);
         tool_deinit(&t);
         json_decref(given);
         return rc;
+}
+
+void galaxy_rendered_deinit(struct galaxy_rendered *r)
+{
+        form_deinit(&r->warnings);
+        buf_deinit(&r->description);
+        buf_deinit(&r->script);
+        buf_deinit(&r->command);
 }

@@ -1,4 +1,5 @@
-/* galaxy: a job of a Galaxy tool, from the tool's XML and the job's parameters, as a request.
+/* galaxy: a job of a Galaxy tool, from the tool's XML and the job's parameters, as a submit file and a
+ * script.
  *
  * The command is rendered here, at the submit (template.h says how much of its language is known); the job is
  * one run of a shell that runs it in a folder of its own, and the inputs travel with it. Requirements become
@@ -9,7 +10,7 @@
  * Pure: files come through struct form_world.
  */
 #pragma once
-#include "jdl/condor/condor.h"
+#include "jdl/form.h"
 
 enum galaxy_resolve { GALAXY_ANY, GALAXY_CONTAINER, GALAXY_CONDA, GALAXY_NONE };
 
@@ -19,7 +20,15 @@ struct galaxy_job {
                 resolve; /* what its requirements become; ANY: the container if it names one, else conda */
 };
 
-/* Fills *ret as condor_parse does, with the lines of `o` added. *ret_command (may be NULL) is the rendered
- * command. 0; or with err: -EINVAL, -E2BIG, or what read_file returned. */
-int galaxy_parse(const struct form_world *w, const struct galaxy_job *job, const struct condor_options *o,
-                 struct form *ret, struct buf *ret_command, struct err *err);
+/* Made of it: script_job (jdl/script.h) makes the request of the first two. {0} at first. */
+struct galaxy_rendered {
+        struct buf description; /* lines of the submit language, without a queue statement */
+        struct buf script;
+        struct buf command;   /* the tool's alone, for people */
+        struct form warnings; /* of which there are no parts */
+};
+
+/* 0; or with err: -EINVAL, -E2BIG, or what read_file returned; the warnings until then are there. */
+int galaxy_render(const struct form_world *w, const struct galaxy_job *job, struct galaxy_rendered *ret,
+                  struct err *err);
+void galaxy_rendered_deinit(struct galaxy_rendered *r);
