@@ -44,7 +44,7 @@ static size_t text_size(const char *z)
         return strlen(z); /* a read past the request is the sanitizer's to see */
 }
 
-pid_t child_fork(const struct plan *p)
+pid_t child_start(const struct plan *p)
 {
         size_t n = text_size(p->sandbox) + text_size(p->cwd) + text_size(p->in) + text_size(p->out) +
                    text_size(p->err) + text_size(p->path);
@@ -53,7 +53,7 @@ pid_t child_fork(const struct plan *p)
         for (uint32_t i = 0; i < p->r->envc; i++)
                 n += text_size(p->envp[i]);
         check(!p->argv[p->r->argc] && !p->envp[p->r->envc]);
-        check(p->r->rlimit_count <= SHEPHERD_RLIMITS_MAX && !p->slot && p->entry);
+        check(p->r->rlimit_count <= SHEPHERD_RLIMITS_MAX && p->group_count == 0 && p->entry);
         check(p->user && p->user->uid >= MIN_UID && p->user->uid != AGENT_UID && p->user->gid != 0);
         for (int i = 0; i < p->user->group_count; i++)
                 check(p->user->groups[i] != 0);

@@ -1,5 +1,9 @@
 /* From the fork to the program.
  *
+ * A child that must become another user is forked: a process of that user shall share no memory with the
+ * shepherd, not for a moment. Any other is made by a launcher (launcher.c), and shares the memory until it is
+ * in its program: it writes to its own entry and stack only.
+ *
  * Order in the child: session, control groups, limits, containment, user, death signal, folder, streams, the
  * rest of containment, program. The death signal is set after the change of user, because that change clears
  * it (prctl(2)), as entering a namespace of users does; then whether the shepherd still lives. */
@@ -71,8 +75,8 @@ static void __attribute__((noreturn)) in_child(const struct plan *p)
         const struct shepherd_start *r = p->r;
         setsid();
         at(p, SHEPHERD_AT_CGROUP);
-        for (unsigned i = 0; p->slot && i < p->slot->count; i++)
-                if (write(p->slot->procs[i], "0", 1) != 1)
+        for (unsigned i = 0; i < p->group_count; i++)
+                if (write(p->groups[i], "0", 1) != 1)
                         fail(p, SHEPHERD_AT_CGROUP, errno);
         at(p, SHEPHERD_AT_RLIMIT);
         for (unsigned i = 0; i < r->rlimit_count; i++) {
@@ -87,7 +91,7 @@ static void __attribute__((noreturn)) in_child(const struct plan *p)
                         fail(p, SHEPHERD_AT_RLIMIT, errno);
         }
         at(p, SHEPHERD_AT_CONTAINMENT);
-        int error = containment_enter(p->s->containment, &p->contained);
+        int error = containment_enter(&p->contained);
         if (error)
                 fail(p, SHEPHERD_AT_CONTAINMENT, error);
         at(p, SHEPHERD_AT_USER);
@@ -108,7 +112,7 @@ static void __attribute__((noreturn)) in_child(const struct plan *p)
                 fail(p, SHEPHERD_AT_CWD, errno);
         if (!(r->flags & SHEPHERD_STDIN_FD))
                 take_stream(p, sandbox, p->in, O_RDONLY, 0, SHEPHERD_AT_STDIN);
-        else if (dup2(p->s->passed, 0) < 0)
+        else if (dup2(p->passed, 0) < 0)
                 fail(p, SHEPHERD_AT_STDIN, errno);
         int made = O_WRONLY | O_CREAT;
         take_stream(p, sandbox, p->out, made | (r->flags & SHEPHERD_STDOUT_APPEND ? O_APPEND : O_TRUNC), 1,
@@ -131,16 +135,19 @@ static void __attribute__((noreturn)) in_child(const struct plan *p)
         syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none.mask, NULL, sizeof(none.mask));
         syscall(SYS_umask, 022);
         at(p, SHEPHERD_AT_CONTAINMENT);
-        if ((error = containment_seal(p->s->containment, &p->contained)))
+        if ((error = containment_seal(&p->contained)))
                 fail(p, SHEPHERD_AT_CONTAINMENT, error);
         at(p, SHEPHERD_AT_EXEC);
         execve(p->path, p->argv, p->envp);
         fail(p, SHEPHERD_AT_EXEC, errno);
 }
 
-pid_t child_fork(const struct plan *p)
+pid_t child_start(const struct plan *p)
 {
-        pid_t pid = fork();
+        pid_t pid = p->user ? 0 : launcher_start(p, in_child);
+        if (pid)
+                return pid;
+        pid = fork();
         if (pid == 0)
                 in_child(p);
         return pid;

@@ -305,6 +305,9 @@ int containment_plan(struct containment *c, uint32_t asked, const char *const *p
         }
         if ((job->flags & SHEPHERD_HIDE) && mounts_changed(c))
                 view_renew(c);
+        job->root = c->root;
+        job->view = c->view;
+        job->user_space = c->user_space;
         return 0;
 }
 
@@ -372,14 +375,14 @@ static int filter(const struct containment_job *job)
                        : 0;
 }
 
-int containment_enter(const struct containment *c, const struct containment_job *job)
+int containment_enter(const struct containment_job *job)
 {
         int r = 0;
         if (job->flags & SHEPHERD_HIDE) {
-                if ((c->user_space >= 0 && setns(c->user_space, CLONE_NEWUSER) < 0) ||
-                    setns(c->view, CLONE_NEWNS) < 0)
+                if ((job->user_space >= 0 && setns(job->user_space, CLONE_NEWUSER) < 0) ||
+                    setns(job->view, CLONE_NEWNS) < 0)
                         return errno;
-                /* fs.suid_dumpable may have opened our memory, which is a copy of the shepherd's */
+                /* fs.suid_dumpable may have opened our memory, which is the shepherd's or a copy of it */
                 prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
         }
         if (job->tmp || job->var_tmp)
@@ -394,11 +397,11 @@ static const unsigned ways_out[] = {
         CAP_SYS_ADMIN,          CAP_SYS_PTRACE, CAP_SYS_CHROOT, CAP_DAC_READ_SEARCH, CAP_PERFMON, CAP_BPF,
         CAP_CHECKPOINT_RESTORE, CAP_SYS_MODULE, CAP_SYS_RAWIO,  CAP_MKNOD,           CAP_SYS_BOOT};
 
-int containment_seal(const struct containment *c, const struct containment_job *job)
+int containment_seal(const struct containment_job *job)
 {
         if ((job->flags & SHEPHERD_NO_PRIVILEGES) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 return errno;
-        if ((job->flags & SHEPHERD_HIDE) && c->root && job->uid == 0)
+        if ((job->flags & SHEPHERD_HIDE) && job->root && job->uid == 0)
                 for (unsigned i = 0; i < sizeof(ways_out) / sizeof(*ways_out); i++)
                         if (prctl(PR_CAPBSET_DROP, ways_out[i], 0, 0, 0) < 0)
                                 return errno;

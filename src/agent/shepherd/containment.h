@@ -41,6 +41,9 @@ struct containment_job {
         uid_t uid;         /* the user that it will be */
         gid_t gid;
         const char *sandbox; /* absolute; "": none */
+        /* set by containment_plan, which may close the descriptors the next time that it is called */
+        bool root;
+        int view, user_space;
 };
 /* In the shepherd, before each start: which parts the child gets, of those that the request asks for. The
  * view is made anew when mounts have changed. A /tmp that one of `paths` is beneath (NULL behind the last)
@@ -49,6 +52,6 @@ int containment_plan(struct containment *c, uint32_t asked, const char *const *p
                      struct containment_job *job);
 /* In the child, before it changes its user: 0 or an errno. The death signal is cleared (prctl(2)), and root
  * and current folder are those of the view. */
-int containment_enter(const struct containment *c, const struct containment_job *job);
+int containment_enter(const struct containment_job *job);
 /* In the child, after it: the last thing before its program. 0 or an errno. */
-int containment_seal(const struct containment *c, const struct containment_job *job);
+int containment_seal(const struct containment_job *job);

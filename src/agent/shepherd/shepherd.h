@@ -1,10 +1,11 @@
 /* shepherd: owns the running children of one agent, so that the agent may be killed and started again.
  *
- * Uses the C library only. One thread, one loop. Files: main (options, lock, socket), serve (the agent's
- * messages), start (a request for a child), child (its way to its program), containment (what is put around
- * it), tree (killing all that a child left), look (which processes are a job's), groups (control groups),
- * table (pids on disk, for the next shepherd), begun (what was begun, for the agent), users (whom may a job
- * become), sandbox (its folder), world (clock and log).
+ * Uses the C library only. One loop, whose thread has all state; launchers are threads that make children,
+ * and wait with them. Files: main (options, lock, socket), serve (the agent's messages), start (a request for
+ * a child), child (its way to its program), launcher (making it), containment (what is put around it), tree
+ * (killing all that a child left), look (which processes are a job's), groups (control groups), table (pids
+ * on disk, for the next shepherd), begun (what was begun, for the agent), users (whom may a job become),
+ * sandbox (its folder), world (clock and log).
  *
  * Its agent may be of another user, and is not believed then: the table of what it may ask for is in
  * drover-shepherd(8), "What an agent may ask for". Code that runs as root takes names from it, never paths.
@@ -141,20 +142,27 @@ void child_done(struct shepherd *s, struct child *c); /* no process of it is lef
 bool serve_batch(struct shepherd *s, const char *p, size_t n);
 /* start.c: reads and checks the strings of a request; a bad one makes a FAILED child */
 void start_child(struct shepherd *s, const struct shepherd_start *r, const char *strings, size_t size);
-/* child.c. A request that was checked; all is borrowed. */
+/* child.c. A request that was checked; what it points to is borrowed until there is a child, except the
+ * entry, which is the child's until it has ended. */
 struct plan {
-        struct shepherd *s;
         const struct shepherd_start *r;
         struct table_entry *entry;
-        const struct slot *slot;
         const struct user *user;
         struct containment_job contained;
         pid_t parent;
+        int passed; /* its standard input, with SHEPHERD_STDIN_FD */
+        unsigned group_count;
+        int groups[SHEPHERD_CGROUPS_MAX]; /* cgroup.procs of the groups that it enters */
         const char *sandbox, *cwd, *in, *out, *err, *path;
         char *const *argv, *const *envp;
 };
 /* Returns the child's pid, or -1 with errno. The child does not come back from it. */
-pid_t child_fork(const struct plan *p);
+pid_t child_start(const struct plan *p);
+/* launcher.c */
+/* A child that runs `child` on a copy of the plan and shares our memory until it is in its program, or has
+ * ended: for one that has the same user as we. Its pid, which is in its entry as well; 0: it must be
+ * forked; -1 with errno. */
+pid_t launcher_start(const struct plan *p, void (*child)(const struct plan *p));
 /* groups.c. Of a request's control groups, 0 or an errno; *ret NULL when it has none. */
 int slot_find(struct shepherd *s, const struct shepherd_start *r, const char *dirs, size_t size,
               struct slot **ret);

@@ -1,6 +1,6 @@
 /* Starting one child: what its request says is checked here, before anything is made of it.
  *
- * The child is forked, and the shepherd does not wait until it is in its program (child.c): between the two
+ * The shepherd does not wait until the child is in its program (child.c): between its beginning and that
  * the child opens files and enters control groups, and a file server that is away or a frozen group would
  * hold up every other job and every lease. The child shares the table of pids: it writes there which step it
  * has come to, and what goes wrong before execve, with the exit code 127. A child that is not in its program
@@ -141,10 +141,9 @@ static struct child *host_of(const struct shepherd *s, const struct shepherd_id 
 
 /* All that the child needs before it is made; `user` is where the plan's may be kept. 0, or an errno with
  * what it is about. */
-static int prepare(struct plan *p, struct child *c, const struct texts *t, char **words, struct user *user,
-                   enum shepherd_where *ret_where)
+static int prepare(struct shepherd *s, struct plan *p, struct child *c, const struct texts *t, char **words,
+                   struct user *user, enum shepherd_where *ret_where)
 {
-        struct shepherd *s = p->s;
         const struct shepherd_start *r = p->r;
         const char *at = t->words;
         size_t left = t->words_size;
@@ -185,7 +184,9 @@ static int prepare(struct plan *p, struct child *c, const struct texts *t, char 
         } else if (!slot && p->user) {
                 slot = c->group = groups_take(s);
         }
-        p->slot = slot;
+        p->group_count = slot ? slot->count : 0;
+        for (unsigned i = 0; i < p->group_count; i++)
+                p->groups[i] = slot->procs[i];
         *ret_where = SHEPHERD_AT_FORK;
         if ((c->entry = table_take(s)) == TABLE_MAX)
                 return EAGAIN;
@@ -211,7 +212,7 @@ void start_child(struct shepherd *s, const struct shepherd_start *r, const char 
                 return;
         }
         struct child *c = child_new(s, r);
-        struct plan p = {.s = s, .r = r, .parent = getpid()};
+        struct plan p = {.r = r, .parent = getpid(), .passed = s->passed};
         struct texts t;
         if (!read_texts(&p, strings, size, &t)) {
                 refuse(s, c, SHEPHERD_AT_REQUEST, EINVAL);
@@ -225,7 +226,7 @@ void start_child(struct shepherd *s, const struct shepherd_start *r, const char 
         char **words = must(malloc((r->argc + r->envc + 2) * sizeof(*words)));
         struct user user;
         enum shepherd_where where;
-        int error = prepare(&p, c, &t, words, &user, &where);
+        int error = prepare(s, &p, c, &t, words, &user, &where);
         if (!error && !may_begin(s, c)) {
                 where = SHEPHERD_AT_DEADLINE;
                 error = ETIMEDOUT;
@@ -237,7 +238,7 @@ void start_child(struct shepherd *s, const struct shepherd_start *r, const char 
         }
         if (!c->guest) /* it has the marker of its attempt, and that is the other's */
                 c->marker = find_marker(s, &p);
-        pid_t pid = child_fork(&p);
+        pid_t pid = child_start(&p);
         error = errno;
         free(words);
         if (pid < 0) {

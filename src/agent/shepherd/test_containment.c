@@ -74,9 +74,9 @@ static int contained_as(uid_t uid, uint32_t flags, int (*look)(void))
                 int error = containment_plan(c, flags | SHEPHERD_CONTAIN_ALL, paths, &job);
                 pid_t child = error ? -1 : fork();
                 if (child == 0) {
-                        error = containment_enter(c, &job);
+                        error = containment_enter(&job);
                         if (!error)
-                                error = containment_seal(c, &job);
+                                error = containment_seal(&job);
                         _exit(error ? 200 : look());
                 }
                 if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
@@ -138,7 +138,7 @@ static void test_hide_replaced(void **arg)
         assert_int_equal(containment_plan(c, SHEPHERD_HIDE, paths, &job), 0);
         pid_t pid = fork();
         if (pid == 0)
-                _exit(containment_enter(c, &job) || replaced());
+                _exit(containment_enter(&job) || replaced());
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_int_equal(status, 0);
         containment_free(c);
