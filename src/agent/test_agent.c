@@ -388,14 +388,15 @@ static void leave_a_stage(uint64_t request)
         assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof(at)), 0);
         assert_int_equal(send(fd, &m, sizeof(m), 0), sizeof(m));
         for (bool ended = false; !ended;) {
-                union {
-                        struct shepherd_child child;
-                        char room[32768];
-                } answer;
-                ssize_t n = recv(fd, &answer, sizeof(answer), 0);
+                static _Alignas(8) char answer[32768];
+                ssize_t n = recv(fd, answer, sizeof(answer), 0);
                 assert_true(n > 0);
-                ended = n == sizeof(answer.child) && answer.child.record.kind == SHEPHERD_CHILD &&
-                        answer.child.id.step == m.start.id.step && answer.child.state == SHEPHERD_EXITED;
+                for (const char *p = answer; p < answer + n;) {
+                        const struct shepherd_child *c = (const void *)p;
+                        ended = ended || (c->record.kind == SHEPHERD_CHILD && c->id.step == m.start.id.step &&
+                                          c->state == SHEPHERD_EXITED);
+                        p += c->record.size;
+                }
         }
         close(fd);
 }
