@@ -380,18 +380,18 @@ int charge_check_room(struct core *c, const struct submission *s, struct err *er
         return 0;
 }
 
-int charge_check_memory(struct core *c, const char *owner, struct err *err)
+int charge_check_memory(struct core *c, const char *owner, uint64_t more, struct err *err)
 {
         const struct limit *x = owner_limit(c, "queued_kib", owner);
 
-        if (has_room(x, 0))
+        if (has_room(x, more))
                 return 0;
         return err_set(
                 err, CORE_TOO_MANY,
                 "with this one %s has requests of %lld KiB in the queue and may have %lld "
                 "(max_queued_bytes): its jobs differ too much in what they require. Make it smaller, or "
                 "submit it when others have ended or are removed",
-                owner, (long long)x->used, (long long)x->max);
+                owner, (long long)x->used + (long long)more, (long long)x->max);
 }
 
 int charge_check_part(struct core *c, struct str owner, const struct ad *ad, struct err *err)

@@ -45,8 +45,8 @@ void charge_members_ended(struct core *c, struct request *r, uint64_t members);
 struct limit *charge_user(const struct request *r); /* of attempts of its owner; NULL in a shadow */
 /* May this be submitted: has its owner room in the queue? 0, CORE_TOO_MANY with err. */
 int charge_check_room(struct core *c, const struct submission *s, struct err *err);
-/* The same, of what the classes of its jobs take, which shows as they are made. */
-int charge_check_memory(struct core *c, const char *owner, struct err *err);
+/* The same, of what the classes of its jobs take, which shows as they are made, and of `more` KiB. */
+int charge_check_memory(struct core *c, const char *owner, uint64_t more, struct err *err);
 /* Do the waiting jobs of the class's account differ in more ways than they may? 0, CORE_INVALID with err. */
 int charge_check_ways(const struct core *c, const struct job_class *k, struct err *err);
 /* Do the owner's requests take more than half of what they may? Those that have ended are forgotten then. */

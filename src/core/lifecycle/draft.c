@@ -224,7 +224,7 @@ int core_draft_some(struct core_draft *d, bool *ret_more, struct err *err)
                 if (!d->split)
                         d->split = split_new(c, d->request, c->config.classes_max);
                 more = split_some(d->split, &budget);
-                if (charge_check_memory(c, request_owner(d->request), err) != 0)
+                if (charge_check_memory(c, request_owner(d->request), 0, err) != 0)
                         return CORE_TOO_MANY;
                 if (!more)
                         e = split_over(d, err);

@@ -96,6 +96,7 @@ struct trial {
         struct request *request;
         struct err *err;
         unsigned parts;
+        uint64_t kib; /* that the new parts take */
 };
 
 static int try_part(void *arg, const struct edit_step *step)
@@ -123,6 +124,8 @@ static int try_part(void *arg, const struct edit_step *step)
         e = draft_check_part(c, t->request, &part, t->err);
         if (!e)
                 e = charge_check_part(c, owner, part.job_template->ad, t->err);
+        if (step->is_new)
+                t->kib += edit_kib(part.job_template);
         job_template_unref(c, part.job_template);
         return e ? CORE_INVALID : 0;
 }
@@ -147,8 +150,8 @@ static int try(struct core *c, struct request *r, const struct set *members, str
                                  "the jobs of request %llu were changed in %u ways, which is the most",
                                  (unsigned long long)r->id, EDIT_GROUPS_MAX);
         if (!result)
-                result = charge_check_memory(c, request_owner(r), err);
-        return result ? result : edits_each(r, members, changes, try_part, &t);
+                result = edits_each(r, members, changes, try_part, &t);
+        return result ? result : charge_check_memory(c, request_owner(r), t.kib, err);
 }
 
 int edit_members(struct core *c, struct request *r, const struct core_command *cmd, uint64_t *ret_affected,

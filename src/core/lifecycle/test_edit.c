@@ -1,7 +1,9 @@
 /* Jobs that wait are given other attributes: who is changed, what matching makes of it, what is refused, and
  * that the log and snapshots have it. */
 #include "classad/print.h"
+#include "core/accounts/limit.h"
 #include "core/lifecycle/edit.h"
+#include "core/model/core_parts.h"
 #include "core/model/edit.h"
 #include "core/model/submission.h"
 #include "core/test_story.h"
@@ -250,6 +252,31 @@ static void test_ways_are_bounded(void **state)
         assert_int_equal(story_act(s, CORE_ACT_REMOVE, NULL, 0), 1002);
 }
 
+/* An edit takes no more than its owner has left, the last one neither. */
+static void test_memory_is_bounded(void **state)
+{
+        struct story *s = *state;
+        char text[8200] = "\"";
+        const struct limit *x;
+        struct err why;
+
+        memset(text + 1, 'a', sizeof(text) - 3);
+        text[sizeof(text) - 2] = '"';
+        SUBMIT(4, "Cmd", "\"x\"", "Large", text);
+        x = limits_find(s->core->limits, STR("queued_kib/ann@local"));
+        core_limit_set(s->core, STR("queued_kib/*"), x->used + 30);
+        FORGET(events);
+        assert_int_equal(EDIT("0", "Note", "1"), 1);
+        assert_int_equal(EDIT("1", "Note", "1"), 1); /* they are alike, and share a template */
+        SAID(events, "edited 1 0\nedited 1 1\n");
+        assert_int_equal(edit(s, "2", (const char *const[]){"Note", "2", NULL}, &why), -CORE_TOO_MANY);
+        assert_non_null(strstr(why.text, "max_queued_bytes"));
+        SAID(events, "");
+        assert_true(x->used <= x->max);
+        core_limit_set(s->core, STR("queued_kib/*"), x->used + 30);
+        assert_int_equal(EDIT("2", "Note", "2"), 1);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -262,6 +289,7 @@ int main(void)
                 STORY(test_log_and_snapshot_have_it),
                 STORY(test_damaged_changes_are_refused),
                 STORY(test_ways_are_bounded),
+                STORY(test_memory_is_bounded),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

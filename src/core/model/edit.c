@@ -152,6 +152,11 @@ static bool has_any(const struct request *r, uint32_t base, const struct set *me
         return p->count && set_count_range(members, p->first, (uint64_t)p->first + p->count);
 }
 
+uint32_t edit_kib(const struct job_template *t)
+{
+        return (uint32_t)((sizeof(*t) + t->key.n + ad_bytes(t->ad)) / 1024 + 1);
+}
+
 /* The group's members need a template for each part that they come from. */
 static int group_complete(struct core *c, struct request *r, struct edit_group *g, int64_t *kib,
                           struct err *err)
@@ -171,7 +176,7 @@ static int group_complete(struct core *c, struct request *r, struct edit_group *
                 p = &g->parts[g->part_count++];
                 *p = (struct edit_part){.base = base, .part = *from};
                 p->part.job_template = t;
-                p->kib = (uint32_t)((sizeof(*t) + t->key.n + ad_bytes(t->ad)) / 1024 + 1);
+                p->kib = edit_kib(t);
                 *kib += p->kib;
                 r->periodic |= t->periodic_policy;
                 r->leaves |= t->leaves;
@@ -205,15 +210,19 @@ int edits_each(const struct request *r, const struct set *members, struct str ch
                 const struct edit_group *g = i ? e->groups[i - 1] : NULL;
                 struct set mine = members_among(r, g, members);
                 struct buf BUF_CLEANUP all = {0};
+                const struct edit_group *to = NULL;
 
-                if (set_count(&mine))
+                if (set_count(&mine)) {
                         changes_merge(&all, g ? g->changes : STR_NONE, changes);
+                        to = group_find(e, buf_view(&all));
+                }
                 for (uint32_t base = 0; set_count(&mine) && base < r->part_count && !result; base++) {
                         struct edit_step step = {.from = &r->parts[base], .changes = buf_view(&all)};
 
                         if (!has_any(r, base, &mine))
                                 continue;
                         step.first = (uint32_t)set_next(&mine, step.from->first);
+                        step.is_new = !to || !group_part(to, base);
                         result = fn(arg, &step);
                 }
                 set_deinit(&mine);

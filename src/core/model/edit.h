@@ -37,6 +37,7 @@ struct edit_step {
         const struct part *from;
         struct str changes; /* all of them, with those of before */
         uint32_t first;     /* a member that is edited */
+        bool is_new;        /* no part has these changes yet */
 };
 /* Calls fn for each part, edited before or not, that has some of the members, until it returns another value
  * than 0, which is returned. `changes` are changes_ok. */
@@ -52,6 +53,8 @@ int edits_restore(struct core *c, struct request *r, uint32_t serial, const stru
                   struct str changes, int64_t *ret_kib, struct err *err);
 void edits_continue(struct request *r, uint32_t next_serial); /* serials go on from here, or above */
 void edits_free(struct core *c, struct request *r);
+/* KiB that are counted for the template of an edited part. */
+uint32_t edit_kib(const struct job_template *t);
 size_t edits_bytes(const struct request *r); /* without templates */
 /* Properties that parts share with those they come from may have changed: inputs, estimates, stores. */
 void edits_follow(struct request *r);
