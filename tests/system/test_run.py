@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 import agents
-from drover import free_port, wait_until
+from drover import LIMIT, free_port, wait_until
 
 
 @pytest.fixture(name="one", scope="module")
@@ -193,6 +193,21 @@ def test_the_server_is_killed_meanwhile(instance, start):
     out, err = p.communicate(timeout=90)
     assert (out, p.returncode) == ("good\n", 4), err
     assert "waiting for it to come back" in err
+
+
+def test_it_is_refused_meanwhile(instance, start):
+    """A token that ends while a job runs is none that the server takes again: the job goes on, and this says why it is not followed."""
+    port = free_port()
+    instance.up("--api-listen", f"127.0.0.1:{port}")
+    token = instance.json("token", "user")
+    instance.env.update(DROVER_SERVER=f"https://127.0.0.1:{port}", DROVER_TOKEN=token["token"], DROVER_DIR="")
+    p = start(instance, "--name", "followed", "sh", "-c", "echo yes >followed; while ! [ -e go ]; do sleep 0.1; done; echo yes >done")
+    wait_until(lambda: instance.written("followed"))
+    instance.api("DELETE", f"/v1/tokens/{token['id']}")
+    _, err = p.communicate(timeout=LIMIT)
+    assert p.returncode == 125 and "is not followed any more: " in err and "token is not valid" in err
+    instance.write("go", "")
+    wait_until(lambda: instance.written("done"))
 
 
 def test_what_cannot_be_meant_is_said(one):

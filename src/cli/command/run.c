@@ -41,6 +41,7 @@
 #define WAIT_MS       5000 /* of one question: a job that is held meanwhile is seen then */
 #define AWAY_FIRST_MS 100
 #define AWAY_MAX_MS   2000
+#define REFUSED_MAX   8 /* questions in a row: some ten seconds */
 #define INPUT_MAX     (1u << 30)
 #define GONE_S        10 /* for removed jobs to end, and leave no files behind */
 #define CHUNK         65536
@@ -70,11 +71,11 @@ struct following {
         struct run *r;
         struct buf job;
         struct output output;
-        int64_t printed[2];   /* bytes of the attempt's streams */
-        struct buf behind[2]; /* what came behind bytes that the agent did not tell */
-        unsigned questions;
-        int64_t away_ms; /* pause before the next try; 0: the server is there */
-        bool told;       /* that it waits */
+        int64_t printed[2];          /* bytes of the attempt's streams */
+        struct buf behind[2];        /* what came behind bytes that the agent did not tell */
+        unsigned questions, refused; /* refused: in a row */
+        int64_t away_ms;             /* pause before the next try; 0: the server is there */
+        bool told;                   /* that it waits */
 };
 
 /* ---- printing */
@@ -224,11 +225,11 @@ static int say_held(struct following *f)
                          buf_z(&f->job), text.n ? ": " : "", buf_z(&text), buf_z(&f->job), buf_z(&f->job));
 }
 
-/* The server is away: it may be one that is started again. */
+/* The server is away, or refuses to answer: it may be one that is started again. */
 static void pause_away(struct following *f)
 {
         api_close(f->r->cli);
-        if (f->away_ms == 0)
+        if (f->away_ms == 0 && f->refused == 0)
                 cli_note("the server went away; waiting for it to come back");
         f->away_ms = f->away_ms == 0                ? AWAY_FIRST_MS
                      : f->away_ms * 2 > AWAY_MAX_MS ? AWAY_MAX_MS
@@ -243,12 +244,15 @@ static int ask(struct following *f)
         int wait_ms = f->questions++ ? WAIT_MS : FIRST_MS, code = 0;
         int rc = output_next(f->r->cli, &f->output, wait_ms, &err, &code);
 
-        if (rc == API_NO_SERVER || rc == API_LOST || (rc == API_REFUSED && code != CLI_USAGE)) {
+        f->refused = rc == API_REFUSED ? f->refused + 1 : 0;
+        if (rc == API_NO_SERVER || rc == API_LOST ||
+            (rc == API_REFUSED && code != CLI_USAGE && f->refused < REFUSED_MAX)) {
                 pause_away(f);
                 return -1;
         }
         if (rc != 0)
-                return cli_error(CODE_FAILED, "%s", err.text);
+                return cli_error(CODE_FAILED, "job %s is not followed any more: %s", buf_z(&f->job),
+                                 err.text);
         f->away_ms = 0;
         print_new(f);
         if (f->output.ended) {
