@@ -10,6 +10,7 @@ import stat
 
 import agents
 import containers
+import openapi
 import pytest
 import unseen
 import users
@@ -279,6 +280,120 @@ def test_a_token_of_the_jobs_own(own):
     assert one.read("err").count("a job's processes do not speak for their user") == 3, one.read("err")
     assert json.loads(one.read("listed"))
     assert "made" not in one.read("out")
+
+
+# Asks the server for each of a list of [method, path, body], without a token and with one, and prints what was answered.
+EVERY_ROUTE = r'''
+import json, socket, sys
+state, folder = sys.argv[1:3]
+with open(folder + "/token") as f:
+    token = f.read()
+with open(folder + "/calls") as f:
+    calls = json.load(f)
+
+def ask(method, path, body, head):
+    raw = b"" if body is None else json.dumps(body).encode()
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(60)
+        s.connect(state + "/api.sock")
+        lines = [f"{method} {path} HTTP/1.1", "Host: x", "Connection: close", f"Content-Length: {len(raw)}", *head, "", ""]
+        s.sendall("\r\n".join(lines).encode() + raw)
+        return int(s.makefile("rb").readline().split()[1])
+
+print(json.dumps([[ask(*call, []), ask(*call, ["Authorization: Bearer " + token])] for call in calls]))
+'''
+JOB_PATHS = ("", "/log", "/path", "/why", "/priority", "/files")
+ID = "0" * 32
+ITS_OWN = {"hold": True, "parts": [{"attributes": {"Cmd": '"/bin/true"'}}]}
+# (method, route) of docs/openapi.json: path, body, and what is answered with a token of the job's user who has the role user. Without one every
+# answer is 403, but for probes. {job} is a job of another user's.
+ROUTES = {
+    ("GET", "/healthz"): ("/healthz", None, 200),
+    ("GET", "/readyz"): ("/readyz", None, 200),
+    ("GET", "/metrics"): ("/metrics", None, 200),
+    ("GET", "/v1/server"): ("/v1/server", None, 200),
+    ("GET", "/v1/openapi.json"): ("/v1/openapi.json", None, 200),
+    ("POST", "/v1/uploads"): ("/v1/uploads", None, 201),
+    ("PUT", "/v1/uploads/{id}"): (f"/v1/uploads/{ID}?offset=0", None, 404),
+    ("POST", "/v1/uploads/{id}/finish"): (f"/v1/uploads/{ID}/finish", {}, 404),
+    ("POST", "/v1/requests"): ("/v1/requests?dry_run=1", ITS_OWN, 200),
+    ("GET", "/v1/requests"): ("/v1/requests", None, 200),
+    ("GET", "/v1/requests/{id}"): ("/v1/requests/{request}", None, 404),
+    ("GET", "/v1/requests/{id}/files"): ("/v1/requests/{request}/files", None, 404),
+    ("PUT", "/v1/requests/{id}/lease"): ("/v1/requests/{request}/lease", {"lease_ms": 1000}, 404),
+    ("POST", "/v1/requests/{id}/resubmit"): ("/v1/requests/{request}/resubmit", {}, 404),
+    ("POST", "/v1/requests/{id}/taken"): ("/v1/requests/{request}/taken", {"members": "0"}, 404),
+    ("PUT", "/v1/requests/{id}/credentials/{name}"): ("/v1/requests/{request}/credentials/x", {"type": "file", "data": "x"}, 404),
+    ("GET", "/v1/jobs"): ("/v1/jobs", None, 200),
+    **{("GET", "/v1/jobs/{id}" + what): ("/v1/jobs/{job}" + what, None, 404) for what in JOB_PATHS},
+    ("GET", "/v1/jobs/{id}/files/{name}"): ("/v1/jobs/{job}/files/x", None, 404),
+    ("GET", "/v1/jobs/{id}/script"): ("/v1/jobs/{job}/script", None, 404),
+    ("GET", "/v1/jobs/{id}/output"): ("/v1/jobs/{job}/output", None, 404),
+    ("POST", "/v1/jobs/{id}/exec"): ("/v1/jobs/{job}/exec", {"argv": ["id"]}, 404),
+    ("GET", "/v1/paths"): ("/v1/paths?after=0", None, 200),
+    ("POST", "/v1/actions"): ("/v1/actions", {"action": "remove", "ids": ["{request}"]}, 404),
+    ("GET", "/v1/wait"): ("/v1/wait?ids={request}&timeout_ms=0", None, 404),
+    ("GET", "/v1/history"): ("/v1/history", None, 200),
+    ("POST", "/v1/quote"): ("/v1/quote", ITS_OWN, 200),
+    ("GET", "/v1/agents"): ("/v1/agents", None, 200),
+    ("POST", "/v1/agents/{name}/revoke"): ("/v1/agents/node/revoke", None, 403),
+    ("POST", "/v1/agents/{name}/drain"): ("/v1/agents/node/drain", {}, 403),
+    ("POST", "/v1/agents/{name}/resume"): ("/v1/agents/node/resume", None, 403),
+    ("GET", "/v1/capacity"): ("/v1/capacity", None, 200),
+    ("GET", "/v1/limits"): ("/v1/limits", None, 200),
+    ("GET", "/v1/accounts"): ("/v1/accounts", None, 200),
+    ("GET", "/v1/stores"): ("/v1/stores", None, 200),
+    ("GET", "/v1/catalog"): ("/v1/catalog", None, 200),
+    ("GET", "/v1/catalog/files"): ("/v1/catalog/files", None, 200),
+    ("POST", "/v1/catalog/files"): ("/v1/catalog/files", {"files": [{"name": "x"}]}, 403),
+    ("GET", "/v1/catalog/files/{name}"): ("/v1/catalog/files/x", None, 404),
+    ("POST", "/v1/catalog/remove"): ("/v1/catalog/remove", {"names": ["x"]}, 403),
+    ("GET", "/v1/catalog/datasets"): ("/v1/catalog/datasets", None, 200),
+    ("PUT", "/v1/catalog/datasets/{name}"): ("/v1/catalog/datasets/x", {"query": "a=1"}, 403),
+    ("DELETE", "/v1/catalog/datasets/{name}"): ("/v1/catalog/datasets/x", None, 403),
+    ("GET", "/v1/events"): ("/v1/events?after=0&timeout_ms=0", None, 200),
+    ("POST", "/v1/tokens"): ("/v1/tokens", {"kind": "user", "role": "admin"}, 403),
+    ("GET", "/v1/tokens"): ("/v1/tokens", None, 200),
+    ("DELETE", "/v1/tokens/{id}"): ("/v1/tokens/{token}", None, 404),
+    ("GET", "/v1/credentials"): ("/v1/credentials", None, 200),
+    ("PUT", "/v1/credentials/{name}"): ("/v1/credentials/x", {"type": "file", "data": "mine"}, 200),
+    ("DELETE", "/v1/credentials/{name}"): ("/v1/credentials/x", None, 200),
+}
+
+
+def test_every_route(own):
+    """A job's process has on no route more than the token that it was given, nor has a command that is run beside it. A route that is new in
+    docs/openapi.json is refused by this test until its table says what a job gets of it."""
+    routes = {(method.upper(), path) for path, item in openapi.DOCUMENT["paths"].items() for method in item if method != "parameters"}
+    assert routes == set(ROUTES)
+    one = own.instance
+    own.server()
+    agents.start(one, "name: node\ncontainment: {hide: off}\n", "node")
+    agents.offering(one)
+    other = one.json("token", "user", "--name", "other@local")
+    request = one.api("POST", "/v1/requests", ITS_OWN)["id"]  # root's
+    names = {"{request}": str(request), "{job}": f"{request}.0", "{token}": other["id"]}
+
+    def filled(value):
+        for name, text in names.items():
+            value = value.replace(name, text)
+        return value
+
+    calls = [[method, filled(path), json.loads(filled(json.dumps(body)))] for (method, _), (path, body, _) in ROUTES.items()]
+    own.write("calls", json.dumps(calls))
+    own.write("token", one.json("token", "user", "--name", f"{ONE.pw_name}@local", "--role", "user")["token"])
+    script = own.write("every.py", EVERY_ROUTE)
+    words = f"/usr/bin/python3 {script} {one.dir} {one.work}"
+    job = one.submit(sh(f"{words}; echo >asked; while ! [ -e go ]; do sleep 0.1; done", output="out", error="err", iwd=one.work))
+    wait_until(lambda: os.path.exists(os.path.join(one.work, "asked")))
+    beside = one.cli("exec", f"{job}.0", "--", *words.split())
+    own.write("go", "")
+    one.wait(job)
+    assert one.read("err") == ""
+    wanted = {route: [200 if route[1] in ("/healthz", "/readyz") else 403, status] for route, (_, _, status) in ROUTES.items()}
+    for said in one.read("out"), beside:
+        assert dict(zip(ROUTES, json.loads(said))) == wanted
+    assert one.job(f"{request}.0")["state"] == "held"
 
 
 FALSE_SHEPHERD = r'''
