@@ -52,6 +52,46 @@ static const char *check_jobs(const struct core *c, const struct request *r, uin
         return NULL;
 }
 
+/* A job that was lost too often is held, and what waits for the end of a pause is idle and in no bucket. */
+static const char *check_losses(const struct core *c, const struct request *r)
+{
+        const struct request_cold *cold = request_cold(r);
+        void *value;
+
+        for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);) {
+                const struct job *j = value;
+
+                if (j->losses && j->losses->lost >= c->config.max_lost && j->state != JOB_HELD &&
+                    j->state != JOB_REMOVED)
+                        FAIL("%llu.%u was lost %u times in a row and is %s", ID(r), j->member,
+                             j->losses->lost, job_state_name(j->state));
+                if (set_has(&cold->delayed, j->member) && j->state != JOB_IDLE)
+                        FAIL("%llu.%u waits for the end of a pause and is %s", ID(r), j->member,
+                             job_state_name(j->state));
+        }
+        if ((set_count(&cold->delayed) > 0) != (idmap_get(c->requests->delayed, r->id) != NULL))
+                FAIL("request %llu has delayed jobs, and is not where those are looked for", ID(r));
+        return NULL;
+}
+
+/* A node that is drained has nothing, and one that runs a job alone nothing else. */
+static const char *check_node(const struct core_agent *a)
+{
+        uint32_t alone = 0;
+
+        for (const struct queue *q = a->queues; q; q = q->next)
+                for (const struct job *j = q->attempts; j; j = j->next)
+                        alone += j->alone;
+        if (node_state_of(&a->node) == NODE_DRAINED && agent_attempts(a) > 0)
+                FAIL("the node %s is drained and has %u attempts", a->name, agent_attempts(a));
+        if (alone != a->alone)
+                FAIL("the node %s counts %u jobs that run alone and has %u", a->name, a->alone, alone);
+        if (!a->refuses != (node_state_of(&a->node) == NODE_UP))
+                FAIL("the node %s is %s and is %sgiven jobs", a->name,
+                     sm_state(&node_states, node_state_of(&a->node)), a->refuses ? "not " : "");
+        return NULL;
+}
+
 static const char *check_request(const struct core *c, const struct request *r)
 {
         const struct request_cold *cold = request_cold(r);
@@ -162,6 +202,13 @@ const char *core_check(struct core *c)
 
         for (const struct request *r = c->requests->first; r; r = r->next) {
                 bad = check_request(c, r);
+                if (!bad)
+                        bad = check_losses(c, r);
+                if (bad)
+                        return bad;
+        }
+        for (size_t at = 0; map_next(c->agents, &at, NULL, &value);) {
+                bad = check_node(value);
                 if (bad)
                         return bad;
         }

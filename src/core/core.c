@@ -20,6 +20,7 @@
 #include "core/lifecycle/delegation.h"
 #include "core/lifecycle/draft.h"
 #include "core/lifecycle/leases.h"
+#include "core/lifecycle/nodes.h"
 #include "core/lifecycle/policy.h"
 #include "core/lifecycle/retention.h"
 #include "core/match/matching.h"
@@ -35,6 +36,7 @@ static void event_after(struct core *c, const struct event *e)
         retention_look(c, e);
         gang_event(c, e);
         dependency_event(c, e);
+        nodes_event(c, e);
 }
 
 /* What lower parts tell to higher ones. */
@@ -81,6 +83,12 @@ struct core *core_new(const struct core_config *config, const struct core_world 
                 c->config.account_classes_max = 20000;
         if (!c->config.better_wait_ms)
                 c->config.better_wait_ms = 300000;
+        if (!c->config.max_lost)
+                c->config.max_lost = 5;
+        if (!c->config.node_silent_ms)
+                c->config.node_silent_ms = 600000;
+        if (!c->config.lost_pause_ms)
+                c->config.lost_pause_ms = LOSSES_PAUSE_MS;
         if (!c->config.gang_wait_ms)
                 c->config.gang_wait_ms = 30000;
         c->symbols = symbols_new();

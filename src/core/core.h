@@ -19,6 +19,7 @@
 #include "core/data/data.h"
 #include "core/model/event.h"
 #include "core/model/job.h"
+#include "core/model/node.h"
 #include "core/model/submission.h"
 
 /* What one evaluation of a user's expression may take, since the queue waits for it: steps (some
@@ -72,6 +73,7 @@ enum core_hold_code {
         CORE_HOLD_JOB_DURATION = 46,
         CORE_HOLD_EXECUTE_DURATION = 47,
         CORE_HOLD_DEPENDENCY = 1001, /* Drover's own: what it waits for did not end as it should */
+        CORE_HOLD_LOST = 1002,       /* and: too many of its attempts were lost with their nodes */
 };
 
 /* What is to be run where: one group of members of one part under one fence. Borrowed during the call. */
@@ -163,6 +165,11 @@ struct core_config {
                                  run; 0: 3 percent */
         int64_t gang_wait_ms; /* all members of a set have accepted by then, or all are freed; 0: 30 s */
         enum core_placement placement;
+        uint32_t max_lost;      /* a job is held after so many attempts that were lost in a row; 0: 5 */
+        int64_t lost_pause_ms;  /* before the attempt after the second of them, then twice that, ...; 0: 5 s,
+                                  -1: no pause */
+        bool keep_lossy_nodes;  /* a node that loses one job after the other is not drained */
+        int64_t node_silent_ms; /* a node of which nothing was heard for so long has failed; 0: 10 min */
         int64_t better_wait_ms; /* a job waits at most so long for a better place; 0: 5 min, -1: never */
         bool check_choices;     /* every place that is chosen is compared with all others, for core_check */
 };
@@ -251,13 +258,24 @@ void core_agent_connected(struct core *c, const char *agent);
 /* Only these labels, with commas between, count of those for which the settings clear the agent; empty: all.
  */
 void core_agent_labels(struct core *c, const char *agent, struct str labels);
-/* From now on the agent is given no more jobs, also after it has come again, and `why` says the reason; what
- * it has goes on. NULL: it is given jobs again. Not in the log: the world keeps it. */
-void core_agent_drain(struct core *c, const char *agent, const char *why);
-const char *core_agent_drained(struct core *c, const char *agent); /* why; NULL: it is not */
-/* Calls fn for each agent that is drained, by name. */
-void core_agents_drained(struct core *c, void (*fn)(void *arg, const char *agent, const char *why),
-                         void *arg);
+/* What is to become of an agent's machine, see model/node.h. Failed, down and retired: what runs there is
+ * stopped and goes back to the queue; if the agent is not there, down and retired say that nothing runs there
+ * any more, and no lease is waited for. */
+#define CORE_NODE_REASON_MAX 1024u
+struct core_node_order {
+        const char *agent;
+        enum node_state to; /* NODE_UP: it is given jobs again */
+        struct str by, reason;
+        int64_t deadline_ms; /* of a drain: what runs still at this time goes back to the queue; 0: it may
+                                finish */
+};
+/* 0, also when it is so already; CORE_UNKNOWN, CORE_INVALID with err. NODE_BOOTING makes the record of a node
+ * that nothing was heard of yet. */
+int core_node_set(struct core *c, const struct core_node_order *o, struct err *err);
+/* The agent's own word: its health check failed, for this reason, or passes. */
+void core_node_health(struct core *c, const char *agent, bool well, struct str reason);
+/* What it says of its machine: lines of "name=value". */
+void core_node_facts(struct core *c, const char *agent, struct str facts);
 bool core_agent_known(struct core *c, const char *agent); /* an event, an offer or a session was of it */
 void core_agent_away(struct core *c, const char *agent);  /* its offers are gone, its leases go on */
 /* The agent's whole truth after a connection: attempts that the core has at this agent and that are in

@@ -89,6 +89,17 @@ bool core_agent_serves(struct core *c, const char *agent, struct str owner);
 int core_request_spooled(struct core *c, uint64_t request, const struct submission_file **ret,
                          size_t *ret_count);
 
+/* Attempts of a job that were lost of late, see model/losses.h. */
+struct core_job_losses {
+        uint32_t lost, most; /* in a row, since the last result or release; it is held after `most` */
+        int64_t until_ms; /* it is given to nobody before, Unix milliseconds; 0: it does not wait for that */
+        bool suspected;   /* it was lost with so many nodes that it runs alone on one */
+        const char *nodes[8];
+        size_t node_count;
+};
+int core_job_losses(struct core *c, uint64_t request, uint32_t member,
+                    struct core_job_losses *ret); /* 0; CORE_UNKNOWN: it was not lost of late */
+
 struct core_log_entry {
         int64_t at_ms;
         enum event_type type;
@@ -116,6 +127,25 @@ struct core_queue_view {
 };
 /* Calls fn for each queue of each agent, sorted by name. */
 void core_queues(struct core *c, void (*fn)(void *arg, const struct core_queue_view *q), void *arg);
+
+struct core_node {
+        const char *name, *state_name; /* as model/node.h has it, up as "idle" or "busy" */
+        enum node_state state;
+        bool connected;
+        int64_t since_ms, deadline_ms; /* Unix milliseconds; 0: nothing was said of it; no deadline */
+        const char *by, *reason;       /* may be NULL */
+        const char *facts;             /* lines of "name=value"; may be NULL */
+        const char *refuses;           /* why it is given no jobs; NULL: it is */
+        uint32_t attempts;
+        uint32_t losses;    /* failures in a row, see model/losses.h */
+        int64_t renewed_ms; /* Unix milliseconds; 0: not since the start */
+};
+int core_node_get(struct core *c, const char *agent, struct core_node *ret); /* 0, CORE_UNKNOWN */
+/* Calls fn for each node, by name. */
+void core_nodes(struct core *c, void (*fn)(void *arg, const struct core_node *n), void *arg);
+/* Calls fn for what it should be running. 0, CORE_UNKNOWN. */
+int core_node_jobs(struct core *c, const char *agent,
+                   void (*fn)(void *arg, uint64_t request, uint32_t member, enum job_state state), void *arg);
 
 /* A walk over the queues that there are, sorted by their agents' names, some at a time: thousands of them
  * would hold up everybody else. Other things may happen in between; queues that come meanwhile are not in it.

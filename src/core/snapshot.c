@@ -20,8 +20,8 @@
 #include "core/model/forgotten.h"
 
 /* 1: without accounts and limits; 2: without hops; 3: without uuids; 4: without edits; 5: without those that
- * wait for others; 6: without the exit codes of graphs */
-#define SNAPSHOT_VERSION 7
+ * wait for others; 6: without the exit codes of graphs; 7: without nodes */
+#define SNAPSHOT_VERSION 8
 
 /* What is said of a job by a bit, and which fields it has. */
 enum flag {
@@ -34,7 +34,8 @@ enum flag {
         FLAG_CHECKPOINT = 0x2000,
         FLAG_SET = 0x4000,
         FLAG_GOES = 0x8000,
-        FLAGS = 63 | FLAG_CHECKPOINT | FLAG_SET | FLAG_GOES,
+        FLAG_LOSSES = 0x10000,
+        FLAGS = 63 | FLAG_CHECKPOINT | FLAG_SET | FLAG_GOES | FLAG_LOSSES,
 };
 
 static unsigned flags_of(const struct job *j)
@@ -43,7 +44,7 @@ static unsigned flags_of(const struct job *j)
                (j->accepted ? FLAG_ACCEPTED : 0u) | (j->filled_n ? FLAG_FILLED : 0u) |
                (j->bytes_in || j->bytes_out ? FLAG_MOVED : 0u) | (j->more ? FLAG_MORE : 0u) |
                (j->gang_size ? FLAG_SET : 0u) | (j->gang_goes ? FLAG_GOES : 0u) |
-               (j->checkpoint_n ? FLAG_CHECKPOINT : 0u);
+               (j->checkpoint_n ? FLAG_CHECKPOINT : 0u) | (j->losses ? FLAG_LOSSES : 0u);
 }
 
 /* ---- writing */
@@ -73,6 +74,16 @@ static void put_entry(struct writer *w, const struct joblog_entry *e)
         pack_i64(w->out, e->code);
         put_queue(w, e->queue);
         put_text(w, e->text);
+}
+
+static void put_losses(struct buf *out, const struct job_losses *l)
+{
+        pack_u64(out, l->lost);
+        pack_u64(out, l->failed);
+        pack_i64(out, l->until_ms);
+        pack_u64(out, l->node_count);
+        for (uint32_t i = 0; i < l->node_count; i++)
+                pack_str(out, str_of(l->nodes[i]->name));
 }
 
 static void put_job(struct writer *w, const struct job *j)
@@ -118,6 +129,48 @@ static void put_job(struct writer *w, const struct job *j)
         }
         if (j->checkpoint_n)
                 pack_str(w->out, str_make(j->checkpoint, j->checkpoint_n));
+        if (j->losses)
+                put_losses(w->out, j->losses);
+}
+
+static bool has_record(const struct core_agent *a)
+{
+        return a->losses.row > 0 || a->node.state || a->node.facts;
+}
+
+static void put_nodes(struct core *c, struct buf *out)
+{
+        size_t n;
+        struct core_agent **all = agents_sorted(c, &n);
+        uint64_t count = 0;
+
+        for (size_t i = 0; i < n; i++)
+                count += has_record(all[i]);
+        pack_u64(out, count);
+        for (size_t i = 0; i < n; i++) {
+                const struct node_losses *l = &all[i]->losses;
+
+                const struct node_record *r = &all[i]->node;
+
+                if (!has_record(all[i]))
+                        continue;
+                pack_str(out, str_of(all[i]->name));
+                pack_u64(out, r->state);
+                pack_u64(out, r->back);
+                pack_i64(out, r->since_ms);
+                pack_i64(out, r->deadline_ms);
+                pack_str(out, str_of(r->by));
+                pack_str(out, str_of(r->reason));
+                pack_str(out, str_of(r->facts));
+                pack_u64(out, l->row);
+                pack_i64(out, l->at_ms);
+                pack_u64(out, l->unrelated);
+                for (uint32_t k = 0; k < l->unrelated; k++) {
+                        pack_u64(out, l->jobs[k].request);
+                        pack_u64(out, l->jobs[k].member);
+                }
+        }
+        free(all);
 }
 
 /* Those of a graph, in the order of their members. */
@@ -242,6 +295,7 @@ void core_snapshot(struct core *c, struct buf *out)
         delegations_pack(c, out);
         forgotten_pack(c->requests->forgotten, out);
         put_edits(c, out);
+        put_nodes(c, out);
 }
 
 /* ---- reading */
@@ -293,6 +347,24 @@ static void get_attempt(struct reader *r, struct job *j)
         j->request->active++;
         j->request->running += job_state_runs(j->state);
         q->running += job_state_runs(j->state);
+}
+
+static void get_losses(struct reader *r, struct request *req, struct job *j)
+{
+        struct unpack *u = &r->in;
+        struct job_losses *l = j->losses = mem_new(struct job_losses);
+        uint64_t nodes;
+
+        l->lost = (uint32_t)unpack_max(u, UINT32_MAX);
+        l->failed = (uint32_t)unpack_max(u, UINT32_MAX);
+        l->until_ms = unpack_i64(u);
+        nodes = unpack_max(u, LOSSES_NODES);
+        while (l->node_count < nodes && !u->bad)
+                l->nodes[l->node_count++] = agent_get(r->core, unpack_str(u));
+        if (j->state != JOB_IDLE || !l->until_ms)
+                return;
+        set_add(&request_cold_make(req)->delayed, j->member);
+        idmap_put(r->core->requests->delayed, req->id, req);
 }
 
 static void get_claim(struct reader *r, struct job *j)
@@ -385,6 +457,8 @@ static void get_job(struct reader *r, struct request *req)
                 j->checkpoint = mem_dup(files.p, files.n);
                 j->checkpoint_n = files.n;
         }
+        if (flags & FLAG_LOSSES && !u->bad)
+                get_losses(r, req, j);
 }
 
 static void get_groups(struct reader *r, struct request_cold *cold)
@@ -504,6 +578,42 @@ static int get_request(struct reader *rd, struct err *err)
         return e;
 }
 
+static void get_nodes(struct reader *r)
+{
+        struct unpack *u = &r->in;
+
+        for (uint64_t n = unpack_u64(u); n > 0 && !u->bad; n--) {
+                struct event e = {.type = EVENT_NODE, .agent = unpack_str(u)};
+                struct node_losses l = {0};
+                enum node_state back;
+                struct core_agent *a;
+
+                e.next = (uint32_t)unpack_max(u, NODE_STATES - 1);
+                back = (enum node_state)unpack_max(u, NODE_STATES - 1);
+                e.at_ms = unpack_i64(u);
+                e.value = unpack_i64(u);
+                e.who = unpack_str(u);
+                e.reason = unpack_str(u);
+                e.values = unpack_str(u);
+                l.row = (uint32_t)unpack_max(u, UINT32_MAX);
+                l.at_ms = unpack_i64(u);
+                l.unrelated = (uint32_t)unpack_max(u, LOSSES_DRAIN);
+                for (uint32_t k = 0; k < l.unrelated; k++) {
+                        l.jobs[k].request = unpack_u64(u);
+                        l.jobs[k].member = (uint32_t)unpack_max(u, UINT32_MAX);
+                }
+                if (u->bad)
+                        return;
+                a = agent_get(r->core, e.agent);
+                a->node.facts = e.values.n ? str_dupz(e.values) : NULL;
+                if (e.next)
+                        agent_node_move(a, &e);
+                a->node.back = back;
+                a->node.deadline_ms = e.value;
+                a->losses = l;
+        }
+}
+
 static int get_edits(struct reader *rd, struct err *err)
 {
         struct core *c = rd->core;
@@ -578,6 +688,8 @@ int core_restore(struct core *c, struct str snapshot, struct err *err)
                 e = get_edits(&r, err);
                 c->replaying = false;
         }
+        if (!e && r.version > 7)
+                get_nodes(&r);
         shares_restored(c->shares);
         if (!e && !unpack_done(&r.in))
                 e = err_set(err, CORE_DAMAGED, "the snapshot is damaged");

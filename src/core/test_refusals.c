@@ -46,12 +46,15 @@ static void test_a_closed_queue_says_why(void **state)
 static void test_a_drained_agent_is_given_nothing(void **state)
 {
         struct story *s = *state;
+        struct core_node_order o;
+        struct core_node n;
         BUF_CLEANUP struct buf said = {0};
 
         SUBMIT(3, "RequestCpus", "1");
         story_offer(s, "n1", "[Cpus = 1; Memory = 100]", 1);
         SAID(actions, "assign n1 q 1 0 f1\n");
-        core_agent_drain(s->core, "n1", "drained by ann");
+        o = (struct core_node_order){.agent = "n1", .to = NODE_DRAINING, .by = STR("ann")};
+        assert_int_equal(core_node_set(s->core, &o, NULL), 0);
         story_offer(s, "n1", "[Cpus = 2; TotalCpus = 2; Memory = 100]", 2);
         core_agent_away(s->core, "n1");
         story_offer(s, "n1", "[Cpus = 2; TotalCpus = 2; Memory = 100]", 2);
@@ -61,9 +64,16 @@ static void test_a_drained_agent_is_given_nothing(void **state)
         assert_true(story_result(s, "n1", 0, 1, 0));
         core_match(s->core);
         SAID(actions, "");
-        assert_string_equal(core_agent_drained(s->core, "n1"), "drained by ann");
-        core_agent_drain(s->core, "n1", NULL);
-        assert_null(core_agent_drained(s->core, "n1"));
+        assert_int_equal(core_node_get(s->core, "n1", &n), 0);
+        assert_int_equal(n.state, NODE_DRAINING);
+        core_tick(s->core);
+        assert_int_equal(core_node_get(s->core, "n1", &n), 0);
+        assert_int_equal(n.state, NODE_DRAINED);
+        assert_string_equal(n.refuses, "drained by ann");
+        o.to = NODE_UP;
+        assert_int_equal(core_node_set(s->core, &o, NULL), 0);
+        assert_int_equal(core_node_get(s->core, "n1", &n), 0);
+        assert_null(n.refuses);
         core_match(s->core);
         SAID(actions, "assign n1 q 1 1 f1\n");
 }

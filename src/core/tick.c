@@ -13,6 +13,8 @@
 #include "core/lifecycle/deferral.h"
 #include "core/lifecycle/delegation.h"
 #include "core/lifecycle/leases.h"
+#include "core/lifecycle/losses.h"
+#include "core/lifecycle/nodes.h"
 #include "core/lifecycle/policy.h"
 #include "core/lifecycle/retention.h"
 #include "core/match/delay_scheduling.h"
@@ -58,8 +60,8 @@ static void forget_old(struct core *c)
 /* What has its own clock, in the order in which it is called. Each returns how long until it wants to be
  * called again. */
 static int64_t (*const clocks[])(struct core *) = {
-        leases_end,   delay_scheduling_tick, eta_tick,       deferral_tick,
-        reserve_step, delegations_tick,      retention_tick, gang_tick};
+        leases_end,       delay_scheduling_tick, eta_tick,  deferral_tick, reserve_step,
+        delegations_tick, retention_tick,        gang_tick, losses_tick,   nodes_tick};
 
 /* A slice of each thing that takes long. True: there is more of some. */
 static bool slices(struct core *c)

@@ -91,6 +91,8 @@ static void step(struct game *g)
                         game_user_submit(g);
                 else if (what < 10)
                         game_user_act(g);
+                else if (what == 11)
+                        game_user_order_node(g);
                 else if (what == 10 && game_chance(g, 30)) {
                         crash(g);
                         return;
@@ -100,8 +102,10 @@ static void step(struct game *g)
         game_agents_deliver(g);
         game_agents_step(g);
         core_tick(sim_world_core(g->world));
-        if (g->draining)
+        if (g->draining) {
                 game_user_release_all(g);
+                game_user_resume_all(g);
+        }
         sim_world_turn(g->world);
         while (sim_world_flying(g->world) && (sim_world_flying(g->world) > 5 || game_chance(g, 60)))
                 sim_world_commit(g->world);
@@ -175,6 +179,9 @@ int sim_game_play(const struct sim_game_options *o, struct sim_game_counts *ret,
                                                          .share = {.half_life_ms = 5000},
                                                          .reserve_after_ms = 400,
                                                          .gang_wait_ms = 1000,
+                                                         .max_lost = 4,
+                                                         .lost_pause_ms = 30,
+                                                         .node_silent_ms = 6000,
                                                          .check_choices = true,
                                                          .rekey_slice = 2},
                                                 .start_ms = 1000000,

@@ -20,6 +20,7 @@ void game_agents_make(struct game *g)
 
                 snprintf(a->name, sizeof(a->name), "n%u", i);
                 a->queue_count = 1 + game_below(g, GAME_QUEUES);
+                a->black_hole = game_chance(g, 8);
                 for (unsigned k = 0; k < a->queue_count; k++) {
                         a->queues[k].cpus = 2 + game_below(g, 16);
                         a->queues[k].memory = 200 + game_below(g, 2000);
@@ -144,6 +145,7 @@ static void attempt_take(struct game *g, struct game_agent *a, const struct sim_
                             .lease_ends = a->renewed + (int64_t)as->lease_ms,
                             .ends = now + 1 + game_below(g, game_chance(g, 10) ? 5000 : 300),
                             .exit_code = game_chance(g, 15) ? 1 + (int)game_below(g, 3) : 0,
+                            .poison = !as->gang_size && as->request % 13 == 5 && member == 0,
                             .waits = as->gang_size > 0};
         struct ad *ad = core_job_ad(core, as->request, member);
         struct game_queue *q;
@@ -427,13 +429,20 @@ static void run_attempt(struct game *g, struct game_agent *a, struct attempt *t)
                         core_started(sim_world_core(g->world), a->name, &at, sim_world_now(g->world));
                 set_deinit(&one);
         }
+        if (t->poison && !t->vacating && !g->draining) {
+                a->dies = true;
+                return;
+        }
+        if (a->black_hole && !t->vacating && !g->draining)
+                t->ends = sim_world_now(g->world);
         if (t->ends > sim_world_now(g->world))
                 return;
         attempt_done(a, t,
-                     t->vacating         ? CORE_KILLED
-                     : game_chance(g, 2) ? CORE_NOT_STARTED
-                     : game_chance(g, 2) ? CORE_OUTCOME_LOST
-                                         : CORE_EXITED);
+                     t->vacating                     ? CORE_KILLED
+                     : game_chance(g, 2)             ? CORE_NOT_STARTED
+                     : a->black_hole && !g->draining ? CORE_OUTCOME_LOST
+                     : game_chance(g, 2)             ? CORE_OUTCOME_LOST
+                                                     : CORE_EXITED);
         if (a->connected)
                 report(g, a, t);
 }
@@ -476,7 +485,8 @@ void game_agents_step(struct game *g)
                         disconnect(g, a);
                 else if (!a->connected && !a->silent && game_chance(g, g->draining ? 50 : 10))
                         connect(g, a);
-                if (!g->draining && game_below(g, 1000) < 3) { /* its machine dies */
+                if (a->dies || (!g->draining && game_below(g, 1000) < 3)) { /* its machine dies */
+                        a->dies = false;
                         g->counts.losses++;
                         while (a->count)
                                 attempt_forget(a, 0);

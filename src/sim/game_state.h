@@ -25,6 +25,7 @@ struct attempt {
         bool waits;     /* for its set's go */
         unsigned files; /* that it reads: a bit for each */
         bool gone;      /* it was given back */
+        bool poison;    /* it takes its machine down */
 };
 struct game_queue {
         unsigned cpus, memory, busy_cpus, busy_memory;
@@ -33,6 +34,8 @@ struct game_queue {
 struct game_agent {
         char name[8];
         bool connected, silent;
+        bool dies;       /* a job has taken it down */
+        bool black_hole; /* nothing that runs there comes to its end */
         unsigned session;
         struct game_queue queues[GAME_QUEUES];
         unsigned queue_count;
@@ -104,3 +107,5 @@ void game_user_draft(struct game *g);      /* goes on with it */
 void game_user_draft_drop(struct game *g); /* the core is gone, or will be, and its draft with it */
 void game_user_act(struct game *g);
 void game_user_release_all(struct game *g);
+void game_user_order_node(struct game *g); /* an admin drains, fails, resumes, ... some node */
+void game_user_resume_all(struct game *g); /* all nodes */

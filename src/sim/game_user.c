@@ -329,3 +329,32 @@ void game_user_release_all(struct game *g)
                 core_act(core, &cmd, &n, NULL);
         }
 }
+
+void game_user_order_node(struct game *g)
+{
+        static const enum node_state states[] = {NODE_DRAINING, NODE_DRAINING, NODE_UP,   NODE_UP,
+                                                 NODE_UP,       NODE_FAILED,   NODE_DOWN, NODE_RETIRED};
+        const struct game_agent *a = &g->agents[game_below(g, GAME_AGENTS)];
+        struct core *core = sim_world_core(g->world);
+        struct core_node_order o = {.agent = a->name,
+                                    .to = states[game_below(g, 8)],
+                                    .by = STR("root"),
+                                    .reason = STR("because")};
+
+        /* An admin who says that a machine is off must be right. */
+        if ((o.to == NODE_DOWN || o.to == NODE_RETIRED) && !a->connected && a->count)
+                return;
+        if (o.to == NODE_DRAINING && game_chance(g, 50))
+                o.deadline_ms = sim_world_now(g->world) + game_below(g, 500);
+        GAME_TRACE(g, "%s is ordered to be %s", a->name, sm_state(&node_states, o.to));
+        core_node_set(core, &o, NULL);
+}
+
+void game_user_resume_all(struct game *g)
+{
+        for (unsigned i = 0; i < GAME_AGENTS; i++) {
+                struct core_node_order o = {.agent = g->agents[i].name, .to = NODE_UP, .by = STR("root")};
+
+                core_node_set(sim_world_core(g->world), &o, NULL);
+        }
+}

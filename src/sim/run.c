@@ -183,6 +183,9 @@ static int make(struct run *r, struct err *err)
                                                          .better_wait_ms = r->o->better_wait_ms,
                                                          .reserve_after_ms = r->o->reserve_after_ms,
                                                          .reserve_idle = r->o->reserve_idle,
+                                                         .max_lost = UINT32_MAX, /* every job ends */
+                                                         .lost_pause_ms = -1,
+                                                         .keep_lossy_nodes = true,
                                                          .seed = r->o->seed},
                                                 .start_ms = START_MS};
         int e = check_fits(r, err);

@@ -81,15 +81,16 @@ static void add_to_buckets(struct core *c, struct request *r, const struct set *
 
 void request_idle_add(struct core *c, struct request *r, const struct set *members)
 {
-        const struct set *blocked = &request_cold(r)->blocked;
+        const struct request_cold *cold = request_cold(r);
         struct set wait = {0}, free_now = {0};
 
-        if (set_count(blocked) == 0) {
+        if (set_count(&cold->blocked) == 0 && set_count(&cold->delayed) == 0) {
                 add_to_buckets(c, r, members);
                 return;
         }
-        set_copy(&wait, members);
-        set_keep_all(&wait, blocked);
+        set_copy(&wait, &cold->blocked);
+        set_add_all(&wait, &cold->delayed);
+        set_keep_all(&wait, members);
         set_copy(&free_now, members);
         set_remove_all(&free_now, &wait);
         set_add_all(&r->cold->waiting, &wait);

@@ -1065,14 +1065,16 @@ static const char *request_invariant(struct core *c, const struct request *r)
 
         set_copy(&both, &cold->waiting);
         set_remove_all(&both, &cold->blocked);
+        set_remove_all(&both, &cold->delayed);
         if (set_count(&both))
-                bad = "a job waits and is not blocked";
+                bad = "a job waits, and neither for others nor for the end of a pause";
         set_deinit(&both);
         for (uint32_t i = 0; !bad && g && g->counted && i < g->edge_count; i++)
                 bad = edge_invariant(c, r, &g->edges[i]);
         for (uint64_t m = set_first(&cold->waiting); !bad && g && g->counted && m != SET_END;
              m = set_next(&cold->waiting, m + 1)) {
-                if (g->unmet[graph_node(g, (uint32_t)m)] || g->each || set_has(&g->ready, (uint32_t)m))
+                if (g->unmet[graph_node(g, (uint32_t)m)] || g->each || set_has(&g->ready, (uint32_t)m) ||
+                    set_has(&cold->delayed, m))
                         continue;
                 snprintf(sentence, sizeof(sentence), "%llu.%u waits for nothing", (unsigned long long)r->id,
                          (unsigned)m);

@@ -177,6 +177,7 @@ static int apply_matched(struct core *c, struct request *r, const struct event *
                         return apply_damaged(err, e, "a job that is not idle");
         }
         request_idle_remove(c, r, &e->members);
+        request_delay_over(c, r, &e->members);
         SET_FOREACH (&e->members, m) {
                 struct job *j = request_job_make(c, r, (uint32_t)m);
 
@@ -262,6 +263,7 @@ static void take_result(struct core *c, struct job *j, const struct event *e)
         if (j->state == JOB_STAGING && e->outcome == CORE_EXITED)
                 start(c, j, e->started_ms, e->at_ms);
         if (e->outcome == CORE_EXITED) {
+                losses_clear(j);
                 j->completions++;
                 j->ended = true;
                 j->signaled = e->signaled;
@@ -321,7 +323,7 @@ static int apply_attempt(struct core *c, struct request *r, const struct event *
                         q->finished++;
                         attempt_over(c, r, j, (enum job_state)e->next, e);
                         break;
-                case EVENT_LOST:
+                case EVENT_LOST: losses_count(c, r, j, e); /* fallthrough */
                 case EVENT_REFUSED: attempt_over(c, r, j, (enum job_state)e->next, e); break;
                 default: break;
                 }
@@ -500,9 +502,12 @@ static int apply_waiting(struct core *c, struct request *r, const struct event *
                 apply_move(c, j, to, e->at_ms);
                 if (to == JOB_HELD)
                         apply_set_hold(j, e->code, e->subcode, e->reason);
+                else if (to == JOB_IDLE && j->losses)
+                        j->losses->lost = j->losses->failed = 0;
         }
         if (to != JOB_IDLE)
                 request_idle_remove(c, r, &e->members);
+        request_delay_over(c, r, &e->members);
         set_remove_all(&cold->held, &e->members);
         request_hold_drop(r, &e->members);
         if (to == JOB_REMOVED || to == JOB_COMPLETED)
@@ -722,10 +727,27 @@ static int apply_purged(struct core *c, struct request *r, const struct event *e
         return 0;
 }
 
+static int apply_node(struct core *c, const struct event *e, struct err *err)
+{
+        struct core_agent *a = agent_get(c, e->agent);
+
+        if (e->type == EVENT_NODE_FACTS) {
+                free(a->node.facts);
+                a->node.facts = str_dupz(e->values);
+                return 0;
+        }
+        if (e->next >= NODE_STATES || !sm_may(&node_states, node_state_of(&a->node), e->next))
+                return apply_damaged(err, e, "the state of the node");
+        agent_node_move(a, e);
+        return 0;
+}
+
 static int apply(struct core *c, const struct event *e, struct err *err)
 {
         struct request *r = request_find(c, e->request);
 
+        if (e->type == EVENT_NODE || e->type == EVENT_NODE_FACTS)
+                return apply_node(c, e, err);
         if (e->type == EVENT_SUBMITTED)
                 return apply_submitted(c, r, e, err);
         if (!r)
@@ -759,6 +781,8 @@ static int apply(struct core *c, const struct event *e, struct err *err)
         case EVENT_RESULTS_TAKEN: set_add_all(&request_cold_make(r)->delegation.taken, &e->members); return 0;
         case EVENT_PURGED: return apply_purged(c, r, e, err);
         case EVENT_SUBMITTED:
+        case EVENT_NODE:
+        case EVENT_NODE_FACTS:
         case EVENT_TYPES: break;
         }
         return apply_damaged(err, e, "its type");

@@ -112,7 +112,8 @@ int core_job_get(struct core *c, uint64_t request, uint32_t member, struct core_
                 .submitted_ms = r->submitted_ms,
                 .entered_ms = r->submitted_ms,
                 .priority = priority_of(c, r, member),
-                .waits = set_has(&request_cold(r)->waiting, member),
+                .waits = set_has(&request_cold(r)->waiting, member) &&
+                         set_has(&request_cold(r)->blocked, member),
         };
         request_part(r, member, &ret->part);
         if (j) {
@@ -336,8 +337,8 @@ void core_queues(struct core *c, void (*fn)(void *arg, const struct core_queue_v
                                 .agent = all[i]->name,
                                 .queue = q->name,
                                 .connected = all[i]->connected,
-                                .offers = q->offers && !q->agent->drained,
-                                .closed = q->agent->drained ? q->agent->drained : q->closed,
+                                .offers = q->offers && !q->agent->refuses,
+                                .closed = q->agent->refuses ? q->agent->refuses : q->closed,
                                 .unreachable = q->unreachable,
                                 .jobs_max = q->jobs_left,
                                 .ad = q->ad,

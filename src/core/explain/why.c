@@ -35,6 +35,13 @@ static bool is_reserved(struct core *c, const struct asking *x, const struct que
         return !reserve_allows(c, b->job_class, q, &need);
 }
 
+/* A suspected job waits until nothing else runs there, and others until it has ended. */
+static bool must_be_alone(struct core *c, const struct asking *x, struct queue *q)
+{
+        return q->agent->alone || (job_is_suspected(request_job(x->request, x->member)) &&
+                                   queue_is_node(c, q) && agent_attempts(q->agent) > 0);
+}
+
 static bool store_is_down(struct core *c, const struct asking *x, const struct queue *q, struct core_why *w,
                           struct buf *clause, struct buf *value)
 {
@@ -61,8 +68,14 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
         if (!q->agent->connected || !q->ad)
                 return;
         w->verdict = CORE_NOT_OFFERING;
-        if (q->agent->drained) {
-                buf_addz(value, q->agent->drained);
+        if (q->agent->refuses) {
+                buf_addz(value, q->agent->refuses);
+                return;
+        }
+        if (q->agent->losses.until_ms > c->steady_ms) {
+                buf_printf(value, "jobs were lost there %u times in a row: it gets none for %lld s",
+                           q->agent->losses.row,
+                           (long long)(q->agent->losses.until_ms - c->steady_ms) / 1000 + 1);
                 return;
         }
         w->verdict = CORE_UNREACHABLE;
@@ -111,7 +124,7 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
                 w->verdict = CORE_NOT_OFFERING;
         else if (!q->offers || q->jobs_left == 0 || suits_now(c, job, q->ad, clause, value) != CORE_FITS)
                 w->verdict = CORE_BUSY;
-        if (w->verdict == CORE_FITS && is_reserved(c, x, q))
+        if (w->verdict == CORE_FITS && (is_reserved(c, x, q) || must_be_alone(c, x, q)))
                 w->verdict = CORE_BUSY;
         cost_of(c, request_part(r, x->member, NULL), x->member, q, &w->cost);
         if (w->verdict == CORE_BUSY) {

@@ -43,7 +43,7 @@ static void find_queues(struct forecast *x)
                 for (struct queue *q = ((struct core_agent *)value)->queues; q; q = q->next) {
                         bool usable = agent_takes_jobs(q->agent) && q->ad;
 
-                        if (q->agent->drained || (!usable && q->attempt_count == 0))
+                        if (q->agent->refuses || (!usable && q->attempt_count == 0))
                                 continue;
                         MEM_GROW(x->queues, x->queue_cap, x->queue_count + 1);
                         x->queues[x->queue_count++] = q;

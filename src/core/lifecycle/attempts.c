@@ -9,6 +9,8 @@
 #include "core/gang/reserve.h"
 #include "core/index/index.h"
 #include "core/lifecycle/leases.h"
+#include "core/lifecycle/losses.h"
+#include "core/lifecycle/nodes.h"
 #include "core/lifecycle/policy.h"
 #include "core/model/core_parts.h"
 #include "core/model/pending_match.h"
@@ -69,12 +71,6 @@ static void emit_attempts(struct core *c, const struct core_attempts *a, struct 
         event_deinit(e);
 }
 
-static enum job_state after_loss(const struct job *j)
-{
-        return j->state == JOB_VACATING ? j->goal : JOB_IDLE;
-}
-
-/* One attempt is lost. */
 /* What it takes, by its record: a copy of what goes with it. */
 static struct need need_of_attempt(const struct job *j)
 {
@@ -86,25 +82,23 @@ static struct need need_of_attempt(const struct job *j)
         return need;
 }
 
-void attempt_lose(struct core *c, struct job *j, struct str why)
+void attempt_lose(struct core *c, struct job *j, struct str why, enum loss_by by)
 {
-        struct event e = {.type = EVENT_LOST,
-                          .request = j->request->id,
-                          .fence = j->fence,
-                          .next = after_loss(j),
-                          .code = j->state == JOB_VACATING ? j->hold_code : 0,
-                          .reason = why};
-        char *reason = j->state == JOB_VACATING ? mem_dupz(j->hold_reason) : NULL;
-
-        if (reason)
-                e.reason = str_of(reason);
         struct queue *q = j->accepted ? NULL : j->queue;
+        struct core_agent *a = j->queue->agent;
         struct need need = need_of_attempt(j);
+        struct loss_decision d;
+        struct event e = {.type = EVENT_LOST, .request = j->request->id, .fence = j->fence};
 
+        losses_decide(c, j, why, by, &d);
+        e.next = d.next;
+        e.code = d.code;
+        e.subcode = d.subcode;
+        e.reason = str_of(d.reason);
         set_add(&e.members, j->member);
         core_emit(c, &e, NULL);
         event_deinit(&e);
-        free(reason);
+        nodes_lost(c, a);
         /* An offer that the agent has made since was taken as if the attempt was still to come out of it. */
         if (q && q->ad) {
                 need_return(c, &need, q);
@@ -324,7 +318,8 @@ bool core_result(struct core *c, const char *agent, const struct core_result *sa
         e.started_ms = res->started_ms = time_said(c, r, res->started_ms);
         e.ended_ms = res->ended_ms = time_said(c, r, res->ended_ms);
         if (res->outcome == CORE_OUTCOME_LOST) {
-                attempt_lose(c, j, res->reason.n ? res->reason : STR("the agent lost the attempt"));
+                attempt_lose(c, j, res->reason.n ? res->reason : STR("the agent lost the attempt"),
+                             LOSS_BY_AGENT);
                 return true;
         }
         if (res->checkpoint) {

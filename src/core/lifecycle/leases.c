@@ -50,7 +50,8 @@ static void lose_one(struct core *c, struct job *j, unsigned *left)
         --*left;
         attempt_lose(c, j,
                      j->unknown ? STR("the agent does not know this attempt")
-                                : STR("the lease ended: nothing was heard of the agent"));
+                                : STR("the lease ended: nothing was heard of the agent"),
+                     LOSS_BY_SILENCE);
 }
 
 static bool lease_is_over(const struct core *c, const struct core_agent *a)

@@ -10,6 +10,7 @@
 #include "core/gang/gang.h"
 #include "core/index/index.h"
 #include "core/lifecycle/leases.h"
+#include "core/lifecycle/nodes.h"
 #include "core/model/core_parts.h"
 #include "core/model/cost_class.h"
 #include "core/model/need.h"
@@ -64,6 +65,7 @@ void core_agent_connected(struct core *c, const char *agent)
         }
         links_forget_down(c, a);
         core_renew(c, agent);
+        nodes_connected(c, a);
 }
 
 void core_agent_labels(struct core *c, const char *agent, struct str labels)
@@ -73,37 +75,6 @@ void core_agent_labels(struct core *c, const char *agent, struct str labels)
         free(a->labels);
         a->labels = labels.n ? str_dupz(labels) : NULL;
         a->cleared = label_cleared(c, a->name);
-}
-
-void core_agent_drain(struct core *c, const char *agent, const char *why)
-{
-        struct core_agent *a = agent_get(c, str_of(agent));
-
-        free(a->drained);
-        a->drained = mem_dupz(why);
-        for (struct queue *q = a->queues; q; q = q->next) {
-                index_queue_changed(c, q);
-                if (!why && q->offers && q->jobs_left > 0)
-                        queue_look_again(c, q);
-        }
-}
-
-const char *core_agent_drained(struct core *c, const char *agent)
-{
-        const struct core_agent *a = agent_find(c, agent);
-
-        return a ? a->drained : NULL;
-}
-
-void core_agents_drained(struct core *c, void (*fn)(void *arg, const char *agent, const char *why), void *arg)
-{
-        size_t n;
-        struct core_agent **all = agents_sorted(c, &n);
-
-        for (size_t i = 0; i < n; i++)
-                if (all[i]->drained)
-                        fn(arg, all[i]->name, all[i]->drained);
-        free(all);
 }
 
 bool core_agent_known(struct core *c, const char *agent)
@@ -118,6 +89,7 @@ void core_agent_away(struct core *c, const char *agent)
         if (!a)
                 return;
         a->connected = false;
+        c->nodes_look_ms = 0;
         c->leases->due_ms = 0; /* of eager jobs there it ends sooner now */
         for (struct queue *q = a->queues; q; q = q->next)
                 queue_unpark(c, q);
@@ -315,6 +287,7 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         memcpy(q->wishes, o->wishes, sizeof(q->wishes));
         q->refused_count = 0;
         learn_references(c, q);
+        queue_mark_alone(c, q);
         /* What was given and is not accepted yet, the agent did not know of when it made the offer. */
         q->cpus = number_of(c, ad, at->Cpus) - q->taken_cpus;
         q->memory_mib = number_of(c, ad, at->Memory) - q->taken_memory_mib;

@@ -47,7 +47,7 @@ static bool was_refused(const struct job_class *k, const struct queue *q)
 bool choose_fits(struct core *c, struct job_class *k, struct queue *q, struct need *ret_need)
 {
         c->matching->looks++;
-        if (k->idle == 0 || q->jobs_left == 0 || !q->offers || q->agent->drained ||
+        if (k->idle == 0 || q->jobs_left == 0 || !q->offers || !agent_is_open(q->agent, c->steady_ms) ||
             !queue_allows_owner(q, k->owner))
                 return false;
         if (k->overrun || q->paused_until_ms > c->steady_ms || !overrun_may_look(c, k))

@@ -49,6 +49,7 @@ struct group {
         struct draws *draws;             /* likewise */
         uint64_t fresh;                  /* of them, those that were never given before */
         unsigned tries;                  /* members that the queue did not want */
+        bool alone;                      /* it is one member, which has the node for itself */
         struct buf values;               /* that the place fills in, of each of them */
         bool same_values;                /* and of all others */
         const struct dispatch_gang *set; /* NULL: each member is on its own */
@@ -166,6 +167,19 @@ bool dispatch_room(const struct request *r, uint32_t member, uint64_t more)
         return room_for_fresh(r, request_part(r, member, NULL), more) || request_job(r, member);
 }
 
+static bool runs_alone(struct core *c, const struct group *g, uint32_t member)
+{
+        return job_is_suspected(request_job(g->bucket->request, member)) && queue_is_node(c, g->queue);
+}
+
+/* A suspected job goes where nothing else is (losses.h). */
+static bool is_kept_back(struct core *c, const struct group *g, uint32_t member)
+{
+        if (!runs_alone(c, g, member))
+                return false;
+        return set_count(&g->members) > 0 || agent_attempts(g->queue->agent) > 0;
+}
+
 static enum add group_add(struct core *c, struct group *g, uint32_t member)
 {
         uint32_t fence = g->set ? g->set->fence : next_fence(c, g->bucket->request, member);
@@ -173,8 +187,10 @@ static enum add group_add(struct core *c, struct group *g, uint32_t member)
         struct need need;
         enum add filled;
 
-        if (!first && fence != g->fence)
+        if (!first && (fence != g->fence || g->alone))
                 return ADD_FULL;
+        if (!g->set && is_kept_back(c, g, member))
+                return ADD_SKIPPED;
         if (!dispatch_room(g->bucket->request, member, g->fresh))
                 return ADD_FULL;
         if (!cost_reaches(c, part_of(g->bucket), member, g->queue))
@@ -188,6 +204,7 @@ static enum add group_add(struct core *c, struct group *g, uint32_t member)
                 return filled;
         g->need = need;
         g->fence = fence;
+        g->alone = !g->set && runs_alone(c, g, member);
         set_add(&g->members, member);
         g->fresh += request_job(g->bucket->request, member) == NULL;
         need_take(c, &g->need, g->queue);
@@ -348,6 +365,8 @@ static void group_hand_out(struct core *c, const struct group *g)
         index_queue_changed(c, g->queue);
         reserve_given(c, g->job_class, g->queue);
         core_emit(c, &e, NULL);
+        if (g->alone)
+                queue_mark_alone(c, g->queue);
         if (g->values.n) {
                 e.type = EVENT_FILLED;
                 e.values = a.values;

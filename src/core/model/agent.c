@@ -74,6 +74,52 @@ static void count_taken(struct queue *q, const struct job *j, int sign)
         need_count_taken(q, j, sign);
 }
 
+/* What `why` says of a node that is given no jobs. */
+static char *node_refuses(const struct node_record *n)
+{
+        static const char *const words[NODE_STATES] = {
+                [NODE_DRAINING] = "drained by", [NODE_DRAINED] = "drained by",
+                [NODE_FAILED] = "failed, says", [NODE_DOWN] = "down, says",
+                [NODE_RETIRED] = "retired by",  [NODE_BOOTING] = "booting, says",
+        };
+        struct buf text = {0};
+
+        if (!words[node_state_of(n)])
+                return NULL;
+        buf_printf(&text, "%s %s%s%s", words[n->state], n->by, *n->reason ? ": " : "", n->reason);
+        return buf_take(&text);
+}
+
+void agent_node_move(struct core_agent *a, const struct event *e)
+{
+        struct node_record *n = &a->node;
+        enum node_state from = node_state_of(n);
+
+        if (e->next == NODE_FAILED && from != NODE_FAILED)
+                n->back = from == NODE_BOOTING ? NODE_UP : from;
+        if (e->next == NODE_UP)
+                a->losses = (struct node_losses){0};
+        n->state = (enum node_state)e->next;
+        n->since_ms = e->at_ms;
+        if (e->next != NODE_FAILED)
+                n->deadline_ms = e->value;
+        free(n->by);
+        free(n->reason);
+        n->by = str_dupz(e->who);
+        n->reason = str_dupz(e->reason);
+        free(a->refuses);
+        a->refuses = node_refuses(n);
+}
+
+uint32_t agent_attempts(const struct core_agent *a)
+{
+        uint32_t n = 0;
+
+        for (const struct queue *q = a->queues; q; q = q->next)
+                n += q->attempt_count;
+        return n;
+}
+
 void queue_attach(struct queue *q, struct job *j)
 {
         assert(!j->queue);
@@ -86,6 +132,15 @@ void queue_attach(struct queue *q, struct job *j)
         q->attempt_count++;
         if (!j->accepted)
                 count_taken(q, j, 1);
+}
+
+void queue_mark_alone(struct core *c, struct queue *q)
+{
+        for (struct job *j = q->attempts; j; j = j->next)
+                if (!j->alone && job_is_suspected(j) && j->gang_size == 0 && queue_is_node(c, q)) {
+                        j->alone = true;
+                        q->agent->alone++;
+                }
 }
 
 void queue_accepted(struct queue *q, struct job *j)
@@ -109,6 +164,8 @@ void queue_detach(struct queue *q, struct job *j)
         j->last_queue = q;
         j->queue = NULL;
         q->attempt_count--;
+        q->agent->alone -= j->alone;
+        j->alone = false;
 }
 
 struct str queue_denies_owner(const struct queue *q, const char *owner)
@@ -145,7 +202,8 @@ void agents_free(struct core *c)
                         a->queues = q->next;
                         queue_free(q);
                 }
-                free(a->drained);
+                node_deinit(&a->node);
+                free(a->refuses);
                 free(a->labels);
                 free(a->name);
                 free(a);

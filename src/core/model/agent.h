@@ -4,6 +4,7 @@
 #include "base/owners.h"
 #include "core/core.h"
 #include "core/model/job_class.h"
+#include "core/model/losses.h"
 #include "core/model/names.h"
 
 struct agent_data;
@@ -80,24 +81,38 @@ struct core_agent {
         struct queue *queues;
         bool connected;
         int64_t renewed_steady_ms, renewed_wall_ms;
-        uint64_t cleared;             /* labels that it is cleared for, see label_cleared */
-        char *drained;                /* it is given no more jobs: why; owned; NULL: it is */
+        uint64_t cleared; /* labels that it is cleared for, see label_cleared */
+        struct node_record node;
+        char *refuses;                /* it is given no jobs: why, by its node's state; owned; NULL: it is */
         char *labels;                 /* it is cleared for these at most, commas between; NULL: no bound */
         size_t queue_count, ad_bytes; /* of all its queues' offers */
         uint32_t names;               /* of attributes that its offers brought and nobody had used before */
-        struct agent_data *data;      /* what it holds and measured; NULL: it has not said */
+        bool gone; /* an order was given while it was away: that nothing runs there is an admin's word */
+        struct node_losses losses;
+        uint32_t alone;          /* attempts that have the node for themselves */
+        struct agent_data *data; /* what it holds and measured; NULL: it has not said */
 };
 
 static inline bool agent_takes_jobs(const struct core_agent *a) /* or may, when it has room */
 {
-        return a->connected && !a->drained;
+        return a->connected && !a->refuses;
+}
+
+/* It may be given a job now, as far as it is not about the job. */
+static inline bool agent_is_open(const struct core_agent *a, int64_t steady_ms)
+{
+        return !a->refuses && !a->alone && a->losses.until_ms <= steady_ms;
 }
 
 struct core_agent *agent_get(struct core *c, struct str name); /* makes it */
 struct core_agent *agent_find(const struct core *c, const char *name);
 struct queue *queue_get(struct core *c, struct core_agent *a, struct str name);
+void agent_node_move(struct core_agent *a, const struct event *e); /* EVENT_NODE; the move is allowed */
+uint32_t agent_attempts(const struct core_agent *a);               /* that it has, in all its queues */
 void queue_attach(struct queue *q, struct job *j);
 void queue_detach(struct queue *q, struct job *j);
+/* Suspected jobs among its attempts have the node for themselves from now on (losses.h). */
+void queue_mark_alone(struct core *c, struct queue *q);
 void queue_accepted(struct queue *q, struct job *j); /* no-op when it was accepted before */
 /* Writes what is free into its ad. What a queue takes ahead of its turn is no machine: never more than it
  * has. */

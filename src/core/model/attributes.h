@@ -41,7 +41,7 @@
         X(GPUs) X(LoadAvg) X(TotalLoadAvg) X(KeyboardIdle) X(ConsoleIdle) X(MyCurrentTime) X(State)         \
         X(Activity) X(RequestGPUs) X(CpusProvisioned) X(MemoryProvisioned) X(DiskProvisioned)                                                                         \
         X(QueueName) X(AgentName) X(MyType) X(Price) X(Speed) X(Unreachable) X(WhyClosed) \
-        X(QueueWait) X(QueueWaitUnknown) X(SearchOrder)
+        X(QueueWait) X(QueueWaitUnknown) X(SearchOrder) X(Runner)
 /* clang-format on */
 
 struct attributes {

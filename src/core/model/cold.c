@@ -48,6 +48,7 @@ void request_cold_free(struct request *r)
         set_deinit(&cold->unfiled);
         set_deinit(&cold->left);
         set_deinit(&cold->blocked);
+        set_deinit(&cold->delayed);
         set_deinit(&cold->waiting);
         idmap_free(cold->exits);
         graph_free(cold->graph);
@@ -65,7 +66,8 @@ size_t request_cold_bytes(const struct request *r)
         return cold ? sizeof(*cold) + set_bytes(&cold->held) + set_bytes(&cold->completed) +
                                set_bytes(&cold->removed) + set_bytes(&cold->failed) +
                                set_bytes(&cold->blocked) + set_bytes(&cold->waiting) +
-                               graph_bytes(cold->graph) + (cold->exits ? idmap_count(cold->exits) * 16 : 0)
+                               set_bytes(&cold->delayed) + graph_bytes(cold->graph) +
+                               (cold->exits ? idmap_count(cold->exits) * 16 : 0)
                     : 0;
 }
 

@@ -56,8 +56,11 @@ struct core {
         struct leases *leases;             /* lifecycle/leases.h */
         struct policies *policies;         /* lifecycle/policy.h */
         struct retention *retention;       /* lifecycle/retention.h */
-        struct eta *eta;                   /* forecast/eta.h; NULL: not needed yet */
-        struct forecast *plays;            /* that are under way, forecast/forecast.h */
+        bool nodes_drain;                  /* at the last look some did */
+        int64_t nodes_look_ms;             /* at nodes that drain, by the steady clock (lifecycle/nodes.h) */
+        int64_t nodes_due_ms;   /* no pause of a node ends before, by the steady clock (model/losses.h) */
+        struct eta *eta;        /* forecast/eta.h; NULL: not needed yet */
+        struct forecast *plays; /* that are under way, forecast/forecast.h */
 };
 #define CORE_MAGIC 0x44726f76u
 

@@ -20,6 +20,7 @@ enum event_field {
         F_STAYS = 1 << 9,  /* behind all others, and only when it is so */
         F_USAGE = 1 << 10, /* the same */
         F_LAST_VALUES = 1 << 11,
+        F_NODE = 1 << 12, /* agent and who */
 };
 
 static const struct {
@@ -51,6 +52,8 @@ static const struct {
         [EVENT_READY] = {"ready", F_MEMBERS},
         [EVENT_SKIPPED] = {"skipped", F_MEMBERS | F_REASON},
         [EVENT_RESULTS_TAKEN] = {"results_taken", F_MEMBERS},
+        [EVENT_NODE] = {"node", F_NODE | F_NEXT | F_REASON | F_VALUE},
+        [EVENT_NODE_FACTS] = {"node_facts", F_NODE | F_VALUES},
         [EVENT_EDITED] = {"edited", F_MEMBERS | F_REASON | F_VALUES},
 };
 
@@ -79,6 +82,10 @@ void event_pack(struct buf *out, const struct event *e)
         if (fields & F_QUEUE) {
                 pack_str(out, e->agent);
                 pack_str(out, e->queue);
+        }
+        if (fields & F_NODE) {
+                pack_str(out, e->agent);
+                pack_str(out, e->who);
         }
         if (fields & F_NEXT)
                 pack_u64(out, e->next);
@@ -132,6 +139,10 @@ static void unpack_fields(struct event *e, struct unpack *u, unsigned fields)
         if (fields & F_QUEUE) {
                 e->agent = unpack_str(u);
                 e->queue = unpack_str(u);
+        }
+        if (fields & F_NODE) {
+                e->agent = unpack_str(u);
+                e->who = unpack_str(u);
         }
         if (fields & F_NEXT)
                 e->next = (uint32_t)unpack_max(u, JOB_STATES - 1);

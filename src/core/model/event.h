@@ -37,6 +37,8 @@ enum event_type {
         EVENT_WAITS = 55,         /* members, just submitted, wait for other jobs (dependency.h) */
         EVENT_READY = 56,         /* members do so no more */
         EVENT_SKIPPED = 57,       /* members, which waited, need not run: they are completed */
+        EVENT_NODE = 60, /* of no request: the node of `agent` is `next`, says `who`; value: its deadline */
+        EVENT_NODE_FACTS = 61, /* of no request: `values` is what it says of its machine */
         EVENT_TYPES
 };
 
@@ -47,7 +49,8 @@ struct event {
         struct set members; /* owned: event_deinit */
         uint32_t fence;
         struct str agent, queue;
-        uint32_t next;         /* enum job_state */
+        struct str who;        /* of an order to a node */
+        uint32_t next;         /* enum job_state; of a node, enum node_state */
         int32_t code, subcode; /* hold reason codes, as HTCondor's manual numbers them */
         struct str reason;
         int64_t value;

@@ -12,6 +12,7 @@
 struct account;
 struct amounts;
 struct draws;
+struct job_losses;
 
 struct joblog_entry {
         int64_t at_ms;
@@ -66,6 +67,8 @@ struct job {
         size_t filled_n;
         char *checkpoint; /* packed as outputs, the files of the last one; owned; NULL: none */
         size_t checkpoint_n;
+        struct job_losses *losses; /* owned; NULL: none of its attempts was lost of late */
+        bool alone;                /* its attempt has its node for itself, see losses.h */
         struct joblog log;
 };
 

@@ -17,6 +17,7 @@ struct requests *requests_new(void)
 
         all->by_id = idmap_new();
         all->by_uuid = idmap_new();
+        all->delayed = idmap_new();
         all->forgotten = forgotten_new();
         all->owners = map_new();
         return all;
@@ -28,6 +29,7 @@ void requests_free(struct requests *all)
                 return;
         idmap_free(all->by_id);
         idmap_free(all->by_uuid);
+        idmap_free(all->delayed);
         forgotten_free(all->forgotten);
         map_free(all->owners);
         free(all->finished);
@@ -139,6 +141,7 @@ void requests_remove(struct core *c, struct request *r)
 {
         uuid_take(c, r);
         idmap_take(c->requests->by_id, r->id);
+        idmap_take(c->requests->delayed, r->id);
         if (r->next)
                 r->next->prev = r->prev;
         else
@@ -158,6 +161,7 @@ void job_free(struct job *j)
         free(j->outputs);
         free(j->filled);
         free(j->checkpoint);
+        free(j->losses);
         joblog_deinit(&j->log);
         free(j);
 }

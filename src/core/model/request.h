@@ -79,7 +79,8 @@ struct request_cold {
         struct delegation delegation;
         struct edits *edits; /* edit.h; NULL: none of its members was edited */
         struct set blocked;  /* members that wait for other jobs (dependency.h), whatever their state; */
-        struct set waiting;  /* of these, those that are idle: they are in no bucket */
+        struct set delayed;  /* members that wait for the end of a pause (losses.h), all of them idle */
+        struct set waiting;  /* of blocked and delayed ones, those that are idle: they are in no bucket */
         struct idmap *exits; /* of a graph: how jobs failed (request_exit); NULL: nobody waits here */
         struct graph *graph;
         uint64_t *dependents; /* requests whose jobs wait for jobs of this one, or did */
@@ -120,6 +121,8 @@ struct requests {
         uint64_t number_from;         /* no lower number is given, and no lower fence */
         uint32_t fence_from;
         struct request *accepting; /* a draft, while it is accepted: spares loading the record */
+        struct idmap *delayed;     /* requests that have delayed members, by id */
+        int64_t delayed_due_ms;    /* no pause ends before; Unix milliseconds, 0: look */
         uint64_t unfiled;          /* members, of all requests */
         size_t left;        /* members that have ended and are still shown, see lifecycle/retention.h */
         uint64_t *finished; /* ids in the order in which they finished */

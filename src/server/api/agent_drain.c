@@ -1,7 +1,5 @@
 /* POST /v1/agents/NAME/drain and /resume */
-#include "base/log.h"
 #include "core/query.h"
-#include "server/agents/drained.h"
 #include "server/api/routes.h"
 
 #define REASON_MAX 1024
@@ -37,11 +35,13 @@ static void write_answer(struct server *s, struct call *c, const char *name)
 {
         struct json j = {.out = &c->out};
         struct drain *x = c->state;
+        struct core_node n = {0};
 
         core_queues(s->core, count, c);
         json_open(&j, '{');
         json_kstrz(&j, "name", name);
-        json_kstrz(&j, "drained", core_agent_drained(s->core, name));
+        core_node_get(s->core, name, &n);
+        json_kstrz(&j, "drained", n.refuses);
         json_kint(&j, "jobs", (int64_t)x->running);
         json_close(&j, '}');
 }
@@ -50,7 +50,11 @@ static void set(struct server *s, struct call *c)
 {
         struct drain *x = c->state;
         MEM_CLEANUP char *name = str_dupz(c->param[0]);
-        BUF_CLEANUP struct buf why = {0};
+        struct core_node_order o = {.agent = name,
+                                    .to = x->drains ? NODE_DRAINING : NODE_UP,
+                                    .by = str_of(c->who),
+                                    .reason = x->reason};
+        struct err err = {""};
 
         if (!core_agent_known(s->core, name)) {
                 call_fail(c, 404, "not_found", "there is no agent %s that this server has heard of", name);
@@ -60,13 +64,10 @@ static void set(struct server *s, struct call *c)
                 call_fail(c, 503, "disk_full", "the server's disk is full: try again later");
                 return;
         }
-        if (x->drains)
-                buf_printf(&why, "drained by %s%s" STR_FMT, c->who, x->reason.n ? ": " : "",
-                           STR_ARG(x->reason));
-        drained_set(s, name, x->drains ? buf_z(&why) : NULL);
-        log_info("msg=\"an agent %s\" name=\"%s\" by=\"%s\" reason=\"%s\"",
-                 x->drains ? "is drained" : "is given jobs again", LOG_TEXT(str_of(name)),
-                 LOG_TEXT(str_of(c->who)), LOG_TEXT(x->reason));
+        if (core_node_set(s->core, &o, &err) != 0) {
+                call_fail(c, 409, "conflict", "%s", err.text);
+                return;
+        }
         write_answer(s, c, name);
         c->when = TURN_DURABLE;
         call_io(c, reply);

@@ -119,6 +119,14 @@ static void write_queue(struct listing *l, const struct core_queue_view *q)
         eval_reset(&l->eval);
 }
 
+/* Why it is given no jobs, by its node's record; NULL: it is. */
+static const char *drained(struct core *c, const char *agent)
+{
+        struct core_node n;
+
+        return core_node_get(c, agent, &n) == 0 ? n.refuses : NULL;
+}
+
 static void end_agent(struct listing *l)
 {
         struct agent *a = l->agent ? agents_find(l->server, str_of(l->agent)) : NULL;
@@ -131,7 +139,7 @@ static void end_agent(struct listing *l)
         json_kstrz(j, "hostname", a ? a->hostname : NULL);
         json_kstrz(j, "state", l->connected ? "connected" : "away");
         json_kbool(j, "revoked", !l->connected && access_is_revoked(l->server->access, str_of(l->agent)));
-        json_kstrz(j, "drained", core_agent_drained(l->server->core, l->agent));
+        json_kstrz(j, "drained", drained(l->server->core, l->agent));
         json_kint(j, "since_ms", a ? a->since_ms : 0);
         json_kint(j, "seen_ms", a ? a->seen_ms : l->renewed_ms);
         json_kstrz(j, "filesystem_domain", a ? a->filesystem_domain : NULL);

@@ -413,11 +413,60 @@ static void write_dependency(void *arg, const struct core_dependency *d)
         json_close(j, '}');
 }
 
+static void write_losses(struct json *j, struct core *core, const struct core_job *job)
+{
+        struct core_job_losses l;
+
+        json_key(j, "losses");
+        if (core_job_losses(core, job->request, job->member, &l) != 0) {
+                json_null(j);
+                return;
+        }
+        json_open(j, '{');
+        json_kint(j, "lost", l.lost);
+        json_kint(j, "most", l.most);
+        json_kbool(j, "suspected", l.suspected);
+        json_key(j, "nodes");
+        json_open(j, '[');
+        for (size_t i = 0; i < l.node_count; i++)
+                json_strz(j, l.nodes[i]);
+        json_close(j, ']');
+        if (l.until_ms)
+                json_kint(j, "until_ms", l.until_ms);
+        json_close(j, '}');
+}
+
+/* Its attempts were lost of late. True: it waits for the end of a pause. */
+static bool explain_losses(struct json *j, struct core *core, const struct core_job *job)
+{
+        BUF_CLEANUP struct buf nodes = {0};
+        struct core_job_losses l;
+        int64_t left_ms;
+
+        if (job->state == JOB_HELD || core_job_losses(core, job->request, job->member, &l) != 0)
+                return false;
+        for (size_t i = 0; i < l.node_count; i++)
+                buf_printf(&nodes, "%s%s", i ? ", " : " ", l.nodes[i]);
+        if (l.lost)
+                say(j, "%u of its attempts in a row %s lost with their nodes (%s); after %u it is held.",
+                    l.lost, l.lost == 1 ? "was" : "were", nodes.n ? buf_z(&nodes) + 1 : "", l.most);
+        if (l.suspected)
+                say(j,
+                    "It is suspected, for it was lost with %zu different nodes (%s): it runs alone on one.",
+                    l.node_count, buf_z(&nodes) + 1);
+        left_ms = l.until_ms - clock_wall_ms();
+        if (l.until_ms)
+                say(j, "It waits for another %lld s before it is tried again.",
+                    (long long)(left_ms > 0 ? left_ms / 1000 + 1 : 0));
+        return l.until_ms != 0;
+}
+
 static void explain(struct json *j, struct core *core, const struct core_job *job, const struct why *w,
                     bool full)
 {
         bool waits = explain_set(j, core, job);
 
+        waits |= explain_losses(j, core, job);
         if (job->waits)
                 core_job_dependencies(core, job->request, job->member, say_dependency, j);
         if (job->state == JOB_IDLE && job->waits) {
@@ -511,6 +560,7 @@ static void reply(struct server *s, struct call *c, struct why *w, const struct 
         write_eta(&j, s->core, job, said && !job_state_runs(job->state));
         write_turn(&j, s->core, job->request, job->member);
         write_set(&j, s->core, job->request, job->member);
+        write_losses(&j, s->core, job);
         json_key(&j, "depends_on");
         json_open(&j, '[');
         core_job_dependencies(s->core, job->request, job->member, write_dependency, &j);

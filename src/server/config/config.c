@@ -54,6 +54,7 @@ static const struct setting {
         {"stores", KIND_NESTED, offsetof(struct config, stores), config_stores_read},
         {"clearance", KIND_NESTED, offsetof(struct config, stores), config_clearance_read},
         {"user_log_format", KIND_NESTED, offsetof(struct config, user_log), read_user_log},
+        {"nodes", KIND_NESTED, offsetof(struct config, nodes), config_nodes_read},
         {"keep", KIND_NESTED, offsetof(struct config, keep), config_keep_read},
         {"notify", KIND_NESTED, offsetof(struct config, notify), config_notify_read},
 };
@@ -420,4 +421,5 @@ void config_core(const struct config *c, struct core_config *ret)
                 .seed = (uint64_t)clock_wall_ms(),
         };
         config_order_config(&c->order, ret);
+        config_nodes_config(&c->nodes, ret);
 }

@@ -10,6 +10,7 @@
 #include "core/core.h"
 #include "server/config/keep.h"
 #include "server/config/limits.h"
+#include "server/config/nodes.h"
 #include "server/config/notify.h"
 #include "server/config/order.h"
 #include "server/config/stores.h"
@@ -44,6 +45,7 @@ struct config {
         struct config_stores stores; /* stores, and who is cleared for which label */
         char *user_log; /* UserLogFormat of jobs that say nothing, as an expression; NULL: the default */
         struct config_notify notify;
+        struct config_nodes nodes;
         struct config_keep keep;
         bool check;             /* only open, replay, check */
         char *backup, *restore; /* only make one into this folder; only put this one back */

@@ -15,9 +15,9 @@
 #include "server/agents/agent_sessions.h"
 #include "server/agents/agents.h"
 #include "server/agents/attempt_location.h"
-#include "server/agents/drained.h"
 #include "server/agents/grants.h"
 #include "server/agents/leases.h"
+#include "server/agents/node_orders.h"
 #include "server/calls/fair.h"
 #include "server/calls/waits.h"
 #include "server/daemon/commands.h"
@@ -221,7 +221,6 @@ int server_open(struct server *s, struct recovered *ret, struct err *err)
         if (r != 0)
                 return r;
         learned_restore(s);
-        drained_restore(s);
         s->snapshots = snapshots_new(s, ret->snapshot_seq);
         s->waits = waits_new(s);
         s->attempt_locations = attempt_locations_new();
@@ -313,6 +312,7 @@ static int start_parts(struct server *s, struct err *err)
                 return r;
         turn_begin(s->turn);
         core_ready(s->core);
+        node_orders_take_over(s);
         r = read_uuid(s, err);
         if (r == 0)
                 r = epoch_open(s, err);

@@ -1,5 +1,6 @@
 #include "server/daemon/world.h"
 
+#include "base/log.h"
 #include "server/agents/agents.h"
 #include "server/agents/attempt_location.h"
 #include "server/agents/grants.h"
@@ -10,6 +11,16 @@
 #include "server/metrics/metrics.h"
 #include "server/notices/notices.h"
 #include "server/userlog/userlog.h"
+
+/* What nobody has ordered, an admin should look at. */
+static void tell_admin(const struct event *e)
+{
+        bool trouble = str_eqz(e->who, NODE_BY_SERVER) || e->next == NODE_FAILED;
+
+        log_line(trouble && e->next != NODE_UP && e->next != NODE_DRAINED ? LOG_WARN : LOG_INFO,
+                 "msg=\"a node is %s\" name=\"%s\" by=\"%s\" reason=\"%s\"", sm_state(&node_states, e->next),
+                 LOG_TEXT(e->agent), LOG_TEXT(e->who), LOG_TEXT(e->reason));
+}
 
 static void on_event(void *arg, const struct event *e)
 {
@@ -25,6 +36,8 @@ static void on_event(void *arg, const struct event *e)
         userlog_event(s, e);
         notices_event(s, e);
         metrics_event(s->metrics, s->core, e);
+        if (e->type == EVENT_NODE)
+                tell_admin(e);
 }
 
 static void on_replayed(void *arg, const struct event *e)

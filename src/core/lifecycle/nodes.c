@@ -1,0 +1,237 @@
+#include "core/lifecycle/nodes.h"
+
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "core/core.h"
+#include "core/events/apply.h"
+#include "core/index/index.h"
+#include "core/lifecycle/attempts.h"
+#include "core/model/core_parts.h"
+#include "core/model/pending_match.h"
+
+#define LOOK_MS   1000  /* while some node drains, or may be silent */
+#define SLICE     1000u /* attempts that are stopped in one look */
+#define FACTS_MAX 4096u
+
+/* Emits the move; there is one for it in the table. */
+static void set_state(struct core *c, struct core_agent *a, enum node_state to, const char *by,
+                      struct str reason, int64_t deadline_ms)
+{
+        struct event e = {.type = EVENT_NODE,
+                          .agent = str_of(a->name),
+                          .who = str_of(by),
+                          .next = to,
+                          .reason = reason,
+                          .value = deadline_ms};
+
+        core_emit(c, &e, NULL);
+        for (struct queue *q = a->queues; q; q = q->next) {
+                index_queue_changed(c, q);
+                if (!a->refuses && q->offers && q->jobs_left > 0)
+                        queue_look_again(c, q);
+        }
+}
+
+static void look_soon(struct core *c)
+{
+        c->nodes_look_ms = 0;
+        c->nodes_drain = true; /* or may */
+}
+
+/* ---- what runs there */
+
+/* The attempts go back to the queue when the agent has stopped them. True: there are more of them. */
+static bool vacate(struct core *c, struct core_agent *a, const char *why, unsigned *left)
+{
+        for (struct queue *q = a->queues; q; q = q->next)
+                for (struct job *j = q->attempts, *after; j; j = after) {
+                        struct event e = {.type = EVENT_VACATING,
+                                          .request = j->request->id,
+                                          .next = JOB_IDLE,
+                                          .reason = str_of(why)};
+
+                        after = j->next;
+                        if (j->state == JOB_VACATING)
+                                continue;
+                        if (*left == 0)
+                                return true;
+                        --*left;
+                        set_add(&e.members, j->member);
+                        core_emit(c, &e, NULL);
+                        c->world.control(c->world.arg, a->name, CORE_VACATE, j->request->id, j->fence,
+                                         &e.members);
+                        event_deinit(&e);
+                }
+        return false;
+}
+
+/* An admin says that nothing runs there: no lease needs to be waited for. */
+static bool lose_all(struct core *c, struct core_agent *a, unsigned *left)
+{
+        for (struct queue *q = a->queues; q; q = q->next)
+                while (q->attempts) {
+                        if (*left == 0)
+                                return true;
+                        --*left;
+                        attempt_lose(c, q->attempts, STR("its node is down"), LOSS_BY_ORDER);
+                }
+        return false;
+}
+
+/* By who ordered it, for his reason. */
+static void set_drained(struct core *c, struct core_agent *a)
+{
+        MEM_CLEANUP char *by = mem_dupz(a->node.by), *reason = mem_dupz(a->node.reason);
+
+        set_state(c, a, NODE_DRAINED, by, str_of(reason), 0);
+}
+
+/* What an order asks for beyond the state itself. True: there is more to do. */
+static bool carry_out(struct core *c, struct core_agent *a, unsigned *left)
+{
+        const struct node_record *n = &a->node;
+
+        switch (node_state_of(n)) {
+        case NODE_DRAINING:
+                if (agent_attempts(a) == 0)
+                        set_drained(c, a);
+                else if (n->deadline_ms && n->deadline_ms <= c->now_ms)
+                        return vacate(c, a, "its node is drained, and the time for that is over", left);
+                return false;
+        case NODE_FAILED: return a->connected && vacate(c, a, "its node has failed", left);
+        case NODE_RETIRED:
+        case NODE_DOWN:
+                return a->connected ? vacate(c, a, "its node is taken out of service", left)
+                                    : a->gone && lose_all(c, a, left);
+        default: return false;
+        }
+}
+
+/* ---- orders */
+
+int core_node_set(struct core *c, const struct core_node_order *o, struct err *err)
+{
+        struct core_agent *a = agent_find(c, o->agent);
+        MEM_CLEANUP char *by = str_dupz(o->by);
+        enum node_state from = a ? node_state_of(&a->node) : NODE_UP;
+        unsigned left = SLICE;
+
+        if (!a && o->to != NODE_BOOTING)
+                return err_set(err, CORE_UNKNOWN, "there is no agent %s that this server has heard of",
+                               o->agent);
+        if (!a)
+                a = agent_get(c, str_of(o->agent));
+        if (o->to == NODE_UP && from == NODE_UP)
+                return 0;
+        if (!sm_may(&node_states, from, o->to))
+                return err_set(err, CORE_INVALID, "%s is %s, and cannot become %s: resume it first", o->agent,
+                               sm_state(&node_states, from), sm_state(&node_states, o->to));
+        set_state(c, a, o->to, by, str_head(o->reason, CORE_NODE_REASON_MAX), o->deadline_ms);
+        a->gone = !a->connected;
+        carry_out(c, a, &left);
+        look_soon(c);
+        return 0;
+}
+
+/* The node's own word on its health. */
+void core_node_health(struct core *c, const char *agent, bool well, struct str reason)
+{
+        struct core_agent *a = agent_find(c, agent);
+        bool own = a && a->node.by && strcmp(a->node.by, NODE_BY_NODE) == 0;
+        unsigned left = SLICE;
+
+        if (!a)
+                return;
+        if (well && node_state_of(&a->node) == NODE_FAILED && own)
+                set_state(c, a, a->node.back, NODE_BY_NODE, STR("its health check passes again"),
+                          a->node.deadline_ms);
+        else if (!well && sm_may(&node_states, node_state_of(&a->node), NODE_FAILED) &&
+                 (node_state_of(&a->node) != NODE_FAILED ||
+                  (own && !str_eqz(str_head(reason, CORE_NODE_REASON_MAX), a->node.reason))))
+                set_state(c, a, NODE_FAILED, NODE_BY_NODE, str_head(reason, CORE_NODE_REASON_MAX), 0);
+        carry_out(c, a, &left);
+        look_soon(c);
+}
+
+void core_node_facts(struct core *c, const char *agent, struct str facts)
+{
+        struct core_agent *a = agent_get(c, str_of(agent));
+        struct event e = {
+                .type = EVENT_NODE_FACTS, .agent = str_of(a->name), .values = str_head(facts, FACTS_MAX)};
+
+        if (!str_eqz(e.values, a->node.facts ? a->node.facts : ""))
+                core_emit(c, &e, NULL);
+}
+
+void nodes_connected(struct core *c, struct core_agent *a)
+{
+        const struct node_record *n = &a->node;
+
+        a->gone = false;
+        if (node_state_of(n) == NODE_BOOTING)
+                set_state(c, a, NODE_UP, NODE_BY_NODE, STR("it has connected"), 0);
+        else if (node_state_of(n) == NODE_FAILED && n->by && strcmp(n->by, NODE_BY_SERVER) == 0)
+                set_state(c, a, n->back, NODE_BY_NODE, STR("it was heard of again"), n->deadline_ms);
+        look_soon(c);
+}
+
+void nodes_event(struct core *c, const struct event *e)
+{
+        if (c->nodes_drain && (e->type == EVENT_EXITED || e->type == EVENT_LOST || e->type == EVENT_REFUSED))
+                c->nodes_look_ms = 0;
+}
+
+void nodes_lost(struct core *c, struct core_agent *a)
+{
+        const struct node_losses *l = &a->losses;
+        BUF_CLEANUP struct buf why = {0};
+
+        if (c->config.keep_lossy_nodes || l->unrelated < LOSSES_DRAIN || node_state_of(&a->node) != NODE_UP)
+                return;
+        buf_printf(&why, "%u unrelated jobs in a row were lost there or could not be started:", l->unrelated);
+        for (uint32_t i = 0; i < l->unrelated; i++)
+                buf_printf(&why, "%s %llu.%u", i ? "," : "", (unsigned long long)l->jobs[i].request,
+                           l->jobs[i].member);
+        set_state(c, a, NODE_DRAINING, NODE_BY_SERVER, buf_view(&why), 0);
+        look_soon(c);
+}
+
+/* ---- by time */
+
+/* True: it may become silent. */
+static bool look_for_silence(struct core *c, struct core_agent *a)
+{
+        enum node_state s = node_state_of(&a->node);
+        BUF_CLEANUP struct buf why = {0};
+
+        if (a->connected || (s != NODE_UP && s != NODE_DRAINING && s != NODE_DRAINED))
+                return false;
+        if (c->steady_ms - a->renewed_steady_ms < c->config.node_silent_ms)
+                return true;
+        buf_printf(&why, "nothing was heard of it for %lld s", (long long)(c->config.node_silent_ms / 1000));
+        set_state(c, a, NODE_FAILED, NODE_BY_SERVER, buf_view(&why), 0);
+        return false;
+}
+
+int64_t nodes_tick(struct core *c)
+{
+        bool more = false, later = false, drain = false;
+        unsigned left = SLICE;
+        void *value;
+
+        if (c->config.shadow)
+                return INT64_MAX;
+        if (c->nodes_look_ms > c->steady_ms)
+                return c->nodes_look_ms - c->steady_ms;
+        for (size_t at = 0; map_next(c->agents, &at, NULL, &value);) {
+                struct core_agent *a = value;
+
+                later |= look_for_silence(c, a);
+                more |= carry_out(c, a, &left);
+                drain |= node_state_of(&a->node) == NODE_DRAINING;
+        }
+        c->nodes_drain = drain;
+        c->nodes_look_ms = more ? c->steady_ms : later || drain ? c->steady_ms + LOOK_MS : INT64_MAX;
+        return more ? 0 : later || drain ? LOOK_MS : INT64_MAX;
+}

@@ -1,0 +1,13 @@
+/* nodes: orders for nodes, and what follows from them and from silence (model/node.h has the states). */
+#pragma once
+#include "core/model/names.h"
+#include <stdint.h>
+
+/* Nodes that are told to drain, fail or go; what runs there, and what becomes of it by time. Milliseconds to
+ * the next look, INT64_MAX: there is none. */
+int64_t nodes_tick(struct core *c);
+/* Its session is there: one that booted or was silent is up again. */
+void nodes_connected(struct core *c, struct core_agent *a);
+void nodes_event(struct core *c, const struct event *e); /* it was applied, live */
+/* An attempt was lost there: a node that takes everything down is drained. */
+void nodes_lost(struct core *c, struct core_agent *a);
