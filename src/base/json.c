@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/hex.h"
+
 static void comma(struct json *j)
 {
         if (j->comma)
@@ -171,4 +173,55 @@ void json_kbool(struct json *j, const char *key, bool v)
 {
         json_key(j, key);
         json_bool(j, v);
+}
+
+/* ---- reading */
+
+static int hex4(const char *p, const char *end)
+{
+        unsigned char b[2];
+
+        return end - p >= 4 && hex_read(str_make(p, 4), b, 2) == 0 ? b[0] << 8 | b[1] : -1;
+}
+
+/* The escape at p, behind the backslash. Returns behind it. Half a surrogate pair becomes U+FFFD. */
+static const char *add_escape(struct buf *out, const char *p, const char *end)
+{
+        static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
+        const char *known;
+        int c, low;
+
+        if (*p != 'u') {
+                known = strchr(from, *p);
+                buf_char(out, known && *p ? to[known - from] : *p);
+                return p + 1;
+        }
+        c = hex4(p + 1, end);
+        if (c < 0)
+                return p + 1;
+        p += 5;
+        if (c >= 0xd800 && c < 0xe000) {
+                low = c < 0xdc00 && end - p >= 6 && p[0] == '\\' && p[1] == 'u' ? hex4(p + 2, end) : -1;
+                if (low >= 0xdc00 && low < 0xe000) {
+                        buf_utf8(out, 0x10000u + ((uint32_t)(c - 0xd800) << 10) + (uint32_t)(low - 0xdc00));
+                        return p + 6;
+                }
+                c = 0xfffd;
+        }
+        buf_utf8(out, (uint32_t)c);
+        return p;
+}
+
+void json_unescape(struct buf *out, struct str text)
+{
+        const char *p = text.p, *end = p + text.n;
+
+        while (p < end) {
+                const char *back = memchr(p, '\\', (size_t)(end - p));
+
+                buf_add(out, p, (size_t)((back ? back : end) - p));
+                if (!back || back + 1 >= end)
+                        break;
+                p = add_escape(out, back + 1, end);
+        }
 }

@@ -32,3 +32,7 @@ void json_kstr(struct json *j, const char *key, struct str s);
 void json_kstrz(struct json *j, const char *key, const char *z);
 void json_kint(struct json *j, const char *key, int64_t v);
 void json_kbool(struct json *j, const char *key, bool v);
+
+/* Appends the text of a string as it stands between its quotes: its escapes are replaced. Half a surrogate
+ * pair becomes U+FFFD; a backslash before what no escape begins with is left out. */
+void json_unescape(struct buf *out, struct str text);

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "base/hex.h"
+#include "base/json.h"
 
 #define ROW_DEPTH      3 /* {"list": [{ */
 #define PATH_MAX_BYTES 1024
@@ -77,21 +77,23 @@ static void begin(struct json_skim *s, int state)
 {
         s->state = state;
         s->escaped = false;
-        s->digits = s->high = 0;
         buf_reset(&s->text);
         s->to = s->key ? NULL : wanted(s);
 }
 
 static void value_end(struct json_skim *s)
 {
-        bool null = s->state == PLAIN && str_eqz(buf_view(&s->text), "null");
+        bool plain = s->state == PLAIN;
         s->state = AFTER;
-        if (!s->to || null)
+        if (!s->to || (plain && str_eqz(buf_view(&s->text), "null")))
                 return;
         s->to->max = JSON_SKIM_VALUE;
         if (s->to->n)
                 buf_char(s->to, ',');
-        buf_str(s->to, buf_view(&s->text));
+        if (plain)
+                buf_str(s->to, buf_view(&s->text));
+        else
+                json_unescape(s->to, buf_view(&s->text));
 }
 
 static void key_end(struct json_skim *s)
@@ -100,7 +102,7 @@ static void key_end(struct json_skim *s)
         s->path.overflow = false; /* a longer one is no row's */
         if (s->path.n)
                 buf_char(&s->path, '.');
-        buf_str(&s->path, buf_view(&s->text));
+        json_unescape(&s->path, buf_view(&s->text));
         s->key = false;
         s->state = COLON;
 }
@@ -168,64 +170,17 @@ static int between(struct json_skim *s, char c)
         return BROKEN;
 }
 
-/* Four digits have come. Of a pair the second follows; half a pair is U+FFFD. */
-static void add_code(struct json_skim *s)
-{
-        unsigned c = s->code, high = s->high;
-        s->high = 0;
-        if (high && c >= 0xdc00 && c <= 0xdfff)
-                buf_utf8(&s->text, 0x10000 + ((high - 0xd800) << 10) + (c - 0xdc00));
-        else if (c >= 0xd800 && c <= 0xdbff)
-                s->high = c;
-        else
-                buf_utf8(&s->text, c >= 0xdc00 && c <= 0xdfff ? 0xfffd : c);
-}
-
-/* Behind a backslash: false: it may not stand there. */
-static bool escape(struct json_skim *s, char c)
-{
-        static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
-        if (s->digits) {
-                int digit = hex_digit(c);
-                s->code = s->code << 4 | ((unsigned)digit & 15);
-                if (--s->digits == 0) {
-                        s->escaped = false;
-                        add_code(s);
-                }
-                return digit >= 0;
-        }
-        if (c == 'u') {
-                s->digits = 4;
-                s->code = 0;
-                return true;
-        }
-        for (size_t i = 0; i + 1 < sizeof(letters); i++)
-                if (letters[i] == c) {
-                        buf_char(&s->text, meant[i]);
-                        s->escaped = false;
-                        return true;
-                }
-        return false;
-}
-
 /* Takes of a text what it can; returns how many bytes. */
 static size_t take_text(struct json_skim *s, struct str part)
 {
         size_t n = 0;
-        if (s->escaped) {
-                if (!escape(s, part.p[0]))
-                        s->state = BROKEN;
-                return 1;
-        }
-        while (n < part.n && part.p[n] != '"' && part.p[n] != '\\')
-                n++;
+        for (; n < part.n && (s->escaped || part.p[n] != '"'); n++)
+                s->escaped = !s->escaped && part.p[n] == '\\';
         if (s->key || s->to)
                 buf_add(&s->text, part.p, n);
         if (n == part.n)
                 return n;
-        if (part.p[n] == '\\')
-                s->escaped = true;
-        else if (s->key)
+        if (s->key)
                 key_end(s);
         else
                 value_end(s);

@@ -39,14 +39,14 @@ struct json_skim {
         struct buf path;                 /* keys from the document down, with dots between */
         size_t base;                     /* of it, where a row's begins */
         bool key, escaped;
-        unsigned digits, code, high; /* of \uXXXX */
-        struct buf text, *to;        /* the value that comes goes there; NULL: it is not wanted */
+        struct buf text, *to; /* the value that comes goes there; NULL: it is not wanted */
         struct json_skim_row whole, row;
 };
 
 /* rows is borrowed. */
 void json_skim_init(struct json_skim *s, const struct json_skim_rows *rows, json_skim_fn *fn, void *arg);
 void json_skim_deinit(struct json_skim *s);
-/* 0, or -EINVAL: it is not JSON, not an object, or too deep; then nothing more is told. */
+/* 0, or -EINVAL: it is not JSON (of texts only where they end is looked at), not an object, or too deep; then
+ * nothing more is told. */
 int json_skim_take(struct json_skim *s, struct str part);
 bool json_skim_done(const struct json_skim *s); /* the document has come to its end */

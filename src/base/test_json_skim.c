@@ -65,25 +65,16 @@ static void texts_are_decoded(void **state)
 {
         (void)state;
         assert_skim("{\"id\":\"a\\\"\\\\\\/\\n\\u0041\\u00fc\\u20ac\\ud83d\\ude00\\ud800x\"}",
-                    "*|a\"\\/\nA\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80x|\n");
+                    "*|a\"\\/\nA\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80\xef\xbf\xbdx|\n");
         assert_skim("{\"\\u0069d\":\"\"}", "*||\n");
         assert_skim("{\"\\u0069d\":\"k\"}", "*|k|\n");
+        assert_skim("{\"id\":\"\\x\\u00g0\\\\\"}", "*|x00g0\\|\n"); /* no escapes */
 }
 
 static void what_is_no_json_is_refused(void **state)
 {
-        static const char *const wrong[] = {"[]",
-                                            "7",
-                                            "{1}",
-                                            "{\"a\" 1}",
-                                            "{\"a\":1,}",
-                                            "{\"a\":[1,]}",
-                                            "{\"a\":]}",
-                                            "{\"a\":\"\\x\"}",
-                                            "{\"a\":\"\\u00g0\"}",
-                                            "{} x",
-                                            "<html>",
-                                            "{\"a\":}"};
+        static const char *const wrong[] = {"[]",           "7",         "{1}",  "{\"a\" 1}", "{\"a\":1,}",
+                                            "{\"a\":[1,]}", "{\"a\":]}", "{} x", "<html>",    "{\"a\":}"};
         (void)state;
         for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
                 BUF_CLEANUP struct buf out = {0};

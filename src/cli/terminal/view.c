@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "base/hex.h"
+#include "base/json.h"
 
 /* What a byte means between values. Most bytes of an answer are looked at here, so a table. */
 enum { PLAIN, BLANK, QUOTE, OPEN, SHUT, MARK };
@@ -239,59 +239,13 @@ bool view_is(struct view v, const char *text)
         return view_type(v) == VIEW_STRING && str_eqz(str_make(v.text.p + 1, v.text.n - 2), text);
 }
 
-static int hex4(const char *p, const char *end)
-{
-        unsigned char b[2];
-
-        return end - p >= 4 && hex_read(str_make(p, 4), b, 2) == 0 ? b[0] << 8 | b[1] : -1;
-}
-
-/* The escape at p, behind the backslash. Returns behind it. Half a surrogate pair becomes U+FFFD. */
-static const char *add_escape(struct buf *out, const char *p, const char *end)
-{
-        static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
-        const char *known;
-        int c, low;
-
-        if (*p != 'u') {
-                known = strchr(from, *p);
-                buf_char(out, known && *p ? to[known - from] : *p);
-                return p + 1;
-        }
-        c = hex4(p + 1, end);
-        if (c < 0)
-                return p + 1;
-        p += 5;
-        if (c >= 0xd800 && c < 0xe000) {
-                low = c < 0xdc00 && end - p >= 6 && p[0] == '\\' && p[1] == 'u' ? hex4(p + 2, end) : -1;
-                if (low >= 0xdc00 && low < 0xe000) {
-                        buf_utf8(out, 0x10000u + ((uint32_t)(c - 0xd800) << 10) + (uint32_t)(low - 0xdc00));
-                        return p + 6;
-                }
-                c = 0xfffd;
-        }
-        buf_utf8(out, (uint32_t)c);
-        return p;
-}
-
 void view_text(struct view v, struct buf *out)
 {
-        const char *p, *end;
-
         if (!view_there(v))
                 return;
         if (view_type(v) != VIEW_STRING) {
                 buf_str(out, v.text);
                 return;
         }
-        p = v.text.p + 1;
-        end = v.text.p + v.text.n - 1;
-        while (p < end) {
-                const char *back = memchr(p, '\\', (size_t)(end - p));
-
-                buf_add(out, p, (size_t)((back ? back : end) - p));
-                if (!back || back + 1 >= end)
-                        break;
-                p = add_escape(out, back + 1, end);
-        }
+        json_unescape(out, str_make(v.text.p + 1, v.text.n - 2));
 }
