@@ -13,12 +13,14 @@
 #include "core/model/graph.h"
 #include "core/model/submission.h"
 
-#define ALL      UINT32_MAX
-#define FILE_NOW 100u /* jobs whose rows of history are written with their removal */
+#define ALL       UINT32_MAX
+#define EDGES_MAX 200000u /* from other requests, that a job waits in, or that lead from one request */
+#define FILE_NOW  100u    /* jobs whose rows of history are written with their removal */
 
 struct dependencies {
         struct idmap *todo;    /* requests with members that are ready or doomed */
         struct idmap *parents; /* requests that others wait for: the set of members that may have ended */
+        uint64_t last_link;    /* serial of link_parents */
 };
 
 void dependency_init(struct core *c)
@@ -348,29 +350,58 @@ static void fall(struct counting *x)
 
 /* ---- all counts of a request, of the states of jobs */
 
-static bool is_dependent(const struct request *from, uint64_t id)
+static struct dependent *dependent_find(const struct request *from, uint64_t id)
 {
         const struct request_cold *cold = request_cold(from);
 
         for (uint32_t k = 0; k < cold->dependent_count; k++)
-                if (cold->dependents[k] == id)
-                        return true;
-        return false;
+                if (cold->dependents[k].id == id)
+                        return &cold->dependents[k];
+        return NULL;
+}
+
+static void dependent_drop(struct request_cold *cold, uint32_t at)
+{
+        cold->dependent_edges -= cold->dependents[at].edges;
+        cold->dependents[at] = cold->dependents[--cold->dependent_count];
+}
+
+/* The one that comes first for this request; its edges are counted anew. */
+static struct dependent *dependent_link(struct request_cold *cold, const struct request *from, uint64_t id)
+{
+        struct dependent *d = dependent_find(from, id);
+
+        if (d) {
+                cold->dependent_edges -= d->edges;
+        } else {
+                MEM_GROW(cold->dependents, cold->dependent_cap, cold->dependent_count + 1);
+                d = &cold->dependents[cold->dependent_count++];
+        }
+        *d = (struct dependent){.id = id};
+        return d;
 }
 
 static void link_parents(struct core *c, const struct request *r)
 {
         const struct graph *g = graph_of(r);
+        uint64_t serial = ++c->dependencies->last_link;
 
         for (uint32_t i = 0; i < g->outer_count; i++) {
                 struct request *from = request_find(c, g->edges[g->outer[i]].request);
                 struct request_cold *cold;
 
-                if (!from || is_dependent(from, r->id))
+                if (!from)
                         continue;
                 cold = request_cold_make(from);
-                MEM_GROW(cold->dependents, cold->dependent_cap, cold->dependent_count + 1);
-                cold->dependents[cold->dependent_count++] = r->id;
+                if (cold->linked != serial) { /* it stands first then, and is found at once */
+                        struct dependent *d = dependent_link(cold, from, r->id), first = cold->dependents[0];
+
+                        cold->dependents[0] = *d;
+                        *d = first;
+                        cold->linked = serial;
+                }
+                cold->dependents[0].edges++;
+                cold->dependent_edges++;
         }
 }
 
@@ -535,6 +566,32 @@ static void count_all(struct core *c, struct request *r)
 
 /* ---- */
 
+/* Each end of a job of `from` is looked at in all edges of requests that wait for it. */
+static int check_edges(struct core *c, const struct request *from, uint32_t more, struct err *err)
+{
+        struct request_cold *cold = from->cold;
+
+        if (more > EDGES_MAX)
+                return err_set(err, CORE_INVALID,
+                               "its jobs wait for jobs of other requests in more than %u ways: name whole "
+                               "requests, or ranges of jobs",
+                               EDGES_MAX);
+        for (uint32_t i = 0; cold && cold->dependent_edges + more > EDGES_MAX && i < cold->dependent_count;) {
+                const struct request *child = request_find(c, cold->dependents[i].id);
+
+                if (child && set_count(&request_cold(child)->blocked))
+                        i++;
+                else
+                        dependent_drop(cold, i);
+        }
+        if (cold && cold->dependent_edges + more > EDGES_MAX)
+                return err_set(err, CORE_INVALID,
+                               "jobs wait for request %llu in more than %u ways: name the whole request, or "
+                               "ranges of its jobs",
+                               (unsigned long long)from->id, EDGES_MAX);
+        return 0;
+}
+
 int dependency_check(struct core *c, struct request *draft, struct err *err)
 {
         struct graph *g = graph_of(draft);
@@ -546,10 +603,13 @@ int dependency_check(struct core *c, struct request *draft, struct err *err)
                 struct graph_run *parents = &g->runs[e->run];
                 const struct graph_run *children = graph_children(g, e);
                 uint32_t jobs = past ? past->jobs : from ? from->count : 0, parent_count, child_count;
+                int result;
 
                 if (!past && (!from || from->owner != draft->owner))
                         return err_set(err, CORE_INVALID, "there is no request %llu of yours to wait for",
                                        (unsigned long long)e->request);
+                if (!past && (result = check_edges(c, from, g->outer_count, err)) != 0)
+                        return result;
                 if (parents->end == ALL)
                         parents->end = jobs;
                 if (parents->end > jobs || parents->first >= jobs)
@@ -590,11 +650,11 @@ bool dependency_keeps(struct core *c, const struct request *r)
 {
         for (uint32_t i = 0; i < request_cold(r)->dependent_count;) {
                 struct request_cold *cold = r->cold;
-                const struct request *child = request_find(c, cold->dependents[i]);
+                const struct request *child = request_find(c, cold->dependents[i].id);
 
                 if (child && set_count(&request_cold(child)->blocked))
                         return true;
-                cold->dependents[i] = cold->dependents[--cold->dependent_count];
+                dependent_drop(cold, i);
         }
         return false;
 }
@@ -635,7 +695,7 @@ static void outer_ended(struct counting *x, struct graph_edge *e, const struct r
 static void tell_dependents(struct core *c, const struct request *r, const struct set *members)
 {
         for (uint32_t i = 0; i < request_cold(r)->dependent_count; i++) {
-                struct request *child = request_find(c, request_cold(r)->dependents[i]);
+                struct request *child = request_find(c, request_cold(r)->dependents[i].id);
                 struct graph *g = child ? graph_of(child) : NULL;
                 struct counting x = {.core = c, .request = child, .graph = g, .cause = r->id};
 

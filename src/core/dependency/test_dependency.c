@@ -295,6 +295,40 @@ static void test_what_is_refused(void **s)
         graph_refused(c, "3-1>0", "has the jobs 0 to 3");
 }
 
+/* "1.0,1.1,1.0,…" */
+static void write_edges(struct buf *out, unsigned count)
+{
+        buf_reset(out);
+        buf_char(out, '"');
+        for (unsigned i = 0; i < count; i++)
+                buf_printf(out, "%s1.%u", i ? "," : "", i % 2);
+        buf_char(out, '"');
+}
+
+#define TOO_MANY "jobs wait for request 1 in more than 200000 ways"
+
+/* Each end of a job of request 1 is looked at in all of them: 200000 at most, of all requests that wait. */
+static void test_edges_from_one_request_are_bounded(void **s)
+{
+        BUF_CLEANUP struct buf edges = {0};
+        struct core *c = *s;
+
+        submit_jobs(c, 2, NULL);
+        write_edges(&edges, 200001);
+        refused(c, buf_z(&edges), "in more than 200000 ways");
+        write_edges(&edges, 150000);
+        submit_jobs(c, 1, buf_z(&edges));
+        refused(c, buf_z(&edges), TOO_MANY);
+        act(c, CORE_ACT_HOLD, 2); /* its edges are counted again, once */
+        act(c, CORE_ACT_RELEASE, 2);
+        write_edges(&edges, 50000);
+        submit_jobs(c, 1, buf_z(&edges));
+        refused(c, "\"1\"", TOO_MANY);
+        act(c, CORE_ACT_REMOVE, 2); /* and waits no more */
+        core_match(c);
+        submit_jobs(c, 1, "\"1\"");
+}
+
 static void test_a_graph_of_a_million_edges_is_bounded(void **s)
 {
         BUF_CLEANUP struct buf edges = {0};
@@ -645,6 +679,7 @@ int main(void)
                 T(test_exit_codes_are_in_snapshots),
                 T(test_a_category_is_a_pool),
                 T(test_a_job_stands_for_another),
+                T(test_edges_from_one_request_are_bounded),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,8 +83,12 @@ struct request_cold {
         struct set waiting;  /* of blocked and delayed ones, those that are idle: they are in no bucket */
         struct idmap *exits; /* of a graph: how jobs failed (request_exit); NULL: nobody waits here */
         struct graph *graph;
-        uint64_t *dependents; /* requests whose jobs wait for jobs of this one, or did */
-        uint32_t dependent_count, dependent_cap;
+        struct dependent {
+                uint64_t id;
+                uint32_t edges;
+        } * dependents; /* requests whose jobs wait for jobs of this one, or did, and in how many edges */
+        uint32_t dependent_count, dependent_cap, dependent_edges;
+        uint64_t linked; /* dependency.c: when edges to it were counted last */
 };
 
 /* There are as many of these as jobs that came alone: each byte counts (core_bytes_per_single_job_request).

@@ -79,7 +79,8 @@ uint64_t submission_members(const struct submission *s)
 #define MARK_BYTES    24u /* and of another character, once it is compiled */
 #define OWN_FILE_MAX  16u /* input files that each member has for itself, see inputs.h, */
 #define OWN_BYTES     24u /* and what one takes */
-#define EDGE_BYTES    8u  /* of a graph, for each character that its edges are written in */
+#define EDGE_BYTES    8u  /* of a graph, for each character that its edges are written in, */
+#define OUTER_BYTES   16u /* and those from other requests */
 
 static bool in_word(char c)
 {
@@ -133,6 +134,8 @@ uint32_t submission_kib(const struct submission *s)
 
                         bytes += a->name.n + a->text.n + compiled_bytes(a->text);
                         bytes += own_files(a) * p->rows * p->steps * OWN_BYTES;
+                        if (str_ieqz(a->name, "DependsOn"))
+                                bytes += (uint64_t)a->text.n * OUTER_BYTES;
                 }
         }
         for (size_t i = 0; i < s->spooled_count; i++)
