@@ -52,13 +52,27 @@ static bool header_is(struct str line, const char *name, struct str *ret)
         return true;
 }
 
+/* Some stores know it as zero before they have taken it. */
+static void take_adler(struct transfer *t, struct str hex)
+{
+        BUF_CLEANUP struct buf text = {0};
+        struct sum s;
+        buf_printf(&text, "adler32:" STR_FMT, STR_ARG(hex));
+        if (sum_parse(buf_view(&text), &s) && strcmp(s.hex, "00000000") != 0)
+                t->named = s;
+}
+
 /* sha-256=BASE64 of Digest (RFC 3230), sha-256=:BASE64: of Repr-Digest (RFC 9530) */
 static void take_digest(struct transfer *t, struct str v)
 {
         struct str one, name;
         while (str_cut(&v, ',', &one)) {
                 one = str_trim(one);
-                if (!str_cut(&one, '=', &name) || !str_ieqz(name, "sha-256"))
+                if (!str_cut(&one, '=', &name))
+                        continue;
+                if (str_ieqz(name, "adler32"))
+                        take_adler(t, one);
+                if (!str_ieqz(name, "sha-256"))
                         continue;
                 if (one.n > 2 && one.p[0] == ':')
                         one = str_make(one.p + 1, one.n - 2);
@@ -150,17 +164,23 @@ static int on_progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl
 
 /* ---- one request */
 
+static CURL *handle;
+
+void exchange_forget(void)
+{
+        handle = NULL; /* to close it would end what the other process says over TLS */
+}
+
 static CURL *the_handle(void)
 {
-        static CURL *h;
-        if (!h) {
+        if (!handle) {
                 curl_global_init(CURL_GLOBAL_DEFAULT);
-                h = curl_easy_init();
-                if (!h)
+                handle = curl_easy_init();
+                if (!handle)
                         abort();
         }
-        curl_easy_reset(h);
-        return h;
+        curl_easy_reset(handle);
+        return handle;
 }
 
 /* A server of SSH is believed only when its key is known (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT). */

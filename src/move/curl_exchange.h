@@ -52,5 +52,30 @@ int exchange_begin_body(struct exchange *x);
 /* What an answer of HTTP that is not 2xx comes to: MOVER_AGAIN, MOVER_REFUSED or MOVER_DENIED, with err. */
 int exchange_refused(const struct exchange *x, struct err *err);
 
+/* After fork(): connections of before are the other process's. */
+void exchange_forget(void);
+
 /* curl_put.c: as put() of struct mover_kind. */
 int curl_put(struct transfer *t, struct err *err);
+/* The path of a URL as it is meant; the caller's. NULL: it has none. */
+char *curl_url_path(const char *url);
+char *curl_unescape_path(struct str escaped); /* the caller's; NULL: it is none */
+char *curl_url_host(const char *url);         /* HOST:PORT, the caller's; NULL: it has none */
+char *curl_url_root(const char *url);         /* the URL of its store's topmost folder; the caller's */
+/* The name under which the task's file is written before it has its own: a URL, the caller's. Servers of
+ * WebDAV with the method MOVE rename it. */
+char *curl_temporary(const struct transfer *t);
+bool curl_can_move(struct transfer *t, const char *temporary);
+int curl_move(struct transfer *t, const char *temporary, struct err *err); /* as put() */
+void curl_drop(struct transfer *t, const char *temporary); /* it is removed, if that is possible */
+void curl_quote_sftp(struct buf *b, const char *path);
+/* WebDAV: makes the folders of a URL that ends with '/', outermost first; what is there already is fine. 0,
+ * or an outcome of move/mover.h with err. */
+int curl_make_folders(struct transfer *t, const char *url, struct err *err);
+
+/* curl_edit.c: as the functions of struct mover_kind. */
+int curl_look(struct transfer *t, struct err *err);
+int curl_remove(struct transfer *t, struct err *err);
+int curl_make_folder(struct transfer *t, struct err *err);
+int curl_list(struct transfer *t, mover_listed_fn *fn, void *arg, struct err *err);
+int curl_pull(struct transfer *t, const struct mover_pull *p, struct err *err);

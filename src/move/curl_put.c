@@ -12,10 +12,10 @@
 /* ---- HTTP */
 
 /* WebDAV: the folders above, outermost first. What is there already answers 405. *ret_made: there was one to
- * make. */
-static int make_folders(struct transfer *t, bool *ret_made, struct err *err)
+ * make; *ret_code: the last answer. */
+static int make_folders(struct transfer *t, const char *url, bool *ret_made, long *ret_code, struct err *err)
 {
-        const char *url = t->task->url, *path = strstr(url, "://");
+        const char *path = strstr(url, "://");
         path = path ? strchr(path + 3, '/') : NULL;
         for (const char *slash = path ? strchr(path + 1, '/') : NULL; slash; slash = strchr(slash + 1, '/')) {
                 struct exchange x;
@@ -26,23 +26,35 @@ static int make_folders(struct transfer *t, bool *ret_made, struct err *err)
                 if (r != 0)
                         return r;
                 *ret_made = *ret_made || x.code == 201;
+                *ret_code = x.code;
         }
         return 0;
 }
 
-static int http_put_once(struct exchange *x, struct transfer *t, struct err *err)
+int curl_make_folders(struct transfer *t, const char *url, struct err *err)
 {
-        exchange_init(x, t, t->task->url);
+        bool made = false;
+        long code = 0;
+        int r = make_folders(t, url, &made, &code, err);
+        if (r != 0 || code == 201 || code == 405 || code == 301)
+                return r;
+        struct exchange x = {.t = t, .code = code};
+        return exchange_refused(&x, err);
+}
+
+static int http_put_once(struct exchange *x, struct transfer *t, const char *url, struct err *err)
+{
+        exchange_init(x, t, url);
         exchange_upload(x);
         return exchange_perform(x, err);
 }
 
 /* What the store says it has now; a store that does not answer this is believed. */
-static int compare_sent(struct transfer *t, struct err *err)
+static int compare_sent(struct transfer *t, const char *url, struct err *err)
 {
         struct exchange x;
         curl_off_t size = -1;
-        exchange_init(&x, t, t->task->url);
+        exchange_init(&x, t, url);
         curl_easy_setopt(x.h, CURLOPT_NOBODY, 1L);
         if (exchange_perform(&x, NULL) != 0 || (x.http && x.code != 200))
                 return 0;
@@ -53,29 +65,127 @@ static int compare_sent(struct transfer *t, struct err *err)
                        : 0;
 }
 
-static int http_put(struct transfer *t, struct err *err)
+static int http_put_at(struct transfer *t, const char *url, struct err *err)
 {
         struct exchange x;
         bool made = false;
-        int r = http_put_once(&x, t, err);
+        long code = 0;
+        int r = http_put_once(&x, t, url, err);
         if (r == 0 && !exchange_s3(t) && (x.code == 404 || x.code == 409 || x.code == 500)) {
-                r = make_folders(t, &made, err); /* one is missing; 500 is nginx's */
+                r = make_folders(t, t->task->url, &made, &code, err); /* one is missing; 500 is nginx's */
                 if (r == 0 && made)
-                        r = http_put_once(&x, t, err);
+                        r = http_put_once(&x, t, url, err);
         }
         if (r == 0 && (x.code < 200 || x.code > 299))
                 r = exchange_refused(&x, err);
-        return r == 0 ? compare_sent(t, err) : r;
+        return r == 0 ? compare_sent(t, url, err) : r;
+}
+
+/* ---- HTTP, under a temporary name */
+
+char *curl_temporary(const struct transfer *t)
+{
+        struct buf b = {0};
+        buf_printf(&b, "%s.drover-%s.tmp", t->task->url, t->task->tag);
+        return buf_take(&b);
+}
+
+static int move(struct transfer *t, const char *from, long *ret_code, struct err *err)
+{
+        struct exchange x;
+        exchange_init(&x, t, from);
+        curl_easy_setopt(x.h, CURLOPT_CUSTOMREQUEST, "MOVE");
+        x.lines = exchange_line(x.lines, "Destination: ", t->task->url);
+        x.lines = exchange_line(x.lines, "Overwrite: ", "T");
+        int r = exchange_perform(&x, err);
+        *ret_code = x.code;
+        if (r == 0 && (x.code < 200 || x.code > 299))
+                r = exchange_refused(&x, err);
+        return r;
+}
+
+/* Has the server the method MOVE? Asked once for each, with a name that is not there: who has it does not
+ * find it. */
+bool curl_can_move(struct transfer *t, const char *temporary)
+{
+        static char last[256];
+        static bool last_can;
+        MEM_CLEANUP char *host = curl_url_host(t->task->url);
+        struct err err = {""};
+        long code = 0;
+        if (exchange_s3(t) || !host || strchr(t->task->url, '?'))
+                return false;
+        if (!strcmp(host, last))
+                return last_can;
+        if (move(t, temporary, &code, &err) == MOVER_AGAIN && code == 0)
+                return false;
+        snprintf(last, sizeof(last), "%s", host);
+        last_can = code >= 400 && code != 400 && code != 403 && code != 405 && code != 501;
+        return last_can;
+}
+
+/* Onto a file that is there as well: some servers do that by no header. */
+int curl_move(struct transfer *t, const char *temporary, struct err *err)
+{
+        struct err first = {""};
+        struct exchange x;
+        long code;
+        int r = move(t, temporary, &code, &first);
+        if (r == 0)
+                return 0;
+        exchange_init(&x, t, t->task->url);
+        curl_easy_setopt(x.h, CURLOPT_CUSTOMREQUEST, "DELETE");
+        if (exchange_perform(&x, err) == 0 && x.code >= 200 && x.code < 300)
+                return move(t, temporary, &code, err);
+        return err_set(err, r, "%s", first.text);
+}
+
+void curl_drop(struct transfer *t, const char *temporary)
+{
+        struct exchange x;
+        exchange_init(&x, t, temporary);
+        curl_easy_setopt(x.h, CURLOPT_CUSTOMREQUEST, "DELETE");
+        exchange_perform(&x, NULL);
+}
+
+/* Some servers show what has come so far of a file whose sender has died. */
+static int http_put(struct transfer *t, struct err *err)
+{
+        MEM_CLEANUP char *temporary = curl_temporary(t);
+        if (!t->config->flow || !curl_can_move(t, temporary))
+                return http_put_at(t, t->task->url, err);
+        int r = http_put_at(t, temporary, err);
+        if (r == 0)
+                r = curl_move(t, temporary, err);
+        if (r != 0)
+                curl_drop(t, temporary);
+        return r;
 }
 
 /* ---- files, FTP and SFTP */
 
-/* The path of the task's URL as it is meant; the caller's. */
-static char *url_path(const struct transfer *t)
+char *curl_url_host(const char *url)
+{
+        CURLU *u = curl_url();
+        char *host = NULL, *port = NULL;
+        struct buf b = {0};
+        if (curl_url_set(u, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK &&
+            curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK) {
+                buf_addz(&b, host);
+                if (curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK)
+                        buf_printf(&b, ":%s", port);
+        }
+        curl_free(host);
+        curl_free(port);
+        curl_url_cleanup(u);
+        return b.n ? buf_take(&b) : NULL;
+}
+
+char *curl_url_path(const char *url)
 {
         CURLU *u = curl_url();
         char *path = NULL, *ret = NULL;
-        if (curl_url_set(u, CURLUPART_URL, t->task->url, CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK &&
+        if (curl_url_set(u, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK &&
             curl_url_get(u, CURLUPART_PATH, &path, CURLU_URLDECODE) == CURLUE_OK)
                 ret = mem_dupz(path);
         curl_free(path);
@@ -83,9 +193,18 @@ static char *url_path(const struct transfer *t)
         return ret;
 }
 
+char *curl_unescape_path(struct str escaped)
+{
+        int n = 0;
+        char *plain = curl_easy_unescape(NULL, escaped.p, (int)escaped.n, &n),
+             *ret = plain && !memchr(plain, 0, (size_t)n) ? mem_dup(plain, (size_t)n) : NULL;
+        curl_free(plain);
+        return ret;
+}
+
 static int file_put(struct transfer *t, struct err *err)
 {
-        MEM_CLEANUP char *path = url_path(t), *room = mem_alloc(65536);
+        MEM_CLEANUP char *path = curl_url_path(t->task->url), *room = mem_alloc(65536);
         BUF_CLEANUP struct buf temp = {0};
         const char *name;
         int dir, r = path ? hidden_open_parent(t->config->hidden, path, &dir, &name) : -EINVAL;
@@ -125,7 +244,7 @@ static int file_put(struct transfer *t, struct err *err)
         return r;
 }
 
-static void quote_sftp(struct buf *b, const char *path)
+void curl_quote_sftp(struct buf *b, const char *path)
 {
         buf_char(b, '"');
         for (; *path; path++) {
@@ -147,19 +266,19 @@ static struct curl_slist *renaming(const struct transfer *t, const char *path, c
                 return exchange_line(list, "RNTO ", last ? last + 1 : path);
         }
         buf_addz(&b, "*rm "); /* with * it may fail; most servers don't rename onto a file */
-        quote_sftp(&b, path);
+        curl_quote_sftp(&b, path);
         list = curl_slist_append(NULL, buf_z(&b));
         buf_reset(&b);
         buf_addz(&b, "rename ");
-        quote_sftp(&b, temp);
+        curl_quote_sftp(&b, temp);
         buf_char(&b, ' ');
-        quote_sftp(&b, path);
+        curl_quote_sftp(&b, path);
         return curl_slist_append(list, buf_z(&b));
 }
 
 static int renamed_put(struct transfer *t, struct err *err)
 {
-        MEM_CLEANUP char *path = url_path(t);
+        MEM_CLEANUP char *path = curl_url_path(t->task->url);
         BUF_CLEANUP struct buf url = {0}, temp = {0};
         struct exchange x;
         if (!path || strpbrk(path, "\r\n"))
@@ -173,7 +292,24 @@ static int renamed_put(struct transfer *t, struct err *err)
         curl_easy_setopt(x.h, CURLOPT_FTP_CREATE_MISSING_DIRS, (long)CURLFTP_CREATE_DIR);
         int r = exchange_perform(&x, err);
         curl_slist_free_all(rename);
-        return r == 0 ? compare_sent(t, err) : r;
+        if (r != 0 && t->config->flow) { /* its beginning may be there */
+                struct exchange gone;
+                BUF_CLEANUP struct buf b = {0};
+                bool is_sftp = exchange_scheme(t, "sftp");
+                buf_printf(&b, "*%s ", is_sftp ? "rm" : "DELE");
+                if (is_sftp)
+                        curl_quote_sftp(&b, buf_z(&temp));
+                else
+                        buf_addz(&b, buf_z(&temp) + 1);
+                MEM_CLEANUP char *root = curl_url_root(t->task->url);
+                struct curl_slist *list = curl_slist_append(NULL, buf_z(&b));
+                exchange_init(&gone, t, root);
+                curl_easy_setopt(gone.h, CURLOPT_NOBODY, 1L);
+                curl_easy_setopt(gone.h, CURLOPT_QUOTE, list);
+                exchange_perform(&gone, NULL);
+                curl_slist_free_all(list);
+        }
+        return r == 0 ? compare_sent(t, t->task->url, err) : r;
 }
 
 int curl_put(struct transfer *t, struct err *err)

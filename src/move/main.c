@@ -17,11 +17,14 @@
 #include "base/mem.h"
 #include "base/secret.h"
 #include "move/mover.h"
+#include "move/placement.h"
 
 #define SIGN_MS 1000
 
 static const char usage[] =
-        "usage: drover-mover [options] get URL FILE | put FILE URL | probe URL\n\n"
+        "usage: drover-mover [options] get URL FILE | put FILE URL | probe URL\n"
+        "       drover-mover [options] place transfer SRC DEST [NAME=VALUE]...\n"
+        "       drover-mover [options] place rm|mkdir|stage|verify URL [NAME=VALUE]...\n\n"
         "Copies between a URL (http, https, s3, ftp, ftps, sftp, file) and a file, as the agent has it "
         "done,\n"
         "and prints what came of it as JSON. See drover-mover(8).\n\n"
@@ -248,12 +251,144 @@ static int by_hand(struct options *o, const char *op, const char *url, const cha
         return r;
 }
 
+/* ---- a placement */
+
+#define EXIT_AGAIN 75 /* as sendmail has it (sysexits.h, EX_TEMPFAIL): it may work later */
+
+static void print_line(struct buf *b)
+{
+        buf_char(b, '\n');
+        fwrite(b->p, 1, b->n, stdout);
+        fflush(stdout);
+}
+
+static void print_progress(void *arg, uint64_t bytes, uint64_t size, uint64_t files, uint64_t files_all)
+{
+        BUF_CLEANUP struct buf b = {0};
+        struct json j = {.out = &b};
+        (void)arg;
+        json_open(&j, '{');
+        json_kint(&j, "bytes", (int64_t)bytes);
+        if (size != MOVE_SIZE_ANY)
+                json_kint(&j, "size", (int64_t)size);
+        json_kint(&j, "files", (int64_t)files);
+        json_kint(&j, "files_all", (int64_t)files_all);
+        json_close(&j, '}');
+        print_line(&b);
+}
+
+static void print_report(const struct placement *p, const struct placement_report *r)
+{
+        BUF_CLEANUP struct buf b = {0};
+        struct json j = {.out = &b};
+        json_open(&j, '{');
+        json_kstrz(&j, "op", placement_op_names[p->op]);
+        json_kbool(&j, "ok", r->result == PLACEMENT_DONE);
+        json_kint(&j, "bytes", (int64_t)r->bytes);
+        json_kint(&j, "files", (int64_t)r->files);
+        json_kint(&j, "tries", r->tries);
+        json_kint(&j, "took_ms", r->took_ms);
+        if (p->op == PLACEMENT_TRANSFER)
+                json_kbool(&j, "third_party", r->third_party);
+        if (*r->way)
+                json_kstrz(&j, "from", r->way);
+        if (r->files == 1 && *r->adler32)
+                json_kstrz(&j, "adler32", r->adler32);
+        if (r->files == 1 && *r->sha256)
+                json_kstrz(&j, "sha256", r->sha256);
+        json_close(&j, '}');
+        print_line(&b);
+        if (r->result != PLACEMENT_DONE)
+                fprintf(stderr, "drover-mover: %s\n", r->text);
+}
+
+/* TYPE, FILE and the prefixes it is for, parted by tabs. */
+static bool add_credential(struct placement *p, const char *value)
+{
+        struct str rest = str_of(value), type, file;
+        if (p->credential_count == PLACEMENT_CREDENTIALS_MAX || !str_cut(&rest, '\t', &type) ||
+            !str_cut(&rest, '\t', &file) || !type.n || !file.n)
+                return false;
+        p->credentials[p->credential_count++] =
+                (struct placement_credential){str_dupz(type), str_dupz(file), str_dupz(rest)};
+        return true;
+}
+
+static bool placement_word(struct placement *p, const char *name, size_t n, const char *value)
+{
+        static const char *const thirds[] = {"auto", "never", "always"};
+        uint64_t v = 0;
+        struct str key = str_make(name, n);
+        if (str_eqz(key, "alternatives"))
+                return p->alternatives = value, true;
+        if (str_eqz(key, "tag"))
+                return p->tag = value, *value && !strpbrk(value, "/ ");
+        if (str_eqz(key, "checksum"))
+                return !*value || sum_parse(str_of(value), &p->wanted);
+        if (str_eqz(key, "credential"))
+                return add_credential(p, value);
+        if (str_eqz(key, "verify"))
+                return p->read_back = !strcmp(value, "read"), p->read_back || !strcmp(value, "store");
+        for (size_t i = 0; i < 3 && str_eqz(key, "third_party"); i++)
+                if (!strcmp(value, thirds[i]))
+                        return p->third = (enum placement_third)i, true;
+        if (!number(value, &v))
+                return false;
+        if (str_eqz(key, "tries") && v < UINT32_MAX)
+                p->tries = (uint32_t)v;
+        else if (str_eqz(key, "try_s"))
+                p->try_ms = v * 1000;
+        else if (str_eqz(key, "limit_s"))
+                p->limit_ms = v * 1000;
+        else
+                return false;
+        return true;
+}
+
+static int place(struct options *o, int argc, char **argv)
+{
+        struct placement p = {.progress = print_progress};
+        struct placement_report report;
+        char tag[32];
+        unsigned op = 0;
+        int i = 0, r = 2;
+        snprintf(tag, sizeof(tag), "%d", (int)getpid());
+        p.tag = tag;
+        while (argc > 1 && op < PLACEMENT_OPS && strcmp(argv[0], placement_op_names[op]) != 0)
+                op++;
+        if (argc < 2 || op == PLACEMENT_OPS || (op == PLACEMENT_TRANSFER && argc < 3)) {
+                fputs(usage, stderr);
+                return 2;
+        }
+        p.op = (enum placement_op)op;
+        p.src = argv[1];
+        if (op == PLACEMENT_TRANSFER)
+                p.dest = argv[2];
+        for (i = op == PLACEMENT_TRANSFER ? 3 : 2; i < argc; i++) {
+                const char *eq = strchr(argv[i], '=');
+                if (!eq || !placement_word(&p, argv[i], (size_t)(eq - argv[i]), eq + 1)) {
+                        fprintf(stderr, "drover-mover: what is %s? see drover-mover(8)\n", argv[i]);
+                        break;
+                }
+        }
+        if (i == argc) {
+                placement_run(&o->config, &p, &report);
+                print_report(&p, &report);
+                r = report.result == PLACEMENT_DONE        ? 0
+                    : report.result == PLACEMENT_TEMPORARY ? EXIT_AGAIN
+                                                           : 1;
+        }
+        placement_deinit(&p);
+        return r;
+}
+
 int main(int argc, char **argv)
 {
         struct options o = {.size = MOVE_SIZE_ANY};
         int i = 1, r = 2;
         secret_no_dumps();
         signal(SIGPIPE, SIG_IGN);
+        setlinebuf(stdout);
         for (; i < argc && !strncmp(argv[i], "--", 2); i += 2) {
                 if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "--version")) {
                         fputs(!strcmp(argv[i], "--help") ? usage : "drover-mover " DROVER_VERSION "\n",
@@ -271,6 +406,8 @@ int main(int argc, char **argv)
         o.config.hidden = hidden_new(o.hide, o.hide_count);
         if (left == 1 && !strcmp(argv[i], "serve"))
                 r = serve(&o);
+        else if (left > 0 && !strcmp(argv[i], "place"))
+                r = place(&o, left - 1, argv + i + 1);
         else if (left == 3 && !strcmp(argv[i], "get"))
                 r = by_hand(&o, "get", argv[i + 1], argv[i + 2]);
         else if (left == 3 && !strcmp(argv[i], "put"))

@@ -11,6 +11,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/hidden.h"
+#include "move/flow.h"
+#include "move/sums.h"
 #include "move/task.h"
 
 /* One attempt's view of its transfer. The file's descriptor is open for reading and writing (GET) or for
@@ -25,6 +27,7 @@ struct transfer {
         struct move_facts piece;
         void *sum;               /* of these bytes */
         struct move_facts found; /* what the store said last */
+        struct sum named;        /* and which checksum it names */
         char *digest;            /* GET: SHA-256 that the store names, in base64; NULL: it names none */
         uint64_t moved;          /* over all attempts */
         uint64_t latency_us;     /* until the first answer */
@@ -42,6 +45,9 @@ struct mover_config {
         struct hidden *hidden;   /* folders that no URL of a file may lead into; NULL: none */
         uint64_t stall_ms;       /* nothing moves for so long: given up, and tried again; 0: 60 s */
         uint64_t retry_ms;       /* before the second attempt; doubles up to a minute; 0: 1 s */
+        struct flow *flow;       /* GET and PUT: who has the other end of the transfer; NULL: nobody */
+        struct sums *sums;       /* GET: taken of what comes; NULL: none */
+        struct sum wanted;       /* GET, with sums: what has to come of it */
         int (*alive)(void *arg); /* called at least every second or so: 0, or -ECANCELED: stop. May be NULL */
         void *arg;
 };
@@ -53,6 +59,17 @@ enum mover_outcome {
         MOVER_AGAIN,         /* it may work later: no answer, cut off, too busy */
         MOVER_REFUSED,       /* it will not: not there, not understood */
         MOVER_DENIED         /* it will not: not allowed to whom the store sees (the task's credential) */
+};
+
+typedef void mover_listed_fn(void *arg, struct str name, bool folder); /* one that a folder has */
+typedef void mover_moved_fn(void *arg, uint64_t bytes);                /* so many bytes have been copied */
+
+struct mover_pull {
+        const char *source, *header; /* header: a value of Authorization to show there; NULL: none */
+        uint64_t size;               /* of what is there */
+        struct sum sum;              /* and its checksum */
+        mover_moved_fn *told;
+        void *arg;
 };
 
 struct mover_kind {
@@ -67,6 +84,19 @@ struct mover_kind {
         /* Asks the store for a sign of life as cheaply as it can; the answer's contents don't matter. Sets
          * t->latency_us; when it fails, only if there was a connection and then silence. */
         int (*probe)(struct transfer *t, struct err *err);
+
+        /* What placements need besides (move/placement.h). All but handles may be NULL. */
+
+        /* What is at the URL: t->found and t->named. MOVER_REFUSED: nothing. */
+        int (*look)(struct transfer *t, struct err *err);
+        /* What is not there afterwards was removed. */
+        int (*remove)(struct transfer *t, struct err *err);
+        /* The folder and those above it are there afterwards. */
+        int (*make_folder)(struct transfer *t, struct err *err);
+        int (*list)(struct transfer *t, mover_listed_fn *fn, void *arg, struct err *err);
+        /* The store of the task's URL gets the file from another one by itself, and shows it when it is what
+         * it should be, as far as it says. */
+        int (*pull)(struct transfer *t, const struct mover_pull *p, struct err *err);
 };
 extern const struct mover_kind mover_curl, mover_exec;
 
@@ -79,6 +109,13 @@ int transfer_alive(struct transfer *t); /* 0; -ECANCELED, -ETIMEDOUT: stop now *
 /* Sums what a program has written into the file itself. 0 or -errno. */
 int transfer_look(struct transfer *t);
 
+/* One call of a back end's about the task's URL; `call` is told the transfer. As `call`, or MOVER_REFUSED
+ * with err when no back end knows the scheme. */
+int transfer_with(const struct mover_config *c, const struct move_task *task, struct transfer *t,
+                  int (*call)(struct transfer *t, const struct mover_kind *k, void *arg, struct err *err),
+                  void *arg, struct err *err);
+/* Does the URL's back end read what it puts while that is still coming? */
+bool transfer_streams(const struct mover_config *c, const char *url);
 /* Does the task, with every attempt it may have. Fills *answer. `fd` is the local file; -1 for a PROBE. */
 void transfer_run(const struct mover_config *c, const struct move_task *task, int fd,
                   struct move_answer *answer);

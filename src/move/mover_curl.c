@@ -178,4 +178,44 @@ static int probe(struct transfer *t, struct err *err)
         return shown(t, probe_it, err);
 }
 
-const struct mover_kind mover_curl = {"curl", handles, get, put, probe};
+static int look(struct transfer *t, struct err *err)
+{
+        return shown(t, curl_look, err);
+}
+
+static int remove_it(struct transfer *t, struct err *err)
+{
+        return shown(t, curl_remove, err);
+}
+
+static int make_folder(struct transfer *t, struct err *err)
+{
+        return shown(t, curl_make_folder, err);
+}
+
+static int list(struct transfer *t, mover_listed_fn *fn, void *arg, struct err *err)
+{
+        struct curl_credential c;
+        int r = curl_credential_init(&c, t, err);
+        t->shown = &c;
+        if (r == 0)
+                r = curl_list(t, fn, arg, err);
+        t->shown = NULL;
+        curl_credential_deinit(&c);
+        return r;
+}
+
+static int pull(struct transfer *t, const struct mover_pull *p, struct err *err)
+{
+        struct curl_credential c;
+        int r = curl_credential_init(&c, t, err);
+        t->shown = &c;
+        if (r == 0)
+                r = curl_pull(t, p, err);
+        t->shown = NULL;
+        curl_credential_deinit(&c);
+        return r;
+}
+
+const struct mover_kind mover_curl = {"curl", handles,   get,         put,  probe,
+                                      look,   remove_it, make_folder, list, pull};

@@ -315,4 +315,5 @@ static int put(struct transfer *t, struct err *err)
         return r;
 }
 
-const struct mover_kind mover_exec = {"exec", handles, get, put, run};
+const struct mover_kind mover_exec = {
+        .name = "exec", .handles = handles, .get = get, .put = put, .probe = run};

@@ -58,9 +58,26 @@ bool mover_config_exec(struct mover_config *c, const char *text)
 
 int transfer_restart(struct transfer *t)
 {
+        int r = t->config->flow && t->done ? flow_restart(t->config->flow) : 0;
+        if (r < 0)
+                return r;
+        if (t->config->sums)
+                sums_restart(t->config->sums);
         t->done = 0;
         EVP_DigestInit_ex(t->sum, EVP_sha256(), NULL);
         return ftruncate(t->fd, 0) < 0 || lseek(t->fd, 0, SEEK_SET) < 0 ? -errno : 0;
+}
+
+/* So many bytes more are in the file, and these are they. */
+static int have(struct transfer *t, const void *p, size_t n)
+{
+        EVP_DigestUpdate(t->sum, p, n);
+        if (t->config->sums)
+                sums_add(t->config->sums, p, n);
+        t->done += n;
+        return t->config->flow
+                       ? flow_wrote(t->config->flow, t->done, t->found.size, t->config->alive, t->config->arg)
+                       : 0;
 }
 
 int transfer_write(struct transfer *t, const void *p, size_t n)
@@ -70,16 +87,22 @@ int transfer_write(struct transfer *t, const void *p, size_t n)
         int r = fs_write_all(t->fd, p, n);
         if (r < 0)
                 return r;
-        EVP_DigestUpdate(t->sum, p, n);
-        t->done += n;
         t->moved += n;
-        return 0;
+        return have(t, p, n);
 }
 
 long transfer_read(struct transfer *t, uint64_t at, void *p, size_t n)
 {
         uint64_t left = at < t->task->size ? t->task->size - at : 0;
+        struct flow *flow = t->config->flow;
         ssize_t got;
+        if (flow && left) {
+                flow_sent(flow, at);
+                got = flow_wait(flow, at, left < n ? left : n, t->config->alive, t->config->arg);
+                if (got <= 0)
+                        return got < 0 ? got : -ESTALE;
+                n = (size_t)got;
+        }
         do
                 got = pread(t->fd, p, left < n ? (size_t)left : n, (off_t)(t->task->at + at));
         while (got < 0 && errno == EINTR);
@@ -101,15 +124,17 @@ int transfer_look(struct transfer *t)
         MEM_CLEANUP char *room = mem_alloc(ROOM);
         t->done = 0;
         EVP_DigestInit_ex(t->sum, EVP_sha256(), NULL);
+        if (t->config->sums)
+                sums_restart(t->config->sums);
         for (;;) {
                 ssize_t n = pread(t->fd, room, ROOM, (off_t)t->done);
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n <= 0)
                         return n < 0 ? -errno : 0;
-                EVP_DigestUpdate(t->sum, room, (size_t)n);
-                t->done += (uint64_t)n;
-                int r = transfer_alive(t);
+                int r = have(t, room, (size_t)n);
+                if (r == 0)
+                        r = transfer_alive(t);
                 if (r < 0)
                         return r;
         }
@@ -130,6 +155,7 @@ static int compare(struct transfer *t, unsigned char sum[32], struct err *err)
 {
         const struct move_task *task = t->task;
         unsigned char digest[64] = "";
+        char hex[SUMS_TEXT];
         t->resumable = false;
         sum_so_far(t, sum);
         if (task->size != MOVE_SIZE_ANY && t->done != task->size)
@@ -140,6 +166,11 @@ static int compare(struct transfer *t, unsigned char sum[32], struct err *err)
                                (unsigned long long)t->found.size);
         if (task->summed && memcmp(sum, task->sha256, 32) != 0)
                 return err_set(err, MOVER_AGAIN, "it does not have the checksum that it should have");
+        if (t->config->sums && t->config->wanted.type != SUM_NONE &&
+            sums_read(t->config->sums, t->config->wanted.type, hex) &&
+            strcmp(hex, t->config->wanted.hex) != 0)
+                return err_set(err, MOVER_AGAIN, "its %s is %s, and should be %s",
+                               sum_name(t->config->wanted.type), hex, t->config->wanted.hex);
         EVP_EncodeBlock(digest, sum, 32);
         if (t->digest && strcmp((char *)digest, t->digest) != 0)
                 return err_set(err, MOVER_AGAIN, "it does not have the checksum that the store names");
@@ -205,6 +236,10 @@ static int attempt(struct transfer *t, const struct mover_kind *k, struct move_a
         case MOVE_CHECK: return check(t, a);
         case MOVE_COPY: return copy(t, a);
         case MOVE_PUT: break;
+        }
+        if (t->config->flow) {
+                a->size = t->task->size;
+                return k->put(t, err);
         }
         if (fstat(t->fd, &st) < 0)
                 return -errno;
@@ -306,6 +341,26 @@ static void all_attempts(struct transfer *t, const struct mover_kind *k, struct 
         a->status = r == MOVER_UNCHANGED ? MOVE_UNCHANGED : MOVE_DONE;
         if (r < 0 || r == MOVER_AGAIN || r == MOVER_REFUSED || r == MOVER_DENIED)
                 tell_failure(task, a, r, &first, &last, (double)a->took_us / 1e6);
+}
+
+int transfer_with(const struct mover_config *c, const struct move_task *task, struct transfer *t,
+                  int (*call)(struct transfer *t, const struct mover_kind *k, void *arg, struct err *err),
+                  void *arg, struct err *err)
+{
+        const struct mover_kind *k = kind_of(c, str_of(task->url));
+        *t = (struct transfer){.task = task, .config = c, .fd = -1, .deadline_ms = INT64_MAX};
+        t->found.size = MOVE_SIZE_ANY;
+        if (task->limit_ms)
+                t->deadline_ms = clock_mono_ns() / 1000000 + (int64_t)task->limit_ms;
+        int r = k ? call(t, k, arg, err) : err_set(err, MOVER_REFUSED, "nothing here knows its scheme");
+        free(t->digest);
+        t->digest = NULL;
+        return r;
+}
+
+bool transfer_streams(const struct mover_config *c, const char *url)
+{
+        return kind_of(c, str_of(url)) != &mover_exec;
 }
 
 void transfer_run(const struct mover_config *c, const struct move_task *task, int fd,

@@ -1,0 +1,872 @@
+/* See placement.h. Folders and patterns become a list of files first; each file then has its tries. One try
+ * of a file is one pass over the ways to it. */
+#include "move/placement.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file_key.h"
+#include "base/fs.h"
+#include "base/hex.h"
+#include "base/mem.h"
+#include "base/secret.h"
+#include "move/curl_exchange.h"
+
+#define WINDOW    (64u << 20) /* bytes that are got and not yet put */
+#define TRIES     5
+#define RETRY_MS  1000
+#define LATER_MS  60000
+#define TELL_MS   1000
+#define FILES_MAX 1000000u
+#define DEPTH_MAX 64
+#define LEFT_MAX  8 /* attempts before this one that may have left something */
+#define PUT_TRIES 3 /* of what is still here */
+
+const char *const placement_op_names[PLACEMENT_OPS] = {"transfer", "rm", "mkdir", "stage", "verify"};
+
+struct pair {
+        char *src, *dest; /* dest NULL: there is none */
+};
+
+struct work {
+        const struct mover_config *config;
+        const struct placement *p;
+        struct placement_report *report;
+        struct pair *files;
+        size_t file_count, file_cap;
+        int64_t began_ms, told_ms, try_end_ms;
+        uint64_t now, now_size; /* of the file under way */
+        struct flow *flow;
+        pid_t getter;
+        bool getter_died;
+};
+
+static int64_t now_ms(void)
+{
+        return clock_mono_ns() / 1000000;
+}
+
+void placement_deinit(struct placement *p)
+{
+        for (size_t i = 0; i < p->credential_count; i++) {
+                free(p->credentials[i].type);
+                free(p->credentials[i].file);
+                free(p->credentials[i].urls);
+        }
+        p->credential_count = 0;
+}
+
+static struct str last_part(struct str url)
+{
+        return str_skip(url, (size_t)(str_rfind(url, '/') + 1));
+}
+
+/* ---- tasks */
+
+/* Of those that are for the URL, the one that is for the longest prefix of it. */
+static const struct placement_credential *credential_for(const struct placement *p, const char *url)
+{
+        struct file_credential list[PLACEMENT_CREDENTIALS_MAX];
+        const struct file_asker asker = {.credentials = list, .credential_count = p->credential_count};
+        for (size_t i = 0; i < p->credential_count; i++)
+                list[i] = (struct file_credential){str_of(p->credentials[i].file),
+                                                   str_of(p->credentials[i].urls),
+                                                   !strcmp(p->credentials[i].type, "s3")};
+        size_t i = file_asker_shows(&asker, str_of(url));
+        return i < p->credential_count ? &p->credentials[i] : NULL;
+}
+
+/* dav and davs are http and https to a server that knows WebDAV. */
+static char *plain_url(const char *url)
+{
+        struct buf b = {0};
+        if (str_istarts(str_of(url), STR("davs://")))
+                buf_printf(&b, "https://%s", url + 7);
+        else if (str_istarts(str_of(url), STR("dav://")))
+                buf_printf(&b, "http://%s", url + 6);
+        else
+                buf_addz(&b, url);
+        return buf_take(&b);
+}
+
+/* Read anew for each task, for its owner may have replaced it. */
+static bool credential_read(const struct placement_credential *c, struct buf *out)
+{
+        return fs_read(AT_FDCWD, c->file, MOVE_CREDENTIAL_MAX, out, NULL) == 0;
+}
+
+static void task_make(const struct work *w, enum move_op op, const char *url, struct move_task *t)
+{
+        int64_t left = w->try_end_ms - now_ms();
+        move_task_init(t, op);
+        t->url = plain_url(url);
+        t->scratch = true;
+        t->limit_ms = w->try_end_ms == INT64_MAX ? 0 : left > 1 ? (uint64_t)left : 1;
+        snprintf(t->tag, sizeof(t->tag), "%s", w->p->tag);
+        const struct placement_credential *c = credential_for(w->p, t->url);
+        SECRET_CLEANUP struct buf data = {.max = MOVE_CREDENTIAL_MAX};
+        if (c && credential_read(c, &data)) {
+                const char *slash = strrchr(c->file, '/');
+                move_task_credential(t, c->type, slash ? slash + 1 : c->file, buf_view(&data));
+        }
+}
+
+/* ---- signs of life */
+
+static void tell(struct work *w)
+{
+        int64_t now = now_ms();
+        if (!w->p->progress || now - w->told_ms < TELL_MS)
+                return;
+        w->told_ms = now;
+        w->p->progress(w->p->arg, w->report->bytes + w->now, w->now_size, w->report->files, w->file_count);
+}
+
+/* 0; -EPIPE: the getter is not there any more; -ETIMEDOUT: this try has taken too long. */
+static int alive(void *arg)
+{
+        struct work *w = arg;
+        struct move_answer a;
+        int status;
+        if (w->flow && !w->getter_died)
+                w->now = flow_done(w->flow);
+        tell(w);
+        if (w->config->alive && w->config->alive(w->config->arg) < 0)
+                return -ECANCELED;
+        if (now_ms() > w->try_end_ms)
+                return -ETIMEDOUT;
+        if (w->getter > 0 && waitpid(w->getter, &status, WNOHANG) == w->getter) {
+                w->getter = 0;
+                w->getter_died = !flow_ended(w->flow, &a);
+        }
+        return w->getter_died ? -EPIPE : 0;
+}
+
+/* ---- the getter */
+
+/* A file without a name where this process stands, which is the job's own folder. */
+static int scratch_file(void)
+{
+        int fd = open(".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        if (fd < 0)
+                fd = open(P_tmpdir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        return fd < 0 ? -errno : fd;
+}
+
+__attribute__((noreturn)) static void get_in_child(const struct work *w, const struct move_task *task, int fd,
+                                                   pid_t parent)
+{
+        struct mover_config c = *w->config;
+        struct move_answer answer;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+                _exit(1);
+        exchange_forget();
+        c.flow = w->flow;
+        c.wanted = w->p->wanted;
+        c.sums = sums_new(false, c.wanted.type == SUM_MD5);
+        c.alive = NULL;
+        transfer_run(&c, task, fd, &answer);
+        flow_end(w->flow, &answer, c.sums);
+        _exit(0);
+}
+
+/* 0 or -errno. */
+static int getter_start(struct work *w, const char *url, int fd, uint64_t window)
+{
+        struct move_task task;
+        pid_t me = getpid();
+        w->flow = flow_new(fd, window);
+        if (!w->flow)
+                return -errno;
+        task_make(w, MOVE_GET, url, &task);
+        task.summed = w->p->wanted.type == SUM_SHA256;
+        if (task.summed)
+                hex_read(str_of(w->p->wanted.hex), task.sha256, sizeof(task.sha256));
+        w->getter_died = false;
+        w->now = 0;
+        fflush(NULL);
+        w->getter = fork();
+        if (w->getter == 0)
+                get_in_child(w, &task, fd, me);
+        move_task_deinit(&task);
+        return w->getter < 0 ? -errno : 0;
+}
+
+static void getter_end(struct work *w)
+{
+        if (w->getter > 0) {
+                kill(w->getter, SIGKILL);
+                waitpid(w->getter, NULL, 0);
+        }
+        w->getter = 0;
+        flow_free(w->flow);
+        w->flow = NULL;
+}
+
+/* What a move_answer's errno is as an outcome. */
+static int outcome_of(int error)
+{
+        return error == ENOENT || error == EPROTONOSUPPORT ? MOVER_REFUSED
+               : error == EACCES                           ? MOVER_DENIED
+                                                           : MOVER_AGAIN;
+}
+
+/* Why there is nothing more to put, in the words of who should have got it. */
+static int getter_failed(struct work *w, int r, struct err *err)
+{
+        struct move_answer a;
+        if (r == -ETIMEDOUT)
+                return err_set(err, MOVER_AGAIN, "it took longer than one try may take");
+        if (r == -ECANCELED)
+                return r;
+        if (flow_ended(w->flow, &a) && a.status == MOVE_FAILED)
+                return err_set(err, outcome_of(a.error), "%s", a.text);
+        if (w->getter_died)
+                return err_set(err, MOVER_AGAIN, "the process that fetched it died");
+        return err_set(err, MOVER_AGAIN, "%s", strerror(r < 0 ? -r : EIO));
+}
+
+/* Reads what is got, and keeps none of it. */
+static int drain(struct work *w, struct err *err)
+{
+        uint64_t at = 0;
+        long n;
+        while ((n = flow_wait(w->flow, at, WINDOW / 4, alive, w)) > 0)
+                flow_sent(w->flow, at += (uint64_t)n);
+        w->now = at;
+        return n < 0 ? getter_failed(w, (int)n, err) : 0;
+}
+
+static int read_url(struct work *w, const char *url, char adler[SUMS_TEXT], char sha256[SUMS_TEXT],
+                    struct err *err)
+{
+        int fd = scratch_file(), r = fd < 0 ? fd : getter_start(w, url, fd, WINDOW);
+        if (r < 0)
+                r = err_set(err, MOVER_AGAIN, "no room for it: %s", strerror(-r));
+        else
+                r = drain(w, err);
+        if (r == 0) {
+                flow_sum(w->flow, SUM_ADLER32, adler);
+                flow_sum(w->flow, SUM_SHA256, sha256);
+        }
+        getter_end(w);
+        if (fd >= 0)
+                close(fd);
+        return r;
+}
+
+/* ---- asking a store */
+
+static int call_look(struct transfer *t, const struct mover_kind *k, void *arg, struct err *err)
+{
+        (void)arg;
+        return k->look ? k->look(t, err) : err_set(err, MOVER_REFUSED, "nobody can look at it");
+}
+
+static int call_remove(struct transfer *t, const struct mover_kind *k, void *arg, struct err *err)
+{
+        (void)arg;
+        return k->remove ? k->remove(t, err)
+                         : err_set(err, MOVER_REFUSED, "nothing here removes files there");
+}
+
+static int call_make_folder(struct transfer *t, const struct mover_kind *k, void *arg, struct err *err)
+{
+        (void)arg;
+        return k->make_folder ? k->make_folder(t, err)
+                              : err_set(err, MOVER_REFUSED, "nothing here makes folders there");
+}
+
+/* *ret_transfer says what was found. */
+static int at_url(struct work *w, const char *url,
+                  int (*call)(struct transfer *t, const struct mover_kind *k, void *arg, struct err *err),
+                  void *arg, struct transfer *ret_transfer, struct err *err)
+{
+        struct mover_config c = *w->config;
+        struct move_task task;
+        task_make(w, MOVE_PROBE, url, &task);
+        c.alive = alive;
+        c.arg = w;
+        int r = transfer_with(&c, &task, ret_transfer, call, arg, err);
+        move_task_deinit(&task);
+        return r < 0 ? err_set(err, MOVER_AGAIN, "%s", *err->text ? err->text : strerror(-r)) : r;
+}
+
+/* ---- one try of one file by one way */
+
+/* What is at the end now is what was got? */
+static int compare_end(struct work *w, const char *url, uint64_t size, const char *adler, const char *sha256,
+                       struct err *err)
+{
+        char there_adler[SUMS_TEXT] = "", there_sha[SUMS_TEXT] = "";
+        struct transfer t;
+        struct err look = {""};
+        if (w->p->read_back) {
+                int r = read_url(w, url, there_adler, there_sha, err);
+                if (r != 0)
+                        return r;
+                return strcmp(there_adler, adler) != 0 || (*sha256 && strcmp(there_sha, sha256) != 0)
+                               ? err_set(err, MOVER_AGAIN, "what was read back is not what was sent")
+                               : 0;
+        }
+        if (at_url(w, url, call_look, NULL, &t, &look) != 0)
+                return 0; /* it was put, and nobody says that it is not there */
+        if (t.found.size != MOVE_SIZE_ANY && t.found.size != size)
+                return err_set(err, MOVER_AGAIN, "the store has %llu bytes of %llu",
+                               (unsigned long long)t.found.size, (unsigned long long)size);
+        if (t.named.type == SUM_ADLER32 && strcmp(t.named.hex, adler) != 0)
+                return err_set(err, MOVER_AGAIN,
+                               "the store names the checksum adler32:%s, and adler32:%s was sent",
+                               t.named.hex, adler);
+        return 0;
+}
+
+static int put_size(struct work *w, const char *url, int fd, uint64_t size, struct err *err)
+{
+        struct mover_config c = *w->config;
+        struct move_task task;
+        struct move_answer answer, got;
+        task_make(w, MOVE_PUT, url, &task);
+        task.size = size;
+        task.tries = size > WINDOW ? 1 : PUT_TRIES;
+        c.flow = transfer_streams(&c, url) ? w->flow : NULL;
+        c.alive = alive;
+        c.arg = w;
+        transfer_run(&c, &task, fd, &answer);
+        move_task_deinit(&task);
+        if (answer.status == MOVE_DONE)
+                return 0;
+        flow_stop(w->flow);
+        if (w->getter_died || (flow_ended(w->flow, &got) && got.status == MOVE_FAILED) ||
+            answer.error == ETIMEDOUT)
+                return getter_failed(w, answer.error == ETIMEDOUT ? -ETIMEDOUT : -EPIPE, err);
+        return err_set(err, outcome_of(answer.error), "%s", answer.text);
+}
+
+/* Until all of it is here. */
+static int wait_for_all(struct work *w, uint64_t *ret_size)
+{
+        struct move_answer a;
+        long n = 1;
+        while (!flow_ended(w->flow, &a) && n > 0)
+                n = flow_wait(w->flow, UINT64_MAX - 1, 1, alive, w);
+        if (n < 0)
+                return (int)n;
+        if (!flow_ended(w->flow, &a) || a.status != MOVE_DONE)
+                return -EPIPE;
+        *ret_size = a.size;
+        return 0;
+}
+
+static int stream(struct work *w, const struct pair *f, struct err *err)
+{
+        char adler[SUMS_TEXT] = "", sha256[SUMS_TEXT] = "";
+        uint64_t size = MOVE_SIZE_ANY;
+        bool at_once = transfer_streams(w->config, f->dest);
+        int fd = scratch_file(),
+            r = fd < 0 ? fd : getter_start(w, f->src, fd, at_once ? WINDOW : UINT64_MAX / 2);
+        if (r < 0)
+                r = err_set(err, MOVER_AGAIN, "no room for it here: %s", strerror(-r));
+        else
+                r = flow_size(w->flow, &size, alive, w);
+        if (r == 0 && (size == MOVE_SIZE_ANY || !at_once))
+                r = wait_for_all(w, &size);
+        w->now_size = size;
+        if (r < 0)
+                r = getter_failed(w, r, err);
+        else if (r == 0)
+                r = put_size(w, f->dest, fd, size, err);
+        if (r == 0 && size == 0) { /* nothing of it was asked for, so nobody has waited for its end */
+                struct err why = {""};
+                r = drain(w, &why);
+                if (r != 0)
+                        *err = why;
+        }
+        if (r == 0) {
+                flow_sum(w->flow, SUM_ADLER32, adler);
+                flow_sum(w->flow, SUM_SHA256, sha256);
+        }
+        getter_end(w);
+        if (fd >= 0)
+                close(fd);
+        if (r == 0)
+                r = compare_end(w, f->dest, size, adler, sha256, err);
+        if (r == 0) {
+                w->now = size;
+                w->report->third_party = false;
+                memcpy(w->report->adler32, adler, SUMS_TEXT);
+                memcpy(w->report->sha256, sha256, SUMS_TEXT);
+        }
+        return r;
+}
+
+/* ---- from server to server */
+
+static void on_moved(void *arg, uint64_t bytes)
+{
+        struct work *w = arg;
+        w->now = bytes;
+        tell(w);
+}
+
+static int call_pull(struct transfer *t, const struct mover_kind *k, void *arg, struct err *err)
+{
+        return k->pull ? k->pull(t, arg, err) : err_set(err, MOVER_REFUSED, "its server copies nothing");
+}
+
+static bool is_web(const char *url)
+{
+        return curl_scheme_in("http,https,dav,davs", mover_scheme(str_of(url)));
+}
+
+/* Does the way go from server to server? A credential is shown to the other server only when its owner says
+ * so. */
+static bool may_pull(const struct work *w, const struct pair *f)
+{
+        MEM_CLEANUP char *url = plain_url(f->src);
+        const struct placement_credential *c = credential_for(w->p, url);
+        bool read_here = w->p->read_back || w->p->wanted.type == SUM_SHA256 || w->p->wanted.type == SUM_MD5;
+        if (w->p->third == THIRD_NEVER || read_here || !is_web(f->src) || !is_web(f->dest))
+                return false;
+        return !c || (w->p->third == THIRD_ALWAYS && !strcmp(c->type, "token") &&
+                      str_istarts(str_of(url), STR("https://")));
+}
+
+static int pull_once(struct work *w, const struct pair *f, struct mover_pull *p, struct err *err)
+{
+        MEM_CLEANUP char *above = mem_dup(f->dest, strlen(f->dest) - last_part(str_of(f->dest)).n);
+        struct err again = {""};
+        struct transfer t;
+        int r = at_url(w, f->dest, call_pull, p, &t, err);
+        if (r == 0 || at_url(w, above, call_make_folder, NULL, &t, &again) != 0)
+                return r;
+        return at_url(w, f->dest, call_pull, p, &t, err); /* its folder was missing, perhaps */
+}
+
+/* 0: the file is there, by its server's word and checksum. Else the bytes have to go through here. */
+static int pull(struct work *w, const struct pair *f, struct err *err)
+{
+        MEM_CLEANUP char *source = plain_url(f->src);
+        const struct placement_credential *c = credential_for(w->p, source);
+        SECRET_CLEANUP struct buf token = {.max = MOVE_CREDENTIAL_MAX}, header = {0};
+        struct mover_pull p = {.source = source, .told = on_moved, .arg = w};
+        struct transfer from;
+        int r = at_url(w, f->src, call_look, NULL, &from, err);
+        if (r != 0)
+                return r;
+        if (from.named.type != SUM_ADLER32 || from.found.size == MOVE_SIZE_ANY)
+                return err_set(err, MOVER_REFUSED,
+                               "its store names no checksum, by which a copy could be compared");
+        if (w->p->wanted.type == SUM_ADLER32 && strcmp(from.named.hex, w->p->wanted.hex) != 0)
+                return err_set(err, MOVER_AGAIN, "its store names the adler32 %s, and it should be %s",
+                               from.named.hex, w->p->wanted.hex);
+        if (c && credential_read(c, &token)) {
+                buf_printf(&header, "Bearer " STR_FMT, STR_ARG(str_trim(buf_view(&token))));
+                p.header = buf_z(&header);
+        }
+        p.size = w->now_size = from.found.size;
+        p.sum = from.named;
+        r = pull_once(w, f, &p, err);
+        if (r != 0)
+                return r;
+        w->now = from.found.size;
+        w->report->third_party = true;
+        memcpy(w->report->adler32, from.named.hex, SUMS_TEXT);
+        w->report->sha256[0] = 0;
+        return 0;
+}
+
+static int try_pair(struct work *w, const struct pair *f, struct err *err)
+{
+        struct transfer t;
+        int r;
+        switch (w->p->op) {
+        case PLACEMENT_RM: return at_url(w, f->src, call_remove, NULL, &t, err);
+        case PLACEMENT_MKDIR: return at_url(w, f->src, call_make_folder, NULL, &t, err);
+        case PLACEMENT_STAGE:
+        case PLACEMENT_VERIFY: return read_url(w, f->src, w->report->adler32, w->report->sha256, err);
+        case PLACEMENT_TRANSFER: break;
+        }
+        if (may_pull(w, f)) {
+                struct err why = {""};
+                r = pull(w, f, &why);
+                if (r == 0)
+                        return 0;
+        }
+        if (str_istarts(str_of(f->dest), STR("file://"))) { /* as other stores make the folders above */
+                MEM_CLEANUP char *above = mem_dup(f->dest, strlen(f->dest) - last_part(str_of(f->dest)).n);
+                r = at_url(w, above, call_make_folder, NULL, &t, err);
+                if (r != 0)
+                        return r;
+        }
+        return stream(w, f, err);
+}
+
+/* ---- the ways to one file */
+
+/* With another scheme. */
+static char *with_scheme(const char *url, struct str scheme)
+{
+        struct buf b = {0};
+        const char *rest = url ? strstr(url, "://") : NULL;
+        if (!rest)
+                return mem_dupz(url);
+        buf_str(&b, scheme);
+        buf_addz(&b, rest);
+        return buf_take(&b);
+}
+
+struct ways {
+        struct pair v[PLACEMENT_WAYS_MAX];
+        bool dead[PLACEMENT_WAYS_MAX];
+        size_t n;
+};
+
+static void add_way(struct ways *ways, char *src, char *dest)
+{
+        bool there = ways->n == PLACEMENT_WAYS_MAX;
+        for (size_t i = 0; i < ways->n && !there; i++)
+                there = !strcmp(src, ways->v[i].src) && (!dest || !strcmp(dest, ways->v[i].dest));
+        if (there) {
+                free(src);
+                free(dest);
+        } else {
+                ways->v[ways->n++] = (struct pair){src, dest};
+        }
+}
+
+static bool is_any(const char *url)
+{
+        return url && str_istarts(str_of(url), STR("any://"));
+}
+
+/* Every protocol for what is any://; both ends with the same one first. */
+static void add_any(const struct work *w, struct ways *ways, const struct pair *f)
+{
+        struct str schemes[16];
+        size_t n = 0;
+        struct str rest = STR("https,http,ftp,sftp"), one;
+        while (str_cut(&rest, ',', &one))
+                schemes[n++] = one;
+        for (size_t i = 0; i < w->config->exec_count && n < 16; i++)
+                schemes[n++] = str_of(w->config->execs[i].scheme);
+        for (int same = 1; same >= 0; same--)
+                for (size_t i = 0; i < n; i++)
+                        for (size_t k = 0; k < n; k++)
+                                if ((i == k) == same)
+                                        add_way(ways,
+                                                is_any(f->src) ? with_scheme(f->src, schemes[i])
+                                                               : mem_dupz(f->src),
+                                                is_any(f->dest) ? with_scheme(f->dest, schemes[k])
+                                                                : mem_dupz(f->dest));
+}
+
+static void ways_make(const struct work *w, struct ways *ways, const struct pair *f)
+{
+        struct str rest = str_of(w->p->alternatives ? w->p->alternatives : ""), one;
+        bool any = is_any(f->src) || is_any(f->dest);
+        ways->n = 0;
+        memset(ways->dead, 0, sizeof(ways->dead));
+        if (!any)
+                add_way(ways, mem_dupz(f->src), mem_dupz(f->dest));
+        while (str_cut(&rest, ',', &one)) {
+                struct str to = str_trim(one), from;
+                if (str_cut(&to, '-', &from) && from.n && to.n)
+                        add_way(ways, with_scheme(f->src, str_trim(from)),
+                                with_scheme(f->dest, str_trim(to)));
+        }
+        if (any)
+                add_any(w, ways, f);
+}
+
+static void ways_free(struct ways *ways)
+{
+        for (size_t i = 0; i < ways->n; i++) {
+                free(ways->v[i].src);
+                free(ways->v[i].dest);
+        }
+}
+
+/* One pass over the ways that are not known to be wrong. 0; MOVER_AGAIN, or what none of them will change. */
+static int try_ways(struct work *w, struct ways *ways, struct err *err)
+{
+        int worst = MOVER_REFUSED;
+        for (size_t i = 0; i < ways->n; i++) {
+                struct err one = {""};
+                if (ways->dead[i])
+                        continue;
+                int r = try_pair(w, &ways->v[i], &one);
+                if (r == 0) {
+                        MEM_CLEANUP char *shown = move_url_shown(ways->v[i].src);
+                        snprintf(w->report->way, sizeof(w->report->way), "%s", shown);
+                        return 0;
+                }
+                if (r == -ECANCELED)
+                        return r;
+                ways->dead[i] = r == MOVER_REFUSED || r == MOVER_DENIED;
+                worst = ways->dead[i] ? worst : MOVER_AGAIN;
+                if (!*err->text || !ways->dead[i])
+                        *err = one;
+        }
+        return worst;
+}
+
+static int pause_for(struct work *w, uint64_t ms)
+{
+        int64_t end = now_ms() + (int64_t)ms;
+        int r = 0;
+        w->try_end_ms = INT64_MAX;
+        while (r == 0 && now_ms() < end) {
+                poll(NULL, 0, 100);
+                r = alive(w);
+        }
+        return r;
+}
+
+static bool time_left(const struct work *w, uint64_t wait)
+{
+        return !w->p->limit_ms || now_ms() + (int64_t)wait < w->began_ms + (int64_t)w->p->limit_ms;
+}
+
+/* What earlier attempts, which were killed, have left under their temporary names. The tag of the n-th ends
+ * in -n. */
+static void remove_left(struct work *w, const struct pair *f)
+{
+        const char *tag = w->p->tag, *dash = strrchr(tag, '-');
+        uint64_t n;
+        struct err err = {""};
+        struct transfer t;
+        if (!f->dest || !dash || str_to_u64(str_of(dash + 1), &n) != 0)
+                return;
+        for (uint64_t i = n > LEFT_MAX ? n - LEFT_MAX : 1; i < n; i++) {
+                BUF_CLEANUP struct buf url = {0};
+                buf_printf(&url, "%s.drover-%.*s-%llu.tmp", f->dest, (int)(dash - tag), tag,
+                           (unsigned long long)i);
+                at_url(w, buf_z(&url), call_remove, NULL, &t, &err);
+        }
+}
+
+static int do_file(struct work *w, const struct pair *f, struct err *err)
+{
+        uint32_t tries = w->p->tries ? w->p->tries : TRIES, n = 0;
+        uint64_t wait = w->config->retry_ms ? w->config->retry_ms : RETRY_MS;
+        struct ways ways;
+        int r = MOVER_AGAIN;
+        ways_make(w, &ways, f);
+        w->try_end_ms = w->p->try_ms ? now_ms() + (int64_t)w->p->try_ms : INT64_MAX;
+        for (size_t i = 0; i < ways.n; i++)
+                remove_left(w, &ways.v[i]);
+        while (r == MOVER_AGAIN && n < tries && (n == 0 || time_left(w, wait))) {
+                struct err one = {""};
+                if (n++ > 0 && (r = pause_for(w, wait)) < 0)
+                        break;
+                wait = n < 2 ? wait : wait * 2 > LATER_MS ? LATER_MS : wait * 2;
+                int64_t now = now_ms();
+                w->try_end_ms = w->p->try_ms ? now + (int64_t)w->p->try_ms : INT64_MAX;
+                if (w->p->limit_ms && w->began_ms + (int64_t)w->p->limit_ms < w->try_end_ms)
+                        w->try_end_ms = w->began_ms + (int64_t)w->p->limit_ms;
+                r = try_ways(w, &ways, &one);
+                if (r != 0)
+                        *err = one;
+        }
+        w->report->tries += n;
+        if (r != 0 && n > 1) {
+                struct err once = *err;
+                err_set(err, r, "%s (tried %u times)", once.text, n);
+        }
+        ways_free(&ways);
+        return r;
+}
+
+/* ---- which files */
+
+static void add_file(struct work *w, char *src, char *dest)
+{
+        MEM_GROW(w->files, w->file_cap, w->file_count + 1);
+        w->files[w->file_count++] = (struct pair){src, dest};
+}
+
+struct listing {
+        struct work *w;
+        const char *pattern; /* NULL: every file and folder */
+        const char *src, *dest;
+        char **folders;
+        size_t folder_count, folder_cap;
+        bool full;
+};
+
+static int call_list(struct transfer *t, const struct mover_kind *k, void *arg, struct err *err);
+
+/* Names are escaped as they stand in URLs, but for those that are no URLs to their back end. */
+static void add_name(struct buf *b, struct str name)
+{
+        for (size_t i = 0; i < name.n; i++) {
+                unsigned char c = (unsigned char)name.p[i];
+                if (c <= ' ' || c >= 127 || strchr("%#?\"<>[]\\^`{|}*", c))
+                        buf_printf(b, "%%%02X", c);
+                else
+                        buf_char(b, (char)c);
+        }
+}
+
+static void on_listed(void *arg, struct str name, bool folder)
+{
+        struct listing *l = arg;
+        BUF_CLEANUP struct buf escaped = {0};
+        MEM_CLEANUP char *z = str_dupz(name);
+        struct buf src = {0}, dest = {0};
+        if (l->pattern && (folder || fnmatch(l->pattern, z, FNM_PERIOD) != 0))
+                return;
+        l->full |= l->w->file_count + l->folder_count >= FILES_MAX;
+        if (l->full)
+                return;
+        add_name(&escaped, name);
+        if (folder) {
+                MEM_GROW(l->folders, l->folder_cap, l->folder_count + 1);
+                l->folders[l->folder_count++] = str_dupz(buf_view(&escaped));
+                return;
+        }
+        buf_printf(&src, "%s%s", l->src, buf_z(&escaped));
+        if (l->dest)
+                buf_printf(&dest, "%s%s", l->dest, buf_z(&escaped));
+        add_file(l->w, buf_take(&src), l->dest ? buf_take(&dest) : NULL);
+        buf_deinit(&dest);
+}
+
+static int call_list(struct transfer *t, const struct mover_kind *k, void *arg, struct err *err)
+{
+        return k->list ? k->list(t, on_listed, arg, err)
+                       : err_set(err, MOVER_REFUSED, "nothing here lists its folders");
+}
+
+/* Both end with a slash; dest may be NULL. */
+static int list_folder(struct work *w, const char *src, const char *dest, const char *pattern, int depth,
+                       struct err *err)
+{
+        struct listing l = {.w = w, .pattern = pattern, .src = src, .dest = dest};
+        struct transfer t;
+        struct err why = {""};
+        int r = depth > DEPTH_MAX ? err_set(&why, MOVER_REFUSED, "folders are more than %d deep", DEPTH_MAX)
+                                  : at_url(w, src, call_list, &l, &t, &why);
+        if (r == 0 && l.full)
+                r = err_set(&why, MOVER_REFUSED, "it has more than %u files", FILES_MAX);
+        if (r != 0) {
+                MEM_CLEANUP char *shown = move_url_shown(src);
+                err_set(err, r, "cannot list %.300s: %.600s", shown, why.text);
+        }
+        for (size_t i = 0; i < l.folder_count; i++) {
+                BUF_CLEANUP struct buf from = {0}, to = {0};
+                buf_printf(&from, "%s%s/", src, l.folders[i]);
+                if (dest)
+                        buf_printf(&to, "%s%s/", dest, l.folders[i]);
+                if (r == 0)
+                        r = list_folder(w, buf_z(&from), dest ? buf_z(&to) : NULL, NULL, depth + 1, err);
+                free(l.folders[i]);
+        }
+        free(l.folders);
+        return r;
+}
+
+/* The files that src means. */
+static int find_files(struct work *w, struct err *err)
+{
+        const char *src = w->p->src, *dest = w->p->op == PLACEMENT_TRANSFER ? w->p->dest : NULL;
+        struct str last = last_part(str_of(src));
+        MEM_CLEANUP char *pattern = str_dupz(last),
+                         *above = str_dupz(str_head(str_of(src), strlen(src) - last.n));
+        bool to_folder = dest && str_ends(str_of(dest), STR("/"));
+        if (w->p->op == PLACEMENT_MKDIR) {
+                add_file(w, mem_dupz(src), NULL);
+                return 0;
+        }
+        if ((strpbrk(pattern, "*[") && !strchr(pattern, '?')) ||
+            last.n == 0) { /* a question mark begins a query */
+                if (dest && !to_folder)
+                        return err_set(err, MOVER_REFUSED,
+                                       "several files go into a folder: write a slash at the end of %.300s",
+                                       dest);
+                if (w->p->op == PLACEMENT_RM && last.n == 0)
+                        return err_set(
+                                err, MOVER_REFUSED,
+                                "folders are not removed with what is in them; %.300s* means its files", src);
+                return list_folder(w, above, dest, last.n ? pattern : NULL, 0, err);
+        }
+        struct buf whole = {0};
+        if (to_folder)
+                buf_printf(&whole, "%s%s", dest, pattern);
+        add_file(w, mem_dupz(src), to_folder ? buf_take(&whole) : mem_dupz(dest));
+        return 0;
+}
+
+static int find_all(struct work *w, struct err *err)
+{
+        uint32_t tries = w->p->tries ? w->p->tries : TRIES;
+        uint64_t wait = w->config->retry_ms ? w->config->retry_ms : RETRY_MS;
+        int r;
+        for (uint32_t n = 1;; n++, wait *= 2) {
+                r = find_files(w, err);
+                if (r != MOVER_AGAIN || n == tries || !time_left(w, wait) || pause_for(w, wait) < 0)
+                        return r;
+                for (size_t i = 0; i < w->file_count; i++) {
+                        free(w->files[i].src);
+                        free(w->files[i].dest);
+                }
+                w->file_count = 0;
+        }
+}
+
+void placement_run(const struct mover_config *c, const struct placement *p, struct placement_report *ret)
+{
+        struct work w = {.config = c,
+                         .p = p,
+                         .report = ret,
+                         .began_ms = now_ms(),
+                         .told_ms = now_ms(),
+                         .try_end_ms = INT64_MAX};
+        struct err first = {""};
+        size_t failed = 0;
+        int r, worst = 0;
+        *ret = (struct placement_report){0};
+        w.now_size = MOVE_SIZE_ANY;
+        r = worst = find_all(&w, &first);
+        for (size_t i = 0; i < w.file_count && r == 0; i++) {
+                struct err err = {""};
+                w.now = 0;
+                r = do_file(&w, &w.files[i], &err);
+                if (r == 0) {
+                        ret->files++;
+                        ret->bytes += w.now;
+                        continue;
+                }
+                worst = worst == MOVER_AGAIN || r < 0 ? worst : r;
+                worst = r < 0 ? MOVER_AGAIN : worst;
+                if (failed++ == 0)
+                        first = err;
+                r = r < 0 ? r : 0; /* the others are done all the same */
+        }
+        ret->result = worst == 0             ? PLACEMENT_DONE
+                      : worst == MOVER_AGAIN ? PLACEMENT_TEMPORARY
+                                             : PLACEMENT_FAILED;
+        ret->took_ms = now_ms() - w.began_ms;
+        if (worst != 0 && w.file_count > 1)
+                snprintf(ret->text, sizeof(ret->text), "%zu of %zu files: %.900s", failed, w.file_count,
+                         first.text);
+        else if (worst != 0)
+                snprintf(ret->text, sizeof(ret->text), "%.1000s", first.text);
+        for (size_t i = 0; i < w.file_count; i++) {
+                free(w.files[i].src);
+                free(w.files[i].dest);
+        }
+        free(w.files);
+}
