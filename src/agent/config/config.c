@@ -52,6 +52,8 @@ static const struct setting settings[] = {
         {"cache_fresh", SETTING_TIME, offsetof(struct config, cache_fresh_ms), "TIME",
          "a copy of a URL is used for so long before its store is asked again; 1m"},
         S(transfers, SETTING_COUNT, "N", "of URLs at the same time; 4"),
+        S(placements, SETTING_COUNT, "N",
+          "placement jobs at the same time, in a queue `transfers` of their own; none"),
         {"transfer_limit", SETTING_TIME, offsetof(struct config, transfer_limit_ms), "TIME",
          "for one of them, with all its attempts; 12h"},
         S(transfer_tries, SETTING_COUNT, "N", "attempts at one; 5"),

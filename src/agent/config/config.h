@@ -13,6 +13,8 @@
 #define AGENT_CERTIFICATE "agent.crt" /* in the agent's own folder, once it has joined */
 
 #define CONFIG_QUEUES_MAX 256
+#define CONFIG_MOVER      "mover"     /* the runner of queues for placement jobs */
+#define CONFIG_DATA       "transfers" /* the name of the queue for them that is there unless the file has one */
 
 /* One way in. What the file's top and the options say is every queue's default (config.queue); a queue in the
  * list `queues` changes what it names. */
@@ -66,6 +68,7 @@ struct config {
         struct config_list pip_options; /* of every install */
         uint64_t cache_fresh_ms;        /* a copy is used for so long before its store is asked */
         uint64_t transfers;             /* at the same time */
+        uint64_t placements;            /* jobs of the queue for placement jobs; 0: there is none */
         uint64_t transfer_limit_ms;     /* for one, with all its attempts */
         uint64_t transfer_tries, transfer_retry_ms;
         uint64_t probe_ms;         /* between two looks at a store; 0: none */
@@ -98,6 +101,9 @@ void config_queue_deinit(struct config_queue *q);
 const struct config_list *config_queue_words(const struct config_queue *q);
 /* Reads `queues` of c->doc; without it there is one, with the defaults. 0, or -EINVAL with err. */
 int config_queues(struct config *c, struct err *err);
+/* Is it for placement jobs? Its runner is `mover`: what it runs is the agent's own mover, whatever a job
+ * names. */
+bool config_queue_places(const struct config_queue *q);
 /* A queue of that name with the defaults, added behind the others. */
 struct config_queue *config_add_queue(struct config *c, const char *name);
 

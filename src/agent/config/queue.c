@@ -7,10 +7,12 @@
 #include "base/name.h"
 #include "place/offer.h"
 
-#define Q(member) offsetof(struct config_queue, member)
+#define PLACEMENTS 4 /* jobs of a queue for placement jobs whose file does not say */
+
+#define Q(member)  offsetof(struct config_queue, member)
 static const struct setting table[] = {
         {"name", SETTING_TEXT, Q(name), NULL, NULL},
-        {"runner", SETTING_TEXT, Q(runner), "NAME", "how its queues run jobs: process"
+        {"runner", SETTING_TEXT, Q(runner), "NAME", "how its queues run jobs: process, mover"
 #define RUNNER(name) ", " #name
 #include "run/runners.def"
         },
@@ -179,7 +181,39 @@ static int read_queue(struct config *c, const struct doc *d, struct err *err)
         return r == 0 ? check_runner(c, d, q, err) : r;
 }
 
-int config_queues(struct config *c, struct err *err)
+bool config_queue_places(const struct config_queue *q)
+{
+        return !strcmp(q->runner, CONFIG_MOVER);
+}
+
+/* The queue for placement jobs, unless the file has one, or another of its name. What the file's top says of
+ * programs and their devices is not for it. */
+static void add_data_queue(struct config *c)
+{
+        struct config_queue plain;
+        bool there = false;
+        for (size_t i = 0; i < c->queue_count; i++) {
+                there |= config_queue_places(c->queues[i]) || !strcmp(c->queues[i]->name, CONFIG_DATA);
+                if (config_queue_places(c->queues[i]) && !c->queues[i]->jobs_max)
+                        c->queues[i]->jobs_max = c->placements ? c->placements : PLACEMENTS;
+        }
+        if (there)
+                return;
+        if (!c->placements || c->queue_count >= CONFIG_QUEUES_MAX)
+                return;
+        config_queue_init(&plain);
+        plain.runner = mem_dupz(CONFIG_MOVER);
+        plain.jobs_max = c->placements;
+        plain.closed = c->queue.closed;
+        plain.requirements = mem_dupz(c->queue.requirements);
+        struct config_queue *q = config_add_queue(c, CONFIG_DATA);
+        plain.name = q->name;
+        q->name = NULL;
+        config_queue_deinit(q);
+        *q = plain;
+}
+
+static int read_queues(struct config *c, struct err *err)
 {
         const struct doc *list = doc_get(c->doc, "queues");
         int r = 0;
@@ -202,4 +236,12 @@ int config_queues(struct config *c, struct err *err)
         for (const struct doc *d = list->first; d && r == 0; d = d->next)
                 r = read_queue(c, d, err);
         return r == 0 ? check_runner(c, c->doc, NULL, err) : r;
+}
+
+int config_queues(struct config *c, struct err *err)
+{
+        int r = read_queues(c, err);
+        if (r == 0)
+                add_data_queue(c);
+        return r;
 }

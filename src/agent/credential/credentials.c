@@ -268,6 +268,20 @@ void credentials_env(const struct attempt *at, const char *sandbox, struct args 
         args_add(env, buf_view(&folder));
 }
 
+void credentials_words(const struct attempt *at, struct args *argv)
+{
+        for (size_t i = 0; i < at->credential_count; i++) {
+                const struct credential *c = of(at, i);
+                BUF_CLEANUP struct buf word = {0};
+                if (!c || !c->here || c->error)
+                        continue;
+                buf_printf(&word, "credential=%s\t" SANDBOX_CREDENTIALS "/", c->type);
+                file_of(c, &word);
+                buf_printf(&word, "\t%s", c->urls ? c->urls : "");
+                args_add(argv, buf_view(&word));
+        }
+}
+
 /* ---- transfers */
 
 struct file_credential *credentials_list(const struct attempt *at)

@@ -34,6 +34,8 @@ int credentials_place(struct attempt *at);
 int credentials_renew(struct attempt *at);
 /* No step follows: its files go. With `users` its user's child sees to that. */
 void credentials_drop(struct attempt *at);
+/* Words for a mover that does its job by itself (drover-mover(8)): which file to show to which URLs. */
+void credentials_words(const struct attempt *at, struct args *argv);
 void credentials_env(const struct attempt *at, const char *sandbox, struct args *env);
 /* Calls fn with each one's file name and contents. */
 void credentials_each(const struct attempt *at, void (*fn)(void *arg, const char *file, struct str data),

@@ -31,7 +31,7 @@ uint64_t queues_committed_cpus(const struct agent *a)
 {
         uint64_t n = 0;
         for (size_t i = 0; i < a->queue_count; i++)
-                if (queue_is_local(a->queues[i]))
+                if (queue_is_local(a->queues[i]) && !config_queue_places(a->queues[i]->config))
                         n += a->queues[i]->committed_cpus_milli;
         return n;
 }
@@ -40,7 +40,7 @@ uint64_t queues_committed_memory(const struct agent *a)
 {
         uint64_t n = 0;
         for (size_t i = 0; i < a->queue_count; i++)
-                if (queue_is_local(a->queues[i]))
+                if (queue_is_local(a->queues[i]) && !config_queue_places(a->queues[i]->config))
                         n += a->queues[i]->committed_memory_bytes;
         return n;
 }

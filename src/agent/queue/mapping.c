@@ -49,7 +49,7 @@ static int make_runners_folders(const struct config *c, int dir, struct err *err
 {
         for (size_t i = 0; i < c->queue_count; i++) {
                 BUF_CLEANUP struct buf name = {0};
-                if (!strcmp(c->queues[i]->runner, runner_process.name))
+                if (!strcmp(c->queues[i]->runner, runner_process.name) || config_queue_places(c->queues[i]))
                         continue;
                 bool hop = !strcmp(c->queues[i]->runner, runner_drover.name);
                 buf_printf(&name, "%s.%s", hop ? "hop" : "batch", c->queues[i]->name);

@@ -85,7 +85,8 @@ static void describe(struct queue *q)
         struct offers *o = q->offers;
         BUF_CLEANUP struct buf images = {0};
         engine_requirement(q->engine, &images);
-        const char *const parts[] = {queue_is_local(q) ? NULL : batch_requirements,
+        const char *const parts[] = {config_queue_places(q->config) ? "TARGET.DapType isnt undefined" : NULL,
+                                     queue_is_local(q) ? NULL : batch_requirements,
                                      queue_is_local(q) ? NULL : walltime_requirement, q->config->requirements,
                                      images.n ? buf_z(&images) : NULL};
         buf_reset(&o->extra);
@@ -117,7 +118,9 @@ void offers_open(struct agent *a, struct queue *q)
                 .pull_policy = o->policy,
                 .rank = c->rank,
                 .walltime_max_ms = c->walltime_max_ms,
-                .cpus_milli = c->cpus_milli ? c->cpus_milli : a->machine.cpus_milli,
+                .cpus_milli = config_queue_places(c) ? c->jobs_max * 1000
+                              : c->cpus_milli        ? c->cpus_milli
+                                                     : a->machine.cpus_milli,
                 .memory_bytes = c->memory_bytes ? c->memory_bytes : a->machine.memory_bytes,
                 .disk_bytes = c->disk_bytes ? c->disk_bytes : a->machine.disk_free_bytes,
         };

@@ -80,11 +80,11 @@ static struct queue *queue_add(struct agent *a, const struct config_queue *c, st
 static int queue_open(struct agent *a, const struct config_queue *c, const struct run_observer *observer,
                       struct err *err)
 {
-        const struct runner_kind *kind = runner_find(c->runner);
+        const struct runner_kind *kind = config_queue_places(c) ? &runner_process : runner_find(c->runner);
         struct backend *b = a->backends[0];
         int r = 0;
         if (!kind)
-                return err_set(err, -EINVAL, "there is no runner '%s': there are process"
+                return err_set(err, -EINVAL, "there is no runner '%s': there are process, mover"
 #define RUNNER(name) ", " #name
 #include "run/runners.def"
                                ,
@@ -189,7 +189,7 @@ struct queue *queue_of_journal(struct agent *a, const char *name, const char *ru
         struct queue *q = queue_find(a, name);
         if (q && !strcmp(q->config->runner, runner))
                 return q;
-        if (q || strcmp(runner, runner_process.name) != 0) {
+        if (q || (strcmp(runner, runner_process.name) != 0 && strcmp(runner, CONFIG_MOVER) != 0)) {
                 err_set(err, -EINVAL,
                         "the queue %s had jobs in %s when the agent stopped: leave it in the configuration, "
                         "with `closed: on` if it shall take no more, until they are done",
@@ -198,7 +198,10 @@ struct queue *queue_of_journal(struct agent *a, const char *name, const char *ru
         }
         log_warn("msg=\"a queue has gone from the configuration; its jobs are seen to their end\" queue=%s",
                  LOG_TEXT(str_of(name)));
-        q = queue_add(a, config_add_queue(&a->config, name), a->backends[0]);
+        struct config_queue *c = config_add_queue(&a->config, name);
+        free(c->runner);
+        c->runner = mem_dupz(runner);
+        q = queue_add(a, c, a->backends[0]);
         q->retired = true;
         containers_queue(q, NULL);
         offers_open(a, q);

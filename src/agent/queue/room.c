@@ -63,6 +63,8 @@ bool offers_fits(const struct attempt *at)
                 return true;
         if (q->config->jobs_max && running >= q->config->jobs_max)
                 return false;
+        if (config_queue_places(q->config))
+                return true; /* its mover waits most of the time, and takes no processor from others */
         if (!devices_fit(at))
                 return false;
         if (queue_is_local(q)) {
@@ -84,6 +86,8 @@ const char *offers_never_fits(const struct queue *q, const Drover__Template *m)
         const struct offer_place *p = &q->offers->place;
         uint64_t cpus = cpus_limit(q) > p->cpus_milli ? cpus_limit(q) : p->cpus_milli;
         struct run_capacity has = {0};
+        if (config_queue_places(q->config))
+                return NULL;
         if (!queue_is_local(q))
                 q->backend->runner->kind->capacity(q->backend->runner, &has);
         if (has.known && (m->cpus_milli > has.node_cpus_milli || m->memory_bytes > has.node_memory_bytes))
@@ -145,7 +149,7 @@ static void machine_left(const struct queue *q, uint64_t *cpus, uint64_t *memory
         const struct agent *a = q->a;
         uint64_t taken_cpus = queues_committed_cpus(a), taken_memory = queues_committed_memory(a);
         for (size_t i = 0; i < a->queue_count; i++)
-                if (queue_is_local(a->queues[i]))
+                if (queue_is_local(a->queues[i]) && !config_queue_places(a->queues[i]->config))
                         waiting_needs(a->queues[i], &taken_cpus, &taken_memory);
         *cpus = u64_min(*cpus, u64_left(machine_cpus_limit(q), taken_cpus));
         *memory = u64_min(*memory, u64_left(a->machine_memory_bytes, taken_memory));
@@ -178,6 +182,16 @@ static void look_at_resources(const struct queue *q, const struct pull_allowance
 struct unseen { /* attempts that what a batch system told of its nodes does not reflect yet */
         uint64_t cpus_milli, gpus, waiting;
 };
+
+/* A queue for placement jobs has as many units as jobs: one is taken as a processor is in other queues. */
+static void look_at_places(const struct queue *q, struct offers_room *r)
+{
+        uint64_t taken = q->counts[ATTEMPT_WAITING] + q->counts[ATTEMPT_STAGING] + q->counts[ATTEMPT_RUNNING];
+        r->jobs = u64_left(q->config->jobs_max, taken);
+        r->ad.cpus_milli = r->jobs * 1000;
+        r->ad.memory_bytes = q->offers->place.memory_bytes;
+        r->ad.job_cpus_milli = 1000;
+}
 
 /* They wait there, or began since. */
 static struct unseen not_reflected(const struct queue *q, uint64_t at_ms)
@@ -345,7 +359,9 @@ void offers_look(struct queue *q, struct offers_room *ret)
         if (!q->backend->ready || unreachable || may.closed || q->config->closed || journal ||
             machine_lacks_inodes(&a->machine))
                 return;
-        if (queue_is_local(q))
+        if (config_queue_places(q->config))
+                look_at_places(q, ret);
+        else if (queue_is_local(q))
                 look_at_resources(q, &may, cpus, memory, ret);
         else if (has.known)
                 look_at_batch(q, &may, &has, ret);

@@ -12,6 +12,7 @@
 #include "agent/model/sandbox.h"
 #include "agent/model/walltime.h"
 #include "agent/step/activate.h"
+#include "agent/transfer/movers.h"
 #include "base/args.h"
 #include "run/process/shepherd_protocol.h"
 
@@ -289,16 +290,51 @@ static void expanded_deinit(struct expanded *x)
         args_deinit(&x->env);
 }
 
-static int expand_step(struct attempt *at, const char *sandbox, struct expanded *x, struct err *err)
+/* A placement job is a command of the agent's own mover, whatever program its template names. The name of
+ * what it writes on the way holds the fence, so that no two attempts write the same. */
+static int placement(struct attempt *at, const Drover__Step *step, struct expanded *x, struct err *err)
 {
-        const Drover__Step *step = at->t->m->steps[at->step];
+        const Drover__Origin *o = at->t->m->origin;
+        BUF_CLEANUP struct buf tag = {0};
+        struct args words = {0};
+        int r = arguments(at, step, &words, err);
+        if (r == 0 && step->n_argv == 0)
+                r = err_set(err, -EINVAL,
+                            "the job is no placement job: its template has no words for the mover");
+        if (r == 0) {
+                movers_command(at->a, &x->argv);
+                buf_addz(&x->path, x->argv.v[0]);
+                args_add(&x->argv, STR("place"));
+                for (size_t i = 0; i < words.n; i++)
+                        args_add(&x->argv, str_of(words.v[i]));
+                buf_printf(&tag, "tag=%.6s-%llu.%u-%u",
+                           o && strrchr(o->servers, ' ') ? strrchr(o->servers, ' ') + 1
+                           : o                           ? o->servers
+                                                         : "",
+                           (unsigned long long)at->request, at->member, at->fence);
+                args_add(&x->argv, buf_view(&tag));
+                credentials_words(at, &x->argv);
+        }
+        args_deinit(&words);
+        return r;
+}
+
+static int program(struct attempt *at, const Drover__Step *step, const char *sandbox, struct expanded *x,
+                   struct err *err)
+{
         int r = expand_path(at, step, &x->path, err);
         if (r == 0) {
                 args_add(&x->argv, buf_view(&x->path));
                 r = arguments(at, step, &x->argv, err);
         }
-        if (r == 0 && activate_wanted(at))
-                r = activate_wrap(at, sandbox, &x->path, &x->argv, err);
+        return r == 0 && activate_wanted(at) ? activate_wrap(at, sandbox, &x->path, &x->argv, err) : r;
+}
+
+static int expand_step(struct attempt *at, const char *sandbox, struct expanded *x, struct err *err)
+{
+        const Drover__Step *step = at->t->m->steps[at->step];
+        int r = config_queue_places(at->q->config) ? placement(at, step, x, err)
+                                                   : program(at, step, sandbox, x, err);
         if (r == 0)
                 r = environment(at, step, container_step_target(step, sandbox), &x->env, err);
         if (r == 0)

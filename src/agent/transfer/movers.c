@@ -234,6 +234,15 @@ static void arguments(const struct agent *a, char **argv, size_t max, struct buf
         argv[n] = NULL;
 }
 
+void movers_command(const struct agent *a, struct args *ret)
+{
+        char *argv[2 * CONFIG_LIST_MAX + 32];
+        BUF_CLEANUP struct buf room = {0};
+        arguments(a, argv, sizeof(argv) / sizeof(*argv), &room);
+        for (size_t i = 0; argv[i] && strcmp(argv[i], "serve") != 0; i++)
+                args_add(ret, str_of(argv[i]));
+}
+
 static int start_as_we_are(struct mover *v, char **argv, int theirs, struct err *err)
 {
         struct child_spec spec = {

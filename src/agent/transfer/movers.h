@@ -13,6 +13,7 @@
  */
 #pragma once
 #include "agent/model/agent.h"
+#include "base/args.h"
 #include "move/task.h"
 
 struct move;
@@ -30,5 +31,7 @@ struct move *movers_start(struct agent *a, const struct move_task *task, int fd,
 struct move *movers_copy(struct agent *a, int from, int to, uint64_t size, const char *owner,
                          move_done_fn *done, void *arg);
 void movers_cancel(struct move *m); /* done is not called */
+/* The mover's program with its options: the beginning of a command of it. */
+void movers_command(const struct agent *a, struct args *argv);
 /* True: the task was a mover's. */
 bool movers_event(struct agent *a, const struct run_event *e);

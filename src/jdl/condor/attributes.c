@@ -572,9 +572,11 @@ int attributes_make(struct reader *r)
                 rc = universe_make(r);
         if (!rc)
                 rc = sets_make(r);
-        if (!rc)
+        if (!rc && r->universe == UNIVERSE_DATA)
+                rc = placement_make(r);
+        else if (!rc)
                 rc = command_make(r);
-        if (!rc)
+        if (!rc && r->universe != UNIVERSE_DATA)
                 rc = files_make(r);
         if (!rc)
                 rc = dataset_make(r);
@@ -584,6 +586,8 @@ int attributes_make(struct reader *r)
                 rc = accounts_make(r);
         if (!rc)
                 rc = policy_make(r);
+        if (!rc && r->universe == UNIVERSE_DATA)
+                placement_policy(r);
         if (!rc)
                 rc = hold(r);
         if (!rc)
@@ -608,6 +612,11 @@ void attributes_unused(struct reader *r)
                 struct setting *s = r->settings[i];
                 const struct keyword *near;
 
+                if (!s->used && placement_keyword(s->name)) {
+                        reader_warn(r, s->at, "%s goes with universe = data, and nothing uses it here",
+                                    s->name);
+                        continue;
+                }
                 if (s->used || s->builtin || keyword_find(str_of(s->name)))
                         continue;
                 near = keyword_near(str_of(s->name));

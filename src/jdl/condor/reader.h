@@ -49,6 +49,7 @@ enum universe {
         UNIVERSE_GRID,
         UNIVERSE_LOCAL, /* and scheduler: the machine of the submit */
         UNIVERSE_PARALLEL,
+        UNIVERSE_DATA, /* a placement job, which the mover of an agent does */
 };
 
 struct reader {
@@ -79,6 +80,7 @@ struct reader {
         enum universe universe;
         bool sets;           /* its jobs come in sets, and $(Node) is a job's place in its own */
         bool dataset_inputs; /* and they have inputs of their own: files that are fetched */
+        bool local_files;    /* of a placement job: a URL is of a file of this machine */
         bool dataset;        /* its rows are pieces of one */
         bool slice;          /* row numbers are those of the list before it was sliced */
         struct place at;     /* what is being expanded, for warnings */
@@ -205,7 +207,11 @@ int accounts_make(struct reader *r);
 int resources_make(struct reader *r);
 int places_make(struct reader *r); /* resources and requirements; after all others */
 int policy_make(struct reader *r);
-int notices_make(struct reader *r); /* how users are told of their jobs */
+int placement_make(struct reader *r);    /* in place of command_make and files_make */
+void placement_policy(struct reader *r); /* behind policy_make */
+void placement_clause(struct reader *r, struct buf *out);
+bool placement_keyword(const char *name); /* is it for placement jobs only? */
+int notices_make(struct reader *r);       /* how users are told of their jobs */
 
 /* Clauses for the requirements, joined by &&. `mentioned`: the user's own speak of this attribute of the
  * place.

@@ -21,6 +21,7 @@ static const struct {
         {"globus", UNIVERSE_GRID, "9", NULL},
         {"parallel", UNIVERSE_PARALLEL, "11", NULL},
         {"local", UNIVERSE_LOCAL, "12", NULL},
+        {"data", UNIVERSE_DATA, "data", NULL},
         {"standard", UNIVERSE_VANILLA, "1",
          "programs are not relinked for checkpoints; leave this line out, and the job runs as it is"},
         {"pvm", UNIVERSE_VANILLA, "4", "it is no more; run the program's own launcher"},
@@ -55,14 +56,14 @@ static int choose(struct reader *r)
                         return entry_fail(r, &e, "'" STR_FMT "' is not supported: %s", STR_ARG(name),
                                           universes[i].refused);
                 r->universe = universes[i].universe;
-                attribute_default(r, "JobUniverse", universes[i].number);
+                attribute_default(r, "JobUniverse", r->universe == UNIVERSE_DATA ? "5" : universes[i].number);
                 return 0;
         }
         if (rc)
                 return entry_fail(r, &e,
                                   "'" STR_FMT
                                   "' is not known; it is one of vanilla, container, docker, grid, "
-                                  "local, scheduler and parallel",
+                                  "local, scheduler, parallel and data",
                                   STR_ARG(str_head(name, 40)));
         attribute_default(r, "JobUniverse", "5");
         return 0;
@@ -195,7 +196,7 @@ int universe_make(struct reader *r)
 
 bool universe_wants_arch(const struct reader *r)
 {
-        return r->universe != UNIVERSE_GRID && r->universe != UNIVERSE_LOCAL;
+        return r->universe != UNIVERSE_GRID && r->universe != UNIVERSE_LOCAL && r->universe != UNIVERSE_DATA;
 }
 
 bool universe_wants_opsys(const struct reader *r)
@@ -220,6 +221,7 @@ bool universe_clauses(struct reader *r, bool (*mentioned)(void *arg, struct str 
                         clause_add(out, "(TARGET.Machine == MY.SubmitHost)");
                 return false;
         case UNIVERSE_GRID: return grid_clause(r, out);
+        case UNIVERSE_DATA: placement_clause(r, out); return false;
         case UNIVERSE_VANILLA:
         case UNIVERSE_PARALLEL: break;
         }

@@ -200,7 +200,10 @@ static char *container(struct maker *k)
         return message_text(k->m, buf_view(&image));
 }
 
-static void set_step(struct maker *k, Drover__Template *t)
+static bool set_placement(struct maker *k, Drover__Step *step);
+
+/* True: it is a placement job. */
+static bool set_step(struct maker *k, Drover__Template *t)
 {
         Drover__Step *step = message_alloc(k->m, sizeof(*step));
         struct str v;
@@ -226,6 +229,58 @@ static void set_step(struct maker *k, Drover__Template *t)
         step->transfer_executable = flag(k, k->attr.TransferExecutable, true);
         t->steps = message_alloc(k->m, sizeof(*t->steps));
         t->steps[t->n_steps++] = step;
+        return set_placement(k, step);
+}
+
+/* ---- placement jobs: what the mover is told, and no more, for it fetches and delivers itself */
+
+static bool word_of(struct maker *k, const char *name, struct str *ret)
+{
+        return text_of(k, symbols_intern(core_symbols(k->server->core), str_of(name)), ret);
+}
+
+static void add_word(struct maker *k, Drover__Step *step, const char *name, struct str value)
+{
+        BUF_CLEANUP struct buf b = {0};
+
+        if (name)
+                buf_printf(&b, "%s=", name);
+        buf_str(&b, value);
+        step->argv[step->n_argv++] = message_text(k->m, buf_view(&b));
+}
+
+/* True: it is one. */
+static bool set_placement(struct maker *k, Drover__Step *step)
+{
+        static const struct {
+                const char *attribute, *word;
+        } texts[] = {{"AltProtocols", "alternatives"},
+                     {"DapChecksum", "checksum"},
+                     {"DapThirdParty", "third_party"},
+                     {"DapVerify", "verify"}},
+          numbers[] = {{"DapTries", "tries"}, {"DapRestartIn", "try_s"}, {"DapGiveUpAfter", "limit_s"}};
+        struct symbols *y = core_symbols(k->server->core);
+        struct str type, v;
+
+        if (!word_of(k, "DapType", &type))
+                return false;
+        step->argv = message_alloc(k->m, 16 * sizeof(*step->argv));
+        add_word(k, step, NULL, type);
+        add_word(k, step, NULL, word_of(k, "SrcUrl", &v) ? v : STR(""));
+        if (str_ieqz(type, "transfer"))
+                add_word(k, step, NULL, word_of(k, "DestUrl", &v) ? v : STR(""));
+        for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+                if (word_of(k, texts[i].attribute, &v))
+                        add_word(k, step, texts[i].word, v);
+        for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+                BUF_CLEANUP struct buf b = {0};
+
+                buf_printf(&b, "%lld",
+                           (long long)number(k, symbols_intern(y, str_of(numbers[i].attribute)), 0));
+                if (!str_eqz(buf_view(&b), "0"))
+                        add_word(k, step, numbers[i].word, buf_view(&b));
+        }
+        return true;
 }
 
 static int32_t signal_of(struct maker *k, symbol name)
@@ -412,8 +467,8 @@ static void fill(struct maker *k, Drover__Template *t, const struct core_request
         t->variables = message_alloc(k->m, (t->n_variables + 1) * sizeof(*t->variables));
         for (size_t i = 0; i < t->n_variables; i++)
                 t->variables[i] = message_text(k->m, str_of(names[i]));
-        set_step(k, t);
-        set_files(k, t);
+        if (!set_step(k, t))
+                set_files(k, t);
         set_file_list(k, t);
         set_transfer(k, t);
         set_spooled(k, t);
