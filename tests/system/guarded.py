@@ -304,3 +304,55 @@ ofs.authorize 1
             prefix += ["setpriv", "--reuid", "xrootd", "--regid", "xrootd", "--clear-groups"]
         super().__init__(folder, argv, "127.0.0.1", https, prefix)
         self.url, self.https = f"root://localhost:{port}//store/", f"https://localhost:{https}/store/"
+
+
+class Grid(Server):
+    """XRootD that is open to all, by HTTP and WebDAV, with third-party copies (HTTP-TPC) and checksums: self.url + name is the
+    file self.data/name."""
+
+    def __init__(self, folder, authority):
+        os.makedirs(os.path.join(folder, "root", "store"))
+        os.makedirs(os.path.join(folder, "authorities"))
+        self.data, port, web = os.path.join(folder, "root", "store"), free_port(), free_port()
+        cert, key = authority.issue("grid" + str(web))
+        for path in (cert, key):
+            shutil.copy(path, folder)
+        cert, key = (os.path.join(folder, os.path.basename(p)) for p in (cert, key))
+        known_as = subprocess.run(["openssl", "x509", "-in", authority.file, "-noout", "-hash"], check=True,
+                                  capture_output=True, text=True).stdout.strip()
+        shutil.copy(authority.file, os.path.join(folder, "authorities", known_as + ".0"))
+        with open(os.path.join(folder, "config"), "w", encoding="utf-8") as f:
+            f.write(f"""all.export /store
+oss.localroot {folder}/root
+all.adminpath {folder}/adm
+all.pidpath {folder}/run
+xrd.port {port}
+xrd.network nodnr norpipa
+xrd.tls {cert} {key}
+xrd.tlsca certdir {folder}/authorities
+xrd.protocol XrdHttp:{web} libXrdHttp-5.so
+http.selfhttps2http no
+http.exthandler xrdtpc libXrdHttpTPC.so
+http.listingdeny no
+ofs.persist off
+xrootd.chksum max 2 adler32
+""")
+        argv = ["xrootd", "-I", "v4", "-n", "x", "-c", os.path.join(folder, "config"), "-l", os.path.join(folder, "xrd.log")]
+        prefix = []
+        if os.geteuid() == 0:  # it refuses to be root
+            subprocess.run(["chown", "-R", "xrootd", folder], check=True)
+            prefix = ["setpriv", "--reuid", "xrootd", "--regid", "xrootd", "--clear-groups"]
+        super().__init__(folder, argv, "127.0.0.1", web, prefix)
+        self.url = f"http://localhost:{web}/store/"
+
+    def put(self, name, data):
+        path = os.path.join(self.data, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as f:
+            f.write(data)
+        subprocess.run(["chown", "-R", "xrootd", self.data], check=os.geteuid() == 0)
+        return self.url + name
+
+    def read(self, name):
+        with open(os.path.join(self.data, name), "rb") as f:
+            return f.read()

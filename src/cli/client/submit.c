@@ -20,6 +20,7 @@
 #include "cli/client/world.h"
 #include "jdl/condor/condor.h"
 #include "jdl/cwl/cwl.h"
+#include "jdl/stork/stork.h"
 
 #define ITEMS_INLINE    (256u << 10) /* bytes of items in the body; more go ahead as an upload */
 #define REPEAT_MS       30000        /* a submit without an answer is repeated for so long */
@@ -141,6 +142,16 @@ static int parse(struct submit *s, const struct form_world *w, const struct cond
         if (s->text.p)
                 return condor_parse(w, s->file, s->text, o, &s->form, err);
         rc = read_description(s->file, &text, err);
+        if (rc == 0 && stork_is(buf_view(&text))) {
+                struct buf ads BUF_CLEANUP = {0};
+
+                buf_str(&ads, buf_view(&text));
+                buf_reset(&text);
+                text.max = FORM_TEXT_MAX;
+                rc = stork_submit(buf_view(&ads), &text, err);
+                if (rc < 0)
+                        err_prefix(err, rc, "%s", s->file);
+        }
         return rc == 0 ? condor_parse(w, s->file, buf_view(&text), o, &s->form, err) : rc;
 }
 

@@ -100,6 +100,40 @@ static const struct option_row submit_options[] = {
         JSON_ROW,
         {0},
 };
+static const struct option_row transfer_options[] = {
+        {"wait", 'w', OPTION_FLAG, NULL,
+         "Wait until all are done, and show how far they are; exit as `drover wait` does, 1 when one "
+         "failed."},
+        {"timeout", 0, OPTION_DURATION, "TIME", "With --wait: exit 124 after so long."},
+        {"list", 0, OPTION_TEXT, "FILE",
+         "What is to be done stands in FILE, `-` for standard input: SRC DEST on each line, or SRC when DEST "
+         "is given. All of "
+         "it is one request."},
+        {"type", 0, OPTION_TEXT, "TYPE",
+         "What is done: transfer, or at each URL: rm, mkdir, stage (it is read, so that a store which keeps "
+         "it "
+         "elsewhere has it at hand), verify. Default: transfer."},
+        {"checksum", 0, OPTION_TEXT, "SUM", "What each file must have: sha256:HEX, adler32:HEX or md5:HEX."},
+        {"verify", 0, OPTION_FLAG, NULL, "Read back what was written, and compare."},
+        {"alt", 0, OPTION_TEXT, "PAIRS",
+         "Protocols to try when the first ones fail: 'https-https, ftp-sftp'."},
+        {"max-retry", 0, OPTION_NUMBER, "N", "Try again so often, with pauses that double. Default: 4."},
+        {"restart-in", 0, OPTION_TEXT, "TIME", "End a try that takes longer, and try again."},
+        {"give-up-after", 0, OPTION_TEXT, "TIME", "Try no more after so long."},
+        {"third-party", 0, OPTION_TEXT, "HOW",
+         "Whether one server copies from the other: auto, never, or always, which shows it a token for SRC. "
+         "Default: auto."},
+        {"credential", 0, OPTION_TEXT, "NAMES",
+         "Credentials to show to the stores they are for; see drover-credential(1)."},
+        {"name", 0, OPTION_TEXT, "NAME", "Of the request."},
+        {"append", 'a', OPTION_LIST, "'ATTR = VALUE'",
+         "Add a line to the submit file that this is. May be given several times."},
+        {"hold", 0, OPTION_FLAG, NULL, "Submit the jobs held; `drover release` lets them go."},
+        AFTER_ROW,
+        {"print", 0, OPTION_FLAG, NULL, "Print that submit file, and submit nothing."},
+        JSON_ROW,
+        {0},
+};
 static const struct option_row run_options[] = {
         AFTER_ROW,
         COMMAND_ROWS,
@@ -582,6 +616,33 @@ const struct command commands[] = {
          "named by "
          "its job, as 7.42. A file is complete when it appears under its name.",
          "drover get 7 -o results", get_options, 1, WORDS_ANY, "requests", false, cmd_get},
+        {"transfer", WORKING, "copy files between stores", "[OPTIONS] SRC... DEST",
+         "Submits placement jobs: jobs that copy from one URL or path to another, as their owner, with his "
+         "credentials, labels and limits. An agent's mover does each; it takes no processor from other jobs. "
+         "Any two of the "
+         "protocols that the agent's mover knows can be joined (drover-mover(8)); where two servers of HTTP "
+         "can copy "
+         "from one to the other, they do.\n\n"
+         "SRC that ends with a slash is a folder, whose files are all copied; its last part may be a pattern "
+         "with `*` and "
+         "`[...]`. DEST that ends with a slash is a folder. A path of this machine is done by agents that "
+         "see it. "
+         "`any://` stands for every protocol, tried in turn.\n\n"
+         "What was written is compared with what was read by its size, and by the store's checksum where it "
+         "names one; no "
+         "store that shows files when they are whole shows a wrong one. What may work later is tried "
+         "again.\n\n"
+         "The same is said by `universe = data` in a submit file, or as Stork's ads in a file for `drover "
+         "submit`: see PLACEMENT "
+         "JOBS in drover-submit-file(5).",
+         "drover transfer --wait results.tar https://se.example.org/data/\n  with progress, rate and time "
+         "left\n"
+         "drover transfer 'ftp://ftp.example.org/pub/run7/*.root' davs://se.example.org/run7/\n  all that "
+         "fit, in one job\n"
+         "drover transfer --list files.txt --verify\n  a job for each line, and what was written is read "
+         "back\n"
+         "drover transfer --type rm https://se.example.org/data/old\n  a file less",
+         transfer_options, 0, WORDS_ANY, "files", false, cmd_transfer},
         {"dag", WORKING, "submit and watch a graph of jobs", "submit|show|rescue [OPTIONS] FILE|ID",
          "`drover dag submit FILE` submits a graph of jobs that FILE describes in the language of HTCondor's "
          "DAGMan, as one "

@@ -51,6 +51,7 @@ int cmd_exec(struct cli *cli, const struct options *o);
 int cmd_tail(struct cli *cli, const struct options *o);
 int cmd_token(struct cli *cli, const struct options *o);
 int cmd_top(struct cli *cli, const struct options *o);
+int cmd_transfer(struct cli *cli, const struct options *o);
 int cmd_up(struct cli *cli, const struct options *o);
 int cmd_version(struct cli *cli, const struct options *o);
 int cmd_wait(struct cli *cli, const struct options *o);

@@ -277,6 +277,7 @@ static int prepare_children(struct up *u)
         args_add(&u->agent.argv, STR("drover-agent"));
         pass_on(&u->agent, u->o, "cpus", NULL);
         pass_on(&u->agent, u->o, "memory", NULL);
+        add_option(&u->agent, "placements", STR("4"));
         pass_on(&u->agent, u->o, "log-level", "warn");
         return 0;
 }

@@ -1,0 +1,449 @@
+"""Placement jobs: transfers between stores, and what else is done at a URL, as jobs that an agent's mover does."""
+import contextlib
+import hashlib
+import json
+import os
+import random
+import signal
+
+import agents
+import pytest
+from drover import alive, free_port, sh, wait_until
+from guarded import Authority, Grid, Guarded
+from stores import Faulty, Ftp, Nginx, Web
+
+QUICK = "transfer_retry: 20ms\nplacements: 4\nkill_grace: 1s\n"
+
+
+def data(src, dest=None, **more):
+    """A submit file of a placement job."""
+    lines = ["universe = data", f"src_url = {src}"] + ([f"dest_url = {dest}"] if dest else [])
+    return "\n".join(lines + [f"{k} = {v}" for k, v in more.items()] + ["queue", ""])
+
+
+@contextlib.contextmanager
+def served(server):
+    try:
+        yield server.wait()
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for path in (tmp_path, *list(tmp_path.parents)[:2]):
+        os.chmod(path, 0o755)
+    return str(tmp_path)
+
+
+@pytest.fixture
+def web(folder):
+    with served(Nginx(os.path.join(folder, "web"))) as one:
+        yield one
+
+
+@pytest.fixture
+def other(folder):
+    with served(Nginx(os.path.join(folder, "other"))) as one:
+        yield one
+
+
+@pytest.fixture
+def ftp(folder):
+    with served(Ftp(os.path.join(folder, "ftp"))) as one:
+        yield one
+
+
+@pytest.fixture
+def one(instance):
+    """An agent that tries again at once."""
+    instance.server()
+    instance.agent = agents.start(instance, QUICK)
+    agents.offering(instance, "transfers")
+    return instance
+
+
+def contents(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def left(*folders):
+    """Temporary files."""
+    return [name for folder in folders for _, _, names in os.walk(folder) for name in names if "drover-" in name]
+
+
+def report(instance, job):
+    """What the mover has said at the end of this job."""
+    return json.loads(instance.cli("tail", job, "-n", "1").strip().splitlines()[-1])
+
+
+# ---- what is done
+
+
+def test_between_stores(one, web, ftp, folder):
+    """Any two protocols, there and back, with folders that are made."""
+    bytes_ = os.urandom(3 << 20)
+    way = [web.put("a", bytes_), ftp.url + "new/b", f"file://{folder}/new/deep/c", web.url + "x/y/d"]
+    for src, dest in zip(way, way[1:]):
+        request = one.submit(data(src, dest))
+        one.wait(request)
+        said = report(one, f"{request}.0")
+        assert said["ok"] and said["bytes"] == len(bytes_) and said["sha256"] == hashlib.sha256(bytes_).hexdigest()
+    assert web.read("x/y/d") == contents(os.path.join(ftp.data, "new/b")) == contents(f"{folder}/new/deep/c") == bytes_
+    assert left(web.data, ftp.data, folder) == []
+
+
+def test_an_empty_file_and_one_onto_another(one, web, other):
+    request = one.submit(data(web.put("none", b""), other.put("there", b"before")))
+    one.wait(request)
+    assert other.read("there") == b""
+
+
+def test_from_server_to_server(instance, folder):
+    """XRootD copies from XRootD by itself; the same bytes go through the agent when its author wants that."""
+    authority = Authority(os.path.join(folder, "authority"))
+    with served(Grid(os.path.join(folder, "one"), authority)) as here, served(Grid(os.path.join(folder, "two"), authority)) as there:
+        instance.server()
+        agents.start(instance, QUICK + f"ca_file: {authority.file}\n")
+        bytes_ = os.urandom(8 << 20)
+        url = here.put("big", bytes_)
+        for name, how, third in (("new/a", "auto", True), ("new/b", "never", False), ("new/a", "auto", True)):
+            request = instance.submit(data(url, there.url + name, third_party=how))
+            instance.wait(request)
+            assert report(instance, f"{request}.0")["third_party"] is third
+            assert there.read(name) == bytes_
+        # a store that shows what has come so far of a file has nothing of one that is wrong
+        request = instance.submit(data(url, there.url + "wrong", checksum="md5:" + "0" * 32, max_retry=0))
+        instance.wait(request, code=1)
+        assert not os.path.exists(os.path.join(there.data, "wrong")) and left(here.data, there.data) == []
+
+
+def test_what_is_done_at_a_url(one, web, ftp):
+    sum_ = hashlib.sha256(b"contents").hexdigest()
+    for store in (web, ftp):
+        path = os.path.join(store.data, "f")
+        url = web.put("f", b"contents") if store is web else store.url + "f"
+        if store is ftp:
+            one.wait(one.submit(data(web.url + "f", url)))
+        one.wait(one.submit(data(url, dap_type="verify", checksum=f"sha256:{sum_}")))
+        one.wait(one.submit(data(url, dap_type="verify", checksum="adler32:0", max_retry=0)), code=1)
+        one.wait(one.submit(data(url, dap_type="stage")))
+        one.wait(one.submit(data(store.url + "m/n", dap_type="mkdir")))
+        assert os.path.isdir(os.path.join(store.data, "m", "n"))
+        if store is ftp:
+            for _ in range(2):  # also when it has gone
+                one.wait(one.submit(data(url, dap_type="rm")))
+            assert not os.path.exists(path)
+
+
+def test_folders_and_patterns(one, web, ftp, folder):
+    for name, text in (("a.txt", b"1"), ("b.txt", b"22"), ("c.dat", b"333"), ("sub/d e.txt", b"4444")):
+        path = os.path.join(folder, "from", name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as f:
+            f.write(text)
+    one.wait(one.submit(data(f"{folder}/from/*.txt", web.url + "some/")))
+    assert sorted(os.listdir(os.path.join(web.data, "some"))) == ["a.txt", "b.txt"]
+    one.wait(one.submit(data(f"{folder}/from/", ftp.url + "all/")))
+    request = one.submit(data(ftp.url + "all/", f"{folder}/back/"))
+    one.wait(request)
+    assert contents(f"{folder}/back/sub/d e.txt") == b"4444" and contents(f"{folder}/back/c.dat") == b"333"
+    assert report(one, f"{request}.0")["files"] == 4
+    request = one.submit(data(f"{folder}/from/", web.url + "one"))
+    one.wait(request, code=1)
+    assert "write a slash" in one.cli("tail", f"{request}.0", "--stderr")
+
+
+# ---- the words for it
+
+
+def test_command(one, web, other):
+    bytes_ = os.urandom(1 << 20)
+    url = web.put("f", bytes_)
+    said = one.cli("transfer", "--wait", url, other.url + "g")
+    assert "1 placement job" in said and "1M in " in said and other.read("g") == bytes_
+    said = json.loads(one.cli("transfer", "--json", "--wait", "--verify", url, other.url + "h"))
+    assert said["ok"] and said["report"]["sha256"] == hashlib.sha256(bytes_).hexdigest()
+    one.write("local", "mine")
+    one.cli("transfer", "--wait", "local", other.url + "sub/")
+    assert other.read("sub/local") == b"mine"
+    failed = one.cli("transfer", "--wait", web.url + "none", other.url + "none", code=1)
+    assert "it is not there (HTTP 404)" in failed.err
+    one.cli("transfer", "--wait", "--type", "rm", other.url + "g", other.url + "h")
+    assert os.listdir(other.data) == ["sub"]
+    for words in (["only"], ["a", "b", "no-folder"], ["--type", "reserve", "x"], ["--timeout", "3", url, other.url]):
+        one.cli("transfer", *words, code=2)
+
+
+def test_a_list_is_one_request(one, web, other):
+    lines = "".join(f"{web.put(f'in/{i}', b'%d' % i)} {other.url}out/{i}\n" for i in range(60))
+    said = one.cli("transfer", "--wait", "--list", "-", stdin="# comment\n\n" + lines)
+    assert "60 placement jobs" in said
+    assert sorted(map(int, os.listdir(os.path.join(other.data, "out")))) == list(range(60))
+    assert all(other.read(f"out/{i}") == b"%d" % i for i in range(60))
+    assert "a line is SRC DEST" in one.cli("transfer", "--list", "-", stdin="a b c\n", code=2).err
+
+
+def test_storks_ads(one, web, other):
+    """As Stork's manual has them; also behind one another, with what is theirs alone."""
+    one.write("stork", f"""# placed by hand
+[ dap_type = "transfer"; src_url = "{web.put('a', b'1')}"; dest_url = "{other.url}a"; max_retry = 2; restart_in = "2 hours"; ]
+[ dap_type = "transfer"; src_url = "{web.put('b', b'2')}"; dest_url = "{other.url}b"; max_retry = 2; restart_in = "2 hours"; ]
+[
+  Dap_Type = "mkdir";
+  dest_url = "{other.url}made";
+  Mine = 3 + 4;
+]
+""")
+    request = one.json("submit", "stork")["id"]
+    one.wait(str(request))
+    assert other.read("a") == b"1" and other.read("b") == b"2" and os.path.isdir(os.path.join(other.data, "made"))
+    ads = [one.cli("show", "--ad", f"{request}.{i}") for i in range(3)]
+    assert "DapRestartIn = 7200" in ads[0] and "DapTries = 3" in ads[1] and "DapTries" not in ads[2] and "Mine = 3 + 4" in ads[2]
+    for text, why in (('[ dap_type = "reserve"; src_url = "x" ]', "is not known"), ("[ dap_type = ", "bad:"),
+                      ('[ src_url = "http://a/b" ]', "dest_url"), ('[ src_url = "http://a/b"; dest_url="http://c"; executable = "/bin/sh" ]', "executable"),
+                      ('[ src_url = "http://a/b"; dest_url="http://c"; ] more', "behind ad 1")):
+        one.write("bad", text)
+        assert why in one.cli("submit", "bad", code=1).err
+
+
+def test_words_that_are_wrong(instance):
+    instance.server()
+    for more, why in ((dict(dap_type="copy"), "is not known"), (dict(checksum="sha256:12"), "checksum"), (dict(restart_in="soon"), "is no time"),
+                      (dict(third_party="maybe"), "auto, never or always"), (dict(alt_protocols="http"), "pairs"), (dict(max_retry="-1"), "number")):
+        instance.write("bad.sub", data("http://a/b", "http://c/d", **more))
+        assert why in instance.cli("submit", "bad.sub", code=1).err
+    instance.write("bad.sub", "universe = data\nsrc_url = http://a/b\nqueue\n")
+    assert "needs dest_url" in instance.cli("submit", "bad.sub", code=1).err
+
+
+def test_other_protocols_are_tried(one, web, other):
+    url = web.put("f", b"by another way")
+    one.wait(one.submit(data(url.replace("http:", "gsiftp:"), other.url + "a", alt_protocols="https-https, http-http", max_retry=0)))
+    one.wait(one.submit(data(url.replace("http:", "any:"), other.url + "b", max_retry=0)))
+    assert other.read("a") == other.read("b") == b"by another way"
+
+
+def test_a_program_at_either_end(instance, web, other, folder):
+    """A scheme that a program knows is an end like any other, also for more than what is kept on the way."""
+    program = os.path.join(os.path.dirname(__file__), "..", "..", "src", "move", "test_mover.py")
+    instance.server()
+    agents.start(instance, QUICK + f"movers:\n  copy: {os.path.abspath(program)}\n")
+    bytes_ = os.urandom(80 << 20)
+    web.put("f", bytes_)
+    instance.wait(instance.submit(data(web.url + "f", f"copy://{folder}/f")))
+    assert contents(f"{folder}/f") == bytes_
+    instance.wait(instance.submit(data(f"copy://{folder}/f", other.url + "g")))
+    assert other.read("g") == bytes_
+
+
+# ---- who does it
+
+
+def test_no_processor_is_taken(instance, web, other):
+    """Transfers run beside jobs that have every processor, and jobs beside transfers; at most so many at a time."""
+    instance.server()
+    agents.start(instance, "cpus: 1\nplacements: 2\n")
+    agents.offering(instance, "transfers")
+    full = instance.submit(sh("sleep 1000"))
+    instance.wait_state(f"{full}.0", "running")
+    instance.wait(instance.submit(data(web.put("f", b"1"), other.url + "f")))
+    instance.cli("rm", str(full))
+    hung = Faulty(b"never")
+    try:
+        hung.faults = ["hang"] * 10
+        waits = instance.submit(data(hung.url, other.url + "$(Process)").replace("queue", "queue 5"))
+        wait_until(lambda: len(instance.jobs(waits, "&state=running")) == 2)
+        instance.run(sh("true"))
+        assert len(instance.jobs(waits, "&state=running")) == 2 and len(instance.jobs(waits, "&state=idle")) == 3
+        instance.cli("rm", str(waits))
+        wait_until(lambda: not instance.jobs(waits, "&state=running"))
+    finally:
+        hung.stop()
+
+
+def test_that_queue_runs_no_program_of_a_user(one):
+    """Whatever is said to be the program of a placement job, the mover is what runs."""
+    one.write("evil.sub", f"universe = data\ndap_type = rm\nsrc_url = file://{one.work}/none\n+Cmd = \"/bin/sh\"\n+Args = \"-c id\"\nqueue\n")
+    request = one.json("submit", "evil.sub")["id"]
+    one.wait(str(request))
+    assert report(one, f"{request}.0")["op"] == "rm"
+    waits = one.submit(sh("true", requirements='TARGET.Runner == "mover"'))
+    why = one.json("why", f"{waits}.0")
+    assert why["state"] == "idle"
+
+
+def test_a_credential_is_shown_to_its_store_only(instance, folder, web):
+    authority = Authority(os.path.join(folder, "authority"))
+    with served(Guarded(os.path.join(folder, "guarded"), authority, ("s3cret-of-ann",))) as store:
+        instance.server()
+        agents.start(instance, QUICK + f"ca_file: {authority.file}\n")
+        url = store.put("f", b"mine")
+        instance.cli("credential", "add", "grid", "--type", "token", "--for", store.url, "-", stdin="s3cret-of-ann")
+        request = instance.submit(data(url, web.url + "f", max_retry=0))
+        instance.wait(request, code=1)
+        assert "the store does not allow it" in instance.cli("tail", f"{request}.0", "--stderr")
+        instance.wait(instance.submit(data(url, web.url + "f", credentials="grid")))
+        instance.wait(instance.submit(data(web.url + "f", store.url + "g", credentials="grid")))
+        assert web.read("f") == store.read("g") == b"mine"
+        for path in (web.log, os.path.join(instance.base, "drover-agent.log")):
+            assert b"s3cret" not in contents(path)
+
+
+def test_labels_go_with_the_data(instance, web, other):
+    os.makedirs(instance.dir, mode=0o700, exist_ok=True)
+    with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
+        f.write(f"stores:\n  clinic:\n    urls: [{web.url}]\n    labels: [patient]\n  lab:\n    urls: [{other.url}]\n"
+                "clearance:\n  patient:\n    agents: [n1]\n")
+    instance.server()
+    agents.start(instance, QUICK)
+    instance.write("leak.sub", data(web.put("f", b"x"), other.url + "f"))
+    assert "its inputs carry the label 'patient'" in instance.cli("submit", "leak.sub", code=1).err
+    instance.wait(instance.submit(data(web.url + "f", web.url + "g")))
+    assert web.read("g") == b"x" and os.listdir(other.data) == []
+
+
+# ---- bad days
+
+
+def test_a_wrong_checksum_leaves_nothing(one, web, other, ftp, folder):
+    url = web.put("f", os.urandom(1 << 20))
+    for dest in (other.url + "f", ftp.url + "f", f"file://{folder}/f"):
+        request = one.submit(data(url, dest, checksum="md5:" + "0" * 32, max_retry=1))
+        one.wait(request, code=1)
+        assert "and should be 0000" in one.cli("tail", f"{request}.0", "--stderr")
+    assert os.listdir(other.data) == os.listdir(ftp.data) == [] and not os.path.exists(f"{folder}/f")
+
+
+def test_a_source_that_fails_lies_and_is_cut_off(one, other):
+    source = Faulty(os.urandom(2 << 20))
+    try:
+        for fault in ("503", "cut", "lie", "change"):
+            source.faults = [fault]
+            one.wait(one.submit(data(source.url, other.url + fault)))
+            assert other.read(fault) == source.data
+        source.faults = ["hang"] * 2
+        one.wait(one.submit(data(source.url, other.url + "slow", restart_in=1)))
+        assert other.read("slow") == source.data and left(other.data) == []
+        source.faults = ["503"] * 50
+        request = one.submit(data(source.url, other.url + "never", max_retry=1))
+        one.wait(request, code=1)
+        assert one.job(f"{request}.0")["exit_code"] == 75 and not os.path.exists(os.path.join(other.data, "never"))
+    finally:
+        source.stop()
+
+
+def test_the_server_at_the_end_is_killed_and_comes_back(one, web, other):
+    bytes_ = os.urandom(1 << 20)
+    url = web.put("f", bytes_)
+    other.process.kill()
+    other.process.wait()
+    request = one.submit(data(url, other.url + "f", max_retry=1000))
+    one.wait_state(f"{request}.0", "running")
+    other.start()
+    one.wait(request)
+    assert other.read("f") == bytes_
+
+
+def test_the_disk_at_the_end_is_full(one, web, folder):
+    if os.geteuid() != 0:
+        pytest.fail("a small disk is mounted: run this as root")
+    small = os.path.join(folder, "small")
+    os.mkdir(small)
+    assert os.system(f"mount -t tmpfs -o size=1m none {small}") == 0
+    try:
+        request = one.submit(data(web.put("f", os.urandom(4 << 20)), f"file://{small}/f", max_retry=1))
+        one.wait(request, code=1)
+        assert "No space left on device" in one.cli("tail", f"{request}.0", "--stderr")
+        assert os.listdir(small) == []
+    finally:
+        os.system(f"umount {small}")
+
+
+def slow(folder):
+    port = free_port()
+    server = Web(os.path.join(folder, "slow"), "127.0.0.1", port, "$request_method $uri $status",
+                 f"""server {{ listen 127.0.0.1:{port}; location /dav/ {{ limit_rate 2m; {{dav}} }} }}""")
+    server.url = f"http://127.0.0.1:{port}/dav/"
+    return server
+
+
+def test_a_mover_that_dies_is_started_again(one, folder, other):
+    with served(slow(folder)) as source:
+        bytes_ = os.urandom(4 << 20)
+        request = one.submit(data(source.put("f", bytes_), other.url + "f"))
+        pid = wait_until(lambda: one.job(f"{request}.0").get("state") == "running" and one.pids("drover-mover") and max(
+            one.pids("drover-mover")))
+        for mover in one.pids("drover-mover"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(mover, signal.SIGKILL)
+        wait_until(lambda: not alive(pid))
+        one.wait(request)
+        assert other.read("f") == bytes_ and left(other.data) == []
+
+
+def test_an_agent_that_is_killed_loses_no_transfer(one, folder, other):
+    """The mover goes on meanwhile, and how it ended is known."""
+    with served(slow(folder)) as source:
+        bytes_ = os.urandom(4 << 20)
+        request = one.submit(data(source.put("f", bytes_), other.url + "f"))
+        one.wait_state(f"{request}.0", "running")
+        one.agent.kill()
+        one.agent = agents.start(one, QUICK)
+        one.wait(request)
+        assert other.read("f") == bytes_ and one.job(f"{request}.0")["starts"] == 1
+        with open(source.log, encoding="utf-8") as f:
+            assert f.read().count("GET /dav/f 200") == 1
+
+
+def storm(one, web, other, files, kills, seed=1):
+    """So many random kills of the agent, its shepherd, movers, the server, the stores during so many transfers."""
+    dice = random.Random(seed)
+    sums = {}
+    lines = []
+    for i in range(files):
+        bytes_ = dice.randbytes(dice.randrange(1, 20000))
+        sums[str(i)] = hashlib.sha256(bytes_).hexdigest()
+        lines.append(f"{web.put(f'in/{i}', bytes_)} {other.url}out/{i}\n")
+    server = one.server()
+    agent = agents.start(one, QUICK)
+    request = one.json("transfer", "--list", "-", "--max-retry", "1000", stdin="".join(lines))["id"]
+    for number in range(kills):
+        goal = files * (number + 1) // (kills + 2)
+        wait_until(lambda g=goal: one.api("GET", f"/v1/requests/{request}")["completed"] >= g, 300)
+        which = dice.choice(("agent", "mover", "store", "source", "shepherd", "server", "all"))
+        if which in ("agent", "all"):
+            agent.kill()
+        if which in ("server", "all"):
+            server.kill()
+        for name in {"mover": ["drover-mover"], "shepherd": ["drover-shepherd"], "all": ["drover-shepherd", "drover-mover"]}.get(which, []):
+            for pid in one.pids(name):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        for store in {"store": [other], "source": [web]}.get(which, []):
+            store.process.kill()
+            store.process.wait()
+            store.start()
+            store.wait()
+        if which in ("server", "all"):
+            server = one.server()
+        if which in ("agent", "all", "shepherd"):
+            if agent.running():
+                agent.kill()
+            agent = agents.start(one, QUICK)
+    one.wait(str(request), seconds=600)
+    found = {name: hashlib.sha256(contents(os.path.join(other.data, "out", name))).hexdigest()
+             for name in os.listdir(os.path.join(other.data, "out")) if "drover-" not in name}
+    assert found == sums
+    assert left(other.data) == []
+    assert one.api("GET", f"/v1/requests/{request}")["completed"] == files
+
+
+def test_random_kills(instance, web, other):
+    storm(instance, web, other, 60, 4)
+
+
+@pytest.mark.long
+def test_twenty_random_kills_in_a_thousand_transfers(instance, web, other):
+    storm(instance, web, other, 1000, 20, seed=20)
