@@ -43,9 +43,11 @@ enum run_stream_flags {
         RUN_FILTER = 4096,
         RUN_NO_NETWORK = 8192,
         RUN_CONTAIN_ALL = 16384,
-        RUN_GUEST = 32768, /* of a process runner: beside the attempt's task that runs, and ends with it */
-        RUN_CONTAINER = 64 /* the program is a container's engine: what runs in it is elsewhere, with the
-                              same marker in its environment, and is ended and stopped with it */
+        RUN_GUEST = 32768,    /* of a process runner: beside the attempt's task that runs, and ends with it */
+        RUN_TERMINAL = 65536, /* of a process runner: stdin_fd is a terminal, the task's own, and all its
+                                 streams */
+        RUN_CONTAINER = 64    /* the program is a container's engine: what runs in it is elsewhere, with the
+                                 same marker in its environment, and is ended and stopped with it */
 };
 
 struct run_word { /* of a job's ad or of a queue's settings, for a batch system */

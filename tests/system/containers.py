@@ -131,7 +131,7 @@ class Apptainer:
 def engine_with_image(above, name="podman"):
     """One in a folder of its own, which has the image."""
     folder = tempfile.mkdtemp(prefix="pod-", dir=above)
-    one = {"podman": Podman, "apptainer": Apptainer}[name](folder)
+    one = {"podman": Podman, "apptainer": Apptainer, "docker": Docker}[name](folder)
     try:
         one.make_image()
         yield one
@@ -142,7 +142,7 @@ def engine_with_image(above, name="podman"):
 
 class Docker:
     """A daemon of its own on a unix socket, which touches no network of the machine."""
-    settings = "engine: docker"
+    name, settings, image = "docker", "engine: docker", f"docker://{IMAGE}"
 
     def __init__(self, folder, group="root"):
         """`group` may use it, too."""

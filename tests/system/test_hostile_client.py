@@ -388,6 +388,7 @@ ATTEMPTS = {
                           ("/v1/jobs?owner=alice@test&attributes=*", None, 200)],
     **{("GET", "/v1/jobs/{id}" + what.replace("in.txt", "{name}")): [("/v1/jobs/{job}" + what, None, REFUSED)] for what in JOB},
     ("POST", "/v1/jobs/{id}/exec"): [("/v1/jobs/{job}/exec", {"argv": ["id"]}, REFUSED)],
+    ("POST", "/v1/jobs/{id}/exec/input"): [("/v1/jobs/{job}/exec/input", {"exec": 1, "attempt": 1, "data": "eA=="}, REFUSED)],
     ("GET", "/v1/paths"): [("/v1/paths?after=0", None, 200)],
     ("POST", "/v1/requests/{id}/resubmit"): [("/v1/requests/{id}/resubmit", {"uuid": "{new}"}, 404)],
     ("POST", "/v1/actions"): [("/v1/actions", {"action": action, "ids": ["{id}"], "value": 9}, (200, *REFUSED)) for action in (

@@ -131,7 +131,8 @@ def test_every_operation(instance):
     assert call("GET", f"/v1/jobs/{number}.4/why")["text"]
     assert call("GET", f"/v1/jobs/{number}.4/path")["hops"][0]["state"] == "idle"
     assert call("GET", f"/v1/jobs/{number}.4/output?timeout_ms=0&last=10&stream=stderr")["attempt"] == 0
-    call("POST", f"/v1/jobs/{number}.4/exec", {"argv": ["true"]}, status=409)
+    call("POST", f"/v1/jobs/{number}.4/exec", {"argv": ["true"], "input": True, "terminal": {"rows": 24, "columns": 80, "type": "vt100"}}, status=409)
+    call("POST", f"/v1/jobs/{number}.4/exec/input", {"exec": 1, "attempt": 1, "offset": 0, "data": "eA==", "end": False}, status=409)
     assert [p["request"] for p in call("GET", "/v1/paths?after=0")["paths"]] == []
     assert len(call("GET", f"/v1/jobs/{number}.4/priority")["components"]) == 5
     assert call("GET", "/v1/accounts")["accounts"][0]["waiting"] == 5

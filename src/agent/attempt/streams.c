@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "agent/attempt/console.h"
+#include "agent/container/container_step.h"
 #include "agent/model/expand.h"
 #include "agent/model/sandbox.h"
 #include "agent/outbox/outbox.h"
@@ -20,12 +22,14 @@
 #include "run/process/user_command.h"
 
 #define LOOK_MS       40
+#define LOOK_FAST_MS  10    /* at a terminal: somebody types there */
 #define IDLE_MS       5000  /* between looks when nothing is asked */
 #define FOLLOWED_MS   30000 /* after the last question: the files are closed */
 #define WAIT_MAX_MS   60000
 #define QUESTIONS_MAX 2000
-#define FOLLOWED_MAX  500  /* attempts */
-#define FILES_MAX     2000 /* open, of all */
+#define FOLLOWED_MAX  500   /* attempts */
+#define FILES_MAX     2000  /* open, of all */
+#define INPUT_MS      10000 /* for a command to make room for more of its input */
 #define MOST_MAX      (64u << 10)
 #define TAIL_MAX      (64u << 10) /* of a stream, in its result */
 #define KEPT_BYTES                                                                                           \
@@ -66,7 +70,12 @@ struct followed {
         struct run_id task;       /* that command */
         bool signaled;            /* with over */
         int32_t exit_code;
-        char *error;               /* why it was not started; or NULL */
+        char *error; /* why it was not started; or NULL */
+        struct streams *all;
+        struct console *console; /* of a command with input or a terminal; else NULL */
+        bool terminal;           /* its output is the console's */
+        uint64_t input_serial;   /* of input that there was no room for yet; 0: none */
+        int64_t input_until_ms;
         int64_t asked_ms, told_ms; /* boot clock: last question, last answer */
 };
 struct question {
@@ -166,7 +175,7 @@ static void file_name(const struct followed *f, int index, char room[48])
 static void look(struct streams *all, struct followed *f)
 {
         char name[48];
-        if (!f->at || f->over || f->at->state < ATTEMPT_RUNNING)
+        if (!f->at || f->over || f->terminal || f->at->state < ATTEMPT_RUNNING)
                 return;
         if (!f->exec)
                 list_files(f);
@@ -250,6 +259,7 @@ static struct followed *followed_new(struct streams *all, struct attempt *at)
         f->member = at->member;
         f->fence = at->fence;
         f->at = at;
+        f->all = all;
         f->next = all->followed;
         all->followed = f;
         all->followed_count++;
@@ -275,6 +285,7 @@ static void followed_free(struct streams *all, struct followed *f)
                 runner_kill(all->a->runner, f->task, 0);
                 agent_turn_later(all->a);
         }
+        console_free(f->console);
         free(f->error);
         free(f);
 }
@@ -385,12 +396,31 @@ static bool take_far(struct streams *all, struct question *q, const struct run_o
         return true;
 }
 
+/* What a command has written to its terminal. False: there is nothing to say yet. */
+static bool answer_terminal(struct streams *all, struct question *q, int64_t now)
+{
+        struct followed *f = q->of;
+        uint64_t offset[2] = {q->offset[0], q->offset[1]};
+        struct str out[2] = {str_head(console_output(f->console, &offset[0]), q->most)};
+        bool over =
+                f->over && console_is_over(f->console) && offset[0] + out[0].n >= console_written(f->console);
+        bool told = over || out[0].n >= q->most || now >= q->until_ms ||
+                    (out[0].n && now - f->told_ms >= LOOK_FAST_MS);
+        if (told) {
+                tell(all, q, offset, out, over);
+                f->told_ms = now;
+        }
+        return told;
+}
+
 /* False: there is nothing to say yet. */
 static bool answer(struct streams *all, struct question *q, int64_t now)
 {
         struct followed *f = q->of;
         if (f->at && !f->over && !f->exec && is_far(f->at))
                 return answer_far(all, q, now);
+        if (f->terminal)
+                return answer_terminal(all, q, now);
         struct buf out[2] = {{0}};
         uint64_t offset[2] = {q->offset[0], q->offset[1]};
         bool full = false, any = false, over = f->over;
@@ -435,8 +465,11 @@ static void answer_all(struct streams *all, const struct followed *of)
 
 static void set_timer(struct streams *all)
 {
+        bool fast = false;
+        for (const struct question *q = all->questions; q && !fast; q = q->next)
+                fast = q->of->terminal;
         if (all->questions || all->waits)
-                timer_start(all->timer, LOOK_MS);
+                timer_start(all->timer, fast ? LOOK_FAST_MS : LOOK_MS);
         else if (all->followed)
                 timer_start(all->timer, IDLE_MS);
         else
@@ -451,6 +484,23 @@ static bool is_asked(const struct streams *all, const struct followed *f)
         return false;
 }
 
+/* Input that waits for room is told when there is some, or when its time is up. */
+static void answer_input(struct followed *f, int64_t now)
+{
+        if (!f->input_serial || (!f->over && !console_is_deaf(f->console) && !console_has_room(f->console) &&
+                                 now < f->input_until_ms))
+                return;
+        Drover__Streams m = DROVER__STREAMS__INIT;
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        m.serial = f->input_serial;
+        m.input_next = console_taken(f->console);
+        m.over = f->over || console_is_deaf(f->console);
+        to.kind_case = DROVER__TO_SERVER__KIND_STREAMS;
+        to.streams = &m;
+        outbox_send(f->all->a, &to);
+        f->input_serial = 0;
+}
+
 static void ask_for_tails(struct streams *all, int64_t now);
 
 static void on_timer(void *arg)
@@ -461,6 +511,7 @@ static void on_timer(void *arg)
         ask_for_tails(all, now);
         for (struct followed *f = all->followed, *next; f; f = next) {
                 next = f->next;
+                answer_input(f, now);
                 if (now - f->asked_ms > FOLLOWED_MS && !is_asked(all, f))
                         followed_free(all, f);
         }
@@ -507,6 +558,8 @@ void streams_session_lost(struct agent *a)
 {
         while (a->streams->questions)
                 question_free(a->streams, &a->streams->questions);
+        for (struct followed *f = a->streams->followed; f; f = f->next)
+                f->input_serial = 0;
         set_timer(a->streams);
 }
 
@@ -847,9 +900,29 @@ static const char *exec_refused(const struct attempt *at)
         if (!queue_is_local(at->q))
                 return "the job runs in a batch system or at another server, where its agent runs no "
                        "commands";
-        if (*at->t->m->steps[at->step]->container)
-                return "the job runs in a container, in which its agent runs no commands";
-        return NULL;
+        return container_step_exec_refused(at);
+}
+
+static void on_console(void *arg)
+{
+        struct followed *f = arg;
+        answer_input(f, clock_boot_ms());
+        answer_all(f->all, f);
+        set_timer(f->all);
+}
+
+/* *ret_fd: the command's end of its console, the caller's; -1: it has none. */
+static int open_console(struct followed *f, const Drover__Exec *m, int *ret_fd)
+{
+        const struct console_config config = {.loop = f->all->a->loop,
+                                              .terminal = m->terminal,
+                                              .rows = m->rows,
+                                              .columns = m->columns,
+                                              .changed = on_console,
+                                              .arg = f};
+        *ret_fd = -1;
+        f->terminal = m->terminal;
+        return m->input || m->terminal ? console_new(&config, &f->console, ret_fd) : 0;
 }
 
 void streams_exec(struct agent *a, const Drover__Exec *m)
@@ -869,7 +942,16 @@ void streams_exec(struct agent *a, const Drover__Exec *m)
         f->task = (struct run_id){at->request, at->member, at->fence, stage_task_step(a), 0};
         f->asked_ms = clock_boot_ms();
         list_exec_files(f);
-        if (step_exec(at, f->task, m->argv, m->n_argv, &err) < 0) {
+        int fd, r = open_console(f, m, &fd);
+        const struct step_exec exec = {
+                .argv = m->argv, .argc = m->n_argv, .fd = fd, .terminal = m->terminal, .term = m->term};
+        if (r < 0)
+                err_set(&err, r, "no terminal can be had: %s", strerror(-r));
+        else
+                r = step_exec(at, f->task, &exec, &err);
+        if (fd >= 0)
+                close(fd);
+        if (r < 0) {
                 f->over = true;
                 followed_free(all, f);
                 tell_exec(a, m->serial, err.text);
@@ -877,6 +959,25 @@ void streams_exec(struct agent *a, const Drover__Exec *m)
         }
         tell_exec(a, m->serial, NULL);
         agent_turn_later(a);
+        set_timer(all);
+}
+
+void streams_input(struct agent *a, const Drover__ExecInput *m)
+{
+        struct streams *all = a->streams;
+        struct followed *f = followed_find(all, m->request, m->member, m->fence, m->exec);
+        int64_t now = clock_boot_ms();
+        if (!f || !f->console) {
+                tell_unknown(a, m->serial);
+                return;
+        }
+        f->input_until_ms = now;
+        answer_input(f, now); /* one that is sent again takes its place */
+        console_resize(f->console, m->rows, m->columns);
+        console_take(f->console, m->offset, str_make((const char *)m->data.data, m->data.len), m->end);
+        f->input_serial = m->serial;
+        f->input_until_ms = now + INPUT_MS;
+        answer_input(f, now);
         set_timer(all);
 }
 
@@ -912,6 +1013,9 @@ bool streams_event(struct agent *a, const struct run_event *e)
         else if (e->state == RUN_LOST)
                 buf_addz(&why, "the agent's shepherd is gone, and the command with it");
         f->error = why.n ? buf_take(&why) : NULL;
+        if (f->console)
+                console_end(f->console);
+        answer_input(f, clock_boot_ms());
         answer_all(all, f);
         set_timer(all);
         return true;

@@ -16,7 +16,8 @@ void streams_close(struct agent *a); /* after all attempts are freed */
 void streams_get(struct agent *a, const Drover__StreamsGet *m);
 /* Runs a command beside an attempt's program; what it prints is asked for by streams_get. */
 void streams_exec(struct agent *a, const Drover__Exec *m);
-bool streams_event(struct agent *a, const struct run_event *e); /* true: the task was such a command */
+void streams_input(struct agent *a, const Drover__ExecInput *m); /* for such a command */
+bool streams_event(struct agent *a, const struct run_event *e);  /* true: the task was such a command */
 void streams_session_lost(struct agent *a); /* what was asked in it is not answered any more */
 /* The attempt's steps are over, and its files are about to be delivered or removed: the last bytes of its
  * streams go into its result. Called twice, the second call does nothing. */

@@ -281,6 +281,51 @@ int container_step_start(struct attempt *at, const Drover__Step *step, struct ru
         return 0;
 }
 
+/* ---- a command in a container that runs */
+
+const char *container_step_exec_refused(const struct attempt *at)
+{
+        const struct container_host *h = engine_host(at->q->engine);
+        if (!*at->t->m->steps[at->step]->container)
+                return NULL;
+        return !h                                 ? "no container engine works at its agent"
+               : h->engine == CONTAINER_APPTAINER ? "the job runs in a container of apptainer, which cannot "
+                                                    "run a command in one that runs"
+                                                  : NULL;
+}
+
+int container_step_exec(struct attempt *at, struct run_spec *spec, const struct step_exec *exec,
+                        struct container_step *c, struct err *err)
+{
+        const struct container_host *h = engine_host(at->q->engine);
+        BUF_CLEANUP struct buf marker = {0}, term = {0};
+        char name[96];
+        if (!h)
+                return err_set(err, -ENOENT, "no container engine works here");
+        container_name(at->a->instance, attempt_task(at), name);
+        buf_printf(&marker, SHEPHERD_GUEST_MARKER "%s/%llu.%u.%u.%x", at->a->instance,
+                   (unsigned long long)spec->id.request, spec->id.member, spec->id.fence, spec->id.step);
+        args_add(&c->words, buf_view(&marker));
+        if (*exec->term) {
+                buf_printf(&term, "TERM=%s", exec->term);
+                args_add(&c->words, buf_view(&term));
+        }
+        container_exec(engine_settings(at->q->engine), h->engine, name,
+                       &(struct container_command){.argv = exec->argv,
+                                                   .argc = exec->argc,
+                                                   .env = &c->words,
+                                                   .input = exec->fd >= 0,
+                                                   .terminal = exec->terminal},
+                       &c->argv);
+        containers_environment(at, &c->envp);
+        args_add(&c->envp, buf_view(&marker));
+        if (*exec->term)
+                args_add(&c->envp, buf_view(&term));
+        buf_printf(&c->folder, "%s/" CONTAINER_FOLDER ".%u", spec->sandbox, at->step);
+        run_engine(spec, c, true);
+        return 0;
+}
+
 /* ---- the end */
 
 static void read_tail(const struct attempt *at, struct buf *out)

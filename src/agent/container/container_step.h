@@ -28,6 +28,19 @@ const char *container_step_target(const Drover__Step *step, const char *sandbox)
 /* Makes the spec of a step one of its engine. 0; -EINVAL, or -errno of the folder, with err. */
 int container_step_start(struct attempt *at, const Drover__Step *step, struct run_spec *spec,
                          struct container_step *c, struct err *err);
+struct step_exec { /* a command beside the program of a step */
+        char *const *argv;
+        size_t argc;
+        int fd;           /* its standard input; -1: /dev/null. Borrowed */
+        bool terminal;    /* the fd is one, and all its streams */
+        const char *term; /* $TERM; "": none */
+};
+/* Why no such command can be run in the container of the current step; NULL: it can, or there is none. */
+const char *container_step_exec_refused(const struct attempt *at);
+/* Makes the spec of such a command one of the engine that runs it in the step's container. 0, or -errno with
+ * err. */
+int container_step_exec(struct attempt *at, struct run_spec *spec, const struct step_exec *exec,
+                        struct container_step *c, struct err *err);
 /* The engine of the current step has ended. True: something is asked first, then attempt_step_over is called;
  * or the attempt is finished, because the engine has failed. */
 bool container_step_ended(struct attempt *at, enum run_why why);

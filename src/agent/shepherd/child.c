@@ -12,6 +12,7 @@
 #include <linux/openat2.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -58,6 +59,28 @@ static void take_stream(const struct plan *p, int sandbox, const char *path, int
                 fcntl(fd, F_SETFL, flags & O_APPEND);
         if (dup2(fd, as) < 0)
                 fail(p, where, errno);
+}
+
+static void take_outputs(const struct plan *p, int sandbox)
+{
+        const struct shepherd_start *r = p->r;
+        int made = O_WRONLY | O_CREAT;
+        take_stream(p, sandbox, p->out, made | (r->flags & SHEPHERD_STDOUT_APPEND ? O_APPEND : O_TRUNC), 1,
+                    SHEPHERD_AT_STDOUT);
+        if (!(r->flags & SHEPHERD_STDERR_IS_STDOUT))
+                take_stream(p, sandbox, p->err,
+                            made | (r->flags & SHEPHERD_STDERR_APPEND ? O_APPEND : O_TRUNC), 2,
+                            SHEPHERD_AT_STDERR);
+        else if (dup2(1, 2) < 0)
+                fail(p, SHEPHERD_AT_STDERR, errno);
+}
+
+/* The child leads a session of its own by now; a terminal that another session has is refused. */
+static void take_terminal(const struct plan *p)
+{
+        at(p, SHEPHERD_AT_STDIN);
+        if (ioctl(0, TIOCSCTTY, 0) < 0 || dup2(0, 1) < 0 || dup2(0, 2) < 0)
+                fail(p, SHEPHERD_AT_STDIN, errno);
 }
 
 static void become(const struct plan *p)
@@ -114,15 +137,10 @@ static void __attribute__((noreturn)) in_child(const struct plan *p)
                 take_stream(p, sandbox, p->in, O_RDONLY, 0, SHEPHERD_AT_STDIN);
         else if (dup2(p->passed, 0) < 0)
                 fail(p, SHEPHERD_AT_STDIN, errno);
-        int made = O_WRONLY | O_CREAT;
-        take_stream(p, sandbox, p->out, made | (r->flags & SHEPHERD_STDOUT_APPEND ? O_APPEND : O_TRUNC), 1,
-                    SHEPHERD_AT_STDOUT);
-        if (!(r->flags & SHEPHERD_STDERR_IS_STDOUT))
-                take_stream(p, sandbox, p->err,
-                            made | (r->flags & SHEPHERD_STDERR_APPEND ? O_APPEND : O_TRUNC), 2,
-                            SHEPHERD_AT_STDERR);
-        else if (dup2(1, 2) < 0)
-                fail(p, SHEPHERD_AT_STDERR, errno);
+        if (r->flags & SHEPHERD_TERMINAL)
+                take_terminal(p);
+        else
+                take_outputs(p, sandbox);
         struct {
                 void *handler;
                 unsigned long flags;

@@ -59,8 +59,12 @@ static char *find_marker(const struct shepherd *s, const struct plan *p)
 {
         char want[256];
         const struct shepherd_id *id = &p->r->id;
-        snprintf(want, sizeof(want), SHEPHERD_MARKER "%s/%llu.%u.%u", s->instance,
-                 (unsigned long long)id->request, id->member, id->fence);
+        if (p->r->flags & SHEPHERD_GUEST)
+                snprintf(want, sizeof(want), SHEPHERD_GUEST_MARKER "%s/%llu.%u.%u.%x", s->instance,
+                         (unsigned long long)id->request, id->member, id->fence, id->step);
+        else
+                snprintf(want, sizeof(want), SHEPHERD_MARKER "%s/%llu.%u.%u", s->instance,
+                         (unsigned long long)id->request, id->member, id->fence);
         for (uint32_t i = 0; i < p->r->envc; i++)
                 if (!strcmp(p->envp[i], want))
                         return must(strdup(want));
@@ -161,7 +165,7 @@ static int prepare(struct shepherd *s, struct plan *p, struct child *c, const st
                 p->user = user;
         }
         *ret_where = SHEPHERD_AT_STDIN;
-        if ((r->flags & SHEPHERD_STDIN_FD) && s->passed < 0)
+        if (r->flags & SHEPHERD_STDIN_FD ? s->passed < 0 : (r->flags & SHEPHERD_TERMINAL) != 0)
                 return EINVAL;
         *ret_where = SHEPHERD_AT_SANDBOX;
         if ((r->flags & SHEPHERD_MAKE_SANDBOX) && p->user &&
@@ -236,8 +240,7 @@ void start_child(struct shepherd *s, const struct shepherd_start *r, const char 
                 refuse(s, c, where, error);
                 return;
         }
-        if (!c->guest) /* it has the marker of its attempt, and that is the other's */
-                c->marker = find_marker(s, &p);
+        c->marker = find_marker(s, &p); /* a guest has that of its attempt as well, which is the other's */
         pid_t pid = child_start(&p);
         error = errno;
         free(words);

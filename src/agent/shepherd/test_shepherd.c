@@ -343,6 +343,16 @@ static void ends_the_whole_tree(void **state)
         assert_true(dies(other));
 }
 
+static void no_terminal(void **state)
+{
+        (void)state;
+        start(&(struct ask){.request = 26, .flags = SHEPHERD_TERMINAL, .argv = {"/bin/true"}});
+        struct shepherd_child c = ended(26);
+        assert_int_equal(c.state, SHEPHERD_FAILED);
+        assert_int_equal(c.where, SHEPHERD_AT_STDIN);
+        assert_int_equal(c.error, EINVAL);
+}
+
 /* In the control group of another, which goes on without it; and it does not go on without the other. */
 static void guests(void **state)
 {
@@ -646,6 +656,7 @@ int main(void)
                 cmocka_unit_test(says_what_failed),
                 cmocka_unit_test(ends_the_whole_tree),
                 cmocka_unit_test(guests),
+                cmocka_unit_test(no_terminal),
                 cmocka_unit_test(nobody_waits_for_one_that_hangs),
                 cmocka_unit_test(limits),
                 cmocka_unit_test(large_requests),

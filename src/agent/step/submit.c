@@ -413,45 +413,62 @@ int step_submit(struct attempt *at, struct err *err)
         return 0;
 }
 
-int step_exec(struct attempt *at, struct run_id id, char *const *argv, size_t argc, struct err *err)
+/* The words of the command where no container is around it. */
+static int exec_words(struct attempt *at, const struct step_exec *exec, const char *sandbox,
+                      struct expanded *x, struct err *err)
+{
+        buf_addz(&x->path, "/usr/bin/env"); /* looks for it in the job's PATH */
+        args_add(&x->argv, STR("env"));
+        for (size_t i = 0; i < exec->argc; i++)
+                args_add(&x->argv, str_of(exec->argv[i]));
+        int r = activate_wanted(at) ? activate_wrap(at, sandbox, &x->path, &x->argv, err) : 0;
+        if (r == 0)
+                r = environment(at, at->t->m->steps[at->step], sandbox, &x->env, err);
+        if (r == 0 && *exec->term)
+                env_set(&x->env, "TERM", exec->term);
+        return r;
+}
+
+int step_exec(struct attempt *at, struct run_id id, const struct step_exec *exec, struct err *err)
 {
         const Drover__Template *m = at->t->m;
-        const Drover__Step *step = m->steps[at->step];
+        bool contained = *m->steps[at->step]->container;
         __attribute__((cleanup(expanded_deinit))) struct expanded x = {.path = {.max = 65536}};
+        CONTAINER_STEP_CLEANUP struct container_step container = {0};
         char name[64], sandbox[4352], out[48], error[48], job[64];
         const struct run_rlimit limits[] = {{RLIMIT_CORE, 0, 0}, {RLIMIT_FSIZE, EXEC_BYTES, EXEC_BYTES}};
         sandbox_name(at, name);
         snprintf(sandbox, sizeof(sandbox), "%s/%s", at->a->jobs_path, name);
-        buf_addz(&x.path, "/usr/bin/env"); /* looks for it in the job's PATH */
-        args_add(&x.argv, STR("env"));
-        for (size_t i = 0; i < argc; i++)
-                args_add(&x.argv, str_of(argv[i]));
-        int r = activate_wanted(at) ? activate_wrap(at, sandbox, &x.path, &x.argv, err) : 0;
-        if (r == 0)
-                r = environment(at, step, sandbox, &x.env, err);
+        int r = contained ? 0 : exec_words(at, exec, sandbox, &x, err);
         if (r < 0)
                 return r;
         snprintf(out, sizeof(out), STEP_EXEC_OUT, id.step);
         snprintf(error, sizeof(error), STEP_EXEC_ERR, id.step);
         snprintf(job, sizeof(job), "%llu.%u", (unsigned long long)at->request, at->member);
-        const struct run_spec spec = {
+        struct run_spec spec = {
                 .id = id,
                 .owner = m->owner,
                 .user = at->a->users_path ? at->t->user.name : NULL,
-                .flags = RUN_GUEST | queue_containment(at->q),
+                .flags = RUN_GUEST | (exec->fd < 0 ? 0u : RUN_STDIN_FD) |
+                         (exec->terminal ? (unsigned)RUN_TERMINAL : 0u),
                 .sandbox = sandbox,
                 .cwd = at->t->own_cwd ? NULL : at->iwd,
+                .stdin_fd = exec->fd,
                 .stdout_path = out,
                 .stderr_path = error,
                 .path = buf_z(&x.path),
                 .argv = x.argv.v,
                 .envp = x.env.v,
                 .rlimits = limits,
-                .rlimit_count = sizeof(limits) / sizeof(*limits),
+                .rlimit_count = exec->terminal ? 1 : 2, /* no file grows by what goes to a terminal */
                 .cgroup_dirs = at->cgroup ? cgroup_dirs(at->cgroup) : NULL,
                 .slot = at->cgroup ? cgroup_number(at->cgroup) : UINT32_MAX,
                 .job = job,
         };
+        if (!contained)
+                spec.flags |= queue_containment(at->q);
+        else if ((r = container_step_exec(at, &spec, exec, &container, err)) < 0)
+                return r;
         runner_submit(at->q->backend->runner, &spec);
         return 0;
 }

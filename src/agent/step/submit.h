@@ -4,12 +4,13 @@
 
 /* Starts the attempt's current step. 0, or -EINVAL with err: it can never run as it is. */
 int step_submit(struct attempt *at, struct err *err);
-/* Starts a command beside the program of the current step, which runs as a process of this machine: as its
- * user, in its folder, environment and control group, with its containment. Its streams are the files
+/* Starts a command beside the program of the current step, which runs on this machine: as its user, in its
+ * folder, environment and control group, with its containment or in its container. Its streams are the files
  * STEP_EXEC_OUT and STEP_EXEC_ERR of the sandbox, with the id's step in their names. 0, or -EINVAL with
  * err. */
 #define STEP_EXEC_OUT ".drover_exec.%08x.out"
 #define STEP_EXEC_ERR ".drover_exec.%08x.err"
-int step_exec(struct attempt *at, struct run_id id, char *const *argv, size_t argc, struct err *err);
+struct step_exec; /* agent/container/container_step.h */
+int step_exec(struct attempt *at, struct run_id id, const struct step_exec *x, struct err *err);
 /* Asks the queue's runner when another one like it would begin. */
 void step_quote(const struct attempt *at);

@@ -182,6 +182,12 @@ static const struct option_row tail_options[] = {
         {"all", 0, OPTION_FLAG, NULL, "Begin with the first byte that is kept."},
         {0},
 };
+static const struct option_row exec_options[] = {
+        {"stdin", 'i', OPTION_FLAG, NULL, "The command reads the standard input of drover exec."},
+        {"terminal", 't', OPTION_FLAG, NULL,
+         "Give the command a terminal, which is shown on this one; -it is the same."},
+        {0},
+};
 static const struct option_row wait_options[] = {
         {"timeout", 't', OPTION_DURATION, "TIME",
          "Exit 124 after so long: 90s, 15m, 1h; a bare number is seconds."},
@@ -718,15 +724,22 @@ const struct command commands[] = {
          "drover tail -f 7\n  what the job of request 7 prints\n"
          "drover tail --stderr -n 3 7.42\n  its last three lines of errors",
          tail_options, 1, 1, "jobs", false, cmd_tail},
-        {"exec", LOOKING, "run a command beside a job's program", "ID -- COMMAND [ARG...]",
-         "Runs a command where a job runs: as its user, in its folder, with its environment, and within its "
-         "limits. What the command prints is printed, and its exit code is that of drover exec; 128 and the "
-         "signal's number, if a signal has ended it. It reads nothing (/dev/null), and ends with the job. "
-         "This works for jobs that run as processes of their agent's machine, not in containers, batch "
-         "systems or at other servers.",
+        {"exec", LOOKING, "run a command beside a job's program", "[OPTIONS] ID -- COMMAND [ARG...]",
+         "Runs a command where a job runs: as its user, in its folder, with its environment, within its "
+         "limits, and in its container if it has one. What the command prints is printed, and its exit code "
+         "is that of drover exec; 128 and the signal's number, if a signal has ended it. Without -i and -t "
+         "it reads nothing (/dev/null). It ends with the job, and half a minute after drover exec has gone "
+         "away. This works for jobs that run on their agent's machine, as processes or in containers of "
+         "podman and docker, not for those in batch systems or at other servers.",
          "drover exec 7 -- ps -ef\n  what runs where job 7.0 runs\n"
-         "drover exec 7.42 -- du -sh .\n  how much its folder holds",
-         none, 2, WORDS_ANY, "jobs", false, cmd_exec},
+         "drover exec -i 7.42 -- tee settings <new-settings\n  write a file into its folder\n"
+         "drover exec -t 7 -- top\n  a program that wants a terminal",
+         exec_options, 2, WORDS_ANY, "jobs", false, cmd_exec},
+        {"shell", LOOKING, "open a shell beside a job's program", "ID",
+         "Opens a shell on this terminal where a job runs, as `drover exec -t` runs a command there: bash, "
+         "or "
+         "sh where that is missing. The job goes on, and the shell ends with it.",
+         "drover shell 7\n  look around in the folder of job 7.0", none, 1, 1, "jobs", false, cmd_shell},
         {"why", LOOKING, "tell why a job doesn't run", "[OPTIONS] ID",
          "Tells in words why a job is where it is: for an idle one which condition keeps it from each agent, "
          "or which store that it needs does not answer there and since when, "

@@ -48,6 +48,7 @@ int cmd_submit(struct cli *cli, const struct options *o);
 int cmd_credential(struct cli *cli, const struct options *o);
 int cmd_dag(struct cli *cli, const struct options *o);
 int cmd_exec(struct cli *cli, const struct options *o);
+int cmd_shell(struct cli *cli, const struct options *o);
 int cmd_tail(struct cli *cli, const struct options *o);
 int cmd_token(struct cli *cli, const struct options *o);
 int cmd_top(struct cli *cli, const struct options *o);

@@ -345,6 +345,23 @@ int container_start(const struct container_settings *s, const struct container_h
         return r;
 }
 
+void container_exec(const struct container_settings *s, enum container_engine e, const char *name,
+                    const struct container_command *x, struct args *out)
+{
+        verb(s, e, out, "exec");
+        if (x->input)
+                add(out, "--interactive");
+        if (x->terminal)
+                add(out, "--tty");
+        for (size_t i = 0; x->env && i < x->env->n; i++) {
+                add(out, "--env");
+                add(out, x->env->v[i]);
+        }
+        add(out, name);
+        for (size_t i = 0; i < x->argc; i++)
+                add(out, x->argv[i]);
+}
+
 /* ---- the rest */
 
 void container_probe(const struct container_settings *s, enum container_engine e, struct args *out)

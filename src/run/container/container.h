@@ -115,6 +115,18 @@ void container_environment(const struct container_settings *s, enum container_en
 int container_start(const struct container_settings *s, const struct container_host *h,
                     const struct container_job *j, struct args *out, struct err *err);
 
+/* A command in a container that runs, of podman or docker. It has the container's user, environment and
+ * folder. */
+struct container_command {
+        char *const *argv;
+        size_t argc;
+        const struct args *env; /* NAME=VALUE; NULL: none */
+        bool input;             /* it reads the standard input of the engine that is started for it */
+        bool terminal;          /* which is a terminal */
+};
+void container_exec(const struct container_settings *s, enum container_engine e, const char *name,
+                    const struct container_command *x, struct args *out);
+
 /* "drover-<instance, first 8>-<request>.<member>.<fence>.<step>" */
 void container_name(const char *instance, struct run_id id, char room[96]);
 bool container_name_read(struct str name, struct run_id *ret);

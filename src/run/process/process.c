@@ -20,7 +20,7 @@ struct process_runner {
         struct runner base;
         struct shepherd_client *client;
         struct event_queue *events;
-        bool listed, takes_guests;
+        bool listed, takes_guests, takes_terminals;
         uint32_t parts; /* of containment */
         int no_view;
 };
@@ -80,6 +80,7 @@ static void on_record(void *arg, const struct shepherd_record *record)
                 bool whole = record->size >= sizeof(*w);
                 r->listed = false;
                 r->takes_guests = whole && w->version >= 4;
+                r->takes_terminals = whole && w->version >= 5;
                 r->parts = whole ? w->parts & SHEPHERD_CONTAINMENT : 0;
                 r->no_view = whole ? w->no_view : 0;
         } else if (record->kind == SHEPHERD_CHILD) {
@@ -181,7 +182,8 @@ static void process_submit(struct runner *base, const struct run_spec *s)
                 fail_now(r, s->id, RUN_LOST, "shepherd", ENOTCONN);
                 return;
         }
-        if ((s->flags & RUN_GUEST) && !r->takes_guests) {
+        if (((s->flags & RUN_GUEST) && !r->takes_guests) ||
+            ((s->flags & RUN_TERMINAL) && !r->takes_terminals)) {
                 fail_now(r, s->id, RUN_FAILED, "shepherd", ENOSYS); /* of an agent of before */
                 return;
         }

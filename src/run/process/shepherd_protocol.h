@@ -17,7 +17,9 @@
 #pragma once
 #include <stdint.h>
 
-#define SHEPHERD_VERSION     4u /* 1: without PING; 2: without START_BY and SHEPHERD_BEGUN; 3: without GUEST */
+#define SHEPHERD_VERSION                                                                                     \
+        5u /* 1: without PING; 2: without START_BY and SHEPHERD_BEGUN; 3: without GUEST; 4: without TERMINAL \
+            */
 #define SHEPHERD_DIRECT_MAX  (64u << 10)
 #define SHEPHERD_BATCH_MAX   (16u << 20)
 #define SHEPHERD_RLIMITS_MAX 8
@@ -27,6 +29,9 @@
 #define SHEPHERD_IS_READY    "ready" /* on --ready-fd; instead, in words: why it cannot start */
 #define SHEPHERD_MARKER                                                                                      \
         "_DROVER_ATTEMPT=" /* in every job's environment: <instance>/<request>.<member>.<fence> */
+#define SHEPHERD_GUEST_MARKER                                                                                \
+        "_DROVER_EXEC=" /* of a guest that is a container's command:                                         \
+                           <instance>/<request>.<member>.<fence>.<step>, the step in hexadecimal */
 #define SHEPHERD_NO_SLOT     UINT32_MAX
 #define SHEPHERD_BEGUN       "shepherd.begun"
 #define SHEPHERD_BEGUN_MAGIC 0x316e756765425344u /* "DSBegun1" */
@@ -111,8 +116,9 @@ enum {
         SHEPHERD_STDIN_FD = 32,       /* the record travels alone, with its standard input beside it */
         SHEPHERD_SHARE_SANDBOX = 128, /* with MAKE: group of STATE/jobs, which may make files in it */
         SHEPHERD_CREDENTIALS = 256,   /* when it is ended for its lease, the sandbox's credentials go */
-        SHEPHERD_CONTAINER = 64,      /* processes elsewhere that have its marker are its own, too */
-        SHEPHERD_HIDE = 512,          /* the parts of containment: see agent/shepherd/containment.h */
+        SHEPHERD_CONTAINER = 64, /* processes elsewhere that have its marker are its own, too; of a guest:
+                                    that have its SHEPHERD_GUEST_MARKER */
+        SHEPHERD_HIDE = 512,     /* the parts of containment: see agent/shepherd/containment.h */
         SHEPHERD_OWN_TMP = 1024,
         SHEPHERD_NO_PRIVILEGES = 2048,
         SHEPHERD_FILTER = 4096,
@@ -121,6 +127,8 @@ enum {
         /* Beside a child of the same request, member and fence, in its control group: it ends with that one,
          * and nothing but its own process group ends with it. Without such a child it is a failure. */
         SHEPHERD_GUEST = 32768,
+        SHEPHERD_TERMINAL =
+                65536, /* with STDIN_FD, a terminal's: it is the child's own, and all its streams */
 };
 #define SHEPHERD_CONTAINMENT                                                                                 \
         (SHEPHERD_HIDE | SHEPHERD_OWN_TMP | SHEPHERD_NO_PRIVILEGES | SHEPHERD_FILTER | SHEPHERD_NO_NETWORK)

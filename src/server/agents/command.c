@@ -319,6 +319,7 @@ static void set_streams(struct command *c, const Drover__Streams *m)
                 .error = words(c, m->error, COMMAND_REASON_MAX),
                 .signaled = m->signaled,
                 .exit_code = m->exit_code,
+                .input_next = m->input_next,
         };
 }
 

@@ -113,7 +113,7 @@ struct command_script {
         struct str text, error;
 };
 struct command_streams { /* stdout and stderr */
-        uint64_t serial, offset[2];
+        uint64_t serial, offset[2], input_next;
         struct str bytes[2], error;
         bool over, unknown, signaled;
         int32_t exit_code;

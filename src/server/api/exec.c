@@ -1,5 +1,9 @@
 /* POST /v1/jobs/7.42/exec: a command beside the job's program, where it runs. What the command prints, and
- * how it ends, is told by GET /v1/jobs/7.42/output?exec=. */
+ * how it ends, is told by GET /v1/jobs/7.42/output?exec=; what it reads is brought by POST
+ * /v1/jobs/7.42/exec/input. */
+#include <ctype.h>
+
+#include "base/base64.h"
 #include "base/clock.h"
 #include "core/query.h"
 #include "server/api/routes.h"
@@ -10,13 +14,17 @@
 #define ANSWER_MS   10000
 #define WORDS_MAX   10000
 #define WORDS_BYTES (1u << 20)
+#define INPUT_MS    15000 /* longer than an agent waits for room */
+#define TERM_MAX    64
 
 struct exec {
         uint64_t request, number, exec; /* number: of the question to the agent */
         uint32_t member, fence;
         int64_t until_ms; /* boot clock */
         struct str *words;
-        size_t count;
+        struct streams_command command;
+        struct streams_input input;
+        struct buf bytes; /* of the input */
         struct streams_chunk said;
 };
 
@@ -25,6 +33,7 @@ static void state_free(void *arg)
         struct exec *x = arg;
 
         streams_chunk_deinit(&x->said);
+        buf_deinit(&x->bytes);
         free(x->words);
         free(x);
 }
@@ -42,107 +51,247 @@ static void reply(struct server *s, struct call *c)
         call_reply(c);
 }
 
-static void answered(struct server *s, struct call *c);
+/* No agent can have taken more than was brought. */
+static void reply_input(struct server *s, struct call *c)
+{
+        const struct exec *x = c->state;
+        uint64_t last = x->input.offset + x->bytes.n;
+        struct json j = {.out = &c->out};
 
-static void park(struct server *s, struct call *c)
+        (void)s;
+        json_open(&j, '{');
+        json_kint(&j, "next", (int64_t)(x->said.input_next < last ? x->said.input_next : last));
+        json_kbool(&j, "closed", x->said.over);
+        json_close(&j, '}');
+        call_reply(c);
+}
+
+static void park(struct server *s, struct call *c, call_fn *then)
 {
         const struct exec *x = c->state;
         struct id id = {.request = STREAMS_WATCH(x->number)};
         const struct ids ids = {.items = &id, .count = 1};
         uint64_t number = x->number;
 
-        if (!waits_park(s, c, &ids, x->until_ms - clock_boot_ms(), answered))
+        if (!waits_park(s, c, &ids, x->until_ms - clock_boot_ms(), then))
                 streams_drop(s, number);
+}
+
+/* Waits for the agent's answer, and calls `answered` again when it is there. False: the call waits, or has
+ * ended. */
+static bool take_answer(struct server *s, struct call *c, call_fn *answered)
+{
+        struct exec *x = c->state;
+
+        if (streams_take(s, x->number, &x->said))
+                return true;
+        if (clock_boot_ms() < x->until_ms) {
+                park(s, c, answered);
+                return false;
+        }
+        streams_drop(s, x->number);
+        call_fail(c, 504, "no_answer", "its agent does not answer, or cannot run commands");
+        return false;
 }
 
 static void answered(struct server *s, struct call *c)
 {
         struct exec *x = c->state;
 
-        if (!streams_take(s, x->number, &x->said)) {
-                if (clock_boot_ms() < x->until_ms) {
-                        park(s, c);
-                        return;
-                }
-                streams_drop(s, x->number);
-                call_fail(c, 504, "no_answer", "its agent does not answer, or cannot run commands");
-        } else if (x->said.unknown) {
+        if (!take_answer(s, c, answered))
+                return;
+        if (x->said.unknown)
                 call_fail(c, 409, "no_command", "its agent has gone away");
-        } else if (x->said.error.n) {
+        else if (x->said.error.n)
                 call_fail(c, 409, "no_command", "%s", buf_z(&x->said.error));
-        } else {
+        else
                 call_io(c, reply);
+}
+
+static void input_answered(struct server *s, struct call *c)
+{
+        const struct exec *x = c->state;
+
+        if (!take_answer(s, c, input_answered))
+                return;
+        if (x->said.unknown)
+                call_fail(c, 404, "not_found",
+                          "there is no such command any more, or it was started without input");
+        else
+                call_io(c, reply_input);
+}
+
+/* The job, if it may be asked for and runs. False: the call has ended. */
+static bool find_job(struct server *s, struct call *c, struct core_job *ret)
+{
+        const struct exec *x = c->state;
+        struct core_request r;
+
+        if (core_request_get(s->core, x->request, &r) != 0 || !call_may(c, r.owner) ||
+            core_job_get(s->core, x->request, x->member, ret) != 0) {
+                call_fail(c, 404, "not_found", "there is no job " STR_FMT " that has not ended",
+                          STR_ARG(c->param[0]));
+                return false;
         }
+        if (!call_may_run_as(c, r.owner)) {
+                call_fail(c, 403, "forbidden", "only its owner and admins run commands beside a job");
+                return false;
+        }
+        if (!ret->agent) {
+                call_fail(c, 409, "no_command", "the job does not run: it is %s", job_state_name(ret->state));
+                return false;
+        }
+        return true;
+}
+
+/* The agent was asked, as number says. */
+static void wait_for(struct server *s, struct call *c, int64_t timeout_ms, call_fn *then)
+{
+        struct exec *x = c->state;
+
+        if (!x->number) {
+                call_fail(c, 409, "no_command", "its agent is not connected, or too much is asked of agents");
+                return;
+        }
+        x->until_ms = clock_boot_ms() + timeout_ms;
+        park(s, c, then);
 }
 
 static void ask(struct server *s, struct call *c)
 {
         struct exec *x = c->state;
         struct streams_question q = {.request = x->request, .member = x->member};
-        struct core_request r;
         struct core_job job;
 
-        if (core_request_get(s->core, x->request, &r) != 0 || !call_may(c, r.owner) ||
-            core_job_get(s->core, x->request, x->member, &job) != 0) {
-                call_fail(c, 404, "not_found", "there is no job " STR_FMT " that has not ended",
-                          STR_ARG(c->param[0]));
+        if (!find_job(s, c, &job))
                 return;
-        }
-        if (!call_may_run_as(c, r.owner)) {
-                call_fail(c, 403, "forbidden", "only its owner and admins run commands beside a job");
+        q.agent = job.agent;
+        q.fence = x->fence = job.fence;
+        x->number = streams_exec(s, c->who, &q, &x->command, &x->exec);
+        wait_for(s, c, ANSWER_MS, answered);
+}
+
+static void bring(struct server *s, struct call *c)
+{
+        struct exec *x = c->state;
+        struct streams_question q = {
+                .request = x->request, .member = x->member, .fence = x->fence, .exec = x->exec};
+        struct core_job job;
+
+        if (!find_job(s, c, &job))
                 return;
-        }
-        if (!job.agent) {
-                call_fail(c, 409, "no_command", "the job does not run: it is %s", job_state_name(job.state));
+        if (job.fence != x->fence) {
+                call_fail(c, 404, "not_found",
+                          "there is no such command any more: its job's attempt is over");
                 return;
         }
         q.agent = job.agent;
-        q.fence = x->fence = job.fence;
-        x->number = streams_exec(s, c->who, &q, x->words, x->count, &x->exec);
-        if (!x->number) {
-                call_fail(c, 409, "no_command", "its agent is not connected, or too much is asked of agents");
-                return;
-        }
-        x->until_ms = clock_boot_ms() + ANSWER_MS;
-        park(s, c);
+        x->number = streams_input(s, c->who, &q, &x->input);
+        wait_for(s, c, INPUT_MS, input_answered);
+}
+
+/* The name of a terminal's type: what it is looked up by is a file's name. */
+static bool is_term(struct str text)
+{
+        for (size_t i = 0; i < text.n; i++)
+                if ((!text.p[i] || !strchr("-+._", text.p[i])) && !isalnum((unsigned char)text.p[i]))
+                        return false;
+        return text.n <= TERM_MAX;
+}
+
+static uint32_t number_of(const json_t *doc, const char *key)
+{
+        return (uint32_t)json_integer_value(json_object_get(doc, key)); /* its range was checked */
 }
 
 /* False: the call has ended. */
-static bool read_words(struct call *c, struct exec *x)
+static bool read_terminal(struct call *c, const json_t *doc, struct streams_command *ret)
 {
-        json_t *doc = call_json(c), *word;
-        const json_t *argv = json_object_get(doc, "argv");
-        size_t i, bytes = 0;
+        const json_t *terminal = json_object_get(doc, "terminal");
 
-        if (!doc)
-                return false;
+        ret->input = json_is_true(json_object_get(doc, "input"));
+        ret->terminal = terminal != NULL;
+        ret->rows = number_of(terminal, "rows");
+        ret->columns = number_of(terminal, "columns");
+        ret->term = arena_str(&c->arena, call_json_text(terminal, "type"));
+        if (is_term(ret->term))
+                return true;
+        call_fail(c, 400, "bad_request", "a terminal's type has letters, digits and -+._ only");
+        return false;
+}
+
+/* False: the call has ended. */
+static bool read_words(struct call *c, struct exec *x, const json_t *doc)
+{
+        const json_t *argv = json_object_get(doc, "argv"), *word;
+        size_t i, bytes = 0, count = 0;
+
         x->words = mem_array(NULL, json_array_size(argv) + 1, sizeof(*x->words));
         json_array_foreach (argv, i, word) {
                 struct str text = str_make(json_string_value(word), json_string_length(word));
 
-                if (x->count == WORDS_MAX || !json_is_string(word) || memchr(text.p, 0, text.n))
+                if (count == WORDS_MAX || !json_is_string(word) || memchr(text.p, 0, text.n))
                         break;
                 bytes += text.n;
-                x->words[x->count++] = arena_str(&c->arena, text);
+                x->words[count++] = arena_str(&c->arena, text);
         }
-        if (x->count == 0 || x->count < json_array_size(argv) || bytes > WORDS_BYTES) {
-                json_decref(doc);
-                call_fail(c, 400, "bad_request",
-                          "argv must be a list of 1 to %d texts without NUL, of 1 MiB together", WORDS_MAX);
-                return false;
+        x->command.words = x->words;
+        x->command.count = count;
+        if (count > 0 && count == json_array_size(argv) && bytes <= WORDS_BYTES)
+                return true;
+        call_fail(c, 400, "bad_request",
+                  "argv must be a list of 1 to %d texts without NUL, of 1 MiB together", WORDS_MAX);
+        return false;
+}
+
+/* False: the call has ended. */
+static bool read_input(struct call *c, struct exec *x, const json_t *doc)
+{
+        x->exec = (uint64_t)json_integer_value(json_object_get(doc, "exec"));
+        x->fence = number_of(doc, "attempt");
+        x->input.offset = (uint64_t)json_integer_value(json_object_get(doc, "offset"));
+        x->input.end = json_is_true(json_object_get(doc, "end"));
+        x->input.rows = number_of(doc, "rows");
+        x->input.columns = number_of(doc, "columns");
+        if (x->exec && x->fence && base64_decode(&x->bytes, call_json_text(doc, "data")) == 0 &&
+            x->bytes.n <= STREAMS_CHUNK) {
+                x->input.bytes = buf_view(&x->bytes);
+                return true;
         }
-        json_decref(doc);
-        return true;
+        call_fail(c, 400, "bad_request",
+                  "exec and attempt say which command, and data must be base64 of at most %u bytes",
+                  (unsigned)STREAMS_CHUNK);
+        return false;
+}
+
+static struct exec *begin(struct call *c)
+{
+        struct exec *x = call_state(c, sizeof(*x), state_free);
+
+        if (ids_parse_job(c->param[0], &x->request, &x->member) == 0)
+                return x;
+        call_fail(c, 404, "not_found", "'" STR_FMT "' is not a job: write 7.42", STR_ARG(c->param[0]));
+        return NULL;
 }
 
 void api_job_exec(struct server *s, struct call *c)
 {
-        struct exec *x = call_state(c, sizeof(*x), state_free);
+        struct exec *x = begin(c);
+        json_t *doc = x ? call_json(c) : NULL;
 
         (void)s;
-        if (ids_parse_job(c->param[0], &x->request, &x->member) != 0)
-                call_fail(c, 404, "not_found", "'" STR_FMT "' is not a job: write 7.42",
-                          STR_ARG(c->param[0]));
-        else if (read_words(c, x))
+        if (doc && read_words(c, x, doc) && read_terminal(c, doc, &x->command))
                 call_core(c, ask);
+        json_decref(doc);
+}
+
+void api_job_exec_input(struct server *s, struct call *c)
+{
+        struct exec *x = begin(c);
+        json_t *doc = x ? call_json(c) : NULL;
+
+        (void)s;
+        if (doc && read_input(c, x, doc))
+                call_core(c, bring);
+        json_decref(doc);
 }

@@ -27,6 +27,7 @@ static const struct route routes[] = {
         {HTTP_GET, "/v1/jobs/{id}/script", api_job_script},
         {HTTP_GET, "/v1/jobs/{id}/output", api_job_output},
         {HTTP_POST, "/v1/jobs/{id}/exec", api_job_exec},
+        {HTTP_POST, "/v1/jobs/{id}/exec/input", api_job_exec_input},
         {HTTP_GET, "/v1/paths", api_paths},
         {HTTP_GET, "/v1/jobs/{id}/priority", api_job_priority},
         {HTTP_GET, "/v1/jobs/{id}/files", api_job_files},

@@ -119,7 +119,7 @@ static uint64_t exec_number(const struct streams *x)
 }
 
 uint64_t streams_exec(struct server *s, const char *who, const struct streams_question *asked,
-                      const struct str *words, size_t count, uint64_t *ret_exec)
+                      const struct streams_command *x, uint64_t *ret_exec)
 {
         uint64_t session;
         struct message *m;
@@ -135,12 +135,45 @@ uint64_t streams_exec(struct server *s, const char *who, const struct streams_qu
         exec->member = asked->member;
         exec->fence = asked->fence;
         exec->exec = *ret_exec = exec_number(s->streams);
-        exec->argv = message_alloc(m, (count + 1) * sizeof(*exec->argv));
-        for (; exec->n_argv < count; exec->n_argv++)
-                exec->argv[exec->n_argv] = message_text(m, words[exec->n_argv]);
+        exec->argv = message_alloc(m, (x->count + 1) * sizeof(*exec->argv));
+        for (; exec->n_argv < x->count; exec->n_argv++)
+                exec->argv[exec->n_argv] = message_text(m, x->words[exec->n_argv]);
+        exec->input = x->input;
+        exec->terminal = x->terminal;
+        exec->rows = x->rows;
+        exec->columns = x->columns;
+        exec->term = message_text(m, x->term);
         m->to_agent.exec = exec;
         message_send(s, m, TURN_READ);
         return exec->serial;
+}
+
+uint64_t streams_input(struct server *s, const char *who, const struct streams_question *asked,
+                       const struct streams_input *x)
+{
+        uint64_t session;
+        struct message *m;
+        Drover__ExecInput *input;
+
+        if (!question_new(s, who, asked, &session))
+                return 0;
+        m = message_new(session, DROVER__TO_AGENT__KIND_EXEC_INPUT);
+        input = message_alloc(m, sizeof(*input));
+        drover__exec_input__init(input);
+        input->serial = s->streams->last;
+        input->request = asked->request;
+        input->member = asked->member;
+        input->fence = asked->fence;
+        input->exec = asked->exec;
+        input->offset = x->offset;
+        input->data.len = x->bytes.n;
+        input->data.data = (uint8_t *)message_text(m, x->bytes);
+        input->end = x->end;
+        input->rows = x->rows;
+        input->columns = x->columns;
+        m->to_agent.exec_input = input;
+        message_send(s, m, TURN_READ);
+        return input->serial;
 }
 
 static void answered(struct server *s, uint64_t number, struct question *q)
@@ -184,6 +217,7 @@ void streams_answer(struct server *s, struct command *c, struct agent *a)
         add_words(&q->chunk.error, said->error);
         q->chunk.signaled = said->signaled;
         q->chunk.exit_code = said->exit_code;
+        q->chunk.input_next = said->input_next;
         q->chunk.unknown = said->unknown;
         answered(s, said->serial, q);
 }
@@ -218,6 +252,7 @@ bool streams_take(struct server *s, uint64_t number, struct streams_chunk *ret)
         buf_str(&ret->error, buf_view(&q->chunk.error));
         ret->signaled = q->chunk.signaled;
         ret->exit_code = q->chunk.exit_code;
+        ret->input_next = q->chunk.input_next;
         ret->unknown = q->chunk.unknown;
         streams_drop(s, number);
         return true;

@@ -28,10 +28,28 @@ struct streams_question {
 /* Asks for `who`. Returns the question's number, or 0: the agent is not connected, or too many questions are
  * open, of his or of all. */
 uint64_t streams_ask(struct server *s, const char *who, const struct streams_question *q);
-/* Has such a command run at the agent of the attempt, with these words. The answer says only whether it was
- * started; *ret_exec is its number then. */
+struct streams_command {
+        const struct str *words;
+        size_t count;
+        bool input;             /* streams_input brings what it reads; else it reads nothing */
+        bool terminal;          /* it has one, and no other streams */
+        uint32_t rows, columns; /* of it; 0: unknown */
+        struct str term;        /* its $TERM; empty: none */
+};
+/* Has such a command run at the agent of the attempt. The answer says only whether it was started; *ret_exec
+ * is its number then. */
 uint64_t streams_exec(struct server *s, const char *who, const struct streams_question *q,
-                      const struct str *words, size_t count, uint64_t *ret_exec);
+                      const struct streams_command *x, uint64_t *ret_exec);
+struct streams_input {
+        uint64_t offset; /* of the first byte within all of the input */
+        struct str bytes;
+        bool end;               /* nothing follows */
+        uint32_t rows, columns; /* of its terminal, from now on; 0: as they were */
+};
+/* Brings input to the command q->exec. The answer says how much of it was taken, when anything was, or in a
+ * while: chunk.input_next, and `over` when the command reads nothing more. */
+uint64_t streams_input(struct server *s, const char *who, const struct streams_question *q,
+                       const struct streams_input *x);
 void streams_answer(struct server *s, struct command *c, struct agent *a);
 /* The session is over: callers that have asked it are woken, and find the attempt unknown. */
 void streams_agent_gone(struct server *s, const char *agent);
@@ -44,6 +62,7 @@ struct streams_chunk {
         struct buf error;    /* of a command: why it was not started */
         bool signaled;       /* of a command that is over */
         int32_t exit_code;   /* or the signal's number */
+        uint64_t input_next; /* of the input of a command: the offset of the first byte that was not taken */
 };
 void streams_chunk_deinit(struct streams_chunk *c);
 /* If the answer has come: fills the chunk, forgets the question, and is true. */
