@@ -176,6 +176,12 @@ void run_attribute(struct run *r, const struct node *nd, const struct ad *my, co
         found(r, nd, my, target, ret);
 }
 
+/* The outermost ad of a match has neither side's attributes. */
+static const struct ad *outermost(struct run *r, const struct ad *ad)
+{
+        return r->target ? NULL : run_root(ad);
+}
+
 static struct value ad_value(const struct ad *ad)
 {
         return ad ? (struct value){.type = VALUE_AD, .ad = ad} : value_undefined();
@@ -191,12 +197,13 @@ static bool special(struct run *r, symbol name, struct value *ret)
         case SYM_OTHER: *ret = ad_value(r->target); return true;
         case SYM_PARENT: *ret = ad_value(r->my ? r->my->enclosing : NULL); return true;
         case SYM_ROOT:
-        case SYM_TOPLEVEL: *ret = ad_value(run_root(r->my)); return true;
+        case SYM_TOPLEVEL: *ret = ad_value(outermost(r, r->my)); return true;
         case SYM_CURRENT_TIME: *ret = value_integer(r->ev->now_s); return true;
         default: return false;
         }
 }
 
+/* The other ad is looked into from one's own ad, but not from an ad within it, unless that is a context. */
 static inline void own_name(struct run *r, symbol name, bool also_target, struct value *ret)
 {
         const struct node *nd;
@@ -212,7 +219,8 @@ static inline void own_name(struct run *r, symbol name, bool also_target, struct
         if (also_target) {
                 if (name < SYM_TRUE && special(r, name, ret))
                         return;
-                if (r->target && (nd = ad_get(r->target, name)) != NULL) {
+                if (r->target && (!r->my || !r->my->enclosing || r->my == r->context) &&
+                    (nd = ad_get(r->target, name)) != NULL) {
                         found(r, nd, r->target, run_root(r->my), ret);
                         return;
                 }
@@ -232,7 +240,7 @@ static inline void target_name(struct run *r, symbol name, struct value *ret)
 
 static void absolute_name(struct run *r, symbol name, struct value *ret)
 {
-        const struct ad *root = run_root(r->my);
+        const struct ad *root = outermost(r, r->my);
         const struct node *nd = root ? ad_get(root, name) : NULL;
 
         if (nd)
@@ -275,13 +283,13 @@ void run_item(struct run *r, const struct value_list *list, uint32_t i, struct v
 }
 
 /* An ad's own self, parent and root, when it has no attribute of that name. */
-static bool special_of(const struct ad *ad, symbol name, struct value *ret)
+static bool special_of(struct run *r, const struct ad *ad, symbol name, struct value *ret)
 {
         switch (name) {
         case SYM_SELF: *ret = ad_value(ad); return true;
         case SYM_PARENT: *ret = ad_value(ad->enclosing); return true;
         case SYM_ROOT:
-        case SYM_TOPLEVEL: *ret = ad_value(run_root(ad)); return true;
+        case SYM_TOPLEVEL: *ret = ad_value(outermost(r, ad)); return true;
         default: return false;
         }
 }
@@ -301,7 +309,7 @@ void run_select(struct run *r, const struct value *from, symbol name, struct val
                                 bool other = run_root(ad) == r->target;
                                 found(r, nd, ad, other ? run_root(r->my) : r->target, ret);
                                 return;
-                        } else if (ad == from->ad && special_of(ad, name, ret)) {
+                        } else if (ad == from->ad && special_of(r, ad, name, ret)) {
                                 return;
                         } else if (!run_steps(r, 1)) {
                                 break;

@@ -54,7 +54,8 @@ void function_size(const struct call *c, struct value *ret)
 }
 
 /* Walks the numbers of a list: op adds, or keeps the one for which `member op best` holds. Undefined members
- * are passed over. Returns how many numbers there were, or -1 for anything else among them. */
+ * are passed over; a boolean counts as an integer beside others. Returns how many numbers there were, or -1
+ * for anything else among them. */
 static int64_t reduce(const struct call *c, enum op op, struct value *ret_all)
 {
         const struct value_list *list = c->args[0].list;
@@ -72,10 +73,12 @@ static int64_t reduce(const struct call *c, enum op op, struct value *ret_all)
                         return -1;
                 if (n++ == 0) {
                         all = member;
-                        if (all.type == VALUE_BOOLEAN)
-                                all = value_integer(all.boolean);
                         continue;
                 }
+                if (all.type == VALUE_BOOLEAN)
+                        all = value_integer(all.boolean);
+                if (member.type == VALUE_BOOLEAN)
+                        member = value_integer(member.boolean);
                 operator_binary(op, &member, &all, &r);
                 if (op == OP_ADD) {
                         all = r;
@@ -141,8 +144,7 @@ static bool comparison(struct str name, enum op *ret)
                 const char *name;
                 enum op op;
         } all[] = {{"<", OP_LESS},    {"<=", OP_LESS_EQUAL},    {"==", OP_EQUAL}, {"!=", OP_NOT_EQUAL},
-                   {">", OP_GREATER}, {">=", OP_GREATER_EQUAL}, {"is", OP_IS},    {"isnt", OP_ISNT},
-                   {"=?=", OP_IS},    {"=!=", OP_ISNT}};
+                   {">", OP_GREATER}, {">=", OP_GREATER_EQUAL}, {"is", OP_IS},    {"isnt", OP_ISNT}};
 
         for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
                 if (str_ieqz(name, all[i].name)) {

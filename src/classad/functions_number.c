@@ -42,19 +42,14 @@ void function_round(const struct call *c, struct value *ret)
         rounded(c, rint, ret); /* to even at the middle: the default rounding mode */
 }
 
-static bool is_number(const struct value *v)
-{
-        return v->type == VALUE_INTEGER || v->type == VALUE_REAL || v->type == VALUE_BOOLEAN;
-}
-
 void function_pow(const struct call *c, struct value *ret)
 {
-        double base, exponent, r;
+        double base, exponent;
         int64_t n, square, result = 1;
 
-        if (!is_number(&c->args[0]) || !is_number(&c->args[1]))
+        if (!value_convert_real(&c->args[0], &base) || !value_convert_real(&c->args[1], &exponent))
                 return;
-        if (c->args[0].type != VALUE_REAL && c->args[1].type != VALUE_REAL) {
+        if (c->args[0].type == VALUE_INTEGER && c->args[1].type == VALUE_INTEGER) {
                 value_to_integer(&c->args[0], &square);
                 value_to_integer(&c->args[1], &n);
                 bool overflow = false;
@@ -70,10 +65,7 @@ void function_pow(const struct call *c, struct value *ret)
                         return;
                 }
         }
-        value_to_double(&c->args[0], &base);
-        value_to_double(&c->args[1], &exponent);
-        r = pow(base, exponent);
-        *ret = isfinite(r) ? value_real(r) : value_error();
+        *ret = value_real(pow(base, exponent));
 }
 
 void function_log(const struct call *c, struct value *ret)
@@ -89,11 +81,11 @@ void function_log(const struct call *c, struct value *ret)
 /* The smallest multiple of b that is at least a. */
 static struct value multiple(const struct value *a, const struct value *b)
 {
-        double x, step, r;
+        double x, step;
 
-        if (!is_number(a) || !is_number(b))
+        if (!value_convert_real(a, &x) || !value_convert_real(b, &step))
                 return value_error();
-        if (a->type != VALUE_REAL && b->type != VALUE_REAL) {
+        if (a->type == VALUE_INTEGER && b->type == VALUE_INTEGER) {
                 int64_t i, k, rest, up;
 
                 value_to_integer(a, &i);
@@ -109,20 +101,18 @@ static struct value multiple(const struct value *a, const struct value *b)
                         return value_error();
                 return value_integer(i);
         }
-        value_to_double(a, &x);
-        value_to_double(b, &step);
         if (step == 0)
                 return *a;
-        r = ceil(x / step) * step;
-        return b->type == VALUE_REAL ? value_real(r) : whole(r);
+        return value_real(ceil(x / step) * step);
 }
 
 void function_quantize(const struct call *c, struct value *ret)
 {
         const struct value *a = &c->args[0], *b = &c->args[1];
-        struct value member = value_undefined(), less;
+        struct value member = value_undefined();
+        double x, y;
 
-        if (!is_number(a))
+        if (!value_convert_real(a, &x))
                 return;
         if (b->type != VALUE_LIST) {
                 *ret = multiple(a, b);
@@ -130,10 +120,9 @@ void function_quantize(const struct call *c, struct value *ret)
         }
         for (uint32_t i = 0; i < b->list->n; i++) {
                 run_item(c->run, b->list, i, &member);
-                if (!is_number(&member))
+                if (!value_convert_real(&member, &y))
                         return;
-                operator_binary(OP_LESS_EQUAL, a, &member, &less);
-                if (value_is_true(&less)) {
+                if (x <= y) {
                         *ret = member;
                         return;
                 }

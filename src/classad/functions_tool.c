@@ -4,11 +4,35 @@
 #include "base/map.h"
 #include "classad/functions.h"
 
+/* A word as HTCondor's library writes it: white space and quotes stand in quotes of their own, a' 'b. */
+static void quote_word(struct str word, struct buf *out)
+{
+        bool inside = false;
+
+        if (word.n == 0)
+                buf_addz(out, "''");
+        for (size_t i = 0; i <= word.n; i++) {
+                bool special = i < word.n && strchr(" \t\n\r'", word.p[i]) && word.p[i];
+
+                if (special != inside)
+                        buf_char(out, '\'');
+                inside = special;
+                if (i == word.n)
+                        break;
+                if (word.p[i] == '\'')
+                        buf_char(out, '\'');
+                buf_char(out, word.p[i]);
+        }
+}
+
 static void give_joined(const struct call *c, const struct args *a, struct value *ret)
 {
         struct buf out BUF_CLEANUP = {.max = c->run->ev->bytes_max};
 
-        args_join_v2(&out, a);
+        for (size_t i = 0; i < a->n; i++) {
+                buf_addz(&out, i ? " " : "");
+                quote_word(str_of(a->v[i]), &out);
+        }
         if (out.overflow)
                 run_limit(c->run, "memory");
         else
@@ -20,21 +44,25 @@ static bool text_fits(const struct call *c, struct str s)
         return run_steps(c->run, 1 + s.n / 4); /* each word is a piece of memory or two */
 }
 
-void function_envV1ToV2(const struct call *c, struct value *ret)
-{
-        struct args env ARGS_CLEANUP = {0};
-
-        if (call_strict(c, ret) || c->args[0].type != VALUE_STRING || !text_fits(c, c->args[0].string))
-                return;
-        if (args_env_v1(&env, c->args[0].string, NULL) == 0)
-                give_joined(c, &env, ret);
-}
-
 static size_t name_length(const char *word)
 {
         const char *equals = strchr(word, '=');
 
         return equals ? (size_t)(equals - word) : strlen(word);
+}
+
+static int by_name(const void *a, const void *b)
+{
+        const char *x = *(char *const *)a, *y = *(char *const *)b;
+
+        return str_cmp(str_make(x, name_length(x)), str_make(y, name_length(y)));
+}
+
+/* The library keeps an environment in the order of its names. */
+static void sort_names(struct args *env)
+{
+        if (env->n)
+                qsort(env->v, env->n, sizeof(*env->v), by_name);
 }
 
 /* Later words replace earlier ones of the same name, in their places. */
@@ -59,6 +87,18 @@ static void keep_last(const struct args *all, struct args *kept)
         map_free(places);
 }
 
+void function_envV1ToV2(const struct call *c, struct value *ret)
+{
+        struct args env ARGS_CLEANUP = {0};
+
+        if (call_strict(c, ret) || c->args[0].type != VALUE_STRING || !text_fits(c, c->args[0].string))
+                return;
+        if (args_env_v1(&env, c->args[0].string, NULL) != 0)
+                return;
+        sort_names(&env);
+        give_joined(c, &env, ret);
+}
+
 void function_mergeEnvironment(const struct call *c, struct value *ret)
 {
         struct args all ARGS_CLEANUP = {0}, kept ARGS_CLEANUP = {0};
@@ -71,6 +111,7 @@ void function_mergeEnvironment(const struct call *c, struct value *ret)
                         return;
         }
         keep_last(&all, &kept);
+        sort_names(&kept);
         give_joined(c, &kept, ret);
 }
 
@@ -115,8 +156,7 @@ static bool has_space(struct str s)
 
 void function_listToArgs(const struct call *c, struct value *ret)
 {
-        struct args a ARGS_CLEANUP = {0};
-        struct buf v1 BUF_CLEANUP = {.max = c->run->ev->bytes_max};
+        struct buf out BUF_CLEANUP = {.max = c->run->ev->bytes_max};
         struct value member;
         int64_t v;
 
@@ -127,14 +167,16 @@ void function_listToArgs(const struct call *c, struct value *ret)
                 if (member.type != VALUE_STRING || (v == 1 && has_space(member.string)) ||
                     !text_fits(c, member.string))
                         return;
-                args_add(&a, member.string);
-                buf_addz(&v1, i ? " " : "");
-                buf_str(&v1, member.string);
+                buf_addz(&out, i ? " " : "");
+                if (v == 2)
+                        quote_word(member.string, &out);
+                else
+                        buf_str(&out, member.string);
         }
-        if (v == 2)
-                give_joined(c, &a, ret);
-        else if (!v1.overflow)
-                run_text(c->run, buf_view(&v1), ret);
+        if (out.overflow)
+                run_limit(c->run, "memory");
+        else
+                run_text(c->run, buf_view(&out), ret);
 }
 
 void function_userHome(const struct call *c, struct value *ret)

@@ -287,19 +287,24 @@ void function_unresolved(const struct call *c, struct value *ret)
  * ad that belongs to the other one sees this one as its target. */
 static bool each_context(const struct call *c, struct value *contexts, uint32_t i, struct value *ret)
 {
-        const struct ad *target = c->run->target;
+        const struct ad *target = c->run->target, *was = c->run->context;
         const struct node *nd = NULL;
         struct value member;
 
         run_item(c->run, contexts->list, i, &member);
+        *ret = member.type == VALUE_UNDEFINED ? member : value_error();
         if (member.type != VALUE_AD)
                 return false;
         if (run_root(member.ad) == target)
                 target = run_root(c->run->my);
-        if (named(c, &nd) && nd)
+        if (!named(c, &nd))
+                nd = NULL;
+        c->run->context = member.ad;
+        if (nd)
                 run_attribute(c->run, nd, member.ad, target, ret);
         else
                 run_node_in(c->run, call_arg_node(c, 0), member.ad, target, ret);
+        c->run->context = was;
         return true;
 }
 
@@ -309,11 +314,12 @@ void function_evalInEachContext(const struct call *c, struct value *ret)
         struct value_list *list;
 
         call_eval(c, 1, &contexts);
+        if (contexts.type == VALUE_UNDEFINED)
+                *ret = contexts;
         if (contexts.type != VALUE_LIST || !(list = run_list(c->run, contexts.list->n, &items)))
                 return;
         for (uint32_t i = 0; i < list->n; i++)
-                if (!each_context(c, &contexts, i, &items[i]))
-                        return;
+                each_context(c, &contexts, i, &items[i]);
         *ret = (struct value){.type = VALUE_LIST, .list = list};
 }
 
@@ -323,7 +329,7 @@ void function_countMatches(const struct call *c, struct value *ret)
         int64_t count = 0;
 
         call_eval(c, 1, &contexts);
-        if (contexts.type == VALUE_ERROR)
+        if (contexts.type != VALUE_LIST && contexts.type != VALUE_UNDEFINED)
                 return;
         for (uint32_t i = 0; contexts.type == VALUE_LIST && i < contexts.list->n && !c->run->ev->limit_hit;
              i++)

@@ -81,6 +81,7 @@ static struct value integers(enum op op, int64_t x, int64_t y)
         }
 }
 
+/* As in HTCondor's library: of what is no number only +infinity is an error. */
 static struct value reals(enum op op, double x, double y)
 {
         double r;
@@ -89,16 +90,10 @@ static struct value reals(enum op op, double x, double y)
         case OP_ADD: r = x + y; break;
         case OP_SUBTRACT: r = x - y; break;
         case OP_MULTIPLY: r = x * y; break;
-        case OP_DIVIDE:
-                if (y == 0)
-                        return value_error();
-                r = x / y;
-                break;
+        case OP_DIVIDE: r = x / y; break;
         default: return value_error(); /* OP_MODULUS */
         }
-        if (!isfinite(r) && isfinite(x) && isfinite(y))
-                return value_error();
-        return value_real(r);
+        return isinf(r) && r > 0 ? value_error() : value_real(r);
 }
 
 /* Instants and durations. */
@@ -122,6 +117,8 @@ static struct value times(enum op op, const struct value *x, const struct value 
                 return times(op, y, x);
         if (a == VALUE_RELTIME && b == VALUE_RELTIME && (op == OP_ADD || op == OP_SUBTRACT))
                 return reltime(op == OP_ADD ? x->real + y->real : x->real - y->real);
+        if (a == VALUE_BOOLEAN || b == VALUE_BOOLEAN)
+                return value_error();
         if (a == VALUE_RELTIME && is_number(y) && op == OP_MULTIPLY)
                 return reltime(x->real * as_real(y));
         if (a == VALUE_RELTIME && is_number(y) && op == OP_DIVIDE && as_real(y) != 0)

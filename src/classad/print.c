@@ -282,6 +282,11 @@ void print_node(struct buf *out, const struct node *nd, const struct symbols *sy
         print_tree(&(struct printer){.out = out, .symbols = symbols}, nd, 0);
 }
 
+void print_bare_node(struct buf *out, const struct node *nd, const struct symbols *symbols)
+{
+        print_node_here(&(struct printer){.out = out, .symbols = symbols}, nd);
+}
+
 void expr_print(struct buf *out, const struct expr *e, const struct symbols *symbols)
 {
         print_node(out, &e->root, symbols);

@@ -12,8 +12,9 @@ struct active {
 
 struct run {
         struct eval *ev;
-        const struct ad *my;     /* the innermost ad that names are looked up in */
-        const struct ad *target; /* the other ad, or NULL */
+        const struct ad *my;      /* the innermost ad that names are looked up in */
+        const struct ad *target;  /* the other ad, or NULL */
+        const struct ad *context; /* an ad of a list that an expression is evaluated in, or NULL */
         const struct active *active;
         const struct symbols *symbols;
         unsigned recursion;

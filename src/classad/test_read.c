@@ -106,7 +106,7 @@ static void test_xml(void **state)
               "L = { 1,{  },[ n = \"x\" ] }; Ex = TARGET.q < 3 && y == \"a>\"; 'odd \"name\\\\' = 1 ]\n");
         check("<c><a n=\"a\"><r>INF</r></a><a n=\"b\"><r>-INF</r></a><a n=\"c\"><r>NaN</r></a>"
               "<a n=\"d\"><r>-0.0</r></a><a n=\"A\"><i>2</i></a></c>",
-              "[ a = 2; b = real(\"-INF\"); c = real(\"NaN\"); d = -0.000000000000000E+00 ]\n");
+              "[ a = 2; b = real(\"-INF\"); c = real(\"NaN\"); d = -0.0 ]\n");
 }
 
 static void test_json(void **state)

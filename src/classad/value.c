@@ -47,6 +47,8 @@ static void print_real(struct buf *out, double v)
                 buf_addz(out, "real(\"NaN\")");
         else if (isinf(v))
                 buf_addz(out, v < 0 ? "real(\"-INF\")" : "real(\"INF\")");
+        else if (v == 0)
+                buf_addz(out, signbit(v) ? "-0.0" : "0.0");
         else
                 buf_printf(out, "%1.15E", v);
 }
@@ -61,7 +63,7 @@ void value_time_text(struct buf *out, const struct value *v)
         if (!gmtime_r(&t, &tm))
                 return;
         buf_printf(out, "%04lld-%02d-%02dT%02d:%02d:%02d%c%02d:%02d", tm.tm_year + 1900LL, tm.tm_mon + 1,
-                   tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, v->offset < 0 ? '-' : '+', offset / 3600,
+                   tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, v->offset > 0 ? '+' : '-', offset / 3600,
                    offset / 60 % 60);
 }
 
@@ -92,7 +94,7 @@ void value_interval_text(struct buf *out, double seconds)
 static void print_list(struct buf *out, const struct value_list *list)
 {
         if (!list->items) {
-                print_node(out, list->nd, list->symbols);
+                print_bare_node(out, list->nd, list->symbols);
                 return;
         }
         buf_addz(out, "{ ");
