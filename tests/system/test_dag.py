@@ -112,7 +112,6 @@ def test_condor_submit_dag(drover):
     drover.write("c.dag.rescue001", "DONE A\nDONE B\n")
     assert "all its nodes are done" in condor("submit_dag", "c.dag", code=1).err
     assert "submitted to cluster" in condor("submit_dag", "-force", "c.dag")
-    assert "not run yet" in condor("submit_dag", "-maxpre", "3", "c.dag", code=1).err
 
 
 def test_a_held_graph_waits_and_goes_as_one(drover):
@@ -169,8 +168,9 @@ def test_a_hundred_thousand_nodes(drover):
     ("JOB A step.sub\nJOB B step.sub\nPARENT A CHILD B\nPARENT B CHILD A\n", "in a circle"),
     ("JOB A step.sub\nPARENT A CHILD A\n", "in a circle"),
     ("JOB A absent.sub\n", "bad.dag:1: the submit description of node A, absent.sub, cannot be read"),
-    ("JOB A step.sub\nSCRIPT POST A check.sh\n", "bad.dag:2: SCRIPT is not supported"),
-    ("JOB A step.sub\nABORT-DAG-ON A 3\n", "bad.dag:2: ABORT-DAG-ON is not supported"),
+    ("JOB A step.sub\nSCRIPT POST A\n", "bad.dag:2: SCRIPT needs PRE, POST or HOLD, a node and a command"),
+    ("JOB A step.sub\nABORT-DAG-ON A 0\n", "bad.dag:2: ABORT-DAG-ON needs a node and an exit code"),
+    ("JOB A step.sub\nDATA B x.dap\n", "bad.dag:2: DATA is not supported"),
     ("JOB A step.sub DONE\n", "all its nodes are done"),
     ("\0\1\2", "is no keyword"),
     ("", "there is no node in it"),

@@ -104,7 +104,7 @@ static int parse_dag(struct submit *s, const struct form_world *w, const struct 
                      struct err *err)
 {
         struct buf text BUF_CLEANUP = {0}, name BUF_CLEANUP = {0}, rescue BUF_CLEANUP = {0};
-        struct dag_options options = {.condor = o};
+        struct dag_options options = {.condor = o, .max_pre = s->max_pre, .max_post = s->max_post};
         const char *names[1];
         struct str rescues[1];
         int rc = fs_read(AT_FDCWD, s->file, FORM_TEXT_MAX, &text, err);

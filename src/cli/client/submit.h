@@ -28,11 +28,12 @@ struct submit {
         size_t first_count;
         bool quiet; /* no warnings */
         enum submit_language language;
-        const char *params;     /* of a tool's job: a file, or NULL */
-        const char *resolve;    /* of a Galaxy tool; galaxy.h has the words */
-        struct buf command;     /* of a tool, as it was rendered */
-        bool no_rescue;         /* of a DAG: rescue files beside it are not read */
-        struct dag_summary dag; /* of a DAG, when it was read */
+        const char *params;         /* of a tool's job: a file, or NULL */
+        const char *resolve;        /* of a Galaxy tool; galaxy.h has the words */
+        struct buf command;         /* of a tool, as it was rendered */
+        bool no_rescue;             /* of a DAG: rescue files beside it are not read */
+        struct dag_summary dag;     /* of a DAG, when it was read */
+        uint64_t max_pre, max_post; /* scripts of a DAG that run at once; 0: any number */
         struct form form;
         size_t warned; /* of its warnings, those that are printed */
         struct ship ship;

@@ -96,9 +96,14 @@ static const struct {
 static const enum node_state order[] = {NODE_FAILED, NODE_HELD,  NODE_RUNNING, NODE_REMOVED,
                                         NODE_IDLE,   NODE_WAITS, NODE_DONE};
 
+/* Of the jobs of a node's last attempt: the script behind them says how it ended, if there is one. */
+enum node_role { ROLE_PRE, ROLE_JOB, ROLE_POST, ROLES };
 struct node {
         char *name, *note;
         uint32_t counts[NODE_WAITS + 1], jobs;
+        bool has_roles; /* some job is a script, or of one of several attempts */
+        int64_t attempt;
+        uint32_t last[ROLES][NODE_WAITS + 1];
 };
 struct graph {
         struct node *nodes;
@@ -110,8 +115,10 @@ struct graph {
 
 static enum node_state job_node_state(const struct job_row *j)
 {
-        if (view_is(j->state, "completed"))
-                return view_integer(j->exit_code, 1) == 0 ? NODE_DONE : NODE_FAILED;
+        if (view_is(j->state, "completed")) /* without an exit code: it was skipped, or its work was over */
+                return view_integer(j->exit_code, 0) == 0 && view_integer(j->exit_signal, 0) == 0
+                               ? NODE_DONE
+                               : NODE_FAILED;
         if (view_is(j->state, "removed"))
                 return NODE_REMOVED;
         if (view_is(j->state, "held"))
@@ -119,6 +126,25 @@ static enum node_state job_node_state(const struct job_row *j)
         if (view_is(j->state, "idle"))
                 return view_there(j->waits_for) ? NODE_WAITS : NODE_IDLE;
         return NODE_RUNNING;
+}
+
+static void add_role(struct node *n, struct view ad, enum node_state state)
+{
+        struct view script = view_get(ad, "DAGNodeScript");
+        int64_t attempt = view_integer(view_get(ad, "DAGNodeRetry"), 0);
+        enum node_role role = view_is(script, "PRE")    ? ROLE_PRE
+                              : view_is(script, "POST") ? ROLE_POST
+                                                        : ROLE_JOB;
+
+        n->has_roles |= view_there(script) || attempt > 0;
+        if (view_is(script, "HOLD"))
+                return;
+        if (attempt > n->attempt) {
+                memset(n->last, 0, sizeof(n->last));
+                n->attempt = attempt;
+        }
+        if (attempt == n->attempt)
+                n->last[role][state]++;
 }
 
 static int add_job(void *arg, struct view job)
@@ -147,6 +173,7 @@ static int add_job(void *arg, struct view job)
         state = job_node_state(&j);
         n->counts[state]++;
         n->jobs++;
+        add_role(n, view_get(job, "ad"), state);
         if (view_is(j.state, "held"))
                 view_text(j.hold_reason, &note);
         else if (state == NODE_WAITS)
@@ -161,8 +188,30 @@ static int add_job(void *arg, struct view job)
         return 0;
 }
 
+/* Of a node with scripts or attempts: what goes on, or how the last one that says it has ended. */
+static enum node_state roles_state(const struct node *n)
+{
+        static const enum node_state now[] = {NODE_RUNNING, NODE_HELD, NODE_IDLE};
+        const uint32_t *last = NULL;
+
+        for (size_t i = 0; i < sizeof(now) / sizeof(now[0]); i++)
+                if (n->counts[now[i]])
+                        return now[i];
+        for (int role = ROLE_POST; role >= 0 && !last; role--)
+                for (unsigned s = 0; s <= NODE_WAITS; s++)
+                        if (n->last[role][s])
+                                last = n->last[role];
+        if (!last || last[NODE_WAITS])
+                return NODE_WAITS;
+        if (last[NODE_FAILED] || (last[NODE_REMOVED] && n->counts[NODE_FAILED]))
+                return NODE_FAILED;
+        return last[NODE_REMOVED] ? NODE_REMOVED : NODE_DONE;
+}
+
 static enum node_state node_state(const struct node *n)
 {
+        if (n->has_roles)
+                return roles_state(n);
         for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
                 if (n->counts[order[i]])
                         return order[i];
@@ -194,7 +243,8 @@ static int read_graph(struct cli *cli, const char *word, struct graph *g)
                 return cli_error(CLI_USAGE, "%s", err.text);
         if (!id.whole)
                 return cli_error(CLI_USAGE, "%s is a job; a graph is a whole request, as 7", word);
-        buf_printf(&path, "/v1/jobs?id=%llu&attributes=DAGNodeName", (unsigned long long)id.request);
+        buf_printf(&path, "/v1/jobs?id=%llu&attributes=DAGNodeName,DAGNodeScript,DAGNodeRetry",
+                   (unsigned long long)id.request);
         cli->json = false; /* what is listed is read, not printed */
         code = api_list(cli, &(struct api_list){.path = &path,
                                                 .array = "jobs",

@@ -25,18 +25,21 @@ static int submit_dag(struct cli *cli, const struct flags *f)
         const char *lines[ADD_MAX + 2];
         const struct flag_given *g;
         struct err err = {""};
-        int64_t max, rescue;
+        int64_t max, rescue, pre, post;
         struct submit s;
         size_t at = 0;
         int code;
 
         if (flags_number(f, "maxjobs", 0, &max, &err) != 0 ||
-            flags_number(f, "autorescue", 1, &rescue, &err) != 0)
+            flags_number(f, "autorescue", 1, &rescue, &err) != 0 ||
+            flags_number(f, "maxpre", 0, &pre, &err) != 0 || flags_number(f, "maxpost", 0, &post, &err) != 0)
                 return cli_error(1, "%s", err.text);
         submit_init(&s, cli, f->words[0]);
         s.language = SUBMIT_DAG;
         s.no_rescue = rescue == 0 || flags_has(f, "force");
         s.lines = lines;
+        s.max_pre = pre > 0 ? (uint64_t)pre : 0;
+        s.max_post = post > 0 ? (uint64_t)post : 0;
         while ((g = flags_next(f, "append", &at)) && s.line_count < ADD_MAX)
                 lines[s.line_count++] = g->words[0];
         if (max > 0) {
@@ -65,6 +68,8 @@ static const struct flag_row rows[] = {
         {"batch-name", 5, FLAG_VALUE, FLAG_ACTS, "NAME", "Name the request."},
         {"force", 1, FLAG_PLAIN, FLAG_ACTS, NULL, "Begin anew: rescue files are not read."},
         {"maxjobs", 4, FLAG_VALUE, FLAG_ACTS, "N", "At most so many jobs at once."},
+        {"maxpost", 5, FLAG_VALUE, FLAG_ACTS, "N", "At most so many POST scripts at once."},
+        {"maxpre", 5, FLAG_VALUE, FLAG_ACTS, "N", "At most so many PRE scripts at once."},
         {"no_submit", 4, FLAG_PLAIN, FLAG_ACTS, NULL, "Read and check the file; submit nothing."},
         {"maxidle", 4, FLAG_VALUE, FLAG_SO, "N", "Idle jobs cost nothing."},
         {"update_submit", 1, FLAG_PLAIN, FLAG_SO, NULL, "No file is written for DAGMan."},
@@ -73,8 +78,6 @@ static const struct flag_row rows[] = {
         {"usedagdir", 3, FLAG_PLAIN, FLAG_REFUSED, NULL, "call it in the folder of the DAG file."},
         {"do_recurse", 4, FLAG_PLAIN, FLAG_REFUSED, NULL, "a graph in a graph is a SPLICE."},
         {"dorescuefrom", 3, FLAG_VALUE, FLAG_REFUSED, "N", "the newest rescue file is read."},
-        {"maxpre", 5, FLAG_VALUE, FLAG_REFUSED, "N", "scripts of nodes are not run yet."},
-        {"maxpost", 5, FLAG_VALUE, FLAG_REFUSED, "N", "scripts of nodes are not run yet."},
         {"remote", 1, FLAG_VALUE, FLAG_HERE, "HOST", "Only this machine."},
         {0},
 };

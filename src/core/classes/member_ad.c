@@ -187,13 +187,13 @@ static void set_graph(struct core *c, struct ad *ad, const struct request *r, co
         const struct graph *g = request_cold(r)->graph;
         const struct graph_edge *e;
         BUF_CLEANUP struct buf id = {0};
-        uint64_t failures;
+        uint64_t failures, removed;
         int32_t code;
 
         if (!g || !p->job_template || (p->job_template->fill_count == 0 && !p->item_fills))
                 return;
-        failures = graph_failures(r, 0, r->count);
-        ad_set_integer(ad, c->attr.DAGFailedCount, (int64_t)failures);
+        failures = graph_failures(r, 0, r->count, &removed);
+        ad_set_integer(ad, c->attr.DAGFailedCount, (int64_t)(failures - removed));
         ad_set_integer(ad, c->attr.DAGStatus, is_aborted(r, g) ? 3 : failures ? 2 : 0);
         e = stands_for(g, member);
         if (!e)

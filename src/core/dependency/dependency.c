@@ -469,7 +469,7 @@ static void count_handled(const struct request *from, const struct graph_run *ru
                           uint32_t *bad)
 {
         uint32_t failures =
-                *bad && graph_of(from) ? (uint32_t)graph_failures(from, run->first, run->end) : *bad;
+                *bad && graph_of(from) ? (uint32_t)graph_failures(from, run->first, run->end, NULL) : *bad;
 
         *ok += *bad - failures;
         *bad = failures;

@@ -52,8 +52,8 @@ static void count(const struct request *r, struct core_counts *n)
         n->removed += set_count(&cold->removed);
         n->left += set_count(&cold->left);
         if (cold->graph && cold->graph->handles)
-                n->handled +=
-                        set_count(&cold->failed) + set_count(&cold->removed) - graph_failures(r, 0, r->count);
+                n->handled += set_count(&cold->failed) + set_count(&cold->removed) -
+                              graph_failures(r, 0, r->count, NULL);
 }
 
 int core_request_get(struct core *c, uint64_t id, struct core_request *ret)

@@ -490,19 +490,23 @@ bool graph_handles(const struct graph *g, const struct request *r, uint32_t memb
         return false;
 }
 
-uint64_t graph_failures(const struct request *r, uint32_t first, uint32_t end)
+static uint64_t unhandled(const struct request *r, const struct set *members, uint32_t first, uint32_t end)
 {
-        const struct request_cold *cold = request_cold(r);
-        const struct set *sets[] = {&cold->failed, &cold->removed};
-        uint64_t n = 0;
+        const struct graph *g = request_cold(r)->graph;
+        uint64_t n = set_count_range(members, first, end);
 
-        for (size_t s = 0; s < 2; s++) {
-                n += set_count_range(sets[s], first, end);
-                for (uint64_t m = set_next(sets[s], first); cold->graph && cold->graph->handles && m < end;
-                     m = set_next(sets[s], m + 1))
-                        n -= graph_handles(cold->graph, r, (uint32_t)m);
-        }
+        for (uint64_t m = set_next(members, first); g && g->handles && m < end; m = set_next(members, m + 1))
+                n -= graph_handles(g, r, (uint32_t)m);
         return n;
+}
+
+uint64_t graph_failures(const struct request *r, uint32_t first, uint32_t end, uint64_t *ret_removed)
+{
+        uint64_t removed = unhandled(r, &request_cold(r)->removed, first, end);
+
+        if (ret_removed)
+                *ret_removed = removed;
+        return removed + unhandled(r, &request_cold(r)->failed, first, end);
 }
 
 const struct submission_past *graph_past(const struct graph *g, uint64_t request)

@@ -102,7 +102,8 @@ void graph_all_children(const struct graph *g, struct set *to);
 /* A member that has failed, or was removed: do other jobs, another attempt of it or the one behind it that
  * stands for it, decide what that means? It is no failure of the request then. */
 bool graph_handles(const struct graph *g, const struct request *r, uint32_t member);
-/* Of these members, all at a request without a graph, how many failed and were removed, but for those. */
-uint64_t graph_failures(const struct request *r, uint32_t first, uint32_t end);
+/* How many of these members failed or were removed, but for those; *ret_removed, which may be NULL: how many
+ * of the result were removed. Also of a request without a graph. */
+uint64_t graph_failures(const struct request *r, uint32_t first, uint32_t end, uint64_t *ret_removed);
 /* The record of a request that was forgotten before the submit; NULL: there is none. */
 const struct submission_past *graph_past(const struct graph *g, uint64_t request);

@@ -34,14 +34,16 @@ const char *dag_keep(struct dag_reader *r, struct str s)
 struct source {
         struct dag_reader *reader;
         const char *file;
-        struct str prefix;         /* of names: "S+"; empty: none */
-        const char *dir;           /* of files; NULL: none */
-        struct str rest;           /* lines that were not read yet */
-        unsigned line, next;       /* of the statement; of the line behind it */
-        uint32_t first_node;       /* of this file and its splices */
-        bool names;                /* second time: statements that name nodes */
-        struct dag_splice *splice; /* that this file is; NULL: none */
-        struct buf joined;         /* a statement of several lines */
+        struct str prefix;               /* of names: "S+"; empty: none */
+        const char *dir;                 /* of files; NULL: none */
+        struct str rest;                 /* lines that were not read yet */
+        unsigned line, next;             /* of the statement; of the line behind it */
+        uint32_t first_node;             /* of this file and its splices */
+        bool names;                      /* second time: statements that name nodes */
+        struct dag_splice *splice;       /* that this file is; NULL: none */
+        struct buf joined;               /* a statement of several lines */
+        const struct dag_script *script; /* of the statement SCRIPT */
+        enum dag_role role;
 };
 
 /* The next statement, without comments and blank lines. False: at the end. */
@@ -166,12 +168,12 @@ static int node_options(struct source *s, struct dag_node *n, struct str rest)
         return 0;
 }
 
-static int job(struct source *s, struct str rest, bool final)
+static int job(struct source *s, struct str rest, enum dag_kind kind)
 {
         struct dag_reader *r = s->reader;
         struct str name = word(&rest), submit = word(&rest);
         BUF_CLEANUP struct buf whole = {0}, text = {.max = CONDOR_TEXT_MAX};
-        struct dag_node n = {.retry = -1, .final = final, .line = s->line, .file = s->file, .dir = s->dir};
+        struct dag_node n = {.retry = -1, .kind = kind, .line = s->line, .file = s->file, .dir = s->dir};
         struct dag_text *inside = NULL;
         int rc;
 
@@ -187,8 +189,8 @@ static int job(struct source *s, struct str rest, bool final)
         if (r->node_count == DAG_NODES_MAX)
                 return err_set(r->err, -E2BIG, "%s:%u: a DAG has at most %u nodes", s->file, s->line,
                                DAG_NODES_MAX);
-        if (final && s->prefix.n)
-                return FAIL(s, "a FINAL node cannot stand in a splice");
+        if (kind != DAG_NODE && s->prefix.n)
+                return FAIL(s, "a FINAL, SERVICE or PROVISIONER node cannot stand in a splice");
         if (str_eqz(submit, "{")) {
                 rc = read_inline(s, &text, &rest);
                 if (rc)
@@ -339,8 +341,9 @@ static int add_ends(struct source *s, struct str name, bool parents, uint32_t **
         const struct dag_splice *x;
 
         if (node != UINT32_MAX) {
-                if (s->reader->nodes[node].final)
-                        return FAIL(s, "a FINAL node has neither parents nor children");
+                if (s->reader->nodes[node].kind != DAG_NODE)
+                        return FAIL(s,
+                                    "a FINAL, SERVICE or PROVISIONER node has neither parents nor children");
                 add_end(list, count, cap, node);
                 return 0;
         }
@@ -465,7 +468,7 @@ static int each_node(struct source *s, struct str name,
         if (!str_ieqz(name, "ALL_NODES"))
                 return node == UINT32_MAX ? no_node(s, name) : fn(s, &s->reader->nodes[node], rest);
         for (uint32_t i = s->first_node; !rc && i < s->reader->node_count; i++)
-                if (!s->reader->nodes[i].final)
+                if (s->reader->nodes[i].kind == DAG_NODE)
                         rc = fn(s, &s->reader->nodes[i], rest);
         return rc;
 }
@@ -494,10 +497,28 @@ static int read_var(struct source *s, struct str *rest, struct str *ret_name, st
         return FAIL(s, "the value of " STR_FMT " has no quote at its end", STR_ARG(*ret_name));
 }
 
+/* What is known when the job starts is filled in then. */
+static void late_macro(struct buf *value, const char *macro, const char *fill)
+{
+        struct buf out = {0};
+        struct str rest = buf_view(value);
+        ptrdiff_t at;
+
+        if (str_search(rest, str_of(macro)) < 0)
+                return;
+        while ((at = str_search(rest, str_of(macro))) >= 0) {
+                buf_str(&out, str_head(rest, (size_t)at));
+                buf_addz(&out, fill);
+                rest = str_skip(rest, (size_t)at + strlen(macro));
+        }
+        buf_str(&out, rest);
+        buf_deinit(value);
+        *value = out;
+}
+
 static int set_vars(struct source *s, struct dag_node *n, struct str rest)
 {
-        static const char *const known[] = {"RETRY", "DAG_STATUS", "FAILED_COUNT", "DAG_PARENT_NAMES",
-                                            "DAGManJobId"};
+        static const char *const known[] = {"DAG_PARENT_NAMES", "DAGManJobId"};
 
         while (rest.n) {
                 BUF_CLEANUP struct buf value = {0};
@@ -525,6 +546,9 @@ static int set_vars(struct source *s, struct dag_node *n, struct str rest)
                                             "the node starts",
                                             buf_z(&macro));
                 }
+                n->tries |= str_search(buf_view(&value), STR("$(RETRY)")) >= 0;
+                late_macro(&value, "$(DAG_STATUS)", "$$([DAGStatus])");
+                late_macro(&value, "$(FAILED_COUNT)", "$$([DAGFailedCount])");
                 for (i = 0; i < n->var_count && !str_ieqz(name, n->vars[i].name); i++)
                         ;
                 if (i == n->var_count) {
@@ -581,7 +605,7 @@ static int set_done(struct source *s, struct dag_node *n, struct str rest)
 {
         if (str_trim(rest).n)
                 return FAIL(s, "behind the node of a DONE comes nothing");
-        n->done = !n->final; /* that runs each time */
+        n->done = n->kind == DAG_NODE; /* others run each time */
         return 0;
 }
 
@@ -608,15 +632,278 @@ static int done(struct source *s, struct str rest)
 
 static int node(struct source *s, struct str rest)
 {
-        return job(s, rest, false);
+        return job(s, rest, DAG_NODE);
+}
+
+static int the_only(struct source *s, struct str rest, enum dag_kind kind, const char *word_is)
+{
+        for (uint32_t i = 0; i < s->reader->node_count; i++)
+                if (s->reader->nodes[i].kind == kind)
+                        return FAIL(s, "there is a %s node already: %s", word_is, s->reader->nodes[i].name);
+        return job(s, rest, kind);
 }
 
 static int final(struct source *s, struct str rest)
 {
-        for (uint32_t i = 0; i < s->reader->node_count; i++)
-                if (s->reader->nodes[i].final)
-                        return FAIL(s, "there is a FINAL node already: %s", s->reader->nodes[i].name);
-        return job(s, rest, true);
+        return the_only(s, rest, DAG_FINAL, "FINAL");
+}
+
+static int provisioner(struct source *s, struct str rest)
+{
+        return the_only(s, rest, DAG_PROVISIONER, "PROVISIONER");
+}
+
+static int service(struct source *s, struct str rest)
+{
+        return job(s, rest, DAG_SERVICE);
+}
+
+/* ---- scripts, aborts, categories */
+
+static int set_script(struct source *s, struct dag_node *n, struct str rest)
+{
+        (void)rest;
+        if (n->kind == DAG_SERVICE || n->kind == DAG_PROVISIONER)
+                return FAIL(s, "a SERVICE or PROVISIONER node has no scripts");
+        n->scripts[s->role] = s->script;
+        return 0;
+}
+
+/* SCRIPT [DEFER status seconds] PRE|POST|HOLD node command */
+static int script(struct source *s, struct str rest)
+{
+        static const struct {
+                const char *word;
+                enum dag_role role;
+        } roles[] = {{"PRE", DAG_PRE}, {"POST", DAG_POST}, {"HOLD", DAG_HOLD}};
+        struct dag_reader *r = s->reader;
+        struct dag_script *x = mem_new(struct dag_script);
+        struct str w = word(&rest), name;
+
+        MEM_GROW(r->scripts, r->script_cap, r->script_count + 1);
+        r->scripts[r->script_count++] = x;
+        if (str_ieqz(w, "DEFER")) {
+                struct str status = word(&rest), seconds = word(&rest);
+
+                x->defers = true;
+                if (str_to_i64(status, &x->defer_status) != 0 || x->defer_status < 1 ||
+                    x->defer_status > 255 || str_to_i64(seconds, &x->defer_s) != 0 || x->defer_s < 0 ||
+                    x->defer_s > 1000000)
+                        return FAIL(s, "DEFER needs an exit code from 1 to 255 and a number of seconds");
+                w = word(&rest);
+        }
+        if (str_ieqz(w, "DEBUG"))
+                return FAIL(s,
+                            "SCRIPT DEBUG is not supported: a script's job keeps what it prints; see drover "
+                            "output");
+        s->role = DAG_ROLES;
+        for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
+                if (str_ieqz(w, roles[i].word))
+                        s->role = roles[i].role;
+        name = word(&rest);
+        rest = str_trim(rest);
+        if (s->role == DAG_ROLES || rest.n == 0)
+                return FAIL(s, "SCRIPT needs PRE, POST or HOLD, a node and a command");
+        x->command = str_dupz(rest);
+        s->script = x;
+        return each_node(s, name, set_script, STR_NONE);
+}
+
+static int set_pre_skip(struct source *s, struct dag_node *n, struct str rest)
+{
+        n->has_pre_skip = true;
+        if (str_to_i64(str_trim(rest), &n->pre_skip) != 0 || n->pre_skip < 1 || n->pre_skip > 255)
+                return FAIL(s, "PRE_SKIP needs a node and an exit code from 1 to 255");
+        return 0;
+}
+
+static int pre_skip(struct source *s, struct str rest)
+{
+        struct str name = word(&rest);
+
+        return each_node(s, name, set_pre_skip, rest);
+}
+
+static int set_abort(struct source *s, struct dag_node *n, struct str rest)
+{
+        struct str code = word(&rest), w = word(&rest), value = word(&rest);
+
+        n->has_abort = true;
+        if (str_to_i64(code, &n->abort) != 0 || n->abort < 1 || n->abort > 255)
+                return FAIL(s, "ABORT-DAG-ON needs a node and an exit code from 1 to 255");
+        n->has_abort_return = w.n > 0;
+        if (w.n && (!str_ieqz(w, "RETURN") || str_to_i64(value, &n->abort_return) != 0 ||
+                    n->abort_return < 0 || n->abort_return > 255))
+                return FAIL(s,
+                            "behind the exit code of an ABORT-DAG-ON comes nothing, or RETURN and a number "
+                            "from 0 to 255");
+        return 0;
+}
+
+static int abort_on(struct source *s, struct str rest)
+{
+        struct str name = word(&rest);
+
+        return each_node(s, name, set_abort, rest);
+}
+
+/* A name that begins with + is the same in all splices. */
+static struct dag_category *category_get(struct source *s, struct str name, const char **ret_name)
+{
+        BUF_CLEANUP struct buf whole = {0};
+        struct dag_category *x;
+
+        if (str_starts(name, STR("+")))
+                buf_str(&whole, str_skip(name, 1));
+        else
+                whole_name(s, name, &whole);
+        x = map_get(s->reader->categories, buf_view(&whole));
+        if (!x) {
+                x = mem_new(struct dag_category);
+                x->number = (uint32_t)map_count(s->reader->categories);
+                map_put(s->reader->categories, buf_view(&whole), x);
+        }
+        if (ret_name)
+                *ret_name = dag_keep(s->reader, buf_view(&whole));
+        return x;
+}
+
+static int set_category(struct source *s, struct dag_node *n, struct str rest)
+{
+        struct str name = word(&rest);
+
+        if (name.n == 0 || word(&rest).n)
+                return FAIL(s, "CATEGORY needs a node and a name");
+        n->category = category_get(s, name, &n->category_name);
+        return 0;
+}
+
+static int category(struct source *s, struct str rest)
+{
+        struct str name = word(&rest);
+
+        return each_node(s, name, set_category, rest);
+}
+
+static int max_jobs(struct source *s, struct str rest)
+{
+        struct str name = word(&rest), number = word(&rest);
+        uint64_t n;
+
+        if (name.n == 0 || str_to_u64(number, &n) != 0 || n > 1000000000 || word(&rest).n)
+                return FAIL(s, "MAXJOBS needs the name of a category and a number");
+        category_get(s, name, NULL)->max = n;
+        return 0;
+}
+
+/* ---- statements about the whole graph */
+
+static void add_setting(struct dag_setting **list, uint32_t *count, uint32_t *cap, struct str name,
+                        struct str value)
+{
+        MEM_GROW(*list, *cap, *count + 1);
+        (*list)[(*count)++] = (struct dag_setting){str_dupz(name), str_dupz(value)};
+}
+
+/* ENV SET name=value;name=value, and ENV GET name name */
+static int env(struct source *s, struct str rest)
+{
+        struct dag_reader *r = s->reader;
+        struct str w = word(&rest), one;
+        bool set = str_ieqz(w, "SET"), any = false;
+
+        if (!set && !str_ieqz(w, "GET"))
+                return FAIL(s, "ENV needs SET and name=value;name=value, or GET and names");
+        rest = str_trim(rest);
+        while (set ? str_cut(&rest, ';', &one) : (one = word(&rest)).n > 0) {
+                ptrdiff_t eq = str_find(one, '=');
+                BUF_CLEANUP struct buf name = {0};
+                const char *value;
+
+                one = str_trim(one);
+                if (one.n == 0)
+                        continue;
+                buf_str(&name, set && eq >= 0 ? str_trim(str_head(one, (size_t)eq)) : one);
+                if ((set && eq < 0) || !name.n || str_find(buf_view(&name), '"') >= 0)
+                        return FAIL(s, "ENV needs SET and name=value;name=value, or GET and names");
+                any = true;
+                value = set ? NULL : r->world->getenv(r->world->arg, buf_z(&name));
+                if (set || value)
+                        add_setting(&r->environment, &r->environment_count, &r->environment_cap,
+                                    buf_view(&name),
+                                    set ? str_trim(str_skip(one, (size_t)eq + 1)) : str_of(value));
+        }
+        return any ? 0 : FAIL(s, "ENV names no variable");
+}
+
+static int set_job_attr(struct source *s, struct str rest)
+{
+        struct dag_reader *r = s->reader;
+        ptrdiff_t eq = str_find(rest, '=');
+        struct str name = eq < 0 ? STR_NONE : str_trim(str_head(rest, (size_t)eq));
+
+        if (name.n == 0 || str_find(name, ' ') >= 0)
+                return FAIL(s, "SET_JOB_ATTR needs name = value");
+        add_setting(&r->attributes, &r->attribute_count, &r->attribute_cap, name,
+                    str_trim(str_skip(rest, (size_t)eq + 1)));
+        return 0;
+}
+
+/* One line of a configuration of DAGMan. False: it is known, and wrong. */
+static bool configure(struct source *s, struct str name, struct str value)
+{
+        struct {
+                const char *name;
+                uint64_t *to;
+        } known[] = {{"DAGMAN_MAX_JOBS_SUBMITTED", &s->reader->max_jobs},
+                     {"DAGMAN_MAX_PRE_SCRIPTS", &s->reader->max_pre},
+                     {"DAGMAN_MAX_POST_SCRIPTS", &s->reader->max_post}};
+        static const char *const not_needed[] = {"DAGMAN_MAX_JOBS_IDLE", "DAGMAN_MAX_SUBMITS_PER_INTERVAL",
+                                                 "DAGMAN_USER_LOG_SCAN_INTERVAL", "DAGMAN_SUBMIT_DELAY"};
+
+        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+                if (str_ieqz(name, known[i].name))
+                        return str_to_u64(value, known[i].to) == 0 && *known[i].to <= 1000000000;
+        for (size_t i = 0; i < sizeof(not_needed) / sizeof(not_needed[0]); i++)
+                if (str_ieqz(name, not_needed[i]))
+                        return true;
+        form_warn(s->reader->form, s->line, STR_FMT " in %s is not applied: there is no DAGMan here",
+                  STR_ARG(name), s->file);
+        return true;
+}
+
+static int config(struct source *s, struct str rest)
+{
+        struct str name = word(&rest), line, text;
+        BUF_CLEANUP struct buf file = {.max = CONDOR_TEXT_MAX}, path = {0};
+        struct source inner = {.reader = s->reader};
+        int rc;
+
+        if (name.n == 0 || word(&rest).n)
+                return FAIL(s, "CONFIG needs a file");
+        if (s->dir && name.p[0] != '/')
+                buf_printf(&path, "%s/", s->dir);
+        buf_str(&path, name);
+        inner.file = dag_keep(s->reader, buf_view(&path));
+        rc = s->reader->world->read_file(s->reader->world->arg, inner.file, &file);
+        if (rc)
+                return FAIL(s, "%s cannot be read: %s", inner.file,
+                            rc == -ENOENT ? "no such file"
+                                          : "it is no file, too large, or not yours to read");
+        for (text = buf_view(&file); str_cut(&text, '\n', &line);) {
+                ptrdiff_t eq;
+
+                inner.line++;
+                line = str_trim(line);
+                if (line.n == 0 || line.p[0] == '#')
+                        continue;
+                eq = str_find(line, '=');
+                if (eq < 0 || !configure(&inner, str_trim(str_head(line, (size_t)eq)),
+                                         str_trim(str_skip(line, (size_t)eq + 1))))
+                        return FAIL(&inner, "\"" STR_FMT "\" is no setting with a value that it can have",
+                                    STR_ARG(str_head(line, 80)));
+        }
+        return 0;
 }
 
 static int reject(struct source *s, struct str rest)
@@ -650,19 +937,16 @@ static const struct {
         {"REJECT", reject, NULL, NULL},
         {"DATA", NULL, NULL, "there are no jobs that only move data yet; make it a JOB that copies"},
         {"SUBDAG", NULL, NULL, "a graph in a graph is not submitted by itself; use SPLICE"},
-        {"SCRIPT", NULL, NULL,
-         "scripts before and after nodes are not run yet; make them nodes of their own"},
-        {"PRE_SKIP", NULL, NULL, "scripts before nodes are not run yet"},
-        {"ABORT-DAG-ON", NULL, NULL, "a node's exit code cannot end the graph yet; drover rm does"},
-        {"PROVISIONER", NULL, NULL, "there is no provisioner; make it a node that is everybody's parent"},
-        {"SERVICE", NULL, NULL, "there are no nodes that run beside the others until these have ended"},
-        {"CATEGORY", NULL, NULL,
-         "nodes have no categories yet; use concurrency_limits in submit descriptions"},
-        {"MAXJOBS", NULL, NULL,
-         "nodes have no categories yet; drover dag submit --max-jobs bounds the whole graph"},
-        {"CONFIG", NULL, NULL, "it sets DAGMan's configuration, and there is no DAGMan here"},
-        {"ENV", NULL, NULL, "it sets DAGMan's environment; use environment in submit descriptions"},
-        {"SET_JOB_ATTR", NULL, NULL, "it sets attributes of DAGMan's own job, and there is none here"},
+        {"SCRIPT", NULL, script, NULL},
+        {"PRE_SKIP", NULL, pre_skip, NULL},
+        {"ABORT-DAG-ON", NULL, abort_on, NULL},
+        {"PROVISIONER", provisioner, NULL, NULL},
+        {"SERVICE", service, NULL, NULL},
+        {"CATEGORY", NULL, category, NULL},
+        {"MAXJOBS", NULL, max_jobs, NULL},
+        {"CONFIG", config, NULL, NULL},
+        {"ENV", env, NULL, NULL},
+        {"SET_JOB_ATTR", set_job_attr, NULL, NULL},
         {"DOT", NULL, NULL, "drover dag show --dot prints the graph with its states"},
         {"NODE_STATUS_FILE", NULL, NULL, "no file is written; drover dag show --json tells the same"},
         {"JOBSTATE_LOG", NULL, NULL, "no file is written; drover log tells the same"},
@@ -726,6 +1010,15 @@ static int read_rescue(struct dag_reader *r, const char *name, struct str text)
         return rc;
 }
 
+static void settings_deinit(struct dag_setting *list, uint32_t count)
+{
+        for (uint32_t i = 0; i < count; i++) {
+                free(list[i].name);
+                free(list[i].value);
+        }
+        free(list);
+}
+
 static void reader_deinit(struct dag_reader *r)
 {
         void *value;
@@ -760,6 +1053,17 @@ static void reader_deinit(struct dag_reader *r)
                 buf_deinit(&r->texts[i]->text);
                 free(r->texts[i]);
         }
+        for (uint32_t i = 0; i < r->script_count; i++) {
+                free(r->scripts[i]->command);
+                free(r->scripts[i]);
+        }
+        settings_deinit(r->attributes, r->attribute_count);
+        settings_deinit(r->environment, r->environment_count);
+        for (size_t at = 0; map_next(r->categories, &at, NULL, &value);)
+                free(value);
+        map_free(r->categories);
+        free(r->scripts);
+        free(r->units);
         free(r->nodes);
         free(r->arrows);
         free(r->texts);
@@ -798,12 +1102,18 @@ static int parse(struct dag_reader *r, const char *file, struct str text, struct
 int dag_parse(const struct form_world *w, const char *file, struct str text, const struct dag_options *o,
               struct form *ret, struct dag_summary *ret_summary, struct err *err)
 {
-        struct dag_reader r = {.world = w, .options = o, .form = ret, .err = err};
+        struct dag_reader r = {.world = w,
+                               .options = o,
+                               .form = ret,
+                               .err = err,
+                               .max_pre = o->max_pre,
+                               .max_post = o->max_post};
         int rc;
 
         r.by_name = map_new();
         r.splices = map_new();
         r.descriptions = map_new();
+        r.categories = map_new();
         rc = parse(&r, file, text, ret_summary);
         reader_deinit(&r);
         return rc;

@@ -13,6 +13,7 @@
 #include "jdl/form.h"
 
 #define DAG_NODES_MAX   1000000u
+#define DAG_TRIES_MAX   100u  /* retries of a node with scripts, each of which is a job of its own */
 #define DAG_INCLUDE_MAX 20    /* files that include each other, or are spliced into each other */
 #define DAG_ALONE_MAX   5000u /* nodes whose description must be read for each of them */
 
@@ -22,6 +23,8 @@ struct dag_options {
         const struct str *rescues;
         const char *const *rescue_names;
         size_t rescue_count;
+        const char *program; /* path of `drover`, for jobs of the graph that call it; NULL: there are none */
+        uint64_t max_pre, max_post; /* scripts that run at once; 0: any number */
 };
 struct dag_summary {
         uint64_t nodes, done, edges;

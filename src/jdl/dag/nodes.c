@@ -1,23 +1,97 @@
-/* Nodes that have the same description, folder, retries and names of variables are a group, and one part of
- * the form for each queue statement of the description: its rows are the nodes. Where that cannot be (the
- * statement has a list of its own, or a variable is needed before a job is made of the row) the description
- * is read for each node by itself. */
+/* A node has units: its job, and its scripts, in each attempt. Units that have the same description, folder,
+ * retries and names of variables are a group, and one part of the form for each queue statement of the
+ * description: its rows are the units. Where that cannot be (the statement has a list of its own, or a
+ * variable is needed before a job is made of the row) the description is read for each unit by itself. */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "jdl/dag/reader.h"
 
 struct group {
-        uint32_t *nodes, count, cap;
+        uint32_t *units, count, cap;
         size_t part_from, part_to; /* of the form */
-        bool alone;                /* one node, which has all rows */
+        bool alone;                /* one unit, which has all rows */
 };
 
-static void group_key(const struct dag_node *n, struct buf *key)
+static bool has_role(const struct dag_node *n, enum dag_role role)
+{
+        if (role == DAG_JOB)
+                return !n->noop;
+        return n->scripts[role] && (role != DAG_HOLD || !n->noop);
+}
+
+bool dag_node_runs(const struct dag_node *n)
+{
+        return !n->done && n->role_count > 0;
+}
+
+static bool names_attempt(const struct dag_node *n)
+{
+        return n->attempts > 1 || n->tries;
+}
+
+static const struct dag_unit *unit_of(const struct dag_reader *r, const struct dag_node *n, unsigned attempt,
+                                      enum dag_role role)
+{
+        for (unsigned k = 0; k < n->role_count; k++)
+                if (n->roles[k] == role)
+                        return &r->units[n->unit + attempt * n->role_count + k];
+        return NULL;
+}
+
+/* Who says how an attempt ended. */
+static enum dag_role decider(const struct dag_node *n)
+{
+        return n->scripts[DAG_POST] ? DAG_POST : n->noop ? DAG_PRE : DAG_JOB;
+}
+
+/* An attempt of a node with scripts is their jobs and its own; without them its job runs again by itself. */
+static int make_units(struct dag_reader *r)
+{
+        for (uint32_t i = 0; i < r->node_count; i++) {
+                struct dag_node *n = &r->nodes[i];
+
+                for (unsigned role = 0; role < DAG_ROLES; role++)
+                        if (has_role(n, (enum dag_role)role))
+                                n->roles[n->role_count++] = (uint8_t)role;
+                n->unit = r->unit_count;
+                n->attempts = 1;
+                if (n->done)
+                        continue;
+                if (n->retry > 0 && (n->tries || n->scripts[DAG_PRE] || n->scripts[DAG_POST])) {
+                        if (n->retry > DAG_TRIES_MAX)
+                                return dag_fail(r, n->file, n->line,
+                                                "node %s has scripts: it can be tried again %u times at most",
+                                                n->name, DAG_TRIES_MAX);
+                        n->attempts = (uint16_t)(n->retry + 1);
+                }
+                if (r->unit_count + (uint64_t)n->attempts * n->role_count > FORM_MEMBERS_MAX)
+                        return err_set(
+                                r->err, -E2BIG,
+                                "%s:%u: the attempts and scripts of the DAG's nodes are more than %u jobs",
+                                n->file, n->line, FORM_MEMBERS_MAX);
+                for (unsigned a = 0; a < n->attempts; a++)
+                        for (unsigned k = 0; k < n->role_count; k++) {
+                                MEM_GROW(r->units, r->unit_cap, r->unit_count + 1);
+                                r->units[r->unit_count++] = (struct dag_unit){
+                                        .node = i, .attempt = (uint16_t)a, .role = n->roles[k]};
+                        }
+        }
+        return 0;
+}
+
+static void group_key(const struct dag_node *n, const struct dag_unit *u, struct buf *key)
 {
         buf_printf(key, "%s%c%p%c%s%c%lld %lld %d%d%d", n->submit, 0, (const void *)n->text.p, 0,
                    n->dir ? n->dir : "", 0, (long long)n->retry, (long long)n->unless, n->has_unless,
-                   n->has_priority, n->final);
+                   n->has_priority, n->kind);
+        buf_printf(key, " %d %p %p %d %lld %d %lld %d", u->role, (const void *)n->scripts[u->role],
+                   (const void *)n->category, n->has_abort, (long long)n->abort, n->has_abort_return,
+                   (long long)n->abort_return, names_attempt(n));
+        if (u->role == DAG_JOB)
+                buf_printf(key, " %d", n->scripts[DAG_POST] != NULL);
         for (uint32_t i = 0; i < n->var_count; i++) {
                 buf_char(key, '\0');
                 buf_addz(key, n->vars[i].name);
@@ -96,17 +170,73 @@ static void add_line(struct lines *l, const char *fmt, ...)
         l->own[l->count++] = buf_take(&b);
 }
 
-static void lines_make(struct lines *l, const struct dag_reader *r, const struct dag_node *n, bool alone)
+/* So many of these run at once: one pool for the jobs of this graph. */
+static void add_pool(struct lines *l, const struct dag_reader *r, const char *what, uint32_t number,
+                     uint64_t max)
+{
+        if (max == 0)
+                return;
+        add_line(l, "+JobCategory = \"%llx-%llx-%s%u\"", (unsigned long long)r->world->now_s,
+                 (unsigned long long)r->world->random, what, number);
+        add_line(l, "+JobCategoryMax = %llu", (unsigned long long)max);
+}
+
+/* What is said of all jobs of an attempt, and of its scripts. */
+static void role_lines(struct lines *l, const struct dag_reader *r, const struct dag_node *n,
+                       const struct dag_unit *u)
+{
+        static const char *const names[] = {[DAG_PRE] = "PRE", [DAG_POST] = "POST", [DAG_HOLD] = "HOLD"};
+
+        if (names_attempt(n))
+                add_line(l, "+DAGNodeRetry = $(RETRY)");
+        if (u->role != DAG_JOB)
+                add_line(l, "+DAGNodeScript = \"%s\"", names[u->role]);
+        if (n->has_abort && (u->role == DAG_PRE || u->role == decider(n)))
+                add_line(l, "+AbortGraphOn = %lld", (long long)n->abort);
+        if (n->has_abort && n->has_abort_return)
+                add_line(l, "+DAGAbortReturn = %lld", (long long)n->abort_return);
+        if (n->kind == DAG_FINAL)
+                add_line(l, "+OnGraphAbort = \"stay\"");
+        if (u->role == DAG_PRE)
+                add_pool(l, r, "pre", 0, r->max_pre);
+        else if (u->role == DAG_POST)
+                add_pool(l, r, "post", 0, r->max_post);
+        else if (u->role == DAG_JOB && n->category)
+                add_pool(l, r, "c", n->category->number, n->category->max);
+        for (uint32_t i = 0; i < r->attribute_count; i++)
+                add_line(l, "+%s = %s", r->attributes[i].name, r->attributes[i].value);
+}
+
+/* A job that is tried again by itself: not when it ended with an exit code that ends the node or the graph.
+ */
+static void retry_lines(struct lines *l, const struct dag_node *n)
+{
+        if (n->retry < 0 || n->attempts > 1)
+                return;
+        add_line(l, "max_retries = %lld", (long long)n->retry);
+        if (n->has_unless && n->has_abort)
+                add_line(l, "retry_until = ExitCode =?= %lld || ExitCode =?= %lld", (long long)n->unless,
+                         (long long)n->abort);
+        else if (n->has_unless || n->has_abort)
+                add_line(l, "retry_until = %lld", (long long)(n->has_unless ? n->unless : n->abort));
+}
+
+static void lines_make(struct lines *l, const struct dag_reader *r, const struct dag_unit *u, bool alone)
 {
         const struct condor_options *o = r->options->condor;
+        const struct dag_node *n = &r->nodes[u->node];
 
         *l = (struct lines){.count = 0};
+        if (r->max_jobs) { /* what is appended may say otherwise */
+                add_line(l, "max_materialize = %llu", (unsigned long long)r->max_jobs);
+                l->all[l->all_count++] = l->own[0];
+        }
         if (alone)
                 add_line(l, "JOB = %s", n->name);
-        if (n->retry >= 0)
-                add_line(l, "max_retries = %lld", (long long)n->retry);
-        if (n->retry >= 0 && n->has_unless)
-                add_line(l, "retry_until = %lld", (long long)n->unless);
+        if (alone && names_attempt(n))
+                add_line(l, "RETRY = %u", u->attempt);
+        if (u->role == DAG_JOB)
+                retry_lines(l, n);
         if (n->has_priority && alone)
                 add_line(l, "priority = %lld", (long long)n->priority);
         else if (n->has_priority)
@@ -119,10 +249,11 @@ static void lines_make(struct lines *l, const struct dag_reader *r, const struct
                 else if (alone)
                         add_line(l, "%s = %s", n->vars[i].name, n->vars[i].value);
         add_line(l, "+DAGNodeName = \"$(JOB)\"");
+        role_lines(l, r, n, u);
         add_line(l, "on_dependency_failure = remove");
         for (size_t i = 0; i < o->extra_count && l->all_count < 256; i++)
                 l->all[l->all_count++] = o->extra[i];
-        for (unsigned i = 0; i < l->count; i++)
+        for (unsigned i = r->max_jobs != 0; i < l->count; i++)
                 l->all[l->all_count++] = l->own[i];
 }
 
@@ -142,10 +273,12 @@ static void add_value(struct buf *out, const char *value)
 static void make_items(const struct dag_reader *r, const struct group *g, struct condor_items *items,
                        char **names, struct buf *rows)
 {
-        const struct dag_node *first = &r->nodes[g->nodes[0]];
+        const struct dag_node *first = &r->nodes[r->units[g->units[0]].node];
         size_t n = 0;
 
         names[n++] = mem_dupz("JOB");
+        if (names_attempt(first))
+                names[n++] = mem_dupz("RETRY");
         if (first->has_priority)
                 names[n++] = mem_dupz("DAGNodePriority");
         for (uint32_t i = 0; i < first->var_count; i++) {
@@ -156,9 +289,12 @@ static void make_items(const struct dag_reader *r, const struct group *g, struct
                 names[n++] = buf_take(&b);
         }
         for (uint32_t k = 0; k < g->count; k++) {
-                const struct dag_node *node = &r->nodes[g->nodes[k]];
+                const struct dag_unit *u = &r->units[g->units[k]];
+                const struct dag_node *node = &r->nodes[u->node];
 
                 buf_addz(rows, node->name);
+                if (names_attempt(first))
+                        buf_printf(rows, "\x1f%u", u->attempt);
                 if (first->has_priority)
                         buf_printf(rows, "\x1f%lld", (long long)node->priority);
                 for (uint32_t i = 0; i < node->var_count; i++) {
@@ -175,20 +311,21 @@ static void make_items(const struct dag_reader *r, const struct group *g, struct
 
 static int read_description(struct dag_reader *r, struct group *g, bool alone)
 {
-        const struct dag_node *n = &r->nodes[g->nodes[0]];
+        const struct dag_unit *u = &r->units[g->units[0]];
+        const struct dag_node *n = &r->nodes[u->node];
         struct folder folder = {r->world, n->dir};
         struct form_world w = *r->world;
         struct condor_options o = *r->options->condor;
         BUF_CLEANUP struct buf text = {.max = CONDOR_TEXT_MAX}, cwd = {0}, path = {0}, rows = {0};
         struct condor_items items;
-        char *names[LINES_MAX + 2] = {NULL};
+        char *names[LINES_MAX + 3] = {NULL};
         const struct dag_text *inside = map_get(r->descriptions, str_of(n->submit));
         struct lines lines;
         int rc = 0;
 
-        if (n->var_count > LINES_MAX - 10)
+        if (n->var_count + r->attribute_count > LINES_MAX - 20)
                 return dag_fail(r, n->file, n->line, "node %s has more than %d variables", n->name,
-                                LINES_MAX - 10);
+                                LINES_MAX - 20);
         w.arg = &folder;
         w.read_file = folder_read;
         w.glob = folder_glob;
@@ -201,7 +338,11 @@ static int read_description(struct dag_reader *r, struct group *g, bool alone)
         if (n->dir)
                 w.cwd = buf_z(&cwd);
         folder_path(&folder, n->submit, &path);
-        if (!n->text.p && inside) {
+        if (u->role != DAG_JOB) {
+                rc = dag_script_text(r, n, (enum dag_role)u->role, &text);
+                if (rc)
+                        return rc;
+        } else if (!n->text.p && inside) {
                 buf_str(&text, buf_view(&inside->text));
         } else if (!n->text.p) {
                 rc = folder_read(&folder, n->submit, &text);
@@ -210,7 +351,7 @@ static int read_description(struct dag_reader *r, struct group *g, bool alone)
                                         "the submit description of node %s, %s, cannot be read", n->name,
                                         n->submit);
         }
-        lines_make(&lines, r, n, alone);
+        lines_make(&lines, r, u, alone);
         o.extra = lines.all;
         o.extra_count = lines.all_count;
         o.node_names = true;
@@ -219,12 +360,12 @@ static int read_description(struct dag_reader *r, struct group *g, bool alone)
                 o.items = &items;
         }
         g->part_from = r->form->part_count;
-        rc = condor_parse(&w, path.n ? buf_z(&path) : n->submit, n->text.p ? n->text : buf_view(&text), &o,
-                          r->form, r->err);
+        rc = condor_parse(&w, path.n ? buf_z(&path) : n->submit,
+                          n->text.p && u->role == DAG_JOB ? n->text : buf_view(&text), &o, r->form, r->err);
         g->part_to = r->form->part_count;
         g->alone = alone;
         lines_deinit(&lines);
-        for (size_t i = 0; i < LINES_MAX + 2; i++)
+        for (size_t i = 0; i < LINES_MAX + 3; i++)
                 free(names[i]);
         return rc;
 }
@@ -249,27 +390,25 @@ static struct group *new_group(struct groups *gs)
         return &gs->all[gs->count++];
 }
 
-static void put(struct dag_reader *r, struct groups *gs, uint32_t group, uint32_t node)
+static void put(struct dag_reader *r, struct groups *gs, uint32_t group, uint32_t unit)
 {
         struct group *g = &gs->all[group];
 
-        MEM_GROW(g->nodes, g->cap, g->count + 1);
-        r->nodes[node].group = group;
-        r->nodes[node].row = g->count;
-        g->nodes[g->count++] = node;
+        MEM_GROW(g->units, g->cap, g->count + 1);
+        r->units[unit].group = group;
+        r->units[unit].row = g->count;
+        g->units[g->count++] = unit;
 }
 
 static void make_groups(struct dag_reader *r, struct groups *gs)
 {
         struct map *by_key = map_new();
 
-        for (uint32_t i = 0; i < r->node_count; i++) {
+        for (uint32_t i = 0; i < r->unit_count; i++) {
                 BUF_CLEANUP struct buf key = {0};
                 uint32_t at;
 
-                if (r->nodes[i].done || r->nodes[i].noop)
-                        continue;
-                group_key(&r->nodes[i], &key);
+                group_key(&r->nodes[r->units[i].node], &r->units[i], &key);
                 at = (uint32_t)(uintptr_t)map_get(by_key, buf_view(&key));
                 if (at == 0) {
                         new_group(gs);
@@ -284,20 +423,20 @@ static void make_groups(struct dag_reader *r, struct groups *gs)
 /* One by one, when that may help. */
 static int read_alone(struct dag_reader *r, struct groups *gs, uint32_t group)
 {
-        uint32_t count = gs->all[group].count, *nodes = gs->all[group].nodes;
+        uint32_t count = gs->all[group].count, *units = gs->all[group].units;
         int rc = 0;
 
-        gs->all[group].nodes = NULL;
+        gs->all[group].units = NULL;
         gs->all[group].count = gs->all[group].cap = 0;
         for (uint32_t i = 0; !rc && i < count; i++) {
                 uint32_t own = i ? gs->count : group;
 
                 if (i)
                         new_group(gs);
-                put(r, gs, own, nodes[i]);
+                put(r, gs, own, units[i]);
                 rc = read_description(r, &gs->all[own], true);
         }
-        free(nodes);
+        free(units);
         return rc;
 }
 
@@ -331,10 +470,10 @@ struct making {
         unsigned depth; /* of NOOP nodes that wait for NOOP nodes */
 };
 
-/* The members that a node has: some in each part of its group. */
-static void add_members(const struct making *x, const struct dag_node *n, struct set *to)
+/* The members that a unit has: some in each part of its group. */
+static void add_unit(const struct making *x, const struct dag_unit *u, struct set *to)
 {
-        const struct group *g = &x->groups.all[n->group];
+        const struct group *g = &x->groups.all[u->group];
 
         for (size_t p = g->part_from; p < g->part_to; p++) {
                 const struct form_part *part = &x->reader->form->parts[p];
@@ -343,9 +482,22 @@ static void add_members(const struct making *x, const struct dag_node *n, struct
                 if (g->alone)
                         count *= part->rows;
                 else
-                        from += n->row * part->steps;
+                        from += u->row * part->steps;
                 set_add_range(to, from, from + count);
         }
+}
+
+/* All jobs of the node; without scripts that look at whether it is held, they wait for nobody else. */
+static void add_members(const struct making *x, const struct dag_node *n, struct set *to)
+{
+        for (uint32_t i = 0; dag_node_runs(n) && i < (uint32_t)n->attempts * n->role_count; i++)
+                add_unit(x, &x->reader->units[n->unit + i], to);
+}
+
+/* Those that say how the node ends: of the last attempt, which is skipped when none is needed any more. */
+static void add_deciders(const struct making *x, const struct dag_node *n, struct set *to)
+{
+        add_unit(x, unit_of(x->reader, n, n->attempts - 1u, decider(n)), to);
 }
 
 static int add_parents(struct making *x, uint32_t node, struct set *to);
@@ -387,8 +539,8 @@ static int add_parents(struct making *x, uint32_t node, struct set *to)
 
         if (n->done)
                 return 0;
-        if (!n->noop) {
-                add_members(x, n, to);
+        if (dag_node_runs(n)) {
+                add_deciders(x, n, to);
                 return 0;
         }
         rc = look_through(x, node);
@@ -397,9 +549,23 @@ static int add_parents(struct making *x, uint32_t node, struct set *to)
         return rc;
 }
 
-static int make_edge(struct making *x, const struct dag_arrow *a, uint64_t *ret_edges)
+static void print_edge(struct making *x, const struct set *parents, const struct set *children,
+                       const char *when)
 {
         struct buf *out = &x->reader->form->edges;
+
+        if (set_count(parents) == 0 || set_count(children) == 0)
+                return;
+        if (out->n)
+                buf_char(out, ';');
+        set_print(out, parents);
+        buf_char(out, '>');
+        set_print(out, children);
+        buf_addz(out, when);
+}
+
+static int make_edge(struct making *x, const struct dag_arrow *a, uint64_t *ret_edges)
+{
         struct set parents = {0}, children = {0};
         int rc = 0;
 
@@ -408,44 +574,99 @@ static int make_edge(struct making *x, const struct dag_arrow *a, uint64_t *ret_
         for (uint32_t k = 0; k < a->children; k++) {
                 const struct dag_node *n = &x->reader->nodes[a->ends[a->parents + k]];
 
-                if (!n->done && !n->noop)
-                        add_members(x, n, &children);
+                add_members(x, n, &children);
         }
-        if (!rc && set_count(&parents) && set_count(&children)) {
-                if (out->n)
-                        buf_char(out, ';');
-                set_print(out, &parents);
-                buf_char(out, '>');
-                set_print(out, &children);
-        }
+        if (!rc)
+                print_edge(x, &parents, &children, "");
         *ret_edges += (uint64_t)a->parents * a->children;
         set_deinit(&parents);
         set_deinit(&children);
         return rc;
 }
 
-/* The FINAL node waits until all others have ended, however. */
-static void make_final(struct making *x)
+/* ---- what leads from one job of a node to another */
+
+/* ":ok=4", ":retry". */
+static const char *condition(char to[static 32], const char *when, bool has_code, int64_t code)
 {
-        struct buf *out = &x->reader->form->edges;
-        struct set all = {0}, last = {0};
+        if (has_code)
+                snprintf(to, 32, ":%s=%lld", when, (long long)code);
+        else
+                snprintf(to, 32, ":%s", when);
+        return to;
+}
 
-        for (uint32_t i = 0; i < x->reader->node_count; i++) {
-                const struct dag_node *n = &x->reader->nodes[i];
+static void edge_between(struct making *x, const struct dag_unit *from, const struct dag_unit *to,
+                         const struct dag_unit *to_too, const char *when)
+{
+        struct set parents = {0}, children = {0};
 
-                if (!n->done && !n->noop)
-                        add_members(x, n, n->final ? &last : &all);
+        if (from)
+                add_unit(x, from, &parents);
+        if (to)
+                add_unit(x, to, &children);
+        if (to_too)
+                add_unit(x, to_too, &children);
+        print_edge(x, &parents, &children, when);
+        set_deinit(&parents);
+        set_deinit(&children);
+}
+
+/* The jobs of an attempt run when all before it have failed, and not with the exit code of UNLESS-EXIT. */
+static void make_retry(struct making *x, const struct dag_node *n, unsigned attempt)
+{
+        struct set parents = {0}, children = {0};
+        char when[32];
+
+        for (unsigned k = 0; k < n->role_count; k++)
+                if (n->roles[k] != DAG_HOLD)
+                        add_unit(x, &x->reader->units[n->unit + attempt * n->role_count + k], &children);
+        for (unsigned before = n->has_unless ? 0 : attempt - 1; before < attempt; before++) {
+                set_deinit(&parents);
+                add_unit(x, unit_of(x->reader, n, before, decider(n)), &parents);
+                print_edge(x, &parents, &children, condition(when, "retry", n->has_unless, n->unless));
         }
-        if (set_count(&all) && set_count(&last)) {
-                if (out->n)
-                        buf_char(out, ';');
-                set_print(out, &all);
-                buf_char(out, '>');
-                set_print(out, &last);
-                buf_addz(out, ":any");
+        set_deinit(&parents);
+        set_deinit(&children);
+}
+
+static void make_attempts(struct making *x, const struct dag_node *n)
+{
+        char when[32];
+
+        if (!dag_node_runs(n) || (n->role_count == 1 && n->attempts == 1))
+                return;
+        for (unsigned a = 0; a < n->attempts; a++) {
+                const struct dag_unit *pre = unit_of(x->reader, n, a, DAG_PRE),
+                                      *its = unit_of(x->reader, n, a, DAG_JOB),
+                                      *post = unit_of(x->reader, n, a, DAG_POST);
+
+                edge_between(x, pre, its, post, condition(when, "ok", n->has_pre_skip, n->pre_skip));
+                edge_between(x, its, post, NULL, ":post");
+                edge_between(x, its, unit_of(x->reader, n, a, DAG_HOLD), NULL, ":held");
+                if (a)
+                        make_retry(x, n, a);
         }
+}
+
+/* The FINAL node waits until all others have ended, however; a PROVISIONER is waited for until it runs, and
+ * it and the SERVICE nodes end when all others have ended. */
+static void make_kinds(struct making *x)
+{
+        struct set all = {0}, of[DAG_PROVISIONER + 1];
+
+        memset(of, 0, sizeof(of));
+        for (uint32_t i = 0; i < x->reader->node_count; i++)
+                add_members(x, &x->reader->nodes[i], &of[x->reader->nodes[i].kind]);
+        print_edge(x, &of[DAG_NODE], &of[DAG_FINAL], ":any");
+        print_edge(x, &of[DAG_PROVISIONER], &of[DAG_NODE], ":start");
+        set_copy(&all, &of[DAG_NODE]);
+        set_add_all(&all, &of[DAG_FINAL]);
+        set_add_all(&of[DAG_SERVICE], &of[DAG_PROVISIONER]);
+        print_edge(x, &all, &of[DAG_SERVICE], ":stop");
         set_deinit(&all);
-        set_deinit(&last);
+        for (unsigned k = 0; k <= DAG_PROVISIONER; k++)
+                set_deinit(&of[k]);
 }
 
 static int make_edges(struct making *x, uint64_t *ret_edges)
@@ -465,8 +686,10 @@ static int make_edges(struct making *x, uint64_t *ret_edges)
         r->form->edges.max = FORM_TEXT_MAX;
         for (uint32_t i = 0; !rc && i < r->arrow_count; i++)
                 rc = make_edge(x, &r->arrows[i], ret_edges);
+        for (uint32_t i = 0; !rc && i < r->node_count; i++)
+                make_attempts(x, &r->nodes[i]);
         if (!rc)
-                make_final(x);
+                make_kinds(x);
         if (!rc && buf_check(&r->form->edges))
                 rc = err_set(r->err, -E2BIG, "the arrows of the DAG take more than %u MiB",
                              FORM_TEXT_MAX >> 20);
@@ -484,6 +707,9 @@ int dag_make_form(struct dag_reader *r, uint64_t *ret_edges)
         struct making x = {.reader = r};
         int rc;
 
+        rc = make_units(r);
+        if (rc)
+                return rc;
         make_groups(r, &x.groups);
         if (x.groups.count == 0)
                 return err_set(r->err, -EINVAL, "the DAG has no node that runs: all are done, or NOOP");
@@ -491,7 +717,7 @@ int dag_make_form(struct dag_reader *r, uint64_t *ret_edges)
         if (!rc)
                 rc = make_edges(&x, ret_edges);
         for (uint32_t i = 0; i < x.groups.count; i++)
-                free(x.groups.all[i].nodes);
+                free(x.groups.all[i].units);
         free(x.groups.all);
         return rc;
 }

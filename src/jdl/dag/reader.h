@@ -1,6 +1,7 @@
 /* reader: one dag_parse under way, shared by the files of this folder.
  *
  *   dag.c    the statements of DAG files, splices and includes
+ *   script.c scripts of nodes to submit descriptions
  *   nodes.c  nodes and arrows to parts and edges of the form
  */
 #pragma once
@@ -12,6 +13,24 @@
 struct dag_var {
         char *name, *value;
 };
+/* What runs for a node, in this order; each attempt of it has its own. */
+enum dag_role { DAG_PRE, DAG_JOB, DAG_POST, DAG_HOLD, DAG_ROLES };
+enum dag_kind { DAG_NODE, DAG_FINAL, DAG_SERVICE, DAG_PROVISIONER };
+struct dag_script {
+        char *command; /* with its arguments */
+        bool defers;   /* when it ends with defer_status it is run again after defer_s seconds */
+        int64_t defer_status, defer_s;
+};
+struct dag_category {
+        uint64_t max; /* 0: any number */
+        uint32_t number;
+};
+/* One of a node's roles in one of its attempts: a row of some parts. */
+struct dag_unit {
+        uint32_t node, group, row;
+        uint16_t attempt;
+        uint8_t role;
+};
 struct dag_node {
         char *name;      /* with the names of the splices that it is in: "S+A" */
         char *submit;    /* file, or name of an inline description */
@@ -20,11 +39,20 @@ struct dag_node {
         struct dag_var *vars;
         uint32_t var_count;
         int64_t retry, priority, unless; /* retry -1: not said */
-        bool has_priority, has_unless, done, noop, final;
+        int64_t abort, abort_return, pre_skip;
+        enum dag_kind kind;
+        bool has_priority, has_unless, has_abort, has_abort_return, has_pre_skip, done, noop;
         bool has_parent, has_child;
+        bool tries; /* its variables name the attempt: each is a job of its own */
+        const struct dag_script *scripts[DAG_ROLES]; /* NULL: none */
+        const struct dag_category *category;         /* NULL: none */
+        const char *category_name;
         unsigned line;
         const char *file;
-        uint32_t group, row; /* nodes.c */
+        /* nodes.c */
+        uint32_t unit;     /* its first one */
+        uint16_t attempts; /* that are jobs of their own; a job of one attempt may be retried */
+        uint8_t roles[DAG_ROLES], role_count; /* those that it has */
 };
 struct dag_arrow {
         uint32_t *ends; /* parents, then children */
@@ -43,6 +71,9 @@ struct dag_text { /* a file that was read, or an inline description */
         char *name;
         struct buf text;
 };
+struct dag_setting { /* of the graph: name and value */
+        char *name, *value;
+};
 struct dag_reader {
         const struct form_world *world;
         const struct dag_options *options;
@@ -58,12 +89,24 @@ struct dag_reader {
         struct dag_text **texts;
         uint32_t text_count, text_cap;
         unsigned depth;
+        struct dag_script **scripts;
+        uint32_t script_count, script_cap;
+        struct map *categories;                       /* struct dag_category, by whole name */
+        struct dag_setting *attributes, *environment; /* SET_JOB_ATTR and ENV */
+        uint32_t attribute_count, attribute_cap, environment_count, environment_cap;
+        uint64_t max_jobs, max_pre, max_post; /* 0: any number */
+        struct dag_unit *units;
+        uint32_t unit_count, unit_cap;
 };
 
 /* "FILE:LINE: text" into the reader's err; returns -EINVAL. */
 int dag_fail(struct dag_reader *r, const char *file, unsigned line, const char *fmt, ...)
         __attribute__((format(printf, 4, 5)));
 const char *dag_keep(struct dag_reader *r, struct str s); /* a copy that lives as long as the reader */
+
+bool dag_node_runs(const struct dag_node *n); /* it is not done, and has some job */
+/* script.c: the description of a role of the node that is a script. 0, or -EINVAL. */
+int dag_script_text(struct dag_reader *r, const struct dag_node *n, enum dag_role role, struct buf *out);
 
 /* nodes.c: all nodes and arrows are there: fills the form. */
 int dag_make_form(struct dag_reader *r, uint64_t *ret_edges);
