@@ -25,6 +25,8 @@ void sandbox_remove(struct attempt *at)
                         stage_remove(at->a, name, at->request, at->member, at->fence);
                 return;
         }
+        if (sandbox_recycle(at))
+                return;
         int r = fs_remove_tree(at->a->jobs, name);
         if (r < 0 && r != -ENOENT)
                 log_warn("msg=\"cannot remove a sandbox\" sandbox=%s error=\"%s\"", name, strerror(-r));
@@ -52,7 +54,10 @@ void sandbox_sweep(struct agent *a)
         struct dirent *e;
         while (dir && (e = readdir(dir))) {
                 unsigned long long request = 0;
-                unsigned member = 0, fence = 0;
+                unsigned member = 0, fence = 0, empty = 0;
+                if (sscanf(e->d_name, SANDBOX_EMPTY, &empty) == 1 && empty >= a->empty_sandboxes &&
+                    !a->users_path)
+                        fs_remove_tree(a->jobs, e->d_name); /* of an earlier life */
                 if (e->d_name[0] == '.' ||
                     str_starts(str_of(e->d_name),
                                STR("batch.")) ||                  /* of users, see run/batch/submit_user.c */

@@ -776,6 +776,7 @@ void streams_tick(struct agent *a)
 struct ending {
         struct attempt *at;
         int dir;
+        bool recycles;    /* empty files may stay for the next attempt: see sandbox_recycle */
         uint64_t seen[2]; /* numbers of files that were looked at */
 };
 
@@ -812,13 +813,16 @@ static void end_file(struct ending *e, unsigned step, bool is_stderr, struct buf
                 add_tail(at, index, (uint64_t)st.st_size, out);
                 *size += (uint64_t)st.st_size;
         }
-        if (kept && !at->a->users_path)
+        if (!kept || at->a->users_path)
+                return;
+        if (!e->recycles || !S_ISREG(st.st_mode) || st.st_size > 0)
                 unlinkat(e->dir, name, 0);
 }
 
-static void keep_tails(struct attempt *at)
+/* followed: somebody has its files open. */
+static void keep_tails(struct attempt *at, bool followed)
 {
-        struct ending e = {.at = at};
+        struct ending e = {.at = at, .recycles = !followed && sandbox_may_recycle(at)};
         struct buf out[2] = {{0}};
         uint64_t size[2] = {0};
         e.dir = open_sandbox(at);
@@ -828,6 +832,7 @@ static void keep_tails(struct attempt *at)
                 for (int k = 0; k < 2; k++)
                         end_file(&e, step, k, &out[k], &size[k]);
         close(e.dir);
+        at->recycles = e.recycles;
         for (int k = 0; k < 2; k++) {
                 set_tail(at, k, out[k].p, out[k].n, size[k]);
                 buf_deinit(&out[k]);
@@ -850,7 +855,7 @@ void streams_end(struct attempt *at)
                         runner_kill(at->a->runner, x->task, 0);
                 }
         if (at->state == ATTEMPT_RUNNING && (at->has_sandbox || at->adopted))
-                keep_tails(at);
+                keep_tails(at, f != NULL);
 }
 
 void streams_restore_tail(struct attempt *at, int stream, const void *bytes, size_t count, uint64_t size)

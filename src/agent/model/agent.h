@@ -42,8 +42,9 @@ struct agent {
         const struct attempt_news *news; /* whom the parts tell of attempts */
         void (*turn)(void *agent);       /* see agent_turn_later */
         bool turn_set, stopping;
-        bool sandboxes_wait; /* some attempt leaves its sandbox */
-        bool swept;          /* of what no attempt claims, once all runners have told what they have */
+        bool sandboxes_wait;      /* some attempt leaves its sandbox */
+        unsigned empty_sandboxes; /* for attempts that come: sandbox_recycle */
+        bool swept;               /* of what no attempt claims, once all runners have told what they have */
         int exit_code;
 
         struct map *attempts;    /* by name: agent_key */

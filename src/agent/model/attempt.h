@@ -252,6 +252,8 @@ struct attempt {
         uint64_t memory_seen;      /* largest sample */
         int64_t pid;
         bool leaves_sandbox; /* DONE: it goes once the result is in the journal */
+        bool all_ended;      /* it had a control group of its own, which is empty */
+        bool recycles;       /* files of streams that are empty were left for sandbox_recycle */
         bool printed_asked;  /* see streams_wait */
         int64_t trimmed_ms;  /* boot clock: the last time that its streams were, see streams_tick */
         uint64_t told_where; /* hash of what the server was told of where it is */

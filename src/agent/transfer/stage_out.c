@@ -274,6 +274,8 @@ static bool quick(struct stage *s)
 /* True: the folder was empty and is gone. */
 static bool leave_empty(struct attempt *at, const char *name)
 {
+        if (sandbox_recycle(at))
+                return true;
         if (unlinkat(at->a->jobs, name, AT_REMOVEDIR) < 0)
                 return false;
         at->has_sandbox = false;
