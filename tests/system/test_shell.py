@@ -260,3 +260,51 @@ def sleeping(seconds):
     return found
 
 
+
+
+def run_of(drover):
+    """The request that drover run -t has just submitted, once its job runs."""
+    return wait_until(lambda: [j["id"] for j in drover.json("queue", "-j")["jobs"] if j["state"] == "running"])[0].split(".")[0]
+
+
+def test_drover_run_on_a_terminal(drover, on_a_terminal):
+    """The command runs within a job, whose exit code is the command's; Ctrl-C is the command's; nothing is left in the folder."""
+    before = sorted(os.listdir(drover.work))
+    t = on_a_terminal("run", "-t", "--name", "by-hand", "--", "sh", "-c", "stty size; read x; echo =$x $DROVER_JOB; tty; exit 7")
+    t.shows("24 80\r\n")
+    request = run_of(drover)
+    t.type("word\r")
+    t.shows(f"=word {request}.0\r\n/dev/pts/")
+    assert t.end() == 7 and t.was_restored
+    assert drover.history(int(request))[0]["exit_code"] == 7
+    t = on_a_terminal("run", "-t", "--", "sleep", "600")
+    request = run_of(drover)
+    wait_until(lambda: not t.is_as_before())
+    t.type("\x03")
+    assert t.end() == 128 + signal.SIGINT and drover.history(int(request))[0]["exit_code"] == 128 + signal.SIGINT
+    assert sorted(os.listdir(drover.work)) == before
+    t = on_a_terminal("run", "-t", "--", "./no-such-program")
+    assert t.end() == 127 and "no-such-program" in t.text
+
+
+def test_drover_run_on_a_terminal_that_goes_away(drover, on_a_terminal):
+    """Before the command runs a signal removes the job; a client that is killed takes the command with it, and the job ends."""
+    t = on_a_terminal("run", "-t", "--memory", "900T", "--", "true")
+    t.shows("waits for a place")
+    t.type("\x03")
+    assert t.end() == 128 + signal.SIGINT
+    wait_until(lambda: drover.json("queue")["requests"] == [])
+    t = on_a_terminal("run", "-t", "--", "sleep", "600")
+    request = run_of(drover)
+    wait_until(lambda: not t.is_as_before())
+    t.kill(signal.SIGKILL)
+    t.end()
+    drover.cli("wait", "--timeout", "120", request, code=1, timeout=150)
+    assert drover.history(int(request))[0]["exit_code"] == 129
+
+
+def test_what_has_no_terminal(drover):
+    assert "no terminal" in drover.cli("run", "-t", "--", "true", code=2).err
+    for option in ("--array=2", "--each=*.x", "--input=x", "--output=x"):
+        assert "cannot be together" in drover.cli("run", "-t", option, "--", "true", code=2).err
+    assert drover.json("queue")["requests"] == []

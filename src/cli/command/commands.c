@@ -135,6 +135,8 @@ static const struct option_row transfer_options[] = {
         {0},
 };
 static const struct option_row run_options[] = {
+        {"terminal", 't', OPTION_FLAG, NULL,
+         "Give the command a terminal, which is shown on this one: for shells, editors, debuggers."},
         AFTER_ROW,
         COMMAND_ROWS,
         {"append", 'a', OPTION_LIST, "'ATTR = VALUE'",
@@ -583,12 +585,16 @@ const struct command commands[] = {
          "folder.\n\n"
          "Standard input is passed on when it is a file (`<data.txt`), or with `--input -`, which reads all "
          "of it before the job is submitted.\n\n"
+         "With -t the command has a terminal, as with drover-exec(1): the job keeps the place for it, and "
+         "ends with it. It works at places where drover-exec(1) works, whose machine or image has *sh*, "
+         "*mkfifo*, *timeout* and *cat*.\n\n"
          "Exits 125 when there is no exit code to pass on: the job was not accepted, is held (and stays "
          "so: see drover-release(1)), or was removed.",
          "drover run ./simulate --steps 1000\n  as if it ran here\n"
          "drover run --cpus 4 --memory 8G -- make -j4 && echo good\n  with a place's four processors\n"
          "drover run --each 'data/*.csv' -- wc -l\n  a job for each file\n"
-         "drover run --image python:3.12 -- python3 -c 'print(1)'\n  in a container",
+         "drover run --image python:3.12 -- python3 -c 'print(1)'\n  in a container\n"
+         "drover run -t --memory 16G -- bash\n  a shell at a place with so much memory",
          run_options, 1, WORDS_ANY, "files", false, cmd_run, true},
         {"quote", WORKING, "tell what a request would take, and submit nothing", "[OPTIONS] FILE|-",
          "Reads a job description as `drover submit` does and tells, place by place, when its jobs would "

@@ -7,6 +7,10 @@
  * the agent was away, is in the files of the streams, which hold all of it: hidden files of this folder, or
  * in the server's spool where the job's place does not see the folder. Jobs of an array are printed one after
  * the other, in the order of their numbers.
+ *
+ * On a terminal the job itself only keeps the place: the command runs beside it as `drover exec -t` runs one,
+ * and its exit code becomes the job's by a pipe in the job's folder. The job ends without one, with the code
+ * of a hangup, when the pipe is closed, or when nothing has come a minute after its begin.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +31,7 @@
 #include "base/url.h"
 #include "base/uuid.h"
 #include "cli/client/api.h"
+#include "cli/client/attach.h"
 #include "cli/client/one_line.h"
 #include "cli/client/output.h"
 #include "cli/client/submit.h"
@@ -464,7 +469,7 @@ static void say_unread(const struct options *o)
                 cli_note("standard input is a pipe, and is passed on with --input - only");
 }
 
-static int submit_and_stay(struct run *r, struct submit *s)
+static int submit(struct run *r, struct submit *s)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         int code = submit_read(s);
@@ -475,7 +480,153 @@ static int submit_and_stay(struct run *r, struct submit *s)
                 return CODE_FAILED;
         view_text(view_get(answer.root, "id"), &r->request);
         r->jobs = (uint64_t)view_integer(view_get(answer.root, "jobs"), 1);
-        return stay(r);
+        return 0;
+}
+
+/* ---- on a terminal */
+
+/* $0 and what follows it are the command, so that listings show it and its files are sent. */
+static const char keep_place[] =
+        "f=$DROVER_SCRATCH/.drover_run; mkfifo -m 600 $f $f.begin || exit 125; echo ready; "
+        "timeout 60 cat $f.begin || exit 129; read -r code <$f; rm -f $f $f.begin; "
+        "exit ${code:-129}";
+/* Ctrl-C is for the command; this shell outlives it to tell its code. */
+static const char in_place[] = "f=$DROVER_SCRATCH/.drover_run; : >$f.begin; exec 9>$f; trap : INT QUIT; "
+                               "\"$@\" 9>&-; code=$?; echo $code >&9; exit $code";
+
+/* 0: the job keeps the place. */
+static int wait_for_place(struct following *f)
+{
+        struct output *o = &f->output;
+        struct err err = {""};
+
+        while (output_next(f->r->cli, o, f->questions++ ? WAIT_MS : FIRST_MS, &err, NULL) == 0) {
+                if (o->bytes[OUTPUT_STDOUT].n)
+                        return 0;
+                if (o->ended) {
+                        print_bytes(f->r, OUTPUT_STDERR, buf_view(&o->bytes[OUTPUT_STDERR]));
+                        code_of(f);
+                        return cli_error(CODE_FAILED, "job %s has ended before the command began",
+                                         buf_z(&f->job));
+                }
+                if (strcmp(o->state, "held") == 0)
+                        return say_held(f);
+                if (!f->told && strcmp(o->state, "idle") == 0)
+                        cli_note("job %s waits for a place; drover why %s tells why", buf_z(&f->job),
+                                 buf_z(&f->job));
+                f->told = true;
+        }
+        return cli_error(CODE_FAILED, "%s", err.text);
+}
+
+/* A signal in this time removes the job. */
+static int take_place(struct run *r)
+{
+        static const int caught[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGCHLD};
+        struct following f = {.r = r};
+        sigset_t set, before;
+        pid_t child, parent = getpid();
+        int status = 0, signal;
+
+        buf_printf(&f.job, "%s.0", buf_z(&r->request));
+        f.output.job = buf_z(&f.job);
+        sigemptyset(&set);
+        for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
+                sigaddset(&set, caught[i]);
+        sigprocmask(SIG_BLOCK, &set, &before);
+        api_close(r->cli);
+        child = fork();
+        if (child == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                _exit(getppid() == parent ? wait_for_place(&f) : CODE_FAILED);
+        }
+        while ((signal = sigwaitinfo(&set, NULL)) < 0 && child > 0)
+                continue;
+        if (child > 0 && signal != SIGCHLD)
+                kill(child, SIGKILL);
+        if (child < 0 || waitpid(child, &status, 0) != child)
+                status = -1;
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        buf_deinit(&f.job);
+        return signal != SIGCHLD   ? CODE_SIGNAL + signal
+               : WIFEXITED(status) ? WEXITSTATUS(status)
+                                   : CODE_FAILED;
+}
+
+static int stay_on_terminal(struct run *r, const struct options *o)
+{
+        MEM_CLEANUP const char **words = mem_array(NULL, o->word_count + 4, sizeof(*words));
+        struct buf job BUF_CLEANUP = {0};
+        struct attach a = {.words = words, .count = o->word_count + 4, .input = true, .terminal = true};
+        bool began = false;
+        int code = take_place(r);
+
+        words[0] = words[3] = "sh";
+        words[1] = "-c";
+        words[2] = in_place;
+        memcpy(words + 4, o->words, o->word_count * sizeof(*words));
+        buf_printf(&job, "%s.0", buf_z(&r->request));
+        a.job = buf_z(&job);
+        if (code == 0)
+                code = attach_run(r->cli, &a, &began);
+        if (!began)
+                act(r, "remove", 0);
+        wait_for_jobs(r->cli, &(struct wait){.ids = buf_z(&r->request), .timeout_s = GONE_S, .quiet = true});
+        remove_hidden(r);
+        return code;
+}
+
+/* What one_line_write takes for the job that keeps the place. */
+static void keeping(const struct options *o, struct options *ret)
+{
+        *ret = *o;
+        ret->ended = true;
+        ret->words = mem_array(NULL, o->word_count + 3, sizeof(*ret->words));
+        ret->words[0] = "/bin/sh";
+        ret->words[1] = "-c";
+        ret->words[2] = keep_place;
+        memcpy(ret->words + 3, o->words, o->word_count * sizeof(*ret->words));
+        ret->word_count = o->word_count + 3;
+}
+
+static int run_on_terminal(struct cli *cli, const struct options *o)
+{
+        static const char *const others[] = {"array", "each", "input", "output", "error"};
+        struct run r = {.cli = cli, .jobs = 1};
+        struct one_line_streams where = {0};
+        struct buf text BUF_CLEANUP = {0};
+        struct err err = {""};
+        struct options job;
+        struct verdict verdict = {0};
+        struct submit s;
+        int code;
+
+        for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+                if (options_text(o, others[i]))
+                        return cli_error(CLI_USAGE,
+                                         "--terminal and --%s cannot be together: one job has the "
+                                         "terminal, and all its streams",
+                                         others[i]);
+        if (!attach_has_terminal())
+                return CLI_USAGE;
+        r.verdict = &verdict;
+        choose_before(&r);
+        where.output = buf_z(&r.before);
+        keeping(o, &job);
+        submit_init(&s, cli, "--");
+        code = one_line_write(&job, &where, &text, &err) == 0 ? 0 : cli_error(CLI_USAGE, "%s", err.text);
+        s.text = buf_view(&text);
+        if (code == 0)
+                code = submit_append(&s, o);
+        if (code == 0 && options_flag(o, "print"))
+                submit_print(&s);
+        else if (code == 0 && (code = submit(&r, &s)) == 0)
+                code = stay_on_terminal(&r, o);
+        submit_deinit(&s);
+        free(job.words);
+        buf_deinit(&r.before);
+        buf_deinit(&r.request);
+        return code;
 }
 
 int cmd_run(struct cli *cli, const struct options *o)
@@ -487,6 +638,8 @@ int cmd_run(struct cli *cli, const struct options *o)
         struct submit s;
         int code;
 
+        if (options_flag(o, "terminal"))
+                return run_on_terminal(cli, o);
         for (size_t i = 0; i < o->word_count && !o->ended && options_text(o, "each"); i++)
                 if (strcmp(o->words[i], "--") == 0)
                         return cli_error(
@@ -506,8 +659,8 @@ int cmd_run(struct cli *cli, const struct options *o)
                 code = submit_append(&s, o);
         if (code == 0 && options_flag(o, "print"))
                 submit_print(&s);
-        else if (code == 0)
-                code = submit_and_stay(&r, &s);
+        else if (code == 0 && (code = submit(&r, &s)) == 0)
+                code = stay(&r);
         submit_deinit(&s);
         if (!r.verdict || r.verdict->ended || r.verdict->unread)
                 remove_hidden(&r);
