@@ -263,6 +263,44 @@ def test_no_processor_is_taken(instance, web, other):
         hung.stop()
 
 
+STORES = """\
+stores:
+  here:
+    urls: [{web}]
+    concurrency: {reads}
+  there:
+    urls: [{other}]
+    {into}
+users: {{max_placements: {mine}}}
+"""
+
+
+@pytest.mark.parametrize("limit,reads,into,mine", [("store/here", 2, "concurrency_in: 9", 9), ("store_in/there", 9, "concurrency_in: 2", 9),
+                                                   ("store_from/there/here", 9, "concurrency_from: {here: 2}", 9),
+                                                   ("placing/root@local", 9, "concurrency_in: 9", 2)])
+def test_so_many_at_a_time(instance, other, limit, reads, into, mine):
+    """From a store, into one, from one into another, of a user; who waits is told for what."""
+    hung = Faulty(b"never")
+    try:
+        hung.faults = ["hang"] * 20
+        os.makedirs(instance.dir, mode=0o700, exist_ok=True)
+        with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
+            f.write(STORES.format(web=hung.url[:-4], other=other.url, reads=reads, into=into, mine=mine))
+        instance.server()
+        agents.start(instance, QUICK)
+        agents.offering(instance, "transfers")
+        waits = instance.submit(data(hung.url, other.url + "$(Process)").replace("queue", "queue 5"))
+        wait_until(lambda: len(instance.jobs(waits, "&state=running")) == 2)
+        instance.run(sh("true"))  # nobody else waits
+        assert len(instance.jobs(waits, "&state=idle")) == 3
+        idle = instance.jobs(waits, "&state=idle")[0]["id"]
+        assert limit in instance.cli("why", idle)
+        assert any(x["name"] == limit and x["used"] == 2 for x in instance.json("limits")["limits"])
+        instance.cli("rm", str(waits))
+    finally:
+        hung.stop()
+
+
 def test_that_queue_runs_no_program_of_a_user(one):
     """Whatever is said to be the program of a placement job, the mover is what runs."""
     one.write("evil.sub", f"universe = data\ndap_type = rm\nsrc_url = file://{one.work}/none\n+Cmd = \"/bin/sh\"\n+Args = \"-c id\"\nqueue\n")

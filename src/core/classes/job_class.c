@@ -86,6 +86,7 @@ static void collect(struct names *s, const struct ad *ad)
                                 a->ConcurrencyLimits,
                                 a->JobCategory,
                                 a->JobCategoryMax,
+                                a->DapType,
                                 a->AccountingGroup,
                                 a->AcctGroup,
                                 a->QOS,
@@ -288,16 +289,18 @@ static struct job_class *class_find_or_make(struct core *c, const struct request
         const struct attributes *a = &c->attr;
         struct job_class *k;
         bool cpus, memory, disk, leaks;
-        uint64_t labels, stores;
+        uint64_t labels;
+        struct store_draws stores;
 
         buf_reset(key);
         make_key(c, r, p, member, ad, key);
         leaks = label_of(c, r, p, member, &labels, NULL) != 0;
         if (labels || leaks)
                 buf_printf(key, "labels %llx%s\n", (unsigned long long)labels, leaks ? " leaks" : "");
-        stores = inputs_limited_stores(c, p->inputs);
-        if (stores)
-                buf_printf(key, "stores %llx\n", (unsigned long long)stores);
+        stores = inputs_store_draws(c, p);
+        if (stores.read || stores.read_into || stores.written)
+                buf_printf(key, "stores %llx %llx %u %u\n", (unsigned long long)stores.read,
+                           (unsigned long long)stores.read_into, stores.into, stores.written);
         shorten_key(c, str_of(request_owner(r)), key);
         k = map_get(c->classes->by_key, buf_view(key));
         if (k) {
@@ -314,7 +317,11 @@ static struct job_class *class_find_or_make(struct core *c, const struct request
         k->buckets.before = before;
         k->owner = mem_dupz(request_owner(r));
         k->labels = labels;
-        k->stores = stores;
+        k->stores = stores.read;
+        k->stores_into = stores.read_into;
+        k->into = stores.into;
+        k->written = stores.written;
+        k->places = ad_find(ad, a->DapType) != NULL;
         k->leaks = leaks;
         c->classes->leaks |= leaks;
         k->has_rank = ad_find(ad, a->Rank) != NULL;

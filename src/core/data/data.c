@@ -50,6 +50,9 @@ static void sites_deinit(struct sites *s)
                 free((char *)s->stores[i].urls.name.p);
                 free_strs(s->stores[i].urls.prefixes, s->stores[i].urls.prefix_count);
                 free_strs(s->stores[i].labels, s->stores[i].label_count);
+                for (size_t k = 0; k < s->stores[i].from_count; k++)
+                        free((char *)(uintptr_t)s->stores[i].from[k].name.p);
+                free((void *)(uintptr_t)s->stores[i].from);
         }
         for (size_t i = 0; i < s->label_count; i++) {
                 free((char *)s->labels[i].name.p);
@@ -107,6 +110,16 @@ static int copy_labels(struct sites *s, const struct core_data *d, struct err *e
         return 0;
 }
 
+static struct core_store_from *dup_froms(const struct core_store_from *v, size_t n)
+{
+        struct core_store_from *ret = mem_zalloc((n + 1) * sizeof(*ret));
+
+        for (size_t i = 0; i < n; i++)
+                ret[i] = (struct core_store_from){str_make(mem_dup(v[i].name.p, v[i].name.n), v[i].name.n),
+                                                  v[i].concurrency};
+        return ret;
+}
+
 static int copy_stores(struct sites *s, const struct core_data *d, struct err *err)
 {
         if (d->store_count > CORE_STORES_MAX)
@@ -122,6 +135,7 @@ static int copy_stores(struct sites *s, const struct core_data *d, struct err *e
                 to->urls.name = str_make(mem_dup(from->urls.name.p, from->urls.name.n), from->urls.name.n);
                 to->urls.prefixes = dup_strs(from->urls.prefixes, from->urls.prefix_count);
                 to->labels = dup_strs(from->labels, from->label_count);
+                to->from = dup_froms(from->from, from->from_count);
                 s->urls[i] = to->urls;
                 for (size_t k = 0; k < from->label_count; k++) {
                         int at = add_label(s, from->labels[k], err);
@@ -160,14 +174,25 @@ static void agents_again(struct core *c)
         }
 }
 
-/* Jobs that read from it at once: a limit of Drover's own. */
-static void limit_store(struct core *c, const struct core_store *s)
+static void limit_set(struct core *c, const char *what, struct str store, struct str from, uint32_t max)
 {
         BUF_CLEANUP struct buf name = {0};
 
-        buf_printf(&name, "store/" STR_FMT, STR_ARG(s->urls.name));
-        if (s->concurrency)
-                limits_set(c->limits, buf_view(&name), s->concurrency);
+        buf_printf(&name, "%s/" STR_FMT, what, STR_ARG(store));
+        if (from.n)
+                buf_printf(&name, "/" STR_FMT, STR_ARG(from));
+        if (max)
+                limits_set(c->limits, buf_view(&name), max);
+}
+
+/* Jobs that read from it, write into it, and bring data into it from another one, at once: limits of Drover's
+ * own. */
+static void limit_store(struct core *c, const struct core_store *s)
+{
+        limit_set(c, "store", s->urls.name, STR_NONE, s->concurrency);
+        limit_set(c, "store_in", s->urls.name, STR_NONE, s->concurrency_in);
+        for (size_t i = 0; i < s->from_count; i++)
+                limit_set(c, "store_from", s->urls.name, s->from[i].name, s->from[i].concurrency);
 }
 
 int data_set(struct core *c, const struct core_data *data, struct err *err)

@@ -20,11 +20,18 @@ struct core;
 #define CORE_STORES_MAX 254u     /* the spool has the number behind the last one, and 255 is INPUT_MADE */
 #define CORE_FILES_MAX  1000000u /* that one agent may say it holds; what is more is not counted */
 
+struct core_store_from { /* how many jobs may bring data from a store into another at once */
+        struct str name;
+        uint32_t concurrency;
+};
 struct core_store {
         struct store_urls urls; /* prefixes as file_prefix makes them; the first one names the files */
         const struct str *labels;
         size_t label_count;
         uint32_t concurrency;    /* jobs that may read from it at once; 0: any number */
+        uint32_t concurrency_in; /* and write into it */
+        const struct core_store_from *from;
+        size_t from_count;
         uint64_t capacity_bytes; /* for people: no limit that is kept; 0: not said */
 };
 struct core_label {

@@ -476,19 +476,37 @@ void inputs_leave_out_down(const struct inputs *in, const struct core_agent *a, 
                         set_remove_all(members, &in->from[i].members);
 }
 
-uint64_t inputs_limited_stores(const struct core *c, const struct inputs *in)
+static bool limited_from(const struct core_store *s, struct str from)
 {
-        uint64_t all = 0, limited = 0;
+        for (size_t i = 0; i < s->from_count; i++)
+                if (str_eq(s->from[i].name, from))
+                        return true;
+        return false;
+}
+
+struct store_draws inputs_store_draws(const struct core *c, const struct part *p)
+{
+        const struct sites *s = &c->data->sites;
+        const struct inputs *in = p->inputs;
+        struct store_draws d = {0};
+        uint64_t all = 0;
 
         for (size_t i = 0; in && i < in->shared_count && in->shared[i].store < 64; i++)
                 all |= 1ull << in->shared[i].store;
         for (size_t i = 0; in && in->filled && i < in->width; i++) /* the first member stands for all */
                 if (in->ids[i] && in->stores[i] < 64)
                         all |= 1ull << in->stores[i];
-        for (size_t i = 0; i < c->data->sites.store_count && i < 64; i++)
-                if (c->data->sites.stores[i].concurrency)
-                        limited |= 1ull << i;
-        return all & limited;
+        if (p->output_store < s->store_count)
+                d.into = p->output_store + 1u;
+        if (d.into && s->stores[d.into - 1].concurrency_in)
+                d.written = d.into;
+        for (size_t i = 0; i < s->store_count && i < 64; i++) {
+                if (s->stores[i].concurrency)
+                        d.read |= all & 1ull << i;
+                if (d.into && limited_from(&s->stores[d.into - 1], s->stores[i].urls.name))
+                        d.read_into |= all & 1ull << i;
+        }
+        return d;
 }
 
 size_t inputs_bytes(const struct inputs *in)

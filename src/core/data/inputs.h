@@ -41,8 +41,13 @@ uint64_t inputs_held(struct core *c, const struct inputs *in, uint32_t member, c
 /* Takes members out of *members that read a file of their own from a store that does not answer the agent,
  * held there or not. `in` may be NULL. */
 void inputs_leave_out_down(const struct inputs *in, const struct core_agent *a, struct set *members);
-/* Stores that they are read from, and that bear only so many jobs at once: a bit for each of the first 64. */
-uint64_t inputs_limited_stores(const struct core *c, const struct inputs *in);
+struct store_draws {        /* stores that bear only so many jobs at once: a bit for each of the first 64 */
+        uint64_t read;      /* that the members are read from */
+        uint64_t read_into; /* the same, as far as there is a limit for what goes from there to `into` */
+        unsigned written; /* the number of the one they write into, and one, where that has a limit; else 0 */
+        unsigned into;    /* the number of the one they write into, and one; 0: none */
+};
+struct store_draws inputs_store_draws(const struct core *c, const struct part *p);
 size_t inputs_bytes(const struct inputs *in);
 /* What a part's members read and write, as far as it is known; for request_load. */
 void part_data_load(struct core *c, struct request *r, struct part *p);

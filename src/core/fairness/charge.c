@@ -120,16 +120,41 @@ static void size_category(struct core *c, const struct job_class *k)
                         k->draws->v[i].limit->max = max;
 }
 
-/* The stores that the members read from and the category that they are in, as limits. */
+/* "placing/ann@lab,": of placement jobs of an owner. */
+static void add_places(const struct job_class *k, struct buf *out)
+{
+        if (!k->places)
+                return;
+        buf_addz(out, "placing/");
+        for (const char *p = k->owner; *p; p++)
+                buf_char(out, category_char(*p) || *p == '@' || *p == '.' ? *p : '_');
+        buf_char(out, ',');
+}
+
+/* The stores that the members read from and write into, as limits. */
+static void add_stores(const struct core *c, const struct job_class *k, struct buf *out)
+{
+        const struct core_store *all = c->data->sites.stores;
+
+        for (size_t i = 0; i < c->data->sites.store_count && i < 64; i++) {
+                if (k->stores >> i & 1)
+                        buf_printf(out, "store/" STR_FMT ",", STR_ARG(all[i].urls.name));
+                if (k->stores_into >> i & 1 && k->into <= c->data->sites.store_count)
+                        buf_printf(out, "store_from/" STR_FMT "/" STR_FMT ",",
+                                   STR_ARG(all[k->into - 1].urls.name), STR_ARG(all[i].urls.name));
+        }
+        if (k->written && k->written <= c->data->sites.store_count)
+                buf_printf(out, "store_in/" STR_FMT ",", STR_ARG(all[k->written - 1].urls.name));
+}
+
+/* Those, and the category that they are in. */
 static int add_own_pools(struct core *c, const struct job_class *k, struct draws **draws, struct err *err)
 {
         BUF_CLEANUP struct buf own = {0};
 
         add_category(c, k, &own);
-
-        for (size_t i = 0; k->stores && i < c->data->sites.store_count && i < 64; i++)
-                if (k->stores >> i & 1)
-                        buf_printf(&own, "store/" STR_FMT ",", STR_ARG(c->data->sites.stores[i].urls.name));
+        add_places(k, &own);
+        add_stores(c, k, &own);
         return own.n ? draw_too(c, draws, &own, err) : 0;
 }
 

@@ -22,7 +22,7 @@
         X(ContainerTargetDir) X(DockerPullPolicy) X(DockerOverrideEntrypoint) X(Modules) X(CondaEnv) X(PythonEnv) X(DataLabels)\
         X(DroverCredentials) X(OAuthServicesNeeded) \
         X(ExpectedRunTime) X(PriceWeight) X(BetterPlaceWait)                                                           \
-        X(DependsOn) X(OnDependencyFailure) X(AbortGraphOn) X(OnGraphAbort) X(JobCategory) X(JobCategoryMax) \
+        X(DependsOn) X(OnDependencyFailure) X(AbortGraphOn) X(OnGraphAbort) X(JobCategory) X(JobCategoryMax) X(DapType) \
         X(DAGFailedCount) X(DAGStatus) X(DAGJobId) X(DAGJobCount) X(DAGReturn) X(DAGSuccess) \
         X(SetSize) X(SetWithin) X(SetGroupBy) X(ParallelShutdownPolicy) X(WantParallelSchedulingGroups)     \
         X(ConcurrencyLimits) X(AccountingGroup) X(AcctGroup) X(QOS)                                        \

@@ -69,7 +69,9 @@ struct job_class {
         bool draws_bad;                                /* they are no list of limits */
         struct limit *user;                            /* the owner's attempts */
         struct limit_waiter waits;                     /* for a unit of a limit */
-        uint64_t stores; /* of inputs_limited_stores: each member draws a unit of each */
+        uint64_t stores, stores_into; /* of inputs_store_draws: each member draws a unit of each */
+        unsigned into, written;       /* likewise */
+        bool places;     /* its members are placement jobs, which their owner may have so many of */
         uint64_t labels; /* of its data: only agents that are cleared for all of them get its jobs */
         int64_t not_before_ms, missed_ms; /* 0: it starts when there is a place (deferral.h) */
         bool asleep;                      /* its time has not come yet */

@@ -20,6 +20,16 @@ static void on_store(void *arg, const struct core_store_view *v)
         write_words(j, "urls", s->urls.prefixes, s->urls.prefix_count);
         write_words(j, "labels", s->labels, s->label_count);
         json_kint(j, "concurrency", s->concurrency);
+        json_kint(j, "concurrency_in", s->concurrency_in);
+        json_key(j, "concurrency_from");
+        json_open(j, '{');
+        for (size_t i = 0; i < s->from_count; i++) {
+                BUF_CLEANUP struct buf name = {0};
+
+                buf_str(&name, s->from[i].name);
+                json_kint(j, buf_z(&name), s->from[i].concurrency);
+        }
+        json_close(j, '}');
         json_kint(j, "capacity_bytes", (int64_t)s->capacity_bytes);
         json_key(j, "links");
         json_open(j, '[');

@@ -104,7 +104,8 @@ static int add_spool(struct config_limits *l, const struct doc *d, struct str us
         return 0;
 }
 
-static const char *const user_keys[] = {"max_running", "max_queued", "max_queued_bytes", "max_spool", NULL};
+static const char *const user_keys[] = {"max_running", "max_queued",     "max_queued_bytes",
+                                        "max_spool",   "max_placements", NULL};
 
 static bool is_user_key(struct str key)
 {
@@ -119,10 +120,13 @@ static int read_user(struct config_limits *l, const struct doc *d, struct str us
 {
         const struct doc *running = doc_get(d, "max_running"), *queued = doc_get(d, "max_queued");
         const struct doc *bytes = doc_get(d, "max_queued_bytes"), *spool = doc_get(d, "max_spool");
+        const struct doc *placements = doc_get(d, "max_placements");
         int r = 0;
 
         if (running)
                 r = add_count(l, "user/", running, user, err);
+        if (r == 0 && placements)
+                r = add_count(l, "placing/", placements, user, err);
         if (r == 0 && queued)
                 r = add_count(l, "queued/", queued, user, err);
         if (r == 0 && bytes)
@@ -146,7 +150,7 @@ int config_limits_read_users(void *at, const struct doc *d, struct err *err)
                 } else if (!is_user_key(x->key)) {
                         err_set(err, -EINVAL,
                                 "'" STR_FMT "' is neither max_running, max_queued, max_queued_bytes, "
-                                "max_spool nor a user (name@domain)",
+                                "max_spool, max_placements nor a user (name@domain)",
                                 STR_ARG(x->key));
                         r = doc_where(err, -EINVAL, x);
                 }

@@ -96,12 +96,48 @@ static int check_count(const struct doc *d, uint64_t n, uint64_t max, struct err
         return n > max ? bad(d, err, "is too large") : 0;
 }
 
+static int need_map(const struct doc *d, size_t max, struct err *err)
+{
+        if (d->kind != DOC_MAP && !(d->kind == DOC_WORD && d->empty))
+                return bad(d, err, "must be a map of names");
+        if (d->count > max)
+                return bad(d, err, "too many of them");
+        return 0;
+}
+
+/* How many jobs at once; nothing where the file says nothing. */
+static int read_concurrency(const struct doc *d, uint32_t *ret, struct err *err)
+{
+        uint64_t n = 0;
+        int r = d ? doc_count(d, &n, err) : 0;
+
+        if (r == 0)
+                r = check_count(d, n, INT32_MAX, err);
+        *ret = (uint32_t)n;
+        return r;
+}
+
+static int read_from(struct config_stores *s, const struct doc *d, struct core_store *x, struct err *err)
+{
+        struct core_store_from *v;
+        int r = d ? need_map(d, CORE_STORES_MAX, err) : 0;
+
+        if (r != 0 || !d)
+                return r;
+        x->from = v = arena_alloc(&s->arena, (d->count + 1) * sizeof(*v));
+        for (const struct doc *one = d->first; one && r == 0; one = one->next) {
+                v[x->from_count].name = arena_str(&s->arena, one->key);
+                r = read_concurrency(one, &v[x->from_count++].concurrency, err);
+        }
+        return r;
+}
+
 static int read_store(struct config_stores *s, const struct doc *d, struct err *err)
 {
-        static const char *const keys[] = {"urls", "labels", "concurrency", "capacity", "probe", NULL};
-        const struct doc *concurrency = doc_get(d, "concurrency"), *capacity = doc_get(d, "capacity");
+        static const char *const keys[] = {"urls",  "labels",         "concurrency",      "capacity",
+                                           "probe", "concurrency_in", "concurrency_from", NULL};
+        const struct doc *capacity = doc_get(d, "capacity");
         struct core_store x = {.urls.name = arena_str(&s->arena, d->key)};
-        uint64_t n = 0;
         int r = doc_only(d, keys, err);
 
         if (r == 0)
@@ -113,17 +149,18 @@ static int read_store(struct config_stores *s, const struct doc *d, struct err *
                 r = bad(d, err, "a store has 'urls', what its files' URLs begin with");
         if (r == 0)
                 r = check_prefixes(s, &x, d, err);
-        if (r == 0 && concurrency)
-                r = doc_count(concurrency, &n, err);
         if (r == 0)
-                r = check_count(concurrency, n, INT32_MAX, err);
+                r = read_concurrency(doc_get(d, "concurrency"), &x.concurrency, err);
+        if (r == 0)
+                r = read_concurrency(doc_get(d, "concurrency_in"), &x.concurrency_in, err);
+        if (r == 0)
+                r = read_from(s, doc_get(d, "concurrency_from"), &x, err);
         if (r == 0 && capacity)
                 r = doc_size(capacity, &x.capacity_bytes, err);
         if (r == 0)
                 r = check_count(capacity, x.capacity_bytes, UINT64_MAX, err);
         if (r == 0)
                 r = read_probe(s, &x, doc_get(d, "probe"), err);
-        x.concurrency = (uint32_t)n;
         if (r == 0)
                 s->stores[s->store_count++] = x;
         return r;
@@ -149,15 +186,6 @@ static int read_label(struct config_stores *s, const struct doc *d, struct err *
         if (r == 0)
                 s->labels[s->label_count++] = x;
         return r;
-}
-
-static int need_map(const struct doc *d, size_t max, struct err *err)
-{
-        if (d->kind != DOC_MAP && !(d->kind == DOC_WORD && d->empty))
-                return bad(d, err, "must be a map of names");
-        if (d->count > max)
-                return bad(d, err, "too many of them");
-        return 0;
 }
 
 int config_stores_read(void *at, const struct doc *d, struct err *err)
