@@ -26,6 +26,8 @@
 
 struct helper {
         struct transfer *t;
+        const char *op;
+        bool echoed; /* its answer names the operation: it knows it */
         pid_t pid;
         int out; /* its standard output */
         struct buf line;
@@ -53,11 +55,10 @@ static void set_number(json_t *o, const char *key, uint64_t v)
         json_object_set_new(o, key, json_integer((json_int_t)v));
 }
 
-static void write_request(const struct transfer *t, struct buf *out)
+static void write_request(const struct transfer *t, const char *op, struct buf *out)
 {
         const struct move_task *task = t->task;
-        json_t *o =
-                json_pack("{s:i, s:s, s:s}", "version", 1, "op", move_op_names[task->op], "url", task->url);
+        json_t *o = json_pack("{s:i, s:s, s:s}", "version", 1, "op", op, "url", task->url);
         if (task->op == MOVE_PUT) {
                 set_number(o, "offset", task->at);
                 set_number(o, "size", task->size);
@@ -136,7 +137,7 @@ static int start(struct helper *x, const char *program, struct err *err)
         BUF_CLEANUP struct buf request = {0};
         struct transfer *t = x->t;
         const struct move_credential *shown = &t->task->credential;
-        write_request(t, &request);
+        write_request(t, x->op, &request);
         if (pipe2(in, O_CLOEXEC) < 0)
                 return -errno;
         if (pipe2(out, O_CLOEXEC) < 0) {
@@ -151,7 +152,7 @@ static int start(struct helper *x, const char *program, struct err *err)
         pid_t parent = getpid();
         x->pid = shown->type && files.credential < 0 ? -1 : fork();
         if (x->pid == 0)
-                become(program, move_op_names[t->task->op], &files, parent);
+                become(program, x->op, &files, parent);
         close(in[0]);
         close(out[1]);
         if (files.credential >= 0)
@@ -183,6 +184,14 @@ static void read_facts(const json_t *o, struct move_facts *f)
                 snprintf(f->etag, sizeof(f->etag), "%s", etag);
 }
 
+static void read_sum(const json_t *o, struct sum *named)
+{
+        BUF_CLEANUP struct buf text = {0};
+        const char *hex = json_string_value(json_object_get(o, "adler32"));
+        buf_printf(&text, "adler32:%s", hex ? hex : "");
+        sum_parse(buf_view(&text), named);
+}
+
 static void take_answer(struct helper *x, int outcome)
 {
         x->answered = true;
@@ -202,7 +211,10 @@ static void take_line(struct helper *x, struct str line)
                         take_answer(x, err_set(x->err, MOVER_REFUSED, "its program said '" STR_FMT "'",
                                                STR_ARG(str_head(line, 200))));
         } else if (!strcmp(event, "done")) {
+                const char *op = json_string_value(json_object_get(o, "op"));
+                x->echoed = op && !strcmp(op, x->op);
                 read_facts(o, &t->found);
+                read_sum(o, &t->named);
                 take_answer(x, 0);
         } else if (!strcmp(event, "unchanged") && t->task->known) {
                 take_answer(x, MOVER_UNCHANGED);
@@ -273,9 +285,9 @@ static int end(struct helper *x, const char *program, int r)
         return x->outcome;
 }
 
-static int run(struct transfer *t, struct err *err)
+static int run_op(struct transfer *t, const char *op, bool *ret_echoed, struct err *err)
 {
-        struct helper x = {.t = t, .out = -1, .err = err, .line = {.max = LINE_MAX_BYTES * 2}};
+        struct helper x = {.t = t, .op = op, .out = -1, .err = err, .line = {.max = LINE_MAX_BYTES * 2}};
         const char *program = program_of(t->config, mover_scheme(str_of(t->task->url)));
         struct err none;
         if (!err)
@@ -289,7 +301,38 @@ static int run(struct transfer *t, struct err *err)
         if (r >= 0)
                 t->latency_us = (uint64_t)(clock_mono_ns() - began) / 1000;
         buf_deinit(&x.line);
+        if (ret_echoed)
+                *ret_echoed = x.echoed;
         return r == -ETIMEDOUT ? MOVER_AGAIN : r;
+}
+
+static int run(struct transfer *t, struct err *err)
+{
+        return run_op(t, move_op_names[t->task->op], NULL, err);
+}
+
+/* Programs that do not know an operation may have taken it for a probe: who has done it names it. */
+static int run_known(struct transfer *t, const char *op, struct err *err)
+{
+        bool echoed = false;
+        int r = run_op(t, op, &echoed, err);
+        return r == 0 && !echoed ? err_set(err, MOVER_REFUSED, "its program does not know how to %s", op) : r;
+}
+
+static int look(struct transfer *t, struct err *err)
+{
+        t->named = (struct sum){SUM_NONE, ""};
+        return run_known(t, "look", err);
+}
+
+static int remove_it(struct transfer *t, struct err *err)
+{
+        return run_known(t, "rm", err);
+}
+
+static int make_folder(struct transfer *t, struct err *err)
+{
+        return run_known(t, "mkdir", err);
 }
 
 static int get(struct transfer *t, struct err *err)
@@ -315,5 +358,11 @@ static int put(struct transfer *t, struct err *err)
         return r;
 }
 
-const struct mover_kind mover_exec = {
-        .name = "exec", .handles = handles, .get = get, .put = put, .probe = run};
+const struct mover_kind mover_exec = {.name = "exec",
+                                      .handles = handles,
+                                      .get = get,
+                                      .put = put,
+                                      .probe = run,
+                                      .look = look,
+                                      .remove = remove_it,
+                                      .make_folder = make_folder};

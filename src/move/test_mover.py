@@ -68,7 +68,12 @@ def main():
             get(request, path)
         elif request["op"] == "put":
             put(request, path)
-        else:  # probe
+        elif request["op"] == "look":
+            say(event="done", op="look", **facts(path))
+        elif request["op"] == "mkdir":
+            os.makedirs(path, exist_ok=True)
+            say(event="done", op="mkdir")
+        else:  # probe; and rm, which it does not know
             say(event="done")
     except OSError as e:
         say(event="failed", text=e.strerror, again=False)

@@ -343,7 +343,7 @@ xrootd.chksum max 2 adler32
             subprocess.run(["chown", "-R", "xrootd", folder], check=True)
             prefix = ["setpriv", "--reuid", "xrootd", "--regid", "xrootd", "--clear-groups"]
         super().__init__(folder, argv, "127.0.0.1", web, prefix)
-        self.url = f"http://localhost:{web}/store/"
+        self.url, self.root = f"http://localhost:{web}/store/", f"root://localhost:{port}//store/"
 
     def put(self, name, data):
         path = os.path.join(self.data, name)

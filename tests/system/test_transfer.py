@@ -236,6 +236,25 @@ def test_a_program_at_either_end(instance, web, other, folder):
     assert contents(f"{folder}/f") == bytes_
     instance.wait(instance.submit(data(f"copy://{folder}/f", other.url + "g")))
     assert other.read("g") == bytes_
+    request = instance.submit(data(f"copy://{folder}/f", dap_type="rm"))  # it takes that for something else
+    instance.wait(request, code=1)
+    assert "does not know how to rm" in instance.cli("tail", f"{request}.0", "--stderr") and os.path.exists(f"{folder}/f")
+
+
+def test_xrootd_by_its_own_protocol(instance, folder, ftp):
+    authority = Authority(os.path.join(folder, "authority"))
+    with served(Grid(os.path.join(folder, "grid"), authority)) as grid:
+        instance.server()
+        agents.start(instance, QUICK + "movers:\n  root: xrootd\n")
+        bytes_ = os.urandom(5 << 20)
+        grid.put("f", bytes_)
+        instance.wait(instance.submit(data(grid.root + "f", ftp.url + "f")))
+        instance.wait(instance.submit(data(ftp.url + "f", grid.root + "g")))
+        assert grid.read("g") == contents(os.path.join(ftp.data, "f")) == bytes_
+        instance.wait(instance.submit(data(grid.root + "m/n", dap_type="mkdir")))
+        for _ in range(2):
+            instance.wait(instance.submit(data(grid.root + "g", dap_type="rm")))
+        assert sorted(os.listdir(grid.data)) == ["f", "m"] and os.path.isdir(os.path.join(grid.data, "m", "n"))
 
 
 # ---- who does it
