@@ -401,6 +401,10 @@ ATTEMPTS = {
     ("GET", "/v1/agents"): [("/v1/agents", None, 200)],
     ("POST", "/v1/agents/{name}/revoke"): [("/v1/agents/n1/revoke", None, 403)],
     ("POST", "/v1/agents/{name}/drain"): [("/v1/agents/n1/drain", {"reason": "mine"}, 403)],
+    ("GET", "/v1/nodes"): [("/v1/nodes", None, 200)],
+    ("GET", "/v1/nodes/{name}"): [("/v1/nodes/n1", None, (200, 404))],
+    ("POST", "/v1/nodes/{name}"): [("/v1/nodes/n1", {"state": state, "reason": "mine"}, 403) for state in (
+        "up", "draining", "failed", "down", "retired")],
     ("POST", "/v1/agents/{name}/resume"): [("/v1/agents/n1/resume", None, 403)],
     ("GET", "/v1/accounts"): [("/v1/accounts", None, 200)],
     ("GET", "/v1/capacity"): [("/v1/capacity", None, 200)],

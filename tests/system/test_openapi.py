@@ -201,6 +201,10 @@ def test_every_operation(instance):
     call("POST", "/v1/tokens", {"kind": "user", "role": "operator"})
     call("POST", "/v1/tokens", {"kind": "agent", "name": "n2"})
     call("POST", "/v1/agents/n2/drain", {}, status=404)
+    call("GET", "/v1/nodes")
+    call("GET", "/v1/nodes/n2", status=404)
+    call("POST", "/v1/nodes/n2", {"state": "draining"}, status=404)
+    call("POST", "/v1/nodes/n2", {"state": "asleep"}, status=400, check=False)
     call("POST", "/v1/agents/n2/resume", status=404)
     assert call("POST", "/v1/agents/n2/revoke")["tokens"] == 1
     call("POST", "/v1/agents/n2/revoke", status=404)

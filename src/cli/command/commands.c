@@ -329,6 +329,16 @@ static const struct option_row agents_options[] = {
         {0},
 };
 
+static const struct option_row nodes_options[] = {
+        {"reason", 'r', OPTION_TEXT, "TEXT", "Of an order: why, which listings and `drover why` show."},
+        {"deadline", 'd', OPTION_DURATION, "TIME",
+         "With drain: what still runs after so long goes back to the queue (90s, 15m, 2h). Default: it may "
+         "finish."},
+        TABLE_ROWS,
+        JSON_ROW,
+        {0},
+};
+
 static const struct option_row classad_options[] = {
         {"ad", 0, OPTION_TEXT, "FILE", "The ad in which the expressions stand (MY)."},
         {"target", 0, OPTION_TEXT, "FILE", "The other ad (TARGET)."},
@@ -442,7 +452,8 @@ const struct command commands[] = {
          "which limits it really enforces on jobs. Revoked agents that are away and have no jobs are left "
          "out, "
          "but with `--all` and `--json`.\n\n"
-         "`drover agents drain NAME`, for operators and admins, gives an agent no more jobs; what it has "
+         "`drover agents drain NAME` is `drover node drain NAME`: it gives an agent no more jobs; what it "
+         "has "
          "goes on to "
          "its end. The agent stays drained, also after a restart of the server, until `drover agents resume "
          "NAME`.\n\n"
@@ -456,6 +467,39 @@ const struct command commands[] = {
          "drover agents resume node7\ndrover agents revoke node7\n  a node that was lost, or is not to be "
          "trusted",
          agents_options, 0, 2, "", false, cmd_agents},
+        {"nodes", RUNNING, "list the machines of agents, and say what becomes of them",
+         "[OPTIONS] [show NAME | drain NAME | resume NAME | fail NAME | down NAME | retire NAME]",
+         "Shows the machine of every agent: whether it is booting, idle, busy, draining, drained, failed, "
+         "down or "
+         "retired, who or what has said so, since when and why. The record is in the server's log: a restart "
+         "of the "
+         "server or of the node forgets nothing. What the queues of agents have is in `drover agents`.\n\n"
+         "Orders, which are the same as `drover node`, are for operators and admins. `drain` gives a node no "
+         "more "
+         "jobs; with nothing left it is drained, and may be switched off; with --deadline what still runs "
+         "then goes "
+         "back to the queue. `fail` says that something is wrong with it: what runs goes back to the queue. "
+         "`down` "
+         "says that it is out of service; of a node that is not connected, that nothing runs there any more: "
+         "jobs "
+         "are given to others at once, without waiting for leases, so be sure that it is off. `retire`, for "
+         "admins, "
+         "is for a node that does not come again: it is down, and its agent's certificate is believed no "
+         "more. "
+         "`resume` takes all of these back, but for the certificate. `show` tells all that is known of it, "
+         "and what "
+         "it should be running.\n\n"
+         "A node fails by itself when its health check says so (drover-agent(8)), and when nothing was heard "
+         "of it "
+         "for ten minutes (droverd(8)); it is up again when the check passes, or when it is heard of.",
+         "drover nodes\ndrover nodes drain node7 --reason 'new kernel' --deadline 1h\ndrover nodes show "
+         "node7\n"
+         "drover nodes resume node7",
+         nodes_options, 0, 2, "", false, cmd_nodes},
+        {"node", RUNNING, "look at one machine of an agent, or say what becomes of it",
+         "[OPTIONS] show|drain|resume|fail|down|retire NAME", "The same as `drover nodes` with these words.",
+         "drover node drain node7 --reason 'new kernel'\ndrover node show node7", nodes_options, 2, 2, "",
+         false, cmd_nodes},
         {"doctor", RUNNING, "check an installation, and say how to mend what is wrong", "[OPTIONS]",
          "Looks at the folder of a server and an agent, at this machine, and at a running server, and prints "
          "a line "

@@ -1,0 +1,212 @@
+/* GET /v1/nodes and /v1/nodes/NAME: what is known of agents' machines, and what is to become of them; POST
+ * /v1/nodes/NAME says the latter. */
+#include "core/query.h"
+#include "server/access/access.h"
+#include "server/agents/agents.h"
+#include "server/api/routes.h"
+
+struct listing {
+        struct json j;
+        struct server *server;
+        struct call *call;
+};
+
+static void state_free(void *arg)
+{
+        json_decref(arg);
+}
+
+static void write_facts(struct json *j, const char *facts)
+{
+        struct str rest = str_of(facts), line;
+
+        json_key(j, "machine");
+        json_open(j, '{');
+        while (rest.n && str_cut(&rest, '\n', &line)) {
+                ptrdiff_t equals = str_find(line, '=');
+
+                if (equals <= 0)
+                        continue;
+                json_keys(j, str_head(line, (size_t)equals));
+                json_str(j, str_skip(line, (size_t)equals + 1));
+        }
+        json_close(j, '}');
+}
+
+/* Within an object. */
+static void write_node(struct json *j, struct server *s, const struct core_node *n)
+{
+        const struct agent *a = agents_find(s, str_of(n->name));
+
+        json_kstrz(j, "name", n->name);
+        json_kstrz(j, "state", n->state_name);
+        json_kbool(j, "connected", n->connected);
+        json_kint(j, "since_ms", n->since_ms);
+        json_kstrz(j, "by", n->by);
+        json_kstrz(j, "reason", n->reason && *n->reason ? n->reason : NULL);
+        if (n->deadline_ms)
+                json_kint(j, "deadline_ms", n->deadline_ms);
+        json_kint(j, "seen_ms", a ? a->seen_ms : n->renewed_ms);
+        json_kstrz(j, "hostname", a ? a->hostname : NULL);
+        json_kint(j, "jobs", n->attempts);
+        json_kint(j, "losses", n->losses);
+        write_facts(j, n->facts);
+}
+
+static void on_node(void *arg, const struct core_node *n)
+{
+        struct listing *l = arg;
+
+        json_open(&l->j, '{');
+        write_node(&l->j, l->server, n);
+        json_close(&l->j, '}');
+}
+
+static void list(struct server *s, struct call *c)
+{
+        struct listing l = {{.out = &c->out}, s, c};
+
+        json_open(&l.j, '{');
+        json_key(&l.j, "nodes");
+        json_open(&l.j, '[');
+        core_nodes(s->core, on_node, &l);
+        json_close(&l.j, ']');
+        json_close(&l.j, '}');
+        call_reply(c);
+}
+
+void api_nodes(struct server *s, struct call *c)
+{
+        (void)s;
+        call_core(c, list);
+}
+
+/* ---- one of them */
+
+static void on_job(void *arg, uint64_t request, uint32_t member, enum job_state state)
+{
+        struct listing *l = arg;
+        struct core_request r;
+
+        if (core_request_get(l->server->core, request, &r) != 0 || !call_may(l->call, r.owner))
+                return;
+        json_open(&l->j, '{');
+        json_kint(&l->j, "request", (int64_t)request);
+        json_kint(&l->j, "job", member);
+        json_kstrz(&l->j, "state", job_state_name(state));
+        json_close(&l->j, '}');
+}
+
+static void show(struct server *s, struct call *c)
+{
+        struct listing l = {{.out = &c->out}, s, c};
+        MEM_CLEANUP char *name = str_dupz(c->param[0]);
+        struct core_node n;
+
+        if (core_node_get(s->core, name, &n) != 0) {
+                call_fail(c, 404, "not_found", "there is no agent %s that this server has heard of", name);
+                return;
+        }
+        json_open(&l.j, '{');
+        write_node(&l.j, s, &n);
+        json_key(&l.j, "running");
+        json_open(&l.j, '[');
+        core_node_jobs(s->core, name, on_job, &l);
+        json_close(&l.j, ']');
+        json_close(&l.j, '}');
+        call_reply(c);
+}
+
+void api_node(struct server *s, struct call *c)
+{
+        (void)s;
+        call_core(c, show);
+}
+
+/* ---- orders */
+
+/* The states that people order, as they are shown; up has two names there. */
+static bool state_parse(struct str text, enum node_state *ret)
+{
+        static const enum node_state states[] = {NODE_UP, NODE_DRAINING, NODE_FAILED, NODE_DOWN,
+                                                 NODE_RETIRED};
+
+        for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+                if (str_eqz(text, sm_state(&node_states, states[i]))) {
+                        *ret = states[i];
+                        return true;
+                }
+        return false;
+}
+
+static void answer(struct server *s, struct call *c)
+{
+        (void)s;
+        call_reply(c);
+}
+
+/* It is believed no more, and must join with a token of its own to come again. */
+static void forget_certificate(struct server *s, struct str name)
+{
+        access_revoke(s, name);
+        agents_expel(s, name, "its node was retired: it must join again");
+}
+
+static void set(struct server *s, struct call *c)
+{
+        const json_t *doc = c->state;
+        MEM_CLEANUP char *name = str_dupz(c->param[0]);
+        struct json j = {.out = &c->out};
+        struct core_node_order o = {
+                .agent = name, .by = str_of(c->who), .reason = call_json_text(doc, "reason")};
+        struct err err = {""};
+        struct core_node n;
+        int r;
+
+        if (turn_full(s->turn)) { /* a restart would forget it */
+                call_fail(c, 503, "disk_full", "the server's disk is full: try again later");
+                return;
+        }
+        state_parse(call_json_text(doc, "state"), &o.to);
+        o.deadline_ms = json_integer_value(json_object_get(doc, "deadline_ms"));
+        r = core_node_set(s->core, &o, &err);
+        if (r != 0) {
+                call_fail(c, r == CORE_UNKNOWN ? 404 : 409, r == CORE_UNKNOWN ? "not_found" : "conflict",
+                          "%s", err.text);
+                return;
+        }
+        if (o.to == NODE_RETIRED)
+                forget_certificate(s, c->param[0]);
+        core_node_get(s->core, name, &n);
+        json_open(&j, '{');
+        write_node(&j, s, &n);
+        json_close(&j, '}');
+        c->when = TURN_DURABLE;
+        call_io(c, answer);
+}
+
+void api_node_set(struct server *s, struct call *c)
+{
+        json_t *doc = call_json(c), *deadline;
+        enum node_state to;
+
+        (void)s;
+        if (!doc)
+                return;
+        c->state = doc;
+        c->state_free = state_free;
+        deadline = json_object_get(doc, "deadline_ms");
+        if (!state_parse(call_json_text(doc, "state"), &to))
+                call_fail(c, 400, "bad_request", "state must be up, draining, failed, down or retired");
+        else if (deadline &&
+                 (!json_is_integer(deadline) || json_integer_value(deadline) <= 0 || to != NODE_DRAINING))
+                call_fail(
+                        c, 400, "bad_request",
+                        "deadline_ms must be a time in milliseconds since 1970, and goes with draining only");
+        else if (c->role == ROLE_USER)
+                call_fail(c, 403, "forbidden", "only an operator or an admin gives orders to nodes");
+        else if (to == NODE_RETIRED && c->role != ROLE_ADMIN)
+                call_fail(c, 403, "forbidden", "only an admin retires nodes");
+        else
+                call_core(c, set);
+}
