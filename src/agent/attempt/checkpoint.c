@@ -131,7 +131,7 @@ void checkpoint_greeted(struct agent *a)
 
 void checkpoint_ask(struct attempt *at)
 {
-        const Drover__Template *m = at->t->m;
+        const struct job_template *m = at->t->m;
         if (!m->checkpointing || at->state != ATTEMPT_RUNNING || at->kill.state != KILL_NONE)
                 return;
         if (!at->stepping || !at->task_runs)

@@ -14,23 +14,22 @@ void template_key(char room[32], uint64_t request, uint32_t part)
         memcpy(room + 8, &part, 4);
 }
 
-struct template *assign_template(struct agent *a, const Drover__Template *m)
+struct template *assign_template(struct agent *a, const void *p, size_t n)
 {
+        struct job_template *m = job_template_unpack(p, n);
+        if (!m)
+                return NULL;
         struct template *t = mem_new(struct template);
-        MEM_CLEANUP uint8_t *room = mem_alloc(drover__template__get_packed_size(m));
-        size_t n = drover__template__pack(m, room);
-        t->m = drover__template__unpack(NULL, n, room);
-        if (!t->m)
-                abort();
+        t->m = m;
         t->refs = 1;
         t->a = a;
         t->bytes = n;
         a->held_bytes += n;
         a->template_bytes += n;
         t->same_domain = !strcmp(m->filesystem_domain, a->config.filesystem_domain);
-        if (t->same_domain && t->m->transfer == DROVER__TRANSFER__TRANSFER_IN_PLACE)
-                t->m->transfer = DROVER__TRANSFER__TRANSFER_NO;
-        t->own_cwd = t->m->transfer != DROVER__TRANSFER__TRANSFER_NO;
+        if (t->same_domain && m->transfer == TRANSFER_IN_PLACE)
+                job_template_set_transfer(m, TRANSFER_NO);
+        t->own_cwd = m->transfer != TRANSFER_NO;
         struct err err = {""};
         if (a->users_path && users_find(&a->config, m->owner, &t->user, &err) < 0)
                 t->not_mapped = mem_dupz(err.text);
@@ -80,6 +79,17 @@ static uint64_t own_bytes(const struct attempt *at)
         return n;
 }
 
+static void restore(struct attempt *at, const Drover__Item *item)
+{
+        MEM_CLEANUP struct spool_ref *files = mem_array(NULL, item->n_checkpoint, sizeof(*files));
+        for (size_t i = 0; i < item->n_checkpoint; i++) {
+                const Drover__SpoolRef *f = item->checkpoint[i];
+                files[i] = (struct spool_ref){f->name, f->sha256.len == 32 ? f->sha256.data : NULL, f->size,
+                                              f->executable};
+        }
+        checkpoint_restore(at, files, item->n_checkpoint);
+}
+
 struct attempt *assign_member(struct queue *q, struct template *t, const Drover__Group *g, uint32_t member)
 {
         struct attempt *at = attempt_new(q, t, g->request, member, g->fence);
@@ -104,7 +114,7 @@ struct attempt *assign_member(struct queue *q, struct template *t, const Drover_
                 at->step_value = member;
         }
         if (item && item->n_checkpoint)
-                checkpoint_restore(at, item);
+                restore(at, item);
         at->filled_count = g->n_filled;
         if (g->n_filled)
                 at->filled = mem_array(NULL, 2 * g->n_filled, sizeof(char *));

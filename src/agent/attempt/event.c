@@ -42,7 +42,7 @@ static void record(struct attempt *at, const struct run_event *e)
         struct step_result *r = &at->result.steps[step];
         r->signaled = e->signaled;
         r->exit_code = e->exit_code;
-        if (*at->t->m->steps[step]->container && !r->signaled && r->exit_code > 128 &&
+        if (*at->t->m->steps[step].container && !r->signaled && r->exit_code > 128 &&
             r->exit_code <= 128 + SIGSYS) { /* so an engine says it */
                 r->signaled = true;
                 r->exit_code -= 128;
@@ -83,7 +83,7 @@ static void not_begun(struct attempt *at, const char *why)
 /* It was not started: whose fault is it? */
 static void start_failed(struct attempt *at, const struct run_event *e)
 {
-        const Drover__Step *step = at->t->m->steps[step_of(e)];
+        const struct job_step *step = &at->t->m->steps[step_of(e)];
         BUF_CLEANUP struct buf path = {0};
         const char *why = strerror(e->error);
         at->stepping = false;
@@ -393,7 +393,7 @@ static void on_event(struct backend *b, const struct run_event *e)
             streams_event(a, e))
                 return;
         struct attempt *at = agent_find(a, e->id.request, e->id.member, e->id.fence);
-        if (!at || (e->id.step & STEP_NO_JOBS) || step_of(e) >= at->t->m->n_steps ||
+        if (!at || (e->id.step & STEP_NO_JOBS) || step_of(e) >= at->t->m->step_count ||
             round_of(e) < at->checkpoint.round) {
                 /* nobody's any more; or a stage's, of an earlier life */
                 if (e->state == RUN_RUNNING || e->state == RUN_WAITING)

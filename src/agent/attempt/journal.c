@@ -68,10 +68,9 @@ static void put(struct buf *out, uint32_t kind, const void *p, size_t n)
 
 static void put_template(struct buf *out, const struct template *t)
 {
-        size_t n = drover__template__get_packed_size(t->m);
-        MEM_CLEANUP uint8_t *room = mem_alloc(n);
-        drover__template__pack(t->m, room);
-        put(out, KIND_TEMPLATE, room, n);
+        BUF_CLEANUP struct buf b = {0};
+        job_template_pack(t->m, &b);
+        put(out, KIND_TEMPLATE, b.p, b.n);
 }
 
 static void put_group(struct buf *out, const Drover__Group *g)
@@ -356,10 +355,7 @@ static int read_queue(struct agent *a, const char *p, size_t n, struct queue **q
 static void read_record(struct agent *a, struct queue *q, uint32_t kind, const void *p, size_t n)
 {
         if (kind == KIND_TEMPLATE) {
-                Drover__Template *m = drover__template__unpack(NULL, n, p);
-                if (m)
-                        assign_template(a, m);
-                drover__template__free_unpacked(m, NULL);
+                assign_template(a, p, n);
         } else if (kind == KIND_GROUP) {
                 read_group(q, p, n);
         } else if (kind == KIND_RESULT) {

@@ -1,6 +1,7 @@
 /* journal: what a restart must know of attempts. */
 #pragma once
 #include "agent/model/attempt.h"
+#include "wire/drover.pb-c.h"
 
 int journal_open(struct agent *a, struct err *err); /* reads what was there: attempts and results */
 void journal_close(struct agent *a);

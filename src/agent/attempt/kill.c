@@ -85,7 +85,7 @@ void attempt_send_signal(struct attempt *at, int number)
 
 bool attempt_vacate(struct attempt *at, const char *reason)
 {
-        const Drover__Template *m = at->t->m;
+        const struct job_template *m = at->t->m;
         if ((at->kill.state == KILL_VACATING || at->kill.state == KILL_ABANDONED) &&
             at->state == ATTEMPT_RUNNING)
                 return true; /* said again, by a server that is back; or it is ended already */

@@ -79,11 +79,11 @@ static void list_take(struct attempt *at)
 static void take_devices(struct attempt *at)
 {
         struct buf b = {0};
-        if (at->devices || at->t->m->n_resources == 0)
+        if (at->devices || at->t->m->resource_count == 0)
                 return;
-        for (size_t i = 0; i < at->t->m->n_resources; i++)
-                devices_take(at->a->devices, &at->q->devices, at->t->m->resources[i]->name,
-                             at->t->m->resources[i]->count, &b);
+        for (size_t i = 0; i < at->t->m->resource_count; i++)
+                devices_take(at->a->devices, &at->q->devices, at->t->m->resources[i].name,
+                             at->t->m->resources[i].count, &b);
         at->devices = buf_take(&b);
         journal_devices(at);
 }
@@ -380,7 +380,7 @@ void attempt_step_over(struct attempt *at, enum run_why why)
                 return;
         checkpoint_carry_stop(at);
         const struct step_result *r = &at->result.steps[at->step];
-        const Drover__Step *step = at->t->m->steps[at->step];
+        const struct job_step *step = &at->t->m->steps[at->step];
         bool failed = r->signaled || r->exit_code != 0;
         BUF_CLEANUP struct buf words = {0};
         at->stepping = false;
@@ -413,7 +413,7 @@ void attempt_step_over(struct attempt *at, enum run_why why)
                 return;
         }
         if (!at->result.set && at->kill.state != KILL_ABANDONED && (!failed || step->ignore_failure) &&
-            at->step + 1 < at->t->m->n_steps) {
+            at->step + 1 < at->t->m->step_count) {
                 at->step++;
                 attempt_submit_step(at);
                 return;
@@ -429,7 +429,7 @@ bool attempt_frees(struct agent *a, const struct run_event *e)
                                      ? agent_find(a, e->id.request, e->id.member, e->id.fence)
                                      : NULL;
         if (!at || at->state != ATTEMPT_RUNNING || !run_id_eq(e->id, attempt_task(at)) ||
-            at->t->m->checkpointing || at->step + 1 != at->t->m->n_steps)
+            at->t->m->checkpointing || at->step + 1 != at->t->m->step_count)
                 return false;
         commit(at, false);
         return true;

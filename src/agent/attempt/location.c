@@ -57,7 +57,7 @@ static void staging(const struct attempt *at, struct doing *d)
                 buf_addz(&d->words, "looking what environments can be made here");
         else if (at->stage)
                 buf_addz(&d->words, "copying its inputs");
-        else if (!at->fetches.wanted && at->t->m->n_credentials)
+        else if (!at->fetches.wanted && at->t->m->credential_count)
                 buf_addz(&d->words, "waiting for its credentials from the server");
 }
 

@@ -148,7 +148,7 @@ static void add_file(struct followed *f, unsigned step, bool is_stderr)
 /* Lists the files of the steps that have begun. */
 static void list_files(struct followed *f)
 {
-        for (; f->steps <= f->at->step && f->steps < f->at->t->m->n_steps; f->steps++) {
+        for (; f->steps <= f->at->step && f->steps < f->at->t->m->step_count; f->steps++) {
                 add_file(f, f->steps, false);
                 add_file(f, f->steps, true);
         }
@@ -590,7 +590,7 @@ static void wait_free(struct tail_wait **link)
 
 static bool is_unnamed(const struct attempt *at, int stream)
 {
-        const Drover__Step *s = at->t->m->steps[at->step];
+        const struct job_step *s = &at->t->m->steps[at->step];
         return !*(stream ? s->stderr_file : s->stdout_file);
 }
 

@@ -9,6 +9,7 @@
  */
 #pragma once
 #include "agent/model/attempt.h"
+#include "wire/drover.pb-c.h"
 
 void streams_open(struct agent *a);
 void streams_close(struct agent *a); /* after all attempts are freed */

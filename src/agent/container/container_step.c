@@ -33,7 +33,8 @@ bool container_step_elsewhere(const struct attempt *at)
         return h && !h->in_place && attempt_has_container(at);
 }
 
-int container_step_image(const struct attempt *at, const Drover__Step *step, struct buf *out, struct err *err)
+int container_step_image(const struct attempt *at, const struct job_step *step, struct buf *out,
+                         struct err *err)
 {
         BUF_CLEANUP struct buf text = {.max = 65536};
         const struct container_host *h = engine_host(at->q->engine);
@@ -47,7 +48,7 @@ int container_step_image(const struct attempt *at, const Drover__Step *step, str
         return r;
 }
 
-const char *container_step_refused(const struct queue *q, const Drover__Step *step)
+const char *container_step_refused(const struct queue *q, const struct job_step *step)
 {
         static struct err err;
         const struct container_host *h = engine_host(q->engine);
@@ -82,7 +83,7 @@ void container_step_deinit(struct container_step *c)
         buf_deinit(&c->folder);
 }
 
-const char *container_step_target(const Drover__Step *step, const char *sandbox)
+const char *container_step_target(const struct job_step *step, const char *sandbox)
 {
         return *step->container && step->container_target_dir[0] == '/' ? step->container_target_dir
                                                                         : sandbox;
@@ -211,7 +212,7 @@ static int mounts_hide(const struct agent *a, const struct container_job *job, s
         return r;
 }
 
-int container_step_start(struct attempt *at, const Drover__Step *step, struct run_spec *spec,
+int container_step_start(struct attempt *at, const struct job_step *step, struct run_spec *spec,
                          struct container_step *c, struct err *err)
 {
         struct engine *e = at->q->engine;
@@ -286,7 +287,7 @@ int container_step_start(struct attempt *at, const Drover__Step *step, struct ru
 const char *container_step_exec_refused(const struct attempt *at)
 {
         const struct container_host *h = engine_host(at->q->engine);
-        if (!*at->t->m->steps[at->step]->container)
+        if (!*at->t->m->steps[at->step].container)
                 return NULL;
         return !h                                 ? "no container engine works at its agent"
                : h->engine == CONTAINER_APPTAINER ? "the job runs in a container of apptainer, which cannot "
@@ -369,7 +370,7 @@ static void not_started(struct attempt *at, struct str words)
         buf_printf(&why, "%s could not start the container: " STR_FMT,
                    container_engine_name(engine_host(e)->engine), STR_ARG(words));
         bool passes = !engine_lists(e) && container_passes(words) &&
-                      container_step_image(at, at->t->m->steps[at->step], &image, NULL) == 0;
+                      container_step_image(at, &at->t->m->steps[at->step], &image, NULL) == 0;
         if (passes)
                 containers_image_away(e, buf_z(&image), at->t->m->owner, buf_z(&why));
         attempt_set_outcome(at, passes ? OUTCOME_LOST : OUTCOME_NOT_STARTED, passes ? 0 : HOLD_IMAGE, "%s",
@@ -380,7 +381,7 @@ static void not_started(struct attempt *at, struct str words)
 static bool failed(struct attempt *at)
 {
         const struct step_result *r = &at->result.steps[at->step];
-        const Drover__Step *step = at->t->m->steps[at->step];
+        const struct job_step *step = &at->t->m->steps[at->step];
         const struct container_host *h = engine_host(at->q->engine);
         BUF_CLEANUP struct buf tail = {0}, path = {0};
         struct str words;
@@ -443,7 +444,7 @@ bool container_step_ended(struct attempt *at, enum run_why why)
         const struct container_host *h = engine_host(at->q->engine);
         ARGS_CLEANUP struct args words = {0};
         char name[96];
-        if (!*at->t->m->steps[at->step]->container || !h)
+        if (!*at->t->m->steps[at->step].container || !h)
                 return false;
         if (at->container.over || !queue_is_local(at->q) || h->engine == CONTAINER_APPTAINER)
                 return why == RUN_ITSELF && failed(at);
@@ -468,7 +469,7 @@ void container_step_lost(struct attempt *at)
         const struct container_host *h = engine_host(at->q->engine);
         char name[96];
         if (!h || h->engine == CONTAINER_APPTAINER || !queue_is_local(at->q) ||
-            !*at->t->m->steps[at->step]->container || at->container.ending)
+            !*at->t->m->steps[at->step].container || at->container.ending)
                 return;
         container_name(at->a->instance, attempt_task(at), name);
         containers_remove(at->q->engine, at, name, NULL, NULL);

@@ -12,9 +12,9 @@
 /* Has any step an image, and are its limits the engine's, in a control group of the container's own? */
 bool container_step_elsewhere(const struct attempt *at);
 /* Why the queue cannot run a step with this image; NULL: it can. The text is valid until the next call. */
-const char *container_step_refused(const struct queue *q, const Drover__Step *step);
+const char *container_step_refused(const struct queue *q, const struct job_step *step);
 /* The image as the engine is told it. 0, or -EINVAL with err. */
-int container_step_image(const struct attempt *at, const Drover__Step *step, struct buf *out,
+int container_step_image(const struct attempt *at, const struct job_step *step, struct buf *out,
                          struct err *err);
 
 struct container_step { /* keeps what a spec borrows */
@@ -24,9 +24,9 @@ struct container_step { /* keeps what a spec borrows */
 #define CONTAINER_STEP_CLEANUP __attribute__((cleanup(container_step_deinit)))
 void container_step_deinit(struct container_step *c);
 /* Where the sandbox is in the container; `sandbox` if it is there, too. Borrowed. */
-const char *container_step_target(const Drover__Step *step, const char *sandbox);
+const char *container_step_target(const struct job_step *step, const char *sandbox);
 /* Makes the spec of a step one of its engine. 0; -EINVAL, or -errno of the folder, with err. */
-int container_step_start(struct attempt *at, const Drover__Step *step, struct run_spec *spec,
+int container_step_start(struct attempt *at, const struct job_step *step, struct run_spec *spec,
                          struct container_step *c, struct err *err);
 struct step_exec { /* a command beside the program of a step */
         char *const *argv;

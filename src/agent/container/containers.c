@@ -160,7 +160,7 @@ static void on_image(void *arg, struct str name, uint64_t bytes)
         if (e->images.n >= IMAGES_MAX || has(&e->images, z))
                 return;
         args_add(&e->images, name);
-        stores_hold(e->a, name, bytes, DROVER__CACHED_KIND__CACHED_IMAGE);
+        stores_hold(e->a, name, bytes, CACHED_IMAGE);
 }
 
 static void list_images(struct engine *e);

@@ -148,8 +148,8 @@ bool containers_want(struct attempt *at)
         struct engine *e = at->q->engine;
         if (!e || e->unasked)
                 return true;
-        for (size_t i = 0; i < at->t->m->n_steps; i++) {
-                const Drover__Step *step = at->t->m->steps[i];
+        for (size_t i = 0; i < at->t->m->step_count; i++) {
+                const struct job_step *step = &at->t->m->steps[i];
                 BUF_CLEANUP struct buf image = {0};
                 struct err err = {""};
                 bool always = e->settings.pull == CONTAINER_ALWAYS ||

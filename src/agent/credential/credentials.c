@@ -67,9 +67,9 @@ static bool name_ok(const char *name)
 
 static void hold(struct attempt *at)
 {
-        const Drover__Template *m = at->t->m;
+        const struct job_template *m = at->t->m;
         struct agent *a = at->a;
-        for (size_t i = 0; at->credential_count < m->n_credentials; i++, at->credential_count++) {
+        for (size_t i = 0; at->credential_count < m->credential_count; i++, at->credential_count++) {
                 struct credential *c = of(at, i);
                 if (!c) {
                         BUF_CLEANUP struct buf key = {0};
@@ -111,13 +111,13 @@ void credentials_release(struct attempt *at)
 
 int credentials_want(struct attempt *at, struct err *err)
 {
-        const Drover__Template *m = at->t->m;
-        for (size_t i = 0; i < m->n_credentials; i++)
+        const struct job_template *m = at->t->m;
+        for (size_t i = 0; i < m->credential_count; i++)
                 if (!name_ok(m->credentials[i]))
                         return err_set(err, -EINVAL, "'%s' cannot be the name of a credential",
                                        m->credentials[i]);
         hold(at);
-        for (size_t i = 0; i < m->n_credentials; i++) {
+        for (size_t i = 0; i < m->credential_count; i++) {
                 const struct credential *c = of(at, i);
                 if (!c->here)
                         return 1;
@@ -193,7 +193,7 @@ static bool is_handed_on(const struct attempt *at)
 
 void credentials_names(const struct attempt *at, struct buf *out)
 {
-        for (size_t i = 0; i < at->t->m->n_credentials; i++)
+        for (size_t i = 0; i < at->t->m->credential_count; i++)
                 buf_printf(out, "%s%s", i ? "," : "", at->t->m->credentials[i]);
 }
 
@@ -322,7 +322,7 @@ static bool has_expired(const struct credential *c)
 int credentials_show(struct attempt *at, struct move_task *t, uint64_t *ret_version, struct err *err)
 {
         *ret_version = 0;
-        if (at->t->m->n_credentials == 0)
+        if (at->t->m->credential_count == 0)
                 return 0;
         if (at->adopted && !at->credential_count) { /* an earlier life of the agent had them */
                 at->credentials_placed = true;
@@ -438,7 +438,7 @@ void credentials_greeted(struct agent *a)
         /* those of an earlier life of the agent have their files */
         for (size_t at = 0; map_next(a->attempts, &at, &key, &v);) {
                 struct attempt *one = v;
-                if (one->adopted && one->t->m->n_credentials && !one->credential_count &&
+                if (one->adopted && one->t->m->credential_count && !one->credential_count &&
                     one->state <= ATTEMPT_RUNNING) {
                         one->credentials_placed = true;
                         hold(one);

@@ -132,7 +132,7 @@ static void environment_told(struct agent *a, const struct environment *e, bool 
                 return;
         environment_url(e->kind, e->sha256, &url);
         if (here)
-                stores_hold(a, buf_view(&url), e->use.bytes, DROVER__CACHED_KIND__CACHED_ENVIRONMENT);
+                stores_hold(a, buf_view(&url), e->use.bytes, CACHED_ENVIRONMENT);
         else
                 stores_release(a, buf_view(&url));
 }
@@ -460,7 +460,7 @@ static uint64_t next_number(struct environments *all)
         return all->last_number;
 }
 
-static int environment_make(struct attempt *at, enum environment_kind kind, const Drover__SpoolRef *file,
+static int environment_make(struct attempt *at, enum environment_kind kind, const struct spool_ref *file,
                             struct environment **ret, struct err *err)
 {
         struct agent *a = at->a;
@@ -488,7 +488,7 @@ static int environment_make(struct attempt *at, enum environment_kind kind, cons
                                   .user = mem_dupz(environment_user(at)),
                                   .number = number,
                                   .began_ms = clock_wall_ms()};
-        memcpy(e->sha256, file->sha256.data, 32);
+        memcpy(e->sha256, file->sha256, 32);
         all->first = e;
         maker_words(a, kind, &argv);
         maker_environment(at, &env);
@@ -636,7 +636,7 @@ int environments_want(struct attempt *at, struct err *err)
 {
         struct environments *all = at->a->environments;
         enum environment_kind kind;
-        const Drover__SpoolRef *file = environment_file(at, &kind);
+        const struct spool_ref *file = environment_file(at, &kind);
         if (at->environment.used)
                 return 0;
         if (!file)
@@ -650,7 +650,7 @@ int environments_want(struct attempt *at, struct err *err)
         }
         if (!environments_maker(all, kind))
                 return err_set(err, -EINVAL, "no %s is made at this place", environment_words[kind]);
-        struct environment *e = find(at, kind, file->sha256.data, false);
+        struct environment *e = find(at, kind, file->sha256, false);
         if (e && e->ready && e->use.pins == 0 && !is_there(e)) {
                 environment_drop(at->a, e);
                 e = NULL;
@@ -697,8 +697,8 @@ bool environments_making(const struct attempt *at, struct buf *out, int64_t *ret
 void environments_adopt(struct attempt *at)
 {
         enum environment_kind kind;
-        const Drover__SpoolRef *file = environment_asked(at) ? environment_file(at, &kind) : NULL;
-        struct environment *e = file ? find(at, kind, file->sha256.data, true) : NULL;
+        const struct spool_ref *file = environment_asked(at) ? environment_file(at, &kind) : NULL;
+        struct environment *e = file ? find(at, kind, file->sha256, true) : NULL;
         if (e)
                 take(at, e);
 }

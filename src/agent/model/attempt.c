@@ -34,8 +34,8 @@ void attempt_clear_outcome(struct attempt *at)
 
 bool attempt_has_container(const struct attempt *at)
 {
-        for (size_t i = 0; i < at->t->m->n_steps; i++)
-                if (*at->t->m->steps[i]->container)
+        for (size_t i = 0; i < at->t->m->step_count; i++)
+                if (*at->t->m->steps[i].container)
                         return true;
         return false;
 }
@@ -51,7 +51,7 @@ void template_unref(struct template *t)
         if (!t || --t->refs > 0)
                 return;
         t->a->held_bytes -= t->bytes;
-        drover__template__free_unpacked(t->m, NULL);
+        job_template_free(t->m);
         free(t->not_mapped);
         free(t);
 }

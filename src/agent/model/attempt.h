@@ -15,8 +15,8 @@
 
 #include "agent/config/users.h"
 #include "agent/model/agent.h"
+#include "agent/model/job_template.h"
 #include "agent/model/queue.h"
-#include "wire/session.h"
 
 #define ATTEMPT_MAGIC 0x41545450u
 #define STEPS_MAX     64
@@ -92,18 +92,18 @@ struct attempt_checkpoint {
         enum checkpoint_state state;
         uint32_t round;            /* how many were made of this step */
         bool in_result;            /* the result's outputs are one */
-        Drover__SpoolRef *restore; /* files that it goes on from */
+        struct spool_ref *restore; /* files that it goes on from */
         size_t restore_count;
 };
 
 /* The numbers are the wire's. */
 enum outcome {
-        OUTCOME_EXITED = DROVER__OUTCOME__EXITED,
-        OUTCOME_NOT_STARTED = DROVER__OUTCOME__NOT_STARTED,
-        OUTCOME_STAGING_FAILED = DROVER__OUTCOME__STAGING_FAILED,
-        OUTCOME_LIMIT_EXCEEDED = DROVER__OUTCOME__LIMIT_EXCEEDED,
-        OUTCOME_KILLED = DROVER__OUTCOME__KILLED,
-        OUTCOME_LOST = DROVER__OUTCOME__LOST
+        OUTCOME_EXITED,
+        OUTCOME_NOT_STARTED,
+        OUTCOME_STAGING_FAILED,
+        OUTCOME_LIMIT_EXCEEDED,
+        OUTCOME_KILLED,
+        OUTCOME_LOST
 };
 
 struct step_result {
@@ -167,7 +167,7 @@ struct attempt_container {     /* the container part's */
 
 struct template
 { /* one part of a request */
-        Drover__Template *m;
+        struct job_template *m;
         struct agent *a;
         uint64_t bytes; /* counted in a->held_bytes */
         unsigned refs;

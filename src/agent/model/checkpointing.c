@@ -8,22 +8,22 @@
 
 bool checkpoint_ended_so(const struct attempt *at, const struct step_result *r)
 {
-        const Drover__Checkpointing *c = at->t->m->checkpointing;
+        const struct job_checkpointing *c = at->t->m->checkpointing;
         return c && (c->by_signal != 0) == (r->signaled != 0) && r->exit_code == c->code;
 }
 
 bool checkpoint_goes_home(const struct attempt *at, const struct step_result *r)
 {
-        const Drover__Origin *o = at->t->m->origin;
+        const struct job_origin *o = at->t->m->origin;
         return o && *o->job && checkpoint_ended_so(at, r);
 }
 
 int checkpoint_hop(const struct attempt *at, struct buf *files, struct run_checkpoints *ret, struct err *err)
 {
-        const Drover__Template *m = at->t->m;
-        const Drover__Checkpointing *c = m->checkpointing;
+        const struct job_template *m = at->t->m;
+        const struct job_checkpointing *c = m->checkpointing;
         int r = 0;
-        for (size_t i = 0; c && i < c->n_files && r == 0; i++) {
+        for (size_t i = 0; c && i < c->file_count && r == 0; i++) {
                 if (files->n)
                         buf_char(files, ',');
                 r = expand_text(at, c->files[i], files, err);
@@ -41,20 +41,17 @@ int checkpoint_hop(const struct attempt *at, struct buf *files, struct run_check
         return r;
 }
 
-void checkpoint_restore(struct attempt *at, const Drover__Item *item)
+void checkpoint_restore(struct attempt *at, const struct spool_ref *files, size_t count)
 {
-        at->checkpoint.restore = mem_array(NULL, item->n_checkpoint + 1, sizeof(*at->checkpoint.restore));
-        for (size_t i = 0; i < item->n_checkpoint; i++) {
-                const Drover__SpoolRef *from = item->checkpoint[i];
-                if (from->sha256.len != 32 || !shipped_name_valid(from->name))
+        at->checkpoint.restore = mem_array(NULL, count + 1, sizeof(*at->checkpoint.restore));
+        for (size_t i = 0; i < count; i++) {
+                struct spool_ref *to = &at->checkpoint.restore[at->checkpoint.restore_count];
+                if (!files[i].sha256 || !shipped_name_valid(files[i].name))
                         continue;
-                Drover__SpoolRef *to = &at->checkpoint.restore[at->checkpoint.restore_count++];
-                drover__spool_ref__init(to);
-                to->name = mem_dupz(from->name);
-                to->sha256.data = (uint8_t *)mem_dup(from->sha256.data, 32);
-                to->sha256.len = 32;
-                to->size = from->size;
-                to->executable = from->executable;
+                *to = files[i];
+                to->name = mem_dupz(to->name);
+                to->sha256 = (unsigned char *)mem_dup(to->sha256, 32);
+                at->checkpoint.restore_count++;
         }
 }
 
@@ -70,7 +67,7 @@ void checkpoint_free(struct attempt *at)
 {
         for (size_t i = 0; i < at->checkpoint.restore_count; i++) {
                 free(at->checkpoint.restore[i].name);
-                free(at->checkpoint.restore[i].sha256.data);
+                free(at->checkpoint.restore[i].sha256);
         }
         free(at->checkpoint.restore);
 }

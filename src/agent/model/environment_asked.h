@@ -9,4 +9,4 @@ bool environment_asked(const struct attempt *at);
 /* The file as the job names it; NULL: none. */
 const char *environment_path_asked(const struct attempt *at, enum environment_kind *ret_kind);
 /* The file that it is made of; NULL: none came along with the request. */
-const Drover__SpoolRef *environment_file(const struct attempt *at, enum environment_kind *ret_kind);
+const struct spool_ref *environment_file(const struct attempt *at, enum environment_kind *ret_kind);

@@ -13,7 +13,7 @@
 static enum macro_found lookup(void *arg, struct str name, struct buf *out)
 {
         const struct attempt *at = arg;
-        const Drover__Template *m = at->t->m;
+        const struct job_template *m = at->t->m;
         if (str_ieqz(name, "Process") || str_ieqz(name, "ProcId"))
                 buf_printf(out, "%u", at->member);
         else if (str_ieqz(name, "Cluster") || str_ieqz(name, "ClusterId"))
@@ -25,7 +25,7 @@ static enum macro_found lookup(void *arg, struct str name, struct buf *out)
         else if (str_ieqz(name, "ItemIndex") || str_ieqz(name, "Row"))
                 buf_printf(out, "%u", at->row);
         else {
-                for (size_t i = 0; i < m->n_variables && i < at->value_count; i++)
+                for (size_t i = 0; i < m->variable_count && i < at->value_count; i++)
                         if (str_ieqz(name, m->variables[i]))
                                 return macro_item(str_of(at->values[i]), out);
                 return MACRO_UNKNOWN;
@@ -96,10 +96,10 @@ static struct str base_name(struct str path)
 
 static bool is_spooled(const struct attempt *at, struct str name)
 {
-        if (at->t->m->transfer == DROVER__TRANSFER__TRANSFER_NO)
+        if (at->t->m->transfer == TRANSFER_NO)
                 return false;
-        for (size_t i = 0; i < at->t->m->n_spooled; i++)
-                if (str_eqz(name, at->t->m->spooled[i]->name))
+        for (size_t i = 0; i < at->t->m->spooled_count; i++)
+                if (str_eqz(name, at->t->m->spooled[i].name))
                         return true;
         return false;
 }
@@ -120,7 +120,7 @@ static void in_sandbox(const struct attempt *at, struct str name, struct buf *ou
         buf_printf(out, "%s/%s/" STR_FMT, at->a->jobs_path, sandbox, STR_ARG(name));
 }
 
-int expand_path(const struct attempt *at, const Drover__Step *step, struct buf *out, struct err *err)
+int expand_path(const struct attempt *at, const struct job_step *step, struct buf *out, struct err *err)
 {
         BUF_CLEANUP struct buf text = {.max = TEXT_MAX};
         int r = expand_text(at, step->executable, &text, err);
@@ -136,7 +136,7 @@ int expand_path(const struct attempt *at, const Drover__Step *step, struct buf *
         return path.n ? 0 : err_set(err, -EINVAL, "the job names no program");
 }
 
-void expand_program(const struct attempt *at, const Drover__Step *step, struct buf *out)
+void expand_program(const struct attempt *at, const struct job_step *step, struct buf *out)
 {
         expand_path(at, step, out, NULL);
 }
@@ -148,10 +148,10 @@ int expand_stream(const struct attempt *at, const char *text, struct buf *ret_pa
         int r = expand_text(at, text, &want, err);
         if (r < 0 || want.n == 0 || str_eqz(buf_view(&want), "/dev/null"))
                 return r < 0 ? r : -ENOENT;
-        const Drover__Template *m = at->t->m;
+        const struct job_template *m = at->t->m;
         int index = 0;
-        for (size_t i = 0; i < m->n_steps; i++) {
-                const char *const names[2] = {m->steps[i]->stdout_file, m->steps[i]->stderr_file};
+        for (size_t i = 0; i < m->step_count; i++) {
+                const char *const names[2] = {m->steps[i].stdout_file, m->steps[i].stderr_file};
                 for (int k = 0; k < 2; k++, index++) {
                         if (names[k] != text && strcmp(names[k], text) != 0) {
                                 BUF_CLEANUP struct buf other = {.max = 65536};
@@ -170,14 +170,14 @@ int expand_stream(const struct attempt *at, const char *text, struct buf *ret_pa
 /* The streams of an attempt that a runner handed on to another server are kept there. */
 bool expand_stream_is_kept(const struct attempt *at, unsigned step, bool is_stderr)
 {
-        const Drover__Step *s = at->t->m->steps[step];
+        const struct job_step *s = &at->t->m->steps[step];
         return !*(is_stderr ? s->stderr_file : s->stdout_file) && !at->q->backend->runner->kind->credential;
 }
 
 int expand_stream_file(const struct attempt *at, unsigned step, bool is_stderr, bool *ret_kept,
                        struct err *err)
 {
-        const Drover__Step *s = at->t->m->steps[step];
+        const struct job_step *s = &at->t->m->steps[step];
         const char *text = is_stderr ? s->stderr_file : s->stdout_file;
         *ret_kept = expand_stream_is_kept(at, step, is_stderr);
         if (*ret_kept)
@@ -186,7 +186,7 @@ int expand_stream_file(const struct attempt *at, unsigned step, bool is_stderr, 
 }
 
 /* The input of a step: 0, or -EINVAL. An empty path is none. */
-int expand_input(const struct attempt *at, const Drover__Step *step, struct buf *out, struct err *err)
+int expand_input(const struct attempt *at, const struct job_step *step, struct buf *out, struct err *err)
 {
         BUF_CLEANUP struct buf text = {.max = 65536};
         int r = expand_text(at, step->stdin_file, &text, err);
@@ -199,10 +199,10 @@ int expand_input(const struct attempt *at, const Drover__Step *step, struct buf 
         return 0;
 }
 
-uint64_t expand_gpus(const Drover__Template *m)
+uint64_t expand_gpus(const struct job_template *m)
 {
-        for (size_t i = 0; i < m->n_resources; i++)
-                if (str_ieqz(STR("GPUs"), m->resources[i]->name))
-                        return m->resources[i]->count;
+        for (size_t i = 0; i < m->resource_count; i++)
+                if (str_ieqz(STR("GPUs"), m->resources[i].name))
+                        return m->resources[i].count;
         return 0;
 }

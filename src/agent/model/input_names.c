@@ -46,15 +46,15 @@ static void shipped_add(const struct attempt *at, const char *text, struct shipp
 
 void shipped_read(const struct attempt *at, struct shipped *ret)
 {
-        const Drover__Template *m = at->t->m;
+        const struct job_template *m = at->t->m;
         *ret = (struct shipped){.wanted = map_new(), .here = map_new()};
-        for (size_t i = 0; i < m->n_spooled; i++)
-                set_add(ret->here, first_part(m->spooled[i]->name));
-        for (size_t i = 0; i < m->n_steps; i++) {
-                shipped_add(at, m->steps[i]->executable, ret);
-                shipped_add(at, m->steps[i]->stdin_file, ret);
+        for (size_t i = 0; i < m->spooled_count; i++)
+                set_add(ret->here, first_part(m->spooled[i].name));
+        for (size_t i = 0; i < m->step_count; i++) {
+                shipped_add(at, m->steps[i].executable, ret);
+                shipped_add(at, m->steps[i].stdin_file, ret);
         }
-        for (size_t i = 0; i < m->n_input_files; i++)
+        for (size_t i = 0; i < m->input_file_count; i++)
                 shipped_add(at, m->input_files[i], ret);
 }
 
@@ -110,9 +110,9 @@ struct str inputs_name(struct str element)
 int inputs_each(const struct attempt *at, int (*fn)(void *arg, struct str element, struct err *err),
                 void *arg, struct err *err)
 {
-        const Drover__Template *m = at->t->m;
+        const struct job_template *m = at->t->m;
         int r = 0;
-        for (size_t i = 0; i < m->n_input_files && r == 0; i++) {
+        for (size_t i = 0; i < m->input_file_count && r == 0; i++) {
                 BUF_CLEANUP struct buf b = {.max = 1 << 20};
                 r = expand_text(at, m->input_files[i], &b, err);
                 struct str rest = buf_view(&b), one;

@@ -32,8 +32,8 @@ static const char *const stream_names[] = {".drover_out.0", ".drover_out.1"};
 
 static bool has_inputs(const struct attempt *at)
 {
-        const Drover__Template *m = at->t->m;
-        return m->n_spooled || m->n_input_files || at->checkpoint.restore_count;
+        const struct job_template *m = at->t->m;
+        return m->spooled_count || m->input_file_count || at->checkpoint.restore_count;
 }
 
 static bool take_empty(const struct attempt *at, const char *name)
@@ -90,7 +90,7 @@ static bool is_as_made(int dir)
 bool sandbox_may_recycle(const struct attempt *at)
 {
         return at->all_ended && !at->a->users_path && queue_is_local(at->q) && !attempt_has_container(at) &&
-               at->t->m->n_steps == 1 && at->a->empty_sandboxes < EMPTY_MAX;
+               at->t->m->step_count == 1 && at->a->empty_sandboxes < EMPTY_MAX;
 }
 
 bool sandbox_recycle(struct attempt *at)

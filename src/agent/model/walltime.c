@@ -11,11 +11,11 @@ const char walltime_requirement[] =
         "undefined || "
         "TARGET.AllowedExecuteDuration <= MY.PartitionWalltimeMax)";
 
-static bool chooses(const Drover__Template *m)
+static bool chooses(const struct job_template *m)
 {
-        for (size_t i = 0; i < m->n_attributes; i++)
+        for (size_t i = 0; i < m->attribute_count; i++)
                 for (const char *const *name = chosen; *name; name++)
-                        if (str_ieqz(str_of(*name), m->attributes[i]->name))
+                        if (str_ieqz(str_of(*name), m->attributes[i].name))
                                 return true;
         return false;
 }
@@ -33,7 +33,7 @@ static uint64_t limit_of(const struct run_capacity *has)
         return has->walltime_max_ms ? has->walltime_max_ms : UINT64_MAX;
 }
 
-uint64_t walltime_limit(const Drover__Template *m, const struct run_capacity *has)
+uint64_t walltime_limit(const struct job_template *m, const struct run_capacity *has)
 {
         return chooses(m) ? UINT64_MAX : limit_of(has);
 }

@@ -9,8 +9,8 @@
 #pragma once
 #include <stdint.h>
 
+#include "agent/model/job_template.h"
 #include "base/buf.h"
-#include "wire/drover.pb-c.h"
 
 struct attempt;
 struct queue;
@@ -21,7 +21,7 @@ uint64_t walltime_of(const struct attempt *at);
 /* The same of a job that says nothing at all. */
 uint64_t walltime_of_queue(const struct queue *q, const struct run_capacity *has);
 /* The longest that the system gives such a job; UINT64_MAX: any. */
-uint64_t walltime_limit(const Drover__Template *m, const struct run_capacity *has);
+uint64_t walltime_limit(const struct job_template *m, const struct run_capacity *has);
 /* For the ad: what is known, and which jobs it keeps away. */
 void walltime_attribute(const struct run_capacity *has, struct buf *out);
 extern const char walltime_requirement[];

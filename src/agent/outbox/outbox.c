@@ -145,6 +145,9 @@ static ProtobufCBinaryData tail_of(const struct stream_tail *t)
         return (ProtobufCBinaryData){t->count, (uint8_t *)t->bytes};
 }
 
+_Static_assert((int)OUTCOME_EXITED == DROVER__OUTCOME__EXITED && (int)OUTCOME_LOST == DROVER__OUTCOME__LOST,
+               "the numbers are the wire's");
+
 static void fill_result(const struct attempt *at, Drover__JobResult *r, struct arena *room)
 {
         drover__job_result__init(r);

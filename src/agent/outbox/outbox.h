@@ -3,6 +3,7 @@
  */
 #pragma once
 #include "agent/model/attempt.h"
+#include "wire/session.h"
 
 void outbox_open(struct agent *a);
 void outbox_close(struct agent *a);

@@ -4,9 +4,9 @@
  * enough to matter: with short jobs read ahead, a quarter of the depth; otherwise at once.
  */
 #pragma once
+#include "agent/model/job_template.h"
 #include "base/buf.h"
 #include "place/offer.h"
-#include "wire/session.h"
 
 struct agent;
 struct attempt;
@@ -46,6 +46,6 @@ void offers_denied_free(struct agent *a);
 /* Is there room for it now? */
 bool offers_fits(const struct attempt *at);
 /* Will there ever be? NULL, or why not. */
-const char *offers_never_fits(const struct queue *q, const Drover__Template *m);
+const char *offers_never_fits(const struct queue *q, const struct job_template *m);
 /* What the next offer is to say. ret->ad.devices is the queue's, until the next call. */
 void offers_look(struct queue *q, struct offers_room *ret);

@@ -45,8 +45,8 @@ static bool system_counts(const struct queue *q, const char *resource)
 
 static bool devices_fit(const struct attempt *at)
 {
-        for (size_t i = 0; i < at->t->m->n_resources; i++) {
-                const Drover__Resource *r = at->t->m->resources[i];
+        for (size_t i = 0; i < at->t->m->resource_count; i++) {
+                const struct job_resource *r = &at->t->m->resources[i];
                 if (system_counts(at->q, r->name))
                         continue; /* as with its processors: what has gone meanwhile is waited for there */
                 if (devices_available(at->a->devices, &at->q->devices, r->name) < r->count)
@@ -81,7 +81,7 @@ bool offers_fits(const struct attempt *at)
                q->committed_memory_bytes + at->memory_bytes <= q->offers->place.memory_bytes;
 }
 
-const char *offers_never_fits(const struct queue *q, const Drover__Template *m)
+const char *offers_never_fits(const struct queue *q, const struct job_template *m)
 {
         const struct offer_place *p = &q->offers->place;
         uint64_t cpus = cpus_limit(q) > p->cpus_milli ? cpus_limit(q) : p->cpus_milli;
@@ -98,11 +98,11 @@ const char *offers_never_fits(const struct queue *q, const Drover__Template *m)
                 return "the job asks for more time than this queue gives";
         if (m->walltime_ms > walltime_limit(m, &has))
                 return "the job asks for more time than the partition of this queue gives";
-        for (size_t i = 0; i < m->n_resources; i++)
-                if ((system_counts(q, m->resources[i]->name)
+        for (size_t i = 0; i < m->resource_count; i++)
+                if ((system_counts(q, m->resources[i].name)
                              ? has.node_gpus
-                             : devices_total(q->a->devices, &q->devices, m->resources[i]->name)) <
-                    m->resources[i]->count)
+                             : devices_total(q->a->devices, &q->devices, m->resources[i].name)) <
+                    m->resources[i].count)
                         return "the job asks for devices that this queue does not have";
         return NULL;
 }
@@ -124,9 +124,9 @@ static size_t waiting_devices(const void *arg, const char *name)
         const struct queue *q = arg;
         size_t n = 0;
         for (const struct attempt *at = q->lists[ATTEMPT_WAITING]; at; at = at->next)
-                for (size_t i = 0; !at->keeps_room && i < at->t->m->n_resources; i++)
-                        if (str_ieqz(str_of(name), at->t->m->resources[i]->name))
-                                n += at->t->m->resources[i]->count;
+                for (size_t i = 0; !at->keeps_room && i < at->t->m->resource_count; i++)
+                        if (str_ieqz(str_of(name), at->t->m->resources[i].name))
+                                n += at->t->m->resources[i].count;
         return n;
 }
 

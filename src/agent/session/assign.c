@@ -21,13 +21,13 @@
 static const char *unfit(const struct queue *q, const struct template *t, bool *ret_hold)
 {
         const struct agent *a = q->a;
-        const Drover__Template *m = t->m;
+        const struct job_template *m = t->m;
         const char *why;
         *ret_hold = true;
-        if (m->n_steps == 0 || m->n_steps > STEPS_MAX)
+        if (m->step_count == 0 || m->step_count > STEPS_MAX)
                 return "the job has no step, or more than 64";
-        for (size_t i = 0; i < m->n_steps; i++)
-                if ((why = container_step_refused(q, m->steps[i]))) {
+        for (size_t i = 0; i < m->step_count; i++)
+                if ((why = container_step_refused(q, &m->steps[i]))) {
                         *ret_hold = false;
                         return why;
                 }
@@ -36,7 +36,7 @@ static const char *unfit(const struct queue *q, const struct template *t, bool *
                 return t->not_mapped;
         if (!a->users_path && !users_own(&a->config, m->owner))
                 return "this agent does not run the owner's jobs";
-        if (!t->same_domain && m->transfer == DROVER__TRANSFER__TRANSFER_NO)
+        if (!t->same_domain && m->transfer == TRANSFER_NO)
                 return "the submitter's files are not visible here, and should_transfer_files is NO";
         return offers_never_fits(q, m);
 }
@@ -128,11 +128,17 @@ static void take_group(struct agent *a, const char *name, const Drover__Group *g
         free(taken.v);
 }
 
+static void take_template(struct agent *a, const Drover__Template *m)
+{
+        MEM_CLEANUP uint8_t *room = mem_alloc(drover__template__get_packed_size(m));
+        assign_template(a, room, drover__template__pack(m, room));
+}
+
 void assign_message(struct agent *a, const Drover__Assign *m)
 {
         unsigned left = ASSIGN_MEMBERS_MAX;
         for (size_t i = 0; i < m->n_templates; i++)
-                assign_template(a, m->templates[i]);
+                take_template(a, m->templates[i]);
         for (size_t i = 0; i < m->n_groups; i++)
                 take_group(a, m->queue, m->groups[i], &left);
         if (a->template_bytes > HELD_MAX / 2) /* the next session begins without those that nobody uses */

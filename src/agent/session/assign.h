@@ -1,6 +1,7 @@
 /* assign: what the server says of attempts. */
 #pragma once
 #include "agent/model/attempt.h"
+#include "wire/drover.pb-c.h"
 
 void assign_message(struct agent *a, const Drover__Assign *m);
 void assign_go(struct agent *a, const Drover__Go *m);

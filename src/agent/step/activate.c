@@ -124,8 +124,8 @@ static const char *modules_of(const struct attempt *at)
 
 bool activate_wanted(const struct attempt *at)
 {
-        const Drover__Template *m = at->t->m;
-        if (*m->steps[at->step]->container)
+        const struct job_template *m = at->t->m;
+        if (*m->steps[at->step].container)
                 return false;
         return *m->file_list || *modules_of(at) || *m->conda_env || *m->python_env ||
                at->q->config->modules.n;

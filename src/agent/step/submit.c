@@ -133,7 +133,7 @@ static int dataset_variables(const struct attempt *at, const char *sandbox, stru
         return 0;
 }
 
-static int environment(const struct attempt *at, const Drover__Step *step, const char *sandbox,
+static int environment(const struct attempt *at, const struct job_step *step, const char *sandbox,
                        struct args *env, struct err *err)
 {
         const struct agent *a = at->a;
@@ -176,12 +176,13 @@ static int environment(const struct attempt *at, const Drover__Step *step, const
         return 0;
 }
 
-static int arguments(const struct attempt *at, const Drover__Step *step, struct args *argv, struct err *err)
+static int arguments(const struct attempt *at, const struct job_step *step, struct args *argv,
+                     struct err *err)
 {
         BUF_CLEANUP struct buf text = {.max = TEXT_MAX};
         int r = 0;
-        if (step->n_argv) {
-                for (size_t i = 0; i < step->n_argv && r == 0; i++) {
+        if (step->argv_count) {
+                for (size_t i = 0; i < step->argv_count && r == 0; i++) {
                         buf_reset(&text);
                         r = expand_text(at, step->argv[i], &text, err);
                         args_add(argv, buf_view(&text));
@@ -211,24 +212,24 @@ static unsigned limits(const struct attempt *at, struct run_rlimit room[4])
         return n;
 }
 
-static struct run_word *words_of(const Drover__Template *m)
+static struct run_word *words_of(const struct job_template *m)
 {
-        struct run_word *words = mem_array(NULL, m->n_attributes + 1, sizeof(*words));
-        for (size_t i = 0; i < m->n_attributes; i++)
-                words[i] = (struct run_word){m->attributes[i]->name, m->attributes[i]->value};
+        struct run_word *words = mem_array(NULL, m->attribute_count + 1, sizeof(*words));
+        for (size_t i = 0; i < m->attribute_count; i++)
+                words[i] = (struct run_word){m->attributes[i].name, m->attributes[i].value};
         return words;
 }
 
 /* What a batch system is asked for. */
 static void asks_for(const struct attempt *at, const struct run_word *words, struct run_spec *ret)
 {
-        const Drover__Template *m = at->t->m;
+        const struct job_template *m = at->t->m;
         ret->walltime_ms = walltime_of(at);
         ret->cpus_milli = at->cpus_milli;
         ret->memory_bytes = at->memory_bytes;
         ret->gpus = expand_gpus(m);
         ret->words = words;
-        ret->word_count = m->n_attributes;
+        ret->word_count = m->attribute_count;
 }
 
 void step_quote(const struct attempt *at)
@@ -242,9 +243,9 @@ void step_quote(const struct attempt *at)
 /* What it leaves, as far as its author has said; of a step that is not the last, every new file is. */
 static int outputs_of(const struct attempt *at, struct buf *out, struct err *err)
 {
-        const Drover__Template *m = at->t->m;
+        const struct job_template *m = at->t->m;
         int r = 0;
-        for (size_t i = 0; i < m->n_output_files && at->step + 1 == m->n_steps && r == 0; i++) {
+        for (size_t i = 0; i < m->output_file_count && at->step + 1 == m->step_count && r == 0; i++) {
                 if (out->n)
                         buf_char(out, ',');
                 r = expand_text(at, m->output_files[i], out, err);
@@ -263,9 +264,9 @@ struct expanded {
 /* For a runner that hands the job on. */
 static struct run_delegation delegation_of(const struct attempt *at, const char *job, struct expanded *x)
 {
-        static const Drover__Origin none = DROVER__ORIGIN__INIT;
-        const Drover__Template *m = at->t->m;
-        const Drover__Origin *o = m->origin ? m->origin : &none;
+        static const struct job_origin none = {(char *)"", (char *)"", (char *)"", (char *)"", (char *)"", 0};
+        const struct job_template *m = at->t->m;
+        const struct job_origin *o = m->origin ? m->origin : &none;
         return (struct run_delegation){
                 .servers = o->servers,
                 .owner = o->owner,
@@ -274,9 +275,9 @@ static struct run_delegation delegation_of(const struct attempt *at, const char 
                 .path = o->path,
                 .hops_left = o->hops_left,
                 .credentials = x->credentials.n ? buf_z(&x->credentials) : NULL,
-                .outputs = m->all_outputs || at->step + 1 < m->n_steps ? NULL : buf_z(&x->outputs),
+                .outputs = m->all_outputs || at->step + 1 < m->step_count ? NULL : buf_z(&x->outputs),
                 .checkpoints = x->checkpoints,
-                .on_success_only = !m->outputs_on_failure && at->step + 1 == m->n_steps};
+                .on_success_only = !m->outputs_on_failure && at->step + 1 == m->step_count};
 }
 
 static void expanded_deinit(struct expanded *x)
@@ -292,13 +293,13 @@ static void expanded_deinit(struct expanded *x)
 
 /* A placement job is a command of the agent's own mover, whatever program its template names. The name of
  * what it writes on the way holds the fence, so that no two attempts write the same. */
-static int placement(struct attempt *at, const Drover__Step *step, struct expanded *x, struct err *err)
+static int placement(struct attempt *at, const struct job_step *step, struct expanded *x, struct err *err)
 {
-        const Drover__Origin *o = at->t->m->origin;
+        const struct job_origin *o = at->t->m->origin;
         BUF_CLEANUP struct buf tag = {0};
         struct args words = {0};
         int r = arguments(at, step, &words, err);
-        if (r == 0 && step->n_argv == 0)
+        if (r == 0 && step->argv_count == 0)
                 r = err_set(err, -EINVAL,
                             "the job is no placement job: its template has no words for the mover");
         if (r == 0) {
@@ -319,7 +320,7 @@ static int placement(struct attempt *at, const Drover__Step *step, struct expand
         return r;
 }
 
-static int program(struct attempt *at, const Drover__Step *step, const char *sandbox, struct expanded *x,
+static int program(struct attempt *at, const struct job_step *step, const char *sandbox, struct expanded *x,
                    struct err *err)
 {
         int r = expand_path(at, step, &x->path, err);
@@ -332,7 +333,7 @@ static int program(struct attempt *at, const Drover__Step *step, const char *san
 
 static int expand_step(struct attempt *at, const char *sandbox, struct expanded *x, struct err *err)
 {
-        const Drover__Step *step = at->t->m->steps[at->step];
+        const struct job_step *step = &at->t->m->steps[at->step];
         int r = config_queue_places(at->q->config) ? placement(at, step, x, err)
                                                    : program(at, step, sandbox, x, err);
         if (r == 0)
@@ -356,8 +357,8 @@ static int expand_step(struct attempt *at, const char *sandbox, struct expanded 
 
 int step_submit(struct attempt *at, struct err *err)
 {
-        const Drover__Template *m = at->t->m;
-        const Drover__Step *step = m->steps[at->step];
+        const struct job_template *m = at->t->m;
+        const struct job_step *step = &m->steps[at->step];
         __attribute__((cleanup(expanded_deinit))) struct expanded x = {.path = {.max = 65536},
                                                                        .in = {.max = 65536},
                                                                        .outputs = {.max = 1 << 20},
@@ -380,7 +381,7 @@ int step_submit(struct attempt *at, struct err *err)
                 .owner = m->owner,
                 .user = at->a->users_path ? at->t->user.name : NULL,
                 .flags = (at->a->users_path ? RUN_MAKE_SANDBOX : 0u) |
-                         (at->t->m->n_credentials ? RUN_CREDENTIALS : 0u),
+                         (at->t->m->credential_count ? RUN_CREDENTIALS : 0u),
                 .sandbox = sandbox,
                 .cwd = at->t->own_cwd ? NULL : at->iwd,
                 .stdin_path = buf_z(&x.in),
@@ -423,7 +424,7 @@ static int exec_words(struct attempt *at, const struct step_exec *exec, const ch
                 args_add(&x->argv, str_of(exec->argv[i]));
         int r = activate_wanted(at) ? activate_wrap(at, sandbox, &x->path, &x->argv, err) : 0;
         if (r == 0)
-                r = environment(at, at->t->m->steps[at->step], sandbox, &x->env, err);
+                r = environment(at, &at->t->m->steps[at->step], sandbox, &x->env, err);
         if (r == 0 && *exec->term)
                 env_set(&x->env, "TERM", exec->term);
         return r;
@@ -431,8 +432,8 @@ static int exec_words(struct attempt *at, const struct step_exec *exec, const ch
 
 int step_exec(struct attempt *at, struct run_id id, const struct step_exec *exec, struct err *err)
 {
-        const Drover__Template *m = at->t->m;
-        bool contained = *m->steps[at->step]->container;
+        const struct job_template *m = at->t->m;
+        bool contained = *m->steps[at->step].container;
         __attribute__((cleanup(expanded_deinit))) struct expanded x = {.path = {.max = 65536}};
         CONTAINER_STEP_CLEANUP struct container_step container = {0};
         char name[64], sandbox[4352], out[48], error[48], job[64];

@@ -86,12 +86,12 @@ struct cached *inputs_find(const struct attempt *at, const char *key)
         return at->fetches.pins ? map_get(at->fetches.pins, str_of(key)) : NULL;
 }
 
-struct cached *inputs_find_shipped(const struct attempt *at, const Drover__SpoolRef *ref)
+struct cached *inputs_find_shipped(const struct attempt *at, const struct spool_ref *ref)
 {
         char key[72];
-        if (ref->sha256.len != 32)
+        if (!ref->sha256)
                 return NULL;
-        shipped_key(ref->sha256.data, key);
+        shipped_key(ref->sha256, key);
         return inputs_find(at, key);
 }
 
@@ -494,22 +494,21 @@ static struct fetch *fetch_add(struct attempt *at, const struct fetch *like, cha
         return f;
 }
 
-static void want_shipped(struct attempt *at, const Drover__SpoolRef *ref)
+static void want_shipped(struct attempt *at, const struct spool_ref *ref)
 {
         char key[72];
-        shipped_key(ref->sha256.data, key);
+        shipped_key(ref->sha256, key);
         if (inputs_find(at, key))
                 return;
-        struct cached *e = cache_find(at->a->cache, ref->sha256.data);
+        struct cached *e = cache_find(at->a->cache, ref->sha256);
         if (e && e->checked) {
                 pin(at, key, e);
                 return;
         }
-        struct fetch *f = fetch_find_shipped(at->a, ref->sha256.data),
-                     like = {.shipped = true, .summed = true};
+        struct fetch *f = fetch_find_shipped(at->a, ref->sha256), like = {.shipped = true, .summed = true};
         bool is_new = !f;
         if (is_new) {
-                memcpy(like.sha256, ref->sha256.data, 32);
+                memcpy(like.sha256, ref->sha256, 32);
                 like.request = at->request;
                 like.size = ref->size;
                 f = fetch_add(at, &like, mem_dupz(key));
@@ -564,13 +563,12 @@ static int want_url(void *arg, struct str element, struct err *err)
 
 static int want_files(struct attempt *at, struct err *err)
 {
-        const Drover__Template *m = at->t->m;
+        const struct job_template *m = at->t->m;
         struct shipped shipped;
         shipped_read(at, &shipped);
-        for (size_t i = 0; i < m->n_spooled; i++) {
-                const Drover__SpoolRef *ref = m->spooled[i];
-                if (ref->sha256.len == 32 && shipped_name_valid(ref->name) &&
-                    shipped_wants(&shipped, ref->name))
+        for (size_t i = 0; i < m->spooled_count; i++) {
+                const struct spool_ref *ref = &m->spooled[i];
+                if (ref->sha256 && shipped_name_valid(ref->name) && shipped_wants(&shipped, ref->name))
                         want_shipped(at, ref); /* of the others move_in will say what is wrong */
         }
         shipped_deinit(&shipped);
@@ -587,10 +585,10 @@ int inputs_want(struct attempt *at, struct err *err)
         at->fetches.wanted = true;
         at->fetches.waits++; /* nothing that ends meanwhile goes on without us */
         enum environment_kind kind;
-        const Drover__SpoolRef *of = environment_asked(at) ? environment_file(at, &kind) : NULL;
+        const struct spool_ref *of = environment_asked(at) ? environment_file(at, &kind) : NULL;
         if (of)
                 want_shipped(at, of);
-        if (at->t->m->transfer != DROVER__TRANSFER__TRANSFER_NO)
+        if (at->t->m->transfer != TRANSFER_NO)
                 r = want_files(at, err);
         at->fetches.waits--;
         return r < 0 ? r : at->fetches.waits > 0;

@@ -9,7 +9,7 @@ void inputs_close(struct agent *a);
  * news->staged with what is wrong. -EINVAL with err. */
 int inputs_want(struct attempt *at, struct err *err);
 struct cached *inputs_find(const struct attempt *at, const char *key);
-struct cached *inputs_find_shipped(const struct attempt *at, const Drover__SpoolRef *ref);
+struct cached *inputs_find_shipped(const struct attempt *at, const struct spool_ref *ref);
 void inputs_forget(struct attempt *at); /* neither waits nor pins any more */
 /* How far are they? Sets `fetching` of all attempts that wait. It says something until the loop goes on. */
 void inputs_look(struct agent *a);

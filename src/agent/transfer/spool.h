@@ -2,6 +2,7 @@
  * submitter's folders are not ours. */
 #pragma once
 #include "agent/model/attempt.h"
+#include "wire/drover.pb-c.h"
 
 struct fetch;
 void spool_fetch(struct agent *a, struct fetch *f);

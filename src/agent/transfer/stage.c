@@ -230,7 +230,7 @@ static int add_input(void *arg, struct str element, struct err *err)
                 path.n--;
         name = inputs_name(path);
         if (!file &&
-            (shipped_has(s->shipped, name) || (contents && !at->t->same_domain && at->t->m->n_spooled)))
+            (shipped_has(s->shipped, name) || (contents && !at->t->same_domain && at->t->m->spooled_count)))
                 return 0;
         if (!file && !at->t->same_domain)
                 return err_set(err, -EINVAL, "the input " STR_FMT " is neither in the spool nor visible here",
@@ -244,15 +244,15 @@ static int add_input(void *arg, struct str element, struct err *err)
 
 static void add_shipped(struct stage *s)
 {
-        const Drover__Template *m = s->at->t->m;
-        for (size_t i = 0; i < m->n_spooled; i++) {
-                struct cached *e = inputs_find_shipped(s->at, m->spooled[i]);
+        const struct job_template *m = s->at->t->m;
+        for (size_t i = 0; i < m->spooled_count; i++) {
+                struct cached *e = inputs_find_shipped(s->at, &m->spooled[i]);
                 struct buf path = {0};
-                if (!shipped_wants(s->shipped, m->spooled[i]->name))
+                if (!shipped_wants(s->shipped, m->spooled[i].name))
                         continue;
                 if (e)
                         cache_path(s->a->cache, e, &path);
-                add_cached(s, &path, mem_dupz(m->spooled[i]->name))->executable = m->spooled[i]->executable;
+                add_cached(s, &path, mem_dupz(m->spooled[i].name))->executable = m->spooled[i].executable;
         }
 }
 
@@ -272,9 +272,9 @@ static void add_restored(struct stage *s)
 
 bool stage_any_inputs(const struct attempt *at)
 {
-        const Drover__Template *m = at->t->m;
-        return m->transfer != DROVER__TRANSFER__TRANSFER_NO &&
-               (m->n_spooled || m->n_input_files || at->checkpoint.restore_count);
+        const struct job_template *m = at->t->m;
+        return m->transfer != TRANSFER_NO &&
+               (m->spooled_count || m->input_file_count || at->checkpoint.restore_count);
 }
 
 void stage_in(struct attempt *at)

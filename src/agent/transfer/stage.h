@@ -8,6 +8,7 @@
 #pragma once
 #include "agent/config/users.h"
 #include "agent/model/attempt.h"
+#include "wire/drover.pb-c.h"
 
 void stage_workers_open(struct agent *a);
 void stage_workers_close(struct agent *a);

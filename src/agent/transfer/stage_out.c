@@ -21,13 +21,13 @@
 static int add_remaps(struct stage *s)
 {
         struct attempt *at = s->at;
-        const Drover__Template *m = at->t->m;
+        const struct job_template *m = at->t->m;
         int r = 0;
-        for (size_t i = 0; i < m->n_output_remaps && r == 0; i++) {
+        for (size_t i = 0; i < m->output_remap_count && r == 0; i++) {
                 BUF_CLEANUP struct buf from = {.max = 65536}, to = {.max = 65536};
-                r = expand_text(at, m->output_remaps[i]->name, &from, &s->w.err);
+                r = expand_text(at, m->output_remaps[i].name, &from, &s->w.err);
                 if (r == 0)
-                        r = expand_text(at, m->output_remaps[i]->path, &to, &s->w.err);
+                        r = expand_text(at, m->output_remaps[i].path, &to, &s->w.err);
                 MEM_GROW(s->w.remaps, s->w.remap_cap, s->w.remap_count + 1);
                 s->w.remaps[s->w.remap_count++] = (struct stage_remap){buf_take(&from), buf_take(&to)};
         }
@@ -37,10 +37,10 @@ static int add_remaps(struct stage *s)
 static int add_streams(struct stage *s, struct err *err)
 {
         struct attempt *at = s->at;
-        const Drover__Template *m = at->t->m;
+        const struct job_template *m = at->t->m;
         uint64_t seen[2] = {0};
-        for (size_t i = 0; i < m->n_steps && i <= at->step; i++) {
-                const char *const names[2] = {m->steps[i]->stdout_file, m->steps[i]->stderr_file};
+        for (size_t i = 0; i < m->step_count && i <= at->step; i++) {
+                const char *const names[2] = {m->steps[i].stdout_file, m->steps[i].stderr_file};
                 for (int k = 0; k < 2; k++) {
                         BUF_CLEANUP struct buf path = {.max = 65536};
                         int index = expand_stream(at, names[k], &path, err);
@@ -117,10 +117,10 @@ static void keep_names(struct stage *s, size_t count)
 /* A checkpoint's files, or what would be the outputs. */
 static int add_kept(struct stage *s)
 {
-        const Drover__Template *m = s->at->t->m;
-        const Drover__Checkpointing *c = m->checkpointing;
-        bool own = c && c->n_files;
-        size_t count = own ? c->n_files : m->n_output_files, first = s->w.count;
+        const struct job_template *m = s->at->t->m;
+        const struct job_checkpointing *c = m->checkpointing;
+        bool own = c && c->file_count;
+        size_t count = own ? c->file_count : m->output_file_count, first = s->w.count;
         int r = add_names(s, own ? c->files : m->output_files, count, true, first);
         keep_names(s, first);
         if (count == 0 && r == 0)
@@ -133,13 +133,13 @@ static int add_kept(struct stage *s)
  * one, so outputs that are here already go along. */
 static int add_home(struct stage *s)
 {
-        const Drover__Template *m = s->at->t->m;
+        const struct job_template *m = s->at->t->m;
         size_t first = s->w.count;
         int r = add_kept(s);
         if (r == 0)
-                r = add_names(s, m->output_files, m->n_output_files, true, s->w.count);
+                r = add_names(s, m->output_files, m->output_file_count, true, s->w.count);
         keep_names(s, first);
-        if (r == 0 && m->n_output_files == 0 && m->all_outputs)
+        if (r == 0 && m->output_file_count == 0 && m->all_outputs)
                 find_new(s);
         return r;
 }
@@ -147,24 +147,24 @@ static int add_home(struct stage *s)
 static int add_outputs(struct stage *s)
 {
         struct attempt *at = s->at;
-        const Drover__Template *m = at->t->m;
+        const struct job_template *m = at->t->m;
         const struct step_result *last =
                 at->result.step_count ? &at->result.steps[at->result.step_count - 1] : NULL;
         bool failed =
                 at->result.outcome != OUTCOME_EXITED || (last && (last->signaled || last->exit_code != 0));
-        if (m->transfer == DROVER__TRANSFER__TRANSFER_NO || at->result.outcome != OUTCOME_EXITED)
+        if (m->transfer == TRANSFER_NO || at->result.outcome != OUTCOME_EXITED)
                 return 0;
         if (last && checkpoint_goes_home(at, last))
                 return add_home(s);
-        if ((failed && !m->outputs_on_failure) || (m->n_output_files == 0 && !m->all_outputs))
+        if ((failed && !m->outputs_on_failure) || (m->output_file_count == 0 && !m->all_outputs))
                 return 0;
         int r = add_remaps(s);
         size_t first = s->w.count;
         if (r == 0) /* after a restart it may have been delivered already */
-                r = add_names(s, m->output_files, m->n_output_files, at->adopted, 0);
+                r = add_names(s, m->output_files, m->output_file_count, at->adopted, 0);
         if (s->w.kind == STAGE_HASH && m->origin && *m->origin->job)
                 keep_names(s, first); /* where they belong is known where it came from */
-        if (m->n_output_files || r < 0)
+        if (m->output_file_count || r < 0)
                 return r;
         find_new(s);
         return 0;
@@ -316,7 +316,7 @@ static bool bring_outputs(struct attempt *at, struct stage *s)
         sandbox_name(at, name);
         /* most often that is all, and the folder is empty then: removing it says so */
         bool maybe_all =
-                r == 0 && s->w.kind == STAGE_OUT && at->t->m->n_output_files == 0 && at->input_count == 0;
+                r == 0 && s->w.kind == STAGE_OUT && at->t->m->output_file_count == 0 && at->input_count == 0;
         if (maybe_all && s->w.count == 0 && leave_empty(at, name))
                 return true;
         s->w.sandbox = openat(at->a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -347,7 +347,7 @@ void stage_out(struct attempt *at)
                 return;
         }
         struct stage *s = stage_new(at, at->t->same_domain ? STAGE_OUT : STAGE_HASH);
-        s->w.over = at->t->m->n_credentials > 0;
+        s->w.over = at->t->m->credential_count > 0;
         if (s->w.over)
                 credentials_drop(at); /* of an empty folder nothing else is looked at */
         if (at->a->users_path ? name_outputs(s) : bring_outputs(at, s)) {
@@ -370,7 +370,7 @@ static int add_checkpoint(struct stage *s)
 {
         size_t carried = s->w.count;
         int r = 0;
-        for (size_t i = 0; i < 2 * s->at->t->m->n_steps && r == 0; i++) {
+        for (size_t i = 0; i < 2 * s->at->t->m->step_count && r == 0; i++) {
                 BUF_CLEANUP struct buf name = {0};
                 if (expand_stream_is_kept(s->at, (unsigned)i / 2, i % 2))
                         continue; /* nobody is given it */

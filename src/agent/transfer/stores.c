@@ -50,7 +50,7 @@ struct store {
 struct held { /* what others keep here */
         uint64_t id;
         char *name;
-        Drover__CachedKind kind;
+        enum cached_kind kind;
         bool here;
 };
 struct stores {
@@ -127,7 +127,7 @@ static struct held *find_held(struct stores *all, uint64_t id)
         return NULL;
 }
 
-void stores_hold(struct agent *a, struct str name, uint64_t size, Drover__CachedKind kind)
+void stores_hold(struct agent *a, struct str name, uint64_t size, enum cached_kind kind)
 {
         struct stores *all = a->stores;
         uint64_t id = held_id(name);
@@ -159,7 +159,7 @@ static void add_images(struct agent *a)
                 uint64_t bytes = 0;
                 str_cut(&size, ' ', &name);
                 quantity_size(size, &bytes); /* config_finish has looked at it */
-                stores_hold(a, name, bytes, DROVER__CACHED_KIND__CACHED_IMAGE);
+                stores_hold(a, name, bytes, CACHED_IMAGE);
         }
 }
 
@@ -195,7 +195,7 @@ void stores_close(struct agent *a)
 
 bool stores_key(const struct attempt *at, struct str url, struct buf *ret_key, size_t *ret_store)
 {
-        const Drover__Origin *o = at->t->m->origin;
+        const struct job_origin *o = at->t->m->origin;
         bool handed_on = o && *o->job; /* else it came to this server first */
         struct str rest = str_of(handed_on ? o->servers : ""), first = STR_NONE;
         BUF_CLEANUP struct buf who = {0};
@@ -484,7 +484,7 @@ static void on_change(void *arg, uint64_t id, uint64_t size)
                 const struct held *h = &d->a->stores->held[i];
                 if (h->id != id)
                         continue;
-                c->kind = h->kind;
+                c->kind = (Drover__CachedKind)h->kind;
                 c->name = h->name;
         }
         MEM_GROW(d->added, d->added_cap, d->added_count + 1);

@@ -4,11 +4,14 @@
 #pragma once
 #include "agent/model/attempt.h"
 #include "place/probe_estimate.h"
+#include "wire/drover.pb-c.h"
 
 void stores_open(struct agent *a);
+/* The numbers are the wire's. */
+enum cached_kind { CACHED_FILE, CACHED_IMAGE, CACHED_ENVIRONMENT };
 /* Something that others keep here, which counts like contents of the cache. An image has the name that a job
  * has for it, or is a path. Nothing changes when it is known already; or, of stores_release, is not. */
-void stores_hold(struct agent *a, struct str name, uint64_t size, Drover__CachedKind kind);
+void stores_hold(struct agent *a, struct str name, uint64_t size, enum cached_kind kind);
 void stores_release(struct agent *a, struct str name);
 void stores_close(struct agent *a);
 void stores_message(struct agent *a, const Drover__Stores *m);
