@@ -465,9 +465,9 @@ static int file_function(struct call *c, const struct path_parts *p, struct str 
 
         if (rc)
                 return rc;
-        if (late)
-                return keep(c, buf_view(&value), suffix);
         s = unquoted(buf_view(&value));
+        if (late)
+                return keep(c, s, suffix);
         if (p->full && !str_starts(s, STR("/"))) {
                 if (!c->run->world->cwd)
                         return fail(c, "full paths can't be made here", STR_NONE);

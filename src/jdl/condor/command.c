@@ -162,10 +162,20 @@ static bool items_hold(struct reader *r, char c)
         return r->part->items.n && memchr(r->part->items.p, c, r->part->items.n);
 }
 
+/* $Fq(…) and its like, which give a text in double quotes. */
+static bool begins_with_quoting(struct str text)
+{
+        struct str rest = text, name;
+
+        return str_starts(text, STR("$F")) && str_cut(&rest, '(', &name) && str_find(name, 'q') > 0;
+}
+
 /* Whether the syntax of a late value is known only row by row. */
 static bool syntax_is_late(struct reader *r, const struct entry *e)
 {
-        return e->late && str_starts(buf_view(&e->text), STR("$")) && items_hold(r, '"');
+        struct str text = buf_view(&e->text);
+
+        return e->late && str_starts(text, STR("$")) && (items_hold(r, '"') || begins_with_quoting(text));
 }
 
 /* Tries the raw text out with the first job. */
