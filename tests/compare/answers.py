@@ -25,15 +25,24 @@ class Known:
         self.file = configparser.ConfigParser(interpolation=None, comment_prefixes=("#",), inline_comment_prefixes=None)
         with open(path, encoding="utf-8") as f:
             self.file.read_file(f)
-        self.patterns = {name: re.compile(self.file[name]["matches"], re.I) for name in self.file.sections()}
+        self.names = [name for name in self.file.sections() if not name.startswith("submit ")]
+        self.patterns = {name: re.compile(self.file[name]["matches"], re.I) for name in self.names}
 
     def of(self, text):
         """The class of an expression whose answers differ, or None."""
         return next((name for name, pattern in self.patterns.items() if pattern.search(text)), None)
 
+    def of_submit(self, name, attribute):
+        """Why an attribute of the jobs of a submit file differs, or None."""
+        for section in self.file.sections():
+            one = self.file[section]
+            if section.startswith("submit ") and re.fullmatch(one["files"], name) and re.fullmatch(one["attributes"], attribute, re.I):
+                return one["because"]
+        return None
+
     def examples(self):
         """(syntax, expression, the library's answer, ours) of each class."""
-        for name in self.file.sections():
+        for name in self.names:
             one = self.file[name]
             yield one.get("syntax", "n"), one["example"], one["theirs"], one["ours"]
 
