@@ -117,6 +117,38 @@ static int run_commands(struct transfer *t, struct curl_slist *list, struct err 
         return r;
 }
 
+/* ---- what servers of WebDAV say */
+
+struct listing {
+        struct transfer *t;
+        struct buf text;
+        mover_listed_fn *fn;
+        void *arg;
+};
+
+/* The value of the next element of this name, whatever its prefix is. */
+static bool element(struct str *rest, const char *name, struct str *ret)
+{
+        size_t n = strlen(name);
+        for (ptrdiff_t at; (at = str_find(*rest, '<')) >= 0;) {
+                struct str tag = str_skip(*rest, (size_t)at + 1);
+                ptrdiff_t end = str_find(tag, '>'), colon;
+                if (end < 0)
+                        return false;
+                *rest = str_skip(tag, (size_t)end + 1);
+                tag = str_head(tag, (size_t)end);
+                colon = str_find(tag, ':');
+                if (colon >= 0 && !str_starts(tag, STR("/")))
+                        tag = str_skip(tag, (size_t)colon + 1);
+                if (!str_istarts(tag, str_of(name)) || (tag.n > n && !strchr(" \t\r\n/", tag.p[n])))
+                        continue;
+                end = str_find(*rest, '<');
+                *ret = str_head(*rest, end < 0 ? rest->n : (size_t)end);
+                return true;
+        }
+        return false;
+}
+
 /* ---- removing */
 
 static int file_remove(const struct transfer *t, struct err *err)
@@ -140,9 +172,32 @@ static int file_remove(const struct transfer *t, struct err *err)
                  : 0;
 }
 
+static size_t on_list(char *p, size_t size, size_t n, void *arg);
+
+/* Is it a folder, as far as its server says? DELETE would remove it with all that is in it (RFC 4918, 9.6.1).
+ */
+static bool is_collection(struct transfer *t)
+{
+        struct listing l = {.text = {.max = LIST_BYTES}};
+        struct exchange x;
+        struct str rest, none;
+        exchange_init(&x, t, t->task->url);
+        curl_easy_setopt(x.h, CURLOPT_WRITEFUNCTION, on_list);
+        curl_easy_setopt(x.h, CURLOPT_WRITEDATA, &l);
+        curl_easy_setopt(x.h, CURLOPT_CUSTOMREQUEST, "PROPFIND");
+        x.lines = exchange_line(x.lines, "Depth: ", "0");
+        bool is = exchange_perform(&x, NULL) == 0 && x.code == 207;
+        rest = buf_view(&l.text);
+        is = is && element(&rest, DAV_COLLECT, &none);
+        buf_deinit(&l.text);
+        return is;
+}
+
 static int http_remove(struct transfer *t, struct err *err)
 {
         struct exchange x;
+        if (!exchange_s3(t) && is_collection(t))
+                return err_set(err, MOVER_REFUSED, "it is a folder");
         exchange_init(&x, t, t->task->url);
         curl_easy_setopt(x.h, CURLOPT_CUSTOMREQUEST, "DELETE");
         int r = exchange_perform(&x, err);
@@ -211,13 +266,6 @@ int curl_make_folder(struct transfer *t, struct err *err)
 
 /* ---- listing */
 
-struct listing {
-        struct transfer *t;
-        struct buf text;
-        mover_listed_fn *fn;
-        void *arg;
-};
-
 static size_t on_list(char *p, size_t size, size_t n, void *arg)
 {
         struct listing *l = arg;
@@ -262,29 +310,6 @@ static void read_lines(const struct listing *l)
                 if (folder || file)
                         listed(l, str_trim_left(line), folder);
         }
-}
-
-/* The value of the next element of this name, whatever its prefix is. */
-static bool element(struct str *rest, const char *name, struct str *ret)
-{
-        size_t n = strlen(name);
-        for (ptrdiff_t at; (at = str_find(*rest, '<')) >= 0;) {
-                struct str tag = str_skip(*rest, (size_t)at + 1);
-                ptrdiff_t end = str_find(tag, '>'), colon;
-                if (end < 0)
-                        return false;
-                *rest = str_skip(tag, (size_t)end + 1);
-                tag = str_head(tag, (size_t)end);
-                colon = str_find(tag, ':');
-                if (colon >= 0 && !str_starts(tag, STR("/")))
-                        tag = str_skip(tag, (size_t)colon + 1);
-                if (!str_istarts(tag, str_of(name)) || (tag.n > n && !strchr(" \t\r\n/", tag.p[n])))
-                        continue;
-                end = str_find(*rest, '<');
-                *ret = str_head(*rest, end < 0 ? rest->n : (size_t)end);
-                return true;
-        }
-        return false;
 }
 
 /* multistatus of RFC 4918: the first response is the folder itself, or not; its name tells. */

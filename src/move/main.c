@@ -352,6 +352,13 @@ static int place(struct options *o, int argc, char **argv)
         char tag[32];
         unsigned op = 0;
         int i = 0, r = 2;
+        /* A program for a scheme is shown what is for its URL, and nothing else that the job has. */
+        static const char *const shown[] = {"X509_USER_PROXY",   "X509_USER_CERT",
+                                            "X509_USER_KEY",     "BEARER_TOKEN",
+                                            "BEARER_TOKEN_FILE", "AWS_SHARED_CREDENTIALS_FILE",
+                                            "_CONDOR_CREDS"};
+        for (size_t k = 0; k < sizeof(shown) / sizeof(*shown); k++)
+                unsetenv(shown[k]);
         snprintf(tag, sizeof(tag), "%d", (int)getpid());
         p.tag = tag;
         while (argc > 1 && op < PLACEMENT_OPS && strcmp(argv[0], placement_op_names[op]) != 0)

@@ -800,7 +800,10 @@ static int find_files(struct work *w, struct err *err)
                         return err_set(
                                 err, MOVER_REFUSED,
                                 "folders are not removed with what is in them; %.300s* means its files", src);
-                return list_folder(w, above, dest, last.n ? pattern : NULL, 0, err);
+                int r = list_folder(w, above, dest, last.n ? pattern : NULL, 0, err);
+                return r == 0 && last.n && w->file_count == 0
+                               ? err_set(err, MOVER_REFUSED, "no file of %.300s fits %.200s", above, pattern)
+                               : r;
         }
         struct buf whole = {0};
         if (to_folder)

@@ -117,6 +117,9 @@ def test_from_server_to_server(instance, folder):
         request = instance.submit(data(url, there.url + "wrong", checksum="md5:" + "0" * 32, max_retry=0))
         instance.wait(request, code=1)
         assert not os.path.exists(os.path.join(there.data, "wrong")) and left(here.data, there.data) == []
+        request = instance.submit(data(there.url + "new", dap_type="rm"))
+        instance.wait(request, code=1)
+        assert "it is a folder" in instance.cli("tail", f"{request}.0", "--stderr") and there.read("new/a") == bytes_
 
 
 def test_what_is_done_at_a_url(one, web, ftp):
@@ -150,6 +153,7 @@ def test_folders_and_patterns(one, web, ftp, folder):
     one.wait(request)
     assert contents(f"{folder}/back/sub/d e.txt") == b"4444" and contents(f"{folder}/back/c.dat") == b"333"
     assert report(one, f"{request}.0")["files"] == 4
+    one.wait(one.submit(data(f"{folder}/from/*.none", web.url + "none/")), code=1)
     request = one.submit(data(f"{folder}/from/", web.url + "one"))
     one.wait(request, code=1)
     assert "write a slash" in one.cli("tail", f"{request}.0", "--stderr")
@@ -346,6 +350,39 @@ def test_a_credential_is_shown_to_its_store_only(instance, folder, web):
         assert web.read("f") == store.read("g") == b"mine"
         for path in (web.log, os.path.join(instance.base, "drover-agent.log")):
             assert b"s3cret" not in contents(path)
+
+
+def test_a_program_sees_the_credential_of_its_url_only(instance, folder, web):
+    spy = os.path.join(folder, "spy")
+    with open(spy, "w", encoding="utf-8") as f:
+        f.write(f"""#!/bin/sh
+read line
+(echo "$line"; env; cat "$BEARER_TOKEN_FILE") >>{folder}/seen 2>&1
+echo '{{"event":"failed","text":"seen"}}'
+""")
+    os.chmod(spy, 0o755)
+    instance.server()
+    agents.start(instance, QUICK + f"movers:\n  spy: {spy}\n")
+    instance.cli("credential", "add", "grid", "--type", "token", "--for", "spy://mine/", "-", stdin="s3cret-of-ann")
+    for host, sees in (("others", False), ("mine", True)):
+        request = instance.submit(data(f"spy://{host}/f", web.url + "f", credentials="grid", max_retry=0))
+        instance.wait(request, code=1)
+        seen = contents(f"{folder}/seen").decode()
+        assert (f'spy://{host}/f' in seen) and ("s3cret-of-ann" in seen) is sees and "_CONDOR_CREDS" not in seen
+
+
+def test_drovers_own_folder_goes_nowhere(drover, web, folder):
+    for src in (f"file://{drover.dir}/server.json", f"file://{drover.dir}/"):
+        drover.wait(drover.submit(data(src, web.url + "stolen/", max_retry=0)), code=None)
+    found = {name for _, _, names in os.walk(web.data) for name in names}
+    assert found <= {".drover_out.0", ".drover_out.1"}, "what is there is the job's own folder"
+    url = web.put("f", b"planted")
+    for dest in (f"file://{drover.dir}/planted", f"file://{drover.dir}/new/planted"):
+        drover.wait(drover.submit(data(url, dest, max_retry=0)), code=1)
+    drover.wait(drover.submit(data(f"file://{drover.dir}/server.json", dap_type="rm", max_retry=0)), code=None)
+    drover.wait(drover.submit(data(f"file://{drover.dir}/made", dap_type="mkdir", max_retry=0)), code=None)
+    assert os.path.exists(os.path.join(drover.dir, "server.json"))
+    assert not {"planted", "new", "made"} & set(os.listdir(drover.dir))
 
 
 def test_labels_go_with_the_data(instance, web, other):
