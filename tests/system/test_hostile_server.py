@@ -1,14 +1,17 @@
 """A server that lies to an agent which has joined it. The agent is root's with `users`, so that it has most to lose: each attempt
 stands in a table with what must come of it, and of none may come that the agent ends, that it does not answer, that anybody but the
 mapped user writes a file, or that what is not the mapped user's to read reaches the server."""
+import contextlib
 import hashlib
 import os
 import re
 import resource
+import shutil
 
 import pytest
-from drover import made, wait_until
+from drover import Failed, made, wait_until
 from lying_server import LyingServer
+from test_hostile_job import Own
 from users import AGENT, LOW, MAP, ONE, TWO, Site, domain
 
 OWNER = f"{ONE.pw_name}@local"
@@ -16,6 +19,8 @@ EVIL = "drover-evil"  # in the names of all that would be written where it must 
 BODY = b"evil"
 SUM = hashlib.sha256(BODY).digest()
 WRONG = hashlib.sha256(b"not that").digest()
+OBJECTS = {SUM: lambda m: {"sha256": SUM, "offset": 0, "size": len(BODY), "data": BODY},
+           WRONG: lambda m: {"sha256": WRONG, "offset": 0, "size": len(BODY), "data": BODY}}
 SECRET = "of-somebody-else-entirely"
 
 
@@ -26,8 +31,7 @@ class Lies:
         self.site = Site.__new__(Site)
         self.site.prepare(instance)
         self.server = LyingServer(os.path.join(instance.base, "liar"))
-        self.server.objects = {SUM: lambda m: {"sha256": SUM, "offset": 0, "size": len(BODY), "data": BODY},
-                               WRONG: lambda m: {"sha256": WRONG, "offset": 0, "size": len(BODY), "data": BODY}}
+        self.server.objects = OBJECTS
         instance.port = self.server.port
         self.agent = self.site.agent(more="cpus: 200\nstaging_silence: 1h\n", token=self.server.token, wait=False)
         self.queue = self.server.queue()
@@ -441,3 +445,133 @@ def test_a_certificate_that_is_none(victim, certificate):
     wait_until(lambda: server.sessions > sessions + 1)
     server.ping()
     assert len(server.heard("join")) == 1
+
+
+# -- an agent that runs jobs by a batch system
+
+RUN = """for script; do :; done
+printf '%s\\n' "$@" >>"$HOSTILE/words"
+cat "$script" >>"$HOSTILE/words"
+last=$(sed -n 's/^#SBATCH --array=0-//p' "$script")
+for i in $(seq 0 ${last:-0}); do
+        SLURM_ARRAY_TASK_ID=$i setsid sh "$script" >/dev/null 2>&1 </dev/null &
+done
+echo $$"""
+LOOK_ALIKES = {
+    "slurm": {"sbatch": RUN,
+              "sinfo": r"printf 'main* 0/4/0/4 4000 0 up 5:00 a1 idle\n'"},
+    "gridengine": {"qsub": RUN,
+                   "qstat": "printf \"<?xml version='1.0'?>\\n<job_info><queue_info></queue_info></job_info>\\n\""},
+}
+# of each: what is said of it beside what stands in ASSIGNMENTS
+WORDS = {
+    "words of a batch system with line ends": {"attributes": [{"name": "BatchQueue", "value": f"main\n#SBATCH --wrap=touch {EVIL}"},
+                                                              {"name": "JobBatchName", "value": f"x\n#$ -b y\ntouch {EVIL}"}]},
+    "options as words of a batch system": {"attributes": [{"name": "BatchQueue", "value": f"--wrap=touch /tmp/{EVIL}"},
+                                                          {"name": "BatchProject", "value": f"$(touch /tmp/{EVIL})"},
+                                                          {"name": "SlurmConstraint", "value": f"`touch /tmp/{EVIL}`"},
+                                                          {"name": "JobBatchName", "value": f"'; touch /tmp/{EVIL}; '"}]},
+    "a list of files that climbs": {"file_list": "../../etc/passwd 0 1 x y"},
+    "a list of files that is not there": {"file_list": f"no-such 0 99999999999 $(touch${{IFS}}/tmp/{EVIL}) `id`"},
+    "a list of files in half": {"file_list": "x"},
+    "paths of the submitter": {"transfer": 3, "filesystem_domain": domain(), "iwd": "/root/" + EVIL},
+}
+
+
+def of_a_user(instance, request, queue, tools):
+    """An agent of an ordinary user's that has joined a lying server; `tools` are programs that it finds first."""
+    own = Own(instance, ONE)
+    folder = os.path.join(instance.base, "bin")
+    os.makedirs(folder)
+    for tool, script in tools.items():
+        path = os.path.join(folder, tool)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(f"#!/bin/sh\nHOSTILE={instance.work}\n{script}\n")
+        os.chmod(path, 0o755)
+    instance.env["PATH"] = f"{folder}:{instance.env.get('PATH', os.environ['PATH'])}"
+    server = LyingServer(os.path.join(instance.base, "liar"))
+    server.objects = OBJECTS
+    request.addfinalizer(server.close)
+    config = own.write("node.yaml", f"queues:\n  - {{name: q, {queue}}}\n")
+    agent = instance.start("drover-agent", "--dir", os.path.join(instance.base, "node"), "--server", f"127.0.0.1:{server.port}",
+                           "--token", server.token, "--config", config)
+    server.queue()
+    return server, agent
+
+
+def assign_all(instance, server, table):
+    """Each of the table as a request of its own, whose number is told."""
+    owner, numbers = server.heard("offer")[-1][1]["owners"][0], {}
+    for number, (what, (template, group)) in enumerate(table.items(), 1):
+        step = {"executable": "/bin/sh", "argv": ["-c", "true"], "stdout_file": "out", "stderr_file": "err", **template.get("step", {})}
+        whole = {"request": number, "part": 0, "owner": owner, "iwd": instance.work, "filesystem_domain": "nowhere", "transfer": 1,
+                 "cpus_milli": 1000, "memory_bytes": 64 << 20, **template, "steps": template.get("steps", [step])}
+        whole.pop("step", None)
+        server.send(assign={"queue": server.queue(), "serial": 1, "templates": [whole],
+                            "groups": [{"request": number, "part": 0, "fence": 1, "lease_ms": 3600000, "members": [{"first": 0, "count": 1}], **group}]})
+        numbers[what] = number
+    server.ping()
+    return numbers
+
+
+def all_end(server, agent, numbers):
+    def open_ones():
+        return [what for what, n in numbers.items() if not (server.results(n) and any_end(server.results(n)))]
+
+    def over():
+        """each has an end"""
+        return not open_ones() or not agent.running()
+
+    with contextlib.suppress(Failed):
+        wait_until(over)
+    assert agent.running() and open_ones() == []
+
+
+TABLE = {what: (template, group) for what, (template, group, wanted) in ASSIGNMENTS.items() if wanted not in (None, waits)}
+
+
+def evil():
+    return [os.path.join(top, name) for top in ("/root", "/etc", "/etc/cron.d", "/tmp", "/var/tmp") for name in os.listdir(top) if EVIL in name]
+
+
+@pytest.mark.parametrize("kind", LOOK_ALIKES)
+def test_what_it_assigns_to_a_batch_system(instance, request, kind):
+    """All of the table, and words for the batch system: the agent goes on, tells each one's end, and no text becomes an option, a line of a
+    script or a command."""
+    tools = dict.fromkeys("squeue scancel sacct scontrol qstat qdel qacct qmod qhold qrls qhost qconf".split(), ":")
+    server, agent = of_a_user(instance, request, f"runner: {kind}, {kind}: {{poll: '1'}}", {**tools, **LOOK_ALIKES[kind]})
+    before = evil()
+    all_end(server, agent, assign_all(instance, server, {**TABLE, **{what: (template, {}) for what, template in WORDS.items()}}))
+    assert evil() == before
+    words = instance.read("words").splitlines()
+    assert not [w for w in words if w.startswith(("--wrap", "#SBATCH --wrap", "touch", "#$ -b"))]
+    assert "#!/bin/sh" in words
+
+
+IMAGES = {
+    "an option as an image": {"container": "--privileged"},
+    "an option as an image, by name": {"container": "docker://--volume=/:/host"},
+    "words as an image": {"container": "docker://localhost/tiny:1 --privileged"},
+    "a line end in an image": {"container": "docker://localhost/tiny:1\n--privileged"},
+    "a path as an image": {"container": "/etc/shadow"},
+    "a folder as an image": {"container": "oci:/etc"},
+    "a path that climbs as an image": {"container": "docker-archive:../../../../etc/passwd"},
+    "an option as a network": {"container": "docker://localhost/tiny:1", "container_network": "--pid=host"},
+    "a network of another container": {"container": "docker://localhost/tiny:1", "container_network": "container:other"},
+    "no image": {"container": "docker://"},
+    "a long image": {"container": "docker://localhost/" + "x" * 100000},
+}
+ENGINE_OPTIONS = ("--privileged", "--volume=/:/host", "--pid=host", "--network=--pid=host", "/etc", "/etc/shadow", "oci:/etc")
+
+
+def test_what_it_assigns_to_containers(instance, request):
+    """Names of images and networks that are options, paths or nothing: each has an end, and none is a word of the engine's own."""
+    engine = shutil.which("podman")
+    server, agent = of_a_user(instance, request, "container: {engine: podman, images: ['*']}", {"podman": f'printf "%s\\n" "$@" "" >>"$HOSTILE/words"; exec {engine} "$@"'})
+    wait_until(lambda: "containers run here" in agent.output())
+    before = evil()
+    table = {what: ({"step": {"argv": [], "executable": "/bin/true", **step}}, {}) for what, step in IMAGES.items()}
+    all_end(server, agent, assign_all(instance, server, table))
+    assert evil() == before
+    calls = [call.split("\n") for call in instance.read("words").split("\n\n")]
+    assert not [call for call in calls for word in call if word in ENGINE_OPTIONS], calls
