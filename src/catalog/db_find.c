@@ -10,9 +10,11 @@
 #include "base/set.h"
 #include "classad/eval.h"
 
-#define NESTED_MAX     8  /* datasets that are queries that name datasets */
-#define USED_MAX       32 /* attributes in expressions */
-#define LOOK_EVERY     64 /* files between two looks at the clock */
+#define NESTED_MAX     8    /* datasets that are queries that name datasets */
+#define USED_MAX       32   /* attributes in expressions */
+#define LOOK_EVERY     64   /* files between two looks at the clock */
+#define COSTLY         50   /* values in the conditions of a query that looks at the clock at each file */
+#define LATE_MS        2000 /* for a page, behind its deadline, to have looked at one chunk */
 #define STEPS_MAX      20000
 #define REMEMBERED_MAX 8192 /* results of expressions in one chunk */
 
@@ -39,6 +41,7 @@ struct plan {
         } used[USED_MAX];
         size_t used_count;
         bool too_many, names;
+        bool costly;
         struct eval eval;
 };
 
@@ -140,6 +143,7 @@ static int add_where(struct db *q, struct plan *p, struct str text, struct err *
 
 static int plan_make(struct db *q, struct plan *p, const struct catalog_query *query, struct err *err)
 {
+        size_t operands = 0;
         int r = 0;
 
         p->queries[p->count++] = query;
@@ -151,6 +155,8 @@ static int plan_make(struct db *q, struct plan *p, const struct catalog_query *q
                 for (size_t k = 0; k < one->condition_count; k++) {
                         enum catalog_key key = one->conditions[k].key;
 
+                        operands += one->conditions[k].operand_count;
+
                         p->rows |= key == CATALOG_NAME || key == CATALOG_URL;
                         p->replicas |= key == CATALOG_STORE || key == CATALOG_HOST || key == CATALOG_URL;
                 }
@@ -159,6 +165,7 @@ static int plan_make(struct db *q, struct plan *p, const struct catalog_query *q
                 if (r == 0 && one->dataset.n)
                         r = load_dataset(q, p, one->dataset, err);
         }
+        p->costly = operands > COSTLY || p->where_count;
         return r;
 }
 
@@ -220,6 +227,18 @@ static void keep_good(struct search *s, const struct column *c, const bool *good
                 s->flags[i] = s->flags[i] && good[c->codes[i]];
 }
 
+/* A chunk is looked at in one go: a query that takes much longer for it than a page may is refused. 0, or
+ * CATALOG_INVALID with the search's err. */
+static int check_time(const struct search *s)
+{
+        int64_t end_ms = s->how->deadline_ms;
+
+        if (!end_ms || !s->plan.costly || clock_boot_ms() < end_ms + LATE_MS)
+                return 0;
+        return err_set(s->err, CATALOG_INVALID,
+                       "the query takes too long: it has too many conditions, or values in them");
+}
+
 static int try_condition(struct search *s, const struct catalog_condition *c)
 {
         uint32_t key = c->key == CATALOG_SIZE ? KEY_SIZE : db_key(s->q, c->name);
@@ -238,6 +257,9 @@ static int try_condition(struct search *s, const struct catalog_condition *c)
                 if (!column_value_unpack(s->scratch.values[i], &v))
                         return db_corrupt(s->q, "a value of metadata is none", s->err);
                 good[i] = catalog_condition_holds(c, &v);
+                r = check_time(s);
+                if (r != 0)
+                        return r;
         }
         keep_good(s, &s->scratch, good);
         return 0;
@@ -253,8 +275,12 @@ static int try_places(struct search *s)
         if (r != 1)
                 return r;
         good[0] = false;
-        for (size_t i = 1; i <= s->places.count; i++)
+        for (size_t i = 1; i <= s->places.count; i++) {
                 good[i] = !s->plan.replicas || any_place_holds(&s->plan, s->places.values[i]);
+                r = check_time(s);
+                if (r != 0)
+                        return r;
+        }
         keep_good(s, &s->places, good);
         return 0;
 }
@@ -517,7 +543,8 @@ static bool is_over(const struct search *s, unsigned looked)
 
         if (!how->count && how->page && s->found.files >= how->page)
                 return true;
-        return how->deadline_ms && looked % LOOK_EVERY == 0 && clock_boot_ms() >= how->deadline_ms;
+        return how->deadline_ms && (looked % LOOK_EVERY == 0 || s->plan.costly) &&
+               clock_boot_ms() >= how->deadline_ms;
 }
 
 static bool has_reached_limit(const struct search *s)

@@ -653,6 +653,20 @@ def test_many_submit_files_of_one_user(world):
         assert len(select.select(peers, [], [], 0)[0]) < 10
 
 
+def test_a_query_of_thousands_of_patterns(world):
+    """Four thousand files with long values, and a query that takes long for each: it is refused, and others' are answered."""
+    files = [{"name": f"f{i}", "metadata": {"v": f"{i}" + "a" * 1000}} for i in range(4096)]
+    assert world.call("POST", "/v1/catalog/files", json.dumps({"files": files}).encode())[0] == 200
+    condition = "v!=" + "||".join(["*b"] * 950)
+    with world.tls() as s:
+        s.sendall(head(world, "mallory", "/v1/server", method="GET"))
+        assert answer(s.recv(65536))[0] == 200  # who is known may send a longer head
+        s.sendall(head(world, "mallory", "/v1/catalog/files?query=" + ",".join([condition] * 4), "Connection: close", method="GET"))
+        status, said = answer(everything(s))
+    assert status == 400 and "takes too long" in said["error"]["message"]
+    assert world.as_user("alice", "GET", "/v1/catalog/files?query=v=*a&limit=1")[0] == 200
+
+
 # ---- with a token: uploads ------------------------------------------------------------------------------------------------
 
 
