@@ -354,6 +354,24 @@ def test_a_fence_that_goes_back(lies):
     lies.check()
 
 
+def test_what_one_owners_jobs_print(lies):
+    """Who asks for all that hundreds of jobs of his print leaves others theirs."""
+    asked = {}
+    for user, count in ((ONE, 600), (TWO, 1)):
+        request = lies.next()
+        lies.assign(request, lies.template(request, owner=f"{user.pw_name}@local"), members=[{"first": 0, "count": count}], wait_for_go=1)
+        asked[user] = [(request * 1000 + member, member) for member in range(count)]
+        for serial, member in asked[user]:
+            lies.server.send(streams_get={"serial": serial, "request": request, "member": member, "fence": 1, "stdout_wanted": 1, "wait_ms": 60000})
+        asked[user] = [serial for serial, _ in asked[user]]
+        lies.server.ping()
+    unknown = {m["serial"] for _, m in lies.server.heard("streams") if m.get("unknown")}
+    assert asked[ONE][-1] in unknown and asked[ONE][0] not in unknown and asked[TWO][0] not in unknown
+    for user, serials in asked.items():
+        lies.server.send(control={"command": 0, "attempts": [spans({"first": 0, "count": len(serials)}, request=serials[0] // 1000)]})
+    lies.check()
+
+
 # -- without users, one agent each: what is to be survived
 
 @pytest.fixture

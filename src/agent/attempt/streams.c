@@ -19,6 +19,7 @@
 #include "base/args.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/share.h"
 #include "run/process/user_command.h"
 
 #define LOOK_MS       40
@@ -27,7 +28,7 @@
 #define FOLLOWED_MS   30000 /* after the last question: the files are closed */
 #define WAIT_MAX_MS   60000
 #define QUESTIONS_MAX 2000
-#define FOLLOWED_MAX  500   /* attempts */
+#define FOLLOWED_MAX  500   /* attempts, and commands beside them; shared by their owners */
 #define FILES_MAX     2000  /* open, of all */
 #define INPUT_MS      10000 /* for a command to make room for more of its input */
 #define MOST_MAX      (64u << 10)
@@ -59,6 +60,7 @@ struct far {
 };
 struct followed {
         struct followed *next;
+        char *owner;
         uint64_t request;
         uint32_t member, fence;
         struct attempt *at;       /* NULL: it is gone */
@@ -100,7 +102,8 @@ struct streams {
         struct question *questions;
         struct tail_wait *waits;
         uint64_t last_asked;
-        size_t followed_count, question_count, file_count;
+        struct share *share; /* of what is followed */
+        size_t question_count, file_count;
         size_t tail_bytes; /* of results that the server does not have yet */
         struct timer *timer;
 };
@@ -252,9 +255,10 @@ static struct followed *followed_find(const struct streams *all, uint64_t reques
 
 static struct followed *followed_new(struct streams *all, struct attempt *at)
 {
-        if (all->followed_count >= FOLLOWED_MAX)
+        if (!share_take(all->share, str_of(at->t->m->owner)))
                 return NULL;
         struct followed *f = mem_new(struct followed);
+        f->owner = mem_dupz(at->t->m->owner);
         f->request = at->request;
         f->member = at->member;
         f->fence = at->fence;
@@ -262,7 +266,6 @@ static struct followed *followed_new(struct streams *all, struct attempt *at)
         f->all = all;
         f->next = all->followed;
         all->followed = f;
-        all->followed_count++;
         return f;
 }
 
@@ -280,7 +283,8 @@ static void followed_free(struct streams *all, struct followed *f)
                         }
                 free(f->streams[k].files);
         }
-        all->followed_count--;
+        share_give(all->share, str_of(f->owner));
+        free(f->owner);
         if (f->exec && !f->over) { /* nobody asks for it any more */
                 runner_kill(all->a->runner, f->task, 0);
                 agent_turn_later(all->a);
@@ -940,7 +944,8 @@ void streams_exec(struct agent *a, const Drover__Exec *m)
                 refused = "there is no command";
         struct followed *f = refused ? NULL : followed_new(all, at);
         if (!f) {
-                tell_exec(a, m->serial, refused ? refused : "too many jobs are followed at its agent");
+                tell_exec(a, m->serial,
+                          refused ? refused : "too many of your jobs are followed at its agent");
                 return;
         }
         f->exec = m->exec;
@@ -1030,6 +1035,7 @@ void streams_open(struct agent *a)
 {
         a->streams = mem_new(struct streams);
         a->streams->a = a;
+        a->streams->share = share_new(FOLLOWED_MAX);
         a->streams->timer = timer_new(a->loop, on_timer, a->streams);
 }
 
@@ -1047,6 +1053,7 @@ void streams_close(struct agent *a)
                 followed_free(all, all->followed);
         }
         timer_free(all->timer);
+        share_free(all->share);
         free(all);
         a->streams = NULL;
 }
