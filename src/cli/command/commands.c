@@ -308,6 +308,8 @@ static const struct option_row dag_options[] = {
         {"dry-run", 'n', OPTION_FLAG, NULL, "With submit: read and check FILE; submit nothing."},
         {"dot", 0, OPTION_FLAG, NULL,
          "With show: print the graph in the language of Graphviz, coloured by state."},
+        {"svg", 0, OPTION_FLAG, NULL, "With show: print a picture of the graph as SVG, coloured by state."},
+        {"before", 0, OPTION_TEXT, "NODE", "With rescue: what was done when that node first started."},
         JSON_ROW,
         {0},
 };
@@ -699,7 +701,8 @@ const struct command commands[] = {
          "back\n"
          "drover transfer --type rm https://se.example.org/data/old\n  a file less",
          transfer_options, 0, WORDS_ANY, "files", false, cmd_transfer},
-        {"dag", WORKING, "submit and watch a graph of jobs", "submit|show|rescue [OPTIONS] FILE|ID",
+        {"dag", WORKING, "submit and watch a graph of jobs",
+         "submit|show|rescue|hold|release|rm|resubmit [OPTIONS] FILE|ID [NODE...]",
          "`drover dag submit FILE` submits a graph of jobs that FILE describes in the language of HTCondor's "
          "DAGMan, as one "
          "request: all of it, or nothing. The server starts each node when its parents have succeeded; no "
@@ -707,8 +710,11 @@ const struct command commands[] = {
          "it. Nodes whose parents have failed are removed. `drover hold`, `release`, `rm`, `wait` and `why` "
          "are for the "
          "graph as for any request.\n\n"
-         "`drover dag show ID` lists the nodes with their states. `drover dag rescue ID` prints a rescue "
-         "file: written to "
+         "`drover dag show ID` lists the nodes with their states, level by level; of more than a hundred "
+         "each level is a line. `drover dag hold`, `release` and `rm` are for the nodes that are named "
+         "behind "
+         "ID, or for all that are not done. `drover dag resubmit ID` submits what is not done again, as a "
+         "new request with the same arrows. `drover dag rescue ID` prints a rescue file: written to "
          "FILE.rescue001, it lets the next `drover dag submit FILE` begin where this one ended. What the "
          "language has and "
          "Drover does not is refused by its name; see drover-dag(5).",
@@ -716,7 +722,7 @@ const struct command commands[] = {
          "drover dag show 7\n  its nodes, and what each waits for\n"
          "drover dag show --dot 7 | dot -Tsvg > graph.svg\n  a picture of it\n"
          "drover dag rescue 7 > diamond.dag.rescue001\n  what is done need not be done again",
-         dag_options, 2, 2, "submit show rescue", false, cmd_dag},
+         dag_options, 2, WORDS_ANY, "submit show rescue hold release rm resubmit", false, cmd_dag},
         {"credential", WORKING, "keep proxies, tokens and keys for your jobs",
          "add|list|rm [OPTIONS] [NAME [FILE]]",
          "`drover credential add NAME --type TYPE FILE` stores what is in FILE (`-`: standard input) under "

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "core/model/changes.h"
+#include "core/model/dependency.h"
 
 #define ITEMS_MAX (256u << 20) /* bytes of all parts together */
 
@@ -176,7 +177,50 @@ static int pick_part(struct pick *x, const struct submission_part *from, uint64_
         return write_rows(x, from, first, &to->items, &to->rows);
 }
 
-int submission_pick(const struct submission *from, const struct set *members, struct str changes,
+/* The picked ones among the members of the ranges, by their new numbers. False: there is none. */
+static bool renumber(const struct pick *x, struct str ranges, struct set *ret)
+{
+        uint32_t first, end;
+        uint64_t from, to;
+
+        set_deinit(ret);
+        while (dependency_range_next(&ranges, &first, &end) > 0)
+                for (uint64_t at = first; set_run(x->members, at, &from, &to) && from < end; at = to) {
+                        uint64_t rank = set_count_range(x->members, 0, from);
+
+                        to = to < end ? to : end;
+                        set_add_range(ret, rank, rank + to - from);
+                }
+        return set_count(ret) > 0;
+}
+
+static void pick_edges(struct pick *x)
+{
+        struct str rest = x->from->edges;
+        struct set parents = {0}, children = {0};
+        struct dependency_edge e;
+        struct buf out = {0};
+
+        while (dependency_edge_next(&rest, &e, NULL) > 0) {
+                if (!renumber(x, e.parents, &parents) || !renumber(x, e.children, &children))
+                        continue;
+                if (out.n)
+                        buf_char(&out, ';');
+                set_print(&out, &parents);
+                buf_char(&out, '>');
+                set_print(&out, &children);
+                if (e.when != DEPENDENCY_OK || e.has_code)
+                        buf_printf(&out, ":%s", dependency_when_name(e.when));
+                if (e.has_code)
+                        buf_printf(&out, "=%d", (int)e.code);
+        }
+        x->to->edges = arena_str(x->arena, buf_view(&out));
+        set_deinit(&parents);
+        set_deinit(&children);
+        buf_deinit(&out);
+}
+
+int submission_pick(const struct submission *from, const struct set *members, bool graph, struct str changes,
                     struct arena *arena, struct submission *ret, struct err *err)
 {
         struct pick x = {from, members, changes, arena, ret, err, 0};
@@ -197,6 +241,8 @@ int submission_pick(const struct submission *from, const struct set *members, st
                 *submission_add_file(ret) = from->spooled[i];
         if (!members)
                 ret->edges = from->edges;
+        else if (graph && r == 0)
+                pick_edges(&x);
         if (r != 0) {
                 submission_deinit(ret);
                 *ret = (struct submission){0};

@@ -53,7 +53,7 @@ static int pick(struct world *w, const char *members, struct str changes)
         int r;
 
         assert_int_equal(set_parse(&some, str_of(members), 1000), 0);
-        r = submission_pick(&w->from, &some, changes, &w->arena, &w->to, &w->err);
+        r = submission_pick(&w->from, &some, false, changes, &w->arena, &w->to, &w->err);
         set_deinit(&some);
         if (r == 0)
                 assert_int_equal(submission_check(&w->to, NULL), 0);
@@ -151,7 +151,8 @@ static void test_changes_and_files(void **state)
         changes_add(&changes, STR("requestmemory"), false, STR("9"));
         changes_add(&changes, STR("Rank"), false, STR_NONE);
         changes_add(&changes, STR("Note"), true, STR("\"$(Process)\""));
-        assert_int_equal(submission_pick(&w->from, NULL, buf_view(&changes), &w->arena, &w->to, &w->err), 0);
+        assert_int_equal(
+                submission_pick(&w->from, NULL, false, buf_view(&changes), &w->arena, &w->to, &w->err), 0);
         p = w->to.parts;
         expect(p, "RequestMemory", "9");
         expect(p, "Rank", NULL);
@@ -174,7 +175,24 @@ static void test_nobody_and_too_many(void **state)
         part(w, NULL, 1, 2);
         assert_int_equal(pick(w, "1-2", STR_NONE), -EINVAL);
         assert_string_equal(w->err.text, "there are only 2 jobs in the request");
-        assert_int_equal(submission_pick(&w->from, &none, STR_NONE, &w->arena, &w->to, &w->err), -EINVAL);
+        assert_int_equal(submission_pick(&w->from, &none, false, STR_NONE, &w->arena, &w->to, &w->err),
+                         -EINVAL);
+}
+
+/* 0 is done: what waited for it alone waits for nothing, and the others keep their order and conditions. */
+static void test_the_graph_of_those_that_are_left(void **state)
+{
+        struct world *w = *state;
+        struct set some = {0};
+
+        part(w, NULL, 1, 8);
+        w->from.edges = STR("0>1-2;1-2>3;3>4:any;0,4>5:ok=7;5>6:retry;0>7");
+        assert_int_equal(set_parse(&some, STR("1-2,4-7"), 1000), 0);
+        assert_int_equal(submission_pick(&w->from, &some, true, STR_NONE, &w->arena, &w->to, &w->err), 0);
+        set_deinit(&some);
+        if (!str_eqz(w->to.edges, "2>3:ok=7;3>4:retry"))
+                fail_msg(STR_FMT, STR_ARG(w->to.edges));
+        assert_int_equal(submission_members(&w->to), 6);
 }
 
 int main(void)
@@ -185,6 +203,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_plain_jobs, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_changes_and_files, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_nobody_and_too_many, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_the_graph_of_those_that_are_left, setup, teardown),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,6 +48,7 @@ struct submit {
         struct submission old;
         struct set members; /* of the earlier request */
         bool failed;        /* those that failed, of the members or of all */
+        bool graph;         /* they wait for each other as they did */
         struct set found;   /* of these, so far */
         uint64_t last_row;  /* of history, that was looked at */
         unsigned rows;      /* in this slice */
@@ -710,8 +711,8 @@ static void read_record(struct server *s, struct call *c)
                           STR_ARG(c->param[0]));
                 return;
         }
-        r = submission_pick(&x->old, some ? &x->members : NULL, buf_view(&x->changes), &c->arena, &x->s,
-                            &err);
+        r = submission_pick(&x->old, some ? &x->members : NULL, x->graph, buf_view(&x->changes), &c->arena,
+                            &x->s, &err);
         if (r == 0)
                 r = submit_json_uuid(x->doc, &x->s, &err);
         x->s.hold = json_is_true(json_object_get(x->doc, "hold"));
@@ -741,6 +742,7 @@ void api_resubmit(struct server *s, struct call *c)
         x->doc = doc;
         x->dry_run = call_flag(c, "dry_run");
         x->failed = json_is_true(json_object_get(doc, "failed"));
+        x->graph = json_is_true(json_object_get(doc, "graph"));
         x->placed = to_record;
         members = call_json_text(doc, "members");
         if (str_to_u64(c->param[0], &x->again) != 0)
