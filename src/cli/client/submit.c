@@ -107,7 +107,7 @@ static int parse_dag(struct submit *s, const struct form_world *w, const struct 
         struct dag_options options = {.condor = o, .max_pre = s->max_pre, .max_post = s->max_post};
         const char *names[1];
         struct str rescues[1];
-        int rc = fs_read(AT_FDCWD, s->file, FORM_TEXT_MAX, &text, err);
+        int rc = s->text.p ? 0 : fs_read(AT_FDCWD, s->file, FORM_TEXT_MAX, &text, err);
 
         if (rc == 0)
                 rc = read_rescue(s, &name, &rescue, err);
@@ -120,7 +120,9 @@ static int parse_dag(struct submit *s, const struct form_world *w, const struct 
                 if (!s->quiet)
                         cli_note("%s says which nodes are done; --no-rescue begins anew", names[0]);
         }
-        return rc ? rc : dag_parse(w, s->file, buf_view(&text), &options, &s->form, &s->dag, err);
+        return rc ? rc
+                  : dag_parse(w, s->file, s->text.p ? s->text : buf_view(&text), &options, &s->form, &s->dag,
+                              err);
 }
 
 static int parse(struct submit *s, const struct form_world *w, const struct condor_options *o,

@@ -309,6 +309,10 @@ static const struct option_row dag_options[] = {
         {"dot", 0, OPTION_FLAG, NULL,
          "With show: print the graph in the language of Graphviz, coloured by state."},
         {"svg", 0, OPTION_FLAG, NULL, "With show: print a picture of the graph as SVG, coloured by state."},
+        {"wfcommons", 0, OPTION_FLAG, NULL,
+         "With import: FILE is a workflow instance of WfCommons. The other options of submit count, too."},
+        {"hurry", 0, OPTION_TEXT, "N", "With import: run times are divided by N."},
+        {"print", 0, OPTION_FLAG, NULL, "With import: print the DAG file; submit nothing."},
         {"before", 0, OPTION_TEXT, "NODE", "With rescue: what was done when that node first started."},
         JSON_ROW,
         {0},
@@ -702,7 +706,7 @@ const struct command commands[] = {
          "drover transfer --type rm https://se.example.org/data/old\n  a file less",
          transfer_options, 0, WORDS_ANY, "files", false, cmd_transfer},
         {"dag", WORKING, "submit and watch a graph of jobs",
-         "submit|show|rescue|hold|release|rm|resubmit [OPTIONS] FILE|ID [NODE...]",
+         "submit|import|show|rescue|hold|release|rm|resubmit [OPTIONS] FILE|ID [NODE...]",
          "`drover dag submit FILE` submits a graph of jobs that FILE describes in the language of HTCondor's "
          "DAGMan, as one "
          "request: all of it, or nothing. The server starts each node when its parents have succeeded; no "
@@ -714,7 +718,10 @@ const struct command commands[] = {
          "each level is a line. `drover dag hold`, `release` and `rm` are for the nodes that are named "
          "behind "
          "ID, or for all that are not done. `drover dag resubmit ID` submits what is not done again, as a "
-         "new request with the same arrows. `drover dag rescue ID` prints a rescue file: written to "
+         "new request with the same arrows. `drover dag import --wfcommons FILE` submits a workflow instance "
+         "of "
+         "WfCommons, whose tasks sleep as long as they ran, so that `drover sim FILE` can be compared with "
+         "it. `drover dag rescue ID` prints a rescue file: written to "
          "FILE.rescue001, it lets the next `drover dag submit FILE` begin where this one ended. What the "
          "language has and "
          "Drover does not is refused by its name; see drover-dag(5).",
@@ -722,7 +729,7 @@ const struct command commands[] = {
          "drover dag show 7\n  its nodes, and what each waits for\n"
          "drover dag show --dot 7 | dot -Tsvg > graph.svg\n  a picture of it\n"
          "drover dag rescue 7 > diamond.dag.rescue001\n  what is done need not be done again",
-         dag_options, 2, WORDS_ANY, "submit show rescue hold release rm resubmit", false, cmd_dag},
+         dag_options, 2, WORDS_ANY, "submit import show rescue hold release rm resubmit", false, cmd_dag},
         {"credential", WORKING, "keep proxies, tokens and keys for your jobs",
          "add|list|rm [OPTIONS] [NAME [FILE]]",
          "`drover credential add NAME --type TYPE FILE` stores what is in FILE (`-`: standard input) under "

@@ -13,12 +13,37 @@
 #include "cli/client/submit.h"
 #include "cli/command/commands.h"
 #include "cli/command/dag_graph.h"
+#include "cli/command/dag_import.h"
 #include "cli/command/wait.h"
 #include "cli/terminal/human.h"
 
+#define SIM_TEXT_MAX (256u << 20) /* of a workflow, as the simulator reads it */
+
 /* ---- submit */
 
-static int submit(struct cli *cli, const struct options *o)
+/* From the first start of a job to the end of the last one. */
+static void print_makespan(struct cli *cli, const char *id)
+{
+        struct buf out BUF_CLEANUP = {0};
+        int64_t first = 0, last = 0;
+        struct dag_graph g;
+
+        if (dag_graph_read(cli, id, false, &g) == 0) {
+                for (size_t i = 0; i < g.count; i++) {
+                        const struct dag_point *p = &g.points[i];
+
+                        if (p->started_ms && (first == 0 || p->started_ms < first))
+                                first = p->started_ms;
+                        last = p->ended_ms > last ? p->ended_ms : last;
+                }
+                buf_printf(&out, "makespan: %.3f s\n", (double)(last - first) / 1000);
+                cli_print(&out);
+        }
+        dag_graph_deinit(&g);
+}
+
+/* text: of the DAG, when it is in no file. */
+static int submit(struct cli *cli, const struct options *o, struct str text)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf after BUF_CLEANUP = {0}, most BUF_CLEANUP = {0}, out BUF_CLEANUP = {0},
@@ -30,7 +55,8 @@ static int submit(struct cli *cli, const struct options *o)
 
         submit_init(&s, cli, o->words[1]);
         s.language = SUBMIT_DAG;
-        s.no_rescue = options_flag(o, "no-rescue");
+        s.text = text;
+        s.no_rescue = options_flag(o, "no-rescue") || text.p;
         s.lines = lines;
         while ((line = options_list(o, "after", &at)))
                 buf_printf(&after, "%s%s", after.n ? ", " : "depends_on = ", line);
@@ -76,7 +102,33 @@ static int submit(struct cli *cli, const struct options *o)
         submit_deinit(&s);
         if (code != 0 || !options_flag(o, "wait") || options_flag(o, "dry-run"))
                 return code;
-        return wait_for_jobs(cli, &(struct wait){.ids = buf_z(&id), .timeout_s = -1, .quiet = cli->json});
+        code = wait_for_jobs(cli, &(struct wait){.ids = buf_z(&id), .timeout_s = -1, .quiet = cli->json});
+        if (text.p && !cli->json && code == 0)
+                print_makespan(cli, buf_z(&id));
+        return code;
+}
+
+static int import(struct cli *cli, const struct options *o)
+{
+        struct buf text BUF_CLEANUP = {.max = SIM_TEXT_MAX}, dag BUF_CLEANUP = {.max = FORM_TEXT_MAX};
+        const char *hurry = options_text(o, "hurry");
+        struct err err = {""};
+        double by = 1;
+
+        if (!options_flag(o, "wfcommons"))
+                return cli_error(CLI_USAGE,
+                                 "drover dag import --wfcommons FILE: that is the only form so far");
+        if (hurry && (str_to_double(str_of(hurry), &by) != 0 || !(by > 0)))
+                return cli_error(CLI_USAGE, "--hurry takes a number above 0");
+        if (fs_read(AT_FDCWD, o->words[1], SIM_TEXT_MAX, &text, &err) != 0 ||
+            dag_import_wfcommons(o->words[1], buf_view(&text), by, &dag, &err) != 0)
+                return cli_error(CLI_FAILED, "%s", err.text);
+        if (buf_check(&dag))
+                return cli_error(CLI_FAILED, "%s: the workflow is too large", o->words[1]);
+        if (!options_flag(o, "print"))
+                return submit(cli, o, buf_view(&dag));
+        cli_print(&dag);
+        return CLI_OK;
 }
 
 /* ---- show */
@@ -291,7 +343,9 @@ int cmd_dag(struct cli *cli, const struct options *o)
         struct str what = str_of(o->words[0]);
 
         if (str_eqz(what, "submit") && o->word_count == 2)
-                return submit(cli, o);
+                return submit(cli, o, STR_NONE);
+        if (str_eqz(what, "import") && o->word_count == 2)
+                return import(cli, o);
         if (str_eqz(what, "show"))
                 return show(cli, o);
         if (str_eqz(what, "rescue") && o->word_count == 2)
