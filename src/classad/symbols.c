@@ -320,6 +320,8 @@ uint32_t symbols_spelling(const struct symbols *s, symbol sym, struct str writte
         struct str first = symbols_name(s, sym);
         uint32_t spelling = 0;
 
+        if (written.n == first.n && !memcmp(written.p, first.p, first.n)) /* most are */
+                return 0;
         for (size_t i = 0; i < 32 && i < written.n && i < first.n; i++)
                 if (first.p[i] != written.p[i])
                         spelling |= 1u << i;

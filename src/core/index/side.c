@@ -119,9 +119,11 @@ static void add_demands(struct core *c, const struct ad *ad, const struct index_
                 struct looks l;
                 struct index_clause clause = {0};
 
+                if (!clause_looks(c, e, n, ad, how, &l) || !all_short(c, ad, &l))
+                        continue;
                 buf_reset(&one);
                 expr_print_clause(&one, e, n, c->symbols);
-                if (one.overflow || !clause_looks(c, e, n, ad, how, &l) || !all_short(c, ad, &l))
+                if (one.overflow)
                         continue;
                 for (unsigned i = 0; i < l.own_n; i++)
                         copy_attribute(ad, l.own[i], s->ad);

@@ -66,9 +66,8 @@ static const struct part *part_of(const struct bucket *b)
         return request_part_at(b->request, b->part);
 }
 
-static uint32_t next_fence(const struct core *c, const struct request *r, uint32_t member)
+static uint32_t next_fence(const struct core *c, const struct job *j)
 {
-        const struct job *j = request_job(r, member);
         uint32_t fence = j ? j->fence + 1 : 1;
 
         return fence < c->requests->fence_from ? c->requests->fence_from : fence;
@@ -167,46 +166,41 @@ bool dispatch_room(const struct request *r, uint32_t member, uint64_t more)
         return room_for_fresh(r, request_part(r, member, NULL), more) || request_job(r, member);
 }
 
-static bool runs_alone(struct core *c, const struct group *g, uint32_t member)
-{
-        return job_is_suspected(request_job(g->bucket->request, member)) && queue_is_node(c, g->queue);
-}
-
 /* A suspected job goes where nothing else is (losses.h). */
-static bool is_kept_back(struct core *c, const struct group *g, uint32_t member)
+static bool runs_alone(struct core *c, const struct group *g, const struct job *j)
 {
-        if (!runs_alone(c, g, member))
-                return false;
-        return set_count(&g->members) > 0 || agent_attempts(g->queue->agent) > 0;
+        return !g->set && job_is_suspected(j) && queue_is_node(c, g->queue);
 }
 
 static enum add group_add(struct core *c, struct group *g, uint32_t member)
 {
-        uint32_t fence = g->set ? g->set->fence : next_fence(c, g->bucket->request, member);
-        bool first = set_count(&g->members) == 0;
+        const struct request *r = g->bucket->request;
+        const struct job *j = request_job(r, member);
+        uint32_t fence = g->set ? g->set->fence : next_fence(c, j);
+        bool first = set_count(&g->members) == 0, alone = runs_alone(c, g, j);
         struct need need;
         enum add filled;
 
         if (!first && (fence != g->fence || g->alone))
                 return ADD_FULL;
-        if (!g->set && is_kept_back(c, g, member))
+        if (alone && (!first || agent_attempts(g->queue->agent) > 0))
                 return ADD_SKIPPED;
-        if (!dispatch_room(g->bucket->request, member, g->fresh))
+        if (!j && !room_for_fresh(r, request_part(r, member, NULL), g->fresh))
                 return ADD_FULL;
         if (!cost_reaches(c, part_of(g->bucket), member, g->queue))
                 return ADD_SKIPPED;
         if (!may_take(c, g, &need) || (!first && !need_same(&need, &g->need)))
                 return ADD_FULL;
-        if (!member_allowed(c, g->job_class, g->queue, g->bucket->request, member))
+        if (!member_allowed(c, g->job_class, g->queue, r, member))
                 return ++g->tries == LATE_TRIES ? ADD_FULL : ADD_SKIPPED;
         filled = fill_in(c, g, member, &need);
         if (filled != ADD_DONE)
                 return filled;
         g->need = need;
         g->fence = fence;
-        g->alone = !g->set && runs_alone(c, g, member);
+        g->alone = alone;
         set_add(&g->members, member);
-        g->fresh += request_job(g->bucket->request, member) == NULL;
+        g->fresh += j == NULL;
         need_take(c, &g->need, g->queue);
         c->matching->looks += GIVE_LOOKS;
         return ADD_DONE;
