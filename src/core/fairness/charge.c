@@ -21,7 +21,9 @@ static struct limit *owner_limit(struct core *c, const char *pool, const char *o
 {
         struct buf BUF_CLEANUP name = {0};
 
-        buf_printf(&name, "%s/%s", pool, owner);
+        buf_addz(&name, pool);
+        buf_char(&name, '/');
+        buf_addz(&name, owner);
         return limits_get(c->limits, buf_view(&name));
 }
 

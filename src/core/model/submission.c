@@ -82,31 +82,50 @@ uint64_t submission_members(const struct submission *s)
 #define EDGE_BYTES    8u  /* of a graph, for each character that its edges are written in, */
 #define OUTER_BYTES   16u /* and those from other requests */
 
-static bool in_word(char c)
+enum character { OTHER, MARK, IN_WORD, QUOTE };
+
+static const uint8_t characters[256] = {['!'] = MARK,
+                                        [',' ... '/'] = MARK,
+                                        ['#' ... '+'] = MARK,
+                                        [':' ... '@'] = MARK,
+                                        ['[' ... '^'] = MARK,
+                                        ['`'] = MARK,
+                                        ['{' ... 127] = MARK,
+                                        ['0' ... '9'] = IN_WORD,
+                                        ['_'] = IN_WORD,
+                                        ['A' ... 'Z'] = IN_WORD,
+                                        ['a' ... 'z'] = IN_WORD,
+                                        ['"'] = QUOTE};
+
+/* Behind the quote that ends the one before p. */
+static const char *skip_quoted(const char *p, const char *end)
 {
-        return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_';
+        const char *quote = memchr(p, '"', (size_t)(end - p));
+
+        if (!quote || !memchr(p, '\\', (size_t)(quote - p)))
+                return quote ? quote + 1 : end;
+        for (; p < end && *p != '"'; p++)
+                p += *p == '\\';
+        return p < end ? p + 1 : end;
 }
 
 /* What an expression takes beside its text, roughly: texts in it nothing. */
 static uint64_t compiled_bytes(struct str text)
 {
-        uint64_t bytes = 0;
-        bool quoted = false, word = false;
+        uint64_t words = 0, marks = 0;
+        bool in_word = false;
 
-        for (size_t i = 0; i < text.n; i++) {
-                char c = text.p[i];
+        for (const char *p = text.p, *end = p + text.n; p < end;) {
+                enum character kind = characters[(unsigned char)*p++];
+                bool word = kind == IN_WORD;
 
-                if (c == '"')
-                        quoted = !quoted;
-                else if (quoted)
-                        i += c == '\\';
-                else if (in_word(c))
-                        bytes += word ? 0 : WORD_BYTES;
-                else if (c > ' ')
-                        bytes += MARK_BYTES;
-                word = !quoted && in_word(c);
+                if (kind == QUOTE)
+                        p = skip_quoted(p, end);
+                words += word & !in_word;
+                marks += kind == MARK;
+                in_word = word;
         }
-        return bytes;
+        return words * WORD_BYTES + marks * MARK_BYTES;
 }
 
 /* The input files of its own that a late list gives to each member. */
