@@ -61,18 +61,6 @@ void checkpoint_save(struct attempt *at)
                 checkpoint_saved(at, NULL); /* its files are where they belong */
 }
 
-static void tell(struct attempt *at)
-{
-        Drover__ToServer m = DROVER__TO_SERVER__INIT;
-        BUF_CLEANUP struct buf packed = {0};
-        outbox_pack_result(at, &packed);
-        m.kind_case = DROVER__TO_SERVER__KIND_CHECKPOINT;
-        m.checkpoint = drover__job_result__unpack(NULL, packed.n, (const uint8_t *)packed.p);
-        if (at->a->greeted && m.checkpoint)
-                outbox_send(at->a, &m);
-        drover__job_result__free_unpacked(m.checkpoint, NULL);
-}
-
 void checkpoint_saved(struct attempt *at, const char *reason)
 {
         bool carried = at->checkpoint.state == CHECKPOINT_CARRYING;
@@ -88,8 +76,8 @@ void checkpoint_saved(struct attempt *at, const char *reason)
                 return;
         }
         checkpoint_move(at, at->result.output_count ? CHECKPOINT_UNACKED : CHECKPOINT_NONE);
-        if (at->result.output_count)
-                tell(at);
+        if (at->result.output_count && at->a->greeted)
+                outbox_checkpoint(at);
         if (!carried)
                 attempt_next_round(at);
 }
@@ -124,7 +112,7 @@ void checkpoint_greeted(struct agent *a)
         for (size_t i = 0; i < a->queue_count; i++)
                 for (struct attempt *at = a->queues[i]->lists[ATTEMPT_RUNNING]; at; at = at->next)
                         if (at->checkpoint.state == CHECKPOINT_UNACKED)
-                                tell(at);
+                                outbox_checkpoint(at);
 }
 
 /* ---- asked for */

@@ -49,15 +49,8 @@ static struct credential *of(const struct attempt *at, size_t i)
 
 static void ask(struct agent *a, const struct credential *c)
 {
-        Drover__CredentialGet get = DROVER__CREDENTIAL_GET__INIT;
-        Drover__ToServer m = DROVER__TO_SERVER__INIT;
-        get.request = c->request;
-        get.part = c->part;
-        get.name = c->name;
-        m.kind_case = DROVER__TO_SERVER__KIND_CREDENTIAL_GET;
-        m.credential_get = &get;
         if (a->greeted)
-                outbox_send(a, &m);
+                outbox_credential_get(a, c->request, c->part, c->name);
 }
 
 static bool name_ok(const char *name)
@@ -370,13 +363,13 @@ bool credentials_denied(struct attempt *at, const char *url, uint64_t version, s
 
 /* ---- the server's words */
 
-static void add_urls(const Drover__Credential *m, struct buf *out)
+static void add_urls(const struct credential_given *m, struct buf *out)
 {
-        for (size_t i = 0; i < m->n_urls; i++)
+        for (size_t i = 0; i < m->url_count; i++)
                 buf_printf(out, "%s%s", i ? " " : "", m->urls[i]);
 }
 
-static void keep(struct credential *c, const Drover__Credential *m)
+static void keep(struct credential *c, const struct credential_given *m)
 {
         static uint64_t versions;
         struct buf urls = {0};
@@ -387,23 +380,23 @@ static void keep(struct credential *c, const Drover__Credential *m)
         c->type = mem_dupz(m->type);
         c->error = *m->error ? mem_dupz(m->error) : NULL;
         c->data = (struct buf){0};
-        buf_add(&c->data, m->data.data, m->data.len);
-        c->expires_ms = (int64_t)m->expires_ms;
+        buf_str(&c->data, m->data);
+        c->expires_ms = m->expires_ms;
         c->version = ++versions;
         free(c->urls);
         add_urls(m, &urls);
         c->urls = buf_take(&urls);
 }
 
-static bool is_same(const struct credential *c, const Drover__Credential *m)
+static bool is_same(const struct credential *c, const struct credential_given *m)
 {
         BUF_CLEANUP struct buf urls = {0};
         add_urls(m, &urls);
-        return c->here && !c->error && c->data.n == m->data.len && str_eqz(buf_view(&urls), c->urls) &&
-               !memcmp(c->data.p, m->data.data, c->data.n);
+        return c->here && !c->error && c->data.n == m->data.n && str_eqz(buf_view(&urls), c->urls) &&
+               !memcmp(c->data.p, m->data.p, c->data.n);
 }
 
-static bool holds(const struct attempt *at, const Drover__Credential *m)
+static bool holds(const struct attempt *at, const struct credential_given *m)
 {
         if (at->request != m->request || at->part != m->part)
                 return false;
@@ -413,7 +406,7 @@ static bool holds(const struct attempt *at, const Drover__Credential *m)
         return false;
 }
 
-void credentials_message(struct agent *a, const Drover__Credential *m)
+void credentials_given(struct agent *a, const struct credential_given *m)
 {
         struct credential *c = find(a, m->request, m->part, m->name);
         if (!c || (c->here && !c->error && *m->error))

@@ -19,7 +19,6 @@
 #pragma once
 #include "base/args.h"
 #include "base/file_key.h"
-#include "wire/drover.pb-c.h"
 
 struct agent;
 struct attempt;
@@ -55,6 +54,16 @@ bool credentials_denied(struct attempt *at, const char *url, uint64_t version, s
 void credentials_names(const struct attempt *at, struct buf *out);
 void credentials_hand_on(struct attempt *at);
 void credentials_release(struct attempt *at); /* it is over */
-void credentials_message(struct agent *a, const Drover__Credential *m);
+struct credential_given {                     /* by the server */
+        uint64_t request;
+        uint32_t part;
+        const char *name, *type; /* type: proxy, token, s3, file */
+        const char *error;       /* it is not there, or has expired; empty: it is */
+        struct str data;
+        int64_t expires_ms; /* 0: it does not say */
+        char *const *urls;  /* canonical prefixes of what transfers for the job show it to */
+        size_t url_count;
+};
+void credentials_given(struct agent *a, const struct credential_given *m); /* borrowed for the call */
 void credentials_greeted(
         struct agent *a); /* a new session: all is asked for again, for it may have changed */

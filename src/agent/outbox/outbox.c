@@ -198,6 +198,18 @@ void outbox_pack_result(const struct attempt *at, struct buf *out)
         arena_deinit(&room);
 }
 
+void outbox_checkpoint(const struct attempt *at)
+{
+        struct arena room = {0};
+        Drover__JobResult r;
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        fill_result(at, &r, &room);
+        to.kind_case = DROVER__TO_SERVER__KIND_CHECKPOINT;
+        to.checkpoint = &r;
+        outbox_send(at->a, &to);
+        arena_deinit(&room);
+}
+
 static void send_results(struct queue *q, struct arena *room)
 {
         Drover__JobResult *list[RESULTS_MAX];
@@ -301,4 +313,67 @@ void outbox_inventory(struct agent *a)
         free(running.v);
         free(finished.v);
         arena_deinit(&room);
+}
+
+/* ---- small ones */
+
+static ProtobufCBinaryData sum_of(const unsigned char *sha256)
+{
+        return (ProtobufCBinaryData){32, (uint8_t *)(uintptr_t)sha256};
+}
+
+void outbox_credential_get(struct agent *a, uint64_t request, uint32_t part, const char *name)
+{
+        Drover__CredentialGet m = DROVER__CREDENTIAL_GET__INIT;
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        m.request = request;
+        m.part = part;
+        m.name = (char *)(uintptr_t)name;
+        to.kind_case = DROVER__TO_SERVER__KIND_CREDENTIAL_GET;
+        to.credential_get = &m;
+        outbox_send(a, &to);
+}
+
+void outbox_spool_read(struct agent *a, uint64_t request, const unsigned char *sha256, uint64_t offset,
+                       uint32_t length)
+{
+        Drover__SpoolRead m = DROVER__SPOOL_READ__INIT;
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        m.request = request;
+        m.sha256 = sum_of(sha256);
+        m.offset = offset;
+        m.length = length;
+        to.kind_case = DROVER__TO_SERVER__KIND_SPOOL_READ;
+        to.spool_read = &m;
+        outbox_send(a, &to);
+}
+
+void outbox_spool_write(const struct attempt *at, const unsigned char *sha256, uint64_t offset,
+                        struct str data, bool last)
+{
+        Drover__SpoolWrite m = DROVER__SPOOL_WRITE__INIT;
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        m.request = at->request;
+        m.member = at->member;
+        m.fence = at->fence;
+        m.sha256 = sum_of(sha256);
+        m.offset = offset;
+        m.data = (ProtobufCBinaryData){data.n, (uint8_t *)(uintptr_t)data.p};
+        m.last = last;
+        to.kind_case = DROVER__TO_SERVER__KIND_SPOOL_WRITE;
+        to.spool_write = &m;
+        outbox_send(at->a, &to);
+}
+
+void outbox_userlog_written(struct agent *a, uint64_t serial, const char *error, bool again, bool added)
+{
+        Drover__UserLogWritten m = DROVER__USER_LOG_WRITTEN__INIT;
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        m.serial = serial;
+        m.error = (char *)(uintptr_t)error;
+        m.again = again;
+        m.added = added;
+        to.kind_case = DROVER__TO_SERVER__KIND_USER_LOG_WRITTEN;
+        to.user_log_written = &m;
+        outbox_send(a, &to);
 }

@@ -248,6 +248,48 @@ void connect_lease_changed(struct agent *a)
         tell_lease(a);
 }
 
+/* ---- messages that are told in words of our own */
+
+static struct str bytes_of(const ProtobufCBinaryData *b)
+{
+        return str_make((const char *)b->data, b->len);
+}
+
+static const unsigned char *sum_of(const ProtobufCBinaryData *b)
+{
+        return b->len == 32 ? b->data : NULL;
+}
+
+static void take_credential(struct agent *a, const Drover__Credential *m)
+{
+        credentials_given(a, &(struct credential_given){.request = m->request,
+                                                        .part = m->part,
+                                                        .name = m->name,
+                                                        .type = m->type,
+                                                        .error = m->error,
+                                                        .data = bytes_of(&m->data),
+                                                        .expires_ms = (int64_t)m->expires_ms,
+                                                        .urls = m->urls,
+                                                        .url_count = m->n_urls});
+}
+
+static void take_spool_data(struct agent *a, const Drover__SpoolData *m)
+{
+        spool_data(a, &(struct spool_piece){sum_of(&m->sha256), m->offset, m->size, bytes_of(&m->data),
+                                            m->error});
+}
+
+static void take_spool_stored(struct agent *a, const Drover__SpoolStored *m)
+{
+        spool_stored(a, sum_of(&m->sha256), m->stored, m->complete, m->full, m->error);
+}
+
+static void take_userlog(struct agent *a, const Drover__UserLogWrite *m)
+{
+        userlog_write(
+                a, &(struct userlog_lines){m->serial, m->owner, m->path, bytes_of(&m->text), m->maybe_there});
+}
+
 static void on_message(void *arg, struct session *s, const ProtobufCMessage *base)
 {
         struct connection *c = arg;
@@ -298,11 +340,11 @@ static void on_message(void *arg, struct session *s, const ProtobufCMessage *bas
         case DROVER__TO_AGENT__KIND_EXEC: streams_exec(a, m->exec); return;
         case DROVER__TO_AGENT__KIND_EXEC_INPUT: streams_input(a, m->exec_input); return;
         case DROVER__TO_AGENT__KIND_STREAMS_GET: streams_get(a, m->streams_get); return;
-        case DROVER__TO_AGENT__KIND_CREDENTIAL: credentials_message(a, m->credential); break;
+        case DROVER__TO_AGENT__KIND_CREDENTIAL: take_credential(a, m->credential); break;
         case DROVER__TO_AGENT__KIND_STORES: stores_message(a, m->stores); break;
-        case DROVER__TO_AGENT__KIND_SPOOL_DATA: spool_data(a, m->spool_data); break;
-        case DROVER__TO_AGENT__KIND_SPOOL_STORED: spool_stored(a, m->spool_stored); break;
-        case DROVER__TO_AGENT__KIND_USER_LOG_WRITE: userlog_write(a, m->user_log_write); return;
+        case DROVER__TO_AGENT__KIND_SPOOL_DATA: take_spool_data(a, m->spool_data); break;
+        case DROVER__TO_AGENT__KIND_SPOOL_STORED: take_spool_stored(a, m->spool_stored); break;
+        case DROVER__TO_AGENT__KIND_USER_LOG_WRITE: take_userlog(a, m->user_log_write); return;
         default: break;
         }
         agent_turn_later(a);

@@ -81,18 +81,8 @@ void spool_close(struct agent *a)
 
 static void ask(struct agent *a, struct fetch *f)
 {
-        if (!a->greeted)
-                return;
-        Drover__SpoolRead m = DROVER__SPOOL_READ__INIT;
-        m.request = f->request;
-        m.sha256.data = f->sha256;
-        m.sha256.len = 32;
-        m.offset = f->offset;
-        m.length = CHUNK;
-        Drover__ToServer to = DROVER__TO_SERVER__INIT;
-        to.kind_case = DROVER__TO_SERVER__KIND_SPOOL_READ;
-        to.spool_read = &m;
-        outbox_send(a, &to);
+        if (a->greeted)
+                outbox_spool_read(a, f->request, f->sha256, f->offset, CHUNK);
 }
 
 void spool_fetch(struct agent *a, struct fetch *f)
@@ -124,29 +114,29 @@ static void end(struct agent *a, struct fetch *f, int error, const char *why)
         fetch_end(f, e, error, why);
 }
 
-void spool_data(struct agent *a, const Drover__SpoolData *m)
+void spool_data(struct agent *a, const struct spool_piece *p)
 {
-        struct fetch *f = m->sha256.len == 32 ? fetch_find_shipped(a, m->sha256.data) : NULL;
-        if (!f || !f->sum || (!*m->error && m->offset != f->offset))
+        struct fetch *f = p->sha256 ? fetch_find_shipped(a, p->sha256) : NULL;
+        if (!f || !f->sum || (!*p->error && p->offset != f->offset))
                 return;
-        if (*m->error) { /* of a request that may be over; the others have nothing to do with that */
+        if (*p->error) { /* of a request that may be over; the others have nothing to do with that */
                 if (fetch_for_another(f))
                         ask(a, f);
                 else
-                        end(a, f, EIO, m->error);
+                        end(a, f, EIO, p->error);
                 return;
         }
         f->refused = 0;
-        int r = f->fd < 0 ? f->fd : fs_write_all(f->fd, m->data.data, m->data.len);
+        int r = f->fd < 0 ? f->fd : fs_write_all(f->fd, p->data.p, p->data.n);
         if (r < 0) {
                 BUF_CLEANUP struct buf why = {0};
                 buf_printf(&why, "cannot write an input from the spool into the cache: %s", strerror(-r));
                 end(a, f, -r, buf_z(&why));
                 return;
         }
-        EVP_DigestUpdate(f->sum, m->data.data, m->data.len);
-        f->offset += m->data.len;
-        if (f->offset >= m->size || m->data.len == 0)
+        EVP_DigestUpdate(f->sum, p->data.p, p->data.n);
+        f->offset += p->data.n;
+        if (f->offset >= p->object_size || p->data.n == 0)
                 end(a, f, EIO, NULL);
         else
                 ask(a, f);
@@ -222,21 +212,9 @@ static void upload_next(struct agent *a)
                 upload_done(a, "an output cannot be read");
                 return;
         }
-        Drover__SpoolWrite m = DROVER__SPOOL_WRITE__INIT;
-        m.request = u->at->request;
-        m.member = u->at->member;
-        m.fence = u->at->fence;
-        m.sha256.data = o->sha256;
-        m.sha256.len = 32;
-        m.offset = u->offset;
-        m.data.data = (uint8_t *)room;
-        m.data.len = (size_t)n;
-        m.last = u->offset + (uint64_t)n >= o->size;
-        Drover__ToServer to = DROVER__TO_SERVER__INIT;
-        to.kind_case = DROVER__TO_SERVER__KIND_SPOOL_WRITE;
-        to.spool_write = &m;
         f->asked = true;
-        outbox_send(a, &to);
+        outbox_spool_write(u->at, o->sha256, u->offset, str_make(room, (size_t)n),
+                           u->offset + (uint64_t)n >= o->size);
 }
 
 void spool_upload(struct attempt *at, char **paths, int data)
@@ -253,7 +231,8 @@ void spool_upload(struct attempt *at, char **paths, int data)
         upload_next(at->a);
 }
 
-void spool_stored(struct agent *a, const Drover__SpoolStored *m)
+void spool_stored(struct agent *a, const unsigned char *sha256, uint64_t stored, bool complete, bool full,
+                  const char *error)
 {
         struct spool *f = a->spool;
         struct upload *u = f->uploads;
@@ -264,23 +243,22 @@ void spool_stored(struct agent *a, const Drover__SpoolStored *m)
                 upload_next(a);
                 return;
         }
-        if (m->sha256.len != 32 || memcmp(m->sha256.data, u->at->result.outputs[u->index].sha256, 32) != 0)
+        if (!sha256 || memcmp(sha256, u->at->result.outputs[u->index].sha256, 32) != 0)
                 return;
-        if (*m->error && !m->full) {
-                upload_done(a, m->error);
+        if (*error && !full) {
+                upload_done(a, error);
                 return;
         }
-        u->offset = m->stored;
-        if (m->full != f->full)
-                log_warn("msg=\"%s\"",
-                         m->full ? "the server's disk is full: what jobs made waits here for room"
-                                 : "the server has room again for what jobs made");
-        f->full = m->full;
-        if (m->full) {
+        u->offset = stored;
+        if (full != f->full)
+                log_warn("msg=\"%s\"", full ? "the server's disk is full: what jobs made waits here for room"
+                                            : "the server has room again for what jobs made");
+        f->full = full;
+        if (full) {
                 timer_start(f->again, AGAIN_MS);
                 return;
         }
-        if (m->complete) {
+        if (complete) {
                 u->index++;
                 u->offset = 0;
                 close(u->fd);

@@ -2,12 +2,20 @@
  * submitter's folders are not ours. */
 #pragma once
 #include "agent/model/attempt.h"
-#include "wire/drover.pb-c.h"
 
 struct fetch;
 void spool_fetch(struct agent *a, struct fetch *f);
-void spool_data(struct agent *a, const Drover__SpoolData *m);
-void spool_stored(struct agent *a, const Drover__SpoolStored *m);
+struct spool_piece {                  /* of an object, from the server */
+        const unsigned char *sha256;  /* the object's, 32 bytes; NULL: it named none */
+        uint64_t offset, object_size; /* bytes */
+        struct str data;
+        const char *error; /* empty: none */
+};
+void spool_data(struct agent *a, const struct spool_piece *p);
+/* The server has so much of an object, or (error, if it isn't empty) why not; full: its disk has no room for
+ * it now. */
+void spool_stored(struct agent *a, const unsigned char *sha256, uint64_t stored, bool complete, bool full,
+                  const char *error);
 void spool_session_lost(struct agent *a);
 void spool_session_ready(struct agent *a);
 void spool_open(struct agent *a);

@@ -8,7 +8,6 @@
 #pragma once
 #include "agent/config/users.h"
 #include "agent/model/attempt.h"
-#include "wire/drover.pb-c.h"
 
 void stage_workers_open(struct agent *a);
 void stage_workers_close(struct agent *a);
@@ -33,10 +32,11 @@ void stage_cancel(struct attempt *at); /* what is under way for it ends, and nob
 
 /* With `users`: writes its credentials as its user. The first time news->staged is called then. */
 void stage_credentials(struct attempt *at);
+struct userlog_lines;
 /* May the lines be added at once, without waiting for a file system or for earlier lines of the owner's? */
 bool stage_log_is_quick(const struct agent *a, const char *owner, const char *path);
 /* Has a worker add the lines to the log, or, with `users`, a child as this user; then calls userlog_written.
  */
-void stage_log(struct agent *a, const Drover__UserLogWrite *m, const struct users_entry *user);
+void stage_log(struct agent *a, const struct userlog_lines *m, const struct users_entry *user);
 /* With `users`: empties and removes a sandbox, as the user whose it is. */
 void stage_remove(struct agent *a, const char *name, uint64_t request, uint32_t member, uint32_t fence);

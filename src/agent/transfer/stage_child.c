@@ -8,6 +8,7 @@
 #include "agent/credential/credentials.h"
 #include "agent/model/sandbox.h"
 #include "agent/transfer/stage_task.h"
+#include "agent/transfer/userlog.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/program.h"
@@ -186,7 +187,7 @@ static void log_wait(struct stage *s, const char *owner, const char *user)
         log_next(s->a);
 }
 
-void stage_log(struct agent *a, const Drover__UserLogWrite *m, const struct users_entry *user)
+void stage_log(struct agent *a, const struct userlog_lines *m, const struct users_entry *user)
 {
         struct stage *s = mem_new(struct stage);
         s->a = a;
@@ -200,7 +201,7 @@ void stage_log(struct agent *a, const Drover__UserLogWrite *m, const struct user
         f->again = true; /* until the child says otherwise */
         int r = child_file(a, s);
         if (r == 0)
-                r = stage_work_text(&s->w, f, str_make((const char *)m->text.data, m->text.len));
+                r = stage_work_text(&s->w, f, m->text);
         if (r == 0)
                 r = stage_work_write(&s->w);
         s->w.result = r;

@@ -16,20 +16,11 @@ void userlog_written(struct agent *a, uint64_t serial, int r, const struct userl
         if (r < 0)
                 log_warn("msg=\"lines of a user log were not written\" error=\"%s\"",
                          LOG_TEXT(str_of(err->text)));
-        Drover__UserLogWritten done = DROVER__USER_LOG_WRITTEN__INIT;
-        done.serial = serial;
-        done.error = r < 0 ? err->text : (char *)"";
-        done.again = result->again;
-        done.added = result->added;
-        Drover__ToServer out = DROVER__TO_SERVER__INIT;
-        out.kind_case = DROVER__TO_SERVER__KIND_USER_LOG_WRITTEN;
-        out.user_log_written = &done;
-        outbox_send(a, &out);
+        outbox_userlog_written(a, serial, r < 0 ? err->text : "", result->again, result->added);
 }
 
-void userlog_write(struct agent *a, const Drover__UserLogWrite *m)
+void userlog_write(struct agent *a, const struct userlog_lines *m)
 {
-        struct str text = str_make((const char *)m->text.data, m->text.len);
         struct err err = {""};
         struct userlog_file_result result = {0};
         int r = 0;
@@ -45,6 +36,6 @@ void userlog_write(struct agent *a, const Drover__UserLogWrite *m)
                 return;
         }
         if (r == 0)
-                r = userlog_file_append(a->hidden, m->path, text, m->maybe_there, &result, &err);
+                r = userlog_file_append(a->hidden, m->path, m->text, m->maybe_there, &result, &err);
         userlog_written(a, m->serial, r, &result, &err);
 }
