@@ -235,3 +235,38 @@ def test_cwl_folders_failures_and_workflows(shared):
     assert shared.history(request)[0]["exit_code"] == 1
     shared.write("tools/bad.cwl", "class: Operation\n")
     assert "tools/bad.cwl:1: the class Operation" in shared.cli("submit", "--cwl", "tools/bad.cwl", code=1).err
+
+
+COPY = """\
+cwlVersion: v1.2
+class: CommandLineTool
+$schemas: [../ontology/terms.rdf]
+requirements:
+  InitialWorkDirRequirement: {listing: ["$(inputs.pair.text)"]}
+  SchemaDefRequirement: {types: [{$import: types/pair.yml}]}
+inputs:
+  pair: types/pair.yml#pair
+  script: {type: File, default: {class: File, location: ../lib/say%2Bit.sh}}
+baseCommand: [sh]
+arguments: ["$(inputs.script.path)", "$(inputs.pair.text.secondaryFiles[0].path)"]
+outputs:
+  same: {type: File, outputBinding: {glob: "$(inputs.pair.text.basename)"}}
+  said: {type: stdout}
+stdout: said.txt
+"""
+
+
+def test_cwl_files_above_the_tool_inputs_that_come_back_and_files_of_records(shared):
+    shared.write("own/tools/copy.cwl", "#!/usr/bin/env cwl-runner\n" + COPY, mode=0o755)
+    shared.write("own/tools/types/pair.yml", "type: record\nname: pair\nfields:\n  text: {type: File, secondaryFiles: [.idx]}\n")
+    shared.write("own/ontology/terms.rdf", '<?xml version="1.0"?>\n<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>\n')
+    shared.write("own/lib/say+it.sh", "cat \"$1\"\n")
+    shared.write("data/a+b.txt", "kept\n")
+    shared.write("data/a+b.txt.idx", "index\n")
+    shared.write("data/jobs/order.yml", "pair: {text: {class: File, location: ../a%2Bb.txt}}\n")
+    submit(shared, ["--cwl", "--params", "data/jobs/order.yml", "own/tools/copy.cwl"])
+    outputs = json.loads(shared.read("cwl_outputs.json"))
+    assert shared.read("said.txt") == "index\n"
+    assert outputs["same"]["basename"] == "a+b.txt" and shared.read("a+b.txt") == "kept\n"
+    shared.write("own/tools/absolute.cwl", COPY.replace("types/pair.yml", "/etc/pair.yml"))
+    assert "must be named by a relative path" in shared.cli("submit", "--cwl", "own/tools/absolute.cwl", code=1).err

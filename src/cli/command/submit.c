@@ -176,7 +176,7 @@ static int check_words(const struct options *o)
         if (!o->ended && o->word_count > 1)
                 return cli_error(CLI_USAGE, "unexpected argument \"%s\": give one FILE, or -- COMMAND ARG...",
                                  o->words[1]);
-        if (!o->ended && is_program(o->words[0]))
+        if (!o->ended && !options_flag(o, "cwl") && !options_flag(o, "galaxy") && is_program(o->words[0]))
                 return cli_error(CLI_USAGE, "%s is not a submit file; to run it: drover submit -- %s%s",
                                  o->words[0], strchr(o->words[0], '/') ? "" : "./", o->words[0]);
         if (!o->ended && (option || options_flag(o, "print")))

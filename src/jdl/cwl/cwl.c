@@ -1,9 +1,11 @@
 #include "jdl/cwl/cwl.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/doc.h"
+#include "base/hex.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "jdl/script.h"
@@ -11,6 +13,7 @@
 #define TEXT_MAX  (4u << 20)
 #define DOCS_MAX  200
 #define FILES_MAX 10000
+#define TYPES_MAX 64 /* in each other */
 
 struct cwl {
         const struct form_world *w;
@@ -18,6 +21,8 @@ struct cwl {
         struct map *names; /* of what travels: its name in the job's folder -> its path (owned) */
         char **paths;      /* in the order they were found; borrowed from the map */
         size_t count, cap;
+        char **described; /* of these, what the description names by a relative path, and itself; borrowed */
+        size_t described_count, described_cap;
         struct doc *docs[DOCS_MAX]; /* descriptions; the first is the tool's */
         const struct doc *tool;     /* in it: what is run */
         size_t doc_count;
@@ -54,16 +59,69 @@ static bool is_url(struct str s)
         return str_search(s, STR("://")) >= 0;
 }
 
+/* A location is a URI: %20 in it is a blank. A path is none. */
+static bool is_location(const struct doc *d)
+{
+        return str_eqz(d->key, "location");
+}
+
+static void decode(struct str s, struct buf *out)
+{
+        for (size_t i = 0; i < s.n; i++) {
+                int high = i + 2 < s.n && s.p[i] == '%' ? hex_digit(s.p[i + 1]) : -1;
+                int low = high >= 0 ? hex_digit(s.p[i + 2]) : -1;
+
+                if (low >= 0 && high + low > 0) {
+                        buf_char(out, (char)(high * 16 + low));
+                        i += 2;
+                } else {
+                        buf_char(out, s.p[i]);
+                }
+        }
+}
+
+static void encode(struct str s, struct buf *out)
+{
+        for (size_t i = 0; i < s.n; i++)
+                if (isalnum((unsigned char)s.p[i]) || strchr("-._~+,=@", s.p[i]))
+                        buf_char(out, s.p[i]);
+                else
+                        buf_printf(out, "%%%02X", (unsigned char)s.p[i]);
+}
+
+/* Takes "NAME/.." out of an absolute path. */
+static void shorten(struct buf *path)
+{
+        struct buf out = {0};
+        struct str rest = buf_view(path), part;
+
+        while (str_cut(&rest, '/', &part)) {
+                if (str_eqz(part, ".."))
+                        buf_truncate(&out, (size_t)(str_rfind(buf_view(&out), '/') < 0
+                                                            ? 0
+                                                            : str_rfind(buf_view(&out), '/')));
+                else if (part.n && !str_eqz(part, "."))
+                        buf_printf(&out, "/" STR_FMT, STR_ARG(part));
+        }
+        buf_deinit(path);
+        *path = out;
+}
+
 /* ---- what travels */
 
 /* A file or folder named in `at`, which begins at the folder of at->file. *ret_name is borrowed. */
-static int add_path(struct cwl *c, const struct doc *at, struct str path, struct str *ret_name,
+static int add_path(struct cwl *c, const struct doc *at, struct str written, struct str *ret_name,
                     struct err *err)
 {
-        BUF_CLEANUP struct buf full = {0};
-        struct str name;
+        BUF_CLEANUP struct buf full = {0}, decoded = {0};
+        struct str path, name;
         const char *before;
 
+        if (is_location(at))
+                decode(written, &decoded);
+        else
+                buf_str(&decoded, written);
+        path = buf_view(&decoded);
         if (str_starts(path, STR("file://")))
                 path = str_skip(path, 7);
         name = base_name(path);
@@ -71,6 +129,7 @@ static int add_path(struct cwl *c, const struct doc *at, struct str path, struct
             str_find(path, '\n') >= 0)
                 return fail(at, err, "'" STR_FMT "' cannot be the path of an input", STR_ARG(path));
         script_absolute(c->w, str_of(at->file), path, &full);
+        shorten(&full);
         before = map_get(c->names, name);
         if (before && strcmp(before, buf_z(&full)) != 0)
                 return fail(at, err, "two files have the name " STR_FMT " in the job's folder: rename one",
@@ -83,7 +142,7 @@ static int add_path(struct cwl *c, const struct doc *at, struct str path, struct
                 map_put(c->names, name, c->paths[c->count]);
                 c->count++;
         }
-        *ret_name = name;
+        *ret_name = base_name(str_of(map_get(c->names, name)));
         return 0;
 }
 
@@ -139,8 +198,14 @@ static int write_value(struct cwl *c, const struct doc *d, struct json *j, struc
                         continue;
                 }
                 rc = add_path(c, i, word(i), &name, err);
-                if (rc == 0)
+                if (rc == 0 && is_location(i)) {
+                        BUF_CLEANUP struct buf uri = {0};
+
+                        encode(name, &uri);
+                        json_str(j, buf_view(&uri));
+                } else if (rc == 0) {
                         json_str(j, name);
+                }
         }
         json_close(j, d->kind == DOC_MAP ? '}' : ']');
         return rc;
@@ -163,32 +228,47 @@ static int read_doc(struct cwl *c, const char *file, struct doc **ret, struct er
 
 static int look(struct cwl *c, const struct doc *d, struct err *err);
 
-/* Another file of the description. It stands beside the first, for its name there is the one in the job's
- * folder. */
+static int describe(struct cwl *c, const char *path)
+{
+        for (size_t i = 0; i < c->described_count; i++)
+                if (strcmp(c->described[i], path) == 0)
+                        return 1;
+        MEM_GROW(c->described, c->described_cap, c->described_count + 1);
+        c->described[c->described_count++] = mem_dupz(path);
+        return 0;
+}
+
+/* Another file of the description, by a path that begins where the one that names it is. In the job's folder
+ * it is found by the same path (write_tree). */
 static int refer(struct cwl *c, const struct doc *at, bool is_description, struct err *err)
 {
         struct str path = word(at), name;
         ptrdiff_t hash = str_find(path, '#');
-        BUF_CLEANUP struct buf full = {0};
-        bool new;
+        BUF_CLEANUP struct buf full = {0}, decoded = {0};
         int rc;
 
         if (hash >= 0)
                 path = str_head(path, (size_t)hash);
         if (!path.n || is_url(path)) /* in the same file, or fetched by cwltool */
                 return 0;
-        if (str_find(path, '/') >= 0)
+        if (path.p[0] == '/')
                 return fail(at, err,
-                            STR_FMT
-                            ": what a description refers to must stand beside it; or pack it: cwltool --pack",
+                            STR_FMT ": what a description refers to must be named by a relative path; or "
+                                    "pack it: cwltool --pack",
                             STR_ARG(path));
-        new = !map_get(c->names, path);
         rc = add_path(c, at, path, &name, err);
-        if (rc != 0 || !new || !is_description)
+        if (rc != 0)
                 return rc;
+        if (is_location(at))
+                decode(path, &decoded);
+        else
+                buf_str(&decoded, path);
+        script_absolute(c->w, str_of(at->file), buf_view(&decoded), &full);
+        shorten(&full);
+        if (describe(c, buf_z(&full)) != 0 || !is_description)
+                return 0;
         if (c->doc_count == DOCS_MAX)
                 return fail(at, err, "the description has more than %d files", DOCS_MAX);
-        script_absolute(c->w, str_of(at->file), path, &full);
         rc = read_doc(c, buf_z(&full), &c->docs[c->doc_count], err);
         if (rc != 0 || !c->docs[c->doc_count])
                 return rc;
@@ -202,7 +282,10 @@ static int look(struct cwl *c, const struct doc *d, struct err *err)
         int rc = named && named != d ? refer(c, named, false, err) : 0;
 
         for (const struct doc *i = d->first; i && rc == 0; i = i->next) {
-                if (i->kind != DOC_WORD)
+                if (i->kind == DOC_LIST && str_eqz(i->key, "$schemas"))
+                        for (const struct doc *k = i->first; k && rc == 0; k = k->next)
+                                rc = refer(c, k, false, err);
+                else if (i->kind != DOC_WORD)
                         rc = look(c, i, err);
                 else if (str_eqz(i->key, "run") || str_eqz(i->key, "$import"))
                         rc = refer(c, i, true, err);
@@ -272,6 +355,8 @@ static int read_tool(struct cwl *c, const char *file, struct err *err)
                 return fail(doc_get(tool, "class"), err, "the class " STR_FMT " is not supported",
                             STR_ARG(class));
         rc = add_path(c, tool, base_name(str_of(file)), &name, err);
+        if (rc == 0)
+                describe(c, map_get(c->names, name));
         read_requirements(c, doc_get(tool, "hints"), false);
         read_requirements(c, doc_get(tool, "requirements"), true);
         return rc == 0 ? look(c, c->docs[0], err) : rc;
@@ -306,7 +391,7 @@ static void see(void *to, struct str path)
 static int add_second(struct cwl *c, const struct doc *at, struct str file, struct str pattern,
                       struct err *err)
 {
-        BUF_CLEANUP struct buf path = {0}, full = {0};
+        BUF_CLEANUP struct buf path = {0}, decoded = {0}, full = {0};
         struct str name;
         bool there = false;
 
@@ -322,7 +407,11 @@ static int add_second(struct cwl *c, const struct doc *at, struct str file, stru
                 if (str_rfind(file, '.') > str_rfind(file, '/') + 1)
                         file = str_head(file, (size_t)str_rfind(file, '.'));
         buf_printf(&path, STR_FMT STR_FMT, STR_ARG(file), STR_ARG(pattern));
-        script_absolute(c->w, str_of(at->file), buf_view(&path), &full);
+        if (is_location(at))
+                decode(buf_view(&path), &decoded);
+        else
+                buf_str(&decoded, buf_view(&path));
+        script_absolute(c->w, str_of(at->file), buf_view(&decoded), &full);
         if (is_url(file) || strpbrk(buf_z(&full), "*?[\\") ||
             c->w->glob(c->w->arg, buf_z(&full), 'a', see, &there) != 0 || !there)
                 return 0;
@@ -349,6 +438,71 @@ static int add_seconds(struct cwl *c, const struct doc *value, const struct doc 
         return rc;
 }
 
+/* A type that is named: of a SchemaDefRequirement. */
+static const struct doc *named_type(const struct doc *d, struct str name)
+{
+        const struct doc *found = NULL;
+        struct str own = word(doc_get(d, "name"));
+
+        if (d->kind == DOC_MAP && own.n && (str_eq(own, name) || str_eq(str_skip(own, 1), name)))
+                return d;
+        for (const struct doc *i = d->kind == DOC_WORD ? NULL : d->first; i && !found; i = i->next)
+                found = named_type(i, name);
+        return found;
+}
+
+static int add_typed(struct cwl *c, const struct doc *value, const struct doc *definition, unsigned depth,
+                     struct err *err);
+
+/* The fields of a record, which may be in a list of records; of each type of a union. */
+static int add_fields(struct cwl *c, const struct doc *value, const struct doc *type, unsigned depth,
+                      struct err *err)
+{
+        const struct doc *fields, *found = NULL;
+        int rc = 0;
+
+        if (!type || depth > TYPES_MAX)
+                return 0;
+        if (type->kind == DOC_WORD && str_find(type->text, '#') >= 0) {
+                struct str name = str_skip(type->text, (size_t)str_find(type->text, '#') + 1);
+
+                for (size_t i = 0; i < c->doc_count && !found; i++)
+                        found = c->docs[i] ? named_type(c->docs[i], name) : NULL;
+                return found ? add_fields(c, value, found, depth + 1, err) : 0;
+        }
+        if (type->kind == DOC_LIST)
+                for (const struct doc *i = type->first; i && rc == 0; i = i->next)
+                        rc = add_fields(c, value, i, depth + 1, err);
+        if (type->kind != DOC_MAP || rc != 0)
+                return rc;
+        if (value->kind == DOC_LIST && doc_get(type, "items"))
+                for (const struct doc *i = value->first; i && rc == 0; i = i->next)
+                        rc = add_fields(c, i, doc_get(type, "items"), depth + 1, err);
+        fields = doc_get(type, "fields");
+        for (const struct doc *d =
+                     fields && fields->kind != DOC_WORD && value->kind == DOC_MAP ? fields->first : NULL;
+             d && rc == 0; d = d->next) {
+                struct str name = fields->kind == DOC_MAP ? d->key : word(doc_get(d, "name"));
+                const struct doc *own;
+
+                name = str_skip(name, (size_t)(str_find(name, '#') + 1));
+                for (own = value->first; own && !str_eq(own->key, name);)
+                        own = own->next;
+                if (own)
+                        rc = add_typed(c, own, d, depth + 1, err);
+        }
+        return rc;
+}
+
+static int add_typed(struct cwl *c, const struct doc *value, const struct doc *definition, unsigned depth,
+                     struct err *err)
+{
+        const struct doc *patterns = doc_get(definition, "secondaryFiles");
+        int rc = patterns ? add_seconds(c, value, patterns, err) : 0;
+
+        return rc == 0 ? add_fields(c, value, doc_get(definition, "type"), depth, err) : rc;
+}
+
 static int read_order(struct cwl *c, const char *file, struct buf *out, struct err *err)
 {
         struct json j = {.out = out};
@@ -362,9 +516,12 @@ static int read_order(struct cwl *c, const char *file, struct buf *out, struct e
         else if (rc == 0)
                 buf_addz(out, "{}");
         for (const struct doc *d = order ? order->first : NULL; d && rc == 0; d = d->next) {
-                const struct doc *patterns = doc_get(input_of(c, d->key), "secondaryFiles");
+                const struct doc *input = input_of(c, d->key);
 
-                rc = patterns ? add_seconds(c, d, patterns, err) : 0;
+                if (input && input->kind == DOC_MAP)
+                        rc = add_typed(c, d, input, 0, err);
+                else
+                        rc = add_fields(c, d, input, 0, err); /* "name: type" */
         }
         doc_free(order);
         return rc;
@@ -384,7 +541,8 @@ static const char begin[] =
         "fi\n"
         "mkdir .drover_tmp .drover_out || exit\n";
 
-/* A folder among the outputs would stay behind: only files at the top go back. */
+/* A folder among the outputs would stay behind: only files at the top go back. One that is an input, too,
+ * comes back for being newer. */
 static const char end[] =
         "status=$?\n"
         "sed \"s|file://$box/.drover_out/||g; s|$box/.drover_out/||g\" <.drover_outputs >cwl_outputs.json\n"
@@ -392,20 +550,64 @@ static const char end[] =
         "        if [ -d \"$output\" ]; then\n"
         "                tar -C .drover_out -cf \"${output##*/}.tar\" \"${output##*/}\"\n"
         "        elif [ -e \"$output\" ]; then\n"
-        "                mv -f \"$output\" .\n"
+        "                mv -f \"$output\" . && touch \"./${output##*/}\"\n"
         "        fi\n"
         "done\n"
         "exit $status\n";
 
-static void write_script(struct str tool, struct str order, struct buf *out)
+/* How much of the paths of the description is a folder that they have in common. */
+static size_t common_folder(const struct cwl *c)
 {
+        struct str all = str_of(c->described[0]);
+
+        all.n = (size_t)str_rfind(all, '/') + 1;
+        for (size_t i = 1; i < c->described_count; i++)
+                while (!str_starts(str_of(c->described[i]), all))
+                        all.n = (size_t)str_rfind(str_head(all, all.n - 1), '/') + 1;
+        return all.n;
+}
+
+/* Files of the description that are in more than one folder are linked to from paths that are as they were
+ * among each other. */
+static void write_tree(const struct cwl *c, struct buf *tool, struct buf *out)
+{
+        size_t common = common_folder(c);
+        bool one = true;
+
+        for (size_t i = 0; i < c->described_count; i++)
+                one = one && str_find(str_of(c->described[i] + common), '/') < 0;
+        if (one)
+                return;
+        buf_reset(tool);
+        buf_printf(tool, ".drover_cwl/%s", c->described[0] + common);
+        for (size_t i = 0; i < c->described_count; i++) {
+                struct str path = str_of(c->described[i] + common);
+                BUF_CLEANUP struct buf link = {0};
+
+                buf_printf(&link, ".drover_cwl/" STR_FMT, STR_ARG(path));
+                buf_addz(out, "mkdir -p ");
+                script_quote(out, str_head(buf_view(&link), (size_t)str_rfind(buf_view(&link), '/')));
+                buf_addz(out, " && ln -s \"$box/\"");
+                script_quote(out, base_name(path));
+                buf_char(out, ' ');
+                script_quote(out, buf_view(&link));
+                buf_addz(out, " || exit\n");
+        }
+}
+
+static void write_script(const struct cwl *c, struct str name, struct str order, struct buf *out)
+{
+        BUF_CLEANUP struct buf tool = {0};
+
+        buf_str(&tool, name);
         buf_addz(out, begin);
+        write_tree(c, &tool, out);
         buf_addz(out, "printf '%s\\n' ");
         script_quote(out, order);
         buf_addz(out, " >.drover_order.json\n");
         buf_addz(out, "cwltool $engine --disable-color --tmpdir-prefix \"$box/.drover_tmp/\" --outdir "
                       "\"$box/.drover_out\" ./");
-        script_quote(out, tool);
+        script_quote(out, buf_view(&tool));
         buf_addz(out, " .drover_order.json >.drover_outputs\n");
         buf_addz(out, end);
 }
@@ -434,7 +636,7 @@ static int make(struct cwl *c, const struct cwl_job *job, const struct condor_op
                 rc = read_order(c, job->params, &order, err);
         if (rc != 0)
                 return rc;
-        write_script(tool, buf_view(&order), &script);
+        write_script(c, tool, buf_view(&order), &script);
         write_submit(c, tool, &submit);
         if (ret_command)
                 buf_printf(ret_command, "cwltool " STR_FMT " with %s", STR_ARG(tool), buf_z(&order));
@@ -454,6 +656,9 @@ int cwl_parse(const struct form_world *w, const struct cwl_job *job, const struc
                 free(c.paths[i]);
         for (size_t i = 0; i < c.doc_count; i++)
                 doc_free(c.docs[i]);
+        for (size_t i = 0; i < c.described_count; i++)
+                free(c.described[i]);
+        free(c.described);
         free(c.paths);
         map_free(c.names);
         return rc;
