@@ -61,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const char *name = "rescue";
         struct dag_options options = {.condor = &condor, .rescues = &rest, .rescue_names = &name};
         BUF_CLEANUP struct buf out = {0};
-        struct dag_summary sum;
+        struct dag_summary sum = {0};
         struct form form;
         struct err err = {{0}};
         int r;
@@ -82,5 +82,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                         abort();
         }
         form_deinit(&form);
+        dag_files_deinit(&sum.files);
         return 0;
 }

@@ -138,7 +138,7 @@ static void become(const char *file, struct buf *ret_json, struct buf *ret_text)
                                    .arch = "X86_64",
                                    .opsys = "LINUX",
                                    .extra = (const char *const *)extra};
-        struct dag_summary sum;
+        struct dag_summary sum = {0};
         struct form form;
         struct err err = {{0}};
         int r;
@@ -161,6 +161,7 @@ static void become(const char *file, struct buf *ret_json, struct buf *ret_text)
                 indent(buf_view(&line), ret_json);
         }
         form_deinit(&form);
+        dag_files_deinit(&sum.files);
         for (size_t i = 0; i < o.extra_count; i++)
                 free(extra[i]);
 }

@@ -170,7 +170,7 @@ def test_a_hundred_thousand_nodes(drover):
     ("JOB A absent.sub\n", "bad.dag:1: the submit description of node A, absent.sub, cannot be read"),
     ("JOB A step.sub\nSCRIPT POST A\n", "bad.dag:2: SCRIPT needs PRE, POST or HOLD, a node and a command"),
     ("JOB A step.sub\nABORT-DAG-ON A 0\n", "bad.dag:2: ABORT-DAG-ON needs a node and an exit code"),
-    ("JOB A step.sub\nDATA B x.dap\n", "bad.dag:2: DATA is not supported"),
+    ("JOB A step.sub\nDATA B x.dap\n", "bad.dag:2: the submit description of node B, x.dap, cannot be read"),
     ("JOB A step.sub DONE\n", "all its nodes are done"),
     ("\0\1\2", "is no keyword"),
     ("", "there is no node in it"),

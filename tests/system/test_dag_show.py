@@ -2,7 +2,8 @@
 import os
 import xml.etree.ElementTree
 
-from drover import wait_until
+from condor import Condor
+from drover import sh, wait_until
 from test_dag import nodes, order, step, submitted, tracing
 
 DIAMOND = "JOB A step.sub\nJOB B step.sub\nJOB C step.sub\nJOB D step.sub\nPARENT A CHILD B C\nPARENT B C CHILD D\n"
@@ -66,6 +67,20 @@ def test_actions_on_nodes(drover):
     rescue = drover.cli("dag", "rescue", "--before", "B", str(request))
     assert [line for line in rescue.splitlines() if not line.startswith("#")] == ["DONE A"]
     assert "has not started" in drover.cli("dag", "rescue", "--before", "D", str(request), code=1).err
+
+
+def test_condor_q_dag(drover):
+    condor = Condor(drover)
+    step(drover, tracing(drover))
+    drover.write("d.dag", DIAMOND)
+    other = drover.submit(sh("exit 0"), "--hold")
+    request = submitted(drover.cli("dag", "submit", "--hold", "d.dag"))
+    shown = rows(condor("q", "-dag"))
+    assert ["ID", "OWNER/NODENAME", "SUBMITTED", "RUN_TIME", "ST", "PRI", "SIZE", "CMD"] in shown
+    lines = {line[0]: line for line in shown if len(line) > 6}
+    assert [lines[f"{request}.{i}"][1] for i in range(4)] == ["|-A", "|-B", "|-C", "|-D"] and lines[f"{request}.0"][5] == "H"
+    assert "|-" not in lines[f"{other}.0"][1]
+    assert "|-" not in condor("q", "-nobatch")
 
 
 def test_a_graph_is_resubmitted_in_its_order(drover):

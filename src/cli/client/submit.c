@@ -40,6 +40,7 @@ void submit_deinit(struct submit *s)
         free(s->uploads);
         ship_deinit(&s->ship);
         form_deinit(&s->form);
+        dag_files_deinit(&s->dag.files);
         buf_deinit(&s->body);
         buf_deinit(&s->command);
         buf_deinit(&s->after);
@@ -90,6 +91,10 @@ static int read_description(const char *file, struct buf *ret, struct err *err)
 /* The newest of FILE.rescue001 to FILE.rescue999; empty when there is none. */
 static int read_rescue(struct submit *s, struct buf *name, struct buf *text, struct err *err)
 {
+        if (s->rescue) {
+                buf_addz(name, s->rescue);
+                return fs_read(AT_FDCWD, s->rescue, CONDOR_TEXT_MAX, text, err);
+        }
         for (int i = RESCUE_MAX; i > 0 && !s->no_rescue; i--) {
                 buf_reset(name);
                 buf_printf(name, "%s.rescue%03d", s->file, i);

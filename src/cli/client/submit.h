@@ -32,6 +32,7 @@ struct submit {
         const char *resolve;        /* of a Galaxy tool; galaxy.h has the words */
         struct buf command;         /* of a tool, as it was rendered */
         bool no_rescue;             /* of a DAG: rescue files beside it are not read */
+        const char *rescue;         /* of a DAG: the rescue file to be read; NULL: as no_rescue says */
         struct dag_summary dag;     /* of a DAG, when it was read */
         uint64_t max_pre, max_post; /* scripts of a DAG that run at once; 0: any number */
         struct form form;

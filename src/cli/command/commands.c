@@ -303,6 +303,8 @@ static const struct option_row dag_options[] = {
         {"max-jobs", 0, OPTION_NUMBER, "N", "With submit: at most so many jobs of the graph at once."},
         {"hold", 0, OPTION_FLAG, NULL, "With submit: submit the nodes held."},
         {"no-rescue", 0, OPTION_FLAG, NULL, "With submit: pass over rescue files beside FILE."},
+        {"rescue", 0, OPTION_TEXT, "FILE2",
+         "With submit: take FILE2, a rescue file or save point, in their place."},
         {"wait", 'w', OPTION_FLAG, NULL,
          "With submit: wait until all jobs are done and exit as drover wait does."},
         {"dry-run", 'n', OPTION_FLAG, NULL, "With submit: read and check FILE; submit nothing."},
@@ -706,7 +708,7 @@ const struct command commands[] = {
          "drover transfer --type rm https://se.example.org/data/old\n  a file less",
          transfer_options, 0, WORDS_ANY, "files", false, cmd_transfer},
         {"dag", WORKING, "submit and watch a graph of jobs",
-         "submit|import|show|rescue|hold|release|rm|resubmit [OPTIONS] FILE|ID [NODE...]",
+         "submit|import|watch|show|rescue|hold|release|rm|resubmit [OPTIONS] FILE|ID [NODE...]",
          "`drover dag submit FILE` submits a graph of jobs that FILE describes in the language of HTCondor's "
          "DAGMan, as one "
          "request: all of it, or nothing. The server starts each node when its parents have succeeded; no "
@@ -718,7 +720,10 @@ const struct command commands[] = {
          "each level is a line. `drover dag hold`, `release` and `rm` are for the nodes that are named "
          "behind "
          "ID, or for all that are not done. `drover dag resubmit ID` submits what is not done again, as a "
-         "new request with the same arrows. `drover dag import --wfcommons FILE` submits a workflow instance "
+         "new request with the same arrows. `drover dag watch ID FILE` waits for a graph "
+         "and writes the files that FILE asks for (DOT, NODE_STATUS_FILE, JOBSTATE_LOG, SAVE_POINT_FILE), as "
+         "submit "
+         "--wait does. `drover dag import --wfcommons FILE` submits a workflow instance "
          "of "
          "WfCommons, whose tasks sleep as long as they ran, so that `drover sim FILE` can be compared with "
          "it. `drover dag rescue ID` prints a rescue file: written to "
@@ -729,7 +734,8 @@ const struct command commands[] = {
          "drover dag show 7\n  its nodes, and what each waits for\n"
          "drover dag show --dot 7 | dot -Tsvg > graph.svg\n  a picture of it\n"
          "drover dag rescue 7 > diamond.dag.rescue001\n  what is done need not be done again",
-         dag_options, 2, WORDS_ANY, "submit import show rescue hold release rm resubmit", false, cmd_dag},
+         dag_options, 2, WORDS_ANY, "submit import watch show rescue hold release rm resubmit", false,
+         cmd_dag},
         {"credential", WORKING, "keep proxies, tokens and keys for your jobs",
          "add|list|rm [OPTIONS] [NAME [FILE]]",
          "`drover credential add NAME --type TYPE FILE` stores what is in FILE (`-`: standard input) under "

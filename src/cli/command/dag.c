@@ -14,7 +14,7 @@
 #include "cli/command/commands.h"
 #include "cli/command/dag_graph.h"
 #include "cli/command/dag_import.h"
-#include "cli/command/wait.h"
+#include "cli/command/dag_watch.h"
 #include "cli/terminal/human.h"
 
 #define SIM_TEXT_MAX (256u << 20) /* of a workflow, as the simulator reads it */
@@ -49,11 +49,13 @@ static int submit(struct cli *cli, const struct options *o, struct str text)
         struct buf after BUF_CLEANUP = {0}, most BUF_CLEANUP = {0}, out BUF_CLEANUP = {0},
                          id BUF_CLEANUP = {0};
         const char *lines[64], *line;
+        struct dag_files files;
         struct submit s;
         size_t at = 0;
         int code = 0;
 
         submit_init(&s, cli, o->words[1]);
+        s.rescue = options_text(o, "rescue");
         s.language = SUBMIT_DAG;
         s.text = text;
         s.no_rescue = options_flag(o, "no-rescue") || text.p;
@@ -99,12 +101,43 @@ static int submit(struct cli *cli, const struct options *o, struct str text)
                 buf_char(&out, '\n');
         }
         cli_print(&out);
+        files = s.dag.files;
+        s.dag.files = (struct dag_files){0};
         submit_deinit(&s);
-        if (code != 0 || !options_flag(o, "wait") || options_flag(o, "dry-run"))
+        if (code != 0 || !options_flag(o, "wait") || options_flag(o, "dry-run")) {
+                if (code == 0 && dag_files_any(&files))
+                        cli_note("the files that %s asks for are written while somebody waits: drover dag "
+                                 "watch %s %s",
+                                 o->words[1], id.n ? buf_z(&id) : "ID", o->words[1]);
+                dag_files_deinit(&files);
                 return code;
-        code = wait_for_jobs(cli, &(struct wait){.ids = buf_z(&id), .timeout_s = -1, .quiet = cli->json});
+        }
+        code = dag_watch(cli, buf_z(&id), o->words[1], &files);
+        dag_files_deinit(&files);
         if (text.p && !cli->json && code == 0)
                 print_makespan(cli, buf_z(&id));
+        return code;
+}
+
+/* The files that a DAG file asks for, of a request that was made of it. */
+static int watch(struct cli *cli, const struct options *o)
+{
+        struct dag_files files;
+        struct submit s;
+        int code;
+
+        if (o->word_count != 3)
+                return cli_error(CLI_USAGE, "drover dag watch takes a request and its DAG file");
+        submit_init(&s, cli, o->words[2]);
+        s.language = SUBMIT_DAG;
+        s.no_rescue = s.quiet = true;
+        code = submit_read(&s);
+        files = s.dag.files;
+        s.dag.files = (struct dag_files){0};
+        submit_deinit(&s);
+        if (code == 0)
+                code = dag_watch(cli, o->words[1], o->words[2], &files);
+        dag_files_deinit(&files);
         return code;
 }
 
@@ -182,12 +215,6 @@ static int show(struct cli *cli, const struct options *o)
 
 /* ---- rescue */
 
-/* All jobs of it had ended before that time. */
-static bool ended_before(const struct dag_point *p, int64_t at_ms)
-{
-        return dag_point_state(p) == DAG_STATE_DONE && p->ended_ms <= at_ms;
-}
-
 static int rescue(struct cli *cli, const struct options *o)
 {
         const char *before = options_text(o, "before");
@@ -209,10 +236,8 @@ static int rescue(struct cli *cli, const struct options *o)
                    "# Nodes of request %s that %s done%s%s; drover dag submit reads it as FILE.rescue001\n",
                    o->words[1], before ? "were" : "are", before ? " when there started " : "",
                    before ? before : "");
-        for (size_t i = 0; i < g.count && code == 0; i++)
-                if (mark ? ended_before(&g.points[i], mark->started_ms)
-                         : dag_point_state(&g.points[i]) == DAG_STATE_DONE)
-                        buf_printf(&out, "DONE %s\n", g.points[i].name);
+        if (code == 0)
+                dag_rescue_write(&g, mark, &out);
         if (code == 0)
                 cli_print(&out);
         dag_graph_deinit(&g);
@@ -344,6 +369,8 @@ int cmd_dag(struct cli *cli, const struct options *o)
 
         if (str_eqz(what, "submit") && o->word_count == 2)
                 return submit(cli, o, STR_NONE);
+        if (str_eqz(what, "watch"))
+                return watch(cli, o);
         if (str_eqz(what, "import") && o->word_count == 2)
                 return import(cli, o);
         if (str_eqz(what, "show"))

@@ -252,6 +252,8 @@ static int ask(struct waiting *s, struct buf *last)
         buf_str(last, answer.root.text);
         if (s->finished_before < 0)
                 s->finished_before = s->now.finished;
+        if (s->news && s->w->changed)
+                s->w->changed(s->w->arg);
         show(s);
         failures = s->now.failed + s->now.removed - s->now.handled;
         if (s->now.done || (s->w->fail_fast && failures > 0))

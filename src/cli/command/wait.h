@@ -8,6 +8,8 @@ struct wait {
         bool quiet;
         bool ignore_held; /* waits on when all that is left is held: somebody or something will release it */
         bool fail_fast;   /* ends with the first job that fails or is removed */
+        void (*changed)(void *arg); /* called when something may have changed; NULL: nobody is told */
+        void *arg;
 };
 /* Long-polls the server until all are done. On a terminal (stderr) a line with a bar is kept up to date,
  * elsewhere a line is written now and then; the end goes to stdout. A server that goes away is waited for.

@@ -13,7 +13,7 @@
 #include "cli/terminal/human.h"
 
 #define STATES_LEFT    "idle,running,held,left" /* "running" is all states of an attempt */
-#define ROW_ATTRIBUTES "MemoryUsage,RemoteWallClockTime,RemoteHost"
+#define ROW_ATTRIBUTES "MemoryUsage,RemoteWallClockTime,RemoteHost,DAGNodeName"
 
 enum queue_table { TABLE_BATCH, TABLE_JOBS, TABLE_RUN, TABLE_HOLD, TABLE_NONE };
 
@@ -24,6 +24,7 @@ struct listing {
         struct queue_batches batches;
         struct totals totals;
         struct buf text;
+        bool dag; /* nodes of graphs have their names in the place of their owners' */
 };
 
 static const char status_letters[] = "?IRXCH>S"; /* by JobStatus */
@@ -70,6 +71,19 @@ static void add_owner(struct buf *out, struct view v)
         buf_printf(out, " %-14.14s ", buf_z(&text));
 }
 
+/* "|-NODE"; names have no blanks. False: it is no node of a graph. */
+static bool add_node(struct buf *out, struct view job)
+{
+        struct buf text BUF_CLEANUP = {0}, safe BUF_CLEANUP = {0};
+
+        view_text(view_get(view_get(job, "ad"), "DAGNodeName"), &text);
+        if (text.n == 0)
+                return false;
+        human_safe(&safe, buf_view(&text));
+        buf_printf(out, "  |-%-11s ", buf_z(&safe));
+        return true;
+}
+
 static void add_row(struct listing *l, struct view job, int64_t status)
 {
         struct buf *out = &l->text, run BUF_CLEANUP = {0};
@@ -77,7 +91,8 @@ static void add_row(struct listing *l, struct view job, int64_t status)
 
         job_read(job, &row);
         add_id(out, job);
-        add_owner(out, row.owner);
+        if (!l->dag || !add_node(out, job))
+                add_owner(out, row.owner);
         if (l->table == TABLE_HOLD) {
                 clock_text_date(out, view_integer(view_get(job, "entered_ms"), 0) / 1000);
                 buf_char(out, ' ');
@@ -138,6 +153,11 @@ static void print_header(struct listing *l)
                 [TABLE_RUN] = " ID      OWNER            SUBMITTED     RUN_TIME HOST(S)\n",
                 [TABLE_HOLD] = " ID      OWNER          HELD_SINCE  HOLD_REASON\n",
         };
+        static const char *const dag_titles[] = {
+                [TABLE_JOBS] = " ID      OWNER/NODENAME   SUBMITTED     RUN_TIME ST PRI SIZE CMD\n",
+                [TABLE_RUN] = " ID      OWNER/NODENAME   SUBMITTED     RUN_TIME HOST(S)\n",
+                [TABLE_HOLD] = " ID      OWNER/NODENAME HELD_SINCE  HOLD_REASON\n",
+        };
         char host[256] = "";
 
         gethostname(host, sizeof(host) - 1);
@@ -145,7 +165,7 @@ static void print_header(struct listing *l)
         clock_text_full(&l->text, l->cli->now_ms / 1000);
         buf_char(&l->text, '\n');
         if (l->table != TABLE_BATCH && l->table != TABLE_NONE)
-                buf_addz(&l->text, titles[l->table]);
+                buf_addz(&l->text, l->dag ? dag_titles[l->table] : titles[l->table]);
 }
 
 static void all_totals(struct listing *l)
@@ -224,13 +244,14 @@ static int read_flags(struct listing *l, const struct flags *f, struct select *s
                 select_owner(&owner, str_of(submitter));
                 select_and(&s->constraint, buf_view(&owner));
         }
+        l->dag = flags_has(f, "dag");
         l->batches.ids = s->ids;
         l->batches.id_count = s->id_count;
-        l->table = flags_has(f, "totals")                            ? TABLE_NONE
-                   : flags_has(f, "hold")                            ? TABLE_HOLD
-                   : flags_has(f, "run")                             ? TABLE_RUN
-                   : flags_has(f, "nobatch") || flags_has(f, "idle") ? TABLE_JOBS
-                                                                     : TABLE_BATCH;
+        l->table = flags_has(f, "totals")                                      ? TABLE_NONE
+                   : flags_has(f, "hold")                                      ? TABLE_HOLD
+                   : flags_has(f, "run")                                       ? TABLE_RUN
+                   : flags_has(f, "nobatch") || flags_has(f, "idle") || l->dag ? TABLE_JOBS
+                                                                               : TABLE_BATCH;
         return rc;
 }
 
@@ -275,7 +296,8 @@ static const struct flag_row rows[] = {
         {"currentrun", 3, FLAG_PLAIN, FLAG_SO, NULL, "RUN_TIME is of the run under way."},
         {"analyze", 2, FLAG_PLAIN, FLAG_REFUSED, NULL, "use drover why."},
         {"better-analyze", 3, FLAG_PLAIN, FLAG_REFUSED, NULL, "use drover why."},
-        {"dag", 1, FLAG_PLAIN, FLAG_SO, NULL, "There are no DAGs; jobs stand as they were submitted."},
+        {"dag", 1, FLAG_PLAIN, FLAG_ACTS, NULL,
+         "A line for each job; those of graphs by the names of their nodes."},
         {"io", 2, FLAG_PLAIN, FLAG_REFUSED, NULL, "use -af BytesRecvd BytesSent."},
         {"grid", 4, FLAG_PLAIN, FLAG_REFUSED, NULL, "there is no grid universe."},
         {"cputime", 2, FLAG_PLAIN, FLAG_REFUSED, NULL, "use -af RemoteUserCpu."},

@@ -21,11 +21,11 @@ static int send(struct submit *s)
 
 static int submit_dag(struct cli *cli, const struct flags *f)
 {
-        BUF_CLEANUP struct buf most = {0}, name = {0};
+        BUF_CLEANUP struct buf most = {0}, name = {0}, old = {0};
         const char *lines[ADD_MAX + 2];
         const struct flag_given *g;
         struct err err = {""};
-        int64_t max, rescue, pre, post;
+        int64_t max, rescue, pre, post, from;
         struct submit s;
         size_t at = 0;
         int code;
@@ -38,6 +38,13 @@ static int submit_dag(struct cli *cli, const struct flags *f)
         s.language = SUBMIT_DAG;
         s.no_rescue = rescue == 0 || flags_has(f, "force");
         s.lines = lines;
+        s.rescue = flags_text(f, "load_save");
+        if (!s.rescue && flags_text(f, "dorescuefrom")) {
+                if (flags_number(f, "dorescuefrom", 0, &from, &err) != 0 || from < 1 || from > 999)
+                        return cli_error(1, "-dorescuefrom takes a number from 1 to 999");
+                buf_printf(&old, "%s.rescue%03d", f->words[0], (int)from);
+                s.rescue = buf_z(&old);
+        }
         s.max_pre = pre > 0 ? (uint64_t)pre : 0;
         s.max_post = post > 0 ? (uint64_t)post : 0;
         while ((g = flags_next(f, "append", &at)) && s.line_count < ADD_MAX)
@@ -66,7 +73,9 @@ static const struct flag_row rows[] = {
         {"append", 1, FLAG_VALUE, FLAG_ACTS, "LINE", "Add a line to the submit description of each node."},
         {"autorescue", 5, FLAG_VALUE, FLAG_ACTS, "0|1", "0: rescue files beside the DAG file are not read."},
         {"batch-name", 5, FLAG_VALUE, FLAG_ACTS, "NAME", "Name the request."},
+        {"dorescuefrom", 3, FLAG_VALUE, FLAG_ACTS, "N", "Take the rescue file with that number."},
         {"force", 1, FLAG_PLAIN, FLAG_ACTS, NULL, "Begin anew: rescue files are not read."},
+        {"load_save", 4, FLAG_VALUE, FLAG_ACTS, "FILE", "Take this save point."},
         {"maxjobs", 4, FLAG_VALUE, FLAG_ACTS, "N", "At most so many jobs at once."},
         {"maxpost", 5, FLAG_VALUE, FLAG_ACTS, "N", "At most so many POST scripts at once."},
         {"maxpre", 5, FLAG_VALUE, FLAG_ACTS, "N", "At most so many PRE scripts at once."},
@@ -76,8 +85,7 @@ static const struct flag_row rows[] = {
         {"import_env", 2, FLAG_PLAIN, FLAG_SO, NULL, "There is no DAGMan that would have an environment."},
         {"verbose", 1, FLAG_PLAIN, FLAG_WARNED, NULL, "drover dag show shows the graph."},
         {"usedagdir", 3, FLAG_PLAIN, FLAG_REFUSED, NULL, "call it in the folder of the DAG file."},
-        {"do_recurse", 4, FLAG_PLAIN, FLAG_REFUSED, NULL, "a graph in a graph is a SPLICE."},
-        {"dorescuefrom", 3, FLAG_VALUE, FLAG_REFUSED, "N", "the newest rescue file is read."},
+        {"do_recurse", 4, FLAG_PLAIN, FLAG_SO, NULL, "A graph in a graph is read with it."},
         {"remote", 1, FLAG_VALUE, FLAG_HERE, "HOST", "Only this machine."},
         {0},
 };

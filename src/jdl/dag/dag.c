@@ -805,6 +805,99 @@ static void add_setting(struct dag_setting **list, uint32_t *count, uint32_t *ca
         (*list)[(*count)++] = (struct dag_setting){str_dupz(name), str_dupz(value)};
 }
 
+/* A path as the statement has it, from the folder of its file. */
+static void set_file(struct source *s, char **to, struct str name)
+{
+        BUF_CLEANUP struct buf path = {0};
+
+        if (s->dir && name.p[0] != '/')
+                buf_printf(&path, "%s/", s->dir);
+        buf_str(&path, name);
+        free(*to);
+        *to = buf_take(&path);
+}
+
+static int dot(struct source *s, struct str rest)
+{
+        struct dag_files *f = s->reader->files;
+        struct str w = word(&rest);
+
+        if (w.n == 0)
+                return FAIL(s, "DOT needs a file");
+        set_file(s, &f->dot, w);
+        while ((w = word(&rest)).n) {
+                if (str_ieqz(w, "UPDATE") || str_ieqz(w, "DONT-UPDATE")) {
+                        f->dot_update = str_ieqz(w, "UPDATE");
+                } else if (str_ieqz(w, "OVERWRITE") || str_ieqz(w, "DONT-OVERWRITE")) {
+                        f->dot_keep = !str_ieqz(w, "OVERWRITE");
+                } else if (str_ieqz(w, "INCLUDE") && (w = word(&rest)).n) {
+                        set_file(s, &f->dot_include, w);
+                } else {
+                        return FAIL(s, "behind the file of a DOT come UPDATE or DONT-UPDATE, OVERWRITE or "
+                                       "DONT-OVERWRITE, and INCLUDE with a file");
+                }
+        }
+        return 0;
+}
+
+static int status_file(struct source *s, struct str rest)
+{
+        struct str name = word(&rest), w;
+
+        if (name.n == 0)
+                return FAIL(s, "NODE_STATUS_FILE needs a file");
+        set_file(s, &s->reader->files->status, name);
+        while ((w = word(&rest)).n)
+                if (!str_ieqz(w, "ALWAYS-UPDATE") &&
+                    (str_to_i64(w, &s->reader->files->status_s) != 0 || s->reader->files->status_s < 0))
+                        return FAIL(s, "behind the file of a NODE_STATUS_FILE come a number of seconds and "
+                                       "ALWAYS-UPDATE");
+        return 0;
+}
+
+static int jobstate_log(struct source *s, struct str rest)
+{
+        struct str name = word(&rest);
+
+        if (name.n == 0 || word(&rest).n)
+                return FAIL(s, "JOBSTATE_LOG needs a file");
+        set_file(s, &s->reader->files->jobstate, name);
+        return 0;
+}
+
+/* Beside the DAG file, in the folder save_files, where no other is named. */
+static int save_point(struct source *s, struct str rest)
+{
+        struct str name = word(&rest), file = word(&rest);
+        struct dag_files *f = s->reader->files;
+        BUF_CLEANUP struct buf whole = {0}, path = {0};
+        const char *own = strrchr(s->file, '/');
+
+        if (find_node(s, name) == UINT32_MAX)
+                return no_node(s, name);
+        whole_name(s, name, &whole);
+        if (file.n && str_find(file, '/') < 0)
+                buf_addz(&path, "save_files/");
+        if (file.n)
+                buf_str(&path, file);
+        else
+                buf_printf(&path, "save_files/%s-%s.save", buf_z(&whole), own ? own + 1 : s->file);
+        MEM_GROW(f->saves, f->save_cap, f->save_count + 1);
+        f->saves[f->save_count] = (struct dag_save){.node = str_dupz(buf_view(&whole))};
+        set_file(s, &f->saves[f->save_count++].file, buf_view(&path));
+        return 0;
+}
+
+/* A graph in a graph is read with the outer one: EXTERNAL, which DAGMan reads when it is its turn, too. */
+static int subdag(struct source *s, struct str rest)
+{
+        struct str w = word(&rest);
+
+        if (!str_ieqz(w, "EXTERNAL") && !str_ieqz(w, "INLINE"))
+                return FAIL(s, "SUBDAG needs EXTERNAL, a name and a file");
+        return splice(s, str_trim(rest));
+}
+
 /* ENV SET name=value;name=value, and ENV GET name name */
 static int env(struct source *s, struct str rest)
 {
@@ -918,40 +1011,38 @@ static const struct {
         const char *word;
         int (*make)(struct source *s, struct str rest); /* the first time */
         int (*name)(struct source *s, struct str rest); /* the second time */
-        const char *refused;                            /* why, and what to do instead */
 } keywords[] = {
-        {"JOB", node, NULL, NULL},
-        {"NODE", node, NULL, NULL},
-        {"FINAL", final, NULL, NULL},
-        {"SPLICE", splice, NULL, NULL},
-        {"INCLUDE", include, include, NULL},
-        {"SUBMIT-DESCRIPTION", submit_description, NULL, NULL},
-        {"PARENT", NULL, parent, NULL},
-        {"VARS", NULL, vars, NULL},
-        {"RETRY", NULL, retry, NULL},
-        {"PRIORITY", NULL, priority, NULL},
-        {"DONE", NULL, done, NULL},
-        {"CONNECT", NULL, connect, NULL},
-        {"PIN_IN", NULL, pin_in, NULL},
-        {"PIN_OUT", NULL, pin_out, NULL},
-        {"REJECT", reject, NULL, NULL},
-        {"DATA", NULL, NULL, "there are no jobs that only move data yet; make it a JOB that copies"},
-        {"SUBDAG", NULL, NULL, "a graph in a graph is not submitted by itself; use SPLICE"},
-        {"SCRIPT", NULL, script, NULL},
-        {"PRE_SKIP", NULL, pre_skip, NULL},
-        {"ABORT-DAG-ON", NULL, abort_on, NULL},
-        {"PROVISIONER", provisioner, NULL, NULL},
-        {"SERVICE", service, NULL, NULL},
-        {"CATEGORY", NULL, category, NULL},
-        {"MAXJOBS", NULL, max_jobs, NULL},
-        {"CONFIG", config, NULL, NULL},
-        {"ENV", env, NULL, NULL},
-        {"SET_JOB_ATTR", set_job_attr, NULL, NULL},
-        {"DOT", NULL, NULL, "drover dag show --dot prints the graph with its states"},
-        {"NODE_STATUS_FILE", NULL, NULL, "no file is written; drover dag show --json tells the same"},
-        {"JOBSTATE_LOG", NULL, NULL, "no file is written; drover log tells the same"},
-        {"SAVE_POINT_FILE", NULL, NULL,
-         "no save points are written; drover dag rescue writes a rescue file at any time"},
+        {"JOB", node, NULL},
+        {"NODE", node, NULL},
+        {"FINAL", final, NULL},
+        {"SPLICE", splice, NULL},
+        {"INCLUDE", include, include},
+        {"SUBMIT-DESCRIPTION", submit_description, NULL},
+        {"PARENT", NULL, parent},
+        {"VARS", NULL, vars},
+        {"RETRY", NULL, retry},
+        {"PRIORITY", NULL, priority},
+        {"DONE", NULL, done},
+        {"CONNECT", NULL, connect},
+        {"PIN_IN", NULL, pin_in},
+        {"PIN_OUT", NULL, pin_out},
+        {"REJECT", reject, NULL},
+        {"DATA", node, NULL},
+        {"SUBDAG", subdag, NULL},
+        {"SCRIPT", NULL, script},
+        {"PRE_SKIP", NULL, pre_skip},
+        {"ABORT-DAG-ON", NULL, abort_on},
+        {"PROVISIONER", provisioner, NULL},
+        {"SERVICE", service, NULL},
+        {"CATEGORY", NULL, category},
+        {"MAXJOBS", NULL, max_jobs},
+        {"CONFIG", config, NULL},
+        {"ENV", env, NULL},
+        {"SET_JOB_ATTR", set_job_attr, NULL},
+        {"DOT", dot, NULL},
+        {"NODE_STATUS_FILE", status_file, NULL},
+        {"JOBSTATE_LOG", jobstate_log, NULL},
+        {"SAVE_POINT_FILE", NULL, save_point},
 };
 
 static int statement(struct source *s, struct str line)
@@ -962,14 +1053,13 @@ static int statement(struct source *s, struct str line)
         for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++) {
                 if (!str_ieqz(w, keywords[i].word))
                         continue;
-                if (keywords[i].refused)
-                        return FAIL(s, "%s is not supported: %s", keywords[i].word, keywords[i].refused);
                 if (!s->names)
                         return keywords[i].make ? keywords[i].make(s, rest) : 0;
                 if (keywords[i].name)
                         return keywords[i].name(s, rest);
                 /* The lines of a description are no statements. */
-                if (str_ends(rest, STR("{")) && keywords[i].make != splice && keywords[i].make != include) {
+                if (str_ends(rest, STR("{")) && keywords[i].make != splice && keywords[i].make != subdag &&
+                    keywords[i].make != include) {
                         BUF_CLEANUP struct buf text = {.max = CONDOR_TEXT_MAX};
 
                         return read_inline(s, &text, &rest);
@@ -1090,19 +1180,36 @@ static int parse(struct dag_reader *r, const char *file, struct str text, struct
         for (uint32_t i = 0; i < r->node_count; i++)
                 sum.done += r->nodes[i].done;
         sum.nodes = r->node_count;
+        sum.files = *r->files;
+        *r->files = (struct dag_files){0};
         if (!rc && sum.done == sum.nodes)
                 rc = err_set(r->err, -ENOENT, "%s: all its nodes are done", file);
         if (!rc)
                 rc = dag_make_form(r, &sum.edges);
-        if (!rc)
-                *ret = sum;
+        *ret = sum;
         return rc;
+}
+
+void dag_files_deinit(struct dag_files *f)
+{
+        for (uint32_t i = 0; i < f->save_count; i++) {
+                free(f->saves[i].node);
+                free(f->saves[i].file);
+        }
+        free(f->saves);
+        free(f->dot);
+        free(f->dot_include);
+        free(f->status);
+        free(f->jobstate);
+        *f = (struct dag_files){0};
 }
 
 int dag_parse(const struct form_world *w, const char *file, struct str text, const struct dag_options *o,
               struct form *ret, struct dag_summary *ret_summary, struct err *err)
 {
+        struct dag_files files = {0};
         struct dag_reader r = {.world = w,
+                               .files = &files,
                                .options = o,
                                .form = ret,
                                .err = err,

@@ -26,8 +26,21 @@ struct dag_options {
         const char *program; /* path of `drover`, for jobs of the graph that call it; NULL: there are none */
         uint64_t max_pre, max_post; /* scripts that run at once; 0: any number */
 };
+struct dag_save {
+        char *node, *file;
+};
+/* Files that the DAG file asks for: somebody who waits for the graph writes them. NULL: none. */
+struct dag_files {
+        char *dot, *dot_include, *status, *jobstate;
+        bool dot_update, dot_keep; /* at each change; under a new name beside those that are there */
+        int64_t status_s;          /* at least between two of them */
+        struct dag_save *saves;
+        uint32_t save_count, save_cap;
+};
+void dag_files_deinit(struct dag_files *f);
 struct dag_summary {
         uint64_t nodes, done, edges;
+        struct dag_files files; /* dag_files_deinit, also after an error */
 };
 
 /* Parses text, which was read from `file`, and fills *ret, which the caller has initialised (form_init) and

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "jdl/dag/reader.h"
+#include "jdl/stork/stork.h"
 
 struct group {
         uint32_t *units, count, cap;
@@ -309,6 +310,19 @@ static void make_items(const struct dag_reader *r, const struct group *g, struct
                                        .row_count = g->count};
 }
 
+/* Ads of Stork's become the submit description that they stand for. */
+static int placements(struct dag_reader *r, const struct dag_node *n, struct buf *text)
+{
+        BUF_CLEANUP struct buf out = {.max = CONDOR_TEXT_MAX};
+        struct err why = {""};
+
+        if (stork_submit(buf_view(text), &out, &why) != 0)
+                return dag_fail(r, n->file, n->line, "node %s, %s: %s", n->name, n->submit, why.text);
+        buf_reset(text);
+        buf_str(text, buf_view(&out));
+        return 0;
+}
+
 static int read_description(struct dag_reader *r, struct group *g, bool alone)
 {
         const struct dag_unit *u = &r->units[g->units[0]];
@@ -350,6 +364,11 @@ static int read_description(struct dag_reader *r, struct group *g, bool alone)
                         return dag_fail(r, n->file, n->line,
                                         "the submit description of node %s, %s, cannot be read", n->name,
                                         n->submit);
+                if (stork_is(buf_view(&text))) {
+                        rc = placements(r, n, &text);
+                        if (rc)
+                                return rc;
+                }
         }
         lines_make(&lines, r, u, alone);
         o.extra = lines.all;

@@ -95,6 +95,7 @@ struct dag_reader {
         struct dag_setting *attributes, *environment; /* SET_JOB_ATTR and ENV */
         uint32_t attribute_count, attribute_cap, environment_count, environment_cap;
         uint64_t max_jobs, max_pre, max_post; /* 0: any number */
+        struct dag_files *files;
         struct dag_unit *units;
         uint32_t unit_count, unit_cap;
 };
