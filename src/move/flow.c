@@ -130,7 +130,7 @@ int flow_size(struct flow *f, uint64_t *ret, flow_alive_fn *alive, void *arg)
                         return 0;
                 }
                 int r = wait_for_change(f, seen, alive, arg);
-                if (r < 0)
+                if (r < 0 && !atomic_load(&f->s->ended)) /* a getter that has ended well is gone, too */
                         return r;
         }
 }
@@ -155,7 +155,7 @@ long flow_wait(struct flow *f, uint64_t at, uint64_t n, flow_alive_fn *alive, vo
                 if (ended)
                         return 0;
                 int r = wait_for_change(f, seen, alive, arg);
-                if (r < 0)
+                if (r < 0 && !atomic_load(&f->s->ended)) /* a getter that has ended well is gone, too */
                         return r;
         }
 }

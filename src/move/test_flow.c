@@ -185,12 +185,37 @@ static void test_begins_anew(void **state)
         close(fd);
 }
 
+/* The getter ends, and is gone before it is looked at again: what it said counts. */
+static int ends_and_dies(void *arg)
+{
+        finish(arg, MOVE_DONE);
+        return -EPIPE;
+}
+
+static void test_a_getter_that_ends_while_it_is_waited_for(void **state)
+{
+        int fd = memfd_create("flow", MFD_CLOEXEC);
+        struct flow *f = flow_new(fd, WINDOW);
+        uint64_t size = 0;
+        (void)state;
+        assert_int_equal(flow_size(f, &size, ends_and_dies, f), 0);
+        assert_int_equal(size, SIZE);
+        flow_free(f);
+        f = flow_new(fd, WINDOW);
+        assert_int_equal(flow_wait(f, SIZE - 1, 10, ends_and_dies, f), 1);
+        flow_free(f);
+        close(fd);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_through),     cmocka_unit_test(test_getter_fails),
-                cmocka_unit_test(test_getter_dies), cmocka_unit_test(test_putter_gives_up),
+                cmocka_unit_test(test_through),
+                cmocka_unit_test(test_getter_fails),
+                cmocka_unit_test(test_getter_dies),
+                cmocka_unit_test(test_putter_gives_up),
                 cmocka_unit_test(test_begins_anew),
+                cmocka_unit_test(test_a_getter_that_ends_while_it_is_waited_for),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
