@@ -25,9 +25,10 @@ struct http_call {
         struct http_client *client;
         struct http_call *next, **link; /* of the client's, in the order in which they were made */
         enum { WAITING, RUNNING, ENDED } state;
-        CURL *h; /* NULL: there is no libcurl */
+        CURL *h; /* while it runs, and until it is freed */
         struct curl_slist *lines;
-        struct http_call_spec spec; /* without its texts; of `limit`, what may still come */
+        struct http_call_spec spec; /* its texts are the call's own; of `limit`, what may still come */
+        struct buf out;             /* spec.body */
         http_call_fn *fn;
         void *arg;
         bool sent;            /* its connection is there: the server may have heard of it */
@@ -186,6 +187,11 @@ static void call_free(struct http_call *call)
         }
         count_body(call, 0);
         buf_deinit(&call->body);
+        buf_deinit(&call->out);
+        free((char *)(uintptr_t)call->spec.method);
+        free((char *)(uintptr_t)call->spec.path);
+        free((char *)(uintptr_t)call->spec.type);
+        free((char *)(uintptr_t)call->spec.fields);
         free(call);
 }
 
@@ -331,19 +337,20 @@ static void add_line(struct http_call *call, const char *name, struct str value)
         call->lines = libcurl.p_curl_slist_append(call->lines, buf_z(&b));
 }
 
-static void set_head(struct http_call *call, const struct http_call_spec *spec)
+static void set_head(struct http_call *call)
 {
+        const struct http_call_spec *spec = &call->spec;
         struct str rest = str_of(spec->fields ? spec->fields : ""), line;
         add_line(call, "Expect:", STR("")); /* no waiting for leave to send */
         if (call->client->bearer)
                 add_line(call, "Authorization: Bearer ", str_of(call->client->bearer));
         while (rest.n && str_cut(&rest, '\n', &line))
                 add_line(call, "", str_trim(line));
-        if (spec->body.n || strcmp(spec->method, "GET") != 0) {
+        if (call->out.n || strcmp(spec->method, "GET") != 0) {
                 add_line(call, "Content-Type: ", str_of(spec->type ? spec->type : "application/json"));
                 SET(call, CUSTOMREQUEST, spec->method);
-                SET(call, POSTFIELDSIZE_LARGE, (curl_off_t)spec->body.n);
-                SET(call, COPYPOSTFIELDS, spec->body.n ? spec->body.p : "");
+                SET(call, POSTFIELDSIZE_LARGE, (curl_off_t)call->out.n);
+                SET(call, POSTFIELDS, buf_z(&call->out));
         }
         SET(call, HTTPHEADER, call->lines);
 }
@@ -373,17 +380,23 @@ static void set_way(struct http_call *call, const char *path)
         SET(call, SSL_CTX_DATA, c->tls);
 }
 
-static void call_set(struct http_call *call, const struct http_call_spec *spec)
+/* A call in line is a few hundred bytes; libcurl's handle of it is some thousands, and is made when its turn
+ * has come. */
+static void call_begin(struct http_call *call)
 {
+        struct http_client *c = call->client;
+        const struct http_call_spec *spec = &call->spec;
+        call->state = RUNNING;
+        c->running++;
         call->h = libcurl.p_curl_easy_init();
         if (!call->h)
                 abort();
         set_way(call, spec->path);
-        set_head(call, spec);
+        set_head(call);
         SET(call, PRIVATE, call);
         SET(call, NOSIGNAL, 1L);
         SET(call, QUICK_EXIT, 1L); /* nobody waits for a name server that is silent */
-        SET(call, CONNECTTIMEOUT_MS, (long)call->client->handshake_ms);
+        SET(call, CONNECTTIMEOUT_MS, (long)c->handshake_ms);
         SET(call, TIMEOUT_MS, (long)(spec->timeout_ms ? spec->timeout_ms : TIMEOUT_MS));
         SET(call, FRESH_CONNECT, (long)spec->once); /* libcurl asks again where it has used an old one */
         SET(call, ERRORBUFFER, call->why);
@@ -393,6 +406,7 @@ static void call_set(struct http_call *call, const struct http_call_spec *spec)
         SET(call, HEADERDATA, call);
         SET(call, WRITEFUNCTION, on_body);
         SET(call, WRITEDATA, call);
+        libcurl.p_curl_multi_add_handle(c->multi, call->h);
 }
 
 struct http_call *http_client_call(struct http_client *c, const struct http_call_spec *spec, http_call_fn *fn,
@@ -406,9 +420,12 @@ struct http_call *http_client_call(struct http_client *c, const struct http_call
         call->fn = fn;
         call->arg = arg;
         call->spec = *spec;
-        if (c->multi) {
-                call_set(call, spec);
-        } else {
+        call->spec.method = mem_dupz(spec->method);
+        call->spec.path = mem_dupz(spec->path);
+        call->spec.type = spec->type ? mem_dupz(spec->type) : NULL;
+        call->spec.fields = spec->fields ? mem_dupz(spec->fields) : NULL;
+        buf_str(&call->out, spec->body);
+        if (!c->multi) {
                 call->state = ENDED;
                 call->status = spec->once ? HTTP_NOT_SENT : 0;
                 call->err = c->broken;
@@ -430,11 +447,8 @@ static void kick(void *arg)
 {
         struct http_client *c = arg;
         struct http_call *call;
-        while (c->running < c->max && (call = call_in(c, WAITING))) {
-                call->state = RUNNING;
-                c->running++;
-                libcurl.p_curl_multi_add_handle(c->multi, call->h);
-        }
+        while (c->running < c->max && (call = call_in(c, WAITING)))
+                call_begin(call);
         call = call_in(c, ENDED);
         if (!call)
                 return;
