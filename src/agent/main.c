@@ -22,6 +22,7 @@
 #include "agent/queue/mapping.h"
 #include "agent/queue/offers.h"
 #include "agent/queue/queues.h"
+#include "agent/queue/sensors.h"
 #include "agent/queue/use.h"
 #include "agent/session/connect.h"
 #include "agent/transfer/inputs.h"
@@ -232,6 +233,8 @@ static int open_all(struct agent *a, struct err *err)
         if (r == 0)
                 environments_open(a);
         if (r == 0)
+                sensors_open(a);
+        if (r == 0)
                 r = journal_open(a, err);
         if (r == 0)
                 connect_open(a);
@@ -253,6 +256,7 @@ static void note_stopped(struct agent *a)
 static void close_all(struct agent *a)
 {
         a->stopping = true;
+        sensors_close(a);
         connect_close(a);
         if (a->journal && a->config.kill_on_stop)
                 note_stopped(a);

@@ -63,6 +63,7 @@ static const struct setting settings[] = {
          "how often to measure the way to each store; 0: never; 5m"},
         S(movers, SETTING_WORDS, NULL, NULL), /* in the file only */
         S(images, SETTING_WORDS, NULL, NULL), /* in the file only */
+        S(node, SETTING_WORDS, NULL, NULL),   /* in the file only */
         S(mover, SETTING_TEXT, "PROGRAM", "drover-mover beside this program"),
         S(ca_file, SETTING_TEXT, "FILE", "authorities of https stores, in PEM; the system's"),
         S(known_hosts, SETTING_TEXT, "FILE", "keys of sftp stores; ~/.ssh/known_hosts of the mover's user"),
@@ -107,6 +108,7 @@ void config_deinit(struct config *c)
                 free(c->queues[i]);
         }
         free(c->queues);
+        config_sensors_deinit(c);
         doc_free(c->doc);
         memset(c, 0, sizeof(*c));
 }
@@ -124,17 +126,20 @@ static const struct setting *find(struct config *c, struct str name, void **ret_
 static int read_settings(struct config *c, const struct doc *root, struct err *err)
 {
         size_t n = 0;
-        MEM_CLEANUP const char **keys = mem_array(NULL, table.n + config_queue_settings.n + 2, sizeof(*keys));
+        MEM_CLEANUP const char **keys = mem_array(NULL, table.n + config_queue_settings.n + 4, sizeof(*keys));
         for (size_t i = 0; i < table.n; i++)
                 keys[n++] = table.v[i].name;
         for (size_t i = 0; i < config_queue_settings.n; i++)
                 keys[n++] = config_queue_settings.v[i].name;
         keys[n++] = "queues";
+        keys[n++] = "health";
+        keys[n++] = "sensors";
         keys[n] = NULL;
         int r = doc_only(root, keys, err);
         for (const struct doc *d = root->first; d && r == 0; d = d->next) {
                 void *object;
-                if (str_eqz(d->key, "queues")) /* in config_finish: what options say is their default */
+                if (str_eqz(d->key, "queues") || str_eqz(d->key, "health") ||
+                    str_eqz(d->key, "sensors")) /* in config_finish: what options say is their default */
                         continue;
                 const struct setting *s = find(c, d->key, &object);
                 r = settings_read(object, s, d, err);
@@ -434,5 +439,7 @@ int config_finish(struct config *c, struct err *err)
                 r = config_queues(c, err);
         if (r == 0)
                 r = config_containment(c, err);
+        if (r == 0)
+                r = config_sensors(c, err);
         return r < 0 ? -EINVAL : read_token(c, err);
 }

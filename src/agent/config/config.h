@@ -6,6 +6,7 @@
  */
 #pragma once
 #include "agent/config/settings.h"
+#include "base/args.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "place/pull_policy.h"
@@ -29,6 +30,7 @@ struct config_queue {
         uint64_t jobs_max, queued_max;                 /* 0: no limit but the resources */
         uint64_t walltime_max_ms;                      /* 0: none */
         bool closed;                                   /* takes no more jobs */
+        char *close_when, *drain_when;                 /* expressions over its ad; NULL: none */
         struct config_list resources;                  /* lines for devices_add, or "GPUs found" */
         char *requirements, *rank, *attributes;
         struct pull_policy pull_policy;
@@ -41,6 +43,16 @@ struct config_queue {
         struct config_list container;   /* the same, of run/container/container.h */
         struct config_list containment; /* "part on|off", see config_containment */
         unsigned contain;               /* what comes of it: flags of run_spec */
+};
+
+/* A program whose lines become attributes of the queues' ads (place/sensor.h), or which says whether the
+ * machine is well. */
+#define CONFIG_SENSORS_MAX 32
+struct config_sensor {
+        char *name;
+        struct args command;
+        uint64_t interval_ms; /* 0: it is kept running, and says something whenever it likes */
+        uint64_t timeout_ms;
 };
 
 struct config {
@@ -76,6 +88,10 @@ struct config {
         struct config_list hide;   /* folders that jobs do not see, beside dir */
         struct config_list images; /* "name size": here already, kept by others */
         char *mover, *ca_file, *known_hosts;
+        struct config_list node;     /* what the machine is: "image debian-12" */
+        struct config_sensor health; /* name NULL: there is none */
+        struct config_sensor sensors[CONFIG_SENSORS_MAX];
+        size_t sensor_count;
         bool kill_on_stop;
         char *shepherd, *log_level;
 };
@@ -106,6 +122,10 @@ int config_queues(struct config *c, struct err *err);
 bool config_queue_places(const struct config_queue *q);
 /* A queue of that name with the defaults, added behind the others. */
 struct config_queue *config_add_queue(struct config *c, const char *name);
+
+/* sensors.c */
+int config_sensors(struct config *c, struct err *err); /* reads c->doc; 0, or -EINVAL with err */
+void config_sensors_deinit(struct config *c);
 
 /* config_containment.c */
 /* Reads `containment` of each queue into c->queues[i]->contain, flags of run_spec. What the file does not say

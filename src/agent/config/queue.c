@@ -32,6 +32,9 @@ static const struct setting table[] = {
         {"gpus", SETTING_GPUS, Q(resources), "N|found|ID", "to give out, each to one job at a time; none"},
         {"resources", SETTING_RESOURCES, Q(resources), NULL, NULL},
         {"requirements", SETTING_TEXT, Q(requirements), "EXPRESSION", "on jobs, as TARGET"},
+        {"close_when", SETTING_TEXT, Q(close_when), "EXPRESSION",
+         "over the queue's own ad: true, it takes no jobs"},
+        {"drain_when", SETTING_TEXT, Q(drain_when), "EXPRESSION", "likewise: true, the machine is drained"},
         {"rank", SETTING_TEXT, Q(rank), "EXPRESSION", "of jobs, as TARGET: larger is taken first"},
         {"wish", SETTING_LIST, Q(wishes), "WORD",
          "for jobs with small-input, short-run or large-memory first; again for another"},
@@ -136,6 +139,14 @@ static int check_name(const struct config *c, struct str name, struct err *err)
         return 0;
 }
 
+static int check_trigger(const char *name, const char *text, struct err *err)
+{
+        struct offer_place p = {.name = "n", .requirements = text};
+        return !text || offer_check(&p, NULL) == 0
+                       ? 0
+                       : err_set(err, -EINVAL, "%s cannot be read: %s", name, text);
+}
+
 /* What the server could not read shall be said here. */
 static int check_ad(const struct config_queue *q, struct err *err)
 {
@@ -151,7 +162,10 @@ static int check_ad(const struct config_queue *q, struct err *err)
                                 "wish is up to %u of small-input, short-run and large-memory, the weightier "
                                 "first; \"%s\" is not",
                                 OFFER_WISHES_MAX, q->wishes.v[i]);
-        return offer_check(&p, err);
+        int r = check_trigger("close_when", q->close_when, err);
+        if (r == 0)
+                r = check_trigger("drain_when", q->drain_when, err);
+        return r == 0 ? offer_check(&p, err) : r;
 }
 
 static int read_queue(struct config *c, const struct doc *d, struct err *err)

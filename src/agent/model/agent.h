@@ -77,6 +77,7 @@ struct agent {
         struct spool *spool;
         struct engine *engines; /* containers.h */
         struct environments *environments;
+        struct sensors *sensors;
         struct queue_uses *uses;
         struct config_list *denied; /* "!owner why": asked for, and not allowed by `users` */
 };

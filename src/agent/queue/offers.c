@@ -52,6 +52,10 @@ static void extra_attributes(const struct queue *q, struct buf *out)
         environments_attributes(q, out);
         engine_attributes(q->engine, out);
         queue_containment_attributes(q, out);
+        if (c->close_when)
+                buf_printf(out, "CloseWhen = (%s); ", c->close_when);
+        if (c->drain_when)
+                buf_printf(out, "DrainWhen = (%s); ", c->drain_when);
         if (c->attributes)
                 buf_addz(out, c->attributes);
 }

@@ -2,6 +2,7 @@
 #include "agent/model/expand.h"
 #include "agent/model/walltime.h"
 #include "agent/queue/offers.h"
+#include "agent/queue/sensors.h"
 #include "agent/queue/wait.h"
 #include "agent/transfer/stage.h"
 #include "base/clock.h"
@@ -353,6 +354,7 @@ void offers_look(struct queue *q, struct offers_room *ret)
                 if (queue_wait_s(q))
                         buf_printf(&o->devices, "QueueWait = %llu; ", (unsigned long long)queue_wait_s(q));
         }
+        sensors_advertise(a, &o->devices);
         int journal = a->journal_error;
         why_closed(q, &has, &may, journal, &o->devices);
         ret->ad.devices = buf_z(&o->devices);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "classad/print.h"
 #include "core/core.h"
 #include "core/events/apply.h"
 #include "core/index/index.h"
@@ -13,6 +14,8 @@
 #define LOOK_MS   1000  /* while some node drains, or may be silent */
 #define SLICE     1000u /* attempts that are stopped in one look */
 #define FACTS_MAX 4096u
+#define FACT_MAX  256u
+#define SAYS_MS   1000 /* between two events of an agent's word on its machine */
 
 /* Emits the move; there is one for it in the table. */
 static void set_state(struct core *c, struct core_agent *a, enum node_state to, const char *by,
@@ -195,6 +198,80 @@ void nodes_lost(struct core *c, struct core_agent *a)
                            l->jobs[i].member);
         set_state(c, a, NODE_DRAINING, NODE_BY_SERVER, buf_view(&why), 0);
         look_soon(c);
+}
+
+/* ---- what ads say */
+
+/* Whatever an agent says again and again, the log does not grow faster. */
+static bool may_say(struct core *c, struct core_agent *a)
+{
+        if (a->said_ms && c->steady_ms - a->said_ms < SAYS_MS)
+                return false;
+        a->said_ms = c->steady_ms;
+        return true;
+}
+
+static void look_at_health(struct core *c, struct core_agent *a, const struct ad *ad)
+{
+        const struct node_record *n = &a->node;
+        bool failed = node_state_of(n) == NODE_FAILED && strcmp(n->by, NODE_BY_NODE) == 0;
+        struct str why = STR_NONE;
+        bool unwell = eval_string(&c->eval, ad, NULL, c->attr.NodeFailed, &why);
+
+        if (unwell != failed && (!failed || may_say(c, a)))
+                core_node_health(c, a->name, !unwell, why);
+}
+
+static void look_at_facts(struct core *c, struct core_agent *a, const struct ad *ad)
+{
+        const struct {
+                const char *name;
+                symbol attribute;
+        } facts[] = {{"boot_id", c->attr.NodeBootId},
+                     {"provider_id", c->attr.NodeProviderId},
+                     {"image", c->attr.NodeImage},
+                     {"size", c->attr.NodeSize},
+                     {"price", c->attr.NodePrice}};
+        BUF_CLEANUP struct buf text = {0};
+        struct str value;
+
+        for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
+                if (eval_string(&c->eval, ad, NULL, facts[i].attribute, &value) && value.n)
+                        buf_printf(&text, "%s=" STR_FMT "\n", facts[i].name,
+                                   STR_ARG(str_head(value, FACT_MAX)));
+        if (text.n && !str_eqz(buf_view(&text), a->node.facts ? a->node.facts : "") && may_say(c, a))
+                core_node_facts(c, a->name, buf_view(&text));
+}
+
+/* "its drain_when is true: ScratchFree < 10" */
+static bool is_true(struct core *c, const struct ad *ad, symbol trigger, const char *name, struct buf *why)
+{
+        const struct expr *e = ad_find(ad, trigger);
+        bool yes = false;
+
+        if (!e || !eval_boolean(&c->eval, ad, NULL, trigger, &yes) || !yes)
+                return false;
+        why->max = CORE_NODE_REASON_MAX;
+        buf_printf(why, "its %s is true: ", name);
+        expr_print(why, e, c->symbols);
+        return true;
+}
+
+void nodes_offered(struct core *c, struct core_agent *a, const struct ad *ad, char **ret_closes)
+{
+        BUF_CLEANUP struct buf drains = {0};
+        struct buf closes = {0};
+
+        look_at_health(c, a, ad);
+        look_at_facts(c, a, ad);
+        if (node_state_of(&a->node) == NODE_UP && is_true(c, ad, c->attr.DrainWhen, "drain_when", &drains) &&
+            may_say(c, a)) {
+                set_state(c, a, NODE_DRAINING, NODE_BY_NODE, buf_view(&drains), 0);
+                look_soon(c);
+        }
+        *ret_closes = is_true(c, ad, c->attr.CloseWhen, "close_when", &closes) ? buf_take(&closes) : NULL;
+        if (!*ret_closes)
+                buf_deinit(&closes);
 }
 
 /* ---- by time */

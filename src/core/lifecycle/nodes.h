@@ -9,5 +9,8 @@ int64_t nodes_tick(struct core *c);
 /* Its session is there: one that booted or was silent is up again. */
 void nodes_connected(struct core *c, struct core_agent *a);
 void nodes_event(struct core *c, const struct event *e); /* it was applied, live */
+/* What the ad of one of its queues says of the machine: whether it is well, what it is, and whether it drains
+ * itself. *ret_closes: the queue takes no jobs now; the caller's text, or NULL. */
+void nodes_offered(struct core *c, struct core_agent *a, const struct ad *ad, char **ret_closes);
 /* An attempt was lost there: a node that takes everything down is drained. */
 void nodes_lost(struct core *c, struct core_agent *a);

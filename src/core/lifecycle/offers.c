@@ -257,6 +257,7 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         const struct attributes *at = &c->attr;
         const struct expr *requirements;
         struct symbols_use *before = symbols_use_set(c->symbols, symbols_use_keep(c->symbols));
+        MEM_CLEANUP char *closes = NULL;
         struct str away;
         uint32_t names = symbols_used(c->symbols);
         struct queue *q;
@@ -308,8 +309,10 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         free(q->unreachable);
         q->unreachable = eval_string(&c->eval, ad, NULL, at->Unreachable, &away) ? str_dupz(away) : NULL;
         free(q->closed);
+        nodes_offered(c, a, ad, &closes);
         q->closed = o->closed                                               ? mem_dupz(o->closed)
                     : eval_string(&c->eval, ad, NULL, at->WhyClosed, &away) ? str_dupz(away)
+                    : closes                                                ? mem_dupz(closes)
                                                                             : NULL;
         cost_class_update(c, q);
         need_read_resources(c, q);
@@ -317,7 +320,7 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
                 queue_show_free(c, q);
         eval_reset(&c->eval);
         q->jobs_left = o->jobs_max > q->taken_jobs ? o->jobs_max - q->taken_jobs : 0;
-        q->offers = a->connected && o->jobs_max > 0 && !o->closed;
+        q->offers = a->connected && o->jobs_max > 0 && !o->closed && !closes;
         index_queue_shown(c, q);
         index_queue_changed(c, q);
         if (q->offers && q->jobs_left > 0)

@@ -88,6 +88,7 @@ struct core_agent {
         size_t queue_count, ad_bytes; /* of all its queues' offers */
         uint32_t names;               /* of attributes that its offers brought and nobody had used before */
         bool gone; /* an order was given while it was away: that nothing runs there is an admin's word */
+        int64_t said_ms; /* when its word on its machine was last an event, by the steady clock; 0: never */
         struct node_losses losses;
         uint32_t alone;          /* attempts that have the node for themselves */
         struct agent_data *data; /* what it holds and measured; NULL: it has not said */
