@@ -3,14 +3,18 @@ import contextlib
 import hashlib
 import json
 import os
+import pty
 import random
 import signal
+import subprocess
+import uuid
 
 import agents
 import pytest
 from drover import alive, free_port, sh, wait_until
 from guarded import Authority, Grid, Guarded
 from stores import Faulty, Ftp, Nginx, Web
+from users import ONE, TWO, Site, as_user, domain
 
 QUICK = "transfer_retry: 20ms\nplacements: 4\nkill_grace: 1s\n"
 
@@ -27,6 +31,14 @@ def served(server):
         yield server.wait()
     finally:
         server.stop()
+
+
+def slow(folder):
+    port = free_port()
+    server = Web(os.path.join(folder, "slow"), "127.0.0.1", port, "$request_method $uri $status",
+                 f"""server {{ listen 127.0.0.1:{port}; location /dav/ {{ limit_rate 2m; {{dav}} }} }}""")
+    server.url = f"http://127.0.0.1:{port}/dav/"
+    return server
 
 
 @pytest.fixture
@@ -261,6 +273,23 @@ def test_xrootd_by_its_own_protocol(instance, folder, ftp):
         assert sorted(os.listdir(grid.data)) == ["f", "m"] and os.path.isdir(os.path.join(grid.data, "m", "n"))
 
 
+def test_progress_on_a_terminal(one, folder, other):
+    """How much of how much, how quick, and how long it will take."""
+    with served(slow(folder)) as source:
+        url = source.put("f", os.urandom(8 << 20))
+        ours, theirs = pty.openpty()
+        with subprocess.Popen([one.program("drover"), "transfer", "--wait", url, other.url + "f"], env=one.env, cwd=one.work,
+                              stdout=subprocess.PIPE, stderr=theirs) as shown:
+            os.close(theirs)
+            text = b""
+            with contextlib.suppress(OSError):  # the other end is closed
+                while piece := os.read(ours, 4096):
+                    text += piece
+            assert shown.wait(90) == 0
+        os.close(ours)
+        assert b" of 8M, " in text and b"/s, " in text and b" left" in text
+
+
 # ---- who does it
 
 
@@ -322,6 +351,29 @@ def test_so_many_at_a_time(instance, other, limit, reads, into, mine):
         instance.cli("rm", str(waits))
     finally:
         hung.stop()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run jobs of several users")
+def test_as_its_owner(instance, web):
+    """By the API, at an agent of several users: what is written is its owner's, and what others may not read stays theirs."""
+    site = Site(instance)
+    site.agent(more=QUICK)
+
+    def place(user, src, dest, code=0):
+        attributes = {"DapType": "transfer", "SrcUrl": src, "TransferInput": src, "DestUrl": dest, "OutputDestination": dest,
+                      "Cmd": "drover-mover", "FileSystemDomain": domain(), "Iwd": site.home(user), "ShouldTransferFiles": "YES"}
+        body = {"uuid": str(uuid.uuid4()), "parts": [{"attributes": {
+            **{k: json.dumps(v) for k, v in attributes.items()}, "DapTries": "1", "Requirements": 'TARGET.Runner == "mover"'}}]}
+        request = as_user(user, lambda: instance.api("POST", "/v1/requests", body))["id"]
+        instance.wait(request, code=code)
+
+    place(ONE, web.put("f", b"brought"), f"file://{site.home(ONE)}/sub/f")
+    assert site.text(ONE, "sub/f") == "brought" and site.owner(ONE, "sub/f") == (ONE.pw_uid, ONE.pw_gid)
+    place(TWO, f"file://{site.home(ONE)}/sub/f", web.url + "stolen", code=1)
+    place(TWO, web.url + "f", f"file://{site.home(ONE)}/planted", code=1)
+    place(ONE, f"file://{site.home(ONE)}/sub/f", web.url + "mine")
+    assert web.read("mine") == b"brought" and sorted(os.listdir(web.data)) == ["f", "mine"]
+    assert os.listdir(site.home(ONE)) == ["sub"]
 
 
 def test_that_queue_runs_no_program_of_a_user(one):
@@ -453,14 +505,6 @@ def test_the_disk_at_the_end_is_full(one, web, folder):
         assert os.listdir(small) == []
     finally:
         os.system(f"umount {small}")
-
-
-def slow(folder):
-    port = free_port()
-    server = Web(os.path.join(folder, "slow"), "127.0.0.1", port, "$request_method $uri $status",
-                 f"""server {{ listen 127.0.0.1:{port}; location /dav/ {{ limit_rate 2m; {{dav}} }} }}""")
-    server.url = f"http://127.0.0.1:{port}/dav/"
-    return server
 
 
 def test_a_mover_that_dies_is_started_again(one, folder, other):
