@@ -12,7 +12,7 @@ from drover import wait_until
 pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAMS = ["drover", "drover-agent", "drover-server"]
-ALL = [*PROGRAMS, "drover-doc", "python3-drover"]
+ALL = [*PROGRAMS, "drover-doc", "libdrmaa-drover", "libdrmaa-drover-dev", "python3-drover"]
 
 
 def run(*command, **more):

@@ -85,7 +85,7 @@ static int no_server(const char *path, struct err *err)
 static int open_api(struct cli *cli, struct api *api, struct err *err)
 {
         struct buf dir BUF_CLEANUP = {0}, text BUF_CLEANUP = {0}, room BUF_CLEANUP = {0};
-        const char *e = getenv("DROVER_SERVER");
+        const char *e = cli->server ? cli->server : getenv("DROVER_SERVER");
         struct view server;
         struct str socket;
         int rc;

@@ -4,6 +4,13 @@
 
 const char *cli_name = "drover";
 
+static _Thread_local struct buf *said; /* where messages go instead of stderr */
+
+void cli_say_into(struct buf *out)
+{
+        said = out;
+}
+
 int cli_error(int code, const char *fmt, ...)
 {
         struct buf text BUF_CLEANUP = {0};
@@ -12,6 +19,10 @@ int cli_error(int code, const char *fmt, ...)
         va_start(ap, fmt);
         buf_vprintf(&text, fmt, ap);
         va_end(ap);
+        if (said) {
+                buf_printf(said, "%s\n", buf_z(&text));
+                return code;
+        }
         fflush(stdout);
         fprintf(stderr, "%s: %s\n", cli_name, buf_z(&text));
         return code;

@@ -2,7 +2,7 @@
  *
  * `drover` is one program. main.c finds the row of command/commands.c, reads the options by it and calls its
  * run(), which returns the exit code. Commands print to stdout what was asked for and to stderr everything
- * else. One thread.
+ * else. One thread has a struct cli at a time.
  */
 #pragma once
 #include "base/buf.h"
@@ -22,6 +22,7 @@ enum cli_exit {
 struct api;
 struct cli {
         const char *dir;        /* --dir; NULL: not given */
+        const char *server;     /* https://host:port, in place of $DROVER_SERVER; NULL: not given */
         bool json;              /* --json */
         bool terminal;          /* stdout is one */
         bool colour;            /* and colours are welcome on it */
@@ -36,6 +37,9 @@ extern const char *cli_name; /* what stands before errors: "drover" */
  * …)`. */
 int cli_error(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* the same, nothing has failed */
+/* From now on this thread's messages are appended to *out, a line each, instead of being printed; NULL ends
+ * that. */
+void cli_say_into(struct buf *out);
 
 /* Writes to stdout; errors show at the end, when main flushes. Leaves the buf empty. */
 void cli_print(struct buf *out);

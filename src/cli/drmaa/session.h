@@ -1,0 +1,50 @@
+/* session: what this process has submitted since drmaa_init, and the calls of the server's API for it.
+ *
+ * All calls return a DRMAA_ERRNO_..., with err, and may be made by several threads. A job is open until the
+ * server says that it has ended, then ended until somebody waits for it, then reaped.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+struct job_template;
+struct bulk;
+
+/* How a job ended, as one number: *stat of drmaa_wait. */
+enum { STAT_CODE_SHIFT = 8, STAT_SIGNAL_MASK = 0x7f, STAT_ABORTED = 0x10000 };
+
+struct job_id {
+        uint64_t request;
+        uint32_t member;
+};
+#define JOB_ID_TEXT 32
+bool job_id_read(const char *text, struct job_id *ret);
+void job_id_text(struct job_id id, char ret[JOB_ID_TEXT]);
+
+int session_open(const char *contact, struct err *err);
+int session_close(struct err *err);
+/* What the session was opened with; "" without one, or when nothing was said. */
+void session_contact(char *ret, size_t n);
+
+/* The jobs are members 0 to bulk->count - 1 of *ret. */
+int session_submit(const struct job_template *t, const struct bulk *bulk, uint64_t *ret, struct err *err);
+/* id NULL: any job of the session. timeout_s negative: for ever. */
+int session_wait(const struct job_id *id, int64_t timeout_s, struct job_id *ret, int *ret_stat,
+                 struct err *err);
+/* Of `count` jobs; ids NULL: of all jobs of the session that are not reaped. */
+int session_synchronize(const struct job_id *ids, size_t count, int64_t timeout_s, bool dispose,
+                        struct err *err);
+/* action: DRMAA_CONTROL_...; id NULL: all jobs of the session for which it makes sense. */
+int session_control(const struct job_id *id, int action, struct err *err);
+/* *ret: DRMAA_PS_... */
+int session_state(struct job_id id, int *ret, struct err *err);
+
+/* What an ended job took. Times in milliseconds since 1970, 0: not known. */
+struct job_usage {
+        int64_t submitted_ms, started_ms, ended_ms;
+        double cpu_s; /* negative: not known */
+};
+int session_usage(struct job_id id, struct job_usage *ret, struct err *err);
