@@ -78,8 +78,8 @@ def test_a_terminal(drover, job, on_a_terminal):
     t.shows("40 120\r\n")
     drover.cli("exec", job, "--", "touch", "stop")
     assert t.end() == 9 and t.was_restored
-    t = on_a_terminal("exec", "-it", job, "--", "sleep", "600")
-    wait_until(lambda: not t.is_as_before())
+    t = on_a_terminal("exec", "-it", job, "--", "sh", "-c", "echo on; exec sleep 600")
+    t.shows("on\r\n")
     t.type("\x03")
     assert t.end() == 128 + signal.SIGINT and t.was_restored
     t = on_a_terminal("exec", "-t", job, "--", "seq", "50000")
@@ -277,12 +277,16 @@ def test_drover_run_on_a_terminal(drover, on_a_terminal):
     t.shows(f"=word {request}.0\r\n/dev/pts/")
     assert t.end() == 7 and t.was_restored
     assert drover.history(int(request))[0]["exit_code"] == 7
-    t = on_a_terminal("run", "-t", "--", "sleep", "600")
+    t = on_a_terminal("run", "-t", "--", "sh", "-c", "echo on; exec sleep 600")
+    t.shows("on\r\n")
     request = run_of(drover)
-    wait_until(lambda: not t.is_as_before())
     t.type("\x03")
     assert t.end() == 128 + signal.SIGINT and drover.history(int(request))[0]["exit_code"] == 128 + signal.SIGINT
     assert sorted(os.listdir(drover.work)) == before
+    for code in (1, 0):
+        t = on_a_terminal("run", "-t", "--", "sh", "-c", f"echo last words; exit {code}")
+        t.shows("last words")
+        assert t.end() == code and drover.history()[0]["exit_code"] == code
     t = on_a_terminal("run", "-t", "--", "./no-such-program")
     assert t.end() == 127 and "no-such-program" in t.text
 

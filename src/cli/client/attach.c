@@ -233,7 +233,7 @@ static void __attribute__((noreturn)) in_child(struct attached *x, pid_t parent,
         _exit(0);
 }
 
-static int attached(struct attached *x)
+static int attached(struct attached *x, enum attach_way *ret_way)
 {
         static const int caught[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH, SIGCHLD};
         sigset_t set, before;
@@ -270,24 +270,32 @@ static int attached(struct attached *x)
                 return SIGNAL_CODE + by;
         if (x->verdict->err.text[0])
                 return cli_error(x->verdict->code, "%s", x->verdict->err.text);
-        return x->verdict->set ? x->verdict->code : CLI_FAILED;
+        if (!x->verdict->set)
+                return CLI_FAILED;
+        *ret_way = ATTACH_ENDED;
+        return x->verdict->code;
 }
 
-int attach_run(struct cli *cli, const struct attach *a, bool *ret_began)
+int attach_run(struct cli *cli, const struct attach *a, enum attach_way *ret_way)
 {
         struct attached x = {.cli = cli, .a = a};
+        enum attach_way way = ATTACH_LOST;
         struct err err = {""};
         int code = start(cli, a, &x.output);
 
-        if (ret_began)
-                *ret_began = code == 0;
-        if (code == 0 && (a->input || a->terminal)) {
-                code = attached(&x);
-        } else if (code == 0) {
+        if (code != 0) {
+                way = ATTACH_NOT_BEGUN;
+        } else if (a->input || a->terminal) {
+                code = attached(&x, &way);
+        } else {
                 code = follow(cli, &x.output, &err);
                 if (err.text[0])
                         cli_error(code, "%s", err.text);
+                else
+                        way = ATTACH_ENDED;
         }
+        if (ret_way)
+                *ret_way = way;
         output_deinit(&x.output);
         return code;
 }

@@ -485,11 +485,13 @@ static int submit(struct run *r, struct submit *s)
 
 /* ---- on a terminal */
 
-/* $0 and what follows it are the command, so that listings show it and its files are sent. */
-static const char keep_place[] =
-        "f=$DROVER_SCRATCH/.drover_run; mkfifo -m 600 $f $f.begin || exit 125; echo ready; "
-        "timeout 60 cat $f.begin || exit 129; read -r code <$f; rm -f $f $f.begin; "
-        "exit ${code:-129}";
+/* The pipe ends when the command's shell does: this one, whose end would end that, waits for it; and then for
+ * drover run to have heard of it, since nobody tells of commands beside a job that is over. $0 and what
+ * follows it are the command, so that listings show it and its files are sent. */
+static const char keep_place[] = "f=$DROVER_SCRATCH/.drover_run; mkfifo -m 600 $f $f.begin || exit 125; "
+                                 "echo ready; timeout 60 cat $f.begin || exit 129; code=$(cat $f); "
+                                 "timeout 10 cat $f.begin; rm -f $f $f.begin; exit ${code:-129}";
+static const char *const heard[] = {"sh", "-c", ": >$DROVER_SCRATCH/.drover_run.begin"};
 /* Ctrl-C is for the command; this shell outlives it to tell its code. */
 static const char in_place[] = "f=$DROVER_SCRATCH/.drover_run; : >$f.begin; exec 9>$f; trap : INT QUIT; "
                                "\"$@\" 9>&-; code=$?; echo $code >&9; exit $code";
@@ -558,7 +560,7 @@ static int stay_on_terminal(struct run *r, const struct options *o)
         MEM_CLEANUP const char **words = mem_array(NULL, o->word_count + 4, sizeof(*words));
         struct buf job BUF_CLEANUP = {0};
         struct attach a = {.words = words, .count = o->word_count + 4, .input = true, .terminal = true};
-        bool began = false;
+        enum attach_way way = ATTACH_NOT_BEGUN;
         int code = take_place(r);
 
         words[0] = words[3] = "sh";
@@ -568,9 +570,11 @@ static int stay_on_terminal(struct run *r, const struct options *o)
         buf_printf(&job, "%s.0", buf_z(&r->request));
         a.job = buf_z(&job);
         if (code == 0)
-                code = attach_run(r->cli, &a, &began);
-        if (!began)
+                code = attach_run(r->cli, &a, &way);
+        if (way == ATTACH_NOT_BEGUN)
                 act(r, "remove", 0);
+        else if (way == ATTACH_ENDED)
+                attach_run(r->cli, &(struct attach){.job = a.job, .words = heard, .count = 3}, NULL);
         wait_for_jobs(r->cli, &(struct wait){.ids = buf_z(&r->request), .timeout_s = GONE_S, .quiet = true});
         remove_hidden(r);
         return code;
