@@ -4,10 +4,17 @@
 #include "cli/command/commands.h"
 #include "cli/terminal/human.h"
 
-static const struct table_column columns[] = {
-        {"NAME", false, true},   {"STATE", false, false}, {"QUEUE", false, false}, {"CPUS", true, false},
-        {"MEMORY", true, false}, {"DISK", true, false},   {"RUN", true, false},    {"DONE", true, false},
-        {"SEEN", true, false},   {"LIMITS", false, true}};
+static const struct table_column columns[] = {{"NAME", false, true},
+                                              {"STATE", false, false},
+                                              {"QUEUE", false, false},
+                                              {"CPUS", true, false},
+                                              {"MEMORY", true, false},
+                                              {"DISK", true, false},
+                                              {"RUN", true, false},
+                                              {"DONE", true, false},
+                                              {"SEEN", true, false},
+                                              {"NOTE", false, true, false, true},
+                                              {"LIMITS", false, true, true, true}};
 
 static void free_of_total(struct table *t, struct view queue, const char *key, int64_t unit)
 {
@@ -31,6 +38,15 @@ static void free_of_total(struct table *t, struct view queue, const char *key, i
         table_text(t, buf_view(&text));
 }
 
+static void add_note(struct table *t, struct view why)
+{
+        struct buf text BUF_CLEANUP = {0};
+
+        if (view_type(why) == VIEW_STRING)
+                view_text(why, &text);
+        table_text(t, buf_view(&text));
+}
+
 static void add_limits(struct table *t, struct view limits)
 {
         struct buf text BUF_CLEANUP = {0};
@@ -38,8 +54,6 @@ static void add_limits(struct table *t, struct view limits)
         struct str key;
         size_t at = 0;
 
-        if (view_type(limits) == VIEW_STRING)
-                view_text(limits, &text);
         while (view_member(limits, &at, &key, &value)) {
                 if (text.n)
                         buf_addz(&text, ", ");
@@ -79,10 +93,11 @@ static void add_queue(struct cli *cli, struct table *t, struct view agent, struc
                 table_duration(t, cli->now_ms - seen_ms);
         else
                 table_text(t, STR(""));
-        add_limits(t, view_there(view_get(agent, "drained")) ? view_get(agent, "drained")
-                      : connected && view_there(unreachable) ? unreachable
-                      : connected && view_there(closed)      ? closed
-                                                             : view_get(queue, "limits"));
+        add_note(t, view_there(view_get(agent, "drained")) ? view_get(agent, "drained")
+                    : connected && view_there(unreachable) ? unreachable
+                    : connected                            ? closed
+                                                           : (struct view){STR_NONE});
+        add_limits(t, view_get(queue, "limits"));
 }
 
 static int revoke(struct cli *cli, const char *name)

@@ -3,7 +3,7 @@
 #include "cli/command/commands.h"
 
 static const struct table_column columns[] = {
-        {"TIME", false, false}, {"EVENT", false, false}, {"DETAILS", false, true}};
+        {"TIME", false, false}, {"EVENT", false, false}, {"DETAILS", false, true, false, true}};
 
 /* Every field that has no column of its own, as key=value. */
 static void add_details(struct buf *out, struct view event)

@@ -4,8 +4,10 @@
 #include "cli/terminal/cost.h"
 #include "cli/terminal/human.h"
 
-static const struct table_column columns[] = {
-        {"AGENT", false, true}, {"QUEUE", false, false}, {"VERDICT", false, false}, {"REASON", false, true}};
+static const struct table_column columns[] = {{"AGENT", false, true},
+                                              {"QUEUE", false, false},
+                                              {"VERDICT", false, false},
+                                              {"REASON", false, true, false, true}};
 static const struct table_column cost_columns[] = {
         {"AGENT", false, true}, {"QUEUE", false, false}, COST_COLUMNS};
 

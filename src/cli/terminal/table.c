@@ -8,7 +8,9 @@
 
 #include "cli/terminal/human.h"
 
-#define GAP 2
+#define GAP        2
+#define LEAST      8  /* columns that a wide one keeps */
+#define WRAP_LEAST 24 /* and one that wraps */
 
 static const char *const codes[] = {
         [TABLE_PLAIN] = "",  [TABLE_RED] = "31", [TABLE_GREEN] = "32", [TABLE_YELLOW] = "33",
@@ -172,6 +174,15 @@ size_t table_rows(const struct table *t)
         return t->cell_count / t->column_count;
 }
 
+/* How narrow the column may become. */
+static unsigned least_width(const struct table *t, unsigned c)
+{
+        const struct table_column *column = &t->columns[t->shown[c]];
+        unsigned least = column->wraps ? WRAP_LEAST : LEAST, title = human_width(str_of(column->title));
+
+        return least < title ? title : least;
+}
+
 /* Cuts the wide columns, the widest first, until the line fits. */
 static void fit(const struct table *t, unsigned widths[])
 {
@@ -183,8 +194,7 @@ static void fit(const struct table *t, unsigned widths[])
                 unsigned widest = t->shown_count, second = 0, cut, least;
 
                 for (unsigned c = 0; c < t->shown_count; c++) {
-                        least = human_width(str_of(t->columns[t->shown[c]].title));
-                        if (!t->columns[t->shown[c]].wide || widths[c] <= (least < 8 ? 8 : least))
+                        if (!t->columns[t->shown[c]].wide || widths[c] <= least_width(t, c))
                                 continue;
                         if (widest == t->shown_count || widths[c] > widths[widest]) {
                                 second = widest == t->shown_count ? 0 : widths[widest];
@@ -195,9 +205,7 @@ static void fit(const struct table *t, unsigned widths[])
                 }
                 if (widest == t->shown_count)
                         return;
-                least = human_width(str_of(t->columns[widest].title));
-                if (least < 8)
-                        least = 8;
+                least = least_width(t, widest);
                 cut = total - t->width;
                 if (second >= least && widths[widest] > second && cut > widths[widest] - second)
                         cut = widths[widest] - second;
@@ -392,6 +400,45 @@ static void print_csv(const struct table *t, const struct order *o, struct buf *
         }
 }
 
+/* As many words as there is room for; a longer one is parted. What is left begins with a word. */
+static struct str take_words(struct str *rest, unsigned room)
+{
+        struct str line = head(*rest, room);
+        size_t end = line.n;
+
+        if (line.n < rest->n && rest->p[line.n] != ' ')
+                for (end = line.n; end > 0 && line.p[end - 1] != ' ';)
+                        end--;
+        line = str_trim(str_head(line, end ? end : line.n));
+        *rest = str_trim(str_skip(*rest, end ? end : line.n));
+        return line;
+}
+
+static void print_row(const struct table *t, const struct order *o, size_t row, const unsigned widths[],
+                      struct buf *out)
+{
+        struct str rest[TABLE_COLUMNS_MAX] = {0}, text;
+        bool more = true;
+
+        for (unsigned line = 0; more; line++) {
+                more = false;
+                for (unsigned c = 0; c < t->shown_count; c++) {
+                        const struct table_cell *cell = &t->cells[row * t->column_count + t->shown[c]];
+
+                        text = line == 0 ? cell_text(o, row, t->shown[c]) : rest[c];
+                        if (t->columns[t->shown[c]].wraps && human_width(text) > widths[c]) {
+                                rest[c] = text;
+                                text = take_words(&rest[c], widths[c]);
+                                more = true;
+                        } else {
+                                rest[c] = STR_NONE;
+                        }
+                        print_cell(t, out, text, human_width(text), c, widths[c], cell->colour);
+                }
+                end_line(out);
+        }
+}
+
 static void print_aligned(const struct table *t, const struct order *o, struct buf *out)
 {
         unsigned widths[TABLE_COLUMNS_MAX];
@@ -410,15 +457,8 @@ static void print_aligned(const struct table *t, const struct order *o, struct b
         }
         if (!t->bare)
                 end_line(out);
-        for (size_t i = 0; i < table_rows(t); i++) {
-                for (unsigned c = 0; c < t->shown_count; c++) {
-                        const struct table_cell *cell = &t->cells[o->rows[i] * t->column_count + t->shown[c]];
-
-                        print_cell(t, out, cell_text(o, o->rows[i], t->shown[c]), cell->width, c, widths[c],
-                                   cell->colour);
-                }
-                end_line(out);
-        }
+        for (size_t i = 0; i < table_rows(t); i++)
+                print_row(t, o, o->rows[i], widths, out);
 }
 
 void table_print(const struct table *t, struct buf *out)

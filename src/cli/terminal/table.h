@@ -2,7 +2,8 @@
  *
  * Cells are given row by row, left to right; a short row is filled up. A cell is a text; one that stands for
  * a time, a length of time or a number has its value, too, by which rows are sorted. On a terminal a table
- * that is too wide has its `wide` columns cut until it fits, with "…" at the cut; elsewhere nothing is cut.
+ * that is too wide has its `wide` columns cut until it fits, with "…" at the cut, and what is in `wraps`
+ * columns goes on in lines below; elsewhere nothing is cut.
  * Text is made safe for a terminal (human_safe).
  */
 #pragma once
@@ -15,6 +16,7 @@ struct table_column {
         bool right; /* numbers */
         bool wide;  /* may be cut, down to 8 columns or its title */
         bool extra; /* shown only when a form names it */
+        bool wraps; /* with wide: nothing of it is lost; it is made no narrower than 24 columns */
 };
 
 enum table_colour { TABLE_PLAIN, TABLE_RED, TABLE_GREEN, TABLE_YELLOW, TABLE_BLUE, TABLE_DIM, TABLE_BOLD };

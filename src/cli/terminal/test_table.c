@@ -59,6 +59,43 @@ static void cuts_to_the_width(void **state)
         }
 }
 
+/* Nothing of a reason is lost, whatever the width; a word that is too long is parted. */
+static void wraps_what_must_be_read(void **state)
+{
+        static const struct table_column wrapping[] = {
+                {"ID", true, false}, {"NOTE", false, true, false, true}, {"X", false, true}};
+        struct table t TABLE_CLEANUP;
+        struct buf out BUF_CLEANUP = {0};
+        struct str rest, line;
+
+        (void)state;
+        table_init(&t, wrapping, 3);
+        table_text(&t, STR("7"));
+        table_text(&t, STR("it used more memory than it had asked for"));
+        table_text(&t, STR("sh"));
+        table_text(&t, STR("8"));
+        table_text(&t, STR("na\xc3\xafve-0123456789012345678901234567890123456789 end"));
+        table_end_row(&t);
+        t.width = 32;
+        table_print(&t, &out);
+        assert_string_equal(buf_z(&out), "ID  NOTE                      X\n"
+                                         " 7  it used more memory than  sh\n"
+                                         "    it had asked for\n"
+                                         " 8  na\xc3\xafve-012345678901234567\n"
+                                         "    8901234567890123456789\n"
+                                         "    end\n");
+        for (unsigned width = 1; width < 80; width++) {
+                buf_reset(&out);
+                t.width = width;
+                table_print(&t, &out);
+                rest = buf_view(&out);
+                while (str_cut(&rest, '\n', &line))
+                        assert_true(human_width(line) <= (width > 32 ? width : 32));
+                assert_non_null(strstr(buf_z(&out), "than"));
+                assert_non_null(strstr(buf_z(&out), "end"));
+        }
+}
+
 static void colours_only_when_asked(void **state)
 {
         struct table t TABLE_CLEANUP;
@@ -80,6 +117,7 @@ static void colours_only_when_asked(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {cmocka_unit_test(aligns), cmocka_unit_test(cuts_to_the_width),
+                                           cmocka_unit_test(wraps_what_must_be_read),
                                            cmocka_unit_test(colours_only_when_asked)};
 
         return cmocka_run_group_tests_name("cli table", tests, NULL, NULL);

@@ -83,7 +83,7 @@ def test_columns_order_and_csv(cli):
     cli("queue", "-o", "id,color", code=2)
     assert 'there is no column "color"; the columns are id, owner,' in cli.err
     cli("queue", "-o", "", code=2)
-    assert cli("agents", "--csv") == "name,state,queue,cpus,memory,disk,run,done,seen,limits\n"
+    assert cli("agents", "--csv") == "name,state,queue,cpus,memory,disk,run,done,seen,note\n"
 
 
 def test_jobs_that_failed_are_in_the_history(cli):
@@ -188,10 +188,11 @@ def test_agents(cli):
     agent = {"name": "n1", "hostname": "n1.x", "state": "connected", "since_ms": NOW_MS, "seen_ms": NOW_MS,
              "filesystem_domain": "d", "program": "drover-agent 0.1.0", "queues": [queue], "running": 2, "completed": 9}
     away = {**agent, "name": "n2", "state": "away", "queues": []}
-    cli.fake(replies={"GET /v1/agents": [{"agents": [agent, away]}, {"agents": []}]})
+    cli.fake(replies={"GET /v1/agents": [{"agents": [agent, away]}, {"agents": [agent]}, {"agents": []}]})
     lines = cli("agents").splitlines()
     assert lines[1].split()[:8] == ["n1", "connected", "main", "1.5/4", "1G/8G", "1G/20G", "2", "9"]
-    assert lines[1].endswith("memory:cgroup v1") and lines[2].split()[:2] == ["n2", "away"]
+    assert "memory:" not in lines[1] and cli("agents", "-o", "name,limits").splitlines()[1] == "n1    memory:cgroup v1"
+    assert lines[2].split()[:2] == ["n2", "away"]
     assert "no agents" in cli("agents")
 
 
