@@ -15,12 +15,6 @@
 
 #define WATCH_MS 2000
 
-static const char *command_name(const void *arg, size_t i)
-{
-        (void)arg;
-        return commands[i].name;
-}
-
 static void look_at_terminal(struct cli *cli)
 {
         const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
@@ -32,17 +26,6 @@ static void look_at_terminal(struct cli *cli)
         cli->colour = !(no_colour && *no_colour) && !(term && strcmp(term, "dumb") == 0);
         if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0)
                 cli->width = w.ws_col;
-}
-
-static int unknown_command(const char *word)
-{
-        const char *near = command_meant(str_of(word));
-
-        if (!near)
-                near = options_nearest(str_of(word), command_name, NULL);
-        if (near)
-                return cli_error(CLI_USAGE, "there is no command \"%s\": did you mean %s?", word, near);
-        return cli_error(CLI_USAGE, "there is no command \"%s\": see drover --help", word);
 }
 
 /* Runs the command again and again, until it fails or the user has seen enough. */
@@ -147,7 +130,7 @@ int main(int argc, char **argv)
         } else if ((c = command_find(str_of(argv[at])))) {
                 code = run(&cli, c, argc - at - 1, argv + at + 1);
         } else {
-                code = unknown_command(argv[at]);
+                code = command_unknown(argv[at]);
         }
         api_close(&cli);
         if (fflush(stdout) != 0 || ferror(stdout))

@@ -1,4 +1,5 @@
 """Everyday tasks, done as somebody would who has not read the manual."""
+import getpass
 import os
 import pty
 import signal
@@ -182,3 +183,336 @@ def test_a_copy_of_everything(instance):
     instance.dir = instance.env["DROVER_DIR"] = there
     instance.server()
     assert [r["id"] for r in instance.json("queue")["requests"]] == [1]
+
+
+def test_running_a_command_here_and_now(shared):
+    """It prints what it prints, and ends as it ends; a file is its input; a signal's end has the shell's code."""
+    assert shared.cli("run", "echo", "hello") == "hello\n"
+    out = shared.cli("run", "--", "sh", "-c", "echo out; echo err >&2; exit 7", code=7)
+    assert out == "out\n" and out.err == "err\n"
+    assert shared.cli("run", "--", "sh", "-c", "kill -9 $$", code=128 + signal.SIGKILL) == ""
+    shared.write("three.txt", "1\n2\n3\n")
+    assert shared.cli("run", "--input", "three.txt", "--", "wc", "-l") == "3\n"
+    assert shared.cli("run", "--input", "-", "wc", "-l", stdin="a\nb\n") == "2\n"
+
+
+def test_one_job_for_each_file(shared):
+    for n in (1, 2, 3):
+        shared.write(f"parts/p{n}.csv", "x\n" * n)
+    out = shared.cli("run", "--each", "parts/*.csv", "--", "wc", "-l")
+    assert out.split() == ["1", "parts/p1.csv", "2", "parts/p2.csv", "3", "parts/p3.csv"]
+    out = shared.cli("submit", "--each", "parts/*.csv", "--output", "{/.}.count", "--", "wc", "-l", "{}")
+    assert out.endswith(": 3 jobs\n")
+    shared.cli("wait", "--timeout", "60", jobs_of(out), timeout=120)
+    assert shared.read("p3.count") == "3 parts/p3.csv\n"
+
+
+def test_a_pattern_without_quotes(shared):
+    out = shared.cli("run", "--each", "a.csv", "b.csv", "--", "wc", code=2)
+    assert "quote the pattern" in out.err
+
+
+def test_an_array_with_its_number(shared):
+    out = shared.cli("submit", "--array", "2-4", "--name", "squares", "--", "sh", "-c", "echo $(({} * {}))")
+    shared.cli("wait", "--timeout", "60", jobs_of(out), timeout=120)
+    assert sorted(shared.read(f"squares-{jobs_of(out)}.{n}.out") for n in (0, 1, 2)) == ["16\n", "4\n", "9\n"]
+
+
+def test_the_submit_file_that_a_command_is(shared):
+    """It can be kept, and submitted."""
+    text = shared.cli("submit", "--cpus", "1", "--memory", "100M", "--print", "--", "echo", "printed")
+    assert "executable = /usr/bin/echo" in text and "request_memory = 100M" in text
+    shared.write("printed.sub", text)
+    shared.cli("submit", "--wait", "-a", "output = printed.out", "printed.sub", code=None)
+    assert "printed" in shared.cli("submit", "--dry-run", "printed.sub")
+
+
+def test_a_command_without_the_dashes(shared):
+    out = shared.cli("submit", "echo", "hi", code=2)
+    assert "echo is not a submit file" in out.err and "drover submit [OPTIONS] -- COMMAND" in out.err
+    assert "to run it: drover submit -- /bin/true" in shared.cli("submit", "/bin/true", code=2).err
+    assert "No such file" in shared.cli("submit", "nothing.sub", code=1).err
+
+
+def test_a_program_that_is_not_there(shared):
+    assert "there is no such file" in shared.cli("submit", "--", "./nothing.sh", code=2).err
+    shared.write("no-x.sh", "#!/bin/sh\n")
+    assert "chmod +x" in shared.cli("run", "./no-x.sh", code=2).err
+    assert "in the PATH" in shared.cli("run", "no-such-program", code=2).err
+
+
+def test_a_variable_of_the_environment(shared):
+    assert shared.cli("run", "--env", "GREETING=good day", "--", "sh", "-c", 'echo "$GREETING"') == "good day\n"
+    assert shared.cli("run", "--env", "FROM_HERE", "--", "sh", "-c", "echo $FROM_HERE", env={"FROM_HERE": "yes"}) == "yes\n"
+
+
+def test_what_is_queued(shared):
+    """A line for each request; jobs that are alike in one line; the columns that are asked for."""
+    request = jobs_of(shared.cli("submit", "--array", "500", "--memory", "900T", "--name", "many", "--", "true"))
+    line = next(words for words in map(str.split, shared.cli("queue").splitlines()) if words[0] == request)
+    assert line[3:5] == ["500", "500"]
+    assert f"{request}.0-499" in shared.cli("queue", "-j", request)
+    assert shared.cli("queue", "-j", "--no-header", "-o", "id,state", "-l", "2", request).split() == [f"{request}.0", "idle", f"{request}.1", "idle"]
+    assert shared.cli("queue", "-j", "--csv", "-o", "state,id", request).splitlines()[0] == "state,id"
+    out = shared.cli("queue", "-o", "id,colour", code=2)
+    assert 'there is no column "colour"' in out.err and "command" in out.err
+    assert shared.cli("rm", request) == "500 jobs removed\n"
+
+
+def test_only_those_that_run_or_are_held(shared):
+    held = jobs_of(shared.cli("submit", "--hold", "--", "true"))
+    assert [j["id"] for j in shared.json("queue", "--state", "held", held)["jobs"]] == [f"{held}.0"]
+    assert shared.json("queue", "--state", "running", held)["jobs"] == []
+    assert "try idle, running, held" in shared.cli("queue", "--state", "wating", code=2).err
+    shared.cli("rm", held)
+
+
+def test_waiting_for_good_ends_and_bad_ones(shared):
+    good, bad = (jobs_of(shared.cli("submit", "--", "sh", "-c", f"echo why it failed >&2; exit {n}")) for n in (0, 3))
+    assert shared.cli("wait", good) == "1 job, it succeeded\n"
+    out = shared.cli("wait", bad, code=1)
+    assert "why it failed" in out + out.err and f"{bad}.0" in out + out.err
+    assert shared.cli("wait", "-q", bad, code=1) == ""
+
+
+def test_waiting_for_what_is_held(shared):
+    request = jobs_of(shared.cli("submit", "--hold", "--", "true"))
+    out = shared.cli("wait", request, code=3)
+    assert f"drover release {request}" in out.err
+    shared.cli("release", request)
+    shared.cli("wait", "--timeout", "60", request, timeout=120)
+
+
+def test_waiting_only_so_long(shared):
+    request = jobs_of(shared.cli("submit", "--memory", "900T", "--", "true"))
+    assert "not done in time" in shared.cli("wait", "--timeout", "1", request, code=124).err
+    assert shared.cli("rm", request) == "1 job removed\n"
+
+
+def test_why_it_does_not_run(shared):
+    """The one thing that is in the way; and both, where there are two."""
+    request = jobs_of(shared.cli("submit", "--memory", "900T", "--", "true"))
+    out = shared.cli("why", request)
+    assert "No queue can run this job" in out and "request_memory" in out and "900T" in out
+    shared.cli("rm", request)
+    request = jobs_of(shared.cli("submit", "--memory", "900T", "--cpus", "4000", "--", "true"))
+    out = shared.cli("why", request)
+    assert "request_memory = 900T" in out and "request_cpus = 4000" in out
+    shared.cli("rm", request)
+
+
+def test_no_gpu_here(shared):
+    request = jobs_of(shared.cli("submit", "--gpus", "1", "--", "true"))
+    assert "this queue has no GPUs" in shared.cli("why", request)
+    shared.cli("rm", request)
+
+
+def test_less_is_asked_for_afterwards(shared):
+    """In the words of the options, too, and also when that is what one gets without asking."""
+    request = jobs_of(shared.cli("submit", "--cpus", "4000", "--memory", "900T", "--", "true"))
+    assert shared.cli("edit", request, "cpus=1", "memory=50M") == "1 job changed\n"
+    shared.cli("wait", "--timeout", "60", request, timeout=120)
+    assert "missing" in shared.cli("edit", "1", code=2).err or "=" in shared.cli("edit", "1", code=2).err
+
+
+def test_the_end_of_what_a_job_prints(shared):
+    request = jobs_of(shared.cli("submit", "--", "sh", "-c", "seq 20; echo bad >&2"))
+    shared.cli("wait", request)
+    assert shared.cli("tail", request).split() == [str(n) for n in range(11, 21)]
+    assert shared.cli("tail", "-n", "2", request) == "19\n20\n"
+    assert shared.cli("tail", "--stderr", request) == "bad\n"
+
+
+def test_following_what_a_job_prints(shared):
+    request = jobs_of(shared.cli("submit", "--", "sh", "-c", "echo one; while [ ! -e follow ]; do sleep 0.05; done; echo two"))
+    wait_until(lambda: shared.cli("tail", request, code=None) == "one\n")
+    shared.write("follow", "")
+    assert shared.cli("tail", "-f", request) == "one\ntwo\n"
+
+
+def test_looking_at_a_job_that_runs(shared):
+    request = jobs_of(shared.cli("submit", "--", "sh", "-c", "while [ ! -e looked ]; do sleep 0.05; done"))
+    shared.wait_state(f"{request}.0", "running")
+    wait_until(lambda: shared.cli("exec", request, "--", "true", code=None) == "" and "running" in shared.cli("show", request))
+    assert shared.cli("exec", request, "--", "sh", "-c", "echo $DROVER_JOB") == f"{request}.0\n"
+    assert shared.cli("exec", "-i", request, "--", "wc", "-c", stdin="12345") == "5\n"
+    shared.write("looked", "")
+    shared.cli("wait", request)
+    assert "does not run" in shared.cli("exec", request, "--", "true", code=1).err
+
+
+def test_a_terminal_somewhere(shared):
+    """`drover run -t`: the program has one."""
+    out, code = on_a_terminal(shared, "run", "-t", "--", "sh", "-c", "tty; exit 4")
+    assert out.startswith("/dev/pts/") and code == 4
+    assert "no terminal" in shared.cli("run", "-t", "true", code=2).err
+
+
+def test_hold_and_release(shared):
+    request = jobs_of(shared.cli("submit", "--array", "3", "--memory", "900T", "--", "true"))
+    assert shared.cli("hold", f"{request}.1", "-r", "not yet") == "1 job held\n"
+    assert "not yet" in shared.cli("queue", "-j", request) and "not yet" in shared.cli("show", f"{request}.1")
+    assert shared.cli("release", request) == "1 job released\n"
+    assert shared.cli("rm", f"{request}.0,{request}.2") == "2 jobs removed\n"
+    assert shared.cli("cancel", request) == "1 job removed\n"
+
+
+def test_removing_by_name_and_owner(shared):
+    for name in ("red-1", "red-2", "blue"):
+        shared.cli("submit", "--memory", "900T", "--name", name, "--", "true")
+    assert shared.cli("rm", "--name", "red-*") == "2 jobs removed\n"
+    assert shared.cli("rm", "-u", getpass.getuser(), "--name", "blue") == "1 job removed\n"
+    assert "which jobs?" in shared.cli("rm", code=2).err and "no such request" in shared.cli("rm", "99999", code=2).err
+
+
+def test_stopping_and_going_on(shared):
+    request = jobs_of(shared.cli("submit", "--", "sh", "-c", "while [ ! -e gone-on ]; do sleep 0.05; done"))
+    shared.wait_state(f"{request}.0", "running")
+    assert shared.cli("suspend", request) == "1 job suspended\n"
+    shared.wait_state(f"{request}.0", "suspended")
+    assert "1 job" in shared.cli("resume", request)
+    shared.write("gone-on", "")
+    shared.cli("wait", "--timeout", "60", request, timeout=120)
+
+
+def test_a_signal_for_a_job(shared):
+    request = jobs_of(shared.cli("submit", "--", "sh", "-c", "trap 'echo had it; exit 5' USR1; touch set; while :; do sleep 0.05; done"))
+    wait_until(lambda: shared.exists("set"))
+    shared.wait_state(f"{request}.0", "running")
+    shared.cli("signal", request, "USR1")
+    shared.cli("wait", "--timeout", "60", request, code=1, timeout=120)
+    assert shared.cli("tail", request) == "had it\n" and "exit 5" in shared.cli("show", request)
+
+
+def test_from_the_beginning_again(shared):
+    """Back into the queue while it runs; and what has ended is submitted again."""
+    request = jobs_of(shared.cli("submit", "--", "sh", "-c", "echo x >>starts; [ $(wc -l <starts) = 2 ] || sleep 600"))
+    wait_until(lambda: shared.exists("starts"))
+    shared.wait_state(f"{request}.0", "running")
+    assert shared.cli("requeue", request) == "1 job back in the queue\n"
+    shared.cli("wait", "--timeout", "90", request, timeout=120)
+    assert shared.read("starts") == "x\nx\n"
+    assert "drover resubmit" in shared.cli("requeue", request, code=1).err
+    again = jobs_of(shared.cli("resubmit", request))
+    shared.cli("rm", again)
+
+
+def test_one_after_the_other(shared):
+    first = jobs_of(shared.cli("submit", "--", "sh", "-c", "echo first >>order"))
+    second = jobs_of(shared.cli("submit", "--after", first, "--", "sh", "-c", "echo second >>order"))
+    shared.cli("wait", "--timeout", "60", second, timeout=120)
+    assert shared.read("order") == "first\nsecond\n"
+
+
+def test_no_longer_than_a_second(shared):
+    request = jobs_of(shared.cli("submit", "--time", "1s", "--", "sleep", "600"))
+    assert "ran longer" in shared.cli("wait", "--timeout", "60", request, code=3, timeout=120).err
+    assert "ran longer" in shared.cli("queue", "-j", request) and "1.0s at most" in shared.cli("show", request)
+    shared.cli("rm", request)
+
+
+def test_what_has_ended(shared):
+    """The latest, with how it ended; the ones that failed; as CSV; and what `queue` says of them."""
+    request = jobs_of(shared.cli("submit", "--array", "2", "--name", "old", "--", "sh", "-c", "exit {}"))
+    shared.cli("wait", request, code=1)
+    assert "exit 1" in shared.cli("history", "-l", "2") and len(shared.cli("history", "-l", "2").splitlines()) == 3
+    failed = shared.cli("history", "-c", f"ClusterId == {request} && ExitCode != 0")
+    assert f"{request}.1" in failed and f"{request}.0" not in failed
+    assert shared.cli("history", "--csv", "-l", "1").splitlines()[0].startswith("id,owner,ended")
+    assert "drover history" in shared.cli("queue", "-c", "ExitCode != 0").err
+    assert f"{request}.1" in shared.cli("queue", "--state", "failed")
+
+
+def test_what_happened_to_a_job(shared):
+    request = jobs_of(shared.cli("submit", "--", "true"))
+    shared.cli("wait", request)
+    lines = [line.split()[1] for line in shared.cli("log", request).splitlines()[1:]]
+    assert lines[0] == "submitted" and "started" in lines and lines[-1] == "exited"
+
+
+def test_the_places_there_are(shared):
+    head, line = shared.cli("agents").splitlines()[:2]
+    assert head.split()[:3] == ["NAME", "STATE", "QUEUE"] and "connected" in line and "memory:" not in line
+    assert "memory:" in shared.cli("agents", "-o", "name,limits")
+    assert shared.cli("doctor", code=None)
+
+
+def test_a_file_with_a_keyword_that_is_none(shared):
+    text = "executable = /bin/echo\nargumnts = hi\nqueue\n"
+    err = shared.cli("submit", "--dry-run", "-", stdin=text).err
+    assert "argumnts" in err and "is arguments meant?" in err
+
+
+def test_what_would_be_submitted(shared):
+    before = shared.json("queue", "-a")["requests"]
+    out = shared.cli("submit", "--dry-run", "--array", "7", "--", "true")
+    assert out.startswith("7 jobs would be submitted")
+    assert "start" in shared.cli("quote", "-", stdin="executable = /bin/true\nqueue\n")
+    assert shared.json("queue", "-a")["requests"] == before
+
+
+def test_words_of_other_systems(shared):
+    """What one is used to works, or says what is meant."""
+    for word in ("ps", "status"):
+        assert "requests:" in shared.cli(word) or "request:" in shared.cli(word)
+    request = jobs_of(shared.cli("submit", "--", "true"))
+    shared.cli("wait", request)
+    assert "submitted" in shared.cli("logs", request) and "succeeded" in shared.cli("info", request)
+    for word, meant in (("sumbit", "submit"), ("qsub", "submit"), ("list", "queue"), ("qdel", "rm"), ("abort", "rm")):
+        assert f"did you mean {meant}?" in shared.cli(word, code=2).err, word
+        assert f"did you mean {meant}?" in shared.cli("help", word, code=2).err, word
+
+
+def test_nothing_said_is_answered_with_what_is_missing(shared):
+    for word in ("show", "wait", "tail", "why", "log"):
+        assert "missing ID" in shared.cli(word, code=2).err, word
+    assert "missing COMMAND" in shared.cli("run", code=2).err
+    assert "is no id" in shared.cli("hold", "everything", code=2).err
+    assert "did you mean --memory?" in shared.cli("run", "--memry", "1G", "--", "true", code=2).err
+    assert "unexpected argument" in shared.cli("why", "1", "hello", code=2).err
+
+
+def test_help_has_examples(shared):
+    for word in ("submit", "run", "queue", "wait", "tail", "exec", "shell", "edit", "rm"):
+        text = shared.cli(word, "--help")
+        assert text.startswith(f"drover {word}: ") and f"\n  drover {word}" in text or f"drover {word} " in text, word
+
+
+def test_the_first_failure_ends_the_waiting(shared):
+    request = jobs_of(shared.cli("submit", "--array", "2", "--", "sh", "-c", "[ {} = 1 ] && exit 1; sleep 600"))
+    shared.cli("wait", "--fail-fast", "--timeout", "60", request, code=1, timeout=120)
+    shared.cli("rm", request)
+
+
+def test_many_are_removed_by_a_condition(shared):
+    request = jobs_of(shared.cli("submit", "--array", "10", "--memory", "900T", "--", "true"))
+    assert shared.cli("rm", request, "-c", "ProcId >= 5") == "5 jobs removed\n"
+    assert shared.cli("prio", request, "7") == "5 jobs changed\n"
+    assert shared.cli("rm", request) == "5 jobs removed\n"
+
+
+def test_a_graph_of_jobs(shared):
+    shared.write("step.sub", "executable = /bin/sh\narguments = \"-c 'echo $(what) >>steps'\"\nqueue\n")
+    shared.write("all.dag", "JOB A step.sub\nVARS A what=\"a\"\nJOB B step.sub\nVARS B what=\"b\"\nPARENT A CHILD B\n")
+    shared.cli("dag", "submit", "--wait", "all.dag", code=None, timeout=120)
+    wait_until(lambda: shared.exists("steps") and shared.read("steps") == "a\nb\n")
+
+
+def test_ctrl_c_ends_the_waiting_only(shared):
+    request = jobs_of(shared.cli("submit", "--memory", "900T", "--", "true"))
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(shared.program("drover"), ["drover", "wait", request], {**shared.env, "TERM": "dumb"})
+    text = b""
+    while b"0 of 1" not in text and b"idle" not in text:
+        text += os.read(terminal, 4096)
+    os.write(terminal, b"\x03")
+    try:
+        while (more := os.read(terminal, 4096)):
+            text += more
+    except OSError:
+        pass
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 0
+    assert f"the jobs go on; drover wait {request}" in text.decode()
+    shared.cli("rm", request)

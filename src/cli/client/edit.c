@@ -29,6 +29,23 @@ struct assignment {
         const struct keyword *keyword;
 };
 
+/* An option of `drover submit -- COMMAND`, as the keyword that it is there. NULL: it is none. */
+static const struct keyword *option_keyword(struct str *name)
+{
+        static const char *const options[][2] = {{"cpus", "request_cpus"},
+                                                 {"memory", "request_memory"},
+                                                 {"disk", "request_disk"},
+                                                 {"gpus", "request_gpus"},
+                                                 {"time", "allowed_execute_duration"}};
+
+        for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+                if (str_ieqz(*name, options[i][0])) {
+                        *name = str_of(options[i][1]);
+                        return keyword_find(*name);
+                }
+        return NULL;
+}
+
 static struct assignment split(const char *word)
 {
         const char *eq = strchr(word, '=');
@@ -36,6 +53,8 @@ static struct assignment split(const char *word)
                                .value = str_trim(str_of(eq + 1))};
 
         a.keyword = keyword_find(a.name);
+        if (!a.keyword)
+                a.keyword = option_keyword(&a.name);
         if (str_ieq(str_head(a.name, 3), STR("MY.")))
                 a.name = str_skip(a.name, 3), a.keyword = NULL;
         else if (a.name.n && a.name.p[0] == '+')
@@ -95,6 +114,15 @@ static void add_change(struct json *j, struct json *late, struct edit *e, const 
         e->count++;
 }
 
+/* By its keyword: a value that is the default is meant, too. */
+static bool is_assigned(const char *attribute, const struct assignment *all, size_t count)
+{
+        for (size_t i = 0; i < count; i++)
+                if (all[i].value.n && keyword_sets(all[i].keyword, attribute))
+                        return true;
+        return false;
+}
+
 /* Attributes that the lines give another text; and those that were taken away. */
 static void add_changes(struct edit *e, struct form_part *with, struct form_part *without,
                         const struct assignment *all, size_t count)
@@ -112,7 +140,7 @@ static void add_changes(struct edit *e, struct form_part *with, struct form_part
                 const struct form_attribute *a = &with->attributes[i],
                                             *had = form_get(without, str_of(a->name));
 
-                if ((had && strcmp(had->text, a->text) == 0) ||
+                if ((had && strcmp(had->text, a->text) == 0 && !is_assigned(a->name, all, count)) ||
                     (!conditions && strcmp(a->name, "Requirements") == 0))
                         continue;
                 add_change(&j, &l, e, a->name, a->text, a->late);

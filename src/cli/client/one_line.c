@@ -284,7 +284,9 @@ static int find_program(const char *name, struct buf *ret, struct err *err)
                 buf_addz(ret, name);
                 return is_program(name)
                                ? 0
-                               : err_set(err, -EINVAL, "%s is no program that can be run here", name);
+                               : err_set(err, -EINVAL, "%s is no program that can be run here: %s", name,
+                                         access(name, F_OK) != 0 ? "there is no such file"
+                                                                 : "it is no executable file (chmod +x)");
         }
         while (str_cut(&path, ':', &folder)) {
                 buf_reset(ret);

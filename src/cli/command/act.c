@@ -312,6 +312,8 @@ int cmd_requeue(struct cli *cli, const struct options *o)
         else
                 print_done(&out, count, a.done);
         cli_print(&out);
+        if (count == 0)
+                cli_note("none of them runs or is held; drover resubmit submits again what has ended");
         return count ? CLI_OK : CLI_FAILED;
 }
 

@@ -1108,3 +1108,20 @@ const struct command *command_find(struct str name)
                         return c;
         return NULL;
 }
+
+static const char *listed_name(const void *arg, size_t i)
+{
+        (void)arg;
+        return commands[i].name;
+}
+
+int command_unknown(const char *word)
+{
+        const char *near = command_meant(str_of(word));
+
+        if (!near)
+                near = options_nearest(str_of(word), listed_name, NULL);
+        if (near)
+                return cli_error(CLI_USAGE, "there is no command \"%s\": did you mean %s?", word, near);
+        return cli_error(CLI_USAGE, "there is no command \"%s\": see drover --help", word);
+}

@@ -7,6 +7,8 @@ extern const struct command commands[]; /* up to a row without a name */
 const struct command *command_find(struct str name);
 /* The command that somebody may mean who types this word; NULL: nobody knows. */
 const char *command_meant(struct str word);
+/* Says that there is no such command, and which one may be meant. Returns CLI_USAGE. */
+int command_unknown(const char *word);
 
 /* Each returns the exit code. Most are in a file of their own, command/NAME.c; hold and its like are in
  * act.c. */

@@ -59,9 +59,9 @@ static void name_parents(const struct dag_graph *g, uint32_t point, struct buf *
 
 static void list_points(struct cli *cli, const struct dag_graph *g)
 {
-        static const struct table_column columns[] = {{"LEVEL", true, false},  {"NODE", false, true},
-                                                      {"STATE", false, false}, {"JOBS", true, false},
-                                                      {"AFTER", false, true},  {"NOTE", false, true}};
+        static const struct table_column columns[] = {
+                {"LEVEL", true, false}, {"NODE", false, true},  {"STATE", false, false},
+                {"JOBS", true, false},  {"AFTER", false, true}, {"NOTE", false, true, false, true}};
         uint32_t *points = sorted_points(g);
         struct table t TABLE_CLEANUP;
 

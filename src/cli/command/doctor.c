@@ -465,7 +465,10 @@ static void check_tokens(struct doctor *d)
                             "the token %s %s (%s)", buf_z(&id),
                             end > d->cli->now_ms ? "expires soon" : "has expired", buf_z(&when));
         }
-        add(d, "tokens", FINE, NULL, "%zu tokens are good for a week or more, or are to be used once", good);
+        add(d, "tokens", FINE, NULL,
+            good == 1 ? "%zu token is good for a week or more, or is to be used once"
+                      : "%zu tokens are good for a week or more, or are to be used once",
+            good);
 }
 
 static void check_queue(struct doctor *d, const char *agent, struct view queue)

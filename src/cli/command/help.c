@@ -14,8 +14,7 @@ int cmd_help(struct cli *cli, const struct options *o)
         } else {
                 c = command_find(str_of(o->words[0]));
                 if (!c)
-                        return cli_error(CLI_USAGE, "there is no command \"%s\": see drover --help",
-                                         o->words[0]);
+                        return command_unknown(o->words[0]);
                 help_command(&out, cli, c);
         }
         cli_print(&out);

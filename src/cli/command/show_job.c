@@ -165,7 +165,9 @@ static void add_paths(struct page *p)
         view_text(view_get(p->ad, "Out"), &out);
         view_text(view_get(p->ad, "Err"), &error);
         add_line(p, "input", &in);
-        if (out.n && str_eq(buf_view(&out), buf_view(&error)))
+        if (strstr(buf_z(&out), "/.drover-run-")) /* it was printed by drover run, and has gone */
+                ;
+        else if (out.n && str_eq(buf_view(&out), buf_view(&error)))
                 add_line(p, "output", &out);
         else {
                 add_line(p, "stdout", &out);

@@ -173,6 +173,11 @@ static int check_words(const struct options *o)
                                  "unexpected argument \"%s\": quote the pattern, as in --each '*.csv' -- "
                                  "COMMAND",
                                  o->words[0]);
+        if (!o->ended && o->word_count > 1 && access(o->words[0], F_OK) != 0)
+                return cli_error(CLI_USAGE,
+                                 "%s is not a submit file; to run a command: drover submit [OPTIONS] -- "
+                                 "COMMAND ARG...",
+                                 o->words[0]);
         if (!o->ended && o->word_count > 1)
                 return cli_error(CLI_USAGE, "unexpected argument \"%s\": give one FILE, or -- COMMAND ARG...",
                                  o->words[1]);

@@ -173,8 +173,8 @@ static void show(struct waiting *s)
         if (s->now.held > s->told_held) {
                 clear_line(s);
                 add_held(s, &text);
-                cli_note("%lld held%s: see drover release and drover rm", (long long)s->now.held,
-                         buf_z(&text));
+                cli_note("%lld held%s%s", (long long)s->now.held, buf_z(&text),
+                         s->w->ignore_held ? ": see drover release and drover rm" : "");
                 buf_reset(&text);
         }
         s->told_held = s->now.held;
