@@ -268,5 +268,11 @@ def test_cwl_files_above_the_tool_inputs_that_come_back_and_files_of_records(sha
     outputs = json.loads(shared.read("cwl_outputs.json"))
     assert shared.read("said.txt") == "index\n"
     assert outputs["same"]["basename"] == "a+b.txt" and shared.read("a+b.txt") == "kept\n"
+    # A type by its name alone, and a list of such records.
+    listed = COPY.replace("types/pair.yml#pair", "pair[]?").replace("inputs.pair.text", "inputs.pair[0].text")
+    shared.write("own/tools/listed.cwl", listed)
+    shared.write("data/jobs/list.yml", "pair: [{text: {class: File, location: ../a%2Bb.txt}}]\n")
+    shown = shared.cli("submit", "-n", "--cwl", "--params", "data/jobs/list.yml", "own/tools/listed.cwl").out
+    assert "data/a+b.txt.idx" in shown
     shared.write("own/tools/absolute.cwl", COPY.replace("types/pair.yml", "/etc/pair.yml"))
     assert "must be named by a relative path" in shared.cli("submit", "--cwl", "own/tools/absolute.cwl", code=1).err

@@ -459,16 +459,28 @@ static int add_fields(struct cwl *c, const struct doc *value, const struct doc *
                       struct err *err)
 {
         const struct doc *fields, *found = NULL;
+        bool list = false;
         int rc = 0;
 
         if (!type || depth > TYPES_MAX)
                 return 0;
-        if (type->kind == DOC_WORD && str_find(type->text, '#') >= 0) {
-                struct str name = str_skip(type->text, (size_t)str_find(type->text, '#') + 1);
+        if (type->kind == DOC_WORD) {
+                struct str name = str_skip(type->text, (size_t)(str_find(type->text, '#') + 1));
 
+                if (str_ends(name, STR("?")))
+                        name.n--;
+                if (str_ends(name, STR("[]"))) {
+                        name.n -= 2;
+                        list = true;
+                }
                 for (size_t i = 0; i < c->doc_count && !found; i++)
                         found = c->docs[i] ? named_type(c->docs[i], name) : NULL;
-                return found ? add_fields(c, value, found, depth + 1, err) : 0;
+                if (found && !list)
+                        return add_fields(c, value, found, depth + 1, err);
+                for (const struct doc *i = found && value->kind == DOC_LIST ? value->first : NULL;
+                     i && rc == 0; i = i->next)
+                        rc = add_fields(c, i, found, depth + 1, err);
+                return rc;
         }
         if (type->kind == DOC_LIST)
                 for (const struct doc *i = type->first; i && rc == 0; i = i->next)
