@@ -319,7 +319,6 @@ static void read_multistatus(const struct listing *l)
         MEM_CLEANUP char *own = curl_url_path(l->t->task->url);
         while (element(&rest, "href", &href)) {
                 struct str until = rest, next = rest, none;
-                BUF_CLEANUP struct buf plain = {0};
                 if (element(&next, "href", &none))
                         until = str_head(rest, (size_t)(none.p - rest.p));
                 bool folder = element(&until, DAV_COLLECT, &none);
