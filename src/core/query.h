@@ -20,6 +20,7 @@ struct core_request {
         int64_t submitted_ms, finished_ms; /* finished_ms 0: not yet */
         struct core_counts counts;
         size_t part_count;
+        bool edited; /* some of its jobs are not as they were submitted */
 };
 int core_request_get(struct core *c, uint64_t id, struct core_request *ret); /* 0, CORE_UNKNOWN */
 uint64_t core_request_next(struct core *c,

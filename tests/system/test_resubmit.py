@@ -34,6 +34,21 @@ def test_all_and_some(shared):
     shared.cli("rm", str(third["id"]))
 
 
+def test_what_is_left_out(shared):
+    """An edit, and what picked jobs waited for: who resubmits is told."""
+    parent = shared.submit(sh("true", hold="true"))
+    first = shared.submit(sh("true", queue="queue 2", depends_on=str(parent)))
+    assert shared.cli("resubmit", str(first), "--hold").err == ""
+    shared.cli("edit", str(first), "Note=1")
+    said = shared.cli("resubmit", f"{first}.1", "--hold").err
+    assert "what was edited since is left out" in said and "what these waited for is left out" in said
+    last = max(r["id"] for r in shared.json("queue")["requests"])
+    job = shared.job(f"{last}.0")["ad"]
+    assert "Note" not in job and "DependsOn" not in job
+    for request in (parent, first, last - 1, last):
+        shared.cli("rm", str(request))
+
+
 def test_inputs_that_were_sent(shared):
     shared.write("in.txt", "hello\n")
     first = shared.run(sh("cat in.txt >out.txt", should_transfer_files="YES", transfer_input_files="in.txt"))

@@ -314,8 +314,7 @@ static int post(struct submit *s, const char *path, struct api_answer *answer)
         }
 }
 
-/* What the server will not do, though it has taken the request. */
-static void print_warnings(const struct api_answer *answer)
+void submit_print_warnings(const struct api_answer *answer)
 {
         struct view all = view_get(answer->root, "warnings"), one;
 
@@ -343,6 +342,6 @@ int submit_send(struct submit *s, struct api_answer *ret)
                                  s->body.n >> 20, SUBMIT_BODY_MAX >> 20);
         code = post(s, "/v1/requests", ret);
         if (code == 0 && !s->quiet)
-                print_warnings(ret);
+                submit_print_warnings(ret);
         return code;
 }

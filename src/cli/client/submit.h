@@ -54,5 +54,7 @@ int submit_read(struct submit *s);
 /* Sends what has to go ahead, then the request. *ret is the server's answer (docs/openapi.json,
  * submitRequest), the caller's to deinit. Repeated under the same uuid when no answer comes. */
 int submit_send(struct submit *s, struct api_answer *ret);
+/* Prints what the server will not do, though it has taken the request. */
+void submit_print_warnings(const struct api_answer *answer);
 /* Makes s->body of what is there now: for those who send it themselves. */
 void submit_write_body(struct submit *s);

@@ -898,7 +898,11 @@ const struct command commands[] = {
          "the "
          "jobs have numbers of their own in the new request: output files are written again under the same "
          "names. "
-         "Input files that were sent with the submit are used again as long as the server knows the request.",
+         "Input files that were sent with the submit are used again as long as the server knows the request. "
+         "What "
+         "`drover edit` has changed since is left out, and so is what the jobs waited for when some of them "
+         "are "
+         "picked: -a says it again.",
          "drover resubmit 7\ndrover resubmit 7 --failed -a request_memory=8G\n  the failed ones, with more "
          "memory\n"
          "drover resubmit 7.3-5",

@@ -4,6 +4,7 @@
 #include "cli/client/api.h"
 #include "cli/client/edit.h"
 #include "cli/client/ids.h"
+#include "cli/client/submit.h"
 #include "cli/command/commands.h"
 
 static int read_appended(const struct options *o, struct edit *e)
@@ -68,6 +69,7 @@ int cmd_resubmit(struct cli *cli, const struct options *o)
         edit_deinit(&e);
         if (code != 0 || api_print_json(cli, &answer))
                 return code;
+        submit_print_warnings(&answer);
         buf_addz(&out, "request ");
         view_text(view_get(answer.root, "id"), &out);
         buf_addz(&out, ": ");

@@ -68,6 +68,7 @@ int core_request_get(struct core *c, uint64_t id, struct core_request *ret)
                 .submitted_ms = r->submitted_ms,
                 .finished_ms = request_cold(r)->finished_ms,
                 .part_count = r->part_count,
+                .edited = set_count(edits_members(r)) > 0,
         };
         memcpy(ret->uuid, r->uuid, sizeof(ret->uuid));
         count(r, &ret->counts);

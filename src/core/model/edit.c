@@ -42,6 +42,11 @@ static struct edit_group *group_of(const struct request *r, uint32_t member)
         return NULL;
 }
 
+const struct set *edits_members(const struct request *r)
+{
+        return &edits_get(r)->members;
+}
+
 struct str edits_of(const struct request *r, uint32_t member)
 {
         const struct edit_group *g = group_of(r, member);

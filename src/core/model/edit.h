@@ -58,6 +58,7 @@ uint32_t edit_kib(const struct job_template *t);
 size_t edits_bytes(const struct request *r); /* without templates */
 /* Properties that parts share with those they come from may have changed: inputs, estimates, stores. */
 void edits_follow(struct request *r);
+const struct set *edits_members(const struct request *r); /* that were edited */
 /* The changes made for this member; STR_NONE: none. */
 struct str edits_of(const struct request *r, uint32_t member);
 

@@ -681,6 +681,22 @@ static bool find_failed(struct server *s, struct call *c)
         return true;
 }
 
+static void add_warning(struct submit *x, const char *text)
+{
+        if (x->warning.n)
+                buf_addz(&x->warning, "; ");
+        buf_addz(&x->warning, text);
+}
+
+static bool had_parents(const struct submission *s)
+{
+        bool had = s->edges.n > 0;
+
+        for (size_t i = 0; i < s->part_count; i++)
+                had |= depends_on(&s->parts[i]).n > 0;
+        return had;
+}
+
 /* Reader: what was submitted then. */
 static void read_record(struct server *s, struct call *c)
 {
@@ -715,6 +731,8 @@ static void read_record(struct server *s, struct call *c)
                             &x->s, &err);
         if (r == 0)
                 r = submit_json_uuid(x->doc, &x->s, &err);
+        if (some && had_parents(&x->old))
+                add_warning(x, "jobs that are picked wait for no others: what these waited for is left out");
         x->s.hold = json_is_true(json_object_get(x->doc, "hold"));
         if (r == 0)
                 check(c, x);
@@ -722,9 +740,14 @@ static void read_record(struct server *s, struct call *c)
                 call_fail_err(c, r == -E2BIG ? 413 : 400, r == -E2BIG ? "too_large" : "bad_request", &err);
 }
 
+/* Core. The record has nothing of what was edited since. */
 static void to_record(struct server *s, struct call *c)
 {
-        (void)s;
+        struct submit *x = c->state;
+        struct core_request known;
+
+        if (core_request_get(s->core, x->again, &known) == 0 && str_eqz(known.owner, c->who) && known.edited)
+                add_warning(x, "jobs are as they were submitted: what was edited since is left out");
         call_reader(c, read_record);
 }
 
