@@ -164,6 +164,14 @@ def test_a_hundred_thousand_nodes(drover):
     drover.cli("rm", str(request))
 
 
+def test_two_million_nodes_are_too_many(shared):
+    """Refused by their number, before anything is sent."""
+    with open(os.path.join(shared.work, "huge.dag"), "w", encoding="utf-8") as f:
+        f.writelines(f"JOB N{i} step.sub\n" for i in range(2000000))
+    assert "huge.dag:1000001: a DAG has at most 1000000 nodes" in shared.cli("dag", "submit", "huge.dag", code=1).err
+    os.unlink(os.path.join(shared.work, "huge.dag"))
+
+
 @pytest.mark.parametrize("text,words", [
     ("JOB A step.sub\nJOB B step.sub\nPARENT A CHILD B\nPARENT B CHILD A\n", "in a circle"),
     ("JOB A step.sub\nPARENT A CHILD A\n", "in a circle"),
