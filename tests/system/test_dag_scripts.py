@@ -79,10 +79,16 @@ def test_an_exit_code_ends_the_graph(drover):
     step(drover, f"while ! test -e {drover.work}/long.L; do sleep 0.05; done; exit 9", name="bad.sub")
     step(drover, tracing(drover))
     request, _ = dag(drover, "JOB X bad.sub\nJOB L long.sub\nJOB B step.sub\nPARENT L CHILD B\nABORT-DAG-ON X 9 RETURN 4\nRETRY X 5\n"
-                             "FINAL F step.sub\nSCRIPT PRE F report.sh $DAG_STATUS $FAILED_COUNT\n", code=1)
+                             "FINAL F step.sub\nSCRIPT PRE F report.sh $DAG_STATUS $FAILED_COUNT\n", code=4)
     assert order(drover) == ["report:3:1", "F"]
     assert nodes(drover, request) == {"X": "failed", "L": "removed", "B": "removed", "F": "done"}
     assert f"job {request}." in drover.cli("show", "--ad", f"{request}.1") and "which ends the graph" in drover.cli("show", "--ad", f"{request}.1")
+
+
+def test_a_graph_that_is_ended_may_have_succeeded(drover):
+    step(drover, "exit 3")
+    dag(drover, "JOB A step.sub\nJOB B step.sub\nPARENT A CHILD B\nABORT-DAG-ON A 3 RETURN 0\n", code=0)
+    dag(drover, "JOB A step.sub\nJOB B step.sub\nPARENT A CHILD B\nABORT-DAG-ON A 3\n", code=1)
 
 
 def test_a_hold_script(drover):

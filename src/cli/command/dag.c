@@ -42,6 +42,23 @@ static void print_makespan(struct cli *cli, const char *id)
         dag_graph_deinit(&g);
 }
 
+/* What ABORT-DAG-ON says that a graph returns which it has ended; `code` when it has not, or says nothing. */
+static int aborted_code(struct cli *cli, const char *id, int code)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0};
+        struct view job;
+        size_t at = 0;
+
+        buf_printf(&path, "/v1/history?id=%s&limit=1&attributes=DAGAbortReturn", id);
+        api_query(&path, "constraint", STR("DAGAbortReturn =!= undefined && AbortGraphOn =?= ExitCode"));
+        if (code != CLI_FAILED ||
+            api_call(cli, &(struct api_request){.path = buf_z(&path)}, &answer, NULL) != 0 ||
+            !view_next(view_get(answer.root, "jobs"), &at, &job))
+                return code;
+        return (int)view_integer(view_get(view_get(job, "ad"), "DAGAbortReturn"), code);
+}
+
 /* text: of the DAG, when it is in no file. */
 static int submit(struct cli *cli, const struct options *o, struct str text)
 {
@@ -112,7 +129,7 @@ static int submit(struct cli *cli, const struct options *o, struct str text)
                 dag_files_deinit(&files);
                 return code;
         }
-        code = dag_watch(cli, buf_z(&id), o->words[1], &files);
+        code = aborted_code(cli, buf_z(&id), dag_watch(cli, buf_z(&id), o->words[1], &files));
         dag_files_deinit(&files);
         if (text.p && !cli->json && code == 0)
                 print_makespan(cli, buf_z(&id));

@@ -44,6 +44,7 @@ struct source {
         struct buf joined;               /* a statement of several lines */
         const struct dag_script *script; /* of the statement SCRIPT */
         enum dag_role role;
+        bool before; /* VARS ... PREPEND */
 };
 
 /* The next statement, without comments and blank lines. False: at the end. */
@@ -557,6 +558,8 @@ static int set_vars(struct source *s, struct dag_node *n, struct str rest)
                 } else {
                         free(n->vars[i].value);
                 }
+                n->vars[i].before = s->before;
+                n->before |= s->before;
                 n->vars[i].value = buf_take(&value);
                 if (!n->vars[i].value)
                         n->vars[i].value = str_dupz(STR(""));
@@ -568,11 +571,8 @@ static int vars(struct source *s, struct str rest)
 {
         struct str name = word(&rest), after = rest, w = word(&after);
 
-        if (str_ieqz(w, "PREPEND"))
-                return FAIL(s,
-                            "VARS ... PREPEND is not supported: variables take the place of what the submit "
-                            "description says; leave PREPEND out");
-        if (str_ieqz(w, "APPEND"))
+        s->before = str_ieqz(w, "PREPEND");
+        if (s->before || str_ieqz(w, "APPEND"))
                 rest = after;
         rest = str_trim(rest);
         if (rest.n == 0)

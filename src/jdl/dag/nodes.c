@@ -155,6 +155,8 @@ struct lines {
         unsigned count;
         const char *all[LINES_MAX + 256];
         size_t all_count;
+        const char *first[LINES_MAX]; /* before the description */
+        size_t first_count;
 };
 
 static void add_line(struct lines *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -169,6 +171,20 @@ static void add_line(struct lines *l, const char *fmt, ...)
         buf_vprintf(&b, fmt, ap);
         va_end(ap);
         l->own[l->count++] = buf_take(&b);
+}
+
+static void add_first(struct lines *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add_first(struct lines *l, const char *fmt, ...)
+{
+        struct buf b = {0};
+        va_list ap;
+
+        if (l->first_count == LINES_MAX)
+                return;
+        va_start(ap, fmt);
+        buf_vprintf(&b, fmt, ap);
+        va_end(ap);
+        l->first[l->first_count++] = buf_take(&b);
 }
 
 /* So many of these run at once: one pool for the jobs of this graph. */
@@ -243,7 +259,9 @@ static void lines_make(struct lines *l, const struct dag_reader *r, const struct
         else if (n->has_priority)
                 add_line(l, "priority = $(DAGNodePriority)");
         for (uint32_t i = 0; i < n->var_count; i++)
-                if (n->vars[i].name[0] == '+' && alone)
+                if (n->vars[i].before)
+                        add_first(l, "%s = %s", n->vars[i].name, n->vars[i].value);
+                else if (n->vars[i].name[0] == '+' && alone)
                         add_line(l, "%s = %s", n->vars[i].name, n->vars[i].value);
                 else if (n->vars[i].name[0] == '+')
                         add_line(l, "%s = $(DAGNodeVar%s)", n->vars[i].name, n->vars[i].name + 1);
@@ -260,6 +278,8 @@ static void lines_make(struct lines *l, const struct dag_reader *r, const struct
 
 static void lines_deinit(struct lines *l)
 {
+        for (size_t i = 0; i < l->first_count; i++)
+                free((void *)(uintptr_t)l->first[i]);
         for (unsigned i = 0; i < l->count; i++)
                 free(l->own[i]);
 }
@@ -373,6 +393,10 @@ static int read_description(struct dag_reader *r, struct group *g, bool alone)
         lines_make(&lines, r, u, alone);
         o.extra = lines.all;
         o.extra_count = lines.all_count;
+        if (lines.first_count) {
+                o.first = lines.first;
+                o.first_count = lines.first_count;
+        }
         o.node_names = true;
         if (!alone) {
                 make_items(r, g, &items, names, &rows);
@@ -467,7 +491,13 @@ static int make_parts(struct dag_reader *r, struct groups *gs)
         for (uint32_t i = 0; !rc && i < count; i++) {
                 size_t parts = r->form->part_count;
 
-                rc = read_description(r, &gs->all[i], false);
+                if (!r->nodes[r->units[gs->all[i].units[0]].node].before)
+                        rc = read_description(r, &gs->all[i], false);
+                else if (gs->all[i].count <= DAG_ALONE_MAX)
+                        rc = -EAGAIN;
+                else
+                        rc = err_set(r->err, -E2BIG, "more than %u nodes have VARS ... PREPEND",
+                                     DAG_ALONE_MAX);
                 if (rc == 0 || rc == -E2BIG || gs->all[i].count > DAG_ALONE_MAX)
                         continue;
                 drop_parts(r->form, parts);

@@ -12,6 +12,7 @@
 
 struct dag_var {
         char *name, *value;
+        bool before; /* the description may say otherwise */
 };
 /* What runs for a node, in this order; each attempt of it has its own. */
 enum dag_role { DAG_PRE, DAG_JOB, DAG_POST, DAG_HOLD, DAG_ROLES };
@@ -43,7 +44,8 @@ struct dag_node {
         enum dag_kind kind;
         bool has_priority, has_unless, has_abort, has_abort_return, has_pre_skip, done, noop;
         bool has_parent, has_child;
-        bool tries; /* its variables name the attempt: each is a job of its own */
+        bool before; /* some variable is written before its description, which is read for it alone */
+        bool tries;  /* its variables name the attempt: each is a job of its own */
         const struct dag_script *scripts[DAG_ROLES]; /* NULL: none */
         const struct dag_category *category;         /* NULL: none */
         const char *category_name;
