@@ -585,3 +585,41 @@ def test_random_kills(instance, web, other):
 @pytest.mark.long
 def test_twenty_random_kills_in_a_thousand_transfers(instance, web, other):
     storm(instance, web, other, 1000, 20, seed=20)
+
+
+# ---- with computation
+
+DAG = """\
+DATA In in.dap
+JOB Work work.sub
+DATA Out out.dap
+DATA Clean clean.dap
+PARENT In CHILD Work
+PARENT Work CHILD Out
+PARENT Out CHILD Clean
+"""
+
+
+def test_a_workflow_with_its_data(instance, folder, web, ftp):
+    """As docs/guides/workflow-with-data.md has it: data are brought, computed on, taken away and compared, by three protocols."""
+    authority, numbers = Authority(os.path.join(folder, "authority")), b"3\n1\n2\n"
+    with served(Grid(os.path.join(folder, "grid"), authority)) as grid:
+        instance.server()
+        agents.start(instance, QUICK + "movers:\n  root: xrootd\n")
+        with open(os.path.join(ftp.data, "numbers"), "wb") as f:
+            f.write(numbers)
+        instance.write("in.dap", f'[ dap_type = "transfer"; src_url = "{ftp.url}numbers"; dest_url = "{web.url}run7/numbers";\n'
+                       f'  checksum = "sha256:{hashlib.sha256(numbers).hexdigest()}"; ]\n')
+        instance.write("work.sub", f"""shell = sort numbers >sorted
+transfer_input_files = {web.url}run7/numbers
+transfer_output_files = sorted
+transfer_output_remaps = "sorted={web.url}run7/sorted"
+queue
+""")
+        instance.write("out.dap", f'[ dap_type = "transfer"; src_url = "{web.url}run7/sorted"; dest_url = "{grid.root}run7/sorted"; ]\n')
+        instance.write("clean.dap", f'[ dap_type = "rm"; src_url = "{web.url}run7/numbers"; ]\n[ dap_type = "rm"; src_url = "{web.url}run7/sorted"; ]\n')
+        instance.write("run7.dag", DAG)
+        request = instance.json("dag", "submit", "run7.dag")["id"]
+        instance.wait(str(request))
+        assert grid.read("run7/sorted") == b"1\n2\n3\n"
+        assert os.listdir(os.path.join(web.data, "run7")) == []
