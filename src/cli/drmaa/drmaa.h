@@ -33,7 +33,7 @@ extern "C" {
 #define DRMAA_SUBMISSION_STATE_ACTIVE "drmaa_active"
 #define DRMAA_SUBMISSION_STATE_HOLD   "drmaa_hold"
 
-/* What may stand in paths and working directories: the number of a bulk job, the home directory, the working
+/* Placeholders in paths and working directories: the number of a bulk job, the home directory, the working
  * directory. */
 #define DRMAA_PLACEHOLDER_INCR "$drmaa_incr_ph$"
 #define DRMAA_PLACEHOLDER_HD   "$drmaa_hd_ph$"
@@ -63,7 +63,7 @@ extern "C" {
 #define DRMAA_V_ENV                "drmaa_v_env"
 #define DRMAA_V_EMAIL              "drmaa_v_email"
 
-/* What calls return; the numbers are those of GFD.133. */
+/* Return values; the numbers are those of GFD.133. */
 enum {
         DRMAA_ERRNO_SUCCESS = 0,
         DRMAA_ERRNO_INTERNAL_ERROR = 1,

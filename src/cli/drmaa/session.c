@@ -360,37 +360,55 @@ static int refresh(struct str ids, struct err *err)
         return 0;
 }
 
-/* Waits until something has changed about these jobs, or the time is over, and learns what. `seen` is kept
- * between calls. */
-static int await(struct str ids, int64_t end_ms, struct buf *seen, struct err *err)
+/* Waiting that goes on: the server is told which counts were seen last, as long as the same jobs are asked
+ * about. */
+struct waiting {
+        int64_t end_ms;
+        bool over; /* the time was over before the jobs were looked at last */
+        struct buf ids, seen;
+};
+
+static void waiting_deinit(struct waiting *w)
+{
+        buf_deinit(&w->ids);
+        buf_deinit(&w->seen);
+}
+
+/* Waits until something has changed about these jobs, or for a slice of the time, and learns what. */
+static int wait_on(struct waiting *w, struct str ids, struct err *err)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf path BUF_CLEANUP = {0};
-        int64_t left = end_ms - clock_boot_ms();
+        int64_t left = w->end_ms - clock_boot_ms();
         char timeout[24];
         int rc;
 
+        if (w->over)
+                return err_set(err, DRMAA_ERRNO_EXIT_TIMEOUT, "the time is over, and jobs have not ended");
+        if (is_closing())
+                return no_session(err);
+        if (!str_eq(ids, buf_view(&w->ids))) {
+                buf_reset(&w->seen);
+                buf_reset(&w->ids);
+                buf_str(&w->ids, ids);
+        }
+        w->over = w->seen.n && left <= 0;
         snprintf(timeout, sizeof(timeout), "%" PRId64, left < 0 ? 0 : left > SLICE_MS ? SLICE_MS : left);
         buf_addz(&path, "/v1/wait");
         api_query(&path, "ids", ids);
-        api_query(&path, "timeout_ms", seen->n ? str_of(timeout) : STR("0"));
-        api_query(&path, "seen", buf_view(seen));
+        api_query(&path, "timeout_ms", w->seen.n ? str_of(timeout) : STR("0"));
+        api_query(&path, "seen", buf_view(&w->seen));
         rc = get(&path, 0, &answer, err);
         if (rc != 0)
                 return rc;
-        buf_reset(seen);
-        view_text(view_get(answer.root, "seen"), seen);
+        buf_reset(&w->seen);
+        view_text(view_get(answer.root, "seen"), &w->seen);
         return refresh(ids, err);
 }
 
 static int64_t end_of(int64_t timeout_s)
 {
         return timeout_s < 0 || timeout_s > INT32_MAX ? INT64_MAX / 2 : clock_boot_ms() + timeout_s * 1000;
-}
-
-static int timed_out(struct err *err)
-{
-        return err_set(err, DRMAA_ERRNO_EXIT_TIMEOUT, "the time is over, and jobs have not ended");
 }
 
 static int no_job(struct job_id id, struct err *err)
@@ -590,9 +608,8 @@ static int reap(const struct job_id *id, struct job_id *ret, int *ret_stat, stru
 int session_wait(const struct job_id *id, int64_t timeout_s, struct job_id *ret, int *ret_stat,
                  struct err *err)
 {
-        struct buf ids BUF_CLEANUP = {0}, seen BUF_CLEANUP = {0}, before BUF_CLEANUP = {0};
-        int64_t end_ms = end_of(timeout_s);
-        bool over = false;
+        struct waiting w __attribute__((cleanup(waiting_deinit))) = {.end_ms = end_of(timeout_s)};
+        struct buf ids BUF_CLEANUP = {0};
         int rc = enter(err);
 
         if (rc != 0)
@@ -603,14 +620,7 @@ int session_wait(const struct job_id *id, int64_t timeout_s, struct job_id *ret,
                 rc = reap(id, ret, ret_stat, &ids, err);
                 if (rc != DRMAA_NO_ERRNO)
                         break;
-                rc = over ? timed_out(err) : is_closing() ? no_session(err) : 0;
-                if (!str_eq(buf_view(&ids), buf_view(&before)))
-                        buf_reset(&seen); /* of other jobs */
-                over = seen.n && clock_boot_ms() >= end_ms;
-                buf_reset(&before);
-                buf_str(&before, buf_view(&ids));
-                if (rc == 0)
-                        rc = await(buf_view(&ids), end_ms, &seen, err);
+                rc = wait_on(&w, buf_view(&ids), err);
         }
         leave();
         return rc;
@@ -657,9 +667,8 @@ static void dispose_of(const struct job_id *ids, size_t count)
 int session_synchronize(const struct job_id *ids, size_t count, int64_t timeout_s, bool dispose,
                         struct err *err)
 {
-        struct buf open BUF_CLEANUP = {0}, seen BUF_CLEANUP = {0}, before BUF_CLEANUP = {0};
-        int64_t end_ms = end_of(timeout_s);
-        bool over = false;
+        struct waiting w __attribute__((cleanup(waiting_deinit))) = {.end_ms = end_of(timeout_s)};
+        struct buf open BUF_CLEANUP = {0};
         int rc = enter(err);
 
         if (rc != 0)
@@ -673,14 +682,7 @@ int session_synchronize(const struct job_id *ids, size_t count, int64_t timeout_
                 unended(ids, count, &open);
                 if (open.n == 0)
                         break;
-                rc = over ? timed_out(err) : is_closing() ? no_session(err) : 0;
-                if (!str_eq(buf_view(&open), buf_view(&before)))
-                        buf_reset(&seen);
-                over = seen.n && clock_boot_ms() >= end_ms;
-                buf_reset(&before);
-                buf_str(&before, buf_view(&open));
-                if (rc == 0)
-                        rc = await(buf_view(&open), end_ms, &seen, err);
+                rc = wait_on(&w, buf_view(&open), err);
         }
         if (rc == 0 && dispose)
                 dispose_of(ids, count);

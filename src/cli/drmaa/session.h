@@ -26,7 +26,7 @@ void job_id_text(struct job_id id, char ret[JOB_ID_TEXT]);
 
 int session_open(const char *contact, struct err *err);
 int session_close(struct err *err);
-/* What the session was opened with; "" without one, or when nothing was said. */
+/* The contact that the session was opened with; "" without a session, or when nothing was said. */
 void session_contact(char *ret, size_t n);
 
 /* The jobs are members 0 to bulk->count - 1 of *ret. */
@@ -42,7 +42,7 @@ int session_control(const struct job_id *id, int action, struct err *err);
 /* *ret: DRMAA_PS_... */
 int session_state(struct job_id id, int *ret, struct err *err);
 
-/* What an ended job took. Times in milliseconds since 1970, 0: not known. */
+/* Usage of an ended job. Times in milliseconds since 1970, 0: not known. */
 struct job_usage {
         int64_t submitted_ms, started_ms, ended_ms;
         double cpu_s; /* negative: not known */

@@ -151,7 +151,7 @@ bool job_template_time(const char *text, int64_t now_s, int64_t *ret)
         if (p[strspn(p, " ")])
                 return false;
         tm.tm_isdst = -1;
-        /* What was left out is the first such time: a later day, month or year. */
+        /* Parts of the day that were left out are the first ones to come: a later day, month or year. */
         for (int carry = 0; carry < 2; carry++) {
                 struct tm copy = tm;
 

@@ -13,8 +13,8 @@ void job_template_free(struct job_template *t);
 
 /* The names of attributes: those with one value, or those with several. */
 void job_template_names(bool several, struct list *ret);
-/* These return a DRMAA_ERRNO_..., with err: a name that is not known, one of the other kind, a value that
- * cannot be meant. */
+/* The following return a DRMAA_ERRNO_..., with err: a name that is not known, one of the other kind, a value
+ * that cannot be meant. */
 int job_template_set(struct job_template *t, const char *name, const char *value, struct err *err);
 int job_template_set_all(struct job_template *t, const char *name, const char *const *values,
                          struct err *err);
