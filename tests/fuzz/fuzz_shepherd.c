@@ -183,6 +183,7 @@ static void hear(void)
 
 static void flush(void)
 {
+        shepherd.tell_at = 0;
         for (int i = 0; i < 64 && serve_waits(&shepherd); i++) {
                 serve_flush(&shepherd);
                 hear();

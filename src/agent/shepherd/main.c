@@ -101,6 +101,9 @@ static void run(struct shepherd *s)
                 serve_flush(s);
                 if (finished(s, now, &timeout))
                         return;
+                int64_t tell_at = serve_time(s);
+                if (tell_at != INT64_MAX && !serve_waits(s) && (timeout < 0 || timeout > tell_at - now))
+                        timeout = tell_at > now ? tell_at - now : 0;
                 struct pollfd fds[3] = {
                         {.fd = s->signals, .events = POLLIN},
                         {.fd = s->listener, .events = POLLIN},

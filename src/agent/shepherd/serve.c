@@ -11,6 +11,8 @@
 
 #include "agent/shepherd/shepherd.h"
 
+#define BEGUN_TOLD_MS 5
+
 static unsigned bucket_of(const struct shepherd_id *id)
 {
         return (unsigned)((id->request * 31 + id->member) * 31 + id->fence) % BUCKETS;
@@ -38,7 +40,7 @@ struct child *child_by_pid(struct shepherd *s, pid_t pid)
         return c;
 }
 
-void serve_dirty(struct shepherd *s, struct child *c)
+static void add_dirty(struct shepherd *s, struct child *c)
 {
         if (c->dirty || s->agent < 0 || !s->greeted)
                 return;
@@ -46,6 +48,19 @@ void serve_dirty(struct shepherd *s, struct child *c)
         c->dirty_next = NULL;
         *s->dirty_last = c;
         s->dirty_last = &c->dirty_next;
+}
+
+void serve_dirty(struct shepherd *s, struct child *c)
+{
+        add_dirty(s, c);
+        s->tell_at = 0;
+}
+
+void serve_begun(struct shepherd *s, struct child *c)
+{
+        if (!s->dirty_first)
+                s->tell_at = boot_ms() + BEGUN_TOLD_MS;
+        add_dirty(s, c);
 }
 
 void child_done(struct shepherd *s, struct child *c)
@@ -136,7 +151,13 @@ static void drop_agent(struct shepherd *s)
 
 bool serve_waits(const struct shepherd *s)
 {
-        return s->asked || s->pinged || s->listing || s->dirty_first;
+        return s->asked || s->pinged || s->listing ||
+               (s->dirty_first && (!s->tell_at || boot_ms() >= s->tell_at));
+}
+
+int64_t serve_time(const struct shepherd *s)
+{
+        return s->dirty_first && s->tell_at ? s->tell_at : INT64_MAX;
 }
 
 /* False: the socket takes no more now, or nobody is there any more. */

@@ -108,6 +108,7 @@ struct shepherd {
         struct child *by_id[BUCKETS], *by_pid[BUCKETS];
         struct child *running;
         struct child *dirty_first, **dirty_last;
+        int64_t tell_at; /* boot ms: what is dirty is told then at the latest; 0: at once */
         size_t child_count, running_count;
         struct slot *slots[SLOTS_MAX];
         int64_t lease_until; /* boot ms; 0: none */
@@ -130,8 +131,12 @@ void serve_agent(struct shepherd *s); /* the socket is readable */
  * this process renewals wait in the socket, and only an agent that is silent lets its lease end. */
 void serve_renewals(struct shepherd *s);
 void serve_flush(struct shepherd *s);       /* tells what is dirty; what the socket does not take stays so */
-bool serve_waits(const struct shepherd *s); /* there is something to tell */
+bool serve_waits(const struct shepherd *s); /* there is something to tell now */
+/* When there will be, unless something happens before: boot ms; INT64_MAX: never. */
+int64_t serve_time(const struct shepherd *s);
 void serve_dirty(struct shepherd *s, struct child *c);
+/* A child that has begun is told a little later: many have ended by then, and are told once. */
+void serve_begun(struct shepherd *s, struct child *c);
 /* Are they of the same attempt? */
 bool child_is_beside(const struct child *c, const struct shepherd_id *id);
 struct child *child_by_id(struct shepherd *s, const struct shepherd_id *id);

@@ -256,5 +256,5 @@ void start_child(struct shepherd *s, const struct shepherd_start *r, const char 
         if (r->walltime_ms)
                 c->walltime_at = boot_ms() +
                                  (int64_t)(r->walltime_ms < INT64_MAX / 2 ? r->walltime_ms : INT64_MAX / 2);
-        serve_dirty(s, c);
+        serve_begun(s, c);
 }
