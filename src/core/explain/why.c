@@ -38,6 +38,9 @@ static bool is_reserved(struct core *c, const struct asking *x, const struct que
 /* A suspected job waits until nothing else runs there, and others until it has ended. */
 static bool must_be_alone(struct core *c, const struct asking *x, struct queue *q)
 {
+        if (q->agent == c->clearing.agent)
+                return x->request->id != c->clearing.request || x->member != c->clearing.member ||
+                       agent_attempts(q->agent) > 0;
         return q->agent->alone || (job_is_suspected(request_job(x->request, x->member)) &&
                                    queue_is_node(c, q) && agent_attempts(q->agent) > 0);
 }

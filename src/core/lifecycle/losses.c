@@ -6,6 +6,8 @@
 #include "core/model/core_parts.h"
 #include "core/model/pending_match.h"
 
+#define CLEARING_LOOK_MS 1000
+
 /* ---- what is decided */
 
 /* Only handed out, or waiting for the others of its set: nothing of it ran. */
@@ -145,13 +147,42 @@ static int64_t pauses_tick(struct core *c)
         return next;
 }
 
+/* The job has its place, or wants none any more, or its class is another one; or the node is gone. */
+static bool clearing_is_over(struct core *c)
+{
+        const struct clearing *x = &c->clearing;
+        struct request *r = request_find(c, x->request);
+        const struct bucket *b = r ? request_bucket(c, r, x->member) : NULL;
+
+        return !b || !b->job_class || b->job_class->index.serial != x->job_class ||
+               !set_has(&b->idle, x->member) || !agent_takes_jobs(x->agent);
+}
+
+static int64_t clearing_tick(struct core *c)
+{
+        struct core_agent *a = c->clearing.agent;
+
+        if (!a)
+                return INT64_MAX;
+        if (!clearing_is_over(c))
+                return CLEARING_LOOK_MS;
+        c->clearing.agent = NULL;
+        for (struct queue *q = a->queues; q; q = q->next)
+                if (q->offers && q->jobs_left > 0)
+                        queue_look_again(c, q);
+        return INT64_MAX;
+}
+
 int64_t losses_tick(struct core *c)
 {
-        int64_t jobs, nodes;
+        int64_t jobs, nodes, clearing;
 
         if (c->config.shadow)
                 return INT64_MAX;
         jobs = jobs_tick(c);
         nodes = pauses_tick(c);
+        clearing = clearing_tick(c);
+        if (clearing < jobs)
+                jobs = clearing;
         return jobs < nodes ? jobs : nodes;
 }

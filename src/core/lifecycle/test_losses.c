@@ -176,6 +176,46 @@ static void test_a_suspected_job_runs_alone(void **state)
         replays(s);
 }
 
+/* Where something always runs a node is emptied for it after a minute, and what comes later waits. */
+static void test_a_suspected_job_gets_a_node(void **state)
+{
+        static const char *const nodes[] = {"n1", "n2", "n3"};
+        struct core_result r = {.request = 2, .fence = 1, .outcome = CORE_EXITED};
+        struct story *s = *state;
+
+        SUBMIT(1, "RequestCpus", "1");
+        for (uint32_t i = 0; i < 3; i++) {
+                story_offer(s, nodes[i], AD, 4);
+                one(s, nodes[i], 1, 0, i + 1, true);
+                lose(s, nodes[i]);
+                story_offer(s, nodes[i], AD, 0);
+                core_agent_away(s->core, nodes[i]);
+                tick(s, 20000);
+        }
+        SUBMIT(1, "RequestCpus", "1", "JobPrio", "9");
+        story_offer(s, "n4", AD, 1);
+        assert_int_equal(state_of(s, 2, 0), JOB_MATCHED);
+        one(s, "n4", 2, 0, 1, true);
+        tick(s, 60000);
+        story_offer(s, "n4", AD, 3);
+        tick(s, 1);
+        assert_int_equal(state_of(s, 1, 0), JOB_IDLE);
+        SUBMIT(1, "RequestCpus", "1", "Rank", "7");
+        story_offer(s, "n4", AD, 3);
+        tick(s, 1);
+        assert_int_equal(state_of(s, 3, 0), JOB_IDLE);
+        assert_true(core_result(s->core, "n4", &r));
+        story_offer(s, "n4", AD, 4);
+        tick(s, 1);
+        assert_int_equal(state_of(s, 1, 0), JOB_MATCHED);
+        assert_int_equal(state_of(s, 3, 0), JOB_IDLE);
+        one(s, "n4", 1, 0, 4, true);
+        assert_true(story_result(s, "n4", 0, 4, 0));
+        story_offer(s, "n4", AD, 4);
+        tick(s, 1000);
+        assert_int_equal(state_of(s, 3, 0), JOB_MATCHED);
+}
+
 /* Three jobs of three requests in a row: the node drains itself, says why, and is resumed by an admin only.
  */
 static void test_a_black_hole_drains_itself(void **state)
@@ -242,7 +282,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 STORY(test_a_job_that_takes_its_node_down), STORY(test_handed_out_only),
                 STORY(test_a_result_clears_the_count),      STORY(test_a_suspected_job_runs_alone),
-                STORY(test_a_black_hole_drains_itself),     STORY(test_related_losses_drain_nothing),
+                STORY(test_a_black_hole_drains_itself),     STORY(test_a_suspected_job_gets_a_node),
+                STORY(test_related_losses_drain_nothing),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,6 +54,8 @@ bool choose_fits(struct core *c, struct job_class *k, struct queue *q, struct ne
                 return false;
         if (deferral_waits(c, k) || job_class_is_lost(c, k) || k->leaks || (k->labels & ~q->agent->cleared))
                 return false;
+        if (c->clearing.agent == q->agent && c->clearing.job_class != k->index.serial)
+                return false;
         if (q->refused_count && was_refused(k, q))
                 return false;
         return fits_and_agrees(c, k, q, ret_need);

@@ -172,6 +172,21 @@ static bool runs_alone(struct core *c, const struct group *g, const struct job *
         return !g->set && job_is_suspected(j) && queue_is_node(c, g->queue);
 }
 
+/* The node runs nothing; else it is emptied for the job if that has waited for long. */
+static bool node_is_free(struct core *c, const struct group *g, const struct job *j)
+{
+        int64_t since_ms = j->entered_ms > j->losses->until_ms ? j->entered_ms : j->losses->until_ms;
+
+        if (agent_attempts(g->queue->agent) == 0)
+                return true;
+        if (!c->clearing.agent && c->now_ms - since_ms >= LOSSES_CLEAR_PAUSES * c->config.lost_pause_ms)
+                c->clearing = (struct clearing){.agent = g->queue->agent,
+                                                .request = j->request->id,
+                                                .job_class = g->job_class->index.serial,
+                                                .member = j->member};
+        return false;
+}
+
 static enum add group_add(struct core *c, struct group *g, uint32_t member)
 {
         const struct request *r = g->bucket->request;
@@ -183,7 +198,7 @@ static enum add group_add(struct core *c, struct group *g, uint32_t member)
 
         if (!first && (fence != g->fence || g->alone))
                 return ADD_FULL;
-        if (alone && (!first || agent_attempts(g->queue->agent) > 0))
+        if (alone ? !first || !node_is_free(c, g, j) : c->clearing.agent == g->queue->agent)
                 return ADD_SKIPPED;
         if (!j && !room_for_fresh(r, request_part(r, member, NULL), g->fresh))
                 return ADD_FULL;

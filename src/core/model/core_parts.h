@@ -56,6 +56,7 @@ struct core {
         struct leases *leases;             /* lifecycle/leases.h */
         struct policies *policies;         /* lifecycle/policy.h */
         struct retention *retention;       /* lifecycle/retention.h */
+        struct clearing clearing;          /* model/losses.h */
         bool nodes_drain;                  /* at the last look some did */
         int64_t nodes_look_ms;             /* at nodes that drain, by the steady clock (lifecycle/nodes.h) */
         int64_t nodes_due_ms;   /* no pause of a node ends before, by the steady clock (model/losses.h) */

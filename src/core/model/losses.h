@@ -49,6 +49,15 @@ struct node_losses {
         int64_t until_ms;     /* nothing is given to it before, by the steady clock; not in snapshots */
 };
 
+/* A node that is kept empty for a suspected job, which found none with nothing else for a while. One at a
+ * time; a plan, and no event. */
+struct clearing {
+        struct core_agent *agent;    /* NULL: none */
+        uint64_t request, job_class; /* the job, and the serial of its class */
+        uint32_t member;
+};
+#define LOSSES_CLEAR_PAUSES 12 /* a suspected job waits so many of the first pauses before: a minute */
+
 /* The pause after so many losses in a row: none after the first. */
 int64_t losses_pause_ms(const struct core *c, uint32_t in_a_row);
 /* An attempt of j is lost, and has not left its queue yet. */
