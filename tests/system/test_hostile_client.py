@@ -405,6 +405,7 @@ ATTEMPTS = {
     ("GET", "/v1/nodes/{name}"): [("/v1/nodes/n1", None, (200, 404))],
     ("POST", "/v1/nodes/{name}"): [("/v1/nodes/n1", {"state": state, "reason": "mine"}, 403) for state in (
         "up", "draining", "failed", "down", "retired")],
+    ("POST", "/v1/agents/{name}/wish"): [("/v1/agents/n1/wish", {"wishes": ["short-run"]}, 403)],
     ("POST", "/v1/agents/{name}/resume"): [("/v1/agents/n1/resume", None, 403)],
     ("GET", "/v1/accounts"): [("/v1/accounts", None, 200)],
     ("GET", "/v1/capacity"): [("/v1/capacity", None, 200)],

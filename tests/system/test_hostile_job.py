@@ -339,6 +339,7 @@ ROUTES = {
     ("GET", "/v1/agents"): ("/v1/agents", None, 200),
     ("POST", "/v1/agents/{name}/revoke"): ("/v1/agents/node/revoke", None, 403),
     ("POST", "/v1/agents/{name}/drain"): ("/v1/agents/node/drain", {}, 403),
+    ("POST", "/v1/agents/{name}/wish"): ("/v1/agents/node/wish", {"wishes": []}, 403),
     ("POST", "/v1/agents/{name}/resume"): ("/v1/agents/node/resume", None, 403),
     ("GET", "/v1/nodes"): ("/v1/nodes", None, 200),
     ("GET", "/v1/nodes/{name}"): ("/v1/nodes/node", None, 200),

@@ -206,6 +206,7 @@ def test_every_operation(instance):
     call("POST", "/v1/nodes/n2", {"state": "draining"}, status=404)
     call("POST", "/v1/nodes/n2", {"state": "asleep"}, status=400, check=False)
     call("POST", "/v1/agents/n2/resume", status=404)
+    call("POST", "/v1/agents/n2/wish", {"wishes": ["small-input"]}, status=404)
     assert call("POST", "/v1/agents/n2/revoke")["tokens"] == 1
     call("POST", "/v1/agents/n2/revoke", status=404)
     call("DELETE", f"/v1/tokens/{token['id']}")

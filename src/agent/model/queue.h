@@ -66,7 +66,9 @@ struct queue {
         struct pull_use use;
         struct queue_wait wait;
         struct offers *offers;
-        bool ad_stale;             /* see queue_ad_changed */
+        bool ad_stale;      /* see queue_ad_changed */
+        unsigned wishes[3]; /* OFFER_WISHES_MAX: the server has said them, in place of the file; 0: no more */
+        bool wishes_said;
         struct name_list accepted; /* in this turn */
         uint64_t staging_failures; /* attempts that could not be brought to their start, since the agent began
                                     */

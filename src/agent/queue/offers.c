@@ -252,8 +252,13 @@ static void send_offer(struct queue *q, const struct offers_room *r)
         }
         Drover__Wish wishes[OFFER_WISHES_MAX];
         m.wishes = wishes;
-        for (const struct config_list *w = &q->config->wishes; m.n_wishes < w->n; m.n_wishes++)
+        for (const struct config_list *w = &q->config->wishes; !q->wishes_said && m.n_wishes < w->n;
+             m.n_wishes++)
                 wishes[m.n_wishes] = (Drover__Wish)offer_wish(str_of(w->v[m.n_wishes]));
+        while (q->wishes_said && m.n_wishes < OFFER_WISHES_MAX && q->wishes[m.n_wishes]) {
+                wishes[m.n_wishes] = (Drover__Wish)q->wishes[m.n_wishes];
+                m.n_wishes++;
+        }
         m.own_users = a->config.users.n > 0;
         Drover__ToServer to = DROVER__TO_SERVER__INIT;
         to.kind_case = DROVER__TO_SERVER__KIND_OFFER;
@@ -288,6 +293,24 @@ static void update(struct queue *q, bool force)
         o->sent = true;
         buf_reset(&o->last);
         buf_str(&o->last, buf_view(&o->ad));
+}
+
+void offers_wish(struct agent *a, const Drover__Wishes *m)
+{
+        for (size_t i = 0; i < a->queue_count; i++) {
+                struct queue *q = a->queues[i];
+                size_t n = 0;
+                if (*m->queue && strcmp(m->queue, q->config->name) != 0)
+                        continue;
+                memset(q->wishes, 0, sizeof(q->wishes));
+                for (size_t k = 0; k < m->n_wishes && n < OFFER_WISHES_MAX; k++)
+                        if (m->wishes[k] > DROVER__WISH__WISH_NONE &&
+                            m->wishes[k] <= DROVER__WISH__WISH_LARGE_MEMORY)
+                                q->wishes[n++] = m->wishes[k];
+                q->wishes_said = true;
+                queue_ad_changed(q); /* an offer with them is due */
+        }
+        agent_turn_later(a);
 }
 
 void offers_update(struct agent *a, bool force)

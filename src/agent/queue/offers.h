@@ -7,6 +7,7 @@
 #include "agent/model/job_template.h"
 #include "base/buf.h"
 #include "place/offer.h"
+#include "wire/drover.pb-c.h"
 
 struct agent;
 struct attempt;
@@ -38,6 +39,7 @@ void offers_update(struct agent *a, bool force);
 /* A job of the queue has ended: how long it took from its assignment. The mean decides on reading ahead. */
 void offers_job_took(const struct attempt *at, uint64_t micros);
 void offers_assigned(struct queue *q, uint64_t jobs);                  /* of what the last offer would take */
+void offers_wish(struct agent *a, const Drover__Wishes *m);            /* from now on, until the agent ends */
 void offers_deny(struct agent *a, const char *owner, const char *why); /* from the next offer on */
 void offers_allow(struct agent *a, const char *owner); /* likewise, whatever he was denied for */
 void offers_denied_free(struct agent *a);

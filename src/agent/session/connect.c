@@ -337,6 +337,7 @@ static void on_message(void *arg, struct session *s, const ProtobufCMessage *bas
                 break;
         case DROVER__TO_AGENT__KIND_CHECKPOINT_ACK: assign_checkpoint_acked(a, m->checkpoint_ack); break;
         case DROVER__TO_AGENT__KIND_SCRIPT_GET: session_script(a, m->script_get); return;
+        case DROVER__TO_AGENT__KIND_WISHES: offers_wish(a, m->wishes); break;
         case DROVER__TO_AGENT__KIND_EXEC: streams_exec(a, m->exec); return;
         case DROVER__TO_AGENT__KIND_EXEC_INPUT: streams_input(a, m->exec_input); return;
         case DROVER__TO_AGENT__KIND_STREAMS_GET: streams_get(a, m->streams_get); return;

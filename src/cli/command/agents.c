@@ -154,6 +154,42 @@ static int drain(struct cli *cli, const char *name, const char *reason, bool dra
         return CLI_OK;
 }
 
+/* NAME, or QUEUE@NAME; "none" wishes for nothing. */
+static int wish(struct cli *cli, const char *name, const char *const *words, size_t count)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0}, body BUF_CLEANUP = {0}, out BUF_CLEANUP = {0};
+        struct json j = {.out = &body};
+        const char *at = strrchr(name, '@');
+        bool none = count == 1 && strcmp(words[0], "none") == 0;
+        int code;
+
+        json_open(&j, '{');
+        if (at) {
+                json_key(&j, "queue");
+                json_str(&j, str_make(name, (size_t)(at - name)));
+                name = at + 1;
+        }
+        json_key(&j, "wishes");
+        json_open(&j, '[');
+        for (size_t i = 0; i < count && !none; i++)
+                json_strz(&j, words[i]);
+        json_close(&j, ']');
+        json_close(&j, '}');
+        buf_addz(&path, "/v1/agents/");
+        url_escape(&path, str_of(name));
+        buf_addz(&path, "/wish");
+        code = api_post(cli, buf_z(&path), buf_view(&body), &answer);
+        if (code != 0 || api_print_json(cli, &answer))
+                return code;
+        buf_printf(&out, "%s wishes for %s", name, none ? "nothing" : words[0]);
+        for (size_t i = 1; i < count; i++)
+                buf_printf(&out, ", then %s", words[i]);
+        buf_addz(&out, ", until it ends\n");
+        cli_print(&out);
+        return CLI_OK;
+}
+
 static bool is_gone(struct view agent)
 {
         return view_true(view_get(agent, "revoked")) && !view_is(view_get(agent, "state"), "connected") &&
@@ -180,6 +216,8 @@ int cmd_agents(struct cli *cli, const struct options *o)
         size_t at = 0, hidden = 0;
         int code;
 
+        if (o->word_count >= 3 && strcmp(o->words[0], "wish") == 0)
+                return wish(cli, o->words[1], o->words + 2, o->word_count - 2);
         if (o->word_count == 2 && strcmp(o->words[0], "revoke") == 0)
                 return revoke(cli, o->words[1]);
         if (o->word_count == 2 && strcmp(o->words[0], "drain") == 0)
@@ -187,7 +225,8 @@ int cmd_agents(struct cli *cli, const struct options *o)
         if (o->word_count == 2 && strcmp(o->words[0], "resume") == 0)
                 return drain(cli, o->words[1], NULL, false);
         if (o->word_count)
-                return cli_error(CLI_USAGE, "drover agents, or drover agents drain|resume|revoke NAME");
+                return cli_error(CLI_USAGE, "drover agents, or drover agents drain|resume|revoke NAME, or "
+                                            "drover agents wish NAME WISH...");
         code = cli_table(cli, &t, columns, sizeof(columns) / sizeof(columns[0]));
         if (code == 0)
                 code = api_get(cli, "/v1/agents", &answer);

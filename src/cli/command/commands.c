@@ -454,7 +454,7 @@ const struct command commands[] = {
          "server runs there. It is `droverd --restore`; BACKUP in droverd(8) says what follows.",
          "drover --dir /srv/queue restore /backup/monday", json_only, 1, 1, "files", false, cmd_restore},
         {"agents", RUNNING, "list the agents and what they have",
-         "[OPTIONS] [drain NAME | resume NAME | revoke NAME]",
+         "[OPTIONS] [drain NAME | resume NAME | revoke NAME | wish NAME WISH...]",
          "Shows every agent and its queues: what is free of what there is, what runs, when it was last heard "
          "of, and "
          "which limits it really enforces on jobs. Revoked agents that are away and have no jobs are left "
@@ -465,6 +465,13 @@ const struct command commands[] = {
          "goes on to "
          "its end. The agent stays drained, also after a restart of the server, until `drover agents resume "
          "NAME`.\n\n"
+         "`drover agents wish NAME WISH...` says which jobs an agent would have first, of those between "
+         "which "
+         "the order of the queue leaves the choice: *small-input*, *short-run*, *large-memory*, the "
+         "weightier "
+         "first, or *none*; QUEUE@NAME is one queue of it. It holds until the agent ends, in place of *wish* "
+         "in "
+         "drover-agent(8).\n\n"
          "`drover agents revoke NAME`, for admins, ends an agent's membership: its certificates are believed "
          "no "
          "more, its connection is closed, and join tokens made for its name are removed. What it runs is "
@@ -474,7 +481,7 @@ const struct command commands[] = {
          "drover agents\ndrover agents drain node7 --reason 'new kernel'\n  before it is worked on\n"
          "drover agents resume node7\ndrover agents revoke node7\n  a node that was lost, or is not to be "
          "trusted",
-         agents_options, 0, 2, "", false, cmd_agents},
+         agents_options, 0, 5, "", false, cmd_agents},
         {"nodes", RUNNING, "list the machines of agents, and say what becomes of them",
          "[OPTIONS] [show NAME | drain NAME | resume NAME | fail NAME | down NAME | retire NAME]",
          "Shows the machine of every agent: whether it is booting, idle, busy, draining, drained, failed, "

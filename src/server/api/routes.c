@@ -39,6 +39,7 @@ static const struct route routes[] = {
         {HTTP_GET, "/v1/agents", api_agents},
         {HTTP_POST, "/v1/agents/{name}/revoke", api_agent_revoke},
         {HTTP_POST, "/v1/agents/{name}/drain", api_agent_drain},
+        {HTTP_POST, "/v1/agents/{name}/wish", api_agent_wish},
         {HTTP_POST, "/v1/agents/{name}/resume", api_agent_resume},
         {HTTP_GET, "/v1/nodes", api_nodes},
         {HTTP_GET, "/v1/nodes/{name}", api_node},
