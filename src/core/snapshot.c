@@ -173,7 +173,7 @@ static void put_nodes(struct core *c, struct buf *out)
         free(all);
 }
 
-/* Those of a graph, in the order of their members. */
+/* Exit codes of a graph's failed jobs, in the order of their members. */
 static void put_exits(struct writer *w, const struct request *r)
 {
         const struct request_cold *cold = request_cold(r);

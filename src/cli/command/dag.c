@@ -42,7 +42,7 @@ static void print_makespan(struct cli *cli, const char *id)
         dag_graph_deinit(&g);
 }
 
-/* What ABORT-DAG-ON says that a graph returns which it has ended; `code` when it has not, or says nothing. */
+/* The RETURN of the ABORT-DAG-ON that has ended the graph; `code` when there is none. */
 static int aborted_code(struct cli *cli, const char *id, int code)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
@@ -336,7 +336,7 @@ static int act_on_nodes(struct cli *cli, const struct options *o, const char *ac
         return CLI_OK;
 }
 
-/* What is left of the graph, as a new request. */
+/* Submits the nodes that are not done as a new request. */
 static int resubmit(struct cli *cli, const struct options *o)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};

@@ -87,7 +87,7 @@ static void list_points(struct cli *cli, const struct dag_graph *g)
         free(points);
 }
 
-/* What the nodes of a level do, or of levels one after the other that look alike. */
+/* States of the nodes of a level, or of several levels in a row that look alike. */
 struct level {
         uint32_t first, last, nodes; /* nodes of each of them */
         uint32_t sums[DAG_STATES];   /* of all of them */

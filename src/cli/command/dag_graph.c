@@ -107,7 +107,8 @@ static int add_job(void *arg, struct view job)
         return 0;
 }
 
-/* Of a node with scripts or attempts: what goes on, or how the last one that says it has ended. */
+/* The state of a node with scripts or attempts: that of a job under way, else of the script or job that
+ * decides. */
 static enum dag_state roles_state(const struct dag_point *n)
 {
         static const enum dag_state now[] = {DAG_STATE_RUNNING, DAG_STATE_HELD, DAG_STATE_IDLE};

@@ -23,7 +23,7 @@ struct dag_state_row {
 };
 extern const struct dag_state_row dag_states[DAG_STATES];
 
-/* Of the jobs of a node's last attempt: the script behind them says how it ended, if there is one. */
+/* The jobs of a node's last attempt: the POST script says how it ended, if there is one. */
 enum dag_part { DAG_PART_PRE, DAG_PART_JOB, DAG_PART_POST, DAG_PARTS };
 struct dag_point { /* a node */
         char *name, *note;

@@ -33,7 +33,7 @@ static void id_of(struct view task, struct buf *out)
                 view_text(view_get(task, "name"), out);
 }
 
-/* What cannot be in the name of a node is an underscore. */
+/* Characters that cannot be in the name of a node become underscores. */
 static void node_name(struct str id, struct buf *out)
 {
         for (size_t i = 0; i < id.n; i++)

@@ -88,7 +88,7 @@ static void write_dot(struct watch *w, const struct dag_graph *g)
 
 /* ---- NODE_STATUS_FILE */
 
-/* As DAGMan numbers them. */
+/* DAGMan's numbers and names of states. */
 static const struct {
         int number;
         const char *name;

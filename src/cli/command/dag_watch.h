@@ -4,9 +4,9 @@
 #include "cli/terminal/cli.h"
 #include "jdl/dag/dag.h"
 
-/* As wait_for_jobs for request `id`; files are written at each change, and a last time at the end. file: of
- * the DAG, for what is said of it in them. What cannot be written is said once, and waited for all the same.
- */
+/* Waits for request `id` like wait_for_jobs, with the same results; files are written at each change, and a
+ * last time at the end. file: of the DAG, for what is said of it in them. A file that cannot be written is
+ * named once, and the wait goes on. */
 int dag_watch(struct cli *cli, const char *id, const char *file, const struct dag_files *files);
 /* Any of them is asked for. */
 bool dag_files_any(const struct dag_files *files);

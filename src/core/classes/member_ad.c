@@ -180,7 +180,7 @@ static bool is_aborted(const struct request *r, const struct graph *g)
         return false;
 }
 
-/* What scripts of a graph's nodes are told, by $$([DAGReturn]) and the like (fill.h). */
+/* The attributes that scripts of a graph's nodes ask for, as $$([DAGReturn]) (fill.h). */
 static void set_graph(struct core *c, struct ad *ad, const struct request *r, const struct part *p,
                       uint32_t member)
 {

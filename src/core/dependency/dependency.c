@@ -226,7 +226,7 @@ static void edge_satisfied(struct counting *x, struct graph_edge *e)
         }
 }
 
-/* Its children are not started by it: they fail with their parents, or (`skip`) need not run. */
+/* Children of the edge are not started: they fail with their parents, or (`skip`) need not run. */
 static void edge_never(struct counting *x, struct graph_edge *e, bool skip)
 {
         struct graph *g = x->graph;

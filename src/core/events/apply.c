@@ -461,8 +461,8 @@ static void hold_together(struct request *r, const struct event *e, const struct
         set_copy(&h->members, members);
 }
 
-/* They are removed or skipped: those with a record have their rows of history now, the others when they are
- * filed. */
+/* Members are removed or skipped: rows of history are written now for those with a record, for the others
+ * when they are filed. */
 static void ended_together(struct core *c, struct request *r, const struct event *e, const struct waiting *w,
                            enum job_state state)
 {

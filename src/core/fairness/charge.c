@@ -149,7 +149,7 @@ static void add_stores(const struct core *c, const struct job_class *k, struct b
                 buf_printf(out, "store_in/" STR_FMT ",", STR_ARG(all[k->written - 1].urls.name));
 }
 
-/* Those, and the category that they are in. */
+/* Stores and the category of the members, as limits. */
 static int add_own_pools(struct core *c, const struct job_class *k, struct draws **draws, struct err *err)
 {
         BUF_CLEANUP struct buf own = {0};

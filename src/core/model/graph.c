@@ -482,7 +482,7 @@ bool graph_handles(const struct graph *g, const struct request *r, uint32_t memb
                 if (e->when == DEPENDENCY_POST ||
                     (e->code && e->when == DEPENDENCY_OK && request_exit(r, member) == e->code))
                         return true;
-                /* What fell with it is tried again: it is the first job of an attempt. */
+                /* A PRE script is handled when the attempt that fell with it is tried again. */
                 for (uint32_t k = 0; e->when == DEPENDENCY_OK && k < e->child_runs; k++)
                         if (is_tried_again(g, r, graph_children(g, e)[k].end - 1))
                                 return true;

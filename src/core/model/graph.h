@@ -40,7 +40,7 @@ struct graph_edge {
         unsigned state : 2;               /* enum graph_edge_state; of DEPENDENCY_EACH always EDGE_OPEN */
         unsigned failed : 1;              /* some parent has not succeeded */
 };
-/* What becomes of members that can never start as they were meant to. */
+/* The ways to deal with members that can never start as they were meant to. */
 enum graph_fate { GRAPH_HOLD, GRAPH_REMOVE, GRAPH_SKIP };
 /* Such members, of one cause. */
 struct graph_doomed {

@@ -498,7 +498,7 @@ static int read_var(struct source *s, struct str *rest, struct str *ret_name, st
         return FAIL(s, "the value of " STR_FMT " has no quote at its end", STR_ARG(*ret_name));
 }
 
-/* What is known when the job starts is filled in then. */
+/* Macros whose value is known when the job starts become references that are filled in then. */
 static void late_macro(struct buf *value, const char *macro, const char *fill)
 {
         struct buf out = {0};

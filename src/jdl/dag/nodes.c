@@ -42,7 +42,7 @@ static const struct dag_unit *unit_of(const struct dag_reader *r, const struct d
         return NULL;
 }
 
-/* Who says how an attempt ended. */
+/* The role whose end is the attempt's. */
 static enum dag_role decider(const struct dag_node *n)
 {
         return n->scripts[DAG_POST] ? DAG_POST : n->noop ? DAG_PRE : DAG_JOB;
@@ -187,7 +187,7 @@ static void add_first(struct lines *l, const char *fmt, ...)
         l->first[l->first_count++] = buf_take(&b);
 }
 
-/* So many of these run at once: one pool for the jobs of this graph. */
+/* A pool of this graph's jobs, of which `max` run at once; 0: no pool. */
 static void add_pool(struct lines *l, const struct dag_reader *r, const char *what, uint32_t number,
                      uint64_t max)
 {
@@ -198,7 +198,7 @@ static void add_pool(struct lines *l, const struct dag_reader *r, const char *wh
         add_line(l, "+JobCategoryMax = %llu", (unsigned long long)max);
 }
 
-/* What is said of all jobs of an attempt, and of its scripts. */
+/* Lines for the jobs and the scripts of an attempt. */
 static void role_lines(struct lines *l, const struct dag_reader *r, const struct dag_node *n,
                        const struct dag_unit *u)
 {
@@ -543,7 +543,7 @@ static void add_members(const struct making *x, const struct dag_node *n, struct
                 add_unit(x, &x->reader->units[n->unit + i], to);
 }
 
-/* Those that say how the node ends: of the last attempt, which is skipped when none is needed any more. */
+/* Members whose end is the node's: of the last attempt, which is skipped when no more is needed. */
 static void add_deciders(const struct making *x, const struct dag_node *n, struct set *to)
 {
         add_unit(x, unit_of(x->reader, n, n->attempts - 1u, decider(n)), to);

@@ -14,7 +14,7 @@ struct dag_var {
         char *name, *value;
         bool before; /* the description may say otherwise */
 };
-/* What runs for a node, in this order; each attempt of it has its own. */
+/* The jobs that run for a node, in this order; each attempt has its own. */
 enum dag_role { DAG_PRE, DAG_JOB, DAG_POST, DAG_HOLD, DAG_ROLES };
 enum dag_kind { DAG_NODE, DAG_FINAL, DAG_SERVICE, DAG_PROVISIONER };
 struct dag_script {
