@@ -196,8 +196,10 @@ static int list(struct slots *s)
                 if (!view_is(view_get(agent, "state"), "connected"))
                         continue;
                 queues = view_get(agent, "queues");
-                while (view_next(queues, &q, &queue))
-                        add_slot(s, agent, queue);
+                while (view_next(queues, &q,
+                                 &queue)) /* one for placement jobs is no slot: it runs no programs */
+                        if (!view_is(view_get(view_get(queue, "ad"), "Runner"), "mover"))
+                                add_slot(s, agent, queue);
         }
         if (s->output.form == OUTPUT_TABLE)
                 print_table(s);
