@@ -167,7 +167,8 @@ int core_what_if_look(struct core *c, struct core_what_if *x, struct core_walk *
         for (; queues > 0 && walk_has_steps(c, steps, queues) && (q = walk_next(w)); queues--) {
                 struct ad *place;
 
-                if (!agent_takes_jobs(q->agent) || !q->ad || !queue_allows_owner(q, request_owner(r)))
+                if (!agent_takes_jobs(q->agent) || !q->ad || !queue_allows_owner(q, request_owner(r)) ||
+                    !queue_is_place_for(c, q, job))
                         continue;
                 place = queue_whole_ad(c, q);
                 ask(x, job, place);

@@ -151,6 +151,8 @@ void why_some(struct core *c, struct core_walk *w, unsigned queues, const struct
                 struct buf BUF_CLEANUP clause = {0}, text = {0};
                 struct core_why why = {.agent = q->agent->name, .queue = q->name};
 
+                if (!queue_is_place_for(c, q, job))
+                        continue;
                 ask_queue(c, &x, q, &why, &clause, &text);
                 why.clause = buf_view(&clause);
                 why.value = buf_view(&text);

@@ -109,3 +109,11 @@ bool suits_class(struct core *c, const struct job_class *k, const struct queue *
         eval_reset(&c->eval);
         return yes;
 }
+
+bool queue_is_place_for(struct core *c, const struct queue *q, const struct ad *job)
+{
+        struct str runner;
+
+        return !q->ad || ad_find(job, c->attr.DapType) ||
+               !eval_string(&c->eval, q->ad, NULL, c->attr.Runner, &runner) || !str_eqz(runner, "mover");
+}

@@ -11,5 +11,8 @@ enum core_verdict suits_now(struct core *c, const struct ad *job, const struct a
                             struct buf *value);
 bool queue_would_take(struct core *c, const struct ad *job,
                       const struct ad *place); /* both sides agree, and there is room */
+/* Is the queue a place for such a job at all? One for placement jobs only (its Runner is mover) is none for
+ * programs, and is left out of what is told about them. */
+bool queue_is_place_for(struct core *c, const struct queue *q, const struct ad *job);
 /* Would the queue take jobs of the class if it had nothing to do? `whole`: queue_whole_ad. */
 bool suits_class(struct core *c, const struct job_class *k, const struct queue *q, const struct ad *whole);
