@@ -9,7 +9,7 @@ import resource
 import shutil
 
 import pytest
-from drover import Failed, made, wait_until
+from drover import Failed, made, processes, wait_until
 from lying_server import LyingServer
 from test_hostile_job import Own
 from users import AGENT, LOW, MAP, ONE, TWO, Site, domain
@@ -275,6 +275,10 @@ MESSAGES = {
     "a credential that nobody wants": {"credential": {"request": 1, "name": "../../../etc/" + EVIL, "type": "file", "data": b"x"}},
     "a stream that nobody prints": {"streams_get": {"serial": 1, "request": 2**63, "member": 2**31, "fence": 5, "stdout_wanted": 1, "stdout_offset": 2**64 - 1,
                                                    "wait_ms": 2**64 - 1, "last": 2**64 - 1}},
+    "a command beside nothing": {"exec": {"serial": 1, "request": 2**63, "member": 2**31, "fence": 5, "exec": 2**64 - 1, "argv": ["touch", "/root/" + EVIL]}},
+    "a command without words": {"exec": {"serial": 1, "request": 1, "member": 0, "fence": 1, "exec": 1}},
+    "input for nothing": {"exec_input": {"serial": 1, "request": 2**63, "member": 2**31, "fence": 5, "exec": 1, "offset": 2**64 - 1, "data": b"x" * 70000,
+                                         "rows": 2**32 - 1, "columns": 2**32 - 1, "end": 1}},
     "a renewal that was not asked for": {"renew_ack": {"serial": 2**64 - 1}},
     "a second joining": {"joined": {"name": "../x", "cert_pem": "x", "ca_pem": "x", "server_uuid": "x"}},
     "an error that there is not": {"error": {"code": 77, "text": "x\nforged"}},
@@ -351,6 +355,68 @@ def test_a_fence_that_goes_back(lies):
     lies.assign(request, None, fence=4)
     wait_until(lambda: len([1 for kind, _ in lies.server.results(request) if kind == "result"]) == 2)
     assert sorted(m["fence"] for kind, m in lies.server.results(request) if kind == "result") == [4, 5]
+    lies.check()
+
+
+# of each: the message, and what must come of it: words of the error, or of what it prints
+COMMANDS = {
+    "one that looks who it is": ({"argv": ["sh", "-c", f"id -un; touch /root/{EVIL} /etc/{EVIL}; cat /etc/shadow"]}, ONE.pw_name),
+    "one in a terminal without end": ({"argv": ["sh", "-c", "id -un; tty"], "terminal": 1, "rows": 2**32 - 1, "columns": 2**31, "term": "x\n;`id`"}, ONE.pw_name),
+    "one that looks for its terminal's other end": ({"argv": ["sh", "-c", "ls -l /proc/self/fd; id -un"], "terminal": 1}, ONE.pw_name),
+    "one that is no program": ({"argv": ["OTHER/secret"]}, "env: "),
+    "an option of env": ({"argv": ["-i", "sh", "-c", "id -un"]}, ONE.pw_name),
+    "no words": ({"argv": []}, "there is no command"),
+    "a hundred thousand words": ({"argv": ["true"] + ["x"] * 100000}, ""),
+    "a word of four MiB": ({"argv": ["true", "x" * (4 << 20)]}, "Argument list too long"),
+}
+
+
+@pytest.fixture(scope="module")
+def runs_on(lies):
+    """The request of a job that runs until it is removed."""
+    request = lies.next()
+    lies.assign(request, lies.template(request, step={"argv": ["-c", "sleep 6321"]}))
+    wait_until(lambda: [m for _, m in lies.server.heard("started") if any(a["request"] == request for a in m.get("attempts", []))])
+    yield request
+    lies.server.send(control={"command": 0, "attempts": [spans({"first": 0, "count": 1}, request=request)]})
+
+
+def told(lies, serial):
+    return [m for _, m in lies.server.heard("streams") if m["serial"] == serial]
+
+
+@pytest.mark.parametrize("what", COMMANDS)
+def test_commands_beside_a_job(lies, runs_on, what):
+    """Each runs as the mapped user, or not at all."""
+    number = 70000 + 10 * list(COMMANDS).index(what)
+    job = {"request": runs_on, "member": 0, "fence": 1, "exec": number}
+    message, wanted = COMMANDS[what]
+    lies.server.send(exec={**job, "serial": number, **filled(lies, message)})
+    said = wait_until(lambda: told(lies, number))[-1].get("error", "")
+    over = bool(said)
+    while not over:
+        number += 1
+        lies.server.send(streams_get={**job, "serial": number, "stdout_wanted": 1, "stderr_wanted": 1, "wait_ms": 60000, "most": 1 << 16})
+        last = wait_until(lambda: told(lies, number))[-1]
+        assert not last.get("unknown")
+        over = last.get("over")
+        said = last.get("error", "") or (last.get("stdout_bytes", b"") + last.get("stderr_bytes", b"")).decode()
+    assert wanted in said, said
+    assert "root:" not in said
+    lies.check()
+
+
+def test_commands_without_end(lies, runs_on):
+    """Hundreds of them, and input that nobody reads: they are as many as their owner's share, and end with their job."""
+    for n in range(400):
+        job = {"serial": 90000 + n, "request": runs_on, "member": 0, "fence": 1, "exec": 90000 + n}
+        lies.server.send(exec={**job, "argv": ["sleep", "6543.2187"], "input": 1, "terminal": n % 2})
+        lies.server.send(exec_input={**job, "serial": 95000 + n, "data": b"x" * 300000})
+    lies.server.ping()
+    refused = [m for _, m in lies.server.heard("streams") if "too many" in m.get("error", "")]
+    assert 100 < len(refused) < 300
+    lies.server.send(control={"command": 0, "attempts": [spans({"first": 0, "count": 1}, request=runs_on)]})
+    wait_until(lambda: not processes("6543.2187"))
     lies.check()
 
 
