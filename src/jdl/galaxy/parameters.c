@@ -259,6 +259,23 @@ static int read_select(struct scope *s, const struct xml *x, json_t *given, stru
 
 /* ---- data */
 
+/* As Galaxy writes several datasets: a.txt,b.txt. */
+static int write_files(struct scope *s, const struct xml *x, struct datum *files)
+{
+        BUF_CLEANUP struct buf joined = {.max = EXPRESSION_TEXT_MAX};
+
+        for (size_t i = 0; i < files->n; i++) {
+                buf_addz(&joined, i ? "," : "");
+                if (!datum_write(files->items[i], &joined))
+                        return tool_fail(x, s->err, "a file cannot be written as text");
+        }
+        if (buf_check(&joined) != 0)
+                return tool_fail(x, s->err, "there are too many files");
+        files->written = true;
+        files->text = arena_str(&s->t->arena, buf_view(&joined));
+        return 0;
+}
+
 static int read_data(struct scope *s, const struct xml *x, json_t *given, struct datum **ret)
 {
         bool multiple = tool_says(x, "multiple");
@@ -281,7 +298,7 @@ static int read_data(struct scope *s, const struct xml *x, json_t *given, struct
                 rc = tool_dataset(s->t, x, given, &d, s->err);
                 if (rc == 0)
                         datum_add(&s->t->arena, *ret, d);
-                return rc;
+                return rc == 0 ? write_files(s, x, *ret) : rc;
         }
         json_array_foreach (given, i, one) {
                 struct datum *d = NULL;
@@ -290,7 +307,7 @@ static int read_data(struct scope *s, const struct xml *x, json_t *given, struct
                 if (rc == 0 && !datum_add(&s->t->arena, *ret, d))
                         rc = tool_fail(x, s->err, "there are too many files");
         }
-        return rc;
+        return rc == 0 ? write_files(s, x, *ret) : rc;
 }
 
 /* ---- what holds others */
@@ -460,7 +477,8 @@ static int read_inputs(struct scope *s, const struct xml *inputs, struct datum *
         } kinds[] = {{"param", read_param},
                      {"section", read_section},
                      {"conditional", read_conditional},
-                     {"repeat", read_repeat}};
+                     {"repeat", read_repeat},
+                     {"page", read_inputs}};
         int rc = 0;
 
         for (const struct xml *x = inputs ? inputs->first : NULL; x && rc == 0; x = x->next) {

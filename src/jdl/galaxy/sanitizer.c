@@ -13,26 +13,31 @@ static const struct {
                 {']', "__cb__"},  {'{', "__oc__"},  {'}', "__cc__"},  {'@', "__at__"}, {'\n', "__cn__"},
                 {'\r', "__cr__"}, {'\t', "__tc__"}, {'#', "__pd__"}};
 
-/* The characters that Galaxy knows by this name, NULL for those it lets through; empty: it is no such name.
- */
-static struct str preset(const char *name)
-{
-        static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-        static const char printable[] =
-                "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ!\"#$%&'()*+,-./:;<=>?@["
-                "\\]^_`{|}~ \t\n\r\v\f";
-        static const char usual[] =
-                "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -=_.()/+*^,:?!";
+#define LOWER       "abcdefghijklmnopqrstuvwxyz"
+#define UPPER       "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define LETTERS     LOWER UPPER
+#define DIGITS      "0123456789"
+#define MARKS       "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
+#define WHITE       " \t\n\r\v\f"
+#define LET_USUALLY LETTERS DIGITS " -=_.()/+*^,:?!"
 
-        if (!name || strcmp(name, "default") == 0)
-                return str_of(usual);
-        if (strcmp(name, "string.printable") == 0)
-                return str_of(printable);
-        if (strcmp(name, "string.letters") == 0 || strcmp(name, "string.ascii_letters") == 0)
-                return str_of(letters);
-        if (strcmp(name, "string.digits") == 0)
-                return str_head(str_of(printable), 10);
-        return STR_NONE;
+/* The characters that Galaxy, or Python's module string, knows by this name; NULL: it is no such name. */
+static const char *preset(struct str name)
+{
+        static const struct {
+                const char *name, *chars;
+        } all[] = {{"default", LET_USUALLY},         {"none", ""},
+                   {"string.letters", LETTERS},      {"string.ascii_letters", LETTERS},
+                   {"string.lowercase", LOWER},      {"string.ascii_lowercase", LOWER},
+                   {"string.uppercase", UPPER},      {"string.ascii_uppercase", UPPER},
+                   {"string.digits", DIGITS},        {"string.hexdigits", DIGITS "abcdefABCDEF"},
+                   {"string.octdigits", "01234567"}, {"string.punctuation", MARKS},
+                   {"string.whitespace", WHITE},     {"string.printable", DIGITS LETTERS MARKS WHITE}};
+
+        for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+                if (str_eqz(name, all[i].name))
+                        return all[i].chars;
+        return NULL;
 }
 
 struct sanitizer {
@@ -41,26 +46,48 @@ struct sanitizer {
         const char *other;
 };
 
+static void let(struct sanitizer *s, struct str chars, bool through)
+{
+        for (size_t i = 0; i < chars.n; i++)
+                s->valid[(unsigned char)chars.p[i]] = through;
+}
+
+/* Presets, parted by commas. */
+static int let_presets(struct sanitizer *s, const struct xml *x, const char *attribute, bool through,
+                       struct err *err)
+{
+        struct str rest = tool_attribute(x, attribute, "default"), name;
+
+        while (str_cut(&rest, ',', &name)) {
+                const char *chars = preset(str_trim(name));
+
+                if (!chars)
+                        return tool_fail(x, err, "the sanitizer's %s=\"" STR_FMT "\" is not supported",
+                                         attribute, STR_ARG(str_trim(name)));
+                let(s, str_of(chars), through);
+        }
+        return 0;
+}
+
 static int set_valid(struct sanitizer *s, const struct xml *valid, struct err *err)
 {
-        struct str initial = preset(xml_get(valid, "initial"));
+        int rc;
 
-        if (!initial.n && !str_eqz(tool_attribute(valid, "initial", ""), "none") && xml_get(valid, "initial"))
-                return tool_fail(valid, err, "the sanitizer's initial=\"%s\" is not supported",
-                                 xml_get(valid, "initial"));
         memset(s->valid, 0, sizeof(s->valid));
-        for (size_t i = 0; i < initial.n; i++)
-                s->valid[(unsigned char)initial.p[i]] = true;
+        rc = let_presets(s, valid, "initial", true, err);
+        if (rc != 0)
+                return rc;
         for (const struct xml *x = valid->first; x; x = x->next) {
                 struct str chars = tool_attribute(x, "value", "");
                 bool add = xml_is(x, "add");
 
                 if (!add && !xml_is(x, "remove"))
                         return tool_fail(x, err, "<%s> in a sanitizer is not supported", x->name);
+                let(s, chars, add);
                 if (!chars.n && xml_get(x, "preset"))
-                        chars = preset(xml_get(x, "preset"));
-                for (size_t i = 0; i < chars.n; i++)
-                        s->valid[(unsigned char)chars.p[i]] = add;
+                        rc = let_presets(s, x, "preset", add, err);
+                if (rc != 0)
+                        return rc;
         }
         return 0;
 }
@@ -81,12 +108,10 @@ static int set_mapping(struct sanitizer *s, const struct xml *mapping, struct er
 
 static int sanitizer_read(struct sanitizer *s, const struct xml *own, struct err *err)
 {
-        struct str usual = preset(NULL);
         int rc = 0;
 
         *s = (struct sanitizer){.other = "X"};
-        for (size_t i = 0; i < usual.n; i++)
-                s->valid[(unsigned char)usual.p[i]] = true;
+        let(s, STR(LET_USUALLY), true);
         for (size_t i = 0; i < sizeof(replaced) / sizeof(*replaced); i++)
                 s->by[(unsigned char)replaced[i].c] = replaced[i].by;
         if (!own)

@@ -56,6 +56,13 @@ static void test_valid(void **state)
         (void)state;
         written("<param><sanitizer invalid_char=\"\"><valid initial=\"string.digits\"/></sanitizer></param>",
                 "a1-2", "12");
+        written("<param><sanitizer invalid_char=\"\"><valid initial=\"string.ascii_lowercase, "
+                "string.digits,string.whitespace\"/></sanitizer></param>",
+                "Ab-1 2C", "b1 2");
+        written("<param><sanitizer invalid_char=\"\"><valid initial=\"string.printable\"><remove "
+                "preset=\"string.punctuation\"/></valid>"
+                "</sanitizer></param>",
+                "a;b,c d", "abc d");
         written("<param><sanitizer><valid initial=\"none\"><add value=\"&gt;\"/></valid></sanitizer></param>",
                 "a>", "X>");
         written("<param><sanitizer><valid><add preset=\"string.printable\"/><remove value=\"'\"/></valid>"
@@ -77,8 +84,8 @@ static void test_refused(void **state)
 {
         (void)state;
         refused("<param><sanitizer><other/></sanitizer></param>", "t.xml:1: <other> in a sanitizer");
-        refused("<param>\n<sanitizer><valid initial=\"string.hexdigits\"/></sanitizer></param>",
-                "t.xml:2: the sanitizer's initial=\"string.hexdigits\"");
+        refused("<param>\n<sanitizer><valid initial=\"string.nosuch\"/></sanitizer></param>",
+                "t.xml:2: the sanitizer's initial=\"string.nosuch\"");
         refused("<param><sanitizer><valid><other/></valid></sanitizer></param>", "<other>");
         refused("<param><sanitizer><mapping><add source=\"ab\"/></mapping></sanitizer></param>", "mapping");
 }
