@@ -10,10 +10,6 @@
  * Either way a directory must be the kernel's (fstatfs), and the files in it are opened beneath it, without
  * following links.
  *
- * In version 1 a process enters a group by the file of threads, of which it has one. Through cgroup.procs the
- * kernel keeps all processes of the machine from forking and ending meanwhile, which takes 10 us and, when
- * nobody has done it for a while, as long as RCU needs for a grace period: ten milliseconds and more.
- *
  * Version 2 kills a whole group at once. Where that is missing (version 1's freezer) the group is frozen, all
  * that is listed is killed, and it is thawed so that it can die; what was started meanwhile is found by the
  * next look (tree.c). */
@@ -43,27 +39,22 @@ static int open_beneath(int dir, const char *name, int flags)
         return (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
 }
 
-/* The version of control groups that the directory is of; 0: it is none of the kernel's. */
-static unsigned version_of(int dir)
+static bool is_kernels(int dir)
 {
         struct statfs fs;
-        if (fstatfs(dir, &fs) < 0)
-                return 0;
-        return fs.f_type == CGROUP2_SUPER_MAGIC ? 2 : fs.f_type == CGROUP_SUPER_MAGIC ? 1 : 0;
+        return fstatfs(dir, &fs) == 0 &&
+               (fs.f_type == CGROUP_SUPER_MAGIC || fs.f_type == CGROUP2_SUPER_MAGIC);
 }
 
 /* Adds the files of a group to the slot. 0 or an errno. */
 static int add_group(struct slot *sl, int dir)
 {
-        unsigned version = version_of(dir);
-        if (!version)
+        if (!is_kernels(dir))
                 return EINVAL;
-        int fd = open_beneath(dir, version == 1 ? "tasks" : "cgroup.procs", O_WRONLY);
+        int fd = open_beneath(dir, "cgroup.procs", O_RDWR);
         if (fd < 0)
                 return errno;
-        sl->enter[sl->count++] = fd;
-        if (sl->procs < 0 && (sl->procs = open_beneath(dir, "cgroup.procs", O_RDONLY)) < 0)
-                return errno;
+        sl->procs[sl->count++] = fd;
         if (sl->kill < 0)
                 sl->kill = open_beneath(dir, "cgroup.kill", O_WRONLY);
         if (sl->freeze < 0) {
@@ -78,16 +69,14 @@ static int add_group(struct slot *sl, int dir)
 static struct slot *slot_new(void)
 {
         struct slot *sl = must(calloc(1, sizeof(*sl)));
-        sl->procs = sl->kill = sl->freeze = -1;
+        sl->kill = sl->freeze = -1;
         return sl;
 }
 
 static void slot_close(struct slot *sl)
 {
         for (unsigned i = 0; i < sl->count; i++)
-                close(sl->enter[i]);
-        if (sl->procs >= 0)
-                close(sl->procs);
+                close(sl->procs[i]);
         if (sl->kill >= 0)
                 close(sl->kill);
         if (sl->freeze >= 0)
@@ -100,7 +89,7 @@ static void slot_close(struct slot *sl)
 static bool slot_lives(const struct slot *sl)
 {
         char c;
-        return pread(sl->procs, &c, 1, 0) >= 0;
+        return pread(sl->procs[0], &c, 1, 0) >= 0;
 }
 
 /* ---- freezing and killing */
@@ -118,7 +107,7 @@ static unsigned kill_listed(const struct slot *sl)
         size_t kept = 0;
         unsigned n = 0;
         off_t at = 0;
-        for (ssize_t got; (got = pread(sl->procs, room + kept, sizeof(room) - kept - 1, at)) > 0;) {
+        for (ssize_t got; (got = pread(sl->procs[0], room + kept, sizeof(room) - kept - 1, at)) > 0;) {
                 char *p = room, *end;
                 at += got;
                 kept += (size_t)got;
@@ -138,7 +127,7 @@ static unsigned kill_listed(const struct slot *sl)
 bool slot_kill(const struct slot *sl)
 {
         char c;
-        if (pread(sl->procs, &c, 1, 0) <= 0)
+        if (pread(sl->procs[0], &c, 1, 0) <= 0)
                 return false;
         if (sl->kill >= 0 && pwrite(sl->kill, "1", 1, 0) == 1)
                 return true;
@@ -238,7 +227,7 @@ static int open_in(const char *dir, const char *name)
         static const char *const files[] = {"cgroup.kill", "cgroup.freeze", "freezer.state"};
         int own = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), groups = -1;
         bool good = false;
-        if (own >= 0 && version_of(own) && (mkdirat(own, name, 0755) == 0 || errno == EEXIST))
+        if (own >= 0 && is_kernels(own) && (mkdirat(own, name, 0755) == 0 || errno == EEXIST))
                 groups = open_beneath(own, name, O_PATH | O_DIRECTORY);
         for (unsigned i = 0; i < 3 && groups >= 0; i++)
                 good = good || faccessat(groups, files[i], W_OK, 0) == 0;
@@ -288,7 +277,7 @@ struct slot *groups_take(struct shepherd *s)
 void groups_give(struct shepherd *s, struct slot *sl)
 {
         char c;
-        if (pread(sl->procs, &c, 1, 0) == 0) {
+        if (pread(sl->procs[0], &c, 1, 0) == 0) {
                 sl->idle_next = s->idle_groups;
                 s->idle_groups = sl;
                 return;

@@ -65,8 +65,8 @@ struct slot {
         char *dirs;    /* the strings of the request, count of them; NULL: it is our own */
         size_t dirs_size;
         unsigned count;
-        int enter[SHEPHERD_CGROUPS_MAX]; /* a process of one thread writes "0" there */
-        int procs, kill, freeze;         /* of the first group that has it; -1: none */
+        int procs[SHEPHERD_CGROUPS_MAX];
+        int kill, freeze; /* -1: none */
         bool freeze_v2;
 };
 
@@ -157,7 +157,7 @@ struct plan {
         pid_t parent;
         int passed; /* its standard input, with SHEPHERD_STDIN_FD */
         unsigned group_count;
-        int groups[SHEPHERD_CGROUPS_MAX]; /* see slot */
+        int groups[SHEPHERD_CGROUPS_MAX]; /* cgroup.procs of the groups that it enters */
         const char *sandbox, *cwd, *in, *out, *err, *path;
         char *const *argv, *const *envp;
 };

@@ -190,7 +190,7 @@ static int prepare(struct shepherd *s, struct plan *p, struct child *c, const st
         }
         p->group_count = slot ? slot->count : 0;
         for (unsigned i = 0; i < p->group_count; i++)
-                p->groups[i] = slot->enter[i];
+                p->groups[i] = slot->procs[i];
         *ret_where = SHEPHERD_AT_FORK;
         if ((c->entry = table_take(s)) == TABLE_MAX)
                 return EAGAIN;
