@@ -341,7 +341,8 @@ static void deliver(struct attempt *at)
 {
         at->stepping = false;
         limits_usage(at);
-        at->all_ended = at->cgroup && cgroup_empty(at->cgroup);
+        at->all_ended =
+                at->cgroup && (cgroups_limits(at->a->cgroups) & CGROUP_KILL) && cgroup_empty(at->cgroup);
         limits_release(at);
         if (at->kill.state == KILL_ABANDONED ||
             (at->result.outcome != OUTCOME_EXITED && at->result.outcome != OUTCOME_LIMIT_EXCEEDED)) {
