@@ -429,3 +429,15 @@ def test_another_programs_way_with_them(condor):
                              stdout=subprocess.PIPE, timeout=90).stdout.strip()
     ended(condor, cluster)
     assert condor("history", cluster, "-limit", 1, "-format", "%d", "ExitCode") == "3"
+
+
+def test_ssh_to_job(condor, shared):
+    """A command beside the job's program, as ssh takes it, with its input; a shell wants a terminal."""
+    cluster = condor.submit(sh(f"touch {shared.work}/inside; while [ ! -e {shared.work}/leave ]; do sleep 0.05; done"))
+    wait_until(lambda: shared.exists("inside"))
+    shared.wait_state(f"{cluster}.0", "running")
+    assert condor("ssh_to_job", f"{cluster}.0", "echo $DROVER_JOB;", "wc -c", stdin="four") == f"{cluster}.0\n4\n"
+    condor("ssh_to_job", cluster, "exit 3", code=3)
+    assert "no terminal" in condor("ssh_to_job", cluster, code=2).err
+    shared.write("leave", "")
+    ended(condor, cluster)

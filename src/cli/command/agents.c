@@ -1,6 +1,5 @@
 #include "base/json.h"
-#include "base/url.h"
-#include "cli/client/api.h"
+#include "cli/client/agent.h"
 #include "cli/command/commands.h"
 #include "cli/terminal/human.h"
 
@@ -103,14 +102,9 @@ static void add_queue(struct cli *cli, struct table *t, struct view agent, struc
 static int revoke(struct cli *cli, const char *name)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
-        struct buf path BUF_CLEANUP = {0};
         struct err err = {""};
-        int rc;
+        int rc = agent_post(cli, name, "revoke", STR_NONE, &answer, &err);
 
-        buf_addz(&path, "/v1/agents/");
-        url_escape(&path, str_of(name));
-        buf_addz(&path, "/revoke");
-        rc = api_call(cli, &(struct api_request){.method = "POST", .path = buf_z(&path)}, &answer, &err);
         if (rc != 0)
                 return cli_error(api_exit(rc, &answer), "%s", err.text);
         if (api_print_json(cli, &answer))
@@ -123,24 +117,11 @@ static int revoke(struct cli *cli, const char *name)
 static int drain(struct cli *cli, const char *name, const char *reason, bool drains)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
-        struct buf path BUF_CLEANUP = {0}, body BUF_CLEANUP = {0}, out BUF_CLEANUP = {0};
-        struct json j = {.out = &body};
+        struct buf out BUF_CLEANUP = {0};
         struct err err = {""};
         int64_t jobs;
-        int rc;
+        int rc = agent_drain(cli, name, reason, drains, &answer, &err);
 
-        buf_addz(&path, "/v1/agents/");
-        url_escape(&path, str_of(name));
-        buf_addz(&path, drains ? "/drain" : "/resume");
-        json_open(&j, '{');
-        if (reason)
-                json_kstrz(&j, "reason", reason);
-        json_close(&j, '}');
-        rc = api_call(cli,
-                      &(struct api_request){.method = "POST",
-                                            .path = buf_z(&path),
-                                            .body = drains ? buf_view(&body) : STR_NONE},
-                      &answer, &err);
         if (rc != 0)
                 return cli_error(api_exit(rc, &answer), "%s", err.text);
         if (api_print_json(cli, &answer))
@@ -158,11 +139,12 @@ static int drain(struct cli *cli, const char *name, const char *reason, bool dra
 static int wish(struct cli *cli, const char *name, const char *const *words, size_t count)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
-        struct buf path BUF_CLEANUP = {0}, body BUF_CLEANUP = {0}, out BUF_CLEANUP = {0};
+        struct buf body BUF_CLEANUP = {0}, out BUF_CLEANUP = {0};
         struct json j = {.out = &body};
         const char *at = strrchr(name, '@');
         bool none = count == 1 && strcmp(words[0], "none") == 0;
-        int code;
+        struct err err = {""};
+        int rc;
 
         json_open(&j, '{');
         if (at) {
@@ -176,12 +158,11 @@ static int wish(struct cli *cli, const char *name, const char *const *words, siz
                 json_strz(&j, words[i]);
         json_close(&j, ']');
         json_close(&j, '}');
-        buf_addz(&path, "/v1/agents/");
-        url_escape(&path, str_of(name));
-        buf_addz(&path, "/wish");
-        code = api_post(cli, buf_z(&path), buf_view(&body), &answer);
-        if (code != 0 || api_print_json(cli, &answer))
-                return code;
+        rc = agent_post(cli, name, "wish", buf_view(&body), &answer, &err);
+        if (rc != 0)
+                return cli_error(api_exit(rc, &answer), "%s", err.text);
+        if (api_print_json(cli, &answer))
+                return CLI_OK;
         buf_printf(&out, "%s wishes for %s", name, none ? "nothing" : words[0]);
         for (size_t i = 1; i < count; i++)
                 buf_printf(&out, ", then %s", words[i]);

@@ -1,9 +1,7 @@
 /* condor_drain and condor_userprio: agents, and what accounts have had. */
 #include <stdio.h>
 
-#include "base/json.h"
-#include "base/url.h"
-#include "cli/client/api.h"
+#include "cli/client/agent.h"
 #include "cli/condor/condor.h"
 
 /* ---- condor_drain */
@@ -11,27 +9,14 @@
 static int drain(struct cli *cli, const struct flags *f)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
-        struct buf path BUF_CLEANUP = {0}, body BUF_CLEANUP = {0};
-        struct json j = {.out = &body};
-        const char *reason = flags_text(f, "reason"), *name = f->words[0], *at = strrchr(name, '@');
+        const char *name = f->words[0], *at = strrchr(name, '@');
         bool cancels = flags_has(f, "cancel");
         struct err err = {""};
         int rc;
 
         if (at) /* a slot: QUEUE@AGENT */
                 name = at + 1;
-        buf_addz(&path, "/v1/agents/");
-        url_escape(&path, str_of(name));
-        buf_addz(&path, cancels ? "/resume" : "/drain");
-        json_open(&j, '{');
-        if (reason)
-                json_kstrz(&j, "reason", reason);
-        json_close(&j, '}');
-        rc = api_call(cli,
-                      &(struct api_request){.method = "POST",
-                                            .path = buf_z(&path),
-                                            .body = cancels ? STR_NONE : buf_view(&body)},
-                      &answer, &err);
+        rc = agent_drain(cli, name, flags_text(f, "reason"), !cancels, &answer, &err);
         if (rc != 0)
                 return cli_error(1, "%s", err.text);
         printf("Sent request to %s %s\n", cancels ? "cancel draining on" : "drain", name);

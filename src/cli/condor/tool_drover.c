@@ -1,4 +1,5 @@
-/* condor_transfer_data, condor_tail and condor_run: what `drover get`, `drover tail` and `drover run` do. */
+/* condor_transfer_data, condor_tail, condor_ssh_to_job and condor_run: what `drover get`, `drover tail`,
+ * `drover shell` and `drover run` do. */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -127,6 +128,47 @@ const struct condor_tool condor_tail = {
         .words_min = 1,
         .words_max = 1,
         .run = tail,
+};
+
+/* ---- condor_ssh_to_job */
+
+static int open_shell(struct cli *cli, const struct flags *f)
+{
+        struct args words ARGS_CLEANUP = {0};
+        struct buf command BUF_CLEANUP = {0};
+
+        (void)cli;
+        args_add(&words, STR("drover"));
+        args_add(&words, f->word_count > 1 ? STR("exec") : STR("shell"));
+        if (f->word_count > 1)
+                args_add(&words, STR("-i"));
+        args_add(&words, str_of(f->words[0]));
+        for (size_t i = 1; i < f->word_count; i++) /* as ssh does */
+                buf_printf(&command, "%s%s", i > 1 ? " " : "", f->words[i]);
+        if (command.n) {
+                args_add(&words, STR("--"));
+                args_add(&words, STR("sh"));
+                args_add(&words, STR("-c"));
+                args_add(&words, buf_view(&command));
+        }
+        return run_drover(&words);
+}
+
+static const struct flag_row shell_rows[] = {
+        {"auto-retry", 4, FLAG_PLAIN, FLAG_REFUSED, NULL, "wait until the job runs."},
+        {"ssh", 3, FLAG_VALUE, FLAG_REFUSED, "COMMAND", "no ssh takes part."},
+        {"keygen-options", 3, FLAG_VALUE, FLAG_REFUSED, "TEXT", "no ssh takes part."},
+        {"shells", 3, FLAG_VALUE, FLAG_WARNED, "LIST", "The shell is bash, or sh."},
+        {0},
+};
+const struct condor_tool condor_ssh_to_job = {
+        .name = "condor_ssh_to_job",
+        .usage = "CLUSTER | CLUSTER.PROC [COMMAND...]",
+        .line = "Opens a shell beside a job's program, or runs a command there; without ssh.",
+        .rows = shell_rows,
+        .words_min = 1,
+        .words_max = 100000,
+        .run = open_shell,
 };
 
 /* ---- condor_run */

@@ -15,6 +15,7 @@ const struct condor_tool *const condor_tools[] = {
         &condor_wait,
         &condor_transfer_data,
         &condor_tail,
+        &condor_ssh_to_job,
         &condor_run,
         &condor_history,
         &condor_status,
