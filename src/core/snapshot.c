@@ -361,6 +361,7 @@ static void get_losses(struct reader *r, struct request *req, struct job *j)
         nodes = unpack_max(u, LOSSES_NODES);
         while (l->node_count < nodes && !u->bad)
                 l->nodes[l->node_count++] = agent_get(r->core, unpack_str(u));
+        r->core->requests->suspected |= job_is_suspected(j);
         if (j->state != JOB_IDLE || !l->until_ms)
                 return;
         set_add(&request_cold_make(req)->delayed, j->member);

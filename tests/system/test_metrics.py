@@ -64,6 +64,7 @@ def test_the_numbers_are_what_happened(drover):
     assert value(samples, "drover_jobs_removed_total") == 1
     assert value(samples, "drover_agents", state="connected") == 1
     assert value(samples, "drover_queues_open", queue="default") == 1
+    assert value(samples, "drover_nodes", state="idle") == 1 and value(samples, "drover_nodes", state="failed") == 0
     for name, label in (("drover_job_wait_seconds", {"queue": "default"}), ("drover_job_run_seconds", {"queue": "default"}),
                         ("drover_account_job_wait_seconds", {"account": owner})):
         assert types[name] == "histogram"

@@ -319,7 +319,7 @@ bool core_result(struct core *c, const char *agent, const struct core_result *sa
         e.ended_ms = res->ended_ms = time_said(c, r, res->ended_ms);
         if (res->outcome == CORE_OUTCOME_LOST) {
                 attempt_lose(c, j, res->reason.n ? res->reason : STR("the agent lost the attempt"),
-                             LOSS_BY_AGENT);
+                             res->started_ms ? LOSS_BY_AGENT_RAN : LOSS_BY_AGENT);
                 return true;
         }
         if (res->checkpoint) {

@@ -26,7 +26,8 @@ static int32_t kind_of(struct core *c, const struct job *j, enum loss_by by)
                 return kind;
         kind |= LOSS_AT_NODE;
         /* Word of its start may have been lost with the agent. */
-        if (by == LOSS_BY_SILENCE || j->state == JOB_RUNNING || j->state == JOB_SUSPENDED)
+        if (by == LOSS_BY_SILENCE || by == LOSS_BY_AGENT_RAN || j->state == JOB_RUNNING ||
+            j->state == JOB_SUSPENDED)
                 kind |= LOSS_RAN;
         return kind;
 }

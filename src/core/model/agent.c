@@ -136,7 +136,7 @@ void queue_attach(struct queue *q, struct job *j)
 
 void queue_mark_alone(struct core *c, struct queue *q)
 {
-        for (struct job *j = q->attempts; j; j = j->next)
+        for (struct job *j = c->requests->suspected ? q->attempts : NULL; j; j = j->next)
                 if (!j->alone && job_is_suspected(j) && j->gang_size == 0 && queue_is_node(c, q)) {
                         j->alone = true;
                         q->agent->alone++;

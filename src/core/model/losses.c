@@ -63,6 +63,7 @@ static void count_job(struct core *c, struct request *r, struct job *j, const st
         if (e->subcode & LOSS_RAN) {
                 l->lost++;
                 note_node(l, j->queue->agent);
+                c->requests->suspected |= job_is_suspected(j);
         }
         l->until_ms = 0;
         if (e->next != JOB_IDLE || j->gang_size || losses_pause_ms(c, l->failed) == 0)

@@ -125,6 +125,7 @@ struct requests {
         uint64_t number_from;         /* no lower number is given, and no lower fence */
         uint32_t fence_from;
         struct request *accepting; /* a draft, while it is accepted: spares loading the record */
+        bool suspected;            /* some job has been suspected since the start (losses.h) */
         struct idmap *delayed;     /* requests that have delayed members, by id */
         int64_t delayed_due_ms;    /* no pause ends before; Unix milliseconds, 0: look */
         uint64_t unfiled;          /* members, of all requests */

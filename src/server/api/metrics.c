@@ -151,6 +151,33 @@ static void write_agents(struct server *s, struct buf *out)
         with(out, "drover_agents", "state", "away", (double)away);
 }
 
+struct node_counts {
+        const char *names[NODE_STATES + 1]; /* up is idle or busy */
+        unsigned n[NODE_STATES + 1];
+};
+
+static void count_node(void *arg, const struct core_node *n)
+{
+        struct node_counts *x = arg;
+
+        for (size_t i = 0; i < NODE_STATES + 1; i++)
+                if (x->names[i] && strcmp(x->names[i], n->state_name) == 0)
+                        x->n[i]++;
+}
+
+static void write_nodes(struct server *s, struct buf *out)
+{
+        struct node_counts x = {{"idle", "busy"}, {0}};
+
+        for (unsigned i = NODE_BOOTING; i < NODE_STATES; i++)
+                x.names[i] = sm_state(&node_states, i);
+        core_nodes(s->core, count_node, &x);
+        exposition_family(out, "drover_nodes", "gauge", "Machines of agents, by state.");
+        for (size_t i = 0; i < NODE_STATES + 1; i++)
+                if (x.names[i])
+                        with(out, "drover_nodes", "state", x.names[i], (double)x.n[i]);
+}
+
 /* ---- of the process: names and units as Prometheus's own client libraries have them */
 
 static double cpu_seconds(void)
@@ -244,6 +271,7 @@ static void look(struct server *s, struct call *c)
         with(out, "drover_build_info", "version", DROVER_VERSION, 1);
         write_jobs(s, out);
         write_agents(s, out);
+        write_nodes(s, out);
         write_queues(s, out);
         write_accounts(s, out);
         exposition_family(out, "drover_transferred_bytes_total", "counter",
