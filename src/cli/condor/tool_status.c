@@ -128,7 +128,8 @@ static bool is_meant(struct slots *s, const struct ad *ad)
 {
         struct value v;
 
-        if (!is_named(s, ad))
+        /* A queue for transfers is no slot: programs that count slots would send it jobs. */
+        if (str_eqz(text_of(s, ad, "Runner"), "mover") || !is_named(s, ad))
                 return false;
         if (s->avail && str_eqz(text_of(s, ad, "State"), "Unclaimed") == false)
                 return false;
