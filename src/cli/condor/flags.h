@@ -39,6 +39,7 @@ struct condor_tool {
         const struct flag_row *rows;   /* up to a row without a name; flags_common come after them */
         unsigned words_min, words_max; /* words that belong to no flag */
         int (*run)(struct cli *cli, const struct flags *f); /* 0, or any exit code for failure */
+        bool passes_code;                                   /* that code is the command's own; else 1 is */
 };
 
 struct flag_given {

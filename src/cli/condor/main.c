@@ -24,6 +24,7 @@ static int run(struct cli *cli, const struct condor_tool *tool, int argc, const 
         struct flags f FLAGS_CLEANUP;
         struct err err = {""};
         struct str rest, line;
+        int code;
 
         if (flags_read(&f, tool, argc, argv, &err) != 0)
                 return cli_error(1, "%s", err.text);
@@ -41,7 +42,8 @@ static int run(struct cli *cli, const struct condor_tool *tool, int argc, const 
         while (str_cut(&rest, '\n', &line))
                 if (line.n)
                         cli_note(STR_FMT, STR_ARG(line));
-        return tool->run(cli, &f) == 0 ? 0 : 1;
+        code = tool->run(cli, &f);
+        return code == 0 || tool->passes_code ? code : 1;
 }
 
 static void print_pages(void)

@@ -169,6 +169,7 @@ const struct condor_tool condor_ssh_to_job = {
         .words_min = 1,
         .words_max = 100000,
         .run = open_shell,
+        .passes_code = true,
 };
 
 /* ---- condor_run */
