@@ -363,6 +363,8 @@ static void on_printed(struct attempt *at)
 
 void attempt_lost(struct attempt *at, const char *why)
 {
+        if (at->state == ATTEMPT_RUNNING && at->stepping && !at->result.started_ms)
+                at->result.started_ms = clock_wall_ms(); /* its runner had it, and may have begun */
         at->stepping = false;
         container_step_lost(at);
         if (at->cgroup)
