@@ -248,13 +248,16 @@ static void send_accepted(struct queue *q, struct arena *room)
         outbox_send(q->a, &to);
 }
 
+/* An attempt may have ended before its begin was told, and deliver for long: to the server it runs. */
 static void gather_started(struct queue *q)
 {
-        for (struct attempt *at = q->lists[ATTEMPT_RUNNING]; at; at = at->next)
-                if (!at->told_started && at->result.started_ms) {
-                        at->told_started = true;
-                        name_list_add(&q->a->outbox->started, at);
-                }
+        static const enum attempt_state states[] = {ATTEMPT_RUNNING, ATTEMPT_DELIVERING};
+        for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
+                for (struct attempt *at = q->lists[states[i]]; at; at = at->next)
+                        if (!at->told_started && at->result.started_ms) {
+                                at->told_started = true;
+                                name_list_add(&q->a->outbox->started, at);
+                        }
 }
 
 void outbox_flush(struct agent *a)
