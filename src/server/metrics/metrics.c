@@ -47,6 +47,7 @@ struct metrics {
         /* core thread */
         uint64_t members[EVENT_TYPES]; /* jobs that an event of this type was about */
         uint64_t submitted;
+        uint64_t started;              /* attempts */
         struct map *places, *accounts; /* struct place_metrics, struct account_metrics */
         struct exposition_histogram commit;
         uint64_t commit_bytes;
@@ -104,28 +105,27 @@ static struct account_metrics *account_of(struct metrics *m, const char *account
 }
 
 /* All members of the event are in one attempt's state, at one queue; an account is the first one's. */
-static void count_start(struct metrics *m, struct core *c, const struct event *e, uint64_t members)
+static void count_start(struct metrics *m, const struct core_job *j, int64_t at_ms, uint64_t members)
 {
-        struct core_job j;
-        double wait_s;
+        double wait_s = at_ms > j->submitted_ms ? (double)(at_ms - j->submitted_ms) / 1000 : 0;
 
-        if (core_job_get(c, e->request, (uint32_t)set_next(&e->members, 0), &j) != 0)
-                return;
-        wait_s = (double)(e->at_ms - j.submitted_ms) / 1000;
-        exposition_observe(&place_of(m, j.queue)->wait, &job_bounds, wait_s, members);
-        exposition_observe(&account_of(m, j.account)->wait, &job_bounds, wait_s, members);
+        m->started += members;
+        exposition_observe(&place_of(m, j->queue)->wait, &job_bounds, wait_s, members);
+        exposition_observe(&account_of(m, j->account)->wait, &job_bounds, wait_s, members);
 }
 
 void metrics_event(struct metrics *m, struct core *c, const struct event *e)
 {
         uint64_t members = set_count(&e->members);
         struct core_request r;
+        struct core_job j;
 
         m->members[e->type] += members;
         if (e->type == EVENT_SUBMITTED && core_request_get(c, e->request, &r) == 0)
                 m->submitted += r.counts.jobs;
-        if (e->type == EVENT_STARTED && members)
-                count_start(m, c, e, members);
+        if (e->type == EVENT_STARTED && members &&
+            core_job_get(c, e->request, (uint32_t)set_next(&e->members, 0), &j) == 0)
+                count_start(m, &j, e->at_ms, members);
 }
 
 void metrics_result(struct metrics *m, struct core *c, const struct core_result *r)
@@ -139,6 +139,9 @@ void metrics_result(struct metrics *m, struct core *c, const struct core_result 
         p = place_of(m, j.queue);
         if (r->outcome < OUTCOMES)
                 p->ended[r->outcome]++;
+        if (r->outcome == CORE_EXITED &&
+            !job_state_runs(j.state)) /* begin and end of a short job come together */
+                count_start(m, &j, r->started_ms, 1);
         if (r->started_ms)
                 exposition_observe(&p->run, &job_bounds, (double)(r->ended_ms - r->started_ms) / 1000, 1);
         if (cpu_s > 0) {
@@ -239,8 +242,7 @@ void metrics_write(const struct metrics *m, struct buf *out)
         counter(out, "drover_jobs_matched_total", "Jobs given to a queue.", m->members[EVENT_MATCHED]);
         counter(out, "drover_jobs_refused_total", "Jobs that an agent did not take.",
                 m->members[EVENT_REFUSED]);
-        counter(out, "drover_attempts_started_total", "Attempts that have begun to run.",
-                m->members[EVENT_STARTED]);
+        counter(out, "drover_attempts_started_total", "Attempts that have begun to run.", m->started);
         counter(out, "drover_attempts_lost_total",
                 "Attempts that are gone without a result: their lease ended, or their agent does not know "
                 "them.",
