@@ -212,3 +212,13 @@ def test_look_alikes_are_installed(installed):
         out = subprocess.run([name, "-help"], stdout=subprocess.PIPE, text=True, check=True, timeout=90)
         assert out.stdout.startswith("Usage: " + os.path.basename(name))
     assert [n for n in files_below(installed) if n.endswith("/man1/drover-condor.1")]
+
+
+def test_the_site_has_every_page(build, tmp_path):
+    """`make docs`: guides and manual as HTML; tools/site fails where a page links to one that is not there."""
+    p = subprocess.run([f"{ROOT}/tools/site", build, str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False)
+    assert (p.returncode, p.stdout) == (0, "")
+    index = (tmp_path / "index.html").read_text()
+    for name in os.listdir(f"{ROOT}/docs/guides"):
+        assert f'href="guides/{name.removesuffix(".md")}.html"' in index, name
+    assert '<a href="man/drover-submit.1.html">' in index and (tmp_path / "man/drover-submit.1.html").exists()
