@@ -37,12 +37,20 @@ static void free_of_total(struct table *t, struct view queue, const char *key, i
         table_text(t, buf_view(&text));
 }
 
-static void add_note(struct table *t, struct view why)
+/* A queue for placement jobs, which take no processor. */
+static bool is_for_transfers(struct view queue)
+{
+        return view_is(view_get(view_get(queue, "ad"), "Runner"), "mover");
+}
+
+static void add_note(struct table *t, struct view queue, struct view why)
 {
         struct buf text BUF_CLEANUP = {0};
 
         if (view_type(why) == VIEW_STRING)
                 view_text(why, &text);
+        else if (is_for_transfers(queue))
+                buf_addz(&text, "transfers only, without a processor");
         table_text(t, buf_view(&text));
 }
 
@@ -83,7 +91,10 @@ static void add_queue(struct cli *cli, struct table *t, struct view agent, struc
         table_paint(t,
                     connected && !view_there(unreachable) && !view_there(closed) ? TABLE_GREEN : TABLE_RED);
         table_view(t, view_get(queue, "name"));
-        free_of_total(t, queue, "cpus", 0);
+        if (is_for_transfers(queue))
+                table_text(t, STR("-"));
+        else
+                free_of_total(t, queue, "cpus", 0);
         free_of_total(t, queue, "memory_mib", 1 << 20);
         free_of_total(t, queue, "disk_kib", 1 << 10);
         table_view(t, view_get(queue, "running"));
@@ -92,10 +103,11 @@ static void add_queue(struct cli *cli, struct table *t, struct view agent, struc
                 table_duration(t, cli->now_ms - seen_ms);
         else
                 table_text(t, STR(""));
-        add_note(t, view_there(view_get(agent, "drained")) ? view_get(agent, "drained")
-                    : connected && view_there(unreachable) ? unreachable
-                    : connected                            ? closed
-                                                           : (struct view){STR_NONE});
+        add_note(t, queue,
+                 view_there(view_get(agent, "drained")) ? view_get(agent, "drained")
+                 : connected && view_there(unreachable) ? unreachable
+                 : connected                            ? closed
+                                                        : (struct view){STR_NONE});
         add_limits(t, view_get(queue, "limits"));
 }
 
