@@ -103,8 +103,9 @@ static void look_at_rows(struct reader *r, const struct entry *e)
                         r->local_files = true;
 }
 
+/* `words` is what listings show as the job's arguments; *late: it differs from job to job. */
 static int url(struct reader *r, const char *keyword, const char *attribute, const char *known_as,
-               bool *ret_given)
+               struct buf *words, bool *late, bool *ret_given)
 {
         ENTRY_CLEANUP struct entry e = {0};
         BUF_CLEANUP struct buf text = {.max = CONDOR_VALUE_MAX};
@@ -114,6 +115,8 @@ static int url(struct reader *r, const char *keyword, const char *attribute, con
                 return rc;
         rc = url_of(r, &e, &text);
         look_at_rows(r, &e);
+        buf_printf(words, " " STR_FMT, STR_ARG(buf_view(&text)));
+        *late |= e.late;
         if (rc == 0)
                 rc = attribute_string(r, attribute, &e, buf_view(&text));
         if (rc == 0 && known_as)
@@ -130,7 +133,8 @@ static int missing(struct reader *r, const char *keyword, const char *type)
 int placement_make(struct reader *r)
 {
         ENTRY_CLEANUP struct entry type = {0};
-        bool src = false, dest = false;
+        BUF_CLEANUP struct buf words = {.max = 2 * CONDOR_VALUE_MAX};
+        bool src = false, dest = false, late = false;
         int rc = entry_get(r, "dap_type", &type);
         struct str name = rc > 0 ? entry_unquoted(&type) : STR("transfer");
         const char *op = rc < 0 || type.late ? NULL : placement_type(name);
@@ -144,9 +148,10 @@ int placement_make(struct reader *r)
         bool writes = !strcmp(op, "rm") || !strcmp(op, "mkdir"), copies = !strcmp(op, "transfer");
         r->local_files = false;
         attribute_default_string(r, "DapType", op);
-        rc = url(r, "src_url", "SrcUrl", writes ? "OutputDestination" : "TransferInput", &src);
+        buf_addz(&words, op);
+        rc = url(r, "src_url", "SrcUrl", writes ? "OutputDestination" : "TransferInput", &words, &late, &src);
         if (rc >= 0)
-                rc = url(r, "dest_url", "DestUrl", copies ? "OutputDestination" : NULL, &dest);
+                rc = url(r, "dest_url", "DestUrl", copies ? "OutputDestination" : NULL, &words, &late, &dest);
         if (rc >= 0 && !src)
                 rc = missing(r, "src_url", op);
         if (rc >= 0 && copies && !dest)
@@ -172,6 +177,10 @@ int placement_make(struct reader *r)
         if (rc < 0)
                 return rc;
         attribute_default_string(r, "Cmd", "drover-mover");
+        type.late = late;
+        rc = attribute_string(r, "Args", &type, buf_view(&words));
+        if (rc < 0)
+                return rc;
         attribute_default(r, "TransferExecutable", "false");
         attribute_default_string(r, "Iwd", r->world->cwd ? r->world->cwd : "/");
         attribute_default_string(r, "ShouldTransferFiles", "YES");
