@@ -140,6 +140,7 @@ def test_what_cannot_be_meant_is_said(one):
     one.write("empty.list", "\n\n")
     says("no line in empty.list", "--each", "empty.list", "--", "true")
     says("--cpus goes with -- COMMAND", "--cpus", "2", "a.sub")
+    one.write("a.sub", "queue\n")
     says("unexpected argument \"b.sub\"", "a.sub", "b.sub")
     says("/bin/true is not a submit file; to run it: drover submit -- /bin/true", "/bin/true")
     says("--galaxy and --cwl take a FILE", "--galaxy", "--", "true")
