@@ -113,7 +113,7 @@ def test_throttles(instance):
     agents.start(drover, "cpus: 8\n")
     body = (f"d={drover.work}/in.$(kind); mkdir -p $d; touch $d/$(JOB); n=$(ls $d | wc -l); echo $(kind) $n >> {drover.work}/counts; "
             "sleep 0.3; rm $d/$(JOB)")
-    step(drover, body, request_memory="1")
+    step(drover, body, request_memory="16")
     text = "".join(f'JOB N{i} step.sub\nVARS N{i} kind="{"io" if i % 2 else "free"}"\n' + (f"CATEGORY N{i} io\n" if i % 2 else "") for i in range(12))
     dag(drover, text + "MAXJOBS io 1\n")
     counts = [line.split() for line in drover.read("counts").splitlines()]
@@ -135,9 +135,9 @@ def test_services_and_the_provisioner(instance):
     drover.server()
     agents.start(drover, "cpus: 8\n")
     body = f"echo $(JOB) >> {drover.work}/trace; touch {drover.work}/up.$(JOB); while :; do sleep 0.1; done"
-    step(drover, body, name="beside.sub", request_memory="1")
+    step(drover, body, name="beside.sub", request_memory="16")
     step(drover, f"test -e {drover.work}/up.P || exit 1; while ! test -e {drover.work}/up.S; do sleep 0.05; done; echo $(JOB) >> {drover.work}/trace",
-         request_memory="1")
+         request_memory="16")
     request, _ = dag(drover, "JOB A step.sub\nJOB B step.sub\nPARENT A CHILD B\nSERVICE S beside.sub\nPROVISIONER P beside.sub\nRETRY A 20\n")
     trace = order(drover)
     assert set(trace) == {"A", "B", "P", "S"} and trace[-2:] == ["A", "B"]
@@ -167,7 +167,7 @@ def test_kills_in_a_graph_with_scripts(instance):
     _, daemon, agent = apart(instance)
     rnd = random.Random(20261124)
     script(instance, "post.sh", "exit $((1 - $2))")
-    step(instance, f"echo $(JOB):$(RETRY) >> {instance.work}/trace; sleep 0.05", request_memory="1")
+    step(instance, f"echo $(JOB):$(RETRY) >> {instance.work}/trace; sleep 0.05", request_memory="16")
     parents = {f"N{i}": sorted({f"N{rnd.randrange(i)}" for _ in range(2)}) if i else [] for i in range(10)}
     instance.write("r.dag", "".join(f"JOB {n} step.sub\nSCRIPT POST {n} post.sh $JOB $RETRY\nRETRY {n} 3\nVARS {n} r=\"$(RETRY)\"\n" for n in parents) +
                    "".join(f"PARENT {' '.join(p)} CHILD {n}\n" for n, p in parents.items() if p))

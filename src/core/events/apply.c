@@ -294,6 +294,13 @@ static void take_result(struct core *c, struct job *j, const struct event *e)
         }
 }
 
+/* Begin and end of a short job come together: its log has both. */
+static void log_untold_start(struct job *j, const struct event *e, struct queue *q)
+{
+        if (e->type == EVENT_EXITED && e->outcome == CORE_EXITED && !job_state_runs(j->state))
+                joblog_event(j, &(struct event){.type = EVENT_STARTED, .at_ms = e->at_ms}, q);
+}
+
 /* Events about attempts: each member has a record, and the fence is the attempt's. */
 static int apply_attempt(struct core *c, struct request *r, const struct event *e, struct err *err)
 {
@@ -304,6 +311,7 @@ static int apply_attempt(struct core *c, struct request *r, const struct event *
                 if (!j)
                         return apply_damaged(err, e, "no such attempt");
                 q = j->queue;
+                log_untold_start(j, e, q);
                 joblog_event(j, e, q);
                 switch (e->type) {
                 case EVENT_ACCEPTED:
