@@ -378,7 +378,10 @@ def runs_on(lies):
     lies.assign(request, lies.template(request, step={"argv": ["-c", "sleep 6321"]}))
     wait_until(lambda: [m for _, m in lies.server.heard("started") if any(a["request"] == request for a in m.get("attempts", []))])
     yield request
-    lies.server.send(control={"command": 0, "attempts": [spans({"first": 0, "count": 1}, request=request)]})
+    it = [spans({"first": 0, "count": 1}, request=request)]
+    lies.server.send(control={"command": 0, "attempts": it})
+    wait_until(lambda: [m for _, m in lies.server.heard("result") if f"'request': {request}," in f"{m},"])
+    lies.server.send(result_ack={"attempts": it})
 
 
 def told(lies, serial):
@@ -427,6 +430,16 @@ def test_what_one_owners_jobs_print(lies):
         request = lies.next()
         lies.assign(request, lies.template(request, owner=f"{user.pw_name}@local"), members=[{"first": 0, "count": count}], wait_for_go=1)
         asked[user] = [(request * 1000 + member, member) for member in range(count)]
+        tries = iter(range(request * 1000 + 900, request * 1000 + 1000))
+
+        def has_room():
+            """the commands of the test before have given their places back"""
+            serial = next(tries)
+            lies.server.send(streams_get={"serial": serial, "request": request, "member": 0, "fence": 1, "stdout_wanted": 1, "wait_ms": 60000})
+            lies.server.ping()
+            return not any(m["serial"] == serial and m.get("unknown") for _, m in lies.server.heard("streams"))
+
+        wait_until(has_room, every=1)
         for serial, member in asked[user]:
             lies.server.send(streams_get={"serial": serial, "request": request, "member": member, "fence": 1, "stdout_wanted": 1, "wait_ms": 60000})
         asked[user] = [serial for serial, _ in asked[user]]

@@ -63,7 +63,7 @@ def test_states_as_jobs_come_and_go(instance):
     instance.wait(request)
     is_still("drained")
     waits = instance.submit(sh("true"))
-    assert "drained by" in instance.cli("why", str(waits))
+    wait_until(lambda: "drained by" in instance.cli("why", str(waits)))  # its agent may be on its way back
     assert instance.cli("node", "resume", "n1") == "n1 is given jobs again\n"
     instance.wait(waits)
     is_now(instance, "idle")

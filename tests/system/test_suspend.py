@@ -22,6 +22,7 @@ def suspended_sleeper(one):
         os.unlink(mark)
     request = one.submit(sh(f"echo $$ >{mark}.new; mv {mark}.new {mark}; exec sleep 600"))
     wait_until(lambda: os.path.exists(mark))
+    one.wait_state(f"{request}.0", "running")  # what the server does not know to run is not suspended
     one.cli("suspend", str(request))
     one.wait_state(f"{request}.0", "suspended")
     return request, int(one.read("pid"))
