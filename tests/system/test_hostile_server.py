@@ -425,23 +425,25 @@ def test_commands_without_end(lies, runs_on):
 
 def test_what_one_owners_jobs_print(lies):
     """Who asks for all that hundreds of jobs of his print leaves others theirs."""
+    def follow(request, serial, member=0):
+        lies.server.send(streams_get={"serial": serial, "request": request, "member": member, "fence": 1, "stdout_wanted": 1, "wait_ms": 60000})
+
+    def has_room():
+        """the commands of the test before have given their places back"""
+        request = lies.next()
+        lies.assign(request, lies.template(request), wait_for_go=1)
+        follow(request, request)
+        lies.server.ping()
+        return not told(lies, request)
+
+    wait_until(has_room, every=1)
     asked = {}
     for user, count in ((ONE, 600), (TWO, 1)):
         request = lies.next()
         lies.assign(request, lies.template(request, owner=f"{user.pw_name}@local"), members=[{"first": 0, "count": count}], wait_for_go=1)
         asked[user] = [(request * 1000 + member, member) for member in range(count)]
-        tries = iter(range(request * 1000 + 900, request * 1000 + 1000))
-
-        def has_room():
-            """the commands of the test before have given their places back"""
-            serial = next(tries)
-            lies.server.send(streams_get={"serial": serial, "request": request, "member": 0, "fence": 1, "stdout_wanted": 1, "wait_ms": 60000})
-            lies.server.ping()
-            return not any(m["serial"] == serial and m.get("unknown") for _, m in lies.server.heard("streams"))
-
-        wait_until(has_room, every=1)
         for serial, member in asked[user]:
-            lies.server.send(streams_get={"serial": serial, "request": request, "member": member, "fence": 1, "stdout_wanted": 1, "wait_ms": 60000})
+            follow(request, serial, member)
         asked[user] = [serial for serial, _ in asked[user]]
         lies.server.ping()
     unknown = {m["serial"] for _, m in lies.server.heard("streams") if m.get("unknown")}
