@@ -8,6 +8,7 @@
 
 #define RESULTS_MAX 256        /* in one message */
 #define TAILS_MAX   (2u << 20) /* bytes of what its jobs have printed, and those of one job more */
+#define JOIN_MS     5          /* between two messages of results, unless one is full */
 
 struct refusal {
         struct name_list names;
@@ -18,6 +19,8 @@ struct refusal {
 struct outbox {
         struct session *session; /* NULL: there is none, and what is sent is dropped */
         struct name_list started;
+        struct timer *join; /* runs while results wait for others */
+        int64_t results_ms; /* boot clock: when the last ones left */
         struct refusal *refusals;
         size_t refusal_count, refusal_cap;
 };
@@ -32,9 +35,15 @@ static void refusals_drop(struct outbox *o)
         o->refusal_count = 0;
 }
 
+static void on_join(void *arg)
+{
+        agent_turn_later(arg);
+}
+
 void outbox_open(struct agent *a)
 {
         a->outbox = mem_new(struct outbox);
+        a->outbox->join = timer_new(a->loop, on_join, a);
 }
 
 void outbox_close(struct agent *a)
@@ -43,6 +52,7 @@ void outbox_close(struct agent *a)
         if (!o)
                 return;
         refusals_drop(o);
+        timer_free(o->join);
         free(o->refusals);
         free(o->started.v);
         free(o);
@@ -235,6 +245,27 @@ static void send_results(struct queue *q, struct arena *room)
                 outbox_send(q->a, &to);
 }
 
+/* True: there are results, but the last ones left a moment ago. A server that hears of each job by itself
+ * wakes up and commits for each. */
+static bool results_wait(const struct agent *a)
+{
+        struct outbox *o = a->outbox;
+        int64_t now = clock_boot_ms();
+        size_t count = 0;
+        for (size_t i = 0; i < a->queue_count; i++)
+                for (const struct attempt *at = a->queues[i]->lists[ATTEMPT_DONE];
+                     at && !at->result_sent && count < RESULTS_MAX; at = at->next)
+                        count++;
+        if (count == 0)
+                return false;
+        if (count < RESULTS_MAX && now - o->results_ms < JOIN_MS) {
+                timer_start(o->join, o->results_ms + JOIN_MS - now);
+                return true;
+        }
+        o->results_ms = now;
+        return false;
+}
+
 static void send_accepted(struct queue *q, struct arena *room)
 {
         if (q->accepted.n == 0)
@@ -279,6 +310,10 @@ void outbox_flush(struct agent *a)
                 outbox_send(a, &to);
         }
         refusals_drop(a->outbox);
+        if (results_wait(a)) {
+                arena_deinit(&room);
+                return;
+        }
         for (size_t i = 0; i < a->queue_count; i++)
                 gather_started(a->queues[i]);
         if (a->outbox->started.n) {
