@@ -1,0 +1,52 @@
+/* order: one thing that the bank is told to do, and its packed form in events.
+ *
+ * The numbers of enum bank_op and enum bank_role are stored: none is used again.
+ */
+#pragma once
+#include "base/err.h"
+#include "base/set.h"
+
+enum bank_op {
+        BANK_OPEN = 1, /* the account is made, or has another text */
+        BANK_MEMBER,   /* `user` has `role` in the account; none: he is no member any more */
+        BANK_DEPOSIT, /* into allocation `id`; 0: into a new one with these dates, credit, places and users */
+        BANK_WITHDRAW, /* what is not reserved and no credit, out of allocation `id`, or of any */
+        BANK_TRANSFER, /* the same, into the account `to` */
+        BANK_SET,      /* the dates and the credit limit of allocation `id` */
+        BANK_QUOTE,    /* a promise until end_ms: `amount` for duration_ms on `cpus` processors */
+        BANK_LIEN,     /* `amount` for each of the members' attempts, or until end_ms for another system */
+        BANK_EXTEND,   /* `amount` more for each of the members' liens, or for lien `id` */
+        BANK_RELEASE,  /* the members' liens, or lien `id`, hold nothing any more */
+        BANK_CHARGE, /* what was used: of the members' liens each `amount`, of lien `id`, or of the account */
+        BANK_REFUND, /* into allocation `id`, or the first that is there, of what the account was charged */
+        BANK_OPS
+};
+
+enum bank_role { BANK_ROLE_NONE, BANK_ROLE_USER, BANK_ROLE_MANAGER, BANK_ROLE_OWNER, BANK_ROLES };
+
+struct bank_order {
+        enum bank_op op;
+        struct str account, to;   /* names */
+        struct str user, place;   /* who spends, and where: AGENT/QUEUE */
+        struct str places, users; /* of a new allocation */
+        struct str who, why;      /* who has ordered it, and what for */
+        enum bank_role role;
+        uint64_t id; /* an allocation or a lien, as the operation says */
+        uint64_t quote;
+        int64_t amount, credit;
+        int64_t start_ms, end_ms, duration_ms;
+        uint32_t cpus;
+        /* The attempts that it is about: members of a request under one fence. request 0: none. */
+        uint64_t request;
+        uint32_t fence;
+        struct set members; /* owned: bank_order_deinit */
+};
+
+void bank_order_deinit(struct bank_order *o);
+void bank_order_pack(struct buf *out, const struct bank_order *o);
+/* Strings are borrowed from the record. 0, -EBADMSG with err. */
+int bank_order_unpack(struct bank_order *o, struct str record, struct err *err);
+const char *bank_op_name(enum bank_op op);       /* "deposit"; "?" when unknown */
+const char *bank_role_name(enum bank_role role); /* "manager"; "none" */
+bool bank_op_parse(struct str text, enum bank_op *ret);
+bool bank_role_parse(struct str text, enum bank_role *ret);
