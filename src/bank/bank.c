@@ -27,7 +27,7 @@ struct bank {
         uint64_t last_id;       /* of allocations, liens and quotes */
         uint64_t serial;        /* of the last movement */
         uint64_t generation;
-        int64_t over_ms; /* no lien of another system ends before; not in snapshots */
+        struct heap by_end; /* liens that have an end */
 };
 
 struct job_key {
@@ -48,6 +48,14 @@ struct run {
 
 /* ---- looking */
 
+static bool ends_first(const struct heap_node *a, const struct heap_node *b)
+{
+        const struct bank_lien *x = container_of(a, struct bank_lien, by_end);
+        const struct bank_lien *y = container_of(b, struct bank_lien, by_end);
+
+        return x->end_ms != y->end_ms ? x->end_ms < y->end_ms : x->id < y->id;
+}
+
 struct bank *bank_new(void)
 {
         struct bank *b = mem_new(struct bank);
@@ -55,6 +63,7 @@ struct bank *bank_new(void)
         b->accounts = map_new();
         b->liens = idmap_new();
         b->job_liens = map_new();
+        b->by_end.before = ends_first;
         return b;
 }
 
@@ -107,6 +116,7 @@ void bank_free(struct bank *b)
                 quote_deinit(&b->quotes[i]);
         map_free(b->accounts);
         map_free(b->job_liens);
+        heap_deinit(&b->by_end);
         idmap_free(b->liens);
         free(b->quotes);
         free(b);
@@ -243,7 +253,7 @@ size_t bank_liens(const struct bank *b)
 
 static struct bank_quote *quote_find(const struct bank *b, uint64_t id)
 {
-        for (size_t i = 0; i < b->quote_count; i++)
+        for (size_t i = 0; id && i < b->quote_count; i++)
                 if (b->quotes[i].id == id)
                         return &b->quotes[i];
         return NULL;
@@ -256,23 +266,10 @@ const struct bank_quote *bank_quote(const struct bank *b, uint64_t id)
 
 const struct bank_lien *bank_lien_over(const struct bank *b, int64_t at_ms)
 {
-        struct bank *mine = (struct bank *)b;
-        int64_t next = INT64_MAX;
-        void *value;
+        const struct heap_node *first = heap_first(&b->by_end);
+        const struct bank_lien *l = first ? container_of(first, struct bank_lien, by_end) : NULL;
 
-        if (b->other_liens == 0 || at_ms < b->over_ms)
-                return NULL;
-        for (size_t at = 0; idmap_next(b->liens, &at, NULL, &value);) {
-                const struct bank_lien *l = value;
-
-                if (l->request || !l->end_ms)
-                        continue;
-                if (l->end_ms <= at_ms)
-                        return l;
-                next = l->end_ms < next ? l->end_ms : next;
-        }
-        mine->over_ms = next;
-        return NULL;
+        return l && l->end_ms <= at_ms ? l : NULL;
 }
 
 uint64_t bank_generation(const struct bank *b)
@@ -487,7 +484,7 @@ static int run_open(struct run *r)
                 free(a->text);
                 a->text = str_dupz(o->why);
         }
-        r->bank->generation++;
+        r->bank->generation++; /* jobs may wait for an account */
         return 0;
 }
 
@@ -764,7 +761,7 @@ static void quotes_drop_ended(struct run *r)
         size_t kept = 0;
 
         for (size_t i = 0; i < b->quote_count; i++)
-                if (b->quotes[i].end_ms > r->at_ms)
+                if (b->quotes[i].end_ms > r->at_ms || b->quotes[i].held)
                         b->quotes[kept++] = b->quotes[i];
                 else
                         quote_deinit(&b->quotes[i]);
@@ -840,6 +837,7 @@ static void lien_hold(struct run *r, struct bank_lien *l, struct str user, struc
 /* What it holds is free, and it is gone. */
 static void lien_end(struct bank *b, struct bank_lien *l)
 {
+        struct bank_quote *quote = quote_find(b, l->quote);
         struct job_key k;
 
         for (uint32_t i = 0; i < l->share_count; i++) {
@@ -847,7 +845,10 @@ static void lien_end(struct bank *b, struct bank_lien *l)
                 l->shares[i].allocation->liens--;
                 l->account->held -= l->shares[i].amount;
         }
+        if (quote)
+                quote->held = false;
         idmap_take(b->liens, l->id);
+        heap_take(&b->by_end, &l->by_end);
         if (l->request)
                 map_take(b->job_liens, job_key(&k, l->request, l->member));
         else
@@ -893,17 +894,18 @@ static struct bank_lien *lien_new(struct run *r, struct bank_account *a, uint64_
         l->fence = o->fence;
         l->quote = o->quote;
         idmap_put(r->bank->liens, l->id, l);
+        l->at_ms = r->at_ms;
+        l->end_ms = o->end_ms;
         if (request) {
                 map_put(r->bank->job_liens, job_key(&k, request, member), l);
         } else {
-                l->end_ms = o->end_ms;
                 l->user = text_or_null(o->user);
                 l->place = text_or_null(o->place);
                 l->why = text_or_null(o->why);
                 r->bank->other_liens++;
-                if (l->end_ms && l->end_ms < r->bank->over_ms)
-                        r->bank->over_ms = l->end_ms;
         }
+        if (l->end_ms)
+                heap_put(&r->bank->by_end, &l->by_end);
         lien_hold(r, l, o->user, o->place, o->amount);
         return l;
 }
@@ -920,8 +922,10 @@ static int run_lien(struct run *r)
         if (!e && !o->request && r->bank->other_liens >= BANK_LIENS_MAX)
                 e = err_set(r->err, BANK_INVALID, "there are %u liens already, and no more are made",
                             BANK_LIENS_MAX);
-        if (!e && !o->request && o->end_ms && o->end_ms <= r->at_ms)
+        if (!e && o->end_ms && o->end_ms <= r->at_ms)
                 e = err_set(r->err, BANK_INVALID, "the time of the lien is over already");
+        if (!e && o->quote && count != 1)
+                e = err_set(r->err, BANK_INVALID, "a quote is for one lien");
         if (!e)
                 e = check_quote(r, a);
         if (!e)
@@ -932,8 +936,11 @@ static int run_lien(struct run *r)
                                     (unsigned long long)o->request, (uint32_t)m);
         if (e || r->only_check)
                 return e;
-        if (o->quote)
-                quote_find(r->bank, o->quote)->used = true;
+        if (o->quote) {
+                struct bank_quote *q = quote_find(r->bank, o->quote);
+
+                q->used = q->held = true;
+        }
         if (!o->request)
                 lien_new(r, a, 0, 0);
         SET_FOREACH (&o->members, m)
@@ -978,9 +985,10 @@ static void extend(struct run *r, struct bank_lien *l)
 
         lien_hold(r, l, o->user.n ? o->user : str_of(l->user), o->place.n ? o->place : str_of(l->place),
                   o->amount);
-        if (!l->request && o->end_ms) {
+        if (o->end_ms) {
+                heap_take(&r->bank->by_end, &l->by_end);
                 l->end_ms = o->end_ms;
-                r->bank->over_ms = 0;
+                heap_put(&r->bank->by_end, &l->by_end);
         }
 }
 
@@ -988,7 +996,7 @@ static int run_extend(struct run *r)
 {
         const struct bank_order *o = r->order;
         const struct bank_lien *l;
-        int e = check_amount(r, !o->request && o->end_ms);
+        int e = check_amount(r, o->end_ms != 0);
 
         if (!e)
                 e = need_liens(r);
@@ -1145,8 +1153,8 @@ static int run_refund(struct run *r)
 
 static int run(struct run *r)
 {
-        if (r->order->why.n > BANK_TEXT_MAX || r->order->user.n > BANK_NAME_MAX ||
-            r->order->place.n > BANK_NAME_MAX || r->order->account.n > BANK_NAME_MAX ||
+        if (r->order->why.n > BANK_TEXT_MAX || r->order->place.n > BANK_TEXT_MAX ||
+            r->order->user.n > BANK_NAME_MAX || r->order->account.n > BANK_NAME_MAX ||
             r->order->to.n > BANK_NAME_MAX)
                 return err_set(r->err, BANK_INVALID, "a name is longer than %u bytes, or a text than %u",
                                BANK_NAME_MAX, BANK_TEXT_MAX);
@@ -1231,6 +1239,7 @@ static void pack_lien(void *arg, const struct bank_lien *l)
         pack_u64(out, l->member);
         pack_u64(out, l->fence);
         pack_u64(out, l->quote);
+        pack_i64(out, l->at_ms);
         pack_i64(out, l->end_ms);
         pack_text(out, l->user);
         pack_text(out, l->place);
@@ -1254,7 +1263,7 @@ static void pack_quote(void *arg, const struct bank_quote *q)
         pack_i64(out, q->duration_ms);
         pack_i64(out, q->end_ms);
         pack_u64(out, q->cpus);
-        pack_u64(out, q->used);
+        pack_u64(out, (uint64_t)q->used | (uint64_t)q->held << 1);
 }
 
 void bank_pack(const struct bank *b, struct buf *out)
@@ -1320,6 +1329,7 @@ static void unpack_lien(struct bank *b, struct unpack *in)
         l->member = (uint32_t)unpack_max(in, UINT32_MAX);
         l->fence = (uint32_t)unpack_max(in, UINT32_MAX);
         l->quote = unpack_u64(in);
+        l->at_ms = unpack_i64(in);
         l->end_ms = unpack_i64(in);
         l->user = text_or_null(unpack_str(in));
         l->place = text_or_null(unpack_str(in));
@@ -1335,10 +1345,12 @@ static void unpack_lien(struct bank *b, struct unpack *in)
                 map_put(b->job_liens, job_key(&k, l->request, l->member), l);
         else
                 b->other_liens++;
+        if (l->end_ms)
+                heap_put(&b->by_end, &l->by_end);
         for (uint64_t n = unpack_max(in, BANK_ALLOCATIONS_MAX); n > 0 && !in->bad; n--) {
-                struct bank_share s = {.allocation = allocation_find(l->account, unpack_u64(in)),
-                                       .amount = unpack_i64(in)};
+                struct bank_share s = {.allocation = allocation_find(l->account, unpack_u64(in))};
 
+                s.amount = unpack_i64(in);
                 if (!s.allocation || s.amount < 0) {
                         in->bad = true;
                         return;
@@ -1354,7 +1366,10 @@ static void unpack_lien(struct bank *b, struct unpack *in)
 
 static void unpack_quote(struct bank *b, struct unpack *in)
 {
-        struct bank_quote q = {.id = unpack_u64(in), .account = bank_account(b, unpack_str(in))};
+        struct bank_quote q = {.id = unpack_u64(in)};
+        uint64_t flags;
+
+        q.account = bank_account(b, unpack_str(in));
 
         q.user = text_or_null(unpack_str(in));
         q.place = text_or_null(unpack_str(in));
@@ -1362,7 +1377,9 @@ static void unpack_quote(struct bank *b, struct unpack *in)
         q.duration_ms = unpack_i64(in);
         q.end_ms = unpack_i64(in);
         q.cpus = (uint32_t)unpack_max(in, UINT32_MAX);
-        q.used = unpack_max(in, 1);
+        flags = unpack_max(in, 3);
+        q.used = flags & 1;
+        q.held = flags & 2;
         in->bad |= !q.account || q.duration_ms <= 0;
         if (in->bad) {
                 quote_deinit(&q);

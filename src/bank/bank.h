@@ -26,6 +26,7 @@
 #include "bank/order.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/heap.h"
 
 #define BANK_ISSUED          "@issued"
 #define BANK_EARNED          "@earned"
@@ -84,7 +85,8 @@ struct bank_quote {
         char *user, *place; /* place: NULL, any */
         int64_t amount, duration_ms, end_ms;
         uint32_t cpus; /* 0: not said */
-        bool used;
+        bool used;     /* by a lien */
+        bool held;     /* that lien is there yet: the promise holds */
 };
 
 struct bank_lien {
@@ -93,7 +95,9 @@ struct bank_lien {
         uint64_t request; /* 0: of no job */
         uint32_t member, fence;
         int64_t amount;
-        int64_t end_ms;           /* of one that is of no job: it is released then; 0: never */
+        int64_t at_ms;  /* when it was made */
+        int64_t end_ms; /* until then it is made for: a job's is extended then, another one ends; 0: never */
+        struct heap_node by_end;
         uint64_t quote;           /* 0: none */
         char *user, *place, *why; /* of one that is of no job */
         struct bank_share {
@@ -146,9 +150,9 @@ const struct bank_lien *bank_lien(const struct bank *b, uint64_t id);
 const struct bank_lien *bank_lien_of(const struct bank *b, uint64_t request, uint32_t member); /* a job's */
 size_t bank_liens(const struct bank *b); /* how many there are */
 const struct bank_quote *bank_quote(const struct bank *b, uint64_t id);
-/* A lien of no job whose time is over; NULL: none. */
+/* A lien whose time is over, of a job or of none; NULL: none. */
 const struct bank_lien *bank_lien_over(const struct bank *b, int64_t at_ms);
-/* Counts the orders that may have changed what an account can be found by, or may spend more. */
+/* Counts the orders after which an account may have more to spend than before. */
 uint64_t bank_generation(const struct bank *b);
 int64_t bank_issued(const struct bank *b); /* the balances of the bank's own two accounts */
 int64_t bank_earned(const struct bank *b);

@@ -14,8 +14,8 @@ enum bank_op {
         BANK_TRANSFER, /* the same, into the account `to` */
         BANK_SET,      /* the dates and the credit limit of allocation `id` */
         BANK_QUOTE,    /* a promise until end_ms: `amount` for duration_ms on `cpus` processors */
-        BANK_LIEN,     /* `amount` for each of the members' attempts, or until end_ms for another system */
-        BANK_EXTEND,   /* `amount` more for each of the members' liens, or for lien `id` */
+        BANK_LIEN,     /* `amount` until end_ms, for each of the members' attempts or for another system */
+        BANK_EXTEND,   /* `amount` more, until end_ms, for each of the members' liens or for lien `id` */
         BANK_RELEASE,  /* the members' liens, or lien `id`, hold nothing any more */
         BANK_CHARGE, /* what was used: of the members' liens each `amount`, of lien `id`, or of the account */
         BANK_REFUND, /* into allocation `id`, or the first that is there, of what the account was charged */

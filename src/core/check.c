@@ -1,4 +1,5 @@
 /* The invariants of the core's state, for tests, the simulator, and `droverd --check`. */
+#include "core/billing/billing.h"
 #include "core/classes/job_class.h"
 #include "core/data/data_state.h"
 #include "core/dependency/dependency.h"
@@ -232,5 +233,7 @@ const char *core_check(struct core *c)
                 bad = dependency_invariant(c);
         if (!bad)
                 bad = forecast_invariant(c);
+        if (!bad)
+                bad = billing_invariant(c);
         return bad ? bad : check_classes(c);
 }

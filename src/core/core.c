@@ -3,8 +3,10 @@
 
 #include <errno.h>
 
+#include "bank/bank.h"
 #include "base/mem.h"
 #include "core/accounts/share.h"
+#include "core/billing/billing.h"
 #include "core/classes/admission.h"
 #include "core/classes/job_class.h"
 #include "core/data/data_state.h"
@@ -31,8 +33,15 @@ static void agent_made(struct core *c, struct core_agent *a)
         a->cleared = label_cleared(c, a->name);
 }
 
+static void event_before(struct core *c, struct event *e)
+{
+        retention_mark(c, e);
+        billing_before(c, e);
+}
+
 static void event_after(struct core *c, const struct event *e)
 {
+        billing_after(c, e);
         retention_look(c, e);
         gang_event(c, e);
         dependency_event(c, e);
@@ -47,7 +56,7 @@ static const struct core_listeners listeners = {
         .bucket_gone = forecast_bucket_gone,
         .request_gone = forecast_request_gone,
         .rekeyed = eta_rekeyed,
-        .event_before = retention_mark,
+        .event_before = event_before,
         .event_after = event_after,
         .attempt_began = lease_began,
         .job_started = eta_started,
@@ -103,6 +112,8 @@ struct core *core_new(const struct core_config *config, const struct core_world 
         c->pending = pending_match_new();
         c->limits = limits_new();
         c->shares = shares_new(&config->share);
+        c->bank = bank_new();
+        billing_init(c);
         c->index = index_new();
         delegations_init(c);
         estimates_init(c);
@@ -143,6 +154,8 @@ void core_free(struct core *c)
         limits_free(c->limits);
         fairness_deinit(c);
         shares_free(c->shares);
+        billing_deinit(c);
+        bank_free(c->bank);
         free(c->matching);
         free(c->leases);
         set_deinit(&c->policies->each);

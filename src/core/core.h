@@ -11,6 +11,7 @@
  * counted on the second clock, which never jumps.
  */
 #pragma once
+#include "bank/order.h"
 #include "base/err.h"
 #include "base/file_key.h"
 #include "base/past_job.h"
@@ -74,6 +75,7 @@ enum core_hold_code {
         CORE_HOLD_EXECUTE_DURATION = 47,
         CORE_HOLD_DEPENDENCY = 1001, /* Drover's own: what it waits for did not end as it should */
         CORE_HOLD_LOST = 1002,       /* and: too many of its attempts were lost with their nodes */
+        CORE_HOLD_BANK = 1003,       /* and: its account in the bank cannot pay for it */
 };
 
 /* What is to be run where: one group of members of one part under one fence. Borrowed during the call. */
@@ -92,6 +94,7 @@ struct core_assignment {
         struct str gang_machines; /* their machines in that order, commas between; empty: too long to say */
 };
 
+struct bank_entry;
 struct core_world {
         void *arg;
         void (*event)(void *arg, const struct event *e);      /* pack it now; it is borrowed */
@@ -119,6 +122,8 @@ struct core_world {
          * newest renewal was acknowledged, by the steady clock, if that is after known_ms. Otherwise
          * known_ms, and then no renewal of its session is acknowledged any more. */
         int64_t (*heard)(void *arg, const char *agent, int64_t known_ms);
+        /* May be NULL: a movement of the bank, to be kept for statements in the same commit. */
+        void (*movement)(void *arg, const struct bank_entry *e);
 };
 
 /* How a place is chosen for a job. All but the first are there to be compared with it. */
@@ -187,6 +192,38 @@ int core_account_set(struct core *c, struct str group, double shares, const stru
 /* A quality of service, and who may ask for it (nobody named: everybody). */
 void core_qos_set(struct core *c, struct str name, double priority, const struct str *users,
                   size_t user_count);
+/* What jobs cost. Without it the bank is off: jobs cost nothing, and its orders are carried out all the same.
+ */
+struct core_bank {
+        bool refuse;      /* jobs whose account has nothing left are refused at submit */
+        bool hold;        /* jobs whose account cannot pay are held; else they wait */
+        bool stop;        /* so are jobs that run, when their lien cannot be extended; else they go on */
+        bool others_free; /* jobs without an account cost nothing; else they are refused */
+        bool charge_lost; /* attempts that were lost with their node are charged; else they cost nothing */
+        int64_t lien_ms;  /* a lien is made for so long, if the job does not say how long it runs; 0: 1 h */
+        const struct core_bank_rate { /* the first that fits counts; none: it costs nothing */
+                struct str place;     /* AGENT or AGENT/QUEUE; empty: all */
+                struct str account;   /* with those below it; empty: all */
+                struct str charge;    /* an expression over what was used, see drover-bank(1) */
+        } * rates;
+        size_t rate_count;
+};
+/* Settings, before anything is replayed. 0; CORE_INVALID with err: an expression. */
+int core_bank_set(struct core *c, const struct core_bank *settings, struct err *err);
+bool core_bank_is_on(const struct core *c);
+struct bank;
+const struct bank *core_bank(
+        const struct core *c); /* to look at: bank/bank.h; until the core is called again */
+/* Carries out an order and emits its event. *ret_id as of bank_apply. 0, or enum bank_error with err. */
+int core_bank_order(struct core *c, const struct bank_order *o, uint64_t *ret_id, struct err *err);
+/* What so many processors would cost for so long. Empty names: none. 0; CORE_INVALID with err: the rate has
+ * no value for it. */
+struct core_bank_use {
+        struct str account, user, place;
+        int64_t cpus, memory_mib, gpus, duration_ms;
+};
+int core_bank_price(struct core *c, const struct core_bank_use *use, int64_t *ret_amount, struct err *err);
+
 /* From now on requests get no number below `request` and attempts no fence below `fence`: lower ones may have
  * been given by a server whose records are lost. Not part of the log: to be said at each start. */
 void core_numbers_from(struct core *c, uint64_t request, uint32_t fence);

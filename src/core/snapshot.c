@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 
+#include "bank/bank.h"
 #include "base/mem.h"
 #include "base/pack.h"
 #include "core/accounts/share.h"
@@ -20,8 +21,8 @@
 #include "core/model/forgotten.h"
 
 /* 1: without accounts and limits; 2: without hops; 3: without uuids; 4: without edits; 5: without those that
- * wait for others; 6: without the exit codes of graphs; 7: without nodes */
-#define SNAPSHOT_VERSION 8
+ * wait for others; 6: without the exit codes of graphs; 7: without nodes; 8: without the bank */
+#define SNAPSHOT_VERSION 9
 
 /* What is said of a job by a bit, and which fields it has. */
 enum flag {
@@ -296,6 +297,7 @@ void core_snapshot(struct core *c, struct buf *out)
         forgotten_pack(c->requests->forgotten, out);
         put_edits(c, out);
         put_nodes(c, out);
+        bank_pack(c->bank, out);
 }
 
 /* ---- reading */
@@ -691,6 +693,8 @@ int core_restore(struct core *c, struct str snapshot, struct err *err)
         }
         if (!e && r.version > 7)
                 get_nodes(&r);
+        if (!e && r.version > 8)
+                bank_unpack(c->bank, &r.in);
         shares_restored(c->shares);
         if (!e && !unpack_done(&r.in))
                 e = err_set(err, CORE_DAMAGED, "the snapshot is damaged");

@@ -1,5 +1,6 @@
 /* What happens by time alone: leases end, periodic policies are evaluated, what ended is filed and forgotten.
  */
+#include "core/billing/billing.h"
 #include "core/classes/job_class.h"
 #include "core/data/inputs.h"
 #include "core/dependency/dependency.h"
@@ -61,7 +62,8 @@ static void forget_old(struct core *c)
  * called again. */
 static int64_t (*const clocks[])(struct core *) = {
         leases_end,       delay_scheduling_tick, eta_tick,  deferral_tick, reserve_step,
-        delegations_tick, retention_tick,        gang_tick, losses_tick,   nodes_tick};
+        delegations_tick, retention_tick,        gang_tick, losses_tick,   nodes_tick,
+        billing_tick};
 
 /* A slice of each thing that takes long. True: there is more of some. */
 static bool slices(struct core *c)

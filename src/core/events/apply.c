@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "bank/bank.h"
 #include "base/mem.h"
 #include "core/accounts/share.h"
 #include "core/classes/admission.h"
@@ -750,12 +751,40 @@ static int apply_node(struct core *c, const struct event *e, struct err *err)
         return 0;
 }
 
+static void on_movement(void *arg, const struct bank_entry *entry)
+{
+        const struct core *c = arg;
+
+        if (c->world.movement && !c->replaying)
+                c->world.movement(c->world.arg, entry);
+}
+
+static int apply_bank(struct core *c, const struct event *e, struct err *err)
+{
+        uint64_t before = bank_generation(c->bank);
+        struct err why = {""};
+        struct bank_order o;
+        int r = bank_order_unpack(&o, e->values, &why);
+
+        if (!r) {
+                r = bank_apply(c->bank, &o, e->at_ms, on_movement, c, &c->bank_made, &why);
+                bank_order_deinit(&o);
+        }
+        if (r)
+                return apply_damaged(err, e, why.text);
+        if (bank_generation(c->bank) != before && !c->config.shadow)
+                charge_money_changed(c);
+        return 0;
+}
+
 static int apply(struct core *c, const struct event *e, struct err *err)
 {
         struct request *r = request_find(c, e->request);
 
         if (e->type == EVENT_NODE || e->type == EVENT_NODE_FACTS)
                 return apply_node(c, e, err);
+        if (e->type == EVENT_BANK)
+                return apply_bank(c, e, err);
         if (e->type == EVENT_SUBMITTED)
                 return apply_submitted(c, r, e, err);
         if (!r)
@@ -791,6 +820,7 @@ static int apply(struct core *c, const struct event *e, struct err *err)
         case EVENT_SUBMITTED:
         case EVENT_NODE:
         case EVENT_NODE_FACTS:
+        case EVENT_BANK:
         case EVENT_TYPES: break;
         }
         return apply_damaged(err, e, "its type");

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "bank/bank.h"
 #include "base/mem.h"
 #include "core/accounts/share.h"
 #include "core/data/data_state.h"
@@ -37,6 +38,12 @@ static void on_woken(void *arg, struct limit_waiter *w)
         job_class_look_again(arg, container_of(w, struct job_class, waits));
 }
 
+void charge_money_changed(struct core *c)
+{
+        if (c->fairness->money->line)
+                limit_give_back(c->fairness->money, 0, on_woken, c);
+}
+
 /* ---- classes */
 
 static struct str text_of(struct core *c, const struct ad *ad, symbol name)
@@ -48,7 +55,7 @@ static struct str text_of(struct core *c, const struct ad *ad, symbol name)
         return text;
 }
 
-static struct str account_name(struct core *c, const struct ad *ad)
+struct str charge_group(struct core *c, const struct ad *ad)
 {
         struct str group = text_of(c, ad, c->attr.AcctGroup);
 
@@ -202,7 +209,7 @@ void charge_class_init(struct core *c, struct job_class *k)
                 k->draws_bad = parse_draws(c, k->ad, NULL, &k->draws, NULL) != 0 ||
                                add_own_pools(c, k, &k->draws, NULL) != 0;
         size_category(c, k);
-        if (shares_resolve(c->shares, owner, account_name(c, k->ad), &k->account, NULL) != 0)
+        if (shares_resolve(c->shares, owner, charge_group(c, k->ad), &k->account, NULL) != 0)
                 shares_resolve(c->shares, owner, STR_NONE, &k->account, NULL);
         eval_reset(&c->eval);
 }
@@ -221,6 +228,10 @@ bool charge_must_wait(struct core *c, struct job_class *k)
 
         if (k->draws_bad)
                 return true;
+        if (k->broke_at == bank_generation(c->bank) + 1) {
+                limit_wait(c->fairness->money, &k->waits);
+                return true;
+        }
         if (charge_room(k, k->draws, &shortest) > 0) {
                 if (k->draws_vary)
                         limit_wait(c->fairness->some_limit, &k->waits);
@@ -434,7 +445,7 @@ int charge_check_part(struct core *c, struct str owner, const struct ad *ad, str
                 r = err_set(err, -EINVAL, "concurrency_limits: %s", why.text);
         draws_unref(c->limits, draws);
         if (!r)
-                r = shares_resolve(c->shares, owner, account_name(c, ad), &account, err);
+                r = shares_resolve(c->shares, owner, charge_group(c, ad), &account, err);
         if (!r)
                 r = qos_check(c, owner, ad, err);
         eval_reset(&c->eval);

@@ -19,6 +19,10 @@ void charge_class_deinit(struct core *c, struct job_class *k);
  * and is matched again when one of its units is free. One whose limits depend on the place is matched again
  * when a unit of any is. */
 bool charge_must_wait(struct core *c, struct job_class *k);
+/* The bank may pay for more than before: classes that wait for that are looked at again. */
+void charge_money_changed(struct core *c);
+/* The group that a job asks for, with AcctGroup or AccountingGroup; empty: none. Until eval_reset. */
+struct str charge_group(struct core *c, const struct ad *ad);
 /* What a member draws at this place: 0 and a reference for draws_unref (NULL: nothing); -EINVAL: what the job
  * says is no list of limits there. */
 int charge_draws(struct core *c, const struct job_class *k, const struct queue *q, struct draws **ret,

@@ -234,6 +234,7 @@ void fairness_init(struct core *c)
         c->fairness = mem_new(struct fairness);
         c->fairness->qualities = map_new();
         c->fairness->some_limit = limits_get(c->limits, STR("any/limit"));
+        c->fairness->money = limits_get(c->limits, STR("any/money"));
 }
 
 void fairness_deinit(struct core *c)

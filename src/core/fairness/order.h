@@ -29,6 +29,7 @@ struct fairness {
         int64_t refreshed_ms;
         struct account *pending;  /* whose classes are to be moved */
         struct limit *some_limit; /* in its line: classes whose limits depend on the place */
+        struct limit *money;      /* in its line: classes whose account cannot pay (billing/billing.h) */
         struct map *qualities;    /* of service, by name */
 };
 

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "classad/sense.h"
+#include "core/billing/billing.h"
 #include "core/classes/admission.h"
 #include "core/classes/job_class.h"
 #include "core/classes/split.h"
@@ -180,6 +181,8 @@ static int load_some(struct core_draft *d, uint32_t *budget, bool *ret_more, str
                         e = draft_check_part(c, d->request, p, err);
                 if (!e)
                         e = charge_check_part(c, d->from->owner, p->job_template->ad, err);
+                if (!e)
+                        e = billing_check_part(c, d->from->owner, p->job_template->ad, err);
                 steps = (core_steps(c) - steps) / SPLIT_STEPS;
                 *budget -= steps < *budget ? (uint32_t)steps : *budget;
         }

@@ -1,6 +1,7 @@
 /* Everything is tried before the event is emitted, since an event cannot be refused. */
 #include "core/lifecycle/edit.h"
 
+#include "core/billing/billing.h"
 #include "core/events/apply.h"
 #include "core/fairness/charge.h"
 #include "core/lifecycle/draft.h"
@@ -124,6 +125,8 @@ static int try_part(void *arg, const struct edit_step *step)
         e = draft_check_part(c, t->request, &part, t->err);
         if (!e)
                 e = charge_check_part(c, owner, part.job_template->ad, t->err);
+        if (!e)
+                e = billing_check_part(c, owner, part.job_template->ad, t->err);
         if (step->is_new)
                 t->kib += edit_kib(part.job_template);
         job_template_unref(c, part.job_template);

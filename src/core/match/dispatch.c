@@ -4,6 +4,7 @@
 
 #include "classad/match.h"
 #include "core/accounts/share.h"
+#include "core/billing/billing.h"
 #include "core/classes/fill.h"
 #include "core/classes/member_ad.h"
 #include "core/data/cost.h"
@@ -57,6 +58,7 @@ struct group {
         bool loads_link;                 /* these are enough */
         struct set unfilled;             /* members for which it has no value of the reference `missing` */
         struct buf missing;
+        struct err unpaid; /* why its bucket cannot be paid for, and will be held; empty: it can */
 };
 
 enum add { ADD_DONE, ADD_SKIPPED, ADD_FULL };
@@ -334,6 +336,24 @@ static void group_fill(struct core *c, struct group *g, enum dispatch_what what)
         eval_reset(&c->eval);
 }
 
+/* May its account pay for members here? Those that never can are left, all of them, to be held. */
+static bool group_is_paid(struct core *c, struct group *g)
+{
+        enum billing_answer answer;
+        uint64_t most = UINT64_MAX;
+        struct err why = {""};
+
+        if (!core_bank_is_on(c))
+                return true;
+        answer = billing_ask(c, g->job_class, g->queue, &most, &why);
+        if (answer == BILLING_NEVER || (answer == BILLING_SHORT && billing_holds(c))) {
+                g->unpaid = why;
+                set_copy(&g->unfilled, &g->bucket->idle);
+        }
+        g->most = most < g->most ? most : g->most;
+        return answer == BILLING_YES;
+}
+
 static void group_hand_out(struct core *c, const struct group *g)
 {
         struct core_assignment a = {
@@ -393,6 +413,12 @@ static void group_hold_unfilled(struct core *c, const struct group *g)
                           .members = g->unfilled,
                           .code = CORE_HOLD_UNSPECIFIED};
 
+        if (g->unpaid.text[0]) {
+                e.code = CORE_HOLD_BANK;
+                e.reason = str_of(g->unpaid.text);
+                core_emit(c, &e, NULL);
+                return;
+        }
         buf_printf(&reason,
                    "Cannot expand $$ expression (" STR_FMT
                    "): %s@%s gives no value for it. Require one, or write a "
@@ -489,7 +515,8 @@ static uint64_t dispatch_groups(struct core *c, struct job_class *k, struct queu
 
                 if (!g.bucket || charge_draws(c, k, q, &g.draws, NULL))
                         break;
-                group_fill(c, &g, what);
+                if (group_is_paid(c, &g))
+                        group_fill(c, &g, what);
                 n = set_count(&g.members);
                 given += n;
                 if (n)

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/u64.h"
 #include "classad/print.h"
+#include "core/billing/billing.h"
 #include "core/events/apply.h"
 #include "core/fairness/charge.h"
 #include "core/fairness/order.h"
@@ -292,7 +293,7 @@ static bool place_set(struct core *c, struct job_class *k, struct bucket *b, uin
                         seat_less(s, not_wanted, took);
                         continue;
                 }
-                if (!dispatch_draws_suffice(c, k, where, n))
+                if (!dispatch_draws_suffice(c, k, where, n) || !billing_suffices(c, k, where, n))
                         break;
                 hand_out(c, k, b, first, size, members, where);
                 placed = true;

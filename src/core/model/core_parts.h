@@ -6,6 +6,8 @@
 #include "core/model/listeners.h"
 #include "core/model/request.h"
 
+struct bank;
+struct billing;
 struct classes;
 struct data;
 struct dependencies;
@@ -43,6 +45,9 @@ struct core {
         struct delegations *delegations;   /* model/delegation.h */
         struct limits *limits;             /* accounts/limit.h */
         struct shares *shares;             /* accounts/share.h */
+        struct bank *bank;                 /* bank/bank.h */
+        struct billing *billing;           /* billing/billing.h */
+        uint64_t bank_made;                /* what the last order has made */
         struct index *index;               /* index/index.h */
         struct estimates *estimates;       /* estimate/estimate.h */
         struct data *data;                 /* data/data_state.h */

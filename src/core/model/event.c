@@ -54,6 +54,7 @@ static const struct {
         [EVENT_RESULTS_TAKEN] = {"results_taken", F_MEMBERS},
         [EVENT_NODE] = {"node", F_NODE | F_NEXT | F_REASON | F_VALUE},
         [EVENT_NODE_FACTS] = {"node_facts", F_NODE | F_VALUES},
+        [EVENT_BANK] = {"bank", F_VALUES},
         [EVENT_EDITED] = {"edited", F_MEMBERS | F_REASON | F_VALUES},
 };
 

@@ -68,7 +68,8 @@ struct job_class {
         bool draws_vary;                               /* they depend on the place: not in `draws` */
         bool draws_bad;                                /* they are no list of limits */
         struct limit *user;                            /* the owner's attempts */
-        struct limit_waiter waits;                     /* for a unit of a limit */
+        uint64_t broke_at;            /* bank_generation() + 1 when its account could not pay; 0: it could */
+        struct limit_waiter waits;    /* for a unit of a limit */
         uint64_t stores, stores_into; /* of inputs_store_draws: each member draws a unit of each */
         unsigned into, written;       /* likewise */
         bool places;     /* its members are placement jobs, which their owner may have so many of */

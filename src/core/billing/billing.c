@@ -1,0 +1,741 @@
+/* A rate's expression stands in an ad of what is used (WallSeconds, Cpus, ...), whose parent is the job's own
+ * and whose target is the place's: attributes that are computed here cannot be shadowed by what a user has
+ * written. The same ad is made for a lien, with what the job asks for in place of what it used, and for a
+ * price without a job.
+ *
+ * What an agent says of times is bounded by what the server knows itself: an attempt is not charged for
+ * longer than from its match until now. */
+#include "core/billing/billing.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "bank/bank.h"
+#include "base/mem.h"
+#include "core/accounts/share.h"
+#include "core/classes/admission.h"
+#include "core/events/apply.h"
+#include "core/fairness/charge.h"
+#include "core/model/core_parts.h"
+#include "core/model/need.h"
+
+#define LIEN_MS      3600000
+#define LIEN_MS_MIN  1000
+#define LOOK_MS      1000
+#define EXTEND_SLICE 200u
+#define DAY_S        86400
+
+struct rate {
+        char *place, *account; /* empty: all */
+        struct expr *charge;
+};
+
+struct billing {
+        bool on;
+        struct core_bank settings; /* without its rates */
+        struct rate *rates;
+        size_t rate_count;
+        struct {
+                symbol WallSeconds, CpuSeconds, Cpus, Memory, Disk, MemoryPeak, BytesIn, BytesOut, Hour,
+                        WeekDay, Account, User, Place;
+        } names;
+        int64_t look_ms; /* at liens whose time is over, by the steady clock */
+};
+
+/* What is charged, or expected. */
+struct usage {
+        struct str account, user;
+        const struct queue *queue;  /* NULL: nowhere */
+        const struct ad *job;       /* NULL: none */
+        const struct amounts *more; /* GPUs and the like; NULL: none */
+        int64_t start_ms, wall_ms, cpu_ms, cpus, memory_mib, disk_kib, memory_peak_mib;
+        uint64_t bytes_in, bytes_out;
+};
+
+void billing_init(struct core *c)
+{
+        c->billing = mem_new(struct billing);
+#define X(name) c->billing->names.name = symbols_intern(c->symbols, STR(#name));
+        X(WallSeconds)
+        X(CpuSeconds)
+        X(Cpus)
+        X(Memory)
+        X(Disk)
+        X(MemoryPeak)
+        X(BytesIn)
+        X(BytesOut)
+        X(Hour)
+        X(WeekDay)
+        X(Account)
+        X(User)
+        X(Place)
+#undef X
+}
+
+static void rates_free(struct billing *b)
+{
+        for (size_t i = 0; i < b->rate_count; i++) {
+                free(b->rates[i].place);
+                free(b->rates[i].account);
+                expr_free(b->rates[i].charge);
+        }
+        free(b->rates);
+        b->rates = NULL;
+        b->rate_count = 0;
+}
+
+void billing_deinit(struct core *c)
+{
+        rates_free(c->billing);
+        free(c->billing);
+}
+
+int core_bank_set(struct core *c, const struct core_bank *settings, struct err *err)
+{
+        struct billing *b = c->billing;
+        int r = 0;
+
+        rates_free(b);
+        b->settings = *settings;
+        b->settings.rates = NULL;
+        if (!b->settings.lien_ms)
+                b->settings.lien_ms = LIEN_MS;
+        if (b->settings.lien_ms < LIEN_MS_MIN)
+                b->settings.lien_ms = LIEN_MS_MIN;
+        b->rates = mem_array(NULL, settings->rate_count + 1, sizeof(*b->rates));
+        for (size_t i = 0; i < settings->rate_count && !r; i++) {
+                const struct core_bank_rate *from = &settings->rates[i];
+                struct rate *to = &b->rates[b->rate_count];
+                struct err why;
+
+                *to = (struct rate){.place = NULL};
+                if (expr_parse(c->symbols, from->charge, &to->charge, &why) != 0) {
+                        r = err_set(err, CORE_INVALID, "the charge '" STR_FMT "': %s", STR_ARG(from->charge),
+                                    why.text);
+                        break;
+                }
+                to->place = str_dupz(from->place);
+                to->account = str_dupz(from->account);
+                b->rate_count++;
+        }
+        b->on = !r;
+        return r;
+}
+
+bool core_bank_is_on(const struct core *c)
+{
+        return c->billing->on;
+}
+
+const struct bank *core_bank(const struct core *c)
+{
+        return c->bank;
+}
+
+bool billing_holds(const struct core *c)
+{
+        return c->billing->settings.hold;
+}
+
+/* ---- orders */
+
+static void emit(struct core *c, const struct bank_order *o)
+{
+        BUF_CLEANUP struct buf record = {0};
+        struct event e = {.type = EVENT_BANK};
+
+        bank_order_pack(&record, o);
+        e.values = buf_view(&record);
+        core_emit(c, &e, NULL);
+}
+
+int core_bank_order(struct core *c, const struct bank_order *o, uint64_t *ret_id, struct err *err)
+{
+        int r = bank_check(c->bank, o, c->now_ms, err);
+
+        if (r)
+                return r;
+        c->bank_made = 0;
+        emit(c, o);
+        *ret_id = c->bank_made;
+        return 0;
+}
+
+/* ---- rates */
+
+static bool place_fits(const char *pattern, const struct queue *q)
+{
+        struct str rest = str_of(pattern);
+        ptrdiff_t slash = str_find(rest, '/');
+
+        if (!*pattern)
+                return true;
+        if (!q)
+                return false;
+        if (slash < 0)
+                return str_eqz(rest, q->agent->name);
+        return str_eqz(str_head(rest, (size_t)slash), q->agent->name) &&
+               str_eqz(str_skip(rest, (size_t)slash + 1), q->name);
+}
+
+static bool account_fits(const char *pattern, struct str account)
+{
+        struct str p = str_of(pattern);
+
+        return p.n == 0 || str_eq(p, account) ||
+               (account.n > p.n && account.p[p.n] == '.' && str_starts(account, p));
+}
+
+static const struct expr *rate_of(const struct billing *b, struct str account, const struct queue *q)
+{
+        for (size_t i = 0; i < b->rate_count; i++)
+                if (place_fits(b->rates[i].place, q) && account_fits(b->rates[i].account, account))
+                        return b->rates[i].charge;
+        return NULL;
+}
+
+static void place_print(struct buf *out, const struct queue *q)
+{
+        if (q)
+                buf_printf(out, "%s/%s", q->agent->name, q->name);
+}
+
+static struct ad *usage_ad(struct core *c, const struct usage *u)
+{
+        const struct billing *b = c->billing;
+        struct ad *ad = ad_new(c->symbols);
+        BUF_CLEANUP struct buf place = {0};
+        int64_t start_s = u->start_ms / 1000;
+
+        place_print(&place, u->queue);
+        ad_set_parent(ad, u->job);
+        ad_set_real(ad, b->names.WallSeconds, (double)u->wall_ms / 1000);
+        ad_set_real(ad, b->names.CpuSeconds, (double)u->cpu_ms / 1000);
+        ad_set_integer(ad, b->names.Cpus, u->cpus);
+        ad_set_integer(ad, b->names.Memory, u->memory_mib);
+        ad_set_integer(ad, b->names.Disk, u->disk_kib);
+        ad_set_integer(ad, b->names.MemoryPeak, u->memory_peak_mib);
+        ad_set_integer(ad, b->names.BytesIn, (int64_t)u->bytes_in);
+        ad_set_integer(ad, b->names.BytesOut, (int64_t)u->bytes_out);
+        ad_set_integer(ad, b->names.Hour, start_s % DAY_S / 3600);
+        ad_set_integer(ad, b->names.WeekDay, (start_s / DAY_S + 4) % 7); /* 1 January 1970 was a Thursday */
+        ad_set_string(ad, b->names.Account, u->account);
+        ad_set_string(ad, b->names.User, u->user);
+        ad_set_string(ad, b->names.Place, buf_view(&place));
+        ad_set_integer(ad, c->attr.GPUs, 0);
+        for (unsigned i = 0; u->more && i < u->more->count; i++)
+                ad_set_integer(ad, u->more->v[i].name, u->more->v[i].n);
+        return ad;
+}
+
+/* In whole units, rounded up. 0, or -EINVAL: the rate has no value for it. */
+static int price(struct core *c, const struct usage *u, int64_t *ret)
+{
+        const struct expr *rate = rate_of(c->billing, u->account, u->queue);
+        double amount = 0;
+        struct value v;
+        struct ad *ad;
+
+        *ret = 0;
+        if (!rate)
+                return 0;
+        ad = usage_ad(c, u);
+        eval_expr(&c->eval, rate, ad, u->queue ? u->queue->ad : NULL, &v);
+        if (v.type == VALUE_INTEGER)
+                amount = (double)v.integer;
+        else if (v.type == VALUE_REAL)
+                amount = ceil(v.real - 1e-9);
+        else
+                amount = NAN;
+        ad_free(ad);
+        eval_reset(&c->eval);
+        if (isnan(amount))
+                return -EINVAL;
+        *ret = amount <= 0 ? 0 : amount >= (double)BANK_AMOUNT_MAX ? BANK_AMOUNT_MAX : (int64_t)amount;
+        return 0;
+}
+
+int core_bank_price(struct core *c, const struct core_bank_use *use, int64_t *ret_amount, struct err *err)
+{
+        struct amounts more = {.count = 1, .v = {{.name = c->attr.GPUs, .n = use->gpus}}};
+        struct str agent = use->place, queue = STR_NONE;
+        ptrdiff_t slash = str_find(agent, '/');
+        struct usage u = {.account = use->account,
+                          .user = use->user,
+                          .more = &more,
+                          .start_ms = c->now_ms,
+                          .wall_ms = use->duration_ms,
+                          .cpu_ms = use->duration_ms * use->cpus,
+                          .cpus = use->cpus,
+                          .memory_mib = use->memory_mib,
+                          .memory_peak_mib = use->memory_mib};
+
+        if (slash >= 0) {
+                queue = str_skip(agent, (size_t)slash + 1);
+                agent = str_head(agent, (size_t)slash);
+        }
+        if (agent.n) {
+                MEM_CLEANUP char *name = str_dupz(agent);
+                const struct core_agent *a = agent_find(c, name);
+
+                for (struct queue *q = a ? a->queues : NULL; q && !u.queue; q = q->next)
+                        if (!queue.n || str_eqz(queue, q->name))
+                                u.queue = q;
+                if (!u.queue)
+                        return err_set(err, CORE_INVALID, "there is no place " STR_FMT, STR_ARG(use->place));
+        }
+        if (price(c, &u, ret_amount) == 0)
+                return 0;
+        return err_set(err, CORE_INVALID, "the charge rate of " STR_FMT " has no value%s",
+                       STR_ARG(use->account), agent.n ? " there" : " without a place: name one");
+}
+
+/* ---- whose account */
+
+/* The bank's account that pays for jobs with this ad; NULL with why: there is none, or he is no member. */
+static struct bank_account *payer(struct core *c, struct str owner, const struct ad *ad,
+                                  const struct account *share, struct err *why)
+{
+        struct str group = charge_group(c, ad), path;
+        struct bank_account *a = bank_account_above(c->bank, group);
+        ptrdiff_t slash;
+
+        if (!a && !group.n && share) {
+                path = str_of(share->path);
+                slash = str_find(path, '/');
+                a = bank_account_above(c->bank, str_head(path, slash > 0 ? (size_t)slash : 0));
+        }
+        if (!a && !group.n) {
+                a = bank_account(c->bank, owner);
+                if (a)
+                        return a;
+        }
+        if (!a && group.n)
+                err_set(why, 0, "the bank has no account " STR_FMT, STR_ARG(str_head(group, BANK_NAME_MAX)));
+        else if (!a)
+                err_set(why, 0,
+                        "the bank has no account for jobs of " STR_FMT
+                        " that name none: set accounting_group to one of which he is a member",
+                        STR_ARG(owner));
+        else if (bank_role_of(a, owner) == BANK_ROLE_NONE) {
+                err_set(why, 0, STR_FMT " is no member of the account %s in the bank", STR_ARG(owner),
+                        a->name);
+                a = NULL;
+        }
+        return a;
+}
+
+/* Must jobs with this ad have an account? */
+static bool wants_account(struct core *c, const struct ad *ad)
+{
+        return !c->billing->settings.others_free || charge_group(c, ad).n > 0;
+}
+
+/* The quote that a job with this ad names (BankQuote), if it may be used for that. */
+static const struct bank_quote *quote_of(struct core *c, const struct bank_account *a, struct str owner,
+                                         const struct ad *ad, int64_t cpus)
+{
+        const struct bank_quote *q;
+        int64_t id;
+
+        if (!ad_find(ad, c->attr.BankQuote) || !eval_integer(&c->eval, ad, NULL, c->attr.BankQuote, &id) ||
+            id <= 0)
+                return NULL;
+        q = bank_quote(c->bank, (uint64_t)id);
+        if (!q || q->used || q->end_ms <= c->now_ms || q->account != a ||
+            (q->user && !str_eqz(owner, q->user)) || (q->cpus && cpus > q->cpus))
+                return NULL;
+        return q;
+}
+
+/* As much of what was promised as the time is of the quote's. */
+static int64_t quoted(const struct bank_quote *q, int64_t wall_ms)
+{
+        double amount = ceil((double)q->amount * (double)wall_ms / (double)q->duration_ms - 1e-9);
+
+        return amount >= (double)BANK_AMOUNT_MAX ? BANK_AMOUNT_MAX : (int64_t)amount;
+}
+
+int billing_check_part(struct core *c, struct str owner, const struct ad *ad, struct err *err)
+{
+        const struct billing *b = c->billing;
+        struct account *share = NULL;
+        const struct bank_account *a;
+        struct err why = {""};
+        int r = 0;
+
+        if (!b->on)
+                return 0;
+        shares_resolve(c->shares, owner, charge_group(c, ad), &share, NULL);
+        a = payer(c, owner, ad, share, &why);
+        if (!a && wants_account(c, ad))
+                r = err_set(err, -EINVAL, "%s", why.text);
+        else if (a && b->settings.refuse && bank_available_any(a, c->now_ms) == 0 && a->held == 0)
+                r = err_set(
+                        err, -EINVAL,
+                        "the account %s has nothing left in the bank: ask for a deposit, or use another one "
+                        "(accounting_group)",
+                        a->name);
+        eval_reset(&c->eval);
+        return r;
+}
+
+/* ---- before an attempt: is there enough, and how much is reserved */
+
+/* How long an attempt of the class is expected to run at most. */
+static int64_t expected_ms(struct core *c, const struct ad *job)
+{
+        const symbol names[] = {c->attr.AllowedExecuteDuration, c->attr.AllowedJobDuration,
+                                c->attr.ExpectedRunTime};
+        int64_t seconds;
+
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+                if (ad_find(job, names[i]) && eval_integer(&c->eval, job, NULL, names[i], &seconds) &&
+                    seconds > 0 && seconds < INT32_MAX)
+                        return seconds * 1000;
+        return c->billing->settings.lien_ms;
+}
+
+static struct usage usage_expected(struct core *c, const struct bank_account *a, struct str owner,
+                                   const struct ad *job, const struct queue *q, const struct need *need,
+                                   int64_t wall_ms)
+{
+        return (struct usage){.account = str_of(a->name),
+                              .user = owner,
+                              .queue = q,
+                              .job = job,
+                              .more = &need->more,
+                              .start_ms = c->now_ms,
+                              .wall_ms = wall_ms,
+                              .cpu_ms = wall_ms * need->cpus,
+                              .cpus = need->cpus,
+                              .memory_mib = need->memory_mib,
+                              .disk_kib = need->disk_kib,
+                              .memory_peak_mib = need->memory_mib};
+}
+
+/* What one attempt of the class reserves there, and of which account; NULL: of none. */
+static enum billing_answer lien_of_class(struct core *c, const struct job_class *k, const struct queue *q,
+                                         struct bank_account **ret, int64_t *ret_amount, struct err *why)
+{
+        struct str owner = str_of(k->owner);
+        struct bank_account *a = payer(c, owner, k->ad, k->account, why);
+        const struct bank_quote *quote;
+        struct usage u;
+        struct need need;
+
+        *ret = a;
+        *ret_amount = 0;
+        if (!a)
+                return wants_account(c, k->ad) ? BILLING_NEVER : BILLING_YES;
+        need_of(c, k, k->ad, q->ad, &need);
+        quote = quote_of(c, a, owner, k->ad, need.cpus);
+        if (quote) {
+                *ret_amount = quoted(quote, expected_ms(c, k->ad));
+                return BILLING_YES;
+        }
+        u = usage_expected(c, a, owner, k->ad, q, &need, expected_ms(c, k->ad));
+        if (price(c, &u, ret_amount) == 0)
+                return BILLING_YES;
+        err_set(why, 0, "the charge rate of %s has no value at %s/%s: an administrator must mend it", a->name,
+                q->agent->name, q->name);
+        return BILLING_NEVER;
+}
+
+enum billing_answer billing_ask(struct core *c, struct job_class *k, const struct queue *q,
+                                uint64_t *ret_most, struct err *ret_why)
+{
+        BUF_CLEANUP struct buf place = {0};
+        struct bank_account *a;
+        int64_t amount, there, anywhere;
+        enum billing_answer answer = lien_of_class(c, k, q, &a, &amount, ret_why);
+
+        *ret_most = UINT64_MAX;
+        k->broke_at = 0;
+        eval_reset(&c->eval);
+        if (answer != BILLING_YES || !a || amount == 0)
+                return answer;
+        place_print(&place, q);
+        there = bank_available(a, str_of(k->owner), buf_view(&place), c->now_ms);
+        *ret_most = (uint64_t)(there / amount);
+        if (*ret_most > 0)
+                return BILLING_YES;
+        anywhere = bank_available_any(a, c->now_ms);
+        if (anywhere < amount && (anywhere + a->held >= amount || !c->billing->settings.hold))
+                k->broke_at = bank_generation(c->bank) + 1;
+        if (anywhere + a->held >= amount)
+                return BILLING_NOT_NOW;
+        err_set(ret_why, 0,
+                "the account %s has %lld to spend in the bank, and the job needs %lld at %s/%s: ask for a "
+                "deposit, then "
+                "release the job",
+                a->name, (long long)there, (long long)amount, q->agent->name, q->name);
+        return BILLING_SHORT;
+}
+
+bool billing_suffices(struct core *c, struct job_class *k, struct queue *const *where, uint64_t n)
+{
+        int64_t sum = 0, amount, there = INT64_MAX;
+        struct err why;
+
+        for (uint64_t i = 0; core_bank_is_on(c) && i < n; i++) {
+                BUF_CLEANUP struct buf place = {0};
+                struct bank_account *a;
+                int64_t room;
+
+                if (lien_of_class(c, k, where[i], &a, &amount, &why) != BILLING_YES)
+                        return false;
+                if (!a)
+                        return true;
+                place_print(&place, where[i]);
+                room = bank_available(a, str_of(k->owner), buf_view(&place), c->now_ms);
+                there = room < there ? room : there;
+                sum += amount < BANK_AMOUNT_MAX - sum ? amount : BANK_AMOUNT_MAX - sum;
+        }
+        return sum <= there;
+}
+
+/* ---- attempts */
+
+static struct bank_order order_of(enum bank_op op, const struct request *r, uint32_t fence, struct str place)
+{
+        return (struct bank_order){
+                .op = op, .user = str_of(request_owner(r)), .place = place, .request = r->id, .fence = fence};
+}
+
+/* Members were given to a queue, all with the same needs. */
+static void reserve(struct core *c, const struct event *e)
+{
+        struct request *r = request_find(c, e->request);
+        uint32_t first = (uint32_t)set_first(&e->members);
+        const struct job *j = request_job(r, first);
+        const struct ad *job = request_part(r, first, NULL)->job_template->ad;
+        struct need need = {
+                .cpus = j->cpus, .memory_mib = (int64_t)j->memory_mib, .disk_kib = (int64_t)j->disk_kib};
+        struct str owner = str_of(request_owner(r));
+        struct bank_account *a = payer(c, owner, job, j->account, NULL);
+        int64_t wall_ms = expected_ms(c, job);
+        BUF_CLEANUP struct buf place = {0};
+        const struct bank_quote *quote;
+        struct bank_order o;
+        struct usage u;
+
+        if (!a)
+                return;
+        if (j->more)
+                need.more = *j->more;
+        place_print(&place, j->queue);
+        o = order_of(BANK_LIEN, r, e->fence, buf_view(&place));
+        o.account = str_of(a->name);
+        o.members = e->members; /* borrowed */
+        o.end_ms = c->now_ms + wall_ms;
+        quote = set_count(&e->members) == 1 ? quote_of(c, a, owner, job, j->cpus) : NULL;
+        u = usage_expected(c, a, owner, job, j->queue, &need, wall_ms);
+        if (quote) {
+                o.quote = quote->id;
+                o.amount = quoted(quote, wall_ms);
+        } else {
+                price(c, &u, &o.amount);
+        }
+        /* It was asked before. What cannot be reserved after all is charged as far as it can be. */
+        if (bank_check(c->bank, &o, c->now_ms, NULL) != 0)
+                o.amount = 0;
+        if (bank_check(c->bank, &o, c->now_ms, NULL) == 0)
+                emit(c, &o);
+}
+
+void billing_after(struct core *c, const struct event *e)
+{
+        if (c->billing->on && e->type == EVENT_MATCHED)
+                reserve(c, e);
+}
+
+static int64_t clamp(int64_t x, int64_t least, int64_t most)
+{
+        return x < least ? least : x > most ? most : x;
+}
+
+/* What the attempt has used, by its result or, without one, by what the server has seen. */
+static struct usage usage_of_attempt(struct core *c, const struct job *j, const struct bank_lien *l,
+                                     const struct event *e)
+{
+        struct usage u = {.account = str_of(l->account->name),
+                          .user = str_of(request_owner(j->request)),
+                          .queue = j->queue,
+                          .job = request_part(j->request, j->member, NULL)->job_template->ad,
+                          .more = j->more,
+                          .cpus = j->cpus,
+                          .memory_mib = (int64_t)j->memory_mib,
+                          .disk_kib = (int64_t)j->disk_kib};
+        int64_t start_ms = e->started_ms              ? e->started_ms
+                           : job_state_runs(j->state) ? j->started_ms
+                                                      : c->now_ms;
+        int64_t end_ms = e->ended_ms ? e->ended_ms : c->now_ms;
+
+        u.start_ms = clamp(start_ms, l->at_ms, c->now_ms);
+        u.wall_ms = clamp(end_ms - start_ms, 0, c->now_ms > l->at_ms ? c->now_ms - l->at_ms : 0);
+        u.cpu_ms = e->type == EVENT_EXITED ? clamp(e->cpu_user_ms, 0, INT32_MAX * 1000ll) +
+                                                     clamp(e->cpu_system_ms, 0, INT32_MAX * 1000ll)
+                                           : u.wall_ms * u.cpus;
+        u.memory_peak_mib = (int64_t)(e->memory_peak_bytes >> 20);
+        u.bytes_in = e->bytes_in >> 63 ? 0 : e->bytes_in;
+        u.bytes_out = e->bytes_out >> 63 ? 0 : e->bytes_out;
+        return u;
+}
+
+static bool is_charged(const struct core *c, const struct event *e)
+{
+        if (e->type == EVENT_LOST)
+                return c->billing->settings.charge_lost;
+        return e->type == EVENT_EXITED && e->outcome != CORE_NOT_STARTED &&
+               e->outcome != CORE_STAGING_FAILED && e->outcome != CORE_OUTCOME_LOST;
+}
+
+static void settle(struct core *c, const struct event *e, const struct job *j, const struct bank_lien *l)
+{
+        const struct bank_quote *q = bank_quote(c->bank, l->quote);
+        BUF_CLEANUP struct buf place = {0};
+        struct bank_order o;
+
+        place_print(&place, j->queue);
+        o = order_of(BANK_RELEASE, j->request, j->fence, buf_view(&place));
+        set_add(&o.members, j->member);
+        if (is_charged(c, e)) {
+                struct usage u = usage_of_attempt(c, j, l, e);
+
+                o.op = BANK_CHARGE;
+                if (q)
+                        o.amount = quoted(q, u.wall_ms);
+                else if (price(c, &u, &o.amount) != 0) /* what was reserved is the best guess */
+                        o.amount = l->amount;
+        }
+        emit(c, &o);
+        bank_order_deinit(&o);
+}
+
+void billing_before(struct core *c, const struct event *e)
+{
+        const struct request *r;
+
+        if ((e->type != EVENT_EXITED && e->type != EVENT_LOST && e->type != EVENT_REFUSED) ||
+            bank_liens(c->bank) == 0)
+                return;
+        r = request_find(c, e->request);
+        SET_FOREACH (&e->members, m) {
+                const struct job *j = r ? request_job(r, (uint32_t)m) : NULL;
+                const struct bank_lien *l = bank_lien_of(c->bank, e->request, (uint32_t)m);
+
+                if (j && j->queue && l && l->fence == e->fence && j->fence == e->fence)
+                        settle(c, e, j, l);
+        }
+}
+
+/* ---- liens whose time is over */
+
+static void stop_unpaid(struct core *c, const struct job *j, const struct err *why)
+{
+        struct event e = {.type = EVENT_VACATING,
+                          .request = j->request->id,
+                          .next = JOB_HELD,
+                          .code = CORE_HOLD_BANK,
+                          .reason = str_of(why->text)};
+
+        if (j->state == JOB_VACATING)
+                return;
+        set_add(&e.members, j->member);
+        core_emit(c, &e, NULL);
+        c->world.control(c->world.arg, j->queue->agent->name, CORE_HOLD, j->request->id, j->fence,
+                         &e.members);
+        event_deinit(&e);
+}
+
+/* The attempt goes on: its lien is made for a while more. */
+static void extend(struct core *c, const struct job *j, const struct bank_lien *l)
+{
+        const struct bank_account *a = l->account;
+        const struct bank_quote *quote = bank_quote(c->bank, l->quote);
+        int64_t more_ms = c->billing->settings.lien_ms, amount = 0;
+        struct need need = {
+                .cpus = j->cpus, .memory_mib = (int64_t)j->memory_mib, .disk_kib = (int64_t)j->disk_kib};
+        struct str owner = str_of(request_owner(j->request));
+        BUF_CLEANUP struct buf place = {0};
+        struct err why = {""};
+        struct bank_order o;
+        struct usage u;
+        bool is_short;
+
+        if (j->more)
+                need.more = *j->more;
+        place_print(&place, j->queue);
+        o = order_of(BANK_EXTEND, j->request, j->fence, buf_view(&place));
+        set_add(&o.members, j->member);
+        o.end_ms = c->now_ms + more_ms;
+        u = usage_expected(c, a, owner, request_part(j->request, j->member, NULL)->job_template->ad, j->queue,
+                           &need, c->now_ms + more_ms - l->at_ms);
+        if (quote)
+                amount = quoted(quote, u.wall_ms);
+        else
+                price(c, &u, &amount);
+        o.amount = amount > l->amount ? amount - l->amount : 0;
+        is_short = bank_check(c->bank, &o, c->now_ms, &why) != 0;
+        if (is_short)
+                o.amount = 0;
+        emit(c, &o);
+        bank_order_deinit(&o);
+        if (is_short && c->billing->settings.stop) {
+                err_prefix(&why, 0, "the job has used up what it had reserved");
+                stop_unpaid(c, j, &why);
+        }
+}
+
+int64_t billing_tick(struct core *c)
+{
+        struct billing *b = c->billing;
+        const struct bank_lien *l;
+
+        if (c->config.shadow || bank_liens(c->bank) == 0)
+                return INT64_MAX;
+        if (c->steady_ms < b->look_ms)
+                return b->look_ms - c->steady_ms;
+        b->look_ms = c->steady_ms + LOOK_MS;
+        for (unsigned n = 0; n < EXTEND_SLICE && (l = bank_lien_over(c->bank, c->now_ms)) != NULL; n++) {
+                const struct request *r = request_find(c, l->request);
+                const struct job *j = r ? request_job(r, l->member) : NULL;
+
+                if (j && j->queue) {
+                        extend(c, j, l);
+                } else {
+                        struct bank_order o = {
+                                .op = BANK_RELEASE, .id = l->id, .why = STR("its time is over")};
+
+                        if (l->request) /* billing_invariant: there is none */
+                                break;
+                        emit(c, &o);
+                }
+        }
+        return LOOK_MS;
+}
+
+struct look {
+        struct core *core;
+        const char *wrong;
+};
+
+static void on_lien(void *arg, const struct bank_lien *l)
+{
+        struct look *k = arg;
+        const struct request *r = l->request ? request_find(k->core, l->request) : NULL;
+        const struct job *j = r ? request_job(r, l->member) : NULL;
+
+        if (l->request && (!j || !j->queue || j->fence != l->fence))
+                k->wrong = "a lien has outlived the attempt that it was made for";
+}
+
+const char *billing_invariant(struct core *c)
+{
+        struct look k = {.core = c};
+
+        bank_liens_each(c->bank, on_lien, &k);
+        return k.wrong ? k.wrong : bank_invariant(c->bank);
+}

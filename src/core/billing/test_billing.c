@@ -1,0 +1,419 @@
+/* What a job's life costs its account: liens, charges, releases, and what happens when there is nothing left.
+ * Each story ends with a replay of its log, which must give the same books. */
+#include "core/test_story.h"
+
+#include "bank/bank.h"
+
+#define AD "[Cpus = 4; TotalCpus = 4; Memory = 1000; Price = 3]"
+
+static void set_bank(struct core *c, struct core_bank settings, const char *charge)
+{
+        const struct core_bank_rate rate = {.charge = str_of(charge)};
+        struct err err = {""};
+
+        settings.rates = &rate;
+        settings.rate_count = 1;
+        if (core_bank_set(c, &settings, &err) != 0)
+                fail_msg("%s", err.text);
+}
+
+static uint64_t tell(struct story *s, const struct bank_order *o)
+{
+        struct err err = {""};
+        uint64_t id = 0;
+
+        if (core_bank_order(s->core, o, &id, &err) != 0)
+                fail_msg("%s", err.text);
+        return id;
+}
+#define TELL(...) tell(s, &(struct bank_order){__VA_ARGS__})
+
+static void open_account(struct story *s, int64_t amount)
+{
+        TELL(.op = BANK_OPEN, .account = STR("physics"));
+        TELL(.op = BANK_MEMBER, .account = STR("physics"), .user = STR("ann@local"), .role = BANK_ROLE_USER);
+        if (amount)
+                TELL(.op = BANK_DEPOSIT, .account = STR("physics"), .amount = amount);
+}
+
+static const struct bank_account *physics(struct story *s)
+{
+        return bank_account(core_bank(s->core), STR("physics"));
+}
+
+static void tick(struct story *s, int64_t ms)
+{
+        story_wait(s, ms);
+        core_renew(s->core, "n1");
+        while (core_tick(s->core) == 0)
+                ;
+        core_match(s->core);
+}
+
+static void started(struct story *s, uint32_t member, uint32_t fence)
+{
+        struct set set = {0};
+        struct core_attempts a = {1, fence, &set};
+
+        set_add(&set, member);
+        core_accepted(s->core, "n1", &a);
+        core_started(s->core, "n1", &a, s->now);
+        set_deinit(&set);
+}
+
+/* The result says that it ran for so long until now. */
+static void ended_so(struct story *s, uint32_t member, uint32_t fence, int64_t ran_ms,
+                     enum core_outcome outcome)
+{
+        const struct core_result r = {.request = 1,
+                                      .member = member,
+                                      .fence = fence,
+                                      .outcome = outcome,
+                                      .started_ms = s->now - ran_ms,
+                                      .ended_ms = s->now,
+                                      .cpu_user_ms = 500};
+
+        assert_true(core_result(s->core, "n1", &r));
+        assert_null(core_check(s->core));
+}
+
+static void ended(struct story *s, uint32_t member, uint32_t fence, int64_t ran_ms)
+{
+        ended_so(s, member, fence, ran_ms, CORE_EXITED);
+}
+
+static void job_is(struct story *s, uint32_t member, enum job_state state, int code)
+{
+        struct core_job j;
+
+        assert_int_equal(core_job_get(s->core, 1, member, &j), 0);
+        assert_int_equal(j.state, state);
+        assert_int_equal(j.hold_code, code);
+}
+
+static void replays(struct story *s)
+{
+        BUF_CLEANUP struct buf here = {0}, there = {0}, again = {0};
+        struct core *c = story_core(s, true), *restored = story_core(s, true);
+
+        for (size_t i = 0; i < s->log_count; i++)
+                assert_int_equal(core_replay(c, buf_view(&s->log[i]), NULL), 0);
+        core_snapshot(s->core, &here);
+        core_snapshot(c, &there);
+        assert_true(str_eq(buf_view(&here), buf_view(&there)));
+        assert_int_equal(core_restore(restored, buf_view(&here), NULL), 0);
+        core_snapshot(restored, &again);
+        assert_true(str_eq(buf_view(&here), buf_view(&again)));
+        core_free(c);
+        core_free(restored);
+}
+
+static void test_an_attempt_is_reserved_and_charged(void **state)
+{
+        struct story *s = *state;
+
+        set_bank(s->core, (struct core_bank){.hold = true, .lien_ms = 100000},
+                 "Cpus * WallSeconds * TARGET.Price");
+        open_account(s, 1000);
+        assert_int_equal(SUBMIT(1, "AcctGroup", "\"physics\"", "RequestCpus", "2"), 1);
+        story_offer(s, "n1", AD, 10);
+        assert_int_equal(physics(s)->held, 600); /* 2 x 100 s x 3 */
+        assert_int_equal(physics(s)->balance, 1000);
+        started(s, 0, 1);
+        story_wait(s, 10000);
+        ended(s, 0, 1, 10000);
+        assert_int_equal(physics(s)->held, 0);
+        assert_int_equal(physics(s)->balance, 940);
+        assert_int_equal(bank_earned(core_bank(s->core)), 60);
+        replays(s);
+}
+
+/* An agent may say what it likes: no more time is charged than since the match. */
+static void test_no_more_time_than_has_passed(void **state)
+{
+        struct story *s = *state;
+
+        set_bank(s->core, (struct core_bank){.hold = true, .lien_ms = 100000}, "WallSeconds");
+        open_account(s, 1000);
+        SUBMIT(1, "AcctGroup", "\"physics\"");
+        story_offer(s, "n1", AD, 10);
+        story_wait(s, 7000);
+        ended(s, 0, 1, 3600000);
+        assert_int_equal(physics(s)->balance, 993);
+        replays(s);
+}
+
+static void test_lost_refused_and_unstarted_attempts_cost_nothing(void **state)
+{
+        struct story *s = *state;
+        struct set one = {0};
+        struct core_attempts a = {1, 2, &one};
+        struct core_result r = {.request = 1, .fence = 3, .outcome = CORE_STAGING_FAILED};
+
+        set_add(&one, 0);
+        set_bank(s->core, (struct core_bank){.hold = true, .lien_ms = 100000}, "WallSeconds");
+        open_account(s, 100);
+        SUBMIT(1, "AcctGroup", "\"physics\"");
+        story_offer(s, "n1", AD, 10);
+        started(s, 0, 1);
+        story_wait(s, 5000);
+        core_inventory(s->core, "n1", NULL, 0, NULL, NULL);
+        assert_int_equal(physics(s)->held, 0);
+        story_offer(s, "n1", AD, 10);
+        assert_int_equal(physics(s)->held, 100);
+        core_refused(s->core, "n1", &a, STR("full"), 0);
+        assert_int_equal(physics(s)->held, 0);
+        story_offer(s, "n2", AD, 10);
+        assert_int_equal(physics(s)->held, 100);
+        assert_true(core_result(s->core, "n2", &r));
+        assert_int_equal(physics(s)->held, 0);
+        assert_int_equal(physics(s)->balance, 100);
+        assert_null(core_check(s->core));
+        set_deinit(&one);
+        replays(s);
+}
+
+static void test_lost_attempts_are_charged_if_it_is_so_set(void **state)
+{
+        struct story *s = *state;
+
+        set_bank(s->core, (struct core_bank){.hold = true, .lien_ms = 100000, .charge_lost = true},
+                 "WallSeconds");
+        open_account(s, 100);
+        SUBMIT(1, "AcctGroup", "\"physics\"");
+        story_offer(s, "n1", AD, 10);
+        started(s, 0, 1);
+        story_wait(s, 5000);
+        core_inventory(s->core, "n1", NULL, 0, NULL, NULL);
+        assert_int_equal(physics(s)->balance, 95);
+        replays(s);
+}
+
+/* Three of ten can be paid for; the others wait for these, and then are held, all of them. */
+static void test_an_account_that_runs_out(void **state)
+{
+        struct story *s = *state;
+
+        set_bank(s->core, (struct core_bank){.hold = true, .lien_ms = 100000}, "WallSeconds");
+        open_account(s, 330);
+        SUBMIT(10, "AcctGroup", "\"physics\"");
+        story_offer(s, "n1", AD, 10);
+        assert_int_equal(physics(s)->held, 300);
+        job_is(s, 3, JOB_IDLE, 0);
+        story_offer(s, "n2", AD, 10);
+        assert_int_equal(physics(s)->held, 300);
+        job_is(s, 3, JOB_IDLE, 0);
+        story_wait(s, 90000);
+        for (uint32_t m = 0; m < 3; m++)
+                ended(s, m, 1, 90000);
+        core_match(s->core);
+        job_is(s, 3, JOB_HELD, CORE_HOLD_BANK);
+        job_is(s, 9, JOB_HELD, CORE_HOLD_BANK);
+        assert_int_equal(physics(s)->balance, 60);
+        assert_int_equal(story_act(s, CORE_ACT_RELEASE, NULL, 0), 7);
+        core_match(s->core);
+        job_is(s, 3, JOB_HELD, CORE_HOLD_BANK);
+        TELL(.op = BANK_DEPOSIT, .account = STR("physics"), .amount = 1000);
+        assert_int_equal(story_act(s, CORE_ACT_RELEASE, NULL, 0), 7);
+        story_offer(s, "n2", AD, 10);
+        job_is(s, 3, JOB_MATCHED, 0);
+        assert_int_equal(physics(s)->held, 500); /* as many as there is room for */
+        assert_null(core_check(s->core));
+        replays(s);
+}
+
+/* Where jobs are to wait, a deposit is enough. */
+static void test_jobs_wait_for_a_deposit(void **state)
+{
+        struct story *s = *state;
+
+        set_bank(s->core, (struct core_bank){.lien_ms = 100000}, "WallSeconds");
+        open_account(s, 50);
+        SUBMIT(2, "AcctGroup", "\"physics\"");
+        story_offer(s, "n1", AD, 10);
+        job_is(s, 0, JOB_IDLE, 0);
+        TELL(.op = BANK_DEPOSIT, .account = STR("physics"), .amount = 100);
+        core_match(s->core);
+        job_is(s, 0, JOB_MATCHED, 0);
+        job_is(s, 1, JOB_IDLE, 0);
+        replays(s);
+}
+
+static void test_liens_grow_while_jobs_run(void **state)
+{
+        struct story *s = *state;
+
+        set_bank(s->core, (struct core_bank){.hold = true, .stop = true, .lien_ms = 100000}, "WallSeconds");
+        open_account(s, 250);
+        SUBMIT(1, "AcctGroup", "\"physics\"");
+        story_offer(s, "n1", AD, 10);
+        started(s, 0, 1);
+        FORGET(actions);
+        tick(s, 100000);
+        assert_int_equal(physics(s)->held, 200);
+        SAID(actions, "");
+        tick(s, 100000);
+        SAID(actions, "hold n1 1 0 f1\n");
+        ended_so(s, 0, 1, 200000, CORE_KILLED);
+        job_is(s, 0, JOB_HELD, CORE_HOLD_BANK);
+        assert_int_equal(physics(s)->balance, 50);
+        replays(s);
+}
+
+static void test_jobs_that_go_on_pay_what_is_there(void **state)
+{
+        struct story *s = *state;
+
+        set_bank(s->core, (struct core_bank){.hold = true, .lien_ms = 100000}, "WallSeconds");
+        open_account(s, 150);
+        SUBMIT(1, "AcctGroup", "\"physics\"");
+        story_offer(s, "n1", AD, 10);
+        started(s, 0, 1);
+        FORGET(actions);
+        tick(s, 100000);
+        tick(s, 100000);
+        SAID(actions, "");
+        ended(s, 0, 1, 200000);
+        assert_int_equal(physics(s)->balance, 0);
+        assert_int_equal(physics(s)->unpaid, 50);
+        job_is(s, 0, JOB_COMPLETED, 0);
+        replays(s);
+}
+
+static void test_who_pays(void **state)
+{
+        struct story *s = *state;
+        struct err err = {""};
+
+        set_bank(s->core, (struct core_bank){.refuse = true, .lien_ms = 1000}, "1");
+        TELL(.op = BANK_OPEN, .account = STR("physics"));
+        assert_true(story_submit(s, 1, (const char *const[]){"AcctGroup", "\"physics\"", NULL}, &err) < 0);
+        assert_string_equal(err.text, "ann@local is no member of the account physics in the bank");
+        assert_true(story_submit(s, 1, (const char *const[]){"AcctGroup", "\"biology\"", NULL}, &err) < 0);
+        assert_string_equal(err.text, "the bank has no account biology");
+        assert_true(story_submit(s, 1, (const char *const[]){NULL}, &err) < 0);
+        TELL(.op = BANK_MEMBER, .account = STR("physics"), .user = STR("*@local"), .role = BANK_ROLE_USER);
+        assert_true(story_submit(s, 1, (const char *const[]){"AcctGroup", "\"physics.cms.run3\"", NULL},
+                                 &err) < 0);
+        assert_non_null(strstr(err.text, "nothing left"));
+        TELL(.op = BANK_DEPOSIT, .account = STR("physics"), .amount = 1000);
+        assert_true(story_submit(s, 1, (const char *const[]){"AcctGroup", "\"physics.cms.run3\"", NULL},
+                                 &err) > 0);
+        TELL(.op = BANK_OPEN, .account = STR("ann@local"));
+        TELL(.op = BANK_DEPOSIT, .account = STR("ann@local"), .amount = 1000);
+        assert_true(story_submit(s, 1, (const char *const[]){NULL}, &err) > 0);
+}
+
+/* The price of a quote holds, though the rate has become another one. */
+static void test_a_quote_is_the_price(void **state)
+{
+        struct story *s = *state;
+        char id[24];
+
+        set_bank(s->core, (struct core_bank){.hold = true, .lien_ms = 100000}, "WallSeconds");
+        open_account(s, 5000);
+        snprintf(id, sizeof(id), "%llu",
+                 (unsigned long long)TELL(.op = BANK_QUOTE, .account = STR("physics"), .amount = 100,
+                                          .duration_ms = 100000, .end_ms = s->now + 5000, .cpus = 1));
+        set_bank(s->core, (struct core_bank){.hold = true, .lien_ms = 100000}, "WallSeconds * 20");
+        SUBMIT(1, "AcctGroup", "\"physics\"", "BankQuote", id);
+        story_offer(s, "n1", AD, 10);
+        assert_int_equal(physics(s)->held, 100);
+        story_wait(s, 50000); /* beyond the end of the quote: it was used in time */
+        ended(s, 0, 1, 50000);
+        assert_int_equal(physics(s)->balance, 4950);
+        replays(s);
+}
+
+static void test_rates_by_place_and_account(void **state)
+{
+        struct story *s = *state;
+        const struct core_bank_rate rates[] = {
+                {.place = STR("n1/q"), .account = STR("physics"), .charge = STR("7")},
+                {.place = STR("n1"), .charge = STR("5")},
+                {.charge = STR("Hour * 0 + GPUs * 100 + WallSeconds / 60")},
+        };
+        const struct core_bank settings = {.rates = rates, .rate_count = 3};
+        struct core_bank_use use = {
+                .account = STR("physics.cms"), .cpus = 1, .gpus = 2, .duration_ms = 90000};
+        struct err err = {""};
+        int64_t amount;
+
+        assert_int_equal(core_bank_set(s->core, &settings, &err), 0);
+        story_offer(s, "n1", AD, 0);
+        assert_int_equal(core_bank_price(s->core, &use, &amount, &err), 0);
+        assert_int_equal(amount, 202); /* rounded up */
+        use.place = STR("n1/q");
+        assert_int_equal(core_bank_price(s->core, &use, &amount, &err), 0);
+        assert_int_equal(amount, 7);
+        use.account = STR("physicsx");
+        assert_int_equal(core_bank_price(s->core, &use, &amount, &err), 0);
+        assert_int_equal(amount, 5);
+        use.place = STR("nowhere");
+        assert_int_equal(core_bank_price(s->core, &use, &amount, &err), CORE_INVALID);
+        assert_int_equal(
+                core_bank_set(s->core,
+                              &(struct core_bank){.rates = &(struct core_bank_rate){.charge = STR("1 +")},
+                                                  .rate_count = 1},
+                              &err),
+                CORE_INVALID);
+}
+
+static void test_a_rate_without_a_value_holds(void **state)
+{
+        struct story *s = *state;
+
+        set_bank(s->core, (struct core_bank){.lien_ms = 100000}, "TARGET.NoSuchPrice * WallSeconds");
+        open_account(s, 100);
+        SUBMIT(1, "AcctGroup", "\"physics\"", "NoSuchPrice", "0");
+        story_offer(s, "n1", AD, 10);
+        job_is(s, 0, JOB_HELD, CORE_HOLD_BANK);
+}
+
+/* What a user writes into his job does not stand in for what was used. */
+static void test_usage_cannot_be_shadowed(void **state)
+{
+        struct story *s = *state;
+
+        set_bank(s->core, (struct core_bank){.lien_ms = 100000}, "WallSeconds * Cpus");
+        open_account(s, 1000);
+        SUBMIT(1, "AcctGroup", "\"physics\"", "WallSeconds", "0", "Cpus", "0");
+        story_offer(s, "n1", AD, 10);
+        assert_int_equal(physics(s)->held, 100);
+}
+
+static void test_off_the_bank_keeps_its_books(void **state)
+{
+        struct story *s = *state;
+
+        open_account(s, 100);
+        SUBMIT(1, "AcctGroup", "\"biology\"");
+        story_offer(s, "n1", AD, 10);
+        job_is(s, 0, JOB_MATCHED, 0);
+        assert_int_equal(bank_liens(core_bank(s->core)), 0);
+        TELL(.op = BANK_CHARGE, .account = STR("physics"), .amount = 30);
+        assert_int_equal(physics(s)->balance, 70);
+        replays(s);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                STORY(test_an_attempt_is_reserved_and_charged),
+                STORY(test_no_more_time_than_has_passed),
+                STORY(test_lost_refused_and_unstarted_attempts_cost_nothing),
+                STORY(test_lost_attempts_are_charged_if_it_is_so_set),
+                STORY(test_an_account_that_runs_out),
+                STORY(test_jobs_wait_for_a_deposit),
+                STORY(test_liens_grow_while_jobs_run),
+                STORY(test_jobs_that_go_on_pay_what_is_there),
+                STORY(test_who_pays),
+                STORY(test_a_quote_is_the_price),
+                STORY(test_rates_by_place_and_account),
+                STORY(test_a_rate_without_a_value_holds),
+                STORY(test_usage_cannot_be_shadowed),
+                STORY(test_off_the_bank_keeps_its_books),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
