@@ -1,5 +1,6 @@
 """A slurmctld that was killed and has lost its memory: it counts its jobs from one again, so numbers that are ours are given to
 others. A number is ours only with its submission's name, which no other ever has."""
+import contextlib
 import os
 import shutil
 import signal
@@ -48,9 +49,33 @@ def forget(cluster):
     cluster.start_controller()
 
 
+@contextlib.contextmanager
+def unheard(cluster):
+    """The node of the one job that runs hears nothing meanwhile, so the new controller does not end what it knows nothing of, and has others'
+    jobs begin on the other node. On the same node it would take the old job's end for the end of whichever job has the number by then."""
+    node = cluster.tool("squeue", "-h", "-t", "running", "-o", "%N").strip()
+    process = cluster.node_daemons[int(node[1:]) - 1].process
+    process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGCONT)
+
+
 def natives(cluster, states="pending,running"):
     """number: name"""
     return {line[0]: line[2] for line in cluster.jobs(states)}
+
+
+def runs_elsewhere(cluster, native):
+    """The job of that number has begun. Until then the controller takes an end that any node tells for its end."""
+    wait_until(lambda: native in natives(cluster, "running"))
+
+
+def asked_to_end(cluster, native):
+    """What the controller says of calls that end a job of that number."""
+    with open(os.path.join(cluster.dir, "log", "ctld"), encoding="utf-8") as f:
+        return [line for line in f if "REQUEST_KILL_JOB" in line and f"JobId={native} " in line]
 
 
 def strangers(cluster, until):
@@ -74,15 +99,21 @@ def test_a_removal_ends_nobody_elses_job(one, forgetful, poll):
     queue(one, forgetful, poll)
     request, (native,) = held_job(one, forgetful)
     wait_until(lambda: one.exists("log"))
-    forget(forgetful)
-    name = strangers(forgetful, native)
-    if poll == 1:
-        wait_until(lambda: "a job of another name has the number of one of ours" in one.agent.output())
-    one.cli("rm", str(request))
-    one.wait(request, code=None)
-    assert one.history(request)[0]["state"] == "removed"
-    assert natives(forgetful).get(native) == name
-    assert len([e for e in one.events(f"{request}.0") if e["event"] in FINAL]) == 1
+    with unheard(forgetful):
+        forget(forgetful)
+        name = strangers(forgetful, native)
+        runs_elsewhere(forgetful, native)
+        if poll == 1:
+            wait_until(lambda: "a job of another name has the number of one of ours" in one.agent.output())
+        assert processes(one.flag)
+        one.cli("rm", str(request))
+        one.wait(request, code=None)
+        assert one.history(request)[0]["state"] == "removed"
+        assert natives(forgetful, "running").get(native) == name
+        assert not asked_to_end(forgetful, native)
+        assert len([e for e in one.events(f"{request}.0") if e["event"] in FINAL]) == 1
+    forgetful.tool("scancel", native)
+    assert asked_to_end(forgetful, native)  # so it is said
     wait_until(lambda: not processes(one.flag))
 
 
@@ -91,18 +122,21 @@ def test_a_removal_ends_no_other_job_of_ours(one, forgetful):
     queue(one, forgetful, 1)
     first, (native,) = held_job(one, forgetful)
     wait_until(lambda: one.exists("log"))
-    forget(forgetful)
-    second = None
-    for _ in range(50):
-        if native in natives(forgetful):
-            break
-        second = one.submit(sh("sleep 600", request_cpus="1"))
-        one.wait_state(f"{second}.0", "running", "staging")
-        wait_until(lambda: one.api("GET", f"/v1/jobs/{second}.0/path")["hops"][-1].get("native"))  # pylint: disable=cell-var-from-loop
-    name = natives(forgetful)[native]
-    one.cli("rm", str(first))
-    one.wait(first, code=None)
-    assert natives(forgetful).get(native) == name
+    with unheard(forgetful):
+        forget(forgetful)
+        second = None
+        for _ in range(50):
+            if native in natives(forgetful):
+                break
+            second = one.submit(sh("sleep 600", request_cpus="1"))
+            one.wait_state(f"{second}.0", "running", "staging")
+            wait_until(lambda: one.api("GET", f"/v1/jobs/{second}.0/path")["hops"][-1].get("native"))  # pylint: disable=cell-var-from-loop
+        name = natives(forgetful)[native]
+        runs_elsewhere(forgetful, native)
+        one.cli("rm", str(first))
+        one.wait(first, code=None)
+        assert natives(forgetful, "running").get(native) == name
+        assert not asked_to_end(forgetful, native)
     one.cli("rm", "--constraint", "true")
     wait_until(lambda: not [n for n in natives(forgetful).values() if n.startswith("drover-")])
 
