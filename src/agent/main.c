@@ -293,6 +293,7 @@ static void close_all(struct agent *a)
         timer_free(a->lease_timer);
         timer_free(a->tick);
         free(a->jobs_path);
+        free(a->empty_owner);
         free(a->shepherd_dir);
         free(a->users_path);
         hidden_free(a->hidden);

@@ -4,15 +4,16 @@ import os
 from drover import wait_until
 
 
-def start(instance, config, name="n1", program="drover-agent"):
-    """Writes the file (without the server's address) and starts the agent; call again to start it again."""
+def start(instance, config, name="n1", program="drover-agent", token=()):
+    """Writes the file (without the server's address) and starts the agent, which joins with a token of these options; call again to start it
+    again."""
     folder = os.path.join(instance.base, name)
     path = folder + ".yaml"
     with open(path, "w", encoding="utf-8") as f:
         f.write(f"server: {instance.server_json()['agents'][0]}\ndir: {folder}\n{config}")
     args = ["--config", path]
     if not os.path.exists(os.path.join(folder, "agent.crt")):
-        args += ["--token", instance.json("token", "agent", "--name", name)["token"]]
+        args += ["--token", instance.json("token", "agent", "--name", name, *token)["token"]]
     return instance.start(program, *args)
 
 

@@ -1,5 +1,6 @@
 """An agent gives the folder of a job that has left nothing to the next one. Whatever a job has done to its folder, the next
-one finds its own as if it were made for it."""
+one finds its own as if it were made for it. test_hostile_job.py has what other owners see of it."""
+import ast
 import os
 
 import agents
@@ -9,7 +10,8 @@ from drover import sh, wait_until
 QUIET = "stat -c %i $DROVER_SCRATCH >{work}/{name}"
 # mode of the folder, whether files that are made there are open to others, and of each file in it: name, type, size, links, mode
 LOOK = ("cd $DROVER_SCRATCH && {{ stat -c '%a' .; : >new; stat -c '%a' new; rm new; "
-        "find . -mindepth 1 -printf '%f %y %s %n %m\\n'; }} >{work}/look; echo printed by the second")
+        "find . -mindepth 1 -printf '%f %y %s %n %m\\n'; }} >{work}/look; "
+        "python3 -c 'import os; print({{name: os.listxattr(name) for name in [\".\", *os.listdir()]}})' >{work}/given; echo printed by the second")
 DEFAULT_ACL = ('python3 -c "import os, struct; os.setxattr(\\".\\", \\"system.posix_acl_default\\", struct.pack(\\"<I\\", 2) + '
                'b\\"\\".join(struct.pack(\\"<HHi\\", tag, 7, -1) for tag in (1, 4, 32)))"')
 DONE = {  # what a job does to its folder
@@ -29,6 +31,8 @@ DONE = {  # what a job does to its folder
     "leaves_a_hidden_file": "echo x >.drover_file",
     "leaves_a_folder": "mkdir folder",
     "leaves_its_process": "(setsid sleep 1000 &)",
+    "folder_with_a_text": "python3 -c 'import os; os.setxattr(\".\", \"user.secret\", b\"of the first\")'",
+    "stream_with_a_text": "python3 -c 'import os; os.setxattr(\".drover_out.1\", \"user.secret\", b\"of the first\")'",
     "many_files": "for i in $(seq 400); do : >a-name-that-is-longer-than-others-$i; done; rm a-*",
 }
 
@@ -60,6 +64,7 @@ def test_the_next_job_finds_its_own(one, done):
     assert folder == "700" and file == "644"
     assert {entry.split()[0] for entry in entries} <= {".drover_out.0", ".drover_out.1"}
     assert all(entry.split()[1:] == ["f", "0", "1", "644"] for entry in entries), entries
+    assert all(given == [] for given in ast.literal_eval(one.read("given")).values())
     assert one.cli("tail", f"{second}.0").out == "printed by the second\n"
     for kept in (f"{one.work}/kept", f"{one.base}/n1/jobs/.kept"):
         assert not os.path.exists(kept) or os.path.getsize(kept) == 0

@@ -1,6 +1,7 @@
 """Jobs that mean harm: a table of attempts, and what must come of each. As a user whom root's agent has made of the owner, as the
 user whose agent and server they run under, as root, and in a container."""
 import contextlib
+import glob
 import json
 import os
 import re
@@ -14,7 +15,7 @@ import openapi
 import pytest
 import unseen
 import users
-from drover import alive, sh, wait_until
+from drover import alive, free_port, sh, wait_until
 from users import AGENT, ONE, TWO
 
 # Runs in the job: each attempt's outcome is "done", or the name of the error.
@@ -207,8 +208,8 @@ class Own:
         for path in (instance.base, instance.work):
             os.chown(path, user.pw_uid, user.pw_gid)
 
-    def server(self):
-        return self.instance.server("--user", self.user.pw_name)
+    def server(self, *args):
+        return self.instance.server("--user", self.user.pw_name, *args)
 
     def write(self, name, text):
         path = self.instance.write(name, text, 0o755)
@@ -280,6 +281,85 @@ def test_a_token_of_the_jobs_own(own):
     assert one.read("err").count("a job's processes do not speak for their user") == 3, one.read("err")
     assert json.loads(one.read("listed"))
     assert "made" not in one.read("out")
+
+
+HAND_OVER = """
+import array, os, socket
+here = os.open(os.environ["DROVER_SCRATCH"], os.O_RDONLY)
+with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+    s.connect("\\0{path}")
+    s.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [here]))])
+    s.recv(1)
+"""
+
+
+@contextlib.contextmanager
+def delegated(own):
+    """The agent is started in a control group that is its user's, as a login's service manager does it."""
+    group = f"/sys/fs/cgroup/unified/drover-test-{os.getpid()}"
+    try:
+        os.mkdir(group)
+    except OSError as e:
+        pytest.skip(f"no control group can be made: {e}")
+    try:
+        for path in (group, *(f"{group}/cgroup.{name}" for name in ("procs", "subtree_control", "threads"))):
+            os.chown(path, own.user.pw_uid, own.user.pw_gid)
+        script = own.instance.program("drover-agent")
+        with open(script, encoding="utf-8") as f:
+            text = f.read()
+        with open(script, "w", encoding="utf-8") as f:
+            f.write(text.replace("exec", f"echo $$ >{group}/cgroup.procs\nexec", 1))
+        yield
+    finally:
+        own.instance.stop()
+        for folder, _, _ in os.walk(group, topdown=False):
+            wait_until(lambda: removed(folder))  # pylint: disable=cell-var-from-loop
+
+
+def removed(group):
+    """nothing is in the group"""
+    with contextlib.suppress(OSError):
+        os.rmdir(group)
+    return not os.path.exists(group)
+
+
+def test_a_folder_that_another_owner_has_open(own):
+    """Several owners share an agent's user. Whoever was handed the open folder of a short job of one of them (this test's own process stands for a
+    job of that owner that goes on) does not see in it what is another owner's later, though the folder of a job that leaves nothing is
+    given to the next one."""
+    one = own.instance
+    jobs = f"{one.base}/n1/jobs"
+
+    def emptied():
+        """the folder waits for the next job"""
+        return os.path.exists(jobs) and [name for name in os.listdir(jobs) if name.startswith(".empty")]
+
+    port = free_port()
+    with delegated(own), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        own.server("--api-listen", f"127.0.0.1:{port}")
+        agents.start(one, f"cpus: 1\nowner: [ann@local, '{own.user.pw_name}@local']\n", token=("--owners", "any"))
+        agents.offering(one)
+        path = os.path.join(one.work, "handed")
+        listener.bind("\0" + path)
+        listener.listen(1)
+        first = one.submit(sh(f"exec python3 {own.write('hand_over.py', HAND_OVER.format(path=path))}"))
+        listener.settimeout(90)
+        connection, _ = listener.accept()
+        with connection:
+            handed, = socket.recv_fds(connection, 1, 1)[1]
+            connection.send(b"x")
+        one.wait(first)
+        assert wait_until(emptied) == [".empty.0"]
+        env = {"DROVER_DIR": "", "DROVER_SERVER": f"https://127.0.0.1:{port}",
+               "DROVER_TOKEN": one.json("token", "user", "--name", "ann@local")["token"]}
+        go = os.path.join(one.work, "go")
+        hers = one.submit(sh(f"cd $DROVER_SCRATCH; echo x >secret; while [ ! -e {go} ]; do sleep 0.05; done"), env=env)
+        wait_until(lambda: glob.glob(f"{jobs}/{hers}.0.*/secret"))
+        assert "secret" not in os.listdir(handed)
+        one.write("go", "")
+        one.wait(hers)
+        one.run(sh("true"))
+        os.close(handed)
 
 
 # Asks the server for each of a list of [method, path, body], without a token and with one, and prints what was answered.

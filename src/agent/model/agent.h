@@ -44,6 +44,7 @@ struct agent {
         bool turn_set, stopping;
         bool sandboxes_wait;      /* some attempt leaves its sandbox */
         unsigned empty_sandboxes; /* for attempts that come: sandbox_recycle */
+        char *empty_owner;        /* whose these are */
         bool swept;               /* of what no attempt claims, once all runners have told what they have */
         int exit_code;
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/mem.h"
 
 #define EMPTY_MAX  64
 #define FOLDER_MAX 4096 /* bytes: one that has had many files stays large */
@@ -36,11 +37,17 @@ static bool has_inputs(const struct attempt *at)
         return m->spooled_count || m->input_file_count || at->checkpoint.restore_count;
 }
 
+static bool empty_are_of(const struct agent *a, const char *owner)
+{
+        return a->empty_owner && strcmp(a->empty_owner, owner) == 0;
+}
+
 static bool take_empty(const struct attempt *at, const char *name)
 {
         struct agent *a = at->a;
         char empty[32];
-        if (!a->empty_sandboxes || !queue_is_local(at->q) || attempt_has_container(at) || has_inputs(at))
+        if (!a->empty_sandboxes || !empty_are_of(a, at->t->m->owner) || !queue_is_local(at->q) ||
+            attempt_has_container(at) || has_inputs(at))
                 return false;
         snprintf(empty, sizeof(empty), SANDBOX_EMPTY, a->empty_sandboxes - 1);
         if (renameat(a->jobs, empty, a->jobs, name) == 0) {
@@ -52,14 +59,33 @@ static bool take_empty(const struct attempt *at, const char *name)
         return false;
 }
 
+/* What a file has only if somebody gave it that. */
+#define GIVEN                                                                                                \
+        (STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND | STATX_ATTR_COMPRESSED | STATX_ATTR_NODUMP |              \
+         STATX_ATTR_ENCRYPTED | STATX_ATTR_VERITY)
+
+/* Of a list of extended attributes, those that a job can give: texts of its own, and who else may read.
+ * Labels of the machine's security are no job's. */
+static bool has_given(const char *names, ssize_t n)
+{
+        if (n < 0)
+                return errno != EOPNOTSUPP; /* a file system without any */
+        for (const char *p = names; p < names + n; p += strlen(p) + 1)
+                if (strncmp(p, "security.", strlen("security.")) != 0)
+                        return true;
+        return false;
+}
+
 /* Nothing was written to the file, and nothing done to it that would tell in the next attempt. */
 static bool is_new_stream(int dir, const char *name, uid_t user)
 {
         struct statx st;
+        char path[64], given[1024];
+        snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", dir, name);
         return statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) == 0 && S_ISREG(st.stx_mode) &&
                st.stx_size == 0 && st.stx_blocks == 0 && st.stx_nlink == 1 && st.stx_uid == user &&
                (st.stx_mode & 07777 & ~0644u) == 0 && (st.stx_mode & 0600) == 0600 &&
-               !(st.stx_attributes & (STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND));
+               !(st.stx_attributes & GIVEN) && !has_given(given, llistxattr(path, given, sizeof(given)));
 }
 
 /* Whether it has nothing but the files of streams. */
@@ -81,38 +107,64 @@ static bool has_streams_only(int dir, uid_t user)
 static bool is_as_made(int dir)
 {
         struct statx st;
+        char given[1024];
         return statx(dir, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &st) == 0 && st.stx_uid == geteuid() &&
-               (st.stx_mode & 07777) == 0700 && st.stx_size <= FOLDER_MAX &&
-               !(st.stx_attributes & (STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND)) &&
-               fgetxattr(dir, "system.posix_acl_default", NULL, 0) < 0 && has_streams_only(dir, st.stx_uid);
+               (st.stx_mode & 07777) == 0700 && st.stx_size <= FOLDER_MAX && !(st.stx_attributes & GIVEN) &&
+               !has_given(given, flistxattr(dir, given, sizeof(given))) && has_streams_only(dir, st.stx_uid);
+}
+
+/* A process of one owner may have handed the folder, open, to another of his that goes on. So empty ones are
+ * for jobs of one owner; those of another go first. */
+static void empty_become(struct agent *a, const char *owner)
+{
+        char empty[32];
+        if (empty_are_of(a, owner))
+                return;
+        while (a->empty_sandboxes) {
+                snprintf(empty, sizeof(empty), SANDBOX_EMPTY, --a->empty_sandboxes);
+                fs_remove_tree(a->jobs, empty);
+        }
+        free(a->empty_owner);
+        a->empty_owner = mem_dupz(owner);
 }
 
 bool sandbox_may_recycle(const struct attempt *at)
 {
-        return at->all_ended && !at->a->users_path && queue_is_local(at->q) && !attempt_has_container(at) &&
-               at->t->m->step_count == 1 && at->a->empty_sandboxes < EMPTY_MAX;
+        const struct agent *a = at->a;
+        return at->all_ended && !a->users_path && queue_is_local(at->q) && !attempt_has_container(at) &&
+               at->t->m->step_count == 1 &&
+               (a->empty_sandboxes < EMPTY_MAX || !empty_are_of(a, at->t->m->owner));
+}
+
+/* The empty one with the next number. */
+static bool put_empty(struct agent *a, const char *name, const char *owner)
+{
+        char empty[32];
+        empty_become(a, owner);
+        snprintf(empty, sizeof(empty), SANDBOX_EMPTY, a->empty_sandboxes);
+        if (renameat(a->jobs, name, a->jobs, empty) < 0)
+                return false;
+        a->empty_sandboxes++;
+        return true;
 }
 
 bool sandbox_recycle(struct attempt *at)
 {
         struct agent *a = at->a;
-        char name[64], empty[32];
+        char name[64];
         if (!at->recycles)
                 return false;
         at->recycles = false;
         sandbox_name(at, name);
-        snprintf(empty, sizeof(empty), SANDBOX_EMPTY, a->empty_sandboxes);
         int dir = openat(a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        bool done = dir >= 0 && sandbox_may_recycle(at) && is_as_made(dir) &&
-                    renameat(a->jobs, name, a->jobs, empty) == 0;
+        bool done =
+                dir >= 0 && sandbox_may_recycle(at) && is_as_made(dir) && put_empty(a, name, at->t->m->owner);
         for (size_t i = 0; i < 2 && !done && dir >= 0; i++)
                 unlinkat(dir, stream_names[i], 0);
         if (dir >= 0)
                 close(dir);
-        if (done) {
+        if (done)
                 at->has_sandbox = false;
-                a->empty_sandboxes++;
-        }
         return done;
 }
 

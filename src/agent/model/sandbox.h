@@ -10,8 +10,9 @@ void sandbox_name(const struct attempt *at, char room[64]);
 int sandbox_make(struct attempt *at); /* 0 or -errno */
 /* Making and removing a folder and the files of two streams takes longer than all else that the agent does
  * for a short job. Where nothing is left of an attempt but such empty files, the next one is given the folder
- * as it is. Never with `users`, and only after an attempt whose processes were all in a control group: none
- * of them is left that could have the folder open. May the attempt's be such a one? */
+ * as it is, if it is the same owner's. Never with `users`, and only after an attempt whose processes were all
+ * in a control group: none of them is left that could have the folder open. May the attempt's be such a one?
+ */
 bool sandbox_may_recycle(const struct attempt *at);
 /* True: it is one, and the attempt has it no more. Else files of streams that were left for that are removed.
  */
