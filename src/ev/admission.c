@@ -66,17 +66,24 @@ static void holder_name(int fd, char ret[ADMISSION_HOLDER_MAX])
 
 bool admission_take(struct admission *a, int fd, bool stranger, struct admission_place *ret)
 {
-        struct admission_place p = {.admission = a, .stranger = stranger};
+        struct admission_place p = {.admission = a};
 
         holder_name(fd, p.holder);
         if (!share_take(a->places, str_of(p.holder)))
                 return false;
-        if (stranger && !share_take(a->strangers, str_of(p.holder))) {
+        if (stranger && !admission_meet(&p)) {
                 share_give(a->places, str_of(p.holder));
                 return false;
         }
         *ret = p;
         return true;
+}
+
+bool admission_meet(struct admission_place *p)
+{
+        assert(!p->stranger);
+        p->stranger = share_take(p->admission->strangers, str_of(p->holder));
+        return p->stranger;
 }
 
 void admission_known(struct admission_place *p)

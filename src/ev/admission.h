@@ -24,5 +24,8 @@ void admission_free(struct admission *a); /* after all places were given back; N
 /* A place for the connection of this socket, whose peer is a stranger or known already. False: its holder has
  * its share, or there are no more; then the caller closes the socket. */
 bool admission_take(struct admission *a, int fd, bool stranger, struct admission_place *ret);
+/* A stranger's place beside the one that was taken as for a known peer: a caller that lets connections wait
+ * before it reads from them holds them so. False: its holder has its share of these, or there are no more. */
+bool admission_meet(struct admission_place *p);
 void admission_known(struct admission_place *p); /* the peer is a stranger no more; again: nothing */
 void admission_give(struct admission_place *p);  /* back; none: nothing */

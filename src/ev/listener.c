@@ -15,9 +15,9 @@
 #include "ev/resolve.h"
 #include "ev/stream.h"
 
-#define ACCEPT_TURN 64  /* connections taken before others have their turn */
-#define PAUSE_MS    100 /* after accept() failed for want of something */
-#define BACKLOG     512
+#define ACCEPT_TURN 64   /* connections taken before others have their turn */
+#define PAUSE_MS    100  /* after accept() failed for want of something */
+#define BACKLOG     4096 /* the kernel takes less where net.core.somaxconn says so */
 
 struct listener {
         int fd;

@@ -77,11 +77,31 @@ static void test_users_of_this_machine(void **state)
         close(address);
 }
 
+static void test_those_that_wait(void **state)
+{
+        struct admission *a = admission_new(8, 2);
+        struct admission_place first, second;
+        int address = peer_at("127.0.0.2");
+
+        (void)state;
+        assert_true(admission_take(a, address, false, &first));
+        assert_true(admission_take(a, address, false, &second));
+        assert_true(admission_meet(&first));
+        assert_false(admission_meet(&second)); /* one of two is its share */
+        admission_known(&first);
+        assert_true(admission_meet(&second));
+        admission_give(&second);
+        admission_give(&first);
+        admission_free(a);
+        close(address);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_one_address_leaves_room),
                 cmocka_unit_test(test_users_of_this_machine),
+                cmocka_unit_test(test_those_that_wait),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

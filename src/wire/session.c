@@ -9,6 +9,7 @@
 
 #define SESSION_MAGIC 0x73657373u
 #define HEAD          4u
+#define CONNECT_MS    20000 /* handshake included: a server that thousands come back to lets them wait */
 #define KEEP_MEMORY   (256u << 10) /* an arena larger than this isn't kept between messages */
 
 struct session {
@@ -141,7 +142,8 @@ static struct session *session_new(enum session_role role, const struct session_
 struct session *session_connect(struct loop *l, const char *address, struct tls_context *tls,
                                 int64_t silence_ms, const struct session_ops *ops, void *arg)
 {
-        struct stream_limits limits = {.read_max = SESSION_FRAME_MAX + HEAD, .silence_ms = silence_ms};
+        struct stream_limits limits = {
+                .read_max = SESSION_FRAME_MAX + HEAD, .silence_ms = silence_ms, .handshake_ms = CONNECT_MS};
         struct session *s = session_new(SESSION_AGENT, ops, arg);
 
         s->stream = stream_connect(l, address, tls, &limits, &session_stream_ops, s);

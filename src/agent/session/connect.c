@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/random.h>
 
 #include "agent/attempt/checkpoint.h"
 #include "agent/attempt/decode.h"
@@ -25,6 +24,7 @@
 #include "agent/transfer/stores.h"
 #include "agent/transfer/userlog.h"
 #include "auth/csr.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -43,7 +43,8 @@ struct connection {
         struct timer *retry, *renew, *refresh;
         struct buf key, cert, ca, csr;
         char *server_uuid, *name;
-        int64_t retry_ms, dialled_ms, hello_ms, renew_ms, cert_from_ms, cert_until_ms;
+        int64_t dialled_ms, hello_ms, renew_ms, cert_from_ms, cert_until_ms;
+        struct backoff wait;
         size_t server;
         bool joining, refused, dropping;
 };
@@ -81,11 +82,7 @@ static bool wants_renewal(const struct connection *c)
 
 static void again(struct connection *c)
 {
-        uint32_t random;
-        if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-                random = 0;
-        timer_start(c->retry, c->retry_ms / 2 + (int64_t)(random % (uint64_t)(c->retry_ms + 1)));
-        c->retry_ms = c->retry_ms * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : c->retry_ms * 2;
+        timer_start(c->retry, backoff_wait(&c->wait));
         c->server = (c->server + 1) % c->a->config.servers.n;
 }
 
@@ -162,7 +159,7 @@ static void on_closed(void *arg, struct session *s, const struct err *why)
         struct connection *c = arg;
         (void)s;
         /* what ends at once is tried again before it is told: a server may be starting */
-        if (c->a->greeted || c->retry_ms > 1000 || clock_boot_ms() - c->dialled_ms > SLOW_MS)
+        if (c->a->greeted || c->wait.ms > 1000 || clock_boot_ms() - c->dialled_ms > SLOW_MS)
                 log_warn("msg=\"no session with the server\" address=%s why=\"%s\"",
                          LOG_TEXT(str_of(c->a->config.servers.v[c->server])), LOG_TEXT(str_of(why->text)));
         drop(c);
@@ -185,7 +182,7 @@ static void on_joined(struct connection *c, const Drover__Joined *j)
         if (keep(c, "agent.key", buf_z(&c->key)) == 0 && keep(c, "ca.crt", j->ca_pem) == 0)
                 keep(c, AGENT_CERTIFICATE, j->cert_pem);
         drop(c);
-        c->retry_ms = RETRY_FIRST_MS;
+        backoff_reset(&c->wait);
         timer_start(c->retry, 0);
 }
 
@@ -204,7 +201,7 @@ static bool serves_many_as_one(const struct config *c)
 static void on_welcome(struct connection *c, const Drover__Welcome *w)
 {
         struct agent *a = c->a;
-        c->retry_ms = RETRY_FIRST_MS;
+        backoff_reset(&c->wait);
         c->renew_ms = !w->renew_ms                 ? 60000
                       : w->renew_ms > RENEW_MAX_MS ? RENEW_MAX_MS
                       : w->renew_ms < RENEW_MIN_MS ? RENEW_MIN_MS
@@ -314,7 +311,7 @@ static void on_message(void *arg, struct session *s, const ProtobufCMessage *bas
                 } else if (m->error->code == 2) {
                         c->refused = true;
                 } else if (m->error->code == 5) { /* two that took turns would end each other's jobs */
-                        c->retry_ms = RETRY_MAX_MS;
+                        c->wait.ms = RETRY_MAX_MS;
                 }
                 return;
         case DROVER__TO_AGENT__KIND_INVENTORY_REPLY:
@@ -433,7 +430,7 @@ void connect_open(struct agent *a)
 {
         struct connection *c = a->connection = mem_new(struct connection);
         c->a = a;
-        c->retry_ms = RETRY_FIRST_MS;
+        c->wait = BACKOFF(RETRY_FIRST_MS, RETRY_MAX_MS);
         c->retry = timer_new(a->loop, dial, c);
         c->renew = timer_new(a->loop, on_renew, c);
         c->refresh = timer_new(a->loop, on_refresh, c);

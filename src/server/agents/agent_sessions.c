@@ -12,8 +12,11 @@
 #include "server/agents/inflow.h"
 #include "server/agents/leases.h"
 
-#define STRANGERS_MAX  1024u
-#define HELLO_MS       5000 /* from the connection to its Hello, handshake included */
+#define STRANGERS_MAX  512u
+#define HELLO_MS       5000  /* from the begin of the handshake to its Hello */
+#define WAIT_MS        15000 /* for the begin of the handshake; agents wait longer */
+#define LOOK_MS        10    /* between looks at them */
+#define WAIT_LOOKS     64    /* at those that wait, for one that may begin */
 #define NAME_MAX_BYTES 128
 #define WORDS_MAX      256 /* bytes of what an agent says of itself */
 
@@ -27,13 +30,24 @@ struct agent_session {
         bool said_hello;     /* told to the core, or a Join was */
         struct inflow *inflow;
 };
+/* A connection whose handshake has not begun, since too many others' are under way: it costs a descriptor.
+ * To close it would only make its agent come again. */
+struct waiting {
+        struct waiting *next;
+        struct admission_place room;  /* to wait */
+        struct admission_place place; /* then its session's */
+        int64_t until_ms;             /* boot clock */
+        int fd;
+};
 struct agent_sessions {
         struct server *server;
         struct loop *loop;
         struct tls_context *tls;
-        struct admission *admission;
+        struct admission *admission, *waiting_room;
         struct idmap *by_id;
         uint64_t last_id;
+        struct waiting *waiting, **waiting_last;
+        struct timer *look; /* runs while somebody waits */
         struct listener **listeners;
         char **addresses;
         size_t count;
@@ -195,25 +209,90 @@ static void not_welcome(void *arg)
 
 static const struct session_ops ops = {.message = message, .closed = closed};
 
-static void on_accept(void *arg, int fd)
+static void begin(struct agent_sessions *all, int fd, const struct admission_place *place)
 {
-        struct agent_sessions *all = arg;
-        struct admission_place place;
-        struct agent_session *a;
+        struct agent_session *a = mem_new(struct agent_session);
 
-        if (!admission_take(all->admission, fd, true, &place)) {
-                close(fd);
-                return;
-        }
-        a = mem_new(struct agent_session);
         a->all = all;
-        a->place = place;
+        a->place = *place;
         a->hello = timer_new(all->loop, not_welcome, a);
         timer_start(a->hello, HELLO_MS);
         a->id = ++all->last_id;
         idmap_put(all->by_id, a->id, a);
         a->inflow = inflow_new(all->server, a->id);
         a->session = session_accept(all->loop, fd, all->tls, 0, &ops, a);
+}
+
+static void wait_last(struct agent_sessions *all, struct waiting *w)
+{
+        w->next = NULL;
+        *all->waiting_last = w;
+        all->waiting_last = &w->next;
+}
+
+static struct waiting *wait_take(struct agent_sessions *all)
+{
+        struct waiting *w = all->waiting;
+
+        all->waiting = w->next;
+        if (!all->waiting)
+                all->waiting_last = &all->waiting;
+        return w;
+}
+
+/* Its session has its place, and its descriptor. */
+static void wait_over(struct waiting *w)
+{
+        admission_give(&w->room);
+        free(w);
+}
+
+static void wait_close(struct waiting *w)
+{
+        close(w->fd);
+        admission_give(&w->place);
+        wait_over(w);
+}
+
+/* Begins with those that have waited longest. Who may not, since its address has its share, goes behind the
+ * others. */
+static void begin_waiting(struct agent_sessions *all)
+{
+        int64_t now = clock_boot_ms();
+
+        for (int looks = WAIT_LOOKS; all->waiting && looks > 0; looks--) {
+                struct waiting *w = wait_take(all);
+                if (now > w->until_ms) {
+                        wait_close(w);
+                } else if (admission_meet(&w->place)) {
+                        begin(all, w->fd, &w->place);
+                        wait_over(w);
+                } else {
+                        wait_last(all, w);
+                }
+        }
+        if (all->waiting && !timer_running(all->look))
+                timer_start(all->look, LOOK_MS);
+}
+
+static void on_look(void *arg)
+{
+        begin_waiting(arg);
+}
+
+static void on_accept(void *arg, int fd)
+{
+        struct agent_sessions *all = arg;
+        struct waiting *w = mem_new(struct waiting);
+
+        *w = (struct waiting){.fd = fd, .until_ms = clock_boot_ms() + WAIT_MS};
+        if (!admission_take(all->waiting_room, fd, false, &w->room) ||
+            !admission_take(all->admission, fd, false, &w->place)) {
+                wait_close(w);
+                return;
+        }
+        wait_last(all, w);
+        begin_waiting(all);
 }
 
 void agent_sessions_send(struct server *s, uint64_t session, const Drover__ToAgent *m, bool finish)
@@ -226,6 +305,7 @@ void agent_sessions_send(struct server *s, uint64_t session, const Drover__ToAge
                 session_frame_max(a->session, SESSION_FRAME_MAX);
                 stream_silence(session_stream(a->session), s->renew_ms * 3);
                 admission_known(&a->place);
+                begin_waiting(s->agent_sessions);
         }
         session_send(a->session, &m->base);
         if (finish)
@@ -266,6 +346,9 @@ int agent_sessions_new(struct server *s, struct loop *loop, struct tls_context *
         all->tls = tls;
         all->by_id = idmap_new();
         all->admission = admission_new(most, STRANGERS_MAX);
+        all->waiting_room = admission_new(most / 2, 0);
+        all->waiting_last = &all->waiting;
+        all->look = timer_new(loop, on_look, all);
         r = listen_on(all, s->paths.agents, err);
         for (size_t i = 0; r == 0 && i < s->config.listen.count; i++)
                 r = listen_on(all, s->config.listen.items[i], err);
@@ -290,6 +373,10 @@ void agent_sessions_free(struct agent_sessions *all)
         while (at = 0, idmap_next(all->by_id, &at, NULL, &v))
                 agent_session_free(v);
         idmap_free(all->by_id);
+        while (all->waiting)
+                wait_close(wait_take(all));
+        timer_free(all->look);
+        admission_free(all->waiting_room);
         admission_free(all->admission);
         free(all->listeners);
         free(all->addresses);
