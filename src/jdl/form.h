@@ -21,6 +21,7 @@ struct form_replica {
 };
 struct form_found {             /* in a catalog */
         uint64_t bytes, events; /* events: of its metadata, when that was asked for; 0: not known */
+        struct str order;       /* the value of the key that was asked for, as text; empty: it has none */
         bool has_size;
         const struct form_replica *replicas;
         size_t replica_count;
@@ -40,8 +41,9 @@ struct form_world {
          */
         int (*run)(void *arg, const char *command, struct buf *ret_stdout);
         /* The files that a query of the server's catalog finds, each told to fn with the replicas that may be
-         * used. 0, or -errno with err. NULL: there is no catalog. */
-        int (*catalog)(void *arg, struct str query, bool events,
+         * used, with its events, and with its value of the key `order` (NULL: none is asked for). 0, or
+         * -errno with err. NULL: there is no catalog. */
+        int (*catalog)(void *arg, struct str query, bool events, const char *order,
                        void (*fn)(void *to, const struct form_found *f), void *to, struct err *err);
         /* Bytes of a file; 0, or -errno. May be NULL. */
         int (*size)(void *arg, const char *path, uint64_t *ret);

@@ -122,7 +122,8 @@ int script_job(const struct form_world *w, const char *file, struct str submit, 
         buf_addz(&text, "executable = /bin/sh\ntransfer_executable = false\n"
                         "should_transfer_files = IF_NEEDED\n");
         buf_str(&text, submit);
-        buf_addz(&text, "queue\n");
+        if (str_search(submit, STR("\nqueue ")) < 0)
+                buf_addz(&text, "queue\n");
         rc = condor_parse(w, file, buf_view(&text), o, ret, err);
         for (size_t i = 0; i < ret->part_count && rc == 0; i++)
                 finish(&ret->parts[i], buf_view(&arguments), requirements);

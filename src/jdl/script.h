@@ -17,7 +17,8 @@ void script_inputs(struct buf *out, const char *const *paths, size_t count);
 void script_absolute(const struct form_world *w, struct str file, struct str path, struct buf *out);
 bool script_is_json_number(struct str s);
 
-/* Fills *ret of the lines in `submit`, without a queue statement, with the lines of `o`. requirements: a
- * clause that is added to the job's (NULL: none). 0; -E2BIG; or what condor_parse returned, with err. */
+/* Fills *ret of the lines in `submit`, whose last one may be "queue COUNT", with the lines of `o`.
+ * requirements: a clause that is added to the job's (NULL: none). 0; -E2BIG; or what condor_parse returned,
+ * with err. */
 int script_job(const struct form_world *w, const char *file, struct str submit, struct str script,
                const char *requirements, const struct condor_options *o, struct form *ret, struct err *err);

@@ -35,17 +35,21 @@ static void read_replica(struct view v, struct arena *a, struct form_replica *re
                         ret->store = text_of(value, a);
 }
 
-static void read_events(struct view meta, struct form_found *f)
+static void read_metadata(struct view meta, const char *order, struct arena *a, struct form_found *f)
 {
         struct view value;
         struct str key;
 
-        for (size_t at = 0; view_member(meta, &at, &key, &value);)
+        for (size_t at = 0; view_member(meta, &at, &key, &value);) {
                 if (str_ieqz(key, "events") && view_integer(value, 0) > 0)
                         f->events = (uint64_t)view_integer(value, 0);
+                if (order && str_ieqz(key, order))
+                        f->order = view_type(value) == VIEW_STRING ? text_of(value, a) : value.text;
+        }
 }
 
-static void read_file(struct view file, struct arena *a, struct form_found *f, struct form_replica *replicas)
+static void read_file(struct view file, const char *order, struct arena *a, struct form_found *f,
+                      struct form_replica *replicas)
 {
         struct view value, one;
         struct str key;
@@ -56,15 +60,15 @@ static void read_file(struct view file, struct arena *a, struct form_found *f, s
                         f->has_size = true;
                         f->bytes = (uint64_t)view_integer(value, 0);
                 } else if (str_eqz(key, "metadata")) {
-                        read_events(value, f);
+                        read_metadata(value, order, a, f);
                 } else if (str_eqz(key, "replicas")) {
                         for (size_t k = 0; f->replica_count < REPLICAS_MAX && view_next(value, &k, &one);)
                                 read_replica(one, a, &replicas[f->replica_count++]);
                 }
 }
 
-int catalog_files(void *arg, struct str query, bool events, void (*fn)(void *to, const struct form_found *f),
-                  void *to, struct err *err)
+int catalog_files(void *arg, struct str query, bool events, const char *order,
+                  void (*fn)(void *to, const struct form_found *f), void *to, struct err *err)
 {
         struct form_replica *replicas = mem_array(NULL, REPLICAS_MAX, sizeof(*replicas));
         struct buf next BUF_CLEANUP = {0};
@@ -79,7 +83,7 @@ int catalog_files(void *arg, struct str query, bool events, void (*fn)(void *to,
                 size_t at = 0;
 
                 buf_addz(&path, "/v1/catalog/files?limit=10000");
-                if (events)
+                if (events || order)
                         buf_addz(&path, "&metadata=1");
                 api_query(&path, "query", query);
                 api_query(&path, "after", buf_view(&next));
@@ -91,7 +95,7 @@ int catalog_files(void *arg, struct str query, bool events, void (*fn)(void *to,
                 while (view_next(list, &at, &file)) {
                         struct form_found f;
 
-                        read_file(file, &arena, &f, replicas);
+                        read_file(file, order, &arena, &f, replicas);
                         fn(to, &f);
                         arena_reset(&arena);
                 }

@@ -25,6 +25,29 @@ struct condor_items {
         uint64_t row_count;
 };
 
+/* Files of a dataset, in place of the keyword `dataset`: what SUMS's <input> elements say. */
+struct condor_source {
+        const char *url; /* as the keyword takes it; also command:COMMAND, file:PATH, file://HOST/PATH */
+        uint64_t files_max, events_max; /* taken of what is found; 0: all */
+        bool every_copy;                /* each replica counts as a file of its own */
+        const char *store;              /* whose replicas are preferred; NULL: none */
+        unsigned line;
+};
+enum condor_list_syntax {
+        CONDOR_LIST_PATHS,
+        CONDOR_LIST_ROOTD, /* what is on a host's own disk as root://HOST/PATH; it is processed there */
+        CONDOR_LIST_XROOTD /* so, and it is processed anywhere */
+};
+struct condor_dataset {
+        const struct condor_source *sources;
+        size_t source_count; /* 0: a request without a dataset */
+        enum condor_list_syntax syntax;
+        const char *order; /* a key of the catalog that files are ordered by within their groups; NULL: as
+                              found */
+        uint64_t time_s;   /* of a job, for files_per_hour; 0: allowed_execute_duration says it */
+        bool base_name;    /* $(DatasetBase): the first file's name up to its first dot */
+};
+
 struct condor_options {
         /* 'keyword = value' as if written just before each queue statement; one 'queue …' if the file has
          * none. */
@@ -38,7 +61,8 @@ struct condor_options {
         /* Bytes that may still be looked at for macros, in all; with it $EVAL and $STRING are errors. NULL:
          * each value has the limit of base/macro.h for itself. */
         size_t *work;
-        const struct condor_items *items; /* NULL: none */
+        const struct condor_items *items;     /* NULL: none */
+        const struct condor_dataset *dataset; /* NULL: none but the keyword's */
         bool node_names; /* it is a node's of a DAG, by the name $(JOB): $(Process) counts from 0 in each, and
                             $(Cluster) has the name in it */
         const char *arch, *opsys; /* for the default requirements; NULL: of the machine this was built for */

@@ -4,6 +4,7 @@
  * but says where its piece is in the list (a segment, the first line, how many), and what a place must be to
  * process it. The list goes to the server as a few files beside the request; at the place the agent takes the
  * job's lines out of its segment. */
+#include <ctype.h>
 #include <errno.h>
 
 #include "base/arena.h"
@@ -24,6 +25,7 @@ struct hosts {           /* a group: the same hosts have all its files; none: an
 struct found {
         struct str path;
         struct str hosts; /* key of a group */
+        struct str order; /* the value that files are ordered by */
         uint64_t bytes, events;
         bool has_size, fetched; /* fetched: path is a URL that the agent fetches */
 };
@@ -31,6 +33,10 @@ struct dataset {
         struct reader *r;
         struct place at;
         struct str spec;
+        const struct condor_dataset *from;  /* NULL: the keyword */
+        const struct condor_source *source; /* that is being looked at; NULL: the keyword */
+        size_t taken;                       /* files of the source */
+        uint64_t taken_events;
         struct arena arena;
         struct found *files;
         size_t count, cap;
@@ -44,7 +50,7 @@ struct dataset {
         struct hosts **order;
         size_t group_count, group_cap;
         struct dataset_limits limits;
-        uint64_t files_per_hour;
+        double files_per_hour;
         size_t dropped; /* files that have no replica */
 };
 
@@ -61,10 +67,39 @@ static bool is_fetched(struct str path)
         return false;
 }
 
+/* Has the source given all that is wanted of it? */
+static bool is_full(const struct dataset *d)
+{
+        const struct condor_source *s = d->source;
+
+        return s && ((s->files_max && d->taken >= s->files_max) ||
+                     (s->events_max && d->taken_events >= s->events_max));
+}
+
+/* How the list has a path on hosts' own disks: as a URL of the first of them, where that is wanted. */
+static struct str listed(struct dataset *d, struct str path, struct str *hosts)
+{
+        BUF_CLEANUP struct buf url = {0};
+        struct str rest = *hosts, host = STR_NONE;
+
+        if (!d->from || d->from->syntax == CONDOR_LIST_PATHS || hosts->n == 0 || str_eq(*hosts, STR(".")) ||
+            path.n == 0 || path.p[0] != '/')
+                return path;
+        str_cut(&rest, ',', &host);
+        buf_printf(&url, "root://" STR_FMT "/", STR_ARG(host));
+        buf_str(&url, path);
+        if (d->from->syntax == CONDOR_LIST_XROOTD)
+                *hosts = STR_NONE;
+        return arena_str(&d->arena, buf_view(&url));
+}
+
 static void add_file(struct dataset *d, struct str path, struct str hosts, const struct form_found *f)
 {
         struct found *file;
 
+        if (is_full(d))
+                return;
+        path = listed(d, path, &hosts);
         for (size_t i = 0; i < path.n; i++)
                 if ((unsigned char)path.p[i] < ' ')
                         d->bad_name = true;
@@ -75,7 +110,10 @@ static void add_file(struct dataset *d, struct str path, struct str hosts, const
         *file = (struct found){.path = arena_str(&d->arena, path),
                                .bytes = f ? f->bytes : 0,
                                .events = f ? f->events : 0,
+                               .order = f ? arena_str(&d->arena, f->order) : STR_NONE,
                                .has_size = f && f->has_size};
+        d->taken++;
+        d->taken_events += file->events;
         file->fetched = d->fetches && is_fetched(path);
         d->any_fetched |= file->fetched;
         if (!str_eq(hosts, d->group))
@@ -161,6 +199,13 @@ static void on_found(void *arg, const struct form_found *f)
         struct str host;
         bool any = false;
 
+        for (size_t i = 0; d->source && d->source->every_copy && i < f->replica_count; i++) {
+                path_of(f->replicas[i].url, &other, &host);
+                add_file(d, buf_view(&other), f->replicas[i].host.n ? f->replicas[i].host : host, f);
+                any = true;
+        }
+        if (any)
+                return;
         for (size_t i = 0; i < f->replica_count; i++)
                 if (rank(d, &f->replicas[i]) < best)
                         best = rank(d, &f->replicas[i]);
@@ -197,7 +242,7 @@ static int fail(struct dataset *d, const char *fmt, ...)
         va_start(ap, fmt);
         err_vset(&what, 0, fmt, ap);
         va_end(ap);
-        return reader_fail(d->r, d->at, "dataset: %s", what.text);
+        return reader_fail(d->r, d->at, "%s: %s", d->source ? "<input> URL" : "dataset", what.text);
 }
 
 /* catalog:QUERY, catalog:?QUERY, and SUMS's catalog:HOST?QUERY, where HOST names another catalog. */
@@ -205,6 +250,7 @@ static int from_catalog(struct dataset *d, struct str query)
 {
         const struct form_world *w = d->r->world;
         ptrdiff_t mark = str_find(query, '?'), sign = -1;
+        BUF_CLEANUP struct buf limited = {0};
         struct err err = {{0}};
         int rc;
 
@@ -222,7 +268,16 @@ static int from_catalog(struct dataset *d, struct str query)
         }
         if (!w->catalog)
                 return fail(d, "no catalog can be asked here");
-        rc = w->catalog(w->arg, query, d->limits.events_max > 0, on_found, d, &err);
+        /* No more is asked for than is taken, where that is known before. */
+        if (d->source && d->source->files_max && !d->source->events_max &&
+            str_search(query, STR("limit")) < 0) {
+                buf_printf(&limited, "limit=%llu%s", (unsigned long long)d->source->files_max,
+                           query.n ? "," : "");
+                buf_str(&limited, query);
+                query = buf_view(&limited);
+        }
+        rc = w->catalog(w->arg, query, d->limits.events_max > 0 || (d->source && d->source->events_max),
+                        d->from ? d->from->order : NULL, on_found, d, &err);
         return rc ? fail(d, "%s", err.text) : 0;
 }
 
@@ -245,17 +300,11 @@ static void on_path(void *to, struct str path)
 }
 
 /* A path or URL a line; # begins a comment. */
-static int from_list(struct dataset *d, struct str name)
+static void add_lines(struct dataset *d, struct str rest)
 {
-        BUF_CLEANUP struct buf text = {.max = FORM_TEXT_MAX}, path = {0};
-        MEM_CLEANUP char *z = str_dupz(name);
-        struct str rest, line, host;
-        int rc = d->r->world->read_file(d->r->world->arg, z, &text);
+        BUF_CLEANUP struct buf path = {0};
+        struct str line, host;
 
-        if (rc || buf_check(&text))
-                return fail(d, "the list '%s' can't be read: %s", z,
-                            rc ? reader_reason(rc) : "it is too large");
-        rest = buf_view(&text);
         while (str_cut(&rest, '\n', &line)) {
                 line = str_trim(line);
                 if (line.n == 0 || line.p[0] == '#')
@@ -268,6 +317,74 @@ static int from_list(struct dataset *d, struct str name)
                         add_here(d, line);
                 }
         }
+}
+
+static int from_list(struct dataset *d, struct str name)
+{
+        BUF_CLEANUP struct buf text = {.max = FORM_TEXT_MAX};
+        MEM_CLEANUP char *z = str_dupz(name);
+        int rc = d->r->world->read_file(d->r->world->arg, z, &text);
+
+        if (rc || buf_check(&text))
+                return fail(d, "the list '%s' can't be read: %s", z,
+                            rc ? reader_reason(rc) : "it is too large");
+        add_lines(d, buf_view(&text));
+        return 0;
+}
+
+/* What a command of the submitter prints is such a list. */
+static int from_command(struct dataset *d, struct str command)
+{
+        BUF_CLEANUP struct buf text = {.max = FORM_TEXT_MAX};
+        MEM_CLEANUP char *z = str_dupz(command);
+        int rc = d->r->world->run(d->r->world->arg, z, &text);
+
+        if (rc || buf_check(&text))
+                return fail(d, "the command '%.200s' has failed: %s", z,
+                            rc ? reader_reason(rc) : "it printed too much");
+        add_lines(d, buf_view(&text));
+        return 0;
+}
+
+static void on_shared(void *to, struct str path)
+{
+        add_file(to, path, STR_NONE, NULL);
+}
+
+/* file:PATH is seen by all machines, file://HOST/PATH by one. */
+static int from_file(struct dataset *d, struct str url)
+{
+        BUF_CLEANUP struct buf path = {0}, whole = {0};
+        size_t before = d->count;
+        struct str host;
+        int rc;
+
+        path_of(url, &path, &host);
+        if (path.n == 0)
+                return fail(d, "'" STR_FMT "' names no file", STR_ARG(str_head(url, 200)));
+        if (str_find(buf_view(&path), '*') < 0 && str_find(buf_view(&path), '?') < 0 &&
+            str_find(buf_view(&path), '[') < 0) {
+                if (path.p[0] != '/')
+                        buf_printf(&whole, "%s/", d->r->world->cwd ? d->r->world->cwd : "");
+                buf_str(&whole, buf_view(&path));
+                add_file(d, buf_view(&whole), host, NULL);
+                return 0;
+        }
+        if (host.n && !str_ieqz(host, d->r->options->submit_host ? d->r->options->submit_host : ""))
+                return fail(d,
+                            "files of the machine " STR_FMT " can't be looked for from here; name each, or "
+                            "use the catalog",
+                            STR_ARG(str_head(host, 100)));
+        if (path.p[0] != '/')
+                buf_printf(&whole, "%s/", d->r->world->cwd ? d->r->world->cwd : "");
+        buf_str(&whole, buf_view(&path));
+        rc = d->r->world->glob(d->r->world->arg, buf_z(&whole), 'f', on_shared, d);
+        if (rc)
+                return fail(d, "'%.200s' can't be looked for: %s", buf_z(&whole), reader_reason(rc));
+        if (d->count == before)
+                return fail(d, "'%.200s' matches no file", buf_z(&whole));
+        for (size_t i = before; host.n && i < d->count; i++)
+                d->files[i].hosts = arena_str(&d->arena, host);
         return 0;
 }
 
@@ -288,16 +405,77 @@ static int from_patterns(struct dataset *d, struct str patterns)
         return 0;
 }
 
+static int find_source(struct dataset *d)
+{
+        if (d->source && str_istarts(d->spec, STR("command:")))
+                return from_command(d, str_trim(str_skip(d->spec, 8)));
+        if (d->source && str_istarts(d->spec, STR("file:")))
+                return from_file(d, d->spec);
+        if (str_istarts(d->spec, STR("catalog:")))
+                return from_catalog(d, str_trim(str_skip(d->spec, 8)));
+        if (str_istarts(d->spec, STR("filelist:")) || str_istarts(d->spec, STR("list:")))
+                return from_list(d, str_trim(str_skip(d->spec, (size_t)str_find(d->spec, ':') + 1)));
+        return from_patterns(d, d->spec);
+}
+
+static int by_order(const void *a, const void *b)
+{
+        const struct found *const *x = a, *const *y = b;
+        double p, q;
+        int order = 0;
+
+        if (str_to_double((*x)->order, &p) == 0 && str_to_double((*y)->order, &q) == 0)
+                order = p < q ? -1 : p > q;
+        if (order == 0)
+                order = str_cmp((*x)->order, (*y)->order);
+        return order ? order : *x < *y ? -1 : *x > *y;
+}
+
+/* By the value of the key, those that have it first; others stay as they were found. */
+static void sort(struct dataset *d)
+{
+        struct found **order = mem_array(NULL, d->count + 1, sizeof(*order)),
+                     *sorted = mem_array(NULL, d->count + 1, sizeof(*sorted));
+        size_t none = 0;
+
+        for (size_t i = 0; i < d->count; i++)
+                none += d->files[i].order.n == 0;
+        if (none)
+                reader_warn(d->r, d->at, "%zu files have no value of %s, and come first", none,
+                            d->from->order);
+        for (size_t i = 0; i < d->count; i++)
+                order[i] = &d->files[i];
+        qsort(order, d->count, sizeof(*order), by_order); /* NOLINT(bugprone-sizeof-expression) */
+        for (size_t i = 0; i < d->count; i++)
+                sorted[i] = *order[i];
+        free(order);
+        free(d->files);
+        d->files = sorted;
+}
+
 static int find(struct dataset *d)
 {
-        int rc;
+        int rc = 0;
 
-        if (str_istarts(d->spec, STR("catalog:")))
-                rc = from_catalog(d, str_trim(str_skip(d->spec, 8)));
-        else if (str_istarts(d->spec, STR("filelist:")) || str_istarts(d->spec, STR("list:")))
-                rc = from_list(d, str_trim(str_skip(d->spec, (size_t)str_find(d->spec, ':') + 1)));
-        else
-                rc = from_patterns(d, d->spec);
+        if (!d->from)
+                rc = find_source(d);
+        for (size_t i = 0; d->from && i < d->from->source_count && rc == 0; i++) {
+                size_t before = d->count, dropped = d->dropped;
+
+                d->source = &d->from->sources[i];
+                d->taken = 0;
+                d->taken_events = 0;
+                d->at.line = d->source->line;
+                d->spec = str_of(d->source->url);
+                d->store_count = 0;
+                if (d->source->store)
+                        d->stores[d->store_count++] = str_of(d->source->store);
+                rc = find_source(d);
+                if (rc == 0 && d->count == before && d->dropped == dropped)
+                        rc = fail(d, "'" STR_FMT "' has no files", STR_ARG(str_head(d->spec, 200)));
+        }
+        if (rc == 0 && d->from && d->from->order)
+                sort(d);
         if (rc)
                 return rc;
         if (d->bad_name)
@@ -488,6 +666,19 @@ static int write_fetched(struct dataset *d, const struct dataset_piece *piece, s
         return rc;
 }
 
+/* A name up to its first dot, of plain characters. */
+static void write_base(struct str path, struct buf *items)
+{
+        struct str name = str_skip(path, (size_t)(str_rfind(path, '/') + 1));
+        ptrdiff_t dot = str_find(name, '.');
+
+        name = dot > 0 ? str_head(name, (size_t)dot) : name;
+        buf_char(items, '\x1f');
+        for (size_t i = 0; i < name.n; i++)
+                buf_char(items,
+                         isalnum((unsigned char)name.p[i]) || strchr("_-+=@%", name.p[i]) ? name.p[i] : '_');
+}
+
 static int write_rows(struct dataset *d, const struct dataset_piece *pieces, size_t count)
 {
         struct form_part *p = d->r->part;
@@ -512,6 +703,8 @@ static int write_rows(struct dataset *d, const struct dataset_piece *pieces, siz
                 }
                 if (d->any_fetched)
                         rc = write_fetched(d, piece, &list->text);
+                if (d->from && d->from->base_name)
+                        write_base(d->files[piece->first].path, &p->items);
                 buf_char(&p->items, '\n');
                 lines += piece->count;
         }
@@ -581,6 +774,21 @@ static int read_number(struct reader *r, const char *keyword, bool sizes, uint64
         return 0;
 }
 
+/* A decimal fraction: a file may take more than an hour. */
+static int read_rate(struct dataset *d)
+{
+        ENTRY_CLEANUP struct entry e = {0};
+        int rc = entry_get(d->r, "files_per_hour", &e);
+
+        if (rc <= 0)
+                return rc;
+        if (e.late || str_to_double(str_trim(entry_unquoted(&e)), &d->files_per_hour) ||
+            !(d->files_per_hour >= 1e-6 && d->files_per_hour <= 1e12))
+                return entry_fail(d->r, &e, "'" STR_FMT "' is no number above 0",
+                                  STR_ARG(str_head(buf_view(&e.text), 60)));
+        return 0;
+}
+
 static int read_stores(struct dataset *d, struct entry *e)
 {
         struct str rest, one;
@@ -609,18 +817,19 @@ static int read_fetch(struct dataset *d)
 static int limit_by_time(struct dataset *d)
 {
         ENTRY_CLEANUP struct entry time = {0};
-        uint64_t seconds = 0, files;
+        uint64_t seconds = d->from ? d->from->time_s : 0, files;
         int rc = entry_get(d->r, "allowed_execute_duration", &time);
 
-        if (rc <= 0 || !d->files_per_hour)
+        if (rc < 0 || d->files_per_hour == 0 || (rc == 0 && seconds == 0))
                 return rc < 0 ? rc : 0;
-        if (time.late || str_to_u64(buf_view(&time.text), &seconds))
+        if (seconds == 0 && (time.late || str_to_u64(buf_view(&time.text), &seconds)))
                 return 0; /* an expression says it, and is not known here */
-        files = d->files_per_hour * seconds / 3600;
+        if (seconds > UINT32_MAX)
+                return 0;
+        files = (uint64_t)(d->files_per_hour * (double)seconds / 3600);
         if (files == 0)
-                return entry_fail(d->r, &time,
-                                  "in %llu seconds a job does not do one file, at files_per_hour = %llu",
-                                  (unsigned long long)seconds, (unsigned long long)d->files_per_hour);
+                return fail(d, "in %llu seconds a job does not do one file, at %.15g files an hour",
+                            (unsigned long long)seconds, d->files_per_hour);
         if (!d->limits.files_max || files < d->limits.files_max)
                 d->limits.files_max = files;
         return 0;
@@ -638,7 +847,7 @@ static int read_limits(struct dataset *d)
         if (!rc)
                 rc = read_number(d->r, "events_per_job", false, &l->events_max);
         if (!rc)
-                rc = read_number(d->r, "files_per_hour", false, &d->files_per_hour);
+                rc = read_rate(d);
         if (!rc)
                 rc = limit_by_time(d);
         if (rc)
@@ -646,7 +855,7 @@ static int read_limits(struct dataset *d)
         if (l->files_max && l->files_min > l->files_max)
                 return fail(d, "min_files_per_job is more than files_per_job");
         if (!l->files_max && !l->bytes_max && !l->events_max)
-                l->files_max = l->files_min ? l->files_min : 1;
+                l->files_max = d->from ? FILES_MAX : l->files_min ? l->files_min : 1;
         return 0;
 }
 
@@ -697,6 +906,8 @@ static int split(struct dataset *d)
                         form_add_variable(p, STR("DatasetInputs"));
                         form_add_variable(p, STR("DatasetSizes"));
                 }
+                if (d->from && d->from->base_name)
+                        form_add_variable(p, STR("DatasetBase"));
                 warn_of_small(d, pieces, count);
                 rc = write_rows(d, pieces, count);
                 write_table(d, pieces, count);
@@ -727,13 +938,15 @@ int dataset_read(struct reader *r)
 {
         ENTRY_CLEANUP struct entry e = {0}, stores = {0};
         struct dataset d = {.r = r};
-        int rc = entry_get(r, "dataset", &e);
+        int rc;
 
+        d.from = r->options->dataset;
+        rc = d.from ? d.from->source_count > 0 : entry_get(r, "dataset", &e);
         if (rc == 0)
                 warn_without(r);
         if (rc <= 0)
                 return rc;
-        d.at = e.at;
+        d.at = d.from ? (struct place){r->files[0], d.from->sources[0].line} : e.at;
         d.spec = entry_unquoted(&e);
         if (e.late)
                 rc = fail(&d, "it can't differ from job to job");
@@ -754,7 +967,7 @@ int dataset_read(struct reader *r)
         if (!rc && d.files_per_hour) {
                 BUF_CLEANUP struct buf text = {0};
 
-                buf_printf(&text, "$(DatasetCount) * 3600.0 / %llu", (unsigned long long)d.files_per_hour);
+                buf_printf(&text, "$(DatasetCount) * 3600.0 / %.15g", d.files_per_hour);
                 form_set(r->part, STR("ExpectedRunTime"), buf_view(&text), d.at.line);
                 form_set_late(r->part, STR("ExpectedRunTime"), true);
         }
