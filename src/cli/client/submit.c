@@ -41,6 +41,7 @@ void submit_deinit(struct submit *s)
         ship_deinit(&s->ship);
         form_deinit(&s->form);
         dag_files_deinit(&s->dag.files);
+        sums_told_deinit(&s->sums);
         buf_deinit(&s->body);
         buf_deinit(&s->command);
         buf_deinit(&s->after);
@@ -130,6 +131,27 @@ static int parse_dag(struct submit *s, const struct form_world *w, const struct 
                               err);
 }
 
+/* The request's uuid as jobs see it. */
+static void write_request_id(const struct submit *s, struct buf *out)
+{
+        for (const char *z = s->uuid; *z; z++)
+                if (*z != '-')
+                        buf_char(out, *z);
+}
+
+static int parse_sums(struct submit *s, struct str text, const struct form_world *w,
+                      const struct condor_options *o, struct err *err)
+{
+        struct buf id BUF_CLEANUP = {0};
+        struct sums_job job = {
+                .file = s->file, .text = text, .entities = s->entities, .entity_count = s->entity_count};
+
+        s->language = SUBMIT_SUMS;
+        write_request_id(s, &id);
+        job.request_id = buf_z(&id);
+        return sums_parse(w, &job, o, &s->form, &s->sums, err);
+}
+
 static int parse(struct submit *s, const struct form_world *w, const struct condor_options *o,
                  struct err *err)
 {
@@ -149,6 +171,8 @@ static int parse(struct submit *s, const struct form_world *w, const struct cond
         if (s->text.p)
                 return condor_parse(w, s->file, s->text, o, &s->form, err);
         rc = read_description(s->file, &text, err);
+        if (rc == 0 && sums_is(buf_view(&text)))
+                return parse_sums(s, buf_view(&text), w, o, err);
         if (rc == 0 && stork_is(buf_view(&text))) {
                 struct buf ads BUF_CLEANUP = {0};
 
@@ -185,9 +209,7 @@ static void name_datasets(struct submit *s, const char *host)
         struct buf text BUF_CLEANUP = {0};
 
         buf_char(&text, '"');
-        for (const char *z = s->uuid; *z; z++)
-                if (*z != '-')
-                        buf_char(&text, *z);
+        write_request_id(s, &text);
         buf_printf(&text, " %s\"", *host ? host : "unknown");
         for (size_t i = 0; i < s->form.part_count; i++)
                 if (form_get(&s->form.parts[i], STR("DatasetList")))

@@ -8,12 +8,13 @@
 #include "cli/client/api.h"
 #include "cli/client/ship.h"
 #include "jdl/dag/dag.h"
+#include "jdl/sums/sums.h"
 
 #define SUBMIT_BODY_MAX  (8u << 20) /* bytes of a request that the server takes; long lists go ahead of it */
 
 #define SUBMIT_LINES_MAX 256 /* of --append */
 
-enum submit_language { SUBMIT_CONDOR, SUBMIT_GALAXY, SUBMIT_CWL, SUBMIT_DAG };
+enum submit_language { SUBMIT_CONDOR, SUBMIT_GALAXY, SUBMIT_CWL, SUBMIT_DAG, SUBMIT_SUMS };
 
 struct submit {
         struct cli *cli;
@@ -28,12 +29,15 @@ struct submit {
         size_t first_count;
         bool quiet; /* no warnings */
         enum submit_language language;
-        const char *params;         /* of a tool's job: a file, or NULL */
-        const char *resolve;        /* of a Galaxy tool; galaxy.h has the words */
-        struct buf command;         /* of a tool, as it was rendered */
-        bool no_rescue;             /* of a DAG: rescue files beside it are not read */
-        const char *rescue;         /* of a DAG: the rescue file to be read; NULL: as no_rescue says */
-        struct dag_summary dag;     /* of a DAG, when it was read */
+        const char *params;            /* of a tool's job: a file, or NULL */
+        const char *resolve;           /* of a Galaxy tool; galaxy.h has the words */
+        struct buf command;            /* of a tool, as it was rendered */
+        bool no_rescue;                /* of a DAG: rescue files beside it are not read */
+        const char *rescue;            /* of a DAG: the rescue file to be read; NULL: as no_rescue says */
+        struct dag_summary dag;        /* of a DAG, when it was read */
+        const struct entity *entities; /* of a template of SUMS; borrowed */
+        size_t entity_count;
+        struct sums_told sums;      /* of a description of SUMS, when it was read */
         uint64_t max_pre, max_post; /* scripts of a DAG that run at once; 0: any number */
         struct form form;
         size_t warned; /* of its warnings, those that are printed */

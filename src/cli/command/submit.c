@@ -5,20 +5,45 @@
 
 #include "cli/client/one_line.h"
 #include "cli/client/submit.h"
+#include "cli/client/sums_files.h"
 #include "cli/command/commands.h"
 #include "cli/command/wait.h"
 #include "cli/terminal/human.h"
 
 #define SHOWN_ROWS 3 /* of the items, by --dry-run */
 
+/* A description of SUMS that is to be tried only. */
+static int simulate(struct submit *s)
+{
+        struct buf out BUF_CLEANUP = {0};
+        int code = sums_files_write(s, 0);
+
+        if (code != 0)
+                return code;
+        if (s->cli->json) {
+                submit_write_body(s);
+                buf_str(&out, buf_view(&s->body));
+        } else {
+                human_count(&out, (int64_t)form_members(&s->form), "job", "jobs");
+                buf_addz(&out, " simulated, none submitted; see ");
+                sums_files_report(s, &out);
+        }
+        buf_char(&out, '\n');
+        cli_print(&out);
+        return CLI_OK;
+}
+
 static int submit(struct submit *s, const struct options *o)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf out BUF_CLEANUP = {0}, id BUF_CLEANUP = {0};
-        int code = submit_send(s, &answer);
+        int code = s->sums.simulate ? simulate(s) : submit_send(s, &answer);
 
-        if (code != 0)
+        if (code != 0 || s->sums.simulate)
                 return code;
+        /* The request is there, whether or not its report can be written. */
+        if (s->language == SUBMIT_SUMS)
+                sums_files_write(s, view_integer(view_get(answer.root, "id"), 0));
         view_text(view_get(answer.root, "id"), &id);
         if (s->cli->json) {
                 buf_str(&out, answer.root.text);

@@ -1,6 +1,6 @@
-/* drover-condor: HTCondor's commands over Drover's API. One program under the names of them all (links in
- * libexec/drover/condor); under its own name the first word says which. A failure is exit code 1, whatever it
- * is, as HTCondor's are. */
+/* drover-condor: HTCondor's commands and SUMS's over Drover's API. One program under the names of them all
+ * (links in libexec/drover/condor and libexec/drover/sums); under its own name the first word says which. A
+ * failure is exit code 1, whatever it is, as HTCondor's are. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -51,7 +51,9 @@ static void print_pages(void)
         struct buf out BUF_CLEANUP = {0};
 
         for (size_t i = 0; condor_tools[i]; i++)
-                flags_page(condor_tools[i], &out);
+                if (str_starts(str_of(condor_tools[i]->name),
+                               STR("condor_"))) /* SUMS's have a page of their own */
+                        flags_page(condor_tools[i], &out);
         cli_print(&out);
 }
 

@@ -22,5 +22,8 @@ const struct condor_tool *const condor_tools[] = {
         &condor_userprio,
         &condor_drain,
         &condor_version,
+        &star_submit,
+        &star_submit_template,
+        &star_kill_job,
         NULL,
 };

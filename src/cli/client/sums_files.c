@@ -1,0 +1,218 @@
+#include "cli/client/sums_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "cli/terminal/human.h"
+#include "jdl/script.h"
+
+#define REPORT_ROWS_MAX 100000u
+
+/* A job's row of the items. */
+struct piece {
+        struct str where;
+        uint64_t segment, first, count;
+};
+
+static bool next_piece(struct str *rows, struct piece *ret)
+{
+        struct str row, value[4] = {STR_NONE};
+
+        if (rows->n == 0 || !str_cut(rows, '\n', &row))
+                return false;
+        for (int i = 0; i < 4; i++)
+                str_cut(&row, '\x1f', &value[i]);
+        *ret = (struct piece){.where = value[0]};
+        str_to_u64(value[1], &ret->segment);
+        str_to_u64(value[2], &ret->first);
+        str_to_u64(value[3], &ret->count);
+        return true;
+}
+
+static void path_in(const char *folder, const struct submit *s, const char *tail, struct buf *out)
+{
+        if (folder && *folder)
+                buf_printf(out, "%s/", folder);
+        buf_addz(out, "sched");
+        for (const char *z = s->uuid; *z; z++)
+                if (*z != '-')
+                        buf_char(out, *z);
+        buf_addz(out, tail);
+}
+
+/* A new file: what another submit has left is never written over, and no link is followed. */
+static int write_new(const char *path, struct str text, unsigned mode)
+{
+        int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode), r;
+
+        if (fd < 0)
+                return cli_error(CLI_FAILED, "%s could not be written: %s", path, strerror(errno));
+        r = fs_write_all(fd, text.p, text.n);
+        if (close(fd) != 0 && r == 0)
+                r = -errno;
+        return r == 0 ? 0 : cli_error(CLI_FAILED, "%s could not be written: %s", path, strerror(-r));
+}
+
+static struct str lines_of(const struct submit *s, const struct piece *p)
+{
+        struct str rest, line, all;
+
+        if (p->segment >= s->form.list_count)
+                return STR_NONE;
+        rest = buf_view(&s->form.lists[p->segment].text);
+        for (uint64_t i = 1; i < p->first && str_cut(&rest, '\n', &line); i++)
+                continue;
+        all = rest;
+        for (uint64_t i = 0; i < p->count && str_cut(&rest, '\n', &line); i++)
+                continue;
+        return str_head(all, all.n - rest.n);
+}
+
+/* The variables that the agent sets, and the job's script. */
+static void write_script(const struct submit *s, uint64_t member, const char *list, struct str files,
+                         struct buf *out)
+{
+        const struct form_part *p = &s->form.parts[0];
+        const struct form_attribute *iwd = form_get(p, STR("Iwd"));
+        struct buf id BUF_CLEANUP = {0};
+        struct str line;
+        unsigned n = 0;
+
+        path_in(NULL, s, "", &id);
+        buf_printf(out,
+                   "#!/bin/sh\n# Job %llu of request %s, written by a simulated submit. Where it is run by "
+                   "hand, its\n"
+                   "# folder is the current one.\n"
+                   "export JOBID=%s_%llu REQUESTID=%s JOBINDEX=%llu PROCESSID=%llu\n",
+                   (unsigned long long)member, buf_z(&id) + 5, buf_z(&id) + 5, (unsigned long long)member,
+                   buf_z(&id) + 5, (unsigned long long)member, (unsigned long long)member);
+        if (iwd)
+                buf_printf(out, "export SUBMITTINGDIRECTORY=%s\n", iwd->text);
+        if (list) {
+                buf_addz(out, "export FILELIST=");
+                script_quote(out, str_of(list));
+                buf_char(out, '\n');
+                for (struct str rest = files; str_cut(&rest, '\n', &line) && line.n; n++)
+                        if (n < 1000) {
+                                buf_printf(out, "export INPUTFILE%u=", n);
+                                script_quote(out, line);
+                                buf_char(out, '\n');
+                        }
+        }
+        buf_printf(out, "export INPUTFILECOUNT=%u\n", n);
+        buf_str(out, buf_view(&s->sums.script));
+}
+
+static int write_job(const struct submit *s, uint64_t member, const struct piece *p)
+{
+        struct buf list BUF_CLEANUP = {0}, script BUF_CLEANUP = {0}, text BUF_CLEANUP = {0};
+        struct str files = p ? lines_of(s, p) : STR_NONE;
+        char tail[64];
+        int code = 0;
+
+        if (p) {
+                char *whole = NULL;
+
+                snprintf(tail, sizeof(tail), "_%llu.list", (unsigned long long)member);
+                path_in(s->sums.list_folder, s, tail, &list);
+                code = write_new(buf_z(&list), files, 0666);
+                whole = realpath(buf_z(&list), NULL);
+                if (whole) {
+                        buf_reset(&list);
+                        buf_addz(&list, whole);
+                }
+                free(whole);
+        }
+        if (code != 0)
+                return code;
+        snprintf(tail, sizeof(tail), "_%llu.sh", (unsigned long long)member);
+        path_in(s->sums.script_folder, s, tail, &script);
+        write_script(s, member, p ? buf_z(&list) : NULL, files, &text);
+        return write_new(buf_z(&script), buf_view(&text), 0777);
+}
+
+static int write_jobs(const struct submit *s)
+{
+        const struct form_part *part = &s->form.parts[0];
+        struct str rows = buf_view(&part->items);
+        uint64_t members = form_members(&s->form), n = 0;
+        struct piece p;
+        int code = 0;
+
+        if (members > SUMS_SCRIPTS_MAX)
+                cli_note("scripts and lists are written for the first %u of %llu jobs", SUMS_SCRIPTS_MAX,
+                         (unsigned long long)members);
+        if (s->form.list_count == 0)
+                for (; n < members && n < SUMS_SCRIPTS_MAX && code == 0; n++)
+                        code = write_job(s, n, NULL);
+        for (; s->form.list_count && n < SUMS_SCRIPTS_MAX && code == 0 && next_piece(&rows, &p); n++)
+                code = write_job(s, n, &p);
+        return code;
+}
+
+static void write_report(const struct submit *s, int64_t id, struct buf *out)
+{
+        const struct form_part *part = &s->form.parts[0];
+        struct str rows = buf_view(&part->items);
+        struct buf name BUF_CLEANUP = {0};
+        uint64_t n = 0;
+        struct piece p;
+
+        path_in(NULL, s, "", &name);
+        buf_printf(out, "request    %s", buf_z(&name) + 5);
+        if (id)
+                buf_printf(out, ", number %lld at the server", (long long)id);
+        else
+                buf_addz(out, ", simulated: nothing was submitted");
+        buf_printf(out, "\nfile       %s\njobs       %llu\n", s->file,
+                   (unsigned long long)form_members(&s->form));
+        if (s->sums.name.n)
+                buf_printf(out, "name       " STR_FMT "\n", STR_ARG(buf_view(&s->sums.name)));
+        for (size_t i = 0; i < s->form.warning_count; i++)
+                buf_printf(out, "warning    line %u: %s\n", s->form.warnings[i].line,
+                           s->form.warnings[i].text);
+        if (s->form.notes.n)
+                buf_printf(out, "\n" STR_FMT, STR_ARG(buf_view(&s->form.notes)));
+        if (s->form.list_count) {
+                buf_printf(out, "\n%8s %8s  %s\n", "JOB", "FILES", "WHERE THEY CAN BE PROCESSED");
+                for (; n < REPORT_ROWS_MAX && next_piece(&rows, &p); n++) {
+                        buf_printf(out, "%8llu %8llu  ", (unsigned long long)n, (unsigned long long)p.count);
+                        human_safe(out, p.where);
+                        buf_char(out, '\n');
+                }
+                if (rows.n)
+                        buf_printf(out, "  and more; %u jobs are listed\n", REPORT_ROWS_MAX);
+        }
+        buf_addz(out, "\nattributes\n");
+        for (size_t a = 0; a < part->attribute_count; a++)
+                if (strcmp(part->attributes[a].name, "Arguments") != 0) {
+                        buf_printf(out, "  %s = ", part->attributes[a].name);
+                        human_safe(out, str_of(part->attributes[a].text));
+                        buf_char(out, '\n');
+                }
+        buf_printf(out, "\ncommand\n" STR_FMT, STR_ARG(buf_view(&s->sums.command)));
+        buf_printf(out, "\nscript of a job\n" STR_FMT, STR_ARG(buf_view(&s->sums.script)));
+}
+
+void sums_files_report(const struct submit *s, struct buf *out)
+{
+        path_in(s->sums.report_folder, s, ".report", out);
+}
+
+int sums_files_write(const struct submit *s, int64_t id)
+{
+        struct buf path BUF_CLEANUP = {0}, text BUF_CLEANUP = {0};
+        int code = id == 0 ? write_jobs(s) : 0;
+
+        if (code != 0)
+                return code;
+        sums_files_report(s, &path);
+        write_report(s, id, &text);
+        return write_new(buf_z(&path), buf_view(&text), 0666);
+}

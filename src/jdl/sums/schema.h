@@ -1,0 +1,40 @@
+/* schema: what a description of SUMS may have: its elements, their attributes, and the form of each value.
+ *
+ * One table, from which the reader, its messages and the schema file that ships (sums.xsd) are made. The
+ * language is that of the manual of STAR's Unified Meta Scheduler and its SUMS_UJDL.xsd, in words of our own.
+ * Pure.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/xml.h"
+
+enum sums_type {
+        SUMS_TEXT,
+        SUMS_BOOLEAN, /* true, false, 1, 0 */
+        SUMS_COUNT,   /* a whole number of at least 1 */
+        SUMS_AMOUNT,  /* a number above 0 */
+        SUMS_INTEGER,
+        SUMS_ALL_OR_COUNT, /* all, or a whole number of at least 1 */
+        SUMS_SYNTAX,       /* paths, rootd, xrootd */
+        SUMS_ANYTHING,     /* also elements */
+};
+struct sums_attribute {
+        const char *name;
+        enum sums_type type;
+        bool required;
+};
+struct sums_element {
+        const char *name, *within;               /* within: NULL for the root */
+        const struct sums_attribute *attributes; /* up to one without a name */
+        enum sums_type text;                     /* SUMS_TEXT or a number: it has that; */
+        bool has_text;                           /* else only elements */
+        unsigned least, most;                    /* times within its parent; most 0: any number */
+};
+extern const struct sums_element
+        sums_elements[]; /* up to one without a name; a parent before what is in it */
+
+/* The document against the table. 0; or -EINVAL with err, which names file, line, element and attribute, and
+ * what would be right. */
+int sums_check(const struct xml *root, struct err *err);
+/* The text of sums.xsd. */
+void sums_write_schema(struct buf *out);

@@ -1,0 +1,38 @@
+/* sums: a description of STAR's Unified Meta Scheduler (SUMS) becomes a request.
+ *
+ * The description is XML: a command for csh, the files that it is about (by catalog, list, command or path),
+ * how they are cut into processes, what is shipped, and where outputs go. The files are a dataset as the
+ * submit language has it (jdl/condor), and the rest becomes lines of that language, so that every default is
+ * the same. What has no equivalent is an error or a warning, which names its line. The manual is
+ * drover-sums(7).
+ *
+ * Source: the manual of the STAR scheduler and SUMS_UJDL.xsd (star.bnl.gov, public/comp/Grid/scheduler).
+ * Pure: files, commands and the catalog come through struct form_world.
+ */
+#pragma once
+#include "jdl/condor/condor.h"
+#include "jdl/sums/entities.h"
+
+#define SUMS_TEXT_MAX (1u << 20) /* bytes of a description */
+
+struct sums_job {
+        const char *file; /* for messages */
+        struct str text;
+        const struct entity *entities; /* of a template */
+        size_t entity_count;
+        const char *request_id; /* 32 hexadecimal digits */
+};
+/* What the submit does beside sending the request. {0} at first. */
+struct sums_told {
+        bool simulate;                                     /* write everything, submit nothing */
+        struct buf name;                                   /* empty: none */
+        struct buf script;                                 /* of one job, for sh */
+        struct buf command;                                /* as it was written, for csh */
+        char *report_folder, *script_folder, *list_folder; /* NULL: the folder of the submit */
+};
+
+bool sums_is(struct str text); /* Is it XML? A submit file never is. */
+/* 0; -EINVAL, -E2BIG or -ENOSYS with err, or what form_world returned. */
+int sums_parse(const struct form_world *w, const struct sums_job *job, const struct condor_options *o,
+               struct form *ret, struct sums_told *told, struct err *err);
+void sums_told_deinit(struct sums_told *t);
