@@ -27,7 +27,7 @@ void json_close(struct json *j, char bracket)
 
 static bool is_plain(unsigned char c)
 {
-        return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+        return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
 /* One character that is not plain. Returns how many bytes it has. */
@@ -37,6 +37,8 @@ static size_t escaped(struct buf *b, const unsigned char *p, size_t n)
 
         if (len == 0)
                 buf_addz(b, "\xef\xbf\xbd");
+        else if (len == 2 && p[0] == 0xc2 && p[1] < 0xa0) /* control characters, too */
+                buf_printf(b, "\\u%04x", p[1]);
         else if (len > 1)
                 buf_add(b, p, len);
         else if (*p == '"' || *p == '\\')

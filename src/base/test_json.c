@@ -47,7 +47,9 @@ static void escapes(void **state)
                 const char *in, *out;
         } cases[] = {
                 {"a\"b\\c", "\"a\\\"b\\\\c\""},
-                {"\n\t\r\x01\x1f\x7f", "\"\\n\\t\\u000d\\u0001\\u001f\x7f\""},
+                {"\n\t\r\x01\x1f\x7f", "\"\\n\\t\\u000d\\u0001\\u001f\\u007f\""},
+                {"\xc2\x80 \xc2\x9b \xc2\xa0",
+                 "\"\\u0080 \\u009b \xc2\xa0\""}, /* the other control characters */
                 {"\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80", "\"\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80\""},
                 {"\xff", "\"\xef\xbf\xbd\""},
                 {"\xc3", "\"\xef\xbf\xbd\""},                                 /* cut short */

@@ -103,7 +103,7 @@ static void print_line(struct buf *out, const char *what, struct view v)
         if (!view_there(v))
                 return;
         buf_printf(out, "%-12s ", what);
-        view_text(v, out);
+        view_safe(v, out);
         buf_char(out, '\n');
 }
 

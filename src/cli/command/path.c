@@ -117,12 +117,12 @@ static void put_text(struct buf *out, const char *name, struct view v)
 
         if (!view_there(v))
                 return;
-        view_text(v, &text);
+        view_safe(v, &text);
         buf_printf(out, "%s = \"", name);
         for (size_t i = 0; i < text.n; i++) {
                 if (text.p[i] == '"' || text.p[i] == '\\')
                         buf_char(out, '\\');
-                buf_char(out, text.p[i] == '\n' ? ' ' : text.p[i]);
+                buf_char(out, text.p[i]);
         }
         buf_addz(out, "\"; ");
 }
@@ -187,7 +187,7 @@ int cmd_path(struct cli *cli, const struct options *o)
         } else if (options_flag(o, "ad")) {
                 print_ad(answer.root, &out);
         } else {
-                view_text(view_get(answer.root, "summary"), &out);
+                view_safe(view_get(answer.root, "summary"), &out);
                 buf_addz(&out, "\n");
         }
         cli_print(&out);

@@ -99,7 +99,7 @@ int cmd_why(struct cli *cli, const struct options *o)
                 return CLI_OK;
         list = view_get(answer.root, "text");
         while (view_next(list, &at, &item)) {
-                view_text(item, &out);
+                view_safe(item, &out);
                 buf_char(&out, '\n');
         }
         add_eta(cli, answer.root, &out);

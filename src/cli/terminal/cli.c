@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "cli/terminal/human.h"
+
 const char *cli_name = "drover";
 
 static _Thread_local struct buf *said; /* where messages go instead of stderr */
@@ -11,14 +13,27 @@ void cli_say_into(struct buf *out)
         said = out;
 }
 
+/* Messages have words of the server, of agents and of files in them; the lines that they are of stay. */
+static void add_safe(struct buf *out, struct str text)
+{
+        struct str line;
+
+        while (str_cut(&text, '\n', &line)) {
+                human_safe(out, line);
+                if (text.p)
+                        buf_char(out, '\n');
+        }
+}
+
 int cli_error(int code, const char *fmt, ...)
 {
-        struct buf text BUF_CLEANUP = {0};
+        struct buf raw BUF_CLEANUP = {0}, text BUF_CLEANUP = {0};
         va_list ap;
 
         va_start(ap, fmt);
-        buf_vprintf(&text, fmt, ap);
+        buf_vprintf(&raw, fmt, ap);
         va_end(ap);
+        add_safe(&text, buf_view(&raw));
         if (said) {
                 buf_printf(said, "%s\n", buf_z(&text));
                 return code;

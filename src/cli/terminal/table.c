@@ -111,7 +111,6 @@ void table_text(struct table *t, struct str text)
 
 void table_view(struct table *t, struct view v)
 {
-        struct buf text BUF_CLEANUP = {0};
         size_t from = t->text.n;
 
         if (!view_there(v)) {
@@ -122,8 +121,7 @@ void table_view(struct table *t, struct view v)
                 set_value(t, TABLE_NUMBER, view_integer(v, 0));
                 return;
         } else {
-                view_text(v, &text);
-                human_safe(&t->text, buf_view(&text));
+                view_safe(v, &t->text);
         }
         add_cell(t, from);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "cli/terminal/human.h"
 
 /* What a byte means between values. Most bytes of an answer are looked at here, so a table. */
 enum { PLAIN, BLANK, QUOTE, OPEN, SHUT, MARK };
@@ -248,4 +249,12 @@ void view_text(struct view v, struct buf *out)
                 return;
         }
         json_unescape(out, str_make(v.text.p + 1, v.text.n - 2));
+}
+
+void view_safe(struct view v, struct buf *out)
+{
+        struct buf text BUF_CLEANUP = {0};
+
+        view_text(v, &text);
+        human_safe(out, buf_view(&text));
 }

@@ -48,3 +48,5 @@ int64_t view_integer(struct view v, int64_t otherwise);
 bool view_is(struct view v, const char *text); /* a string that reads exactly so and needs no escapes */
 /* Appends a string's text, unescaped; of any other value its JSON; of none and null nothing. */
 void view_text(struct view v, struct buf *out);
+/* The same for a terminal, as human_safe has it: for whatever people see that others may have written. */
+void view_safe(struct view v, struct buf *out);
