@@ -1,6 +1,7 @@
 """Jobs of Galaxy tools: rendered at the submit, run, and their outputs collected."""
 import json
 import os
+import resource
 import shutil
 import subprocess
 import textwrap
@@ -171,6 +172,24 @@ def test_what_the_reader_is_asked_wrongly(instance, question, said):
     answer = json.loads(subprocess.run([instance.program("drover-galaxy")], input=question, cwd=instance.work, stdout=subprocess.PIPE, timeout=60,
                                        check=True, text=True).stdout)
     assert said in answer["error"] and answer["warnings"] == []
+
+
+def macros(*lines, inputs=""):
+    return f"<tool id='large'><macros>{''.join(lines)}</macros><command>true @T0@ <expand macro='m0'>{inputs}</expand></command></tool>"
+
+
+@pytest.mark.parametrize("text, said", [
+    (macros("<xml name='m0'/>", *(f"<token name='@T{n}@'>@T{n + 1}@@T{n + 1}@</token>" for n in range(40))), "MiB of text"),
+    (macros("<xml name='m0'>" + "<yield/>" * 50000 + "</xml>", inputs="<p/>" * 40000), "more than 100000 elements"),
+    (macros("<xml name='m0' token_a='" + "x" * 1000000 + "'>" + "@A@" * 500000 + "</xml>"), "MiB of text"),
+    (macros("<xml name='m0'>" + "<expand macro='m1'/>" * 1000 + f"</xml><xml name='m1'>{'x' * 1000000}</xml>"), "MiB of text"),
+], ids=["tokens", "yields", "own_tokens", "texts"])
+def test_a_small_tool_that_would_be_large_is_refused(instance, text, said):
+    """Of a file of some MB, what its macros and tokens make of it is bounded: the reader has a GiB here."""
+    instance.write("large.xml", text)
+    answer = subprocess.run([instance.program("drover-galaxy")], input='{"tool": "large.xml"}', cwd=instance.work, stdout=subprocess.PIPE,
+                            timeout=120, check=True, text=True, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)))
+    assert said in json.loads(answer.stdout)["error"]
 
 
 SORT = """\

@@ -118,36 +118,81 @@ static int import(struct tool *t, const struct xml *root, struct err *err)
         return rc;
 }
 
+struct size {
+        uint64_t elements, bytes; /* bytes: of texts and attributes */
+};
+
+static void measure(const struct xml *x, struct size *s)
+{
+        s->elements++;
+        s->bytes += x->text ? strlen(x->text) : 0;
+        for (size_t i = 0; i < x->attribute_count; i++)
+                s->bytes += strlen(x->attributes[i].value);
+        for (const struct xml *c = x->first; c; c = c->next)
+                measure(c, s);
+}
+
+/* Counts what is to be made `times` times. Macros within macros, and tokens within tokens, make a large tool
+ * of a small file. */
+static int spend(struct tool *t, const struct xml *at, const struct size *s, uint64_t times, struct err *err)
+{
+        t->nodes += s->elements * times;
+        t->bytes += s->bytes * times;
+        if (t->nodes > TOOL_NODES_MAX)
+                return tool_fail(at, err, "macros make more than %u elements", TOOL_NODES_MAX);
+        if (t->bytes > TOOL_BYTES_MAX)
+                return tool_fail(at, err, "macros and tokens make more than %u MiB of text",
+                                 TOOL_BYTES_MAX >> 20);
+        return 0;
+}
+
 /* All of `from` in a text by `to`. */
-static void replace(char **text, struct str from, struct str to)
+static int replace(struct tool *t, const struct xml *at, char **text, struct str from, struct str to,
+                   struct err *err)
 {
         BUF_CLEANUP struct buf b = {0};
+        struct size s = {0};
         struct str rest = str_of(*text);
+        uint64_t times = 0;
+        int rc;
 
         if (!from.n || str_search(rest, from) < 0)
-                return;
-        for (ptrdiff_t at; (at = str_search(rest, from)) >= 0; rest = str_skip(rest, (size_t)at + from.n)) {
-                buf_str(&b, str_head(rest, (size_t)at));
+                return 0;
+        for (ptrdiff_t i; (i = str_search(rest, from)) >= 0; rest = str_skip(rest, (size_t)i + from.n))
+                times++;
+        s.bytes = to.n;
+        rc = spend(t, at, &s, times, err);
+        if (rc != 0)
+                return rc;
+        rest = str_of(*text);
+        for (ptrdiff_t i; (i = str_search(rest, from)) >= 0; rest = str_skip(rest, (size_t)i + from.n)) {
+                buf_str(&b, str_head(rest, (size_t)i));
                 buf_str(&b, to);
         }
         buf_str(&b, rest);
         free(*text);
         *text = buf_take(&b);
+        return 0;
 }
 
-static void replace_in(struct xml *x, struct str from, struct str to)
+static int replace_in(struct tool *t, struct xml *x, struct str from, struct str to, struct err *err)
 {
-        replace(&x->text, from, to);
-        for (size_t i = 0; i < x->attribute_count; i++)
-                replace(&x->attributes[i].value, from, to);
-        for (struct xml *c = x->first; c; c = c->next)
-                replace_in(c, from, to);
+        int rc = replace(t, x, &x->text, from, to, err);
+
+        for (size_t i = 0; i < x->attribute_count && rc == 0; i++)
+                rc = replace(t, x, &x->attributes[i].value, from, to, err);
+        for (struct xml *c = x->first; c && rc == 0; c = c->next)
+                rc = replace_in(t, c, from, to, err);
+        return rc;
 }
 
 /* The macro's own tokens, @NAME@: attributes of <expand>, else token_name of the macro. */
-static void own_tokens(const struct xml *macro, const struct xml *expand, struct xml *body)
+static int own_tokens(struct tool *t, const struct xml *macro, const struct xml *expand, struct xml *body,
+                      struct err *err)
 {
-        for (size_t i = 0; i < expand->attribute_count + macro->attribute_count; i++) {
+        int rc = 0;
+
+        for (size_t i = 0; i < expand->attribute_count + macro->attribute_count && rc == 0; i++) {
                 const struct xml_attribute *a = i < expand->attribute_count
                                                         ? &expand->attributes[i]
                                                         : &macro->attributes[i - expand->attribute_count];
@@ -161,8 +206,9 @@ static void own_tokens(const struct xml *macro, const struct xml *expand, struct
                 for (; *name; name++)
                         buf_char(&token, (char)toupper((unsigned char)*name));
                 buf_char(&token, '@');
-                replace_in(body, buf_view(&token), str_of(a->value));
+                rc = replace_in(t, body, buf_view(&token), str_of(a->value), err);
         }
+        return rc;
 }
 
 /* A copy of the children of `from`, as a chain. */
@@ -208,13 +254,37 @@ static void fill_yields(struct xml *body, const struct xml *with)
         }
 }
 
-static unsigned count(const struct xml *x)
+static uint64_t count_yields(const struct xml *x)
 {
-        unsigned n = 1;
+        uint64_t n = 0;
 
         for (const struct xml *c = x->first; c; c = c->next)
-                n += count(c);
+                n += xml_is(c, "yield") ? 1 : count_yields(c);
         return n;
+}
+
+/* A macro's copy with its tokens, and what stands in <expand> where it has <yield/>. NULL: it cannot be. */
+static struct xml *expanded(struct tool *t, const struct xml *macro, const struct xml *expand,
+                            struct err *err)
+{
+        struct size own = {0}, with = {0};
+        struct xml *body;
+        int rc;
+
+        measure(macro, &own);
+        measure(expand, &with);
+        if (spend(t, expand, &own, 1, err) != 0 || spend(t, expand, &with, 1, err) != 0)
+                return NULL;
+        body = xml_dup(macro);
+        rc = own_tokens(t, macro, expand, body, err);
+        if (rc == 0)
+                rc = spend(t, expand, &with, count_yields(body), err);
+        if (rc == 0) {
+                fill_yields(body, expand);
+                return body;
+        }
+        drop(body);
+        return NULL;
 }
 
 static int expand(struct tool *t, struct xml *x, unsigned depth, struct err *err)
@@ -236,14 +306,10 @@ static int expand(struct tool *t, struct xml *x, unsigned depth, struct err *err
                 macro = name ? find_macro(t, name) : NULL;
                 if (!macro)
                         return tool_fail(*at, err, "there is no macro %s", name ? name : "without a name");
-                body = xml_dup(macro);
-                t->nodes += count(body) + count(*at);
-                own_tokens(macro, *at, body);
-                fill_yields(body, *at);
-                if (t->nodes > TOOL_NODES_MAX)
-                        rc = tool_fail(*at, err, "macros make more than %u elements", TOOL_NODES_MAX);
-                if (rc == 0)
-                        rc = expand(t, body, depth + 4, err);
+                body = expanded(t, macro, *at, err);
+                if (!body)
+                        return -EINVAL;
+                rc = expand(t, body, depth + 4, err);
                 if (rc == 0)
                         at = put_chain(at, copy_children(body));
                 drop(body);
@@ -251,22 +317,26 @@ static int expand(struct tool *t, struct xml *x, unsigned depth, struct err *err
         return rc;
 }
 
-static void fill_tokens(struct tool *t)
+static int fill_tokens(struct tool *t, struct err *err)
 {
+        int rc = 0;
+
         for (size_t i = 0; i <= t->kept_count; i++) {
                 const struct xml *root = i ? t->kept[i - 1] : t->root,
                                  *macros = xml_is(root, "macros") ? root : xml_child(root, "macros");
 
-                for (const struct xml *m = xml_child(macros, "token"); m; m = xml_next(m, "token")) {
+                for (const struct xml *m = xml_child(macros, "token"); m && rc == 0;
+                     m = xml_next(m, "token")) {
                         /* the tree it stands in is changed with the others */
                         MEM_CLEANUP char *value = mem_dupz(m->text);
                         MEM_CLEANUP char *name = mem_dupz(xml_get(m, "name"));
 
-                        for (struct xml *x = name ? t->root->first : NULL; x; x = x->next)
+                        for (struct xml *x = name ? t->root->first : NULL; x && rc == 0; x = x->next)
                                 if (!xml_is(x, "macros"))
-                                        replace_in(x, str_of(name), str_of(value));
+                                        rc = replace_in(t, x, str_of(name), str_of(value), err);
                 }
         }
+        return rc;
 }
 
 int tool_read(struct tool *t, struct err *err)
@@ -280,7 +350,5 @@ int tool_read(struct tool *t, struct err *err)
         rc = import(t, t->root, err);
         if (rc == 0)
                 rc = expand(t, t->root, 0, err);
-        if (rc == 0)
-                fill_tokens(t);
-        return rc;
+        return rc == 0 ? fill_tokens(t, err) : rc;
 }

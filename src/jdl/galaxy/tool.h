@@ -12,9 +12,10 @@
 
 #define TOOL_FILES_MAX 17 /* with what is imported */
 #define TOOL_TEXT_MAX  (4u << 20)
-#define TOOL_NODES_MAX 100000u
-#define TOOL_DATA_MAX  10000u  /* input files, outputs */
-#define TOOL_BOX       "@box@" /* in texts: the job's folder, filled in where it runs */
+#define TOOL_NODES_MAX 100000u     /* elements that macros make */
+#define TOOL_BYTES_MAX (16u << 20) /* of text that macros and tokens make */
+#define TOOL_DATA_MAX  10000u      /* input files, outputs */
+#define TOOL_BOX       "@box@"     /* in texts: the job's folder, filled in where it runs */
 
 struct tool_output {
         const struct xml *at;
@@ -29,7 +30,7 @@ struct tool {
         struct xml *root;
         struct xml *kept[TOOL_FILES_MAX]; /* what was imported: its names are borrowed */
         size_t kept_count;
-        unsigned nodes;
+        uint64_t nodes, bytes; /* that macros and tokens have made */
         struct arena arena;
         struct expressions x;
         struct str params_dir; /* absolute: paths of the parameters begin here */
