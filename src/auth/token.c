@@ -85,6 +85,11 @@ static void random_hex(char *ret, size_t bytes)
         OPENSSL_cleanse(raw, sizeof(raw));
 }
 
+void token_random(char ret[TOKEN_SECRET_TEXT])
+{
+        random_hex(ret, (TOKEN_SECRET_TEXT - 1) / 2);
+}
+
 static void hash_secret(struct str secret, unsigned char ret[32])
 {
         SHA256((const unsigned char *)secret.p, secret.n, ret);
@@ -95,7 +100,7 @@ void token_make(struct token *t, struct str fingerprint, struct buf *ret_text)
         char secret[TOKEN_SECRET_TEXT];
 
         random_hex(t->id, (TOKEN_ID_TEXT - 1) / 2);
-        random_hex(secret, (TOKEN_SECRET_TEXT - 1) / 2);
+        token_random(secret);
         hash_secret(str_of(secret), t->hash);
         buf_printf(ret_text, "drover-%s-token.v1." STR_FMT ".%s.%s", kind_names[t->kind],
                    STR_ARG(fingerprint), t->id, secret);

@@ -59,6 +59,8 @@ struct token_text {
 /* 0, or -EINVAL. Only the form is looked at. */
 int token_text_parse(struct str text, struct token_text *ret);
 
+/* Writes 256 random bits as hexadecimal digits; aborts when there are none. */
+void token_random(char ret[TOKEN_SECRET_TEXT]);
 /* Gives t an id and a hash, and appends the token's text, which is shown once and kept nowhere. */
 void token_make(struct token *t, struct str fingerprint, struct buf *ret_text);
 /* The record as bytes, and back: 0 or -EBADMSG; what is read is borrowed from the bytes. */
