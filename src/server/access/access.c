@@ -22,6 +22,7 @@ int access_open(struct server *s, struct access **ret, struct err *err)
         int r;
 
         *ret = a;
+        a->sessions = sessions_new();
         for (size_t i = 0; i < 2; i++) {
                 struct buf who = {0};
 
@@ -46,6 +47,7 @@ void access_free(struct access *a)
                 return;
         credentials_free(a->credentials);
         certificates_free(a->certificates);
+        sessions_free(a->sessions);
         tokens_free(a->tokens);
         ca_free(a->ca);
         free(a->own[0]);
@@ -134,22 +136,32 @@ struct bearer {
         struct str token;
 };
 
+static void speak_for(struct server *s, struct call *c, const struct token *t)
+{
+        enum role today;
+
+        c->who = str_dupz(t->name);
+        today = access_role(s, c->who);
+        c->role = t->role < today ? t->role : today;
+        c->token_until_ms = t->expires_ms;
+}
+
 static void look(struct server *s, struct call *c)
 {
         struct bearer *b = c->state;
         const struct token *t;
 
         if (tokens_look(s->access->tokens, b->token, TOKEN_USER, str_of(ca_fingerprint(s->access->ca)),
-                        clock_wall_ms(), &t) == 0) {
-                enum role today;
-
-                c->who = str_dupz(t->name);
-                today = access_role(s, c->who);
-                c->role = t->role < today ? t->role : today;
-                c->token_until_ms = t->expires_ms;
-        }
-        c->state = NULL; /* in the call's arena */
+                        clock_wall_ms(), &t) == 0)
+                speak_for(s, c, t);
+        c->state = NULL;
+        c->state_free = NULL;
         call_io(c, b->next);
+}
+
+static void nothing(void *state)
+{
+        (void)state; /* the arena has it */
 }
 
 void access_bearer(struct call *c, struct str token, call_fn *next)
@@ -159,8 +171,51 @@ void access_bearer(struct call *c, struct str token, call_fn *next)
         b->next = next;
         b->token = arena_str(&c->arena, str_head(token, TOKEN_TEXT_MAX));
         c->state = b;
-        c->state_free = NULL;
+        c->state_free = nothing;
         call_core(c, look);
+}
+
+struct by_cookie {
+        call_fn *next;
+        struct str cookie, csrf;
+        bool changes;
+};
+
+/* The session's token must be good still: who revokes it ends the session. */
+static void look_session(struct server *s, struct call *c)
+{
+        struct by_cookie *b = c->state;
+        int64_t now = clock_wall_ms();
+        const struct session *session = sessions_find(s->access->sessions, b->cookie, now);
+        const struct token *t = session ? tokens_find(s->access->tokens, str_of(session->token_id)) : NULL;
+
+        c->state = NULL;
+        c->state_free = NULL;
+        if (session && (!t || (t->expires_ms && t->expires_ms <= now))) {
+                sessions_close(s->access->sessions, b->cookie);
+        } else if (session && b->changes && !session_csrf_is(session, b->csrf)) {
+                call_fail(c, 403, "csrf",
+                          "a change that a cookie vouches for needs the session's X-Drover-Csrf as well: "
+                          "load the page again");
+                return;
+        } else if (session) {
+                speak_for(s, c, t);
+        }
+        call_io(c, b->next);
+}
+
+void access_session(struct call *c, struct str cookie, call_fn *next)
+{
+        struct by_cookie *b = arena_alloc(&c->arena, sizeof(*b));
+        enum http_method m = http_method(c->http);
+
+        b->next = next;
+        b->cookie = arena_str(&c->arena, cookie);
+        b->csrf = arena_str(&c->arena, str_head(http_header(c->http, "X-Drover-Csrf"), SESSION_SECRET_TEXT));
+        b->changes = m != HTTP_GET && m != HTTP_HEAD;
+        c->state = b;
+        c->state_free = nothing;
+        call_core(c, look_session);
 }
 
 /* ---- agents */

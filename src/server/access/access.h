@@ -8,11 +8,13 @@
 #include "server/calls/call.h"
 
 #include "auth/certificates.h"
+#include "auth/session.h"
 
 struct tls_context;
 struct access {
         struct ca *ca;
         struct tokens *tokens;
+        struct sessions *sessions; /* of browsers */
         struct certificates *certificates;
         struct credentials *credentials; /* of users, for their jobs */
         int64_t pruned_ms;
@@ -32,6 +34,9 @@ enum role access_role(const struct server *s, const char *who);
 /* I/O thread: finds out whom a bearer token stands for (c->who stays NULL when it is none), then runs next.
  */
 void access_bearer(struct call *c, struct str token, call_fn *next);
+/* I/O thread: the same by a session's cookie. A call that changes anything must show the session's second
+ * secret as well, else it fails here with 403. */
+void access_session(struct call *c, struct str cookie, call_fn *next);
 
 /* A token for a certificate. 0; or -EACCES, -EINVAL with err. */
 int access_join(struct server *s, struct str token, struct str name, struct str csr_pem, struct buf *ret_name,

@@ -8,6 +8,7 @@
 #include "server/access/job_peer.h"
 #include "server/api/routes.h"
 #include "server/calls/body.h"
+#include "server/page/page.h"
 
 #define USERS_MAX     10000
 #define USER_FRESH_MS 60000
@@ -109,6 +110,13 @@ static void identified(struct server *s, struct call *c)
         start(c);
 }
 
+/* Over TLS: the cookie that a browser got from the page. What it is answered, a browser may open. */
+static void identify_session(struct call *c, struct str cookie)
+{
+        page_guard(c->http);
+        access_session(c, cookie, identified);
+}
+
 /* A bearer token, checked by the core thread: over TLS, and of a job's process. */
 static void identify_token(struct call *c)
 {
@@ -170,9 +178,9 @@ static void handle(void *arg, struct http_request *r)
 {
         struct http_api *a = arg;
         struct call *c = mem_new(struct call);
-        bool path_known;
         uid_t uid;
         pid_t pid;
+        bool path_known, remote = http_peer_uid(r, &uid, &pid) != 0, with_page = a->server->config.page;
 
         c->server = a->server;
         c->bodies = a->bodies;
@@ -187,6 +195,8 @@ static void handle(void *arg, struct http_request *r)
                 return;
         }
         c->route = routes_find(http_method(r), str_of(c->path), c->param, &path_known);
+        if (!c->route && !path_known && remote && with_page)
+                c->route = page_find(http_method(r), str_of(c->path), c->param, &path_known);
         if (!c->route) {
                 if (path_known)
                         call_fail(c, 405, "bad_method", "this method does not work on %s", c->path);
@@ -196,7 +206,9 @@ static void handle(void *arg, struct http_request *r)
         }
         if (c->route->anybody)
                 c->route->start(c->server, c);
-        else if (http_peer_uid(r, &uid, &pid) != 0)
+        else if (remote && with_page && !http_header(r, "Authorization").n && page_cookie(r).n)
+                identify_session(c, page_cookie(r));
+        else if (remote)
                 identify_token(c);
         else if (peer_of(r, pid) == PEER_JOB)
                 identify_job(c);

@@ -14,7 +14,7 @@
 
 #define CONFIG_FILE_MAX (1u << 20)
 
-enum kind { KIND_TEXT, KIND_LIST, KIND_LEVEL, KIND_DURATION, KIND_WAIT, KIND_NESTED };
+enum kind { KIND_TEXT, KIND_LIST, KIND_FLAG, KIND_LEVEL, KIND_DURATION, KIND_WAIT, KIND_NESTED };
 
 static int read_user_log(void *at, const struct doc *d, struct err *err);
 static int read_placement(void *at, const struct doc *d, struct err *err);
@@ -32,6 +32,7 @@ static const struct setting {
         {"user", KIND_TEXT, offsetof(struct config, user)},
         {"listen", KIND_LIST, offsetof(struct config, listen)},
         {"api_listen", KIND_TEXT, offsetof(struct config, api_listen)},
+        {"page", KIND_FLAG, offsetof(struct config, page)},
         {"names", KIND_LIST, offsetof(struct config, names)},
         {"admins", KIND_LIST, offsetof(struct config, admins)},
         {"operators", KIND_LIST, offsetof(struct config, operators)},
@@ -213,6 +214,7 @@ static int set_value(struct config *c, const struct setting *s, const struct doc
         case KIND_LIST: return doc_words(d, add_word, at, err);
         case KIND_DURATION: return set_duration(at, d, err);
         case KIND_WAIT: return set_wait(at, d, err);
+        case KIND_FLAG: return doc_bool(d, at, err);
         case KIND_LEVEL: return set_level(at, d, err);
         case KIND_NESTED: return s->read(at, d, err);
         }

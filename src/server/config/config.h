@@ -27,6 +27,7 @@ struct config {
         char *domain;                         /* of local users: root@DOMAIN */
         char *user;                           /* who runs it, if root starts it: see own_user.h; or NULL */
         char *api_listen;                     /* host:port of the API over TLS; NULL: none */
+        bool page;                            /* serve the web page there */
         struct config_list listen;            /* host:port for agents */
         struct config_list names;             /* further names and addresses in the server's certificate */
         struct config_list admins, operators; /* principals */

@@ -19,13 +19,14 @@ static void test_file(void **state)
                 config_parse(&c, "f",
                              STR("domain: example.org\nlisten: ['0.0.0.0:7331', '[::]:7331']\n"
                                  "admins: ann@example.org\nlease: 10m\nkeep_finished: 2d\nlog_level: debug\n"
-                                 "placement: blind\n"),
+                                 "placement: blind\npage: yes\n"),
                              &err),
                 0);
         assert_string_equal(c.domain, "example.org");
         assert_int_equal(c.listen.count, 2);
         assert_string_equal(c.listen.items[1], "[::]:7331");
         assert_int_equal(c.admins.count, 1);
+        assert_true(c.page);
         assert_int_equal(c.lease_ms, 600000);
         assert_int_equal(c.keep_finished_ms, 2 * 86400000);
         assert_int_equal(c.log_level, LOG_DEBUG);

@@ -1,0 +1,144 @@
+// Signing in, the way from one view to another, and what all views have around them.
+import {h, note, clean} from "./dom.js";
+import * as api from "./api.js";
+import {overview} from "./overview.js";
+import {requests, request} from "./requests.js";
+import {jobs} from "./jobs.js";
+import {job} from "./job.js";
+import {submit} from "./submit.js";
+import {places} from "./places.js";
+import {data} from "./data.js";
+import {shares} from "./shares.js";
+
+const main = document.getElementById("main"), top_ = document.getElementById("top");
+const VIEWS = [
+    ["overview", "Overview", overview], ["requests", "Requests", requests], ["jobs", "Jobs", jobs], ["submit", "Submit", submit],
+    ["places", "Places", places], ["data", "Data", data], ["shares", "Shares and limits", shares],
+];
+const ONE = {requests: request, jobs: job};
+let leaving = null; // AbortController of the view that is shown
+
+function route() {
+    const hash = location.hash.startsWith("#/") ? location.hash.slice(2) : "overview";
+    const [path, text] = hash.split("?");
+    const [name, id] = path.split("/");
+    return {name, id: id ? decodeURIComponent(id) : null, query: new URLSearchParams(text || "")};
+}
+
+async function show() {
+    if (location.hash && !location.hash.startsWith("#/")) return; // a place on this page
+    leaving?.abort();
+    if (!api.session) {
+        showSignIn();
+        return;
+    }
+    const r = route(), entry = VIEWS.find(v => v[0] === r.name) || VIEWS[0];
+    const view = r.id !== null && ONE[r.name] ? ONE[r.name] : entry[2];
+    const mine = leaving = new AbortController();
+    const root = h("div", {class: `view v-${entry[0]}`});
+    for (const a of top_.querySelectorAll("nav a"))
+        a.hash === `#/${entry[0]}` ? a.setAttribute("aria-current", "page") : a.removeAttribute("aria-current");
+    const page = {
+        signal: mine.signal, session: api.session, route: r,
+        isOperator: api.session.role !== "user",
+        title(text) { document.title = `${clean(text)} – Drover`; },
+        every(ms, fn) { // while this view is shown and seen
+            const timer = setInterval(() => { if (!document.hidden) guarded(fn); }, ms);
+            mine.signal.addEventListener("abort", () => clearInterval(timer));
+        },
+        onChange(fn) { api.onChange(requests_ => guarded(() => fn(requests_)), mine.signal); },
+        guarded,
+    };
+    async function guarded(fn) {
+        try {
+            return await fn();
+        } catch (e) {
+            if (!mine.signal.aborted && e.name !== "AbortError" && e.code !== "unreachable") note(e.message, true);
+            return undefined;
+        }
+    }
+    page.title(entry[1]);
+    main.replaceChildren(root);
+    if (document.activeElement === document.body || top_.contains(document.activeElement)) main.focus({preventScroll: true});
+    window.scrollTo(0, 0);
+    try {
+        await view(root, page);
+    } catch (e) {
+        if (!mine.signal.aborted && e.name !== "AbortError" && api.session) root.replaceChildren(h("h1", {}, "This cannot be shown"), h("p", {role: "alert"}, clean(e.message)));
+    }
+}
+
+// ---- around the views
+
+function showTop() {
+    const list = h("ul", {}, VIEWS.map(([name, words]) => h("li", {}, h("a", {href: `#/${name}`}, words))));
+    const state = h("span", {id: "live", class: "live", role: "status"}, "live");
+    top_.replaceChildren(
+        h("a", {class: "brand", href: "#/overview"}, "Drover"),
+        h("nav", {"aria-label": "Views"}, list),
+        h("div", {class: "who"}, state, h("span", {class: "you"}, clean(api.session.you), h("span", {class: "small"}, ` (${api.session.role})`)),
+            h("button", {type: "button", id: "sign-out", onclick: leave}, "Sign out")));
+    top_.hidden = false;
+    api.startFeed(ok => {
+        state.textContent = ok ? "live" : "no connection";
+        state.classList.toggle("lost", !ok);
+    });
+}
+
+async function leave() {
+    await api.signOut().catch(e => note(e.message, true));
+    signedOut();
+}
+
+function signedOut() {
+    api.stopFeed();
+    top_.hidden = true;
+    top_.replaceChildren();
+    show();
+}
+
+function showSignIn(why) {
+    const token = h("input", {id: "token", type: "password", required: true, autocomplete: "off", spellcheck: "false", maxlength: 300, "aria-describedby": "token-help sign-in-error"});
+    const wrong = h("p", {id: "sign-in-error", role: "alert", class: "error-text"}, why || "");
+    const button = h("button", {type: "submit", class: "main"}, "Sign in");
+    document.title = "Sign in – Drover";
+    top_.hidden = true;
+    main.replaceChildren(h("div", {class: "sign-in"}, h("h1", {}, "Drover"), h("form", {onsubmit: enter},
+        h("p", {class: "field"}, h("label", {for: "token"}, "User token"), token),
+        h("p", {id: "token-help", class: "small"}, "“drover token user” on the server's machine makes one. It is exchanged for a session of at most twelve hours, and not kept in this browser."),
+        wrong, h("p", {class: "buttons"}, button))));
+    token.focus();
+
+    async function enter(e) {
+        e.preventDefault();
+        button.disabled = true;
+        wrong.textContent = "";
+        try {
+            await api.signIn(token.value.trim());
+            token.value = "";
+            start();
+        } catch (err) {
+            wrong.textContent = clean(err.message);
+            token.select();
+        } finally {
+            button.disabled = false;
+        }
+    }
+}
+
+function start() {
+    showTop();
+    show();
+}
+
+window.addEventListener("hashchange", show);
+window.addEventListener("signed-out", () => {
+    signedOut();
+    document.getElementById("sign-in-error").textContent = "The session is over: sign in again.";
+});
+try {
+    if (await api.resume()) start();
+    else show();
+} catch (e) {
+    main.replaceChildren(h("p", {role: "alert", class: "error-text"}, clean(e.message)));
+}
