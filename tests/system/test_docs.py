@@ -214,6 +214,15 @@ def test_look_alikes_are_installed(installed):
     assert [n for n in files_below(installed) if n.endswith("/man1/drover-condor.1")]
 
 
+def test_slurm_look_alikes_are_installed(installed):
+    names = [n for n in files_below(installed) if "/libexec/drover/slurm/" in n]
+    assert {os.path.basename(n) for n in names} == {"sbatch", "squeue", "scancel"}
+    for name in names:
+        out = subprocess.run([name, "--help"], stdout=subprocess.PIPE, text=True, check=True, timeout=90)
+        assert out.stdout.startswith("Usage: " + os.path.basename(name))
+    assert [n for n in files_below(installed) if n.endswith("/man7/drover-slurm.7")]
+
+
 def test_the_site_has_every_page(build, tmp_path):
     """`make docs`: guides and manual as HTML; tools/site fails where a page links to one that is not there."""
     p = subprocess.run([f"{ROOT}/tools/site", build, str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False)

@@ -1,0 +1,13 @@
+/* slurm: the look-alikes of Slurm's commands, one file each: tool_NAME.c. main.c finds one by the name it was
+ * called by.
+ */
+#pragma once
+#include "cli/slurm/words.h"
+#include "cli/terminal/cli.h"
+
+extern const struct slurm_tool *const slurm_tools[]; /* up to NULL */
+
+extern const struct slurm_tool slurm_sbatch, slurm_squeue, slurm_scancel;
+
+/* "sbatch: error: …" on standard error; returns the code. */
+int slurm_error(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -1,0 +1,305 @@
+"""The look-alikes of Slurm's commands, and the real ones beside them where both can say the same."""
+import json
+import os
+import re
+
+import pytest
+
+from drover import wait_until
+from slurm import Munge, Slurm
+from slurm_commands import Commands, LookAlikes
+
+
+@pytest.fixture
+def look(shared):
+    return LookAlikes(shared)
+
+
+@pytest.fixture(scope="module")
+def cluster(request, tmp_path_factory):
+    """A real one."""
+    folder = str(tmp_path_factory.mktemp("c"))
+    munge = Munge(folder)
+    request.addfinalizer(munge.stop)
+    one = Slurm(folder, munge, nodes=1)
+    request.addfinalizer(one.stop)
+    one.start()
+    work = os.path.join(folder, "work")
+    os.mkdir(work)
+    return Commands("", one.env, work)
+
+
+@pytest.fixture(params=["look", "real"])
+def both(request):
+    """The same test on the look-alikes and on Slurm's own commands."""
+    return request.getfixturevalue("look" if request.param == "look" else "cluster")
+
+
+def over(slurm, job, *states):
+    want = list(states) or ["CD"]
+    wait_until(lambda: slurm.state(job) == want, 120)
+
+
+# ---- the same on both
+
+def test_a_script_runs_with_slurms_variables(both):
+    job = both.batch("#SBATCH -J name -n 2 --cpus-per-task=1 --mem=50\n"
+                     "echo $SLURM_JOB_ID $SLURM_JOBID $SLURM_JOB_NAME $SLURM_NTASKS $SLURM_NPROCS $SLURM_CPUS_PER_TASK\n"
+                     "echo $SLURM_CPUS_ON_NODE $SLURM_NNODES $SLURM_PROCID $SLURM_MEM_PER_NODE $SLURM_JOB_NUM_NODES\n"
+                     "echo $SLURM_SUBMIT_DIR $PWD $MINE $ENVIRONMENT $SLURM_TASKS_PER_NODE\n"
+                     "[ $SLURMD_NODENAME = $SLURM_JOB_NODELIST ] && echo error >&2\n", env={"MINE": "kept"})
+    over(both, job)
+    work = os.path.realpath(both.work)
+    assert both.file(f"slurm-{job}.out") == f"{job} {job} name 2 2 1\n2 1 0 50 1\n{work} {work} kept BATCH 2\nerror\n"
+
+
+def test_an_array_has_tasks_with_numbers(both):
+    job = both.batch("echo $SLURM_ARRAY_JOB_ID $SLURM_ARRAY_TASK_ID $SLURM_ARRAY_TASK_COUNT $SLURM_ARRAY_TASK_MIN "
+                     "$SLURM_ARRAY_TASK_MAX; echo $SLURM_JOB_ID >&2\n", "--array=2,5,9", "-o", "%A_%a.%x.%3a", "-e", "id-%a", "-J", "x")
+    over(both, job, "CD", "CD", "CD")
+    for task in (2, 5, 9):
+        assert both.file(f"{job}_{task}.x.{task:03}") == f"{job} {task} 3 2 9\n"
+    ids = {both.file(f"id-{task}") for task in (2, 5, 9)}
+    assert len(ids) == 3 and f"{job}\n" in ids
+    for number in ids - {f"{job}\n"}:  # which is all of the array's, too
+        assert re.fullmatch(rf"{job}_[259]\n", both("squeue", "-h", "-t", "all", "-o", "%i", "-j", number.strip()))
+    assert sorted(both("squeue", "-h", "-r", "-t", "all", "-o", "%K %F", "-j", f"{job}_5,{job}_9").split()) == \
+        sorted(["5", str(job), "9", str(job)])
+
+
+def test_the_default_listing_is_slurms(both):
+    job = both.batch("sleep 300\n", "-J", "longer-than-eight", "--hold")
+    array = both.batch("sleep 300\n", "--array=1-9:2%3", "--hold", "-J", "a")
+    lines = both("squeue", "-j", f"{job},{array}").splitlines()
+    assert lines[0] == "             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)"
+    user = both("squeue", "-h", "-j", job, "-o", "%u").strip()
+    part = both("squeue", "-h", "-j", job, "-o", "%P").strip()
+    rows = {f"{job:>18} {part:>9} longer-t {user:>8} PD       0:00      1 (JobHeldUser)",
+            f"{str(array) + '_[1,3,5,7,9%3]':>18} {part:>9} {'a':>8} {user:>8} PD       0:00      1 (JobHeldUser)"}
+    if lines[2].split()[0].endswith("[1-9:2%3]") or lines[1].split()[0].endswith("[1-9:2%3]"):
+        rows = {row.replace("_[1,3,5,7,9%3]", "_[1-9:2%3]").rjust(len(row)) for row in rows}
+    assert {" ".join(line.split()) for line in lines[1:]} == {" ".join(row.split()) for row in rows}
+    assert both("squeue", "-l", "-j", job).splitlines()[1] == \
+        "             JOBID PARTITION     NAME     USER    STATE       TIME TIME_LIMI  NODES NODELIST(REASON)"
+    assert len(both("squeue", "-h", "-r", "-j", array).splitlines()) == 5
+    assert both("squeue", "-h", "-j", job, "-o", "%i|%.12T|%5D|%.3j") == f"{job}|     PENDING|1    |lon\n"
+    assert both("squeue", "-h", "-j", job, "-O", "JobID:10,Name:12,State").rstrip() == f"{job:<10}longer-than-PENDING"
+    both("scancel", job, f"{array}_[3,5]")
+    wait_until(lambda: both("squeue", "-h", "-j", array, "-r", "-o", "%K").split() == ["1", "7", "9"])
+    both("scancel", array)
+    wait_until(lambda: both("squeue", "-h", "-j", f"{job},{array}") == "")
+
+
+def test_dependencies_hold_jobs_back(both):
+    first = both.batch("while [ ! -e go ]; do sleep 0.1; done; exit 3\n")
+    after = [both.batch("true\n", "-d", f"{kind}:{first}") for kind in ("afterany", "afternotok", "afterok")]
+    assert both("squeue", "-h", "-j", after[0], "-o", "%t %r") == "PD Dependency\n"
+    with open(os.path.join(both.work, "go"), "w", encoding="utf-8"):
+        pass
+    over(both, first, "F")
+    over(both, after[0])
+    over(both, after[1])
+    wait_until(lambda: both("squeue", "-h", "-j", after[2], "-o", "%t %r") == "PD DependencyNeverSatisfied\n", 120)
+    both("scancel", after[2])
+    os.unlink(os.path.join(both.work, "go"))
+
+
+def test_tasks_correspond(both):
+    first = both.batch("[ $SLURM_ARRAY_TASK_ID = 2 ]\n", "--array=1-3")
+    second = both.batch("true\n", "--array=1-3", "-d", f"aftercorr:{first}")
+    wait_until(lambda: sorted(both.state(second)) == ["CD", "PD", "PD"], 120)
+    assert both("squeue", "-h", "-t", "CD", "-j", second, "-o", "%i") == f"{second}_2\n"
+    both("scancel", second)
+
+
+def test_what_is_no_script_is_refused(both):
+    work = both.work
+    for name, text in (("empty", ""), ("plain", "echo\n"), ("dos", "#!/bin/sh\r\necho\r\n")):
+        with open(os.path.join(work, name), "w", encoding="utf-8", newline="") as f:
+            f.write(text)
+    assert "Batch script is empty!" in both("sbatch", "empty", code=1).err
+    assert "This does not look like a batch script" in both("sbatch", "plain", code=1).err
+    assert "DOS line breaks" in both("sbatch", "dos", code=1).err
+    assert "Unable to open file nofile" in both("sbatch", "nofile", code=1).err
+    assert "invalid partition specified: nope" in both("sbatch", "-p", "nope", "--wrap", "true", code=1).err
+    assert "Invalid job id" in both("scancel", "foo", code=1).err
+    assert both("squeue", "-j", "99999", code=1).err == "slurm_load_jobs error: Invalid job id specified\n"
+    both("scancel", "99999")
+    for bad in (["-t", "abc"], ["--mem=x"], ["-n", "x"], ["--array=5-1"]):
+        assert both("sbatch", *bad, "--wrap", "true", code=None).code != 0, bad
+    assert "unrecognized option '--bogus'" in both("sbatch", "--bogus", code=None).err
+
+
+def test_what_the_call_says_wins_over_the_script(both):
+    def limits(*args, **more):
+        job = both.batch("#SBATCH -t 30:5 --comment='x # y' -J a#b\n  #SBATCH -c 3\n\n#SBATCH --mem=20\necho\n#SBATCH -n 4\n",
+                         "--hold", *args, **more)
+        out = both("squeue", "-h", "-j", job, "-o", "%l|%j|%k|%m|%C")
+        both("scancel", job)
+        return out
+    assert limits() == "31:00|a|x # y|20M|1\n"
+    assert limits(env={"SBATCH_TIMELIMIT": "2:00:00"}) == "2:00:00|a|x # y|20M|1\n"
+    assert limits("-t", "1-0", "-Jc", "-n2", env={"SBATCH_TIMELIMIT": "2:00:00"}) == "1-00:00:00|c|x # y|20M|2\n"
+
+
+def test_wrap_and_environment(both):
+    job = int(both("sbatch", "--parsable", "--wrap", "echo \"$A$B\" 'q' $0 | sed 's/slurm_script//'; exit 4", "--export=A=1,B",
+                   "-o", "w.%j", env={"B": "two words", "C": "left"}))
+    over(both, job, "F")
+    assert both.file(f"w.{job}").startswith("1two words q")
+    job = both.batch("echo $A$C; echo ${SLURM_JOB_ID:+id}\n", "--export=NONE", "-o", "w.%j", env={"A": "1", "C": "2"})
+    over(both, job)
+    assert both.file(f"w.{job}") == "\nid\n"
+
+
+def test_files_are_appended_when_asked(both):
+    for mode in ("append", "append", "truncate"):
+        job = both.batch("echo line\n", "-o", "log.txt", f"--open-mode={mode}")
+        over(both, job)
+        if mode == "append" and both.file("log.txt") != "line\n":
+            assert both.file("log.txt") == "line\nline\n"
+    assert both.file("log.txt") == "line\n"
+
+
+def test_wait_gives_the_exit_code(both):
+    assert "Submitted batch job" in both("sbatch", "--wait", "--wrap", "exit 7", code=7)
+    both("sbatch", "-W", "--wrap", "true")
+
+
+# ---- the look-alikes alone
+
+def test_a_script_is_what_it_was_when_it_was_submitted(look):
+    path = os.path.join(look.work, "job.sh")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("#!/bin/bash -e\nwhile [ ! -e changed ]; do sleep 0.1; done\n" + "# padding $(x) $$(y) \"' \\\n" * 8000 +
+                "printf '%s|' \"$@\" \"$BASH_VERSION\" $- >args\n")
+    assert os.path.getsize(path) > 150000
+    job = int(look("sbatch", "--parsable", path, "a b", "c'd\"e", "").strip())
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("#!/bin/sh\necho wrong >args\n")
+    with open(os.path.join(look.work, "changed"), "w", encoding="utf-8"):
+        pass
+    over(look, job)
+    words = look.file("args").split("|")
+    assert words[:3] == ["a b", "c'd\"e", ""] and words[3][0].isdigit() and "e" in words[4]
+    assert look("squeue", "-h", "-t", "all", "-j", job, "-o", "%o") == path + "\n"
+
+
+def test_output_is_there_while_the_job_runs(look):
+    job = look.batch("echo first; while [ ! -e enough ]; do sleep 0.1; done\n")
+    wait_until(lambda: os.path.exists(os.path.join(look.work, f"slurm-{job}.out")) and look.file(f"slurm-{job}.out") == "first\n")
+    assert look.state(job) == ["R"]
+    with open(os.path.join(look.work, "enough"), "w", encoding="utf-8"):
+        pass
+    over(look, job)
+
+
+def test_a_signal_comes_before_the_time_limit(look):
+    job = look.batch("echo begun; sleep 600\n", "-t", "1", "--signal=B:USR1@58")
+    caught = look.batch("trap 'echo caught; exit 5' USR1; sleep 600 & wait\n", "-t", "1", "--signal=B:USR1@58")
+    over(look, caught, "F")
+    assert look.file(f"slurm-{caught}.out") == "caught\n"
+    over(look, job, "F")
+
+
+@pytest.mark.long
+def test_a_job_that_takes_too_long_times_out(look):
+    job = look.batch("echo begun; sleep 600\n", "-t", "1")
+    after = look.batch("true\n", "-d", f"afternotok:{job}")
+    over(look, job, "TO")
+    over(look, after)
+    assert look.file(f"slurm-{job}.out") == "begun\n"
+
+
+def test_a_job_that_cannot_start_fails(look):
+    job = look.batch("true\n", "-o", "no/such/folder/x")
+    over(look, job, "F")
+    job = look.batch("true\n", "-D", os.path.join(look.work, "nowhere"))
+    wait_until(lambda: look.state(job) == ["F"], 120)
+    after = look.batch("true\n", "-d", f"afterany:{job}")
+    over(look, after)
+
+
+def test_an_array_runs_so_many_at_a_time(look):
+    job = look.batch("while [ ! -e room ]; do sleep 0.1; done\n", "--array=1-5%1")
+    wait_until(lambda: sorted(look.state(job)) == ["PD"] * 4 + ["R"])
+    assert look("squeue", "-h", "-j", job, "-t", "PD", "-o", "%i %r") == f"{job}_[2-5%1] JobArrayTaskLimit\n"
+    with open(os.path.join(look.work, "room"), "w", encoding="utf-8"):
+        pass
+    over(look, job, *["CD"] * 5)
+
+
+def test_options_without_equivalent_are_named(look):
+    out = look("sbatch", "--exclusive", "--hint=nomultithread", "-H", "--wrap", "true")
+    assert "--exclusive" in out.err and "--hint" in out.err
+    assert look("sbatch", "-Q", "--exclusive", "-H", "--wrap", "true").err == ""
+    for option in ("-N2", "--uid=1", "--reservation=x", "--clusters=x", "--container=x", "--overcommit", "-wa,b", "--constraint=[a*2]"):
+        assert look("sbatch", option, "--wrap", "true", code=1).err, option
+    assert "component" in look("sbatch", stdin="#!/bin/sh\n#SBATCH hetjob\n", code=1).err
+    for bad in ("after:99999", "afterok:99999", "afterok:x", "afterok:1?afterok:2", "nonsense:1", "afterok:"):
+        assert look("sbatch", "-d", bad, "--wrap", "true", code=1).err, bad
+    look("scancel", "--me")
+
+
+def test_singletons_come_one_after_the_other(look):
+    first = look.batch("while [ ! -e single ]; do sleep 0.1; done\n", "-J", "only", "-d", "singleton")
+    second = look.batch("true\n", "-J", "only", "-d", "singleton")
+    assert look("squeue", "-h", "-j", second, "-o", "%r %E") == "Dependency singleton\n"
+    with open(os.path.join(look.work, "single"), "w", encoding="utf-8"):
+        pass
+    over(look, first)
+    over(look, second)
+
+
+def test_begin_and_deadline(look):
+    later = look.batch("true\n", "--begin=now+1hour")
+    assert look("squeue", "-h", "-j", later, "-o", "%r") == "BeginTime\n"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\n", look("squeue", "-h", "-j", later, "-o", "%S"))
+    late = look.batch("sleep 600\n", "--deadline=now+2")
+    wait_until(lambda: look.state(late) == ["DL"], 120)
+    look("scancel", later)
+
+
+def test_json_names_jobs_as_slurm_does(look):
+    job = look.batch("sleep 300\n", "--array=3,4", "--hold", "-t", "5", "--comment", 'a "b"')
+    jobs = json.loads(look("squeue", "--json", "-j", job))["jobs"]
+    assert [(j["job_id"], j["array_job_id"], j["array_task_id"]) for j in jobs] == [(job, job, 3), (job + 100000000, job, 4)]
+    assert jobs[0]["job_state"] == "PENDING" and jobs[0]["time_limit"] == 5 and jobs[0]["comment"] == 'a "b"'
+    assert json.loads(look("squeue", "--json", "-j", job, "-t", "R"))["jobs"] == []
+    look("scancel", job)
+
+
+def test_scancel_chooses(look):
+    a, b, c = (look.batch("true\n", "--hold", "-J", name) for name in ("one", "two", "three"))
+    look("scancel", "-n", "one", "--me")
+    wait_until(lambda: look.state(a) == ["CA"])
+    look("scancel", "-t", "R", "-u", "root")
+    assert look.state(b) == ["PD"]
+    look("scancel", "-u", "root", "-t", "PD", "-n", "two,three")
+    wait_until(lambda: look.state(b) == ["CA"] and look.state(c) == ["CA"])
+    assert "No job identification" in look("scancel", code=1).err
+
+
+def test_signals_reach_jobs(look):
+    job = look.batch("trap 'echo caught; exit 9' USR2; touch ready; while :; do sleep 0.1; done\n")
+    wait_until(lambda: os.path.exists(os.path.join(look.work, "ready")))
+    look("scancel", "-s", "USR2", job)
+    over(look, job, "F")
+    assert look.file(f"slurm-{job}.out").endswith("caught\n")
+    assert "nosuch" in look("scancel", "-s", "nosuch", job, code=1).err
+
+
+def test_nextflow_reads_the_queue(look):
+    """The command lines and the patterns of Nextflow's executor for Slurm."""
+    script = os.path.join(look.work, ".command.run")
+    with open(script, "w", encoding="utf-8") as f:
+        f.write(f"#!/bin/bash\n#SBATCH -J nf-a_(1)\n#SBATCH -o {look.work}/.command.log\n#SBATCH --no-requeue\n#SBATCH --signal B:USR2@30\n"
+                "#SBATCH -c 2\n#SBATCH -t 01:00:00\n#SBATCH --mem 64M\necho nf $SLURM_CPUS_PER_TASK\nsleep 600\n")
+    job = re.search(r"Submitted batch job (\d+)", look("sbatch", ".command.run"))[1]
+
+    def states():
+        return dict(line.split() for line in look("squeue", "--noheader", "-o", "%i %t", "-t", "all", "-u", "root").splitlines())
+    wait_until(lambda: states().get(job) == "R")
+    wait_until(lambda: look.file(".command.log") == "nf 2\n")
+    look("scancel", job)
+    wait_until(lambda: states().get(job) == "CA")
