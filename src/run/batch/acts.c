@@ -1,10 +1,15 @@
 /* The commands that are run, and what the system is told to do with its tasks: all natives of a verb at once.
  */
+#include "run/batch/acts.h"
+
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "run/batch/private.h"
+#include "run/batch/calls.h"
+#include "run/batch/state.h"
+#include "run/batch/submit_user.h"
+#include "run/batch/tasks.h"
 
 #define TRIES 5 /* of a command: what is refused as often will be refused again */
 

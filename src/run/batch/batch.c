@@ -9,8 +9,15 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
-#include "run/batch/private.h"
+#include "run/batch/acts.h"
+#include "run/batch/journal.h"
+#include "run/batch/orders.h"
 #include "run/batch/runner.h"
+#include "run/batch/state.h"
+#include "run/batch/submit.h"
+#include "run/batch/submit_user.h"
+#include "run/batch/tasks.h"
+#include "run/batch/throttle.h"
 
 #define SCRIPT_MAX (4u << 20)
 

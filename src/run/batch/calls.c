@@ -1,8 +1,12 @@
 /* The commands and requests that are under way, one for each purpose: as ourselves, or as a user of the map.
  */
+#include "run/batch/calls.h"
+
 #include <stdlib.h>
 
-#include "run/batch/private.h"
+#include "run/batch/settings.h"
+#include "run/batch/state.h"
+#include "run/batch/submit_user.h"
 
 #define COMMAND_MS 60000
 #define NOW_MS     10000 /* that the system has when we end */

@@ -1,11 +1,15 @@
 /* What the system has: its nodes, asked for now and then, sooner when tasks have ended since. */
+#include "run/batch/capacity.h"
+
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/u64.h"
-#include "run/batch/private.h"
+#include "run/batch/calls.h"
 #include "run/batch/runner.h"
+#include "run/batch/state.h"
+#include "run/batch/throttle.h"
 
 #define CAPACITY_MS 5000 /* between looks at the nodes */
 #define ENDED_MS    1000 /* and when tasks have ended since */

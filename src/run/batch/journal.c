@@ -13,6 +13,8 @@
  * USER and OWNER are there with a map of users: who submits it, and whose it is.
  * Written anew, with what is held, when it is opened, when most of it is of the past, and after an error:
  * what an append has left is not gone on with. */
+#include "run/batch/journal.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,7 +24,10 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
-#include "run/batch/private.h"
+#include "run/batch/acts.h"
+#include "run/batch/state.h"
+#include "run/batch/submit_user.h"
+#include "run/batch/tasks.h"
 
 #define JOURNAL_MAX   (1u << 30)
 #define REWRITE_BYTES (8u << 20)

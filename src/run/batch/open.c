@@ -8,8 +8,19 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/sha256.h"
-#include "run/batch/private.h"
+#include "run/batch/acts.h"
+#include "run/batch/calls.h"
+#include "run/batch/capacity.h"
+#include "run/batch/journal.h"
+#include "run/batch/poll.h"
+#include "run/batch/quote.h"
 #include "run/batch/runner.h"
+#include "run/batch/settings.h"
+#include "run/batch/state.h"
+#include "run/batch/submit.h"
+#include "run/batch/submit_user.h"
+#include "run/batch/tasks.h"
+#include "run/batch/throttle.h"
 
 #define TICK_MS 250
 

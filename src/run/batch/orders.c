@@ -1,4 +1,6 @@
 /* Whether a program has begun, and what is said to it: signals, as files that its script takes (batch.h). */
+#include "run/batch/orders.h"
+
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -6,7 +8,9 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
-#include "run/batch/private.h"
+#include "run/batch/acts.h"
+#include "run/batch/state.h"
+#include "run/batch/tasks.h"
 
 void batch_order(struct batch *b, struct task *t, int signal)
 {

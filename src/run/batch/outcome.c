@@ -1,4 +1,6 @@
 /* How a task ended: what its script has written of it, and where that is missing the system's word. */
+#include "run/batch/outcome.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -6,7 +8,11 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "run/batch/private.h"
+#include "run/batch/acts.h"
+#include "run/batch/calls.h"
+#include "run/batch/orders.h"
+#include "run/batch/state.h"
+#include "run/batch/tasks.h"
 #include "run/call/answer.h"
 
 #define WORDLESS_MS 10000

@@ -1,5 +1,7 @@
 /* What has become of the tasks: their files, looked at every tick, a part of them when there are many; and
  * one status query of the system for all, every few seconds. How a task ended: outcome.c. */
+#include "run/batch/poll.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -7,7 +9,16 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/u64.h"
-#include "run/batch/private.h"
+#include "run/batch/acts.h"
+#include "run/batch/calls.h"
+#include "run/batch/capacity.h"
+#include "run/batch/journal.h"
+#include "run/batch/orders.h"
+#include "run/batch/outcome.h"
+#include "run/batch/state.h"
+#include "run/batch/submit.h"
+#include "run/batch/submit_user.h"
+#include "run/batch/tasks.h"
 #include "run/call/answer.h"
 
 #define LOOK_MAX   500   /* tasks whose files are looked at in a tick */

@@ -1,12 +1,17 @@
 /* Quotes: the system's own guess, one question at a time, on a script with the same head. */
+#include "run/batch/quote.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "run/batch/private.h"
+#include "run/batch/calls.h"
 #include "run/batch/runner.h"
+#include "run/batch/state.h"
+#include "run/batch/submit_user.h"
+#include "run/batch/tasks.h"
 #include "run/call/answer.h"
 
 #define OPEN_MAX  32

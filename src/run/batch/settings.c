@@ -1,8 +1,10 @@
 /* A queue's settings, a job's words, and the environment of the system's commands. */
+#include "run/batch/settings.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "run/batch/private.h"
+#include "run/batch/state.h"
 
 const char *batch_setting(const struct batch_settings *s, const char *name)
 {

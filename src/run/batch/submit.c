@@ -1,6 +1,8 @@
 /* From fresh tasks to submissions: those with the same resources become one array, whose name and members are
  * on disk before the system hears of it. While submissions are under way new tasks gather, so that arrays
  * grow with the load by themselves. */
+#include "run/batch/submit.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +12,13 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
-#include "run/batch/private.h"
+#include "run/batch/acts.h"
+#include "run/batch/calls.h"
+#include "run/batch/journal.h"
+#include "run/batch/state.h"
+#include "run/batch/submit_user.h"
+#include "run/batch/tasks.h"
+#include "run/batch/throttle.h"
 #include "run/call/answer.h"
 
 #define GATHER_MS    5

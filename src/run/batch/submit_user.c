@@ -1,10 +1,13 @@
 /* For whom tasks are: with a map of users each local user, who must be the one that the system sees submit
  * and act; else one submit user that is ourselves. */
+#include "run/batch/submit_user.h"
+
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "run/batch/private.h"
+#include "run/batch/calls.h"
+#include "run/batch/state.h"
 
 #define LATE_MS 600000 /* after its last one a submit user's submissions may still come to light */
 

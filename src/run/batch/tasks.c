@@ -1,11 +1,15 @@
 /* The table of tasks and submissions, and what is told of them: it goes out on the next turn of the loop. */
+#include "run/batch/tasks.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "run/batch/private.h"
+#include "run/batch/state.h"
+#include "run/batch/submit_user.h"
+#include "run/batch/throttle.h"
 
 /* ---- telling */
 

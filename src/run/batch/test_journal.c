@@ -13,7 +13,11 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "run/batch/private.h"
+#include "run/batch/acts.h"
+#include "run/batch/journal.h"
+#include "run/batch/state.h"
+#include "run/batch/submit_user.h"
+#include "run/batch/tasks.h"
 
 static char dir[64];
 

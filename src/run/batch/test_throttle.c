@@ -7,7 +7,10 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
-#include "run/batch/private.h"
+#include "run/batch/state.h"
+#include "run/batch/submit_user.h"
+#include "run/batch/tasks.h"
+#include "run/batch/throttle.h"
 #include "run/call/answer.h"
 
 static const char *const limited_by[] = {"--account=", NULL};

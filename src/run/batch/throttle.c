@@ -3,11 +3,15 @@
  * four, and so on up to a minute. Then one submission at a time is sent, each of twice the size when the last
  * was taken. The limits are not known, only what they are of: the user, and what those lines of the head say
  * that system->limited_by has. */
+#include "run/batch/throttle.h"
+
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "run/batch/private.h"
+#include "run/batch/state.h"
+#include "run/batch/submit_user.h"
+#include "run/batch/tasks.h"
 #include "run/call/answer.h"
 
 #define FIRST_MS      2000
