@@ -1033,32 +1033,41 @@ static int run_release(struct run *r)
         return 0;
 }
 
-/* Takes from what may be spent now. Returns what was not there. */
-static int64_t charge_account(struct run *r, struct bank_account *a, int64_t amount,
-                              const struct bank_lien *l, struct str user, struct str place)
+/* Takes from what may be spent now; so much is there. */
+static void charge_account(struct run *r, struct bank_account *a)
 {
-        for (uint32_t i = 0; i < a->allocation_count && amount > 0; i++) {
-                struct bank_allocation *x = a->allocations[i];
-                int64_t part = allocation_room(x, user, place, r->at_ms);
+        const struct bank_order *o = r->order;
+        int64_t left = o->amount;
 
-                part = part < amount ? part : amount;
+        for (uint32_t i = 0; i < a->allocation_count && left > 0; i++) {
+                struct bank_allocation *x = a->allocations[i];
+                int64_t part = allocation_room(x, o->user, o->place, r->at_ms);
+
+                part = part < left ? part : left;
                 if (part == 0)
                         continue;
-                move(r, (struct side){.account = a, .allocation = x}, earned, part, l);
+                move(r, (struct side){.account = a, .allocation = x}, earned, part, NULL);
                 a->charged += part;
-                amount -= part;
+                left -= part;
         }
-        return amount;
 }
 
-/* First what it holds, then what else is there. What cannot be charged is written down as unpaid: no
- * allocation goes below its credit limit. */
+/* What it holds, and before that more of what is there, if it was used: one movement of each allocation. What
+ * cannot be charged is written down as unpaid: no allocation goes below its credit limit. */
 static void charge_lien(struct run *r, struct bank_lien *l)
 {
         const struct bank_order *o = r->order;
         struct bank_account *a = l->account;
         int64_t left = o->amount;
 
+        if (left > l->amount) {
+                struct str user = o->user.n ? o->user : str_of(l->user),
+                           place = o->place.n ? o->place : str_of(l->place);
+                int64_t there = bank_available(a, user, place, r->at_ms), more = left - l->amount;
+
+                a->unpaid += more > there ? more - there : 0;
+                lien_hold(r, l, user, place, more < there ? more : there);
+        }
         for (uint32_t i = 0; i < l->share_count && left > 0; i++) {
                 struct bank_share *s = &l->shares[i];
                 int64_t part = s->amount < left ? s->amount : left;
@@ -1072,12 +1081,6 @@ static void charge_lien(struct run *r, struct bank_lien *l)
                 left -= part;
                 move(r, (struct side){.account = a, .allocation = s->allocation}, earned, part, l);
                 a->charged += part;
-        }
-        if (left > 0) {
-                struct str user = o->user.n ? o->user : str_of(l->user),
-                           place = o->place.n ? o->place : str_of(l->place);
-
-                a->unpaid += charge_account(r, a, left, l, user, place);
         }
         lien_end(r->bank, l);
 }
@@ -1114,7 +1117,7 @@ static int run_charge(struct run *r)
         if (!e)
                 e = check_available(r, a, o->user, o->place, 1);
         if (!e && !r->only_check)
-                charge_account(r, a, o->amount, NULL, o->user, o->place);
+                charge_account(r, a);
         return e;
 }
 

@@ -216,6 +216,9 @@ const struct bank *core_bank(
         const struct core *c); /* to look at: bank/bank.h; until the core is called again */
 /* Carries out an order and emits its event. *ret_id as of bank_apply. 0, or enum bank_error with err. */
 int core_bank_order(struct core *c, const struct bank_order *o, uint64_t *ret_id, struct err *err);
+/* The job is idle and waits until its account has enough: 0, and says so. CORE_UNKNOWN: it does not wait for
+ * that. */
+int core_job_money(struct core *c, uint64_t request, uint32_t member, struct err *ret_why);
 /* What so many processors would cost for so long. Empty names: none. 0; CORE_INVALID with err: the rate has
  * no value for it. */
 struct core_bank_use {

@@ -404,6 +404,12 @@ ATTEMPTS = {
     ("GET", "/v1/agents"): [("/v1/agents", None, 200)],
     ("POST", "/v1/agents/{name}/revoke"): [("/v1/agents/n1/revoke", None, 403)],
     ("POST", "/v1/agents/{name}/drain"): [("/v1/agents/n1/drain", {"reason": "mine"}, 403)],
+    ("GET", "/v1/bank"): [("/v1/bank", None, 200)],
+    ("GET", "/v1/bank/accounts/{name}"): [("/v1/bank/accounts/alice@test", None, 404)],
+    ("GET", "/v1/bank/accounts/{name}/statement"): [("/v1/bank/accounts/alice@test/statement", None, 404)],
+    ("GET", "/v1/bank/reserved"): [("/v1/bank/reserved", None, 200)],
+    ("POST", "/v1/bank/orders"): [("/v1/bank/orders", {"op": op, "account": "alice@test", "amount": 5, "id": 1}, (403, 404)) for op in (
+        "open", "deposit", "withdraw", "set", "charge", "release", "extend", "refund", "lien")],
     ("GET", "/v1/nodes"): [("/v1/nodes", None, 200)],
     ("GET", "/v1/nodes/{name}"): [("/v1/nodes/n1", None, (200, 404))],
     ("POST", "/v1/nodes/{name}"): [("/v1/nodes/n1", {"state": state, "reason": "mine"}, 403) for state in (

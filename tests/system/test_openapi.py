@@ -201,6 +201,18 @@ def test_every_operation(instance):
     call("POST", "/v1/tokens", {"kind": "user", "role": "operator"})
     call("POST", "/v1/tokens", {"kind": "agent", "name": "n2"})
     call("POST", "/v1/agents/n2/drain", {}, status=404)
+    call("POST", "/v1/bank/orders", {"op": "open", "account": "physics", "why": "the physicists"})
+    assert call("POST", "/v1/bank/orders", {"op": "deposit", "account": "physics", "amount": 100, "credit": 7})["amount"] == 100
+    call("POST", "/v1/bank/orders", {"op": "quote", "account": "physics", "duration_ms": 1000, "cpus": 2})
+    lien = call("POST", "/v1/bank/orders", {"op": "lien", "account": "physics", "amount": 10})["id"]
+    call("GET", "/v1/bank/reserved")
+    call("POST", "/v1/bank/orders", {"op": "charge", "id": lien, "amount": 9})
+    call("POST", "/v1/bank/orders", {"op": "lien", "account": "physics", "amount": 1000}, status=409)
+    call("POST", "/v1/bank/orders", {"op": "steal"}, status=400, check=False)
+    assert call("GET", "/v1/bank")["issued"] == 100
+    assert call("GET", "/v1/bank/accounts/physics")["available"] == 98
+    call("GET", "/v1/bank/accounts/biology", status=404)
+    assert [m["amount"] for m in call("GET", "/v1/bank/accounts/physics/statement?limit=1&after=1")["movements"]] == [-9]
     call("GET", "/v1/nodes")
     call("GET", "/v1/nodes/n2", status=404)
     call("POST", "/v1/nodes/n2", {"state": "draining"}, status=404)

@@ -347,6 +347,39 @@ static const struct option_row nodes_options[] = {
         {0},
 };
 
+static const struct option_row bank_options[] = {
+        {"new", 0, OPTION_FLAG, NULL, "With account: open it, if it is not there."},
+        {"description", 0, OPTION_TEXT, "TEXT", "With account: what it is for; opens it as well."},
+        {"member", 'm', OPTION_LIST, "USER=ROLE",
+         "With account: ann@lab, \\*@lab or \\* is a user, manager or owner of it."},
+        {"remove", 0, OPTION_LIST, "USER", "With account: no member any more."},
+        {"start", 0, OPTION_TEXT, "TIME",
+         "When the allocation of a deposit can be spent from; of a statement, the first movement. "
+         "2026-11-24, "
+         "2026-11-24T09:30, or +30d for a time from now."},
+        {"end", 0, OPTION_TEXT, "TIME",
+         "When the allocation, quote or lien ends; of a statement, movements before this time."},
+        {"credit", 0, OPTION_TEXT, "AMOUNT",
+         "How far below nothing the allocation may be spent. Default: 0."},
+        {"places", 0, OPTION_TEXT, "PLACES",
+         "Where alone it can be spent: AGENT or AGENT/QUEUE, with commas."},
+        {"users", 0, OPTION_TEXT, "USERS", "By whom alone it can be spent: ann@lab or \\*@lab, with commas."},
+        {"allocation", 0, OPTION_TEXT, "NUMBER",
+         "Deposit into, take out of, refund to, or set this allocation."},
+        {"for", 0, OPTION_DURATION, "TIME", "Of a quote, lien or charge: how long something runs (90s, 2h)."},
+        {"cpus", 0, OPTION_NUMBER, "N", "On so many processors. Default: 1."},
+        {"memory", 0, OPTION_TEXT, "SIZE", "With so much memory, as in 2G."},
+        {"gpus", 0, OPTION_NUMBER, "N", "With so many GPUs."},
+        {"place", 0, OPTION_TEXT, "PLACE", "There: AGENT or AGENT/QUEUE."},
+        {"user", 0, OPTION_TEXT, "USER", "For this user, not for yourself. For managers."},
+        {"quote", 0, OPTION_TEXT, "NUMBER", "With lien: at the price of this quote."},
+        {"lien", 0, OPTION_TEXT, "NUMBER", "With charge: what was reserved by this lien, which ends."},
+        {"reason", 'r', OPTION_TEXT, "TEXT", "Why, for the statement."},
+        TABLE_ROWS,
+        JSON_ROW,
+        {0},
+};
+
 static const struct option_row classad_options[] = {
         {"ad", 0, OPTION_TEXT, "FILE", "The ad in which the expressions stand (MY)."},
         {"target", 0, OPTION_TEXT, "FILE", "The other ad (TARGET)."},
@@ -411,6 +444,43 @@ static const struct option_row sim_options[] = {
         {"json", 0, OPTION_FLAG, NULL, "Print the results as one JSON document."},
         {0},
 };
+
+#define BANK_TEXT                                                                                            \
+        "Accounts have whole units of money, whatever the site takes for one, and jobs are paid from them. " \
+        "An "                                                                                                \
+        "account is an organisation, a project below one (physics.cms) or a person (ann@lab). What was "     \
+        "deposited is in allocations, each with a start, an end and a credit limit, for all places and "     \
+        "users or "                                                                                          \
+        "some. The books are double-entry: every movement is from one account to another one.\n\n"           \
+        "Without a word the accounts are listed of which you are a member. `account NAME` shows one; with "  \
+        "--new, --description, --member and --remove it is opened and changed. `balance NAME` shows what "   \
+        "it "                                                                                                \
+        "has; `statement NAME` each movement, with who, why and for which job. `deposit NAME AMOUNT` makes " \
+        "an "                                                                                                \
+        "allocation, or adds to one; `withdraw NAME AMOUNT` takes out what is neither reserved nor credit; " \
+        "`transfer FROM TO AMOUNT` moves it, and it ends when it would have; `allocation NAME --allocation " \
+        "N` "                                                                                                \
+        "sets the start, the end and the credit limit of one anew.\n\n"                                      \
+        "`quote NAME --for TIME` asks what something would cost by the rates, and promises the price until " \
+        "the quote ends: a job gets it with *+BankQuote = NUMBER*. `quotes` and `liens` list what is open. " \
+        "`lien NAME AMOUNT` reserves money for something that is no job of Drover's, until --end; "          \
+        "`extend`, "                                                                                         \
+        "`release` and `charge --lien NUMBER [AMOUNT]` go on with it. `charge NAME AMOUNT` charges without " \
+        "one. `refund NAME AMOUNT` gives back what was charged.\n\n"                                         \
+        "A user of an account sees its balance and what he has spent, asks for quotes and reserves for "     \
+        "himself. A manager sees its statement, charges it and moves money between accounts that he "        \
+        "manages. "                                                                                          \
+        "An owner says who is a member, and opens accounts below it. A role holds for the accounts below, "  \
+        "too. Deposits, withdrawals, dates, and accounts at the top are for admins; operators see "          \
+        "everything, "                                                                                       \
+        "charge and refund.\n\n"                                                                             \
+        "How jobs are paid for is a section of the server's settings, *bank*, in droverd(8). A job is paid " \
+        "from the account that its *accounting_group* names, or from the nearest one above. When it is "     \
+        "given "                                                                                             \
+        "to a place its lien is made, for as long as it says that it runs; when it has ended it is charged " \
+        "for what it used. One whose account cannot pay is held with code 1003, which `drover why` "         \
+        "explains; "                                                                                         \
+        "after a deposit `drover release` lets it go on."
 
 #define RUNNING "Run it"
 #define WORKING "Submit and collect"
@@ -515,6 +585,17 @@ const struct command commands[] = {
          "[OPTIONS] show|drain|resume|fail|down|retire NAME", "The same as `drover nodes` with these words.",
          "drover node drain node7 --reason 'new kernel'\ndrover node show node7", nodes_options, 2, 2, "",
          false, cmd_nodes},
+        {"bank", RUNNING, "accounts with money that jobs are paid from",
+         "[OPTIONS] "
+         "[account|balance|statement|deposit|withdraw|transfer|allocation|quote|quotes|lien|liens|extend|"
+         "release|charge|refund [ARG...]]",
+         BANK_TEXT,
+         "drover bank account physics --new --member ann@lab=owner --member '*@lab=user'\n"
+         "drover bank deposit physics 1000000 --end 2027-01-01 --credit 5000\n"
+         "drover bank transfer physics physics.cms 200000\n"
+         "drover bank quote physics.cms --for 2h --cpus 8\n"
+         "drover bank statement physics.cms --start 2026-11-01 --csv",
+         bank_options, 0, 4, "", false, cmd_bank},
         {"doctor", RUNNING, "check an installation, and say how to mend what is wrong", "[OPTIONS]",
          "Looks at the folder of a server and an agent, at this machine, and at a running server, and prints "
          "a line "

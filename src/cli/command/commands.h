@@ -13,6 +13,7 @@ int command_unknown(const char *word);
 /* Each returns the exit code. Most are in a file of their own, command/NAME.c; hold and its like are in
  * act.c. */
 int cmd_agents(struct cli *cli, const struct options *o);
+int cmd_bank(struct cli *cli, const struct options *o);
 int cmd_nodes(struct cli *cli, const struct options *o);
 int cmd_backup(struct cli *cli, const struct options *o);
 int cmd_restore(struct cli *cli, const struct options *o);

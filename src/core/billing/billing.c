@@ -474,6 +474,27 @@ enum billing_answer billing_ask(struct core *c, struct job_class *k, const struc
         return BILLING_SHORT;
 }
 
+int core_job_money(struct core *c, uint64_t request, uint32_t member, struct err *ret_why)
+{
+        struct request *r = request_find(c, request);
+        const struct bucket *b = r && member < r->count ? request_bucket(c, r, member) : NULL;
+        const struct bank_account *a;
+
+        if (!b || !b->job_class || !set_has(&b->idle, member) ||
+            b->job_class->broke_at != bank_generation(c->bank) + 1)
+                return CORE_UNKNOWN;
+        a = payer(c, str_of(b->job_class->owner), b->job_class->ad, b->job_class->account, NULL);
+        eval_reset(&c->eval);
+        if (!a)
+                return CORE_UNKNOWN;
+        err_set(ret_why, 0,
+                "Its account in the bank, %s, has %lld to spend and %lld that is reserved, and cannot pay "
+                "for it now: it "
+                "waits for a deposit, or for jobs that use less than was reserved.",
+                a->name, (long long)bank_available_any(a, c->now_ms), (long long)a->held);
+        return 0;
+}
+
 bool billing_suffices(struct core *c, struct job_class *k, struct queue *const *where, uint64_t n)
 {
         int64_t sum = 0, amount, there = INT64_MAX;

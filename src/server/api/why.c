@@ -77,6 +77,7 @@ static void say_count(struct json *j, unsigned n, const char *one, const char *m
 static bool explain_limit(struct json *j, struct core *core, const struct core_job *job)
 {
         BUF_CLEANUP struct buf text = {0};
+        struct err money = {""};
         struct core_limit l;
         int64_t units, lost_ms = core_lost_wait_ms(core, job->request);
 
@@ -86,6 +87,10 @@ static bool explain_limit(struct json *j, struct core *core, const struct core_j
                     "that was given it in "
                     "the lost time: it waits until that agent's lease has ended, in at most %lld s.",
                     (long long)(lost_ms + 999) / 1000);
+                return true;
+        }
+        if (core_job_money(core, job->request, job->member, &money) == 0) {
+                json_strz(j, money.text);
                 return true;
         }
         if (core_job_limit(core, job->request, job->member, &l, &units) != 0)

@@ -56,6 +56,7 @@ static const struct setting {
         {"clearance", KIND_NESTED, offsetof(struct config, stores), config_clearance_read},
         {"user_log_format", KIND_NESTED, offsetof(struct config, user_log), read_user_log},
         {"nodes", KIND_NESTED, offsetof(struct config, nodes), config_nodes_read},
+        {"bank", KIND_NESTED, offsetof(struct config, bank), config_bank_read},
         {"keep", KIND_NESTED, offsetof(struct config, keep), config_keep_read},
         {"notify", KIND_NESTED, offsetof(struct config, notify), config_notify_read},
 };
@@ -86,6 +87,7 @@ void config_deinit(struct config *c)
         config_order_deinit(&c->order);
         config_stores_deinit(&c->stores);
         config_notify_deinit(&c->notify);
+        config_bank_deinit(&c->bank);
         *c = (struct config){0};
 }
 

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "core/core.h"
+#include "server/config/bank.h"
 #include "server/config/keep.h"
 #include "server/config/limits.h"
 #include "server/config/nodes.h"
@@ -48,6 +49,7 @@ struct config {
         struct config_notify notify;
         struct config_nodes nodes;
         struct config_keep keep;
+        struct config_bank bank;
         bool check;             /* only open, replay, check */
         char *backup, *restore; /* only make one into this folder; only put this one back */
         bool json;              /* what these did, as JSON */

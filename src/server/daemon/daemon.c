@@ -29,6 +29,7 @@
 #include "server/files/scripts.h"
 #include "server/files/streams.h"
 #include "server/files/tails.h"
+#include "server/history/ledger.h"
 #include "server/history/past.h"
 #include "server/history/prune.h"
 #include "server/history/snapshot.h"
@@ -111,6 +112,7 @@ static void on_turn_ending(struct server *s)
         waits_flush(s);
         userlog_flush(s);
         notices_flush(s);
+        ledger_flush(s);
 }
 
 static const struct turn_hooks turn_hooks = {
@@ -217,6 +219,7 @@ int server_open(struct server *s, struct recovered *ret, struct err *err)
         s->notices = notices_new();
         s->metrics = metrics_new(clock_wall_ms());
         s->prune = prune_new(s);
+        s->ledger = ledger_new();
         r = recover(s, ret, err);
         if (r != 0)
                 return r;
@@ -253,6 +256,7 @@ void server_close(struct server *s)
         notices_free(s->notices);
         metrics_free(s->metrics);
         prune_free(s->prune);
+        ledger_free(s->ledger);
         turn_free(s->turn);
         thread_free(s->reader);
         thread_free(s->catalog_thread);

@@ -92,6 +92,8 @@ int recover(struct server *s, struct recovered *ret, struct err *err)
         s->core = core_new(&config, &world);
         config_limits_apply(&s->config.limits, memory_bytes(), s->core);
         r = config_order_apply(&s->config.order, s->core, err);
+        if (r == 0)
+                r = config_bank_apply(&s->config.bank, s->core, err);
         if (r != 0)
                 return r;
         core_clock(s->core, clock_wall_ms(), clock_boot_ms());

@@ -5,6 +5,7 @@
 #include "server/agents/attempt_location.h"
 #include "server/agents/grants.h"
 #include "server/calls/waits.h"
+#include "server/history/ledger.h"
 #include "server/history/prune.h"
 #include "server/history/request_record.h"
 #include "server/loop/turn.h"
@@ -99,6 +100,11 @@ static int64_t on_heard(void *arg, const char *agent, int64_t known_ms)
         return agents_heard(arg, agent, known_ms);
 }
 
+static void on_movement(void *arg, const struct bank_entry *e)
+{
+        ledger_movement(arg, e);
+}
+
 void world_init(struct core_world *w, struct server *s)
 {
         *w = (struct core_world){
@@ -114,5 +120,6 @@ void world_init(struct core_world *w, struct server *s)
                 .go = on_go,
                 .credential = on_credential,
                 .heard = on_heard,
+                .movement = on_movement,
         };
 }

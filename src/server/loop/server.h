@@ -61,6 +61,7 @@ struct server {
         struct notices *notices;
         struct prune *prune;
         struct snapshots *snapshots;
+        struct ledger *ledger;
         struct access *access;
         struct objects *objects; /* see objects.h */
         int64_t lease_ms, renew_ms;

@@ -1,0 +1,574 @@
+/* /v1/bank: accounts, orders, statements, liens and quotes.
+ *
+ * Admins give all orders; operators see everything, and charge, refund and reserve. Others act by their role
+ * in an account, or in one above it: users see its balance, ask for quotes and reserve for themselves;
+ * managers see its statement and liens, charge it, and move money between accounts that they manage; owners
+ * open accounts below it and say who its members are. */
+#include "base/clock.h"
+#include "core/core.h"
+#include "server/api/routes.h"
+#include "server/history/ledger.h"
+
+#define STATEMENT_DEFAULT 1000u
+#define STATEMENT_MAX     10000u
+#define QUOTE_MS          86400000ll
+#define QUOTE_MS_MAX      (30 * QUOTE_MS)
+#define LIEN_MS           3600000ll
+#define NUMBER_MAX        4000000000000ll /* of milliseconds, and of what is asked for */
+
+static void state_free(void *arg)
+{
+        json_decref(arg);
+}
+
+static enum bank_role role_in(const struct call *c, const struct bank_account *a)
+{
+        if (c->role != ROLE_USER)
+                return BANK_ROLE_OWNER;
+        return a ? bank_role_of(a, str_of(c->who)) : BANK_ROLE_NONE;
+}
+
+/* ---- what is shown */
+
+struct listing {
+        struct json j;
+        struct call *call;
+        int64_t now_ms;
+};
+
+static void write_allocation(struct json *j, const struct bank_allocation *x)
+{
+        json_open(j, '{');
+        json_kint(j, "id", (int64_t)x->id);
+        json_kint(j, "amount", x->amount);
+        json_kint(j, "held", x->held);
+        json_kint(j, "credit", x->credit);
+        if (x->start_ms)
+                json_kint(j, "start_ms", x->start_ms);
+        if (x->end_ms)
+                json_kint(j, "end_ms", x->end_ms);
+        if (x->places)
+                json_kstrz(j, "places", x->places);
+        if (x->users)
+                json_kstrz(j, "users", x->users);
+        json_close(j, '}');
+}
+
+static void write_account(struct listing *l, const struct bank_account *a)
+{
+        enum bank_role role = role_in(l->call, a);
+        struct json *j = &l->j;
+
+        json_open(j, '{');
+        json_kstrz(j, "name", a->name);
+        if (a->text)
+                json_kstrz(j, "description", a->text);
+        json_kint(j, "balance", a->balance);
+        json_kint(j, "held", a->held);
+        json_kint(j, "available", bank_available_any(a, l->now_ms));
+        json_kint(j, "charged", a->charged);
+        json_kint(j, "refunded", a->refunded);
+        json_kint(j, "unpaid", a->unpaid);
+        json_kstrz(j, "role", bank_role_name(bank_role_of(a, str_of(l->call->who))));
+        json_key(j, "allocations");
+        json_open(j, '[');
+        for (uint32_t i = 0; i < a->allocation_count; i++)
+                write_allocation(j, a->allocations[i]);
+        json_close(j, ']');
+        json_key(j, "members");
+        json_open(j, '[');
+        for (uint32_t i = 0; i < a->member_count; i++) {
+                if (role < BANK_ROLE_MANAGER && !str_eqz(str_of(a->members[i].user), l->call->who))
+                        continue;
+                json_open(j, '{');
+                json_kstrz(j, "user", a->members[i].user);
+                json_kstrz(j, "role", bank_role_name(a->members[i].role));
+                json_close(j, '}');
+        }
+        json_close(j, ']');
+        json_close(j, '}');
+}
+
+static void on_account(void *arg, const struct bank_account *a)
+{
+        struct listing *l = arg;
+
+        if (role_in(l->call, a) >= BANK_ROLE_USER)
+                write_account(l, a);
+}
+
+static void list(struct server *s, struct call *c)
+{
+        struct listing l = {{.out = &c->out}, c, clock_wall_ms()};
+        const struct bank *b = core_bank(s->core);
+
+        json_open(&l.j, '{');
+        json_kbool(&l.j, "on", core_bank_is_on(s->core));
+        if (c->role != ROLE_USER) {
+                json_kint(&l.j, "issued", -bank_issued(b));
+                json_kint(&l.j, "earned", bank_earned(b));
+        }
+        json_key(&l.j, "accounts");
+        json_open(&l.j, '[');
+        bank_accounts_each(b, on_account, &l);
+        json_close(&l.j, ']');
+        json_close(&l.j, '}');
+        call_reply(c);
+}
+
+void api_bank(struct server *s, struct call *c)
+{
+        (void)s;
+        call_core(c, list);
+}
+
+/* The account that the path names, if the caller has this role in it; NULL: the call has failed. Who is no
+ * member is not told which accounts there are. */
+static struct bank_account *account_of(struct server *s, struct call *c, struct str name,
+                                       enum bank_role least)
+{
+        struct bank_account *a = bank_account(core_bank(s->core), name);
+
+        if (!a || role_in(c, a) == BANK_ROLE_NONE) {
+                call_fail(c, 404, "not_found",
+                          "the bank has no account " STR_FMT " of which you are a member",
+                          STR_ARG(str_head(name, BANK_NAME_MAX)));
+                return NULL;
+        }
+        if (role_in(c, a) >= least)
+                return a;
+        call_fail(c, 403, "forbidden", "that is for a %s of the account %s", bank_role_name(least), a->name);
+        return NULL;
+}
+
+static void show(struct server *s, struct call *c)
+{
+        struct listing l = {{.out = &c->out}, c, clock_wall_ms()};
+        const struct bank_account *a = account_of(s, c, c->param[0], BANK_ROLE_USER);
+
+        if (!a)
+                return;
+        write_account(&l, a);
+        call_reply(c);
+}
+
+void api_bank_account(struct server *s, struct call *c)
+{
+        (void)s;
+        call_core(c, show);
+}
+
+static void on_lien(void *arg, const struct bank_lien *x)
+{
+        struct listing *l = arg;
+        bool own = x->user && str_eqz(str_of(x->user), l->call->who);
+
+        if (!own && role_in(l->call, x->account) < BANK_ROLE_MANAGER)
+                return;
+        json_open(&l->j, '{');
+        json_kint(&l->j, "id", (int64_t)x->id);
+        json_kstrz(&l->j, "account", x->account->name);
+        json_kint(&l->j, "amount", x->amount);
+        json_kint(&l->j, "at_ms", x->at_ms);
+        if (x->end_ms)
+                json_kint(&l->j, "end_ms", x->end_ms);
+        if (x->request) {
+                json_kint(&l->j, "request", (int64_t)x->request);
+                json_kint(&l->j, "job", x->member);
+                json_kint(&l->j, "attempt", x->fence);
+        }
+        if (x->quote)
+                json_kint(&l->j, "quote", (int64_t)x->quote);
+        if (x->user)
+                json_kstrz(&l->j, "user", x->user);
+        if (x->place)
+                json_kstrz(&l->j, "place", x->place);
+        if (x->why)
+                json_kstrz(&l->j, "why", x->why);
+        json_close(&l->j, '}');
+}
+
+static void on_quote(void *arg, const struct bank_quote *q)
+{
+        struct listing *l = arg;
+        bool own = q->user && str_eqz(str_of(q->user), l->call->who);
+
+        if (!own && role_in(l->call, q->account) < BANK_ROLE_MANAGER)
+                return;
+        json_open(&l->j, '{');
+        json_kint(&l->j, "id", (int64_t)q->id);
+        json_kstrz(&l->j, "account", q->account->name);
+        json_kint(&l->j, "amount", q->amount);
+        json_kint(&l->j, "duration_ms", q->duration_ms);
+        json_kint(&l->j, "end_ms", q->end_ms);
+        json_kbool(&l->j, "used", q->used);
+        if (q->cpus)
+                json_kint(&l->j, "cpus", q->cpus);
+        if (q->user)
+                json_kstrz(&l->j, "user", q->user);
+        if (q->place)
+                json_kstrz(&l->j, "place", q->place);
+        json_close(&l->j, '}');
+}
+
+static void list_reserved(struct server *s, struct call *c)
+{
+        struct listing l = {{.out = &c->out}, c, clock_wall_ms()};
+
+        json_open(&l.j, '{');
+        json_key(&l.j, "liens");
+        json_open(&l.j, '[');
+        bank_liens_each(core_bank(s->core), on_lien, &l);
+        json_close(&l.j, ']');
+        json_key(&l.j, "quotes");
+        json_open(&l.j, '[');
+        bank_quotes_each(core_bank(s->core), on_quote, &l);
+        json_close(&l.j, ']');
+        json_close(&l.j, '}');
+        call_reply(c);
+}
+
+void api_bank_reserved(struct server *s, struct call *c)
+{
+        (void)s;
+        call_core(c, list_reserved);
+}
+
+/* ---- statements */
+
+struct statement {
+        struct json j;
+        struct call *call;
+        struct str account;
+        uint64_t from_ms, to_ms, after, limit, count, last;
+        bool own, more; /* own: the caller sees what he has spent himself */
+};
+
+static void write_side(struct json *j, const char *key, const char *name, uint64_t allocation)
+{
+        json_key(j, key);
+        json_open(j, '{');
+        json_kstrz(j, "account", name);
+        if (allocation)
+                json_kint(j, "allocation", (int64_t)allocation);
+        json_close(j, '}');
+}
+
+static int on_movement(void *arg, const struct bank_entry *e)
+{
+        struct statement *t = arg;
+        bool out = str_eqz(t->account, e->from);
+
+        if (t->own && !str_eqz(e->user, t->call->who))
+                return 0;
+        if (t->count == t->limit) {
+                t->more = true;
+                return 1;
+        }
+        t->count++;
+        t->last = e->serial;
+        json_open(&t->j, '{');
+        json_kint(&t->j, "id", (int64_t)e->serial);
+        json_kint(&t->j, "at_ms", e->at_ms);
+        json_kstrz(&t->j, "what", bank_op_name(e->op));
+        json_kint(&t->j, "amount", out ? -e->amount : e->amount);
+        json_kint(&t->j, "balance", out ? e->from_balance : e->to_balance);
+        write_side(&t->j, "from", e->from, e->from_allocation);
+        write_side(&t->j, "to", e->to, e->to_allocation);
+        if (e->request) {
+                json_kint(&t->j, "request", (int64_t)e->request);
+                json_kint(&t->j, "job", e->member);
+                json_kint(&t->j, "attempt", e->fence);
+        }
+        if (e->lien)
+                json_kint(&t->j, "lien", (int64_t)e->lien);
+        json_kstr(&t->j, "who", e->who.n ? e->who : STR("drover"));
+        if (e->user.n)
+                json_kstr(&t->j, "user", e->user);
+        if (e->place.n)
+                json_kstr(&t->j, "place", e->place);
+        if (e->why.n)
+                json_kstr(&t->j, "why", e->why);
+        json_close(&t->j, '}');
+        return 0;
+}
+
+static void answer(struct server *s, struct call *c)
+{
+        (void)s;
+        call_reply(c);
+}
+
+static void read_statement(struct server *s, struct call *c)
+{
+        struct statement *t = c->state;
+        struct err err = {""};
+        int r;
+
+        t->j = (struct json){.out = &c->out};
+        json_open(&t->j, '{');
+        json_kstr(&t->j, "account", t->account);
+        json_key(&t->j, "movements");
+        json_open(&t->j, '[');
+        r = ledger_read(s, t->account, (int64_t)t->from_ms, (int64_t)t->to_ms, t->after, on_movement, t,
+                        &err);
+        json_close(&t->j, ']');
+        json_key(&t->j, "next");
+        if (t->more)
+                json_uint(&t->j, t->last);
+        else
+                json_null(&t->j);
+        json_close(&t->j, '}');
+        if (r < 0)
+                call_fail_err(c, 500, "store", &err);
+        else
+                call_io(c, answer);
+}
+
+static void check_statement(struct server *s, struct call *c)
+{
+        struct statement *t = c->state;
+        const struct bank_account *a = account_of(s, c, t->account, BANK_ROLE_USER);
+
+        if (!a)
+                return;
+        t->own = role_in(c, a) < BANK_ROLE_MANAGER;
+        call_reader(c, read_statement);
+}
+
+void api_bank_statement(struct server *s, struct call *c)
+{
+        struct statement *t = call_state(c, sizeof(*t), NULL);
+
+        (void)s;
+        t->call = c;
+        t->account = c->param[0];
+        t->to_ms = INT64_MAX;
+        t->limit = STATEMENT_DEFAULT;
+        if (!call_number(c, "from_ms", NUMBER_MAX, &t->from_ms) ||
+            !call_number(c, "to_ms", NUMBER_MAX, &t->to_ms) ||
+            !call_number(c, "after", INT64_MAX, &t->after) || !call_number(c, "limit", UINT32_MAX, &t->limit))
+                return;
+        if (t->limit == 0)
+                t->limit = STATEMENT_DEFAULT;
+        if (t->limit > STATEMENT_MAX)
+                t->limit = STATEMENT_MAX; /* a page; "next" leads on */
+        call_core(c, check_statement);
+}
+
+/* ---- orders */
+
+struct asked { /* what an order says of what will be used */
+        bool given;
+        struct core_bank_use use;
+};
+
+/* A whole number that is absent or not negative. */
+static bool number(struct call *c, const char *key, int64_t most, int64_t *ret)
+{
+        const json_t *v = json_object_get(c->state, key);
+
+        if (!v)
+                return true;
+        *ret = json_integer_value(v);
+        if (json_is_integer(v) && *ret >= 0 && *ret <= most)
+                return true;
+        call_fail(c, 400, "bad_request", "%s must be a whole number from 0 to %lld", key, (long long)most);
+        return false;
+}
+
+static bool read_order(struct call *c, struct bank_order *o, struct asked *ret_asked)
+{
+        const json_t *doc = c->state;
+        struct core_bank_use *use = &ret_asked->use;
+        int64_t id = 0, quote = 0, cpus = 0;
+
+        *o = (struct bank_order){.account = call_json_text(doc, "account"),
+                                 .to = call_json_text(doc, "to"),
+                                 .user = call_json_text(doc, "user"),
+                                 .place = call_json_text(doc, "place"),
+                                 .places = call_json_text(doc, "places"),
+                                 .users = call_json_text(doc, "users"),
+                                 .why = call_json_text(doc, "why"),
+                                 .who = str_of(c->who)};
+        *use = (struct core_bank_use){.cpus = 1};
+        if (!bank_op_parse(call_json_text(doc, "op"), &o->op)) {
+                call_fail(c, 400, "bad_request",
+                          "op must be open, member, deposit, withdraw, transfer, set, quote, lien, "
+                          "extend, release, charge or refund");
+                return false;
+        }
+        if (o->op == BANK_MEMBER && !bank_role_parse(call_json_text(doc, "role"), &o->role)) {
+                call_fail(c, 400, "bad_request", "role must be none, user, manager or owner");
+                return false;
+        }
+        if (!number(c, "id", INT64_MAX, &id) || !number(c, "quote", INT64_MAX, &quote) ||
+            !number(c, "amount", BANK_AMOUNT_MAX, &o->amount) ||
+            !number(c, "credit", BANK_AMOUNT_MAX, &o->credit) ||
+            !number(c, "start_ms", NUMBER_MAX, &o->start_ms) ||
+            !number(c, "end_ms", NUMBER_MAX, &o->end_ms) ||
+            !number(c, "duration_ms", NUMBER_MAX, &o->duration_ms) || !number(c, "cpus", 1000000, &cpus) ||
+            !number(c, "memory_mib", NUMBER_MAX, &use->memory_mib) || !number(c, "gpus", 1000000, &use->gpus))
+                return false;
+        o->id = (uint64_t)id;
+        o->quote = (uint64_t)quote;
+        o->cpus = (uint32_t)cpus;
+        if (cpus)
+                use->cpus = cpus;
+        use->account = o->account;
+        use->user = o->user;
+        use->place = o->place;
+        use->duration_ms = o->duration_ms;
+        ret_asked->given = o->duration_ms > 0 && !json_object_get(doc, "amount");
+        return true;
+}
+
+static struct str parent_of(struct str name)
+{
+        ptrdiff_t dot = str_find(name, '@') < 0 ? str_rfind(name, '.') : -1;
+
+        return str_head(name, dot > 0 ? (size_t)dot : 0);
+}
+
+/* Which role the order asks for in its account. Those that make or unmake money are the administrators'. */
+static bool may_order(struct server *s, struct call *c, const struct bank_order *o)
+{
+        const struct bank *b = core_bank(s->core);
+        const struct bank_lien *l = bank_lien(b, o->id);
+        struct str account = o->account;
+        enum bank_role least = BANK_ROLE_MANAGER;
+
+        if (c->role == ROLE_ADMIN)
+                return true;
+        if (o->op == BANK_DEPOSIT || o->op == BANK_WITHDRAW || o->op == BANK_SET ||
+            (o->op == BANK_REFUND && c->role == ROLE_USER) || (o->op == BANK_OPEN && !parent_of(account).n)) {
+                call_fail(c, 403, "forbidden", "that is for an administrator of the bank");
+                return false;
+        }
+        if (c->role == ROLE_OPERATOR)
+                return o->op != BANK_OPEN && o->op != BANK_MEMBER && o->op != BANK_TRANSFER
+                               ? true
+                               : (call_fail(c, 403, "forbidden",
+                                            "that is for an admin, or an owner of the account"),
+                                  false);
+        if ((o->op == BANK_EXTEND || o->op == BANK_RELEASE || (o->op == BANK_CHARGE && o->id))) {
+                if (!l) {
+                        call_fail(c, 404, "not_found", "there is no lien %llu", (unsigned long long)o->id);
+                        return false;
+                }
+                account = str_of(l->account->name);
+                if (l->user && str_eqz(str_of(l->user), c->who))
+                        least = BANK_ROLE_USER;
+        } else if (o->op == BANK_OPEN) {
+                account = bank_account(b, account) ? account : parent_of(account);
+                least = BANK_ROLE_OWNER;
+        } else if (o->op == BANK_MEMBER) {
+                least = BANK_ROLE_OWNER;
+        } else if ((o->op == BANK_QUOTE || o->op == BANK_LIEN) && str_eqz(o->user, c->who)) {
+                least = BANK_ROLE_USER;
+        }
+        if (!account_of(s, c, account, least))
+                return false;
+        return o->op != BANK_TRANSFER || account_of(s, c, o->to, BANK_ROLE_MANAGER);
+}
+
+/* What the order leaves out: the price by the rates, times, and whom it is for. */
+static bool complete(struct server *s, struct call *c, struct bank_order *o, const struct asked *asked)
+{
+        const struct bank_quote *q = bank_quote(core_bank(s->core), o->quote);
+        int64_t now_ms = clock_wall_ms();
+        struct err err = {""};
+
+        if (o->op == BANK_QUOTE && (o->duration_ms == 0 || json_object_get(c->state, "amount"))) {
+                call_fail(c, 400, "bad_request",
+                          "a quote needs duration_ms; its amount is computed by the rates");
+                return false;
+        }
+        if (o->op == BANK_QUOTE && !o->end_ms)
+                o->end_ms = now_ms + QUOTE_MS;
+        if (o->op == BANK_QUOTE && c->role == ROLE_USER && o->end_ms > now_ms + QUOTE_MS_MAX) {
+                call_fail(c, 400, "bad_request", "a quote holds for 30 days at most");
+                return false;
+        }
+        if (o->op == BANK_LIEN && !o->end_ms)
+                o->end_ms = now_ms + (o->duration_ms ? o->duration_ms : LIEN_MS);
+        if (o->op == BANK_LIEN && q && !json_object_get(c->state, "amount"))
+                o->amount = q->amount;
+        else if (asked->given && (o->op == BANK_QUOTE || o->op == BANK_LIEN || o->op == BANK_CHARGE)) {
+                const struct bank_lien *l =
+                        o->op == BANK_CHARGE ? bank_lien(core_bank(s->core), o->id) : NULL;
+                struct core_bank_use use = asked->use;
+
+                if (l) {
+                        use.account = str_of(l->account->name);
+                        use.place = use.place.n ? use.place : str_of(l->place);
+                }
+                if (core_bank_price(s->core, &use, &o->amount, &err) != 0) {
+                        call_fail_err(c, 400, "bad_request", &err);
+                        return false;
+                }
+        }
+        return true;
+}
+
+static void carry_out(struct server *s, struct call *c)
+{
+        struct listing l = {{.out = &c->out}, c, clock_wall_ms()};
+        const struct bank_account *a;
+        struct asked asked;
+        struct bank_order o;
+        struct err err = {""};
+        uint64_t id = 0;
+        int r;
+
+        if (turn_full(s->turn)) {
+                call_fail(c, 503, "disk_full", "the server's disk is full: try again later");
+                return;
+        }
+        if (!read_order(c, &o, &asked))
+                return;
+        if (!o.user.n && (o.op == BANK_QUOTE || o.op == BANK_LIEN || (o.op == BANK_CHARGE && !o.id)))
+                o.user = asked.use.user = str_of(c->who);
+        if (!may_order(s, c, &o) || !complete(s, c, &o, &asked))
+                return;
+        r = core_bank_order(s->core, &o, &id, &err);
+        if (r != 0) {
+                call_fail_err(c,
+                              r == BANK_UNKNOWN   ? 404
+                              : r == BANK_INVALID ? 400
+                                                  : 409,
+                              r == BANK_UNKNOWN   ? "not_found"
+                              : r == BANK_INVALID ? "bad_request"
+                              : r == BANK_SHORT   ? "insufficient_funds"
+                                                  : "conflict",
+                              &err);
+                return;
+        }
+        json_open(&l.j, '{');
+        json_kstrz(&l.j, "op", bank_op_name(o.op));
+        if (id)
+                json_kint(&l.j, "id", (int64_t)id);
+        json_kint(&l.j, "amount", o.amount);
+        if (o.end_ms)
+                json_kint(&l.j, "end_ms", o.end_ms);
+        a = bank_account(core_bank(s->core), o.account);
+        if (a && role_in(c, a) != BANK_ROLE_NONE) {
+                json_key(&l.j, "account");
+                write_account(&l, a);
+        }
+        json_close(&l.j, '}');
+        c->when = TURN_DURABLE;
+        call_io(c, answer);
+}
+
+void api_bank_order(struct server *s, struct call *c)
+{
+        json_t *doc = call_json(c);
+
+        (void)s;
+        if (!doc)
+                return;
+        c->state = doc;
+        c->state_free = state_free;
+        call_core(c, carry_out);
+}
