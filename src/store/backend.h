@@ -69,8 +69,8 @@ struct store_backend_ops {
         /* ---- the store's thread
          * ------------------------------------------------------------------------------- */
         /* path: what follows "name:" in the address. *ret_last_seq is the number of the last record. */
-        int (*open)(const char *path, struct store_backend **ret, uint64_t *ret_last_seq, bool *ret_network,
-                    struct err *err);
+        int (*open)(const char *path, const struct store_place *place, struct store_backend **ret,
+                    uint64_t *ret_last_seq, bool *ret_network, struct err *err);
         void (*close)(struct store_backend *be);
         int (*term_take)(struct store_backend *be, uint64_t *ret_term, struct err *err);
         /* Makes the batches (linked by next) durable in one step. Sets each one's result to STORE_DURABLE and
@@ -96,4 +96,4 @@ struct store_backend_ops {
                        struct err *err);
 };
 
-extern const struct store_backend_ops store_memory, store_sqlite, store_sqlite_exclusive;
+extern const struct store_backend_ops store_memory, store_sqlite, store_sqlite_exclusive, store_postgres;

@@ -281,6 +281,8 @@ static const struct {
         {"memory:", &store_memory},
         {"sqlite:", &store_sqlite},
         {"sqlite-exclusive:", &store_sqlite_exclusive},
+        {"postgresql:", &store_postgres},
+        {"postgres:", &store_postgres},
 };
 
 static void start_thread(struct store *s)
@@ -295,7 +297,8 @@ static void start_thread(struct store *s)
         assert(r == 0);
 }
 
-int store_open(const char *address, struct store **ret, bool *ret_network, struct err *err)
+int store_open_at(const char *address, const struct store_place *place, struct store **ret, bool *ret_network,
+                  struct err *err)
 {
         const struct store_backend_ops *ops = NULL;
         pthread_condattr_t monotonic;
@@ -312,9 +315,11 @@ int store_open(const char *address, struct store **ret, bool *ret_network, struc
                         path = address + strlen(backends[i].prefix);
                 }
         if (!ops)
-                return err_set(err, -EINVAL, "\"%s\" is no address of a store: write sqlite:/path/file.db",
+                return err_set(err, -EINVAL,
+                               "\"%s\" is no address of a store: write sqlite:/path/file.db or "
+                               "postgresql://USER@HOST/DATABASE",
                                address);
-        r = ops->open(path, &be, &last_seq, &network, err);
+        r = ops->open(path, place, &be, &last_seq, &network, err);
         if (r)
                 return r;
         s = mem_new(struct store);
@@ -334,6 +339,11 @@ int store_open(const char *address, struct store **ret, bool *ret_network, struc
                 *ret_network = network;
         *ret = s;
         return 0;
+}
+
+int store_open(const char *address, struct store **ret, bool *ret_network, struct err *err)
+{
+        return store_open_at(address, &(struct store_place){0}, ret, ret_network, err);
 }
 
 void store_close(struct store *s)

@@ -15,7 +15,8 @@
  * until it was appended again or freed, so nothing overtakes it. Append those that came back in the order
  * they came.
  *
- * Backends: memory (for the simulator and tests), sqlite. One conformance suite runs on each: tests/conform.
+ * Backends: memory (for the simulator and tests), sqlite, postgresql. One conformance suite runs on each:
+ * tests/conform.
  */
 #pragma once
 #include "base/buf.h"
@@ -30,10 +31,20 @@ enum store_error {
         STORE_LOCKED,     /* another server has this store open; err says who */
         STORE_TOO_NEW,    /* made by a newer version */
         STORE_NOT_FOUND,
+        STORE_FOREIGN, /* this is the log of another server */
 };
 
 struct store;
 struct store_batch;
+
+/* What a store that is not a file has on this machine. All may be NULL. */
+typedef void store_trouble_fn(void *arg, const char *text); /* one sentence; on the store's thread */
+struct store_place {
+        const char *beside; /* path: <beside>.id says which log is this server's, <beside>.mark its newest
+                               durable record */
+        store_trouble_fn *trouble; /* told when the database was lost, and is there again */
+        void *trouble_arg;
+};
 
 /* Opens by address: "memory:" or "sqlite:/path/file.db" (created when absent, mode 0600). Migrations run
  * here. 0; or STORE_CORRUPT, STORE_LOCKED, STORE_TOO_NEW; or -errno. On a network filesystem sqlite uses
@@ -42,6 +53,13 @@ struct store_batch;
  * (the newest durable record: a file that ends before it is STORE_CORRUPT). "memory:<bytes>" is full at that
  * size, so that a full disk can be played. */
 int store_open(const char *address, struct store **ret, bool *ret_network, struct err *err);
+/* The same; or by "postgresql://…", a URI of libpq, whose database keeps all in tables drover_… of its
+ * current schema, made when they are absent. Or STORE_FOREIGN; -ENOTCONN when nobody answers or lets us in. A
+ * second server is kept out by an advisory lock and fenced by the term, which every transaction that writes
+ * checks. A lost connection, a restart of the database and a failover to a standby that has all are no
+ * errors: commits wait for a minute, and each is in the log once. */
+int store_open_at(const char *address, const struct store_place *place, struct store **ret, bool *ret_network,
+                  struct err *err);
 /* Waits for what was appended, then closes. NULL is fine. */
 void store_close(struct store *s);
 
@@ -82,6 +100,11 @@ bool store_lost(const struct store *s);
 /* Copies a database that may be in use, as it is at one moment, into a file that is not there yet (mode 0600,
  * flushed). Writers go on meanwhile. 0; STORE_CORRUPT, STORE_FULL; -errno, with err. */
 int store_copy(const char *path, const char *to, struct err *err);
+/* The same of the PostgreSQL database at this address. Also -ENOTCONN. */
+int store_carry_out(const char *address, const char *to, struct err *err);
+/* And back: the copy `from` goes into an empty PostgreSQL database, whole or not at all, and its next opening
+ * is one that may have lost records (store_lost). Or -EEXIST when there is a log already. */
+int store_carry_in(const char *from, const char *address, const struct store_place *place, struct err *err);
 /* Calls fn for each record with number >= from, in order, until it returns nonzero (which is returned). A
  * record that is missing is damage too. The bytes live until fn returns. */
 typedef int store_scan_fn(void *arg, uint64_t seq, struct str record, struct err *err);

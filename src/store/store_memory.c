@@ -54,12 +54,13 @@ static bool fits(const struct memory *m, uint64_t more)
         return m->limit == 0 || m->used + more <= limit;
 }
 
-static int memory_open(const char *path, struct store_backend **ret, uint64_t *ret_last_seq,
-                       bool *ret_network, struct err *err)
+static int memory_open(const char *path, const struct store_place *place, struct store_backend **ret,
+                       uint64_t *ret_last_seq, bool *ret_network, struct err *err)
 {
         struct memory *m;
         uint64_t limit = 0;
 
+        (void)place;
         if (*path && str_to_u64(str_of(path), &limit))
                 return err_set(err, -EINVAL, "memory:%s: the limit must be a number of bytes", path);
         m = mem_new(struct memory);

@@ -167,7 +167,7 @@ int sqlite_connect(const struct sqlite *q, sqlite3 **ret, struct err *err)
         return 0;
 }
 
-static int migrate(struct sqlite *q, struct err *err)
+int sqlite_migrate(struct sqlite *q, struct err *err)
 {
         const int newest = migrations[sizeof(migrations) / sizeof(migrations[0]) - 1].number;
         int64_t version, application, tables;
@@ -339,7 +339,7 @@ static int open_file(struct sqlite *q, uint64_t *ret_last_seq, struct err *err)
         if (r == 0)
                 r = run(q, q->db, "PRAGMA cache_size = -65536", err);
         if (r == 0)
-                r = migrate(q, err);
+                r = sqlite_migrate(q, err);
         if (r == 0)
                 r = prepare(q, err);
         /* Records up to a snapshot's may all have been cut. */
@@ -382,15 +382,18 @@ static int open_as(const struct store_backend_ops *ops, bool exclusive, const ch
         return 0;
 }
 
-static int sqlite_open(const char *path, struct store_backend **ret, uint64_t *ret_last_seq,
-                       bool *ret_network, struct err *err)
+static int sqlite_open(const char *path, const struct store_place *place, struct store_backend **ret,
+                       uint64_t *ret_last_seq, bool *ret_network, struct err *err)
 {
+        (void)place; /* all is beside the file */
         return open_as(&store_sqlite, false, path, ret, ret_last_seq, ret_network, err);
 }
 
-static int sqlite_open_exclusive(const char *path, struct store_backend **ret, uint64_t *ret_last_seq,
-                                 bool *ret_network, struct err *err)
+static int sqlite_open_exclusive(const char *path, const struct store_place *place,
+                                 struct store_backend **ret, uint64_t *ret_last_seq, bool *ret_network,
+                                 struct err *err)
 {
+        (void)place;
         return open_as(&store_sqlite_exclusive, true, path, ret, ret_last_seq, ret_network, err);
 }
 

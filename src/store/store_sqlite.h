@@ -71,6 +71,7 @@ int sqlite_fail(const struct sqlite *q, sqlite3 *db, int rc, struct err *err);
 int sqlite_corrupt(const struct sqlite *q, struct err *err, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 int sqlite_connect(const struct sqlite *q, sqlite3 **ret, struct err *err);
+int sqlite_migrate(struct sqlite *q, struct err *err); /* q->db gets the schema of this version */
 int sqlite_checkpointer_start(struct sqlite *q, struct err *err);
 void sqlite_checkpointer_stop(struct sqlite *q);
 /* Moves all there is; false when it could not, or somebody reads. For closing. */

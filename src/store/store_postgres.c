@@ -1,0 +1,387 @@
+/* The PostgreSQL back end: addresses, opening, migrations, who may write, closing. (Connections, writing and
+ * reading are in the files beside this.)
+ *
+ * All is in tables drover_… of the schema that is current for the address. Who writes holds an advisory lock
+ * of that schema for as long as his connection lives, which keeps a second server out. The lock goes with the
+ * connection, so it alone does not fence: each transaction that writes first moves the row of state on from
+ * the term and the number that this server knows, or fails. See store_postgres_write.c.
+ *
+ * What is kept on the server's own disk: `<beside>.id`, which log is ours, so that the database of another
+ * server is refused; and `<beside>.mark`, the newest record that was durable (store_files.h), so that a
+ * database that has lost records (an older copy, a failover to a standby that did not have them) is refused.
+ */
+#include "store/store_postgres.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/uuid.h"
+#include "store/schema_postgres.h"
+#include "store/store_files.h"
+
+/* "drov", and which schema: pg_locks shows both numbers. */
+#define LOCK "1685221238, hashtext(current_schema())"
+#define LOCK_ROW                                                                                             \
+        "locktype = 'advisory' AND granted AND classid = 1685221238"                                         \
+        " AND objid = (hashtext(current_schema())::bigint & 4294967295)::oid"                                \
+        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+#define LOCK_WAIT "3s" /* for the session of a server that was killed just now to end */
+
+static const char *option(const PQconninfoOption *options, const char *key)
+{
+        for (; options->keyword; options++)
+                if (strcmp(options->keyword, key) == 0)
+                        return options->val && *options->val ? options->val : NULL;
+        return NULL;
+}
+
+/* "the PostgreSQL database x at host:port"; libpq's messages about an address may quote a password. */
+int pg_name(struct postgres *pg, struct err *err)
+{
+        char *message = NULL;
+        PQconninfoOption *given = PQconninfoParse(pg->address, &message);
+        struct buf name = {0};
+
+        PQfreemem(message);
+        if (!given)
+                return err_set(err, -EINVAL,
+                               "the store's address is no valid postgresql:// URI: write "
+                               "postgresql://USER@HOST:PORT/DATABASE (see \"Connection URIs\" in "
+                               "PostgreSQL's documentation of libpq)");
+        buf_printf(&name, "the PostgreSQL database %s",
+                   option(given, "dbname") ? option(given, "dbname") : "of the default name");
+        if (option(given, "host"))
+                buf_printf(&name, " at %s", option(given, "host"));
+        if (option(given, "port"))
+                buf_printf(&name, ":%s", option(given, "port"));
+        pg->name = buf_take(&name);
+        PQconninfoFree(given);
+        return 0;
+}
+
+/* ---- the lock */
+
+static int say_holder(const struct postgres *pg, PGconn *conn, struct err *err)
+{
+        PGresult *res = NULL;
+        int r = pg_run(
+                pg, conn,
+                "SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE " LOCK_ROW,
+                &res, err);
+
+        if (r != 0)
+                return r;
+        r = err_set(err, STORE_LOCKED,
+                    "%s is in use by %s: stop that server first, or choose another database or schema",
+                    pg->name, PQntuples(res) > 0 ? PQgetvalue(res, 0, 0) : "another server");
+        PQclear(res);
+        return r;
+}
+
+static int lock_take(const struct postgres *pg, PGconn *conn, struct err *err)
+{
+        char sql[600];
+        int r;
+
+        if (pg->backend) { /* our own, of a connection that was lost: its end is not waited for */
+                snprintf(sql, sizeof(sql),
+                         "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE " LOCK_ROW " AND pid = %d",
+                         pg->backend);
+                r = pg_run(pg, conn, sql, NULL, err);
+                if (r != 0)
+                        return r;
+        }
+        r = pg_run(pg, conn, "SET lock_timeout = '" LOCK_WAIT "'", NULL, err);
+        if (r == 0)
+                r = pg_run(pg, conn, "SELECT pg_advisory_lock(" LOCK ")", NULL, err);
+        if (r == PG_LOST && PQstatus(conn) == CONNECTION_OK)
+                return say_holder(pg, conn, err);
+        return r == 0 ? pg_run(pg, conn, "SET lock_timeout = 0", NULL, err) : r;
+}
+
+/* ---- tables */
+
+static int migrate(struct postgres *pg, PGconn *conn, struct err *err)
+{
+        const int newest = migrations[sizeof(migrations) / sizeof(migrations[0]) - 1].number;
+        PGresult *res = NULL;
+        int version = 0, tables;
+        int r = pg_run(
+                pg, conn,
+                "SELECT to_regclass('drover_state') IS NOT NULL,"
+                " (SELECT count(*) FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace"
+                " AND c.relname IN ('drover_log', 'drover_blob', 'drover_history', 'drover_snapshot'))",
+                &res, err);
+
+        if (r != 0)
+                return r;
+        tables = atoi(PQgetvalue(res, 0, 1));
+        if (*PQgetvalue(res, 0, 0) == 't') {
+                PQclear(res);
+                r = pg_run(pg, conn, "SELECT version FROM drover_state", &res, err);
+                if (r != 0)
+                        return r;
+                if (PQntuples(res) != 1)
+                        r = pg_corrupt(pg, err, "its table drover_state has %d rows", PQntuples(res));
+                else
+                        version = atoi(PQgetvalue(res, 0, 0));
+        } else if (tables > 0) {
+                r = pg_corrupt(pg, err, "it has tables of the log, but no drover_state");
+        }
+        PQclear(res);
+        if (r == 0 && version > newest)
+                return err_set(err, STORE_TOO_NEW,
+                               "%s was made by a newer version (schema %d, this one knows up to %d): run "
+                               "that version, or put back a backup from before the upgrade",
+                               pg->name, version, newest);
+        for (size_t i = 0; r == 0 && i < sizeof(migrations) / sizeof(migrations[0]); i++) {
+                BUF_CLEANUP struct buf sql = {0};
+                char id[UUID_TEXT];
+
+                if (migrations[i].number <= version)
+                        continue;
+                uuid_new(id);
+                buf_printf(&sql, "BEGIN; %s;", migrations[i].sql);
+                if (version == 0 && i == 0)
+                        buf_printf(&sql, "INSERT INTO drover_state (store) VALUES ('%s');", id);
+                buf_printf(&sql, "UPDATE drover_state SET version = %d; COMMIT", migrations[i].number);
+                r = pg_run(pg, conn, buf_z(&sql), NULL, err);
+                if (r != 0)
+                        err_prefix(err, r, "migration %d", migrations[i].number);
+        }
+        return r == STORE_FULL ? -ENOSPC : r;
+}
+
+struct state {
+        char id[40];
+        uint64_t term, number, last_seq, rows;
+        int64_t snapshot_id;
+};
+
+/* Records up to a snapshot's may all have been cut. */
+static int read_state(const struct postgres *pg, PGconn *conn, struct state *ret, struct err *err)
+{
+        PGresult *res = NULL;
+        int r = pg_run(pg, conn,
+                       "SELECT store, term, number,"
+                       " greatest((SELECT coalesce(max(seq), 0) FROM drover_log), cut,"
+                       "  (SELECT coalesce(max(seq), 0) FROM drover_snapshot WHERE complete)),"
+                       " (SELECT coalesce(max(id), 0) FROM drover_history),"
+                       " (SELECT coalesce(max(id), 0) FROM drover_snapshot) FROM drover_state",
+                       &res, err);
+
+        if (r != 0)
+                return r;
+        if (PQntuples(res) == 1) {
+                snprintf(ret->id, sizeof(ret->id), "%s", PQgetvalue(res, 0, 0));
+                ret->term = strtoull(PQgetvalue(res, 0, 1), NULL, 10);
+                ret->number = strtoull(PQgetvalue(res, 0, 2), NULL, 10);
+                ret->last_seq = strtoull(PQgetvalue(res, 0, 3), NULL, 10);
+                ret->rows = strtoull(PQgetvalue(res, 0, 4), NULL, 10);
+                ret->snapshot_id = strtoll(PQgetvalue(res, 0, 5), NULL, 10);
+        } else {
+                r = pg_corrupt(pg, err, "its table drover_state has %d rows", PQntuples(res));
+        }
+        PQclear(res);
+        return r;
+}
+
+/* After a connection was lost: is this the log as we left it, with or without what was sent last? */
+static int compare_state(const struct postgres *pg, const struct state *is, enum pg_open how, struct err *err)
+{
+        if (strcmp(is->id, pg->store_id) != 0)
+                return err_set(err, STORE_FOREIGN,
+                               "%s is the log of another server now (%s, and this one's is %s)", pg->name,
+                               is->id, pg->store_id);
+        if (is->term > pg->term && how == PG_AGAIN)
+                return err_set(err, PG_FENCED, "another server holds a newer term");
+        if (is->term < pg->term || is->number < pg->number || is->last_seq < pg->last_seq)
+                return err_set(
+                        err, STORE_CORRUPT,
+                        "%s ends with record %llu, and %llu was durable in it: it is an older copy, or "
+                        "a failover lost what no standby had; nothing was changed",
+                        pg->name, (unsigned long long)is->last_seq, (unsigned long long)pg->last_seq);
+        return 0;
+}
+
+int pg_writer_open(struct postgres *pg, enum pg_open how, struct err *err)
+{
+        struct state is = {0};
+        PGconn *conn = NULL;
+        int r = pg_connect(pg, &conn, err);
+
+        if (r != 0)
+                return r;
+        r = lock_take(pg, conn, err);
+        if (r == 0 && how == PG_FIRST)
+                r = migrate(pg, conn, err);
+        if (r == 0)
+                r = read_state(pg, conn, &is, err);
+        if (r == 0 && how != PG_FIRST)
+                r = compare_state(pg, &is, how, err);
+        if (r == 0)
+                r = pg_prepare_writer(pg, conn, err);
+        if (r == 0 && !PQenterPipelineMode(conn))
+                r = pg_fail(pg, conn, NULL, err);
+        if (r != 0) {
+                PQfinish(conn);
+                return r;
+        }
+        pg->conn = conn;
+        pg->backend = PQbackendPID(conn);
+        pg->term = is.term;
+        pg->number = is.number;
+        pg->rows = is.rows;
+        pg->snapshot_id = is.snapshot_id;
+        if (how == PG_FIRST) {
+                pg->last_seq = is.last_seq;
+                snprintf(pg->store_id, sizeof(pg->store_id), "%s", is.id);
+        }
+        return 0;
+}
+
+/* ---- what is on this machine's disk */
+
+static int check_id(struct postgres *pg, struct err *err)
+{
+        BUF_CLEANUP struct buf name = {0}, text = {0};
+        struct str id;
+        int r;
+
+        buf_printf(&name, "%s.id", pg->beside);
+        r = fs_read(AT_FDCWD, buf_z(&name), 256, &text, err);
+        id = str_trim(buf_view(&text));
+        if (r == 0 && str_eqz(id, pg->store_id))
+                return 0;
+        if (r == 0)
+                return err_set(err, STORE_FOREIGN,
+                               "%s is the log of another server (%s; this one's is " STR_FMT
+                               " by %s): name this server's own database",
+                               pg->name, pg->store_id, STR_ARG(str_head(id, 40)), buf_z(&name));
+        if (r != -ENOENT)
+                return r;
+        if (pg->last_seq > 0 || pg->number > 0)
+                return err_set(err, STORE_FOREIGN,
+                               "%s has the log of a server, and %s does not say that it is this one's: name "
+                               "another database; or, if the server's folder was lost, write %s into that "
+                               "file",
+                               pg->name, buf_z(&name), pg->store_id);
+        buf_reset(&text);
+        buf_printf(&text, "%s\n", pg->store_id);
+        return fs_write(AT_FDCWD, buf_z(&name), buf_view(&text), 0600, true, err);
+}
+
+static int check_mark(struct postgres *pg, struct err *err)
+{
+        enum store_mark kind;
+        uint64_t mark;
+        int r = store_mark_open(pg->beside, &pg->mark_fd, &kind, &mark, err);
+
+        if (r != 0)
+                return r;
+        if (mark > pg->last_seq && kind == STORE_MARK_OPEN)
+                return err_set(
+                        err, STORE_CORRUPT,
+                        "%s ends with record %llu, and %llu was durable in it: it is an older copy, or "
+                        "a failover lost what no standby had; nothing was changed. Bring the newer one "
+                        "back, or remove %s.mark to go on without what is lost",
+                        pg->name, (unsigned long long)pg->last_seq, (unsigned long long)mark, pg->beside);
+        pg->be.lost = kind == STORE_MARK_NONE ? pg->last_seq > 0 : mark > pg->last_seq;
+        if (!pg->be.lost)
+                store_mark_write(pg->mark_fd, STORE_MARK_OPEN, pg->last_seq);
+        return 0;
+}
+
+/* ---- opening and closing */
+
+void pg_close(struct postgres *pg)
+{
+        pg_readers_close(pg);
+        if (pg->conn && pg->mark_fd >= 0 && !pg->be.lost)
+                store_mark_write(pg->mark_fd, STORE_MARK_CLOSED, pg->last_seq);
+        PQfinish(pg->conn);
+        if (pg->mark_fd >= 0)
+                close(pg->mark_fd);
+        pthread_mutex_destroy(&pg->readers_lock);
+        free(pg->beside);
+        free(pg->name);
+        free(pg->address);
+        free(pg);
+}
+
+int pg_open(const char *address, const struct store_place *place, struct postgres **ret, struct err *err)
+{
+        struct postgres *pg = mem_new(struct postgres);
+        int r;
+
+        pg->be.ops = &store_postgres;
+        pg->address = mem_dupz(address);
+        pg->beside = place->beside ? mem_dupz(place->beside) : NULL;
+        pg->trouble = place->trouble;
+        pg->trouble_arg = place->trouble_arg;
+        pg->mark_fd = -1;
+        pthread_mutex_init(&pg->readers_lock, NULL);
+        r = pg_name(pg, err);
+        if (r == 0)
+                r = pg_writer_open(pg, PG_FIRST, err);
+        if (r == 0 && pg->beside)
+                r = check_id(pg, err);
+        if (r == 0 && pg->beside)
+                r = check_mark(pg, err);
+        if (r == 0) {
+                *ret = pg;
+                return 0;
+        }
+        PQfinish(pg->conn);
+        pg->conn = NULL;
+        pg_close(pg);
+        return r == PG_LOST || r == PG_FENCED ? -ENOTCONN : r == STORE_FULL ? -EROFS : r;
+}
+
+static void postgres_close(struct store_backend *be)
+{
+        pg_close((struct postgres *)be);
+}
+
+static int postgres_open(const char *path, const struct store_place *place, struct store_backend **ret,
+                         uint64_t *ret_last_seq, bool *ret_network, struct err *err)
+{
+        BUF_CLEANUP struct buf address = {0};
+        struct postgres *pg;
+        int r;
+
+        buf_printf(&address, "postgresql:%s", path);
+        r = pg_open(buf_z(&address), place, &pg, err);
+        if (r != 0)
+                return r;
+        *ret = &pg->be;
+        *ret_last_seq = pg->last_seq;
+        *ret_network = false;
+        return 0;
+}
+
+/* Space is the database's: nothing is kept back here. */
+static int postgres_reserve(struct store_backend *be)
+{
+        (void)be;
+        return 0;
+}
+
+const struct store_backend_ops store_postgres = {
+        .open = postgres_open,
+        .close = postgres_close,
+        .term_take = postgres_term_take,
+        .commit = postgres_commit,
+        .snapshot_slice = postgres_snapshot_slice,
+        .reserve_release = postgres_reserve,
+        .reserve_take = postgres_reserve,
+        .scan = postgres_scan,
+        .snapshot_get = postgres_snapshot_get,
+        .blob_get = postgres_blob_get,
+        .blob_list = postgres_blob_list,
+        .history = postgres_history,
+};
