@@ -119,7 +119,7 @@ static int migrate(struct postgres *pg, PGconn *conn, struct err *err)
 
         if (r != 0)
                 return r;
-        tables = atoi(PQgetvalue(res, 0, 1));
+        tables = (int)strtol(PQgetvalue(res, 0, 1), NULL, 10);
         if (*PQgetvalue(res, 0, 0) == 't') {
                 PQclear(res);
                 r = pg_run(pg, conn, "SELECT version FROM drover_state", &res, err);
@@ -128,7 +128,7 @@ static int migrate(struct postgres *pg, PGconn *conn, struct err *err)
                 if (PQntuples(res) != 1)
                         r = pg_corrupt(pg, err, "its table drover_state has %d rows", PQntuples(res));
                 else
-                        version = atoi(PQgetvalue(res, 0, 0));
+                        version = (int)strtol(PQgetvalue(res, 0, 0), NULL, 10);
         } else if (tables > 0) {
                 r = pg_corrupt(pg, err, "it has tables of the log, but no drover_state");
         }

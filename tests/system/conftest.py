@@ -1,4 +1,5 @@
 """Fixtures of the system tests; drover.py has what they give."""
+import functools
 import os
 import random
 import shutil
@@ -13,6 +14,7 @@ if "DROVER_TEST_SLURM" in os.environ:  # ../README.md
     os.environ["PATH"] = os.environ["DROVER_TEST_SLURM"] + ":" + os.environ["PATH"]
 
 import hops  # noqa: E402  (the path must be there first)
+import postgres  # noqa: E402
 from drover import Instance, made  # noqa: E402
 
 collect_ignore = [] if "DROVER_TEST_APPTAINER" in os.environ else ["test_apptainer.py"]  # Debian 12 has none
@@ -33,10 +35,13 @@ def pytest_configure(config):
         config.option.timeout = 600
     # Short: socket paths are limited to 107 bytes, and some tests make their own longer.
     config.drover_tmp = tempfile.mkdtemp(prefix="drover-test-")
+    config.drover_postgres = functools.cache(lambda: postgres.Postgres().start())
 
 
 def pytest_unconfigure(config):
     shutil.rmtree(config.drover_tmp, ignore_errors=True)
+    if config.drover_postgres.cache_info().currsize:
+        config.drover_postgres().remove()
 
 
 def pytest_collection_modifyitems(config, items):
@@ -77,6 +82,12 @@ def instance(request):
     """An instance that is not started. Whatever it started is stopped at the end, and nothing may be left."""
     with made(request, "i-") as one:
         yield one
+
+
+@pytest.fixture
+def database(request):
+    """The PostgreSQL that the tests of this process share; none of them may stop it."""
+    return request.config.drover_postgres()
 
 
 @pytest.fixture

@@ -143,6 +143,7 @@ class Instance:
         self.work = os.path.join(self.base, "work")
         os.makedirs(self.work)
         self.daemons = []
+        self.store = None  # an address for `store:`
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(("DROVER_", "XDG_"))}
         self.env.update(DROVER_DIR=self.dir, HOME=self.base, TMPDIR=self.base, NO_COLOR="1", LC_ALL="C.UTF-8",
                         PATH=os.path.join(self.build, "bin") + ":" + os.environ["PATH"])
@@ -161,6 +162,14 @@ class Instance:
         argv = [self.program(name), *args]
         if name == "droverd" and os.geteuid() == 0 and "--user" not in args:  # whoever else this machine has
             argv += ["--user", "root"]
+        if self.store and name == "droverd" and "--store" not in args:
+            argv += ["--store", self.store]
+        elif self.store and args[:1] == ("up",):
+            os.makedirs(self.dir, mode=0o700, exist_ok=True)
+            with open(os.path.join(self.dir, "droverd.yaml"), "a+", encoding="utf-8") as f:
+                f.seek(0)
+                if not re.search("^store:", f.read(), re.M):
+                    f.write(f"store: {self.store}\n")
         daemon = Daemon(name, argv, os.path.join(self.base, f"{name}.log"), self.env, self.base)
         self.daemons.append(daemon)
         return daemon
@@ -390,6 +399,8 @@ class Instance:
 def made(request, prefix):
     """An instance in a folder of its own, for a fixture. All it started is stopped afterwards, and nothing may be left."""
     one = Instance(request.config.getoption("--build"), tempfile.mkdtemp(prefix=prefix, dir=request.config.drover_tmp))
+    if os.environ.get("DROVER_TEST_STORE") == "postgresql":
+        one.store = request.config.drover_postgres().new_address()
     try:
         yield one
     finally:

@@ -20,6 +20,7 @@ static int read_user_log(void *at, const struct doc *d, struct err *err);
 static int read_placement(void *at, const struct doc *d, struct err *err);
 static int read_role(void *at, const struct doc *d, struct err *err);
 static int read_reserve_idle(void *at, const struct doc *d, struct err *err);
+static int read_store(void *at, const struct doc *d, struct err *err);
 
 /* One row a setting: its key in the file, and what it is. */
 static const struct setting {
@@ -30,6 +31,7 @@ static const struct setting {
 } settings[] = {
         {"domain", KIND_TEXT, offsetof(struct config, domain)},
         {"user", KIND_TEXT, offsetof(struct config, user)},
+        {"store", KIND_NESTED, offsetof(struct config, store), read_store},
         {"listen", KIND_LIST, offsetof(struct config, listen)},
         {"api_listen", KIND_TEXT, offsetof(struct config, api_listen)},
         {"page", KIND_FLAG, offsetof(struct config, page)},
@@ -75,6 +77,7 @@ void config_deinit(struct config *c)
         free(c->file);
         free(c->domain);
         free(c->user);
+        free(c->store);
         free(c->api_listen);
         free(c->user_log);
         free(c->backup);
@@ -89,6 +92,11 @@ void config_deinit(struct config *c)
         config_notify_deinit(&c->notify);
         config_bank_deinit(&c->bank);
         *c = (struct config){0};
+}
+
+const char *config_postgres(const struct config *c)
+{
+        return c->store && strcmp(c->store, "sqlite") != 0 ? c->store : NULL;
 }
 
 static int list_add(struct config_list *l, struct str value, struct err *err)
@@ -164,6 +172,27 @@ static int read_reserve_idle(void *at, const struct doc *d, struct err *err)
         err_set(err, -EINVAL, "%s must be a percentage from 0.1%% to 100%%, which is without a bound",
                 d->key.p);
         return doc_where(err, -EINVAL, d);
+}
+
+/* An address may hold a password, so no message repeats it. */
+static int set_store(char **at, struct str value, struct err *err)
+{
+        if (!str_eqz(value, "sqlite") && !str_starts(value, STR("postgresql://")) &&
+            !str_starts(value, STR("postgres://")))
+                return err_set(err, -EINVAL, "the store is sqlite, or postgresql://USER@HOST:PORT/DATABASE");
+        if (!*at)
+                *at = str_dupz(value);
+        return 0;
+}
+
+static int read_store(void *at, const struct doc *d, struct err *err)
+{
+        struct str text;
+        int r = doc_text(d, &text, err);
+
+        if (r == 0)
+                r = set_store(at, text, err);
+        return r == 0 ? 0 : doc_where(err, r, d);
 }
 
 static int read_user_log(void *at, const struct doc *d, struct err *err)
@@ -278,6 +307,8 @@ static const char help[] =
         "  --user NAME            become this user, if root starts the server (default: the owner of the "
         "database;\n"
         "                         of a new one: drover, if there is such a user)\n"
+        "  --store ADDRESS        where the queue is kept: sqlite (DIR/drover.db, the default), or\n"
+        "                         postgresql://USER@HOST:PORT/DATABASE\n"
         "  --config FILE          settings (default: DIR/droverd.yaml, if it is there)\n"
         "  --log-level LEVEL      error, warn, info or debug\n"
         "  --foreground           accepted for clarity: the server never leaves the foreground\n"
@@ -295,6 +326,7 @@ enum {
         OPT_NAME,
         OPT_DOMAIN,
         OPT_USER,
+        OPT_STORE,
         OPT_CONFIG,
         OPT_LEVEL,
         OPT_FORE,
@@ -312,6 +344,7 @@ static const struct option options[] = {
         {"name", required_argument, NULL, OPT_NAME},
         {"domain", required_argument, NULL, OPT_DOMAIN},
         {"user", required_argument, NULL, OPT_USER},
+        {"store", required_argument, NULL, OPT_STORE},
         {"config", required_argument, NULL, OPT_CONFIG},
         {"log-level", required_argument, NULL, OPT_LEVEL},
         {"foreground", no_argument, NULL, OPT_FORE},
@@ -341,6 +374,10 @@ static int read_option(struct config *c, int option, int *level, struct err *err
         case OPT_NAME: return list_add(&c->names, str_of(optarg), err);
         case OPT_DOMAIN: set_text(&c->domain, optarg); return 0;
         case OPT_USER: set_text(&c->user, optarg); return 0;
+        case OPT_STORE:
+                free(c->store);
+                c->store = NULL;
+                return set_store(&c->store, str_of(optarg), err);
         case OPT_CONFIG: set_text(&c->file, optarg); return 0;
         case OPT_FORE: return 0;
         case OPT_CHECK: c->check = true; return 0;

@@ -27,6 +27,7 @@ struct config {
         char *file;                           /* NULL: DIR/droverd.yaml if it is there */
         char *domain;                         /* of local users: root@DOMAIN */
         char *user;                           /* who runs it, if root starts it: see own_user.h; or NULL */
+        char *store;                          /* "sqlite" or a postgresql:// URI; NULL: sqlite */
         char *api_listen;                     /* host:port of the API over TLS; NULL: none */
         bool page;                            /* serve the web page there */
         struct config_list listen;            /* host:port for agents */
@@ -58,6 +59,8 @@ struct config {
 };
 
 void config_deinit(struct config *c);
+/* The address of a PostgreSQL database, or NULL: DIR/drover.db is the store. */
+const char *config_postgres(const struct config *c);
 /* Reads the command line and the file. 0; or -EINVAL, -errno with err. --help and --version print and
  * return 1. */
 int config_read(struct config *c, int argc, char **argv, struct err *err);

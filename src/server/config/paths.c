@@ -52,6 +52,8 @@ int paths_init(struct paths *p, const char *dir, struct err *err)
                 return err_set(err, r, "cannot make the folder %s: %s", dir, strerror(-r));
         p->dir = mem_dupz(dir);
         p->store = join(dir, "drover.db");
+        p->postgres = join(dir, "postgresql");
+        p->postgres_id = join(dir, "postgresql.id");
         p->catalog = join(dir, "catalog.db");
         p->spool = join(dir, "spool");
         p->ca = join(dir, "ca");
@@ -76,6 +78,8 @@ void paths_deinit(struct paths *p)
 {
         free(p->dir);
         free(p->store);
+        free(p->postgres);
+        free(p->postgres_id);
         free(p->catalog);
         free(p->spool);
         free(p->ca);

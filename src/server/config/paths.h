@@ -9,7 +9,10 @@
 #include "base/str.h"
 
 struct paths {
-        char *dir, *store, *catalog, *spool, *ca, *credential_key, *lock, *ready; /* ready: server.json */
+        char *dir, *catalog, *spool, *ca, *credential_key, *lock, *ready; /* ready: server.json */
+        char *store;                                                      /* the file of SQLite */
+        char *postgres;     /* beside it is what an instance with PostgreSQL has of it: see store_place */
+        char *postgres_id;  /* there: the instance has used PostgreSQL */
         char *api, *agents; /* sockets, as addresses: "unix:/…" */
 };
 /* Makes the folder (0700) when it is not there. 0 or -errno with err. */

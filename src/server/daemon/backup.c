@@ -118,10 +118,12 @@ static int copy_small(struct copying *c, struct err *err)
         return r == 0 ? copy_file(c, c->from, c->to, SETTINGS, err) : r;
 }
 
-static int copy_database(struct copying *c, const char *from, const char *to, struct err *err)
+/* postgres: its address, or NULL: `from` is a file. */
+static int copy_database(struct copying *c, const char *postgres, const char *from, const char *to,
+                         struct err *err)
 {
         struct stat st;
-        int r = store_copy(from, to, err);
+        int r = postgres ? store_carry_out(postgres, to, err) : store_copy(from, to, err);
 
         if (r == 0 && stat(to, &st) == 0) {
                 c->done.files++;
@@ -139,7 +141,7 @@ static int copy_catalog(const struct config *config, struct copying *c, const ch
                 return 0;
         buf_printf(&from_db, "%s/" CATALOG, config->dir);
         buf_printf(&to_db, "%s/" CATALOG, to);
-        return copy_database(c, buf_z(&from_db), buf_z(&to_db), err);
+        return copy_database(c, NULL, buf_z(&from_db), buf_z(&to_db), err);
 }
 
 static bool is_empty(int folder)
@@ -177,7 +179,7 @@ static int make(const struct config *config, const char *to, struct copying *c, 
         buf_printf(&from_db, "%s/" DATABASE, config->dir);
         buf_printf(&to_db, "%s/" DATABASE, to);
         if (r == 0)
-                r = copy_database(c, buf_z(&from_db), buf_z(&to_db), err);
+                r = copy_database(c, config_postgres(config), buf_z(&from_db), buf_z(&to_db), err);
         if (r == 0)
                 r = copy_catalog(config, c, to, err);
         if (r == 0)
@@ -198,7 +200,7 @@ int backup_make(const struct config *config, const char *to, struct backup_done 
 
         if (c.from < 0)
                 return fail(err, "open", config->dir);
-        if (faccessat(c.from, DATABASE, R_OK, 0) < 0) {
+        if (!config_postgres(config) && faccessat(c.from, DATABASE, R_OK, 0) < 0) {
                 r = err_set(err, -errno, "%s has no " DATABASE " that can be read: %s", config->dir,
                             strerror(errno));
                 close(c.from);
@@ -221,8 +223,41 @@ int backup_make(const struct config *config, const char *to, struct backup_done 
         return r;
 }
 
+/* Where the copy goes: where the call or the settings say, else where the copy's own settings do, which will
+ * be the instance's. */
+static int target(const struct config *config, const struct copying *c, struct config *ret, struct err *err)
+{
+        BUF_CLEANUP struct buf text = {0};
+        int r;
+
+        *ret = (struct config){0};
+        if (config->store) {
+                ret->store = mem_dupz(config->store);
+                return 0;
+        }
+        r = fs_read(c->from, SETTINGS, SMALL_FILE, &text, err);
+        if (r == -ENOENT)
+                return 0;
+        return r == 0 ? config_parse(ret, SETTINGS, buf_view(&text), err) : r;
+}
+
+/* SQLite reads a copy of the copy: it writes beside what it reads. */
+static int put_database(struct copying *c, const char *postgres, const struct paths *paths, struct err *err)
+{
+        struct store_place place = {.beside = paths->postgres};
+        int r = copy_file(c, c->from, c->to, DATABASE, err);
+
+        if (r != 0 || !postgres)
+                return r;
+        r = store_carry_in(paths->store, postgres, &place, err);
+        unlinkat(c->to, DATABASE, 0);
+        unlinkat(c->to, DATABASE "-wal", 0);
+        unlinkat(c->to, DATABASE "-shm", 0);
+        return r;
+}
+
 /* The database last: a restore that was cut short leaves no instance, and can be begun again. */
-static int put_back(struct copying *c, struct err *err)
+static int put_back(struct copying *c, const char *postgres, const struct paths *paths, struct err *err)
 {
         int r = copy_folder(c, c->from, c->to, "spool", 0, err);
 
@@ -231,7 +266,7 @@ static int put_back(struct copying *c, struct err *err)
         if (r == 0)
                 r = copy_file(c, c->from, c->to, CATALOG, err);
         if (r == 0)
-                r = copy_file(c, c->from, c->to, DATABASE, err);
+                r = put_database(c, postgres, paths, err);
         if (r == 0 && fsync(c->to) < 0)
                 r = fail(err, "flush", "the folder");
         return r;
@@ -242,6 +277,7 @@ int backup_restore(const struct config *config, const char *from, struct backup_
         struct copying c = {.from = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .to = -1};
         int64_t began = clock_boot_ms();
         struct paths paths = {0};
+        struct config to = {0};
         int r = 0, lock = -1;
 
         if (c.from < 0)
@@ -258,8 +294,18 @@ int backup_restore(const struct config *config, const char *from, struct backup_
                             paths.store);
         if (r == 0) {
                 c.to = open(config->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-                r = c.to < 0 ? fail(err, "open", config->dir) : put_back(&c, err);
+                r = c.to < 0 ? fail(err, "open", config->dir) : 0;
         }
+        if (r == 0)
+                r = target(config, &c, &to, err);
+        if (r == 0 && !config_postgres(&to) && access(paths.postgres_id, F_OK) == 0)
+                r = err_set(err, -EEXIST,
+                            "%s shows an instance that uses PostgreSQL: restore into another folder, or move "
+                            "this one away",
+                            paths.postgres_id);
+        if (r == 0)
+                r = put_back(&c, config_postgres(&to), &paths, err);
+        config_deinit(&to);
         close(c.from);
         if (c.to >= 0)
                 close(c.to);

@@ -72,7 +72,7 @@ static int load(struct server *s, struct epoch *ret, struct err *err)
                 ret->lost_last = unpack_u64(&u);
                 ret->lost_until_ms = (int64_t)unpack_max(&u, INT64_MAX);
         }
-        return u.bad ? err_set(err, -EBADMSG, "%s: the numbers of its epoch are damaged", s->paths.store) : 0;
+        return u.bad ? err_set(err, -EBADMSG, "the numbers of the store's epoch are damaged") : 0;
 }
 
 static void keep(struct server *s, const struct epoch *e)

@@ -25,7 +25,8 @@ static int check(struct server *s, const struct recovered *r)
         core_totals(s->core, &n);
         printf("%s: snapshot after record %" PRIu64 ", %" PRIu64 " records replayed in %" PRId64
                " ms, last record %" PRIu64 "\n",
-               s->paths.store, r->snapshot_seq, r->records, r->took_ms, r->last_seq);
+               config_postgres(&s->config) ? "PostgreSQL" : s->paths.store, r->snapshot_seq, r->records,
+               r->took_ms, r->last_seq);
         printf("jobs: %" PRIu64 " (%" PRIu64 " idle, %" PRIu64 " running, %" PRIu64 " held, %" PRIu64
                " completed, %" PRIu64 " removed), %zu bytes\n",
                n.jobs, n.idle, n.running, n.held, n.completed, n.removed, core_bytes(s->core));
@@ -44,11 +45,11 @@ static void raise_files_limit(void)
 }
 
 /* Who only looks or copies makes nothing: a folder that is misspelt is no empty instance. */
-static int look_for(const char *dir, struct err *err)
+static int look_for(const struct config *c, struct err *err)
 {
         BUF_CLEANUP struct buf store = {0};
 
-        buf_printf(&store, "%s/drover.db", dir);
+        buf_printf(&store, "%s/%s", c->dir, config_postgres(c) ? "postgresql.id" : "drover.db");
         if (access(buf_z(&store), F_OK) == 0)
                 return 0;
         return err_set(err, -errno, "cannot read %s: %s", buf_z(&store), strerror(errno));
@@ -58,7 +59,7 @@ static int look_for(const char *dir, struct err *err)
  * gets none of root's rights. */
 static int become(const struct config *c, struct err *err)
 {
-        int r = c->check || c->backup ? look_for(c->dir, err) : 0;
+        int r = c->check || c->backup ? look_for(c, err) : 0;
 
         return r == 0 ? own_user_become(c->dir, c->user, err) : r;
 }

@@ -13,7 +13,8 @@
 #include "base/log.h"
 #include "base/secret.h"
 
-#define DATABASE "drover.db"
+#define DATABASE    "drover.db"
+#define POSTGRES_ID "postgresql.id" /* of one whose database is PostgreSQL's */
 
 /* The folder, made if it isn't there; whoever it will be must pass through those above it. */
 static int open_folder(const char *dir, bool *ret_made, struct err *err)
@@ -36,7 +37,10 @@ static uid_t owner_of(int folder)
 {
         struct stat st;
 
-        return fstatat(folder, DATABASE, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_uid : (uid_t)-1;
+        if (fstatat(folder, DATABASE, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+            fstatat(folder, POSTGRES_ID, &st, AT_SYMLINK_NOFOLLOW) == 0)
+                return st.st_uid;
+        return (uid_t)-1;
 }
 
 static const struct passwd *choose(const char *user, uid_t owner)

@@ -15,6 +15,11 @@ struct replay {
         uint64_t count;
 };
 
+static const char *store_words(const struct server *s)
+{
+        return config_postgres(&s->config) ? "PostgreSQL" : s->paths.store;
+}
+
 static int on_record(void *arg, uint64_t seq, struct str record, struct err *err)
 {
         struct replay *x = arg;
@@ -26,7 +31,7 @@ static int on_record(void *arg, uint64_t seq, struct str record, struct err *err
         x->count++;
         if (r == 0)
                 return 0;
-        return err_prefix(err, r, "%s: record %" PRIu64 " cannot be replayed", x->server->paths.store, seq);
+        return err_prefix(err, r, "%s: record %" PRIu64 " cannot be replayed", store_words(x->server), seq);
 }
 
 static int restore_snapshot(struct server *s, uint64_t *ret_seq, struct err *err)
@@ -39,18 +44,50 @@ static int restore_snapshot(struct server *s, uint64_t *ret_seq, struct err *err
                 return r == STORE_NOT_FOUND ? 0 : r;
         r = core_restore(s->core, buf_view(&data), err);
         return r == 0 ? 0
-                      : err_prefix(err, r, "%s: the snapshot after record %" PRIu64, s->paths.store,
+                      : err_prefix(err, r, "%s: the snapshot after record %" PRIu64, store_words(s),
                                    *ret_seq);
+}
+
+static void on_trouble(void *arg, const char *text)
+{
+        (void)arg;
+        log_warn("msg=\"%s\"", LOG_TEXT(str_of(text)));
+}
+
+/* An instance that was told another kind of store would begin with an empty queue. */
+static int check_kind(const struct server *s, struct err *err)
+{
+        bool postgres = config_postgres(&s->config);
+
+        if (postgres && access(s->paths.store, F_OK) == 0)
+                return err_set(err, -EEXIST,
+                               "the instance keeps its queue in %s, and its settings name PostgreSQL: see "
+                               "POSTGRESQL in droverd(8) for how to move it there",
+                               s->paths.store);
+        if (!postgres && access(s->paths.postgres_id, F_OK) == 0)
+                return err_set(err, -EEXIST,
+                               "the instance keeps its queue in PostgreSQL, as %s shows, and its settings do "
+                               "not say so: write store: postgresql://… into droverd.yaml, or see POSTGRESQL "
+                               "in droverd(8) for how to move it to SQLite",
+                               s->paths.postgres_id);
+        return 0;
 }
 
 static int open_store(struct server *s, struct err *err)
 {
+        struct store_place place = {.beside = s->paths.postgres, .trouble = on_trouble};
         BUF_CLEANUP struct buf address = {0};
         bool network = false;
         int r;
 
-        buf_printf(&address, "sqlite:%s", s->paths.store);
-        r = store_open(buf_z(&address), &s->store, &network, err);
+        r = check_kind(s, err);
+        if (r != 0)
+                return r;
+        if (config_postgres(&s->config))
+                buf_addz(&address, config_postgres(&s->config));
+        else
+                buf_printf(&address, "sqlite:%s", s->paths.store);
+        r = store_open_at(buf_z(&address), &place, &s->store, &network, err);
         if (r != 0)
                 return r;
         if (network)

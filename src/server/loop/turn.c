@@ -296,14 +296,15 @@ static void commit_finish(struct turn *t, struct commit *c, uint64_t seq, int64_
         t->hooks->durable(t->server, seq, bytes, took_ns);
 }
 
-static void enter_full(struct turn *t)
+static void enter_full(struct turn *t, const struct err *why)
 {
         if (t->full)
                 return;
         t->full = true;
         t->retry_ms = RETRY_FIRST_MS;
-        log_error("msg=\"the disk is full: no new work is accepted until there is space\" dir=\"%s\"",
-                  t->server->paths.dir);
+        log_error("msg=\"the disk is full: no new work is accepted until there is space\" dir=\"%s\" "
+                  "why=\"%s\"",
+                  t->server->paths.dir, LOG_TEXT(str_of(why->text)));
         if (store_reserve_release(t->server->store) != 0)
                 log_warn("msg=\"the reserve file could not be released\"");
 }
@@ -318,7 +319,7 @@ static void on_commit_done(struct server *s, struct task *task)
                 commit_finish(t, d->commit, d->seq, d->took_ns);
         } else if (d->result == STORE_FULL) {
                 d->commit->batch = d->batch;
-                enter_full(t);
+                enter_full(t, &d->err);
         } else {
                 t->broken = true;
                 server_fatal(s, "msg=\"the store failed, stopping to recover\" result=%d why=\"%s\"",

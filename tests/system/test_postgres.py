@@ -1,0 +1,315 @@
+"""A server whose queue is in PostgreSQL: the database is killed, fails over, is full, is another server's; copies go to SQLite and
+back. What is the same with every store is shown by tests/conform, and by the other files here with $DROVER_TEST_STORE=postgresql."""
+import json
+import os
+import signal
+import subprocess
+import threading
+
+import pytest
+
+import postgres
+from drover import sh, wait_until
+from test_full_disk import fill
+from test_kill import apart, final_events, kill9
+
+
+@pytest.fixture
+def own():
+    """A PostgreSQL that the test may stop."""
+    server = postgres.Postgres(["wal_level = replica", "max_wal_senders = 4", "hot_standby = on"])
+    try:
+        yield server.start()
+    finally:
+        server.remove()
+
+
+def daemon(instance, *args, code=0):
+    done = subprocess.run([instance.program("droverd"), "--dir", instance.dir, "--user", "root", *args], env=instance.env,
+                          capture_output=True, text=True, check=False, timeout=150)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+class Load:
+    """Submits jobs one after the other, two at a time, until it is stopped."""
+
+    def __init__(self, instance):
+        self.instance, self.taken, self.failures, self.over = instance, [], [], threading.Event()
+        self.threads = [threading.Thread(target=self._work) for _ in range(2)]
+        for thread in self.threads:
+            thread.start()
+
+    def _work(self):
+        try:
+            while not self.over.is_set():
+                self.taken.append(self.instance.submit(sh("true"), timeout=150))
+        except Exception as e:  # pylint: disable=broad-exception-caught
+            self.failures.append(e)
+
+    def more(self, n=20):
+        """Until so many more were taken."""
+        enough = len(self.taken) + n
+        wait_until(lambda: self.failures or len(self.taken) >= enough)
+        assert not self.failures, self.failures
+
+    def stop(self):
+        self.over.set()
+        for thread in self.threads:
+            thread.join()
+        assert not self.failures, self.failures
+        return self.taken
+
+
+def all_ended_once(instance, requests):
+    """Each ran to its end, and there is no other."""
+    assert len(set(requests)) == len(requests)
+    instance.wait(*requests)
+    past = [job["id"].split(".")[0] for job in instance.history()]
+    assert sorted(map(int, past)) == sorted(requests)
+    for request in requests[::10]:
+        assert len(final_events(instance, f"{request}.0")) == 1
+
+
+def test_kill_of_the_server(instance, database):
+    """What was acknowledged is there after kill -9, what runs goes on, and the history answers."""
+    instance.store = database.new_address()
+    server, _, _ = apart(instance)
+    before = [instance.run(sh("true"), seconds=60) for _ in range(3)]
+    go = os.path.join(instance.work, "go")
+    running = instance.submit(sh(f"echo s >>{instance.work}/starts; while [ ! -e {go} ]; do sleep 0.05; done; exit 3"))
+    wait_until(lambda: instance.written("starts"))
+    held = instance.submit(sh("true", queue="queue 1000"), "--hold")
+    load = Load(instance)
+    load.more()
+    load.over.set()
+    for thread in load.threads:
+        thread.join()
+    kill9(server.pid)
+    instance.daemons.remove(server)
+    instance.server()
+    assert len(instance.jobs(held)) == 1000
+    instance.write("go", "")
+    instance.wait(running, code=1)
+    assert instance.read("starts") == "s\n"
+    instance.cli("rm", str(held))
+    all_ended = {int(job["id"].split(".")[0]) for job in instance.history()}
+    assert {*before, running} <= all_ended
+    instance.wait(*load.stop())
+    assert not os.path.exists(os.path.join(instance.dir, "drover.db"))
+    assert "is in use by droverd on" in daemon(instance, "--store", instance.store, "--dir", instance.base + "/other", code=1)
+
+
+def test_restart_of_the_database(instance, own):
+    """Killed at once and started again, three times, under load: nobody is told of it, and each job ends once."""
+    instance.store = own.new_address()
+    instance.up()
+    load = Load(instance)
+    for how in (own.kill, own.end, lambda: own.end(signal.SIGINT)):
+        load.more()
+        how()
+        own.start()
+        load.more()
+    all_ended_once(instance, load.stop())
+    log = instance.logs()
+    assert "was lost" in log and "connected to the PostgreSQL database" in log
+    instance.stop()
+
+
+def test_failover(instance, own):
+    """The primary dies under load, and the standby, which had to have each commit, becomes the primary."""
+    standby = postgres.Postgres(standby_of=own)
+    try:
+        standby.start()
+        own.sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        own.sql("SELECT pg_reload_conf()")
+        wait_until(lambda: own.sql("SELECT sync_state FROM pg_stat_replication") == "sync")
+        own.database("d1")
+        instance.store = f"postgresql://postgres@/d1?host={own.base},{standby.base}"
+        instance.up()
+        load = Load(instance)
+        load.more()
+        own.kill()
+        standby.sql("SELECT pg_promote()")
+        load.more()
+        all_ended_once(instance, load.stop())
+        instance.stop()
+    finally:
+        standby.remove()
+
+
+def test_a_failover_that_loses_records_is_refused(instance, own):
+    """A standby that did not have all becomes the primary: the server stops, and does not start on it by itself."""
+    standby = postgres.Postgres(standby_of=own)
+    try:
+        standby.start()
+        own.database("d1")
+        wait_until(lambda: standby.sql("SELECT count(*) FROM pg_database WHERE datname = 'd1'") == "1")
+        instance.store = f"postgresql://postgres@/d1?host={own.base},{standby.base}"
+        server = instance.server()
+        instance.submit(sh("true"), "--hold")
+        seen = own.sql("SELECT max(seq) FROM drover_log", "d1")
+        wait_until(lambda: standby.sql("SELECT max(seq) FROM drover_log", "d1") == seen)
+        standby.sql("SELECT pg_wal_replay_pause()")
+        wait_until(lambda: standby.sql("SELECT pg_get_wal_replay_pause_state()") == "paused")
+        standby.end(signal.SIGINT)
+        lost = instance.submit(sh("true"), "--hold")
+        own.kill()
+        standby.start()
+        standby.sql("SELECT pg_promote()")
+        instance.start("drover", "submit", "--hold", instance.write("late.sub", sh("true")))  # what is idle does not look
+        wait_until(lambda: not server.running())
+        assert server.process.returncode == 1 and "a failover lost what no standby had" in server.output()
+        instance.daemons.remove(server)
+        assert "postgresql.mark to go on without what is lost" in daemon(instance, "--store", instance.store, code=1)
+        os.unlink(os.path.join(instance.dir, "postgresql.mark"))
+        instance.server()
+        assert instance.submit(sh("true"), "--hold") >= 1000000 > lost
+        instance.stop()
+    finally:
+        standby.remove()
+
+
+@pytest.fixture
+def small_space(instance, own):
+    """A tablespace on a small disk."""
+    folder = os.path.join(own.base, "small")
+    os.mkdir(folder)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size=24m,mode=0700,uid={os.stat(own.data).st_uid}", "tmpfs", folder], check=True)
+    try:
+        own.sql(f"CREATE TABLESPACE small LOCATION '{folder}'")
+        own.sql("CREATE DATABASE d1 TABLESPACE small")
+        instance.store = own.address("d1")
+        yield folder
+        instance.stop()
+        own.end()
+    finally:
+        subprocess.run(["umount", "-l", folder], check=False)
+
+
+def test_full_database(instance, small_space):
+    """New work is refused with a clear error, and taken again when there is room."""
+    server = instance.server()
+    instance.submit(sh("true"), "--hold")
+    fill(small_space)
+    text = sh("true", environment="X=" + "x" * 60000)
+    waiting = []
+
+    def refused():
+        """a submit is refused; those that were taken before wait for room"""
+        if instance.server_info()["accepting"]:
+            waiting.append(instance.start("drover", "submit", "--hold", instance.write("big.sub", text)))
+            return False
+        said = instance.cli("submit", "--hold", "-", stdin=text, code=None)
+        return said.code != 0 and "disk is full" in said.err
+
+    wait_until(refused)
+    assert "takes nothing now" in server.output()
+    os.unlink(os.path.join(small_space, "ballast"))
+    wait_until(lambda: instance.server_info()["accepting"])
+    for one in waiting:
+        assert one.process.wait(60) == 0
+    instance.submit(text, "--hold")
+    instance.kill_server()
+    instance.server()
+    assert len(instance.api("GET", "/v1/jobs")["jobs"]) == len(waiting) + 2
+
+
+def test_copies_go_to_sqlite_and_back(instance, database, long):
+    """An instance with SQLite moves to PostgreSQL by a copy, and back: its queue, its history and its files."""
+    instance.write("../state/droverd.yaml", "lease: 5s\n")  # what waits in a copy waits for as long
+    instance.server("--store", "sqlite")
+    instance.write("in", "spooled")
+    kept = instance.submit(sh("cat in", transfer_input_files="in", should_transfer_files="YES", output="out"), "--hold")
+    many = instance.submit(sh("true", queue="queue 500"), "--hold")
+    ended = instance.submit(sh("true"), "--hold")
+    instance.cli("rm", str(ended))
+    instance.kill_server(signal.SIGTERM)
+    for number, (store, other) in enumerate([("sqlite", database.new_address()), (None, "sqlite")]):
+        backup = f"{instance.base}/backup{number}"
+        daemon(instance, "--store", store or instance.store, "--backup", backup)
+        assert sorted(os.listdir(backup)) == sorted({"ca", "complete", "credential.key", "drover.db", "droverd.yaml", "spool"} & set(os.listdir(backup)))
+        os.rename(instance.dir, f"{instance.dir}.{number}")
+        said = json.loads(daemon(instance, "--store", other, "--restore", backup, "--json"))
+        assert said["files"] > 2
+        assert os.path.exists(os.path.join(instance.dir, "drover.db")) == (other == "sqlite")
+        instance.store = other
+        assert daemon(instance, "--store", other, "--check").endswith("ok\n")
+        if other != "sqlite":
+            again = f"{instance.base}/again"
+            instance.dir, here = again, instance.dir
+            assert "does not say that it is this one's" in daemon(instance, "--store", other, "--restore", backup, code=1)
+            instance.dir = here
+        instance.server("--store", other)
+        assert len(instance.jobs(many)) == 500
+        assert [job["id"] for job in instance.history()] == [f"{ended}.0"]
+        if other == "sqlite":
+            break
+        instance.kill_server(signal.SIGTERM)
+    if not long:
+        return
+    agent_of(instance)
+    instance.cli("release", str(kept))
+    instance.wait(kept)
+    instance.cli("get", str(kept), "-o", "got")
+    assert instance.read("got/out") == "spooled"
+
+
+def agent_of(instance):
+    token = instance.json("token", "agent", "--name", "n1", "--uses", "1")["token"]
+    instance.start("drover-agent", "--dir", os.path.join(instance.base, "agent"), "--server", instance.server_json()["agents"][0],
+                   "--token", token)
+    wait_until(lambda: instance.agents("connected"))
+
+
+def test_a_copy_is_made_under_load(instance, database):
+    instance.store = database.new_address()
+    instance.up()
+    load = Load(instance)
+    load.more()
+    backup = os.path.join(instance.base, "backup")
+    daemon(instance, "--store", instance.store, "--backup", backup)
+    load.more()
+    known = max(load.stop())
+    instance.stop()
+    os.rename(instance.dir, instance.dir + ".old")
+    daemon(instance, "--store", "sqlite", "--restore", backup)
+    assert daemon(instance, "--store", "sqlite", "--check").endswith("ok\n")
+    instance.store = "sqlite"
+    instance.server()
+    assert 0 < len(instance.history()) + len(instance.api("GET", "/v1/jobs")["jobs"]) <= known
+
+
+def test_what_is_no_store_is_refused(instance, own):
+    """Each with a sentence that says what is wrong and what to do; no password is told."""
+    for statement in ("ROLE ann LOGIN PASSWORD 'right'", "DATABASE anns OWNER ann", "DATABASE empty", "DATABASE others"):
+        own.sql("CREATE " + statement)
+    own.sql("DROP SCHEMA public", "empty")
+    own.sql("REVOKE CREATE ON SCHEMA public FROM PUBLIC", "others")
+    with open(os.path.join(own.data, "pg_hba.conf"), "w", encoding="utf-8") as f:
+        f.write("local all ann scram-sha-256\nlocal all all trust\n")
+    own.sql("SELECT pg_reload_conf()")
+    ann = f"postgresql://ann:%s@/%s?host={own.base}"
+    for address, words in ((ann % ("secret", "anns"), "password authentication failed"),
+                           (ann % ("right", "others"), "permission denied"),
+                           (own.address("empty"), "has no schema"), (own.address("nosuch"), '"nosuch" does not exist'),
+                           ("postgresql://ann:secret@/anns?host=/nowhere", "/nowhere"),
+                           ("mysql://ann:secret@/x", "the store is sqlite, or postgresql://")):
+        out = daemon(instance, "--store", address, code=2 if "mysql" in address else 1)
+        assert words in out and "secret" not in out and "right" not in out
+    instance.write("../state/droverd.yaml", "store: ann\n")
+    assert "droverd.yaml:1: the store is sqlite, or postgresql://" in daemon(instance, code=2)
+    instance.write("../state/droverd.yaml", "store: " + ann % ("right", "anns") + "\n")
+    instance.server()
+    instance.submit(sh("true"), "--hold")
+    instance.kill_server(signal.SIGTERM)
+    assert "keeps its queue in PostgreSQL" in daemon(instance, "--store", "sqlite", code=1)
+    own.sql("UPDATE drover_state SET version = 99", "anns")
+    assert "was made by a newer version" in daemon(instance, code=1)
+    own.sql("UPDATE drover_state SET version = 1", "anns")
+    here, instance.dir = instance.dir, os.path.join(instance.base, "another")
+    assert "does not say that it is this one's" in daemon(instance, "--store", ann % ("right", "anns"), code=1)
+    instance.server("--store", "sqlite")
+    instance.kill_server(signal.SIGTERM)
+    assert "POSTGRESQL in droverd(8)" in daemon(instance, "--store", ann % ("right", "anns"), code=1)
+    instance.dir = here
