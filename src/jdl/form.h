@@ -40,10 +40,10 @@ struct form_world {
         /* Standard output of a shell command. 0; -ECANCELED when it ended with a failure; or another -errno.
          */
         int (*run)(void *arg, const char *command, struct buf *ret_stdout);
-        /* The files that a query of the server's catalog finds, each told to fn with the replicas that may be
-         * used, with its events, and with its value of the key `order` (NULL: none is asked for). 0, or
-         * -errno with err. NULL: there is no catalog. */
-        int (*catalog)(void *arg, struct str query, bool events, const char *order,
+        /* The files that a query of a catalog finds, each told to fn with the replicas that may be used, with
+         * its events, and with its value of the key `order` (NULL: none is asked for). An empty name is the
+         * server's own catalog. 0, or -errno with err. NULL: there is no catalog. */
+        int (*catalog)(void *arg, struct str name, struct str query, bool events, const char *order,
                        void (*fn)(void *to, const struct form_found *f), void *to, struct err *err);
         /* Bytes of a file; 0, or -errno. May be NULL. */
         int (*size)(void *arg, const char *path, uint64_t *ret);

@@ -27,7 +27,7 @@ static int some_paths(void *arg, const char *pattern, char want, void (*each)(vo
         return 0;
 }
 
-static int some_files(void *arg, struct str query, bool events, const char *order,
+static int some_files(void *arg, struct str name, struct str query, bool events, const char *order,
                       void (*fn)(void *to, const struct form_found *f), void *to, struct err *err)
 {
         const struct form_replica replicas[] = {{STR("file://n1/d/a%20b"), STR("n1"), STR("local")},
@@ -35,6 +35,7 @@ static int some_files(void *arg, struct str query, bool events, const char *orde
                                                 {STR("https://far/x,y"), {0}, STR("web")}};
 
         (void)order;
+        (void)name;
         (void)arg;
         if (query.n == 0)
                 return err_set(err, -EIO, "there is no server");

@@ -21,7 +21,7 @@ static int some_paths(void *arg, const char *pattern, char want, void (*each)(vo
         return 0;
 }
 
-static int some_files(void *arg, struct str query, bool events, const char *order,
+static int some_files(void *arg, struct str name, struct str query, bool events, const char *order,
                       void (*fn)(void *to, const struct form_found *f), void *to, struct err *err)
 {
         const struct form_replica replicas[] = {{STR("file://n1/d/a%20b"), STR("n1"), STR("local")},
@@ -30,6 +30,7 @@ static int some_files(void *arg, struct str query, bool events, const char *orde
         (void)arg;
         (void)err;
         (void)events;
+        (void)name;
         for (int i = 0; i < 3 && query.n; i++)
                 fn(to,
                    &(struct form_found){

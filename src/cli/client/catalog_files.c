@@ -4,8 +4,7 @@
 
 #include "base/arena.h"
 #include "cli/client/api.h"
-
-#define REPLICAS_MAX 64
+#include "cli/client/catalog_program.h"
 
 static struct str text_of(struct view v, struct arena *a)
 {
@@ -48,8 +47,8 @@ static void read_metadata(struct view meta, const char *order, struct arena *a, 
         }
 }
 
-static void read_file(struct view file, const char *order, struct arena *a, struct form_found *f,
-                      struct form_replica *replicas)
+void catalog_file_read(struct view file, const char *order, struct arena *a, struct form_found *f,
+                       struct form_replica *replicas)
 {
         struct view value, one;
         struct str key;
@@ -62,19 +61,23 @@ static void read_file(struct view file, const char *order, struct arena *a, stru
                 } else if (str_eqz(key, "metadata")) {
                         read_metadata(value, order, a, f);
                 } else if (str_eqz(key, "replicas")) {
-                        for (size_t k = 0; f->replica_count < REPLICAS_MAX && view_next(value, &k, &one);)
+                        for (size_t k = 0;
+                             f->replica_count < CATALOG_REPLICAS_MAX && view_next(value, &k, &one);)
                                 read_replica(one, a, &replicas[f->replica_count++]);
                 }
 }
 
-int catalog_files(void *arg, struct str query, bool events, const char *order,
+int catalog_files(void *arg, struct str name, struct str query, bool events, const char *order,
                   void (*fn)(void *to, const struct form_found *f), void *to, struct err *err)
 {
-        struct form_replica *replicas = mem_array(NULL, REPLICAS_MAX, sizeof(*replicas));
+        struct form_replica *replicas;
         struct buf next BUF_CLEANUP = {0};
         struct arena arena = {0};
         int rc = 0;
 
+        if (name.n)
+                return catalog_program_files(name, query, events, order, fn, to, err);
+        replicas = mem_array(NULL, CATALOG_REPLICAS_MAX, sizeof(*replicas));
         do {
                 struct api_answer answer API_ANSWER_CLEANUP = {0};
                 struct buf path BUF_CLEANUP = {0};
@@ -95,7 +98,7 @@ int catalog_files(void *arg, struct str query, bool events, const char *order,
                 while (view_next(list, &at, &file)) {
                         struct form_found f;
 
-                        read_file(file, order, &arena, &f, replicas);
+                        catalog_file_read(file, order, &arena, &f, replicas);
                         fn(to, &f);
                         arena_reset(&arena);
                 }

@@ -245,12 +245,13 @@ static int fail(struct dataset *d, const char *fmt, ...)
         return reader_fail(d->r, d->at, "%s: %s", d->source ? "<input> URL" : "dataset", what.text);
 }
 
-/* catalog:QUERY, catalog:?QUERY, and SUMS's catalog:HOST?QUERY, where HOST names another catalog. */
+/* catalog:QUERY and catalog:?QUERY are the server's, catalog:NAME?QUERY is another one. */
 static int from_catalog(struct dataset *d, struct str query)
 {
         const struct form_world *w = d->r->world;
         ptrdiff_t mark = str_find(query, '?'), sign = -1;
         BUF_CLEANUP struct buf limited = {0};
+        struct str name = STR_NONE;
         struct err err = {{0}};
         int rc;
 
@@ -258,25 +259,20 @@ static int from_catalog(struct dataset *d, struct str query)
                 if (strchr("=<>!~[,", query.p[i]))
                         sign = (ptrdiff_t)i;
         if (mark >= 0 && (sign < 0 || mark < sign)) {
-                struct str name = str_trim(str_head(query, (size_t)mark));
-
-                if (name.n)
-                        return fail(d,
-                                    "there is no catalog \"" STR_FMT "\"; the server's own is catalog:?QUERY",
-                                    STR_ARG(str_head(name, 100)));
+                name = str_trim(str_head(query, (size_t)mark));
                 query = str_skip(query, (size_t)mark + 1);
         }
         if (!w->catalog)
                 return fail(d, "no catalog can be asked here");
         /* No more is asked for than is taken, where that is known before. */
-        if (d->source && d->source->files_max && !d->source->events_max &&
+        if (name.n == 0 && d->source && d->source->files_max && !d->source->events_max &&
             str_search(query, STR("limit")) < 0) {
                 buf_printf(&limited, "limit=%llu%s", (unsigned long long)d->source->files_max,
                            query.n ? "," : "");
                 buf_str(&limited, query);
                 query = buf_view(&limited);
         }
-        rc = w->catalog(w->arg, query, d->limits.events_max > 0 || (d->source && d->source->events_max),
+        rc = w->catalog(w->arg, name, query, d->limits.events_max > 0 || (d->source && d->source->events_max),
                         d->from ? d->from->order : NULL, on_found, d, &err);
         return rc ? fail(d, "%s", err.text) : 0;
 }

@@ -47,13 +47,15 @@ static int run(void *arg, const char *command, struct buf *ret)
         buf_addz(ret, "/d/c1\n/d/c2\n");
         return 0;
 }
-static int catalog(void *arg, struct str query, bool events, const char *order,
+static int catalog(void *arg, struct str name, struct str query, bool events, const char *order,
                    void (*fn)(void *to, const struct form_found *f), void *to, struct err *err)
 {
         static const char *const hosts[] = {"n1", "n2"};
 
         (void)arg;
         (void)err;
+        if (name.n && !str_eqz(name, "plug"))
+                return -2;
         for (unsigned i = 0; i < 4 && str_search(query, STR("none")) < 0; i++) {
                 char url[64], value[8];
                 const struct form_replica replicas[] = {
@@ -186,6 +188,8 @@ static void test_inputs(void **state)
         accept(JOB("maxFilesPerProcess='2'", "<input URL='catalog:star.bnl.gov?a=b' nFiles='all'/>"));
         assert_non_null(strstr(items(), "TARGET.Machine == \"n1\" || TARGET.AgentName == \"n1\"|0|1|2\n"));
         assert_non_null(strstr(items(), "TARGET.AgentName == \"n2\"|0|3|2\n"));
+        assert_string_equal(buf_z(&form.lists[0].text), "/d/f0\n/d/f2\n/d/f1\n/d/f3\n");
+        accept(JOB("maxFilesPerProcess='2'", "<input URL='catalog:plug?a=b' nFiles='all'/>"));
         assert_string_equal(buf_z(&form.lists[0].text), "/d/f0\n/d/f2\n/d/f1\n/d/f3\n");
         accept(JOB("maxFilesPerProcess='2' fileListSyntax='rootd'",
                    "<input URL='catalog:?a=b' nFiles='3'/>"));
