@@ -7,6 +7,7 @@ import pytest
 
 from drover import wait_until
 from slurm import Munge, Slurm
+from slurm_accounting import accounted_cluster
 from slurm_commands import Commands, LookAlikes
 
 
@@ -33,6 +34,20 @@ def cluster(request, tmp_path_factory):
 def both(request):
     """The same test on the look-alikes and on Slurm's own commands."""
     return request.getfixturevalue("look" if request.param == "look" else "cluster")
+
+
+@pytest.fixture(scope="module")
+def books(tmp_path_factory):
+    """A real one that keeps accounts."""
+    with accounted_cluster(str(tmp_path_factory.mktemp("b")), nodes=1) as one:
+        work = os.path.join(one.dir, "work")
+        os.mkdir(work)
+        yield Commands("", one.env, work)
+
+
+@pytest.fixture(params=["look", "real"])
+def accounted(request):
+    return request.getfixturevalue("look" if request.param == "look" else "books")
 
 
 def over(slurm, job, *states):
@@ -164,6 +179,45 @@ def test_files_are_appended_when_asked(both):
 def test_wait_gives_the_exit_code(both):
     assert "Submitted batch job" in both("sbatch", "--wait", "--wrap", "exit 7", code=7)
     both("sbatch", "-W", "--wrap", "true")
+
+
+def test_accounts_name_jobs_and_ends(accounted):
+    array = accounted.batch("exit $SLURM_ARRAY_TASK_ID\n", "--array=0,3", "-J", "ends")
+    killed = accounted.batch("touch begun; sleep 600\n", "-J", "a-name-of-more-than-ten", "-t", "90", "-c", "2")
+    never = accounted.batch("true\n", "--hold")
+    wait_until(lambda: os.path.exists(os.path.join(accounted.work, "begun")), 120)
+    accounted("scancel", killed, never)
+
+    def past(*words):
+        return accounted("sacct", "-X", "-n", "-P", *words, "-j", f"{array},{killed},{never}").splitlines()
+    uid = os.getuid()
+    want = [f"{array}_0|COMPLETED|0:0", f"{array}_3|FAILED|3:0", f"{killed}|CANCELLED by {uid}|0:0", f"{never}|CANCELLED by {uid}|0:0"]
+    wait_until(lambda: sorted(past("-o", "JobID,State,ExitCode")) == sorted(want), 120)
+    assert sorted(past("-o", "JobName,NCPUS,Timelimit,User", "-s", "CA"))[0] == "a-name-of-more-than-ten|2|01:30:00|root"
+    assert len(past("-o", "JobIDRaw")) == len(set(past("-o", "jobidraw"))) == 4
+    heads = accounted("sacct", "-j", array, "-X").splitlines()[:2]
+    assert heads == ["JobID           JobName  Partition    Account  AllocCPUS      State ExitCode ",
+                     "------------ ---------- ---------- ---------- ---------- ---------- -------- "]
+    line = accounted("sacct", "-X", "-n", "-j", killed, "-o", "jobid,jobname,state,elapsedraw%4")
+    assert re.fullmatch(rf"{killed:<12} a-name-of\+ CANCELLED\+ +\d+ \n", line)
+    assert accounted("sacct", "-p", "-n", "-j", array, "-o", "JobID,JobName").splitlines()[:2] == [f"{array}_0|ends|", f"{array}_0.batch|batch|"]
+    assert accounted("sacct", "-n", "-X", "-j", "99999") == ""
+    assert "Invalid field requested" in accounted("sacct", "-o", "nonsense", code=1).err
+    assert str(killed) in accounted("sacct", "-n", "-X", "-o", "jobid", "-u", "root").split()
+    assert str(killed) not in accounted("sacct", "-n", "-X", "-o", "jobid", "-u", "root", "-S", "now-3hours", "-E", "now-2hours").split()
+
+
+def test_nodes_and_partitions_are_listed(both):
+    lines = both("sinfo").splitlines()
+    assert lines[0] == "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST"
+    part, avail, limit, nodes, state, node = lines[1].split()
+    assert part.endswith("*") and (avail, limit, nodes) == ("up", "infinite", "1") and state in ("idle", "mix", "alloc")
+    assert both("sinfo", "-s").splitlines()[0] == "PARTITION AVAIL  TIMELIMIT   NODES(A/I/O/T) NODELIST"
+    assert part in both("sinfo", "-h", "-o", "%P").split()
+    assert re.fullmatch(rf"{node} +1 +\S+ (idle|mix|alloc) *", both("sinfo", "-h", "-N").splitlines()[0])
+    assert re.fullmatch(rf"{node}\|\d+\|\d+\|\d+/\d+/0/\d+\|\d+:\d+:\d+", both("sinfo", "-h", "-p", part[:-1], "-o", "%N|%c|%m|%C|%z").splitlines()[0])
+    assert both("sinfo", "-h", "-p", "nope") in ("", f"{'nope':<9}    up   infinite      0    n/a \n") or both("sinfo", "-h", "-p", "nope").split()[3] == "0"
+    assert "Invalid node format" in both("sinfo", "-o", "%q", code=None).err
 
 
 # ---- the look-alikes alone

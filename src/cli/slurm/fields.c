@@ -27,6 +27,8 @@ WRITE(number)
 {
         (void)group;
         buf_printf(out, "%lld", (long long)(group.n ? r->request : record_number(r)));
+        if (r->step)
+                buf_printf(out, ".%s", r->step);
 }
 WRITE(array_id)
 {
@@ -45,17 +47,22 @@ WRITE(task)
 WRITE(name)
 {
         (void)group;
-        record_name(r, out);
+        if (r->step)
+                buf_addz(out, r->step);
+        else
+                record_name(r, out);
 }
 WRITE(partition)
 {
         (void)group;
-        record_partition(r, out);
+        if (!r->step)
+                record_partition(r, out);
 }
 WRITE(user)
 {
         (void)group;
-        record_owner(r, out);
+        if (!r->step)
+                record_owner(r, out);
 }
 WRITE(uid)
 {
@@ -93,7 +100,7 @@ WRITE(state_account)
 {
         (void)group;
         buf_addz(out, record_state_name(r->state));
-        if (r->state == RECORD_CANCELLED)
+        if (r->state == RECORD_CANCELLED && !r->step)
                 buf_printf(out, " by %lld", (long long)record_uid(r));
 }
 WRITE(state_short)

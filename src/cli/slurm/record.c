@@ -179,6 +179,8 @@ void record_id(const struct record *r, struct buf *out)
         buf_printf(out, "%lld", (long long)r->request);
         if (r->task >= 0)
                 buf_printf(out, "_%lld", (long long)r->task);
+        if (r->step)
+                buf_printf(out, ".%s", r->step);
 }
 
 int64_t record_number(const struct record *r)

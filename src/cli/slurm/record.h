@@ -33,7 +33,8 @@ enum record_state {
 struct record {
         struct view job, ad; /* borrowed */
         int64_t request, member, now_s;
-        int64_t task; /* of an array; -1: it is none */
+        const char *step; /* "batch": only what the script itself took; NULL: the job */
+        int64_t task;     /* of an array; -1: it is none */
         enum record_state state;
         const char *reason;                      /* "Resources", "None" */
         int64_t submitted_s, started_s, ended_s; /* 0: not yet */

@@ -9,6 +9,11 @@
         "{\"meta\": {\"plugin\": {\"type\": \"openapi/v0.0.38\", \"name\": \"Drover\"}}, \"errors\": [], "   \
         "\"jobs\": [\n"
 
+void record_json_begin(struct buf *out)
+{
+        buf_addz(out, HEAD);
+}
+
 static void add_text(struct json *j, const char *key, const struct record *r,
                      void (*write)(const struct record *r, struct buf *out))
 {

@@ -7,7 +7,7 @@
 
 extern const struct slurm_tool *const slurm_tools[]; /* up to NULL */
 
-extern const struct slurm_tool slurm_sbatch, slurm_squeue, slurm_scancel;
+extern const struct slurm_tool slurm_sbatch, slurm_squeue, slurm_scancel, slurm_sacct, slurm_sinfo;
 
 /* "sbatch: error: …" on standard error; returns the code. */
 int slurm_error(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -2,7 +2,8 @@
 
 #include "cli/slurm/slurm.h"
 
-const struct slurm_tool *const slurm_tools[] = {&slurm_sbatch, &slurm_squeue, &slurm_scancel, NULL};
+const struct slurm_tool *const slurm_tools[] = {&slurm_sbatch, &slurm_squeue, &slurm_scancel,
+                                                &slurm_sacct,  &slurm_sinfo,  NULL};
 
 int slurm_error(int code, const char *fmt, ...)
 {
