@@ -62,6 +62,13 @@ int core_job_get(struct core *c, uint64_t request, uint32_t member, struct core_
 /* A new ad of the member as it is now, with the template as parent, GlobalJobId and ServerTime; the caller
  * frees it before the core changes. */
 struct ad *core_job_ad(struct core *c, uint64_t request, uint32_t member);
+/* Jobs of a request that are of one kind have ads that differ only in the attributes that core_job_differs
+ * names: those of one part, in one state, of which nothing is recorded. False: of this one there is a record,
+ * or there is no such job. */
+bool core_job_kind(struct core *c, uint64_t request, uint32_t member, uint64_t *ret_kind);
+/* May this attribute be another one in the ad of another job of the same kind? `ad` is the ad of one of them.
+ */
+bool core_job_differs(const struct core *c, const struct ad *ad, symbol name);
 /* What GlobalJobId is: "UUID#7.42#QDATE". */
 void core_global_id(struct buf *out, const unsigned char uuid[16], uint64_t request, uint32_t member,
                     int64_t submitted_ms);

@@ -253,3 +253,33 @@ struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, c
         symbols_use_set(c->symbols, before);
         return ad;
 }
+
+bool member_ad_differs(const struct core *c, const struct ad *ad, symbol name)
+{
+        const struct attributes *a = &c->attr;
+        const symbol alike[] = {a->ClusterId,
+                                a->Owner,
+                                a->User,
+                                a->QDate,
+                                a->JobStatus,
+                                a->DroverState,
+                                a->NumJobStarts,
+                                a->JobRunCount,
+                                a->NumShadowStarts,
+                                a->NumJobCompletions,
+                                a->RemoteWallClockTime,
+                                a->CumulativeSuspensionTime};
+        const symbol some_have[] = {a->JobPrio,           a->DataLabels,          a->DroverSet,
+                                    a->DroverNode,        a->HoldReason,          a->HoldReasonCode,
+                                    a->HoldReasonSubCode, a->DAGFailedCount,      a->DAGStatus,
+                                    a->DAGJobId,          a->DAGJobCount,         a->DAGReturn,
+                                    a->DAGSuccess,        a->EnteredCurrentStatus};
+
+        for (size_t i = 0; i < sizeof(some_have) / sizeof(*some_have); i++)
+                if (name == some_have[i])
+                        return true;
+        for (size_t i = 0; i < sizeof(alike) / sizeof(*alike); i++)
+                if (name == alike[i])
+                        return false;
+        return ad_find_own(ad, name) != NULL;
+}

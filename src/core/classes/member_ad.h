@@ -5,3 +5,5 @@
 
 struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, const struct job *j);
 void member_ad_starts(const struct core *c, struct ad *ad, int64_t starts); /* NumJobStarts and its like */
+/* See core_job_differs. */
+bool member_ad_differs(const struct core *c, const struct ad *ad, symbol name);

@@ -187,6 +187,23 @@ struct ad *core_job_ad(struct core *c, uint64_t request, uint32_t member)
         return ad;
 }
 
+bool core_job_kind(struct core *c, uint64_t request, uint32_t member, uint64_t *ret_kind)
+{
+        struct request *r = request_find(c, request);
+        uint32_t part;
+
+        if (!r || member >= r->count || request_job(r, member))
+                return false;
+        request_part(r, member, &part);
+        *ret_kind = (uint64_t)part << 8 | request_state(r, member);
+        return true;
+}
+
+bool core_job_differs(const struct core *c, const struct ad *ad, symbol name)
+{
+        return member_ad_differs(c, ad, name);
+}
+
 int core_members(struct core *c, uint64_t request, enum job_state state, struct set *to)
 {
         struct request *r = request_find(c, request);

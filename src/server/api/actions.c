@@ -154,17 +154,14 @@ static bool choose(struct server *s, struct act *x, const struct id *id, uint64_
         uint64_t m;
 
         for (m = x->member; m < count && !x->filter.error; m++) {
-                struct ad *ad;
+                struct ad *ad = NULL;
 
                 if (id->some && (m = set_next(&id->members, m)) == SET_END)
                         break;
                 if (looked && clock_mono_ns() > x->end_ns) /* an ad may take long to make */
                         break;
                 looked = true;
-                ad = core_job_ad(s->core, id->request, (uint32_t)m);
-                if (!ad)
-                        continue;
-                if (constraint_holds(&x->filter, ad, id->request, (uint32_t)m))
+                if (constraint_holds_job(&x->filter, s->core, id->request, (uint32_t)m, &ad))
                         set_add(to, (uint32_t)m);
                 ad_free(ad);
         }

@@ -74,9 +74,10 @@ static void add_job(struct server *s, struct call *c, struct filter *f, uint64_t
         struct row *r = &l->rows[l->count];
         struct ad *ad = NULL;
 
-        if (l->filter.expr || l->names.n)
-                ad = core_job_ad(s->core, request, member);
-        if (constraint_holds(&l->filter, ad, request, member) && row_make(&f->maker, request, member, r)) {
+        if (constraint_holds_job(&l->filter, s->core, request, member, &ad) &&
+            row_make(&f->maker, request, member, r)) {
+                if (l->names.n && !ad)
+                        ad = core_job_ad(s->core, request, member);
                 if (l->names.n && !r->past)
                         r->ad = row_print_ad(ad, l->names, &l->arena);
                 l->more |= r->past;

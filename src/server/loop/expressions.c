@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "core/core.h"
+#include "core/query.h"
 
 void expressions_eval_init(struct eval *ev, int64_t now_s)
 {
@@ -24,6 +25,7 @@ int constraint_begin(struct constraint *x, struct symbols *symbols, struct str t
         int r = 0;
 
         expressions_eval_init(&x->eval, clock_wall_ms() / 1000);
+        x->request = 0;
         if (text.n == 0)
                 return 0;
         x->names = symbols_use_new(symbols, STR_NONE);
@@ -92,4 +94,56 @@ bool constraint_holds(struct constraint *x, const struct ad *ad, uint64_t reques
         if (x->eval.overruns || x->steps > CONSTRAINT_STEPS_MAX + x->jobs * CONSTRAINT_STEPS_PER_JOB)
                 fail(x, request, member);
         return yes && !x->error;
+}
+
+struct differing {
+        const struct core *core;
+        const struct ad *ad;
+        bool found;
+};
+
+static void on_reference(void *arg, symbol name, bool target)
+{
+        struct differing *d = arg;
+
+        (void)target; /* a bare name that this job's ad does not have may be in another's */
+        d->found |= core_job_differs(d->core, d->ad, name);
+}
+
+static bool may_differ(const struct constraint *x, const struct core *core, const struct ad *ad)
+{
+        struct differing d = {.core = core, .ad = ad};
+        struct expr_uses uses = {0};
+
+        expr_references(x->expr, ad, on_reference, &d, &uses);
+        return d.found || uses.uses_more || uses.uses_random;
+}
+
+bool constraint_holds_job(struct constraint *x, struct core *core, uint64_t request, uint32_t member,
+                          struct ad **ret_ad)
+{
+        uint64_t kind;
+        bool known, second, holds;
+
+        *ret_ad = NULL;
+        if (!x->expr)
+                return true;
+        known = core_job_kind(core, request, member, &kind);
+        second = known && x->request == request && x->kind == kind;
+        if (second && x->found >= KIND_FAILS) {
+                x->jobs++;
+                return x->found == KIND_HOLDS;
+        }
+        *ret_ad = core_job_ad(core, request, member);
+        if (!*ret_ad)
+                return false;
+        holds = constraint_holds(x, *ret_ad, request, member);
+        if (second && x->found == KIND_SEEN) {
+                x->found = may_differ(x, core, *ret_ad) ? KIND_DIFFERS : holds ? KIND_HOLDS : KIND_FAILS;
+        } else if (known && !second) {
+                x->request = request;
+                x->kind = kind;
+                x->found = KIND_SEEN;
+        }
+        return holds;
 }

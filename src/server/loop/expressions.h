@@ -7,6 +7,8 @@
 #pragma once
 #include "classad/eval.h"
 
+struct core;
+
 /* Prepares an evaluator, as eval_init does, under these limits; random() is as if the seed were 0. */
 void expressions_eval_init(struct eval *ev, int64_t now_s);
 uint64_t expressions_clock_ns(void); /* the clock of these limits, for the core's own evaluations */
@@ -20,7 +22,9 @@ struct constraint {
         struct eval eval;
         struct symbols_use *names; /* the caller's, forgotten at the end of the slice */
         uint64_t steps, jobs;      /* so far, in all slices of the call */
-        char *error;               /* NULL, or the limit that it ran into: a sentence; owned */
+        uint64_t request, kind;    /* of the last job of a kind (core_job_kind); request 0: none */
+        enum { KIND_SEEN, KIND_DIFFERS, KIND_FAILS, KIND_HOLDS } found; /* for all jobs of it */
+        char *error; /* NULL, or the limit that it ran into: a sentence; owned */
 };
 
 /* Begins a slice of a call; an empty text is no constraint. `x` is zeroed before the first, and keeps its
@@ -32,3 +36,7 @@ void constraint_deinit(struct constraint *x);
 /* Whether the constraint holds for this job; without a constraint it does. When a limit is reached the answer
  * is no, x->error is set, and no more jobs shall be asked about. */
 bool constraint_holds(struct constraint *x, const struct ad *ad, uint64_t request, uint32_t member);
+/* The same for a job of the core. Jobs of one kind are looked at once, where the constraint depends on
+ * nothing in which they differ. *ret_ad: the job's ad, the caller's, if it was made; else NULL. */
+bool constraint_holds_job(struct constraint *x, struct core *core, uint64_t request, uint32_t member,
+                          struct ad **ret_ad);
