@@ -7,6 +7,8 @@
 
 #include "base/map.h"
 
+#define DROPPED_AT_ONCE 32u /* each walks through the table again */
+
 struct sessions {
         struct map *by_hash; /* SHA-256 of the cookie's value → struct session */
         uint64_t next;
@@ -47,9 +49,11 @@ static void drop(struct sessions *ss, struct str key)
         free(map_take(ss->by_hash, str_make((const char *)copy, sizeof(copy))));
 }
 
-/* Makes room for one more of this user: what is past its end goes, then the oldest. */
+/* Makes room for one more of this user: some of what is past its end goes, then the oldest. */
 static void make_room(struct sessions *ss, const char *who, int64_t now_ms)
 {
+        unsigned dropped = 0;
+
         for (bool again = true; again;) {
                 const struct session *his = NULL, *oldest = NULL;
                 struct str his_key = STR_NONE, oldest_key = STR_NONE, key;
@@ -61,7 +65,7 @@ static void make_room(struct sessions *ss, const char *who, int64_t now_ms)
                         const struct session *s = v;
                         bool same = strcmp(s->who, who) == 0;
 
-                        if (s->expires_ms <= now_ms) {
+                        if (s->expires_ms <= now_ms && dropped++ < DROPPED_AT_ONCE) {
                                 drop(ss, key);
                                 again = true; /* the map has changed */
                         }
