@@ -391,6 +391,7 @@ ROUTES = {
     ("GET", "/healthz"): ("/healthz", None, 200),
     ("GET", "/readyz"): ("/readyz", None, 200),
     ("GET", "/metrics"): ("/metrics", None, 200),
+    ("GET", "/v1/series"): ("/v1/series", None, 200),
     ("GET", "/v1/server"): ("/v1/server", None, 200),
     ("GET", "/v1/openapi.json"): ("/v1/openapi.json", None, 200),
     ("POST", "/v1/uploads"): ("/v1/uploads", None, 201),

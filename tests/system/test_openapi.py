@@ -163,6 +163,9 @@ def test_every_operation(instance):
     assert len(events["events"]) <= 3 and events["next"] > 0
 
     assert b"drover_jobs" in call("GET", "/metrics")
+    series = wait_until(lambda: call("GET", "/v1/series")["samples"])
+    assert series[0]["eta_error_ms"] is None and call("GET", f"/v1/series?since_ms={series[-1]['at_ms'] + 86400000}")["samples"] == []
+    call("GET", "/v1/series?since_ms=soon", status=400, check=False)
     assert call("GET", "/v1/stores")["stores"] == []
     assert call("GET", "/v1/agents")["agents"] == []
     assert [x["name"].split("/")[0] for x in call("GET", "/v1/limits")["limits"]] == ["queued_kib"]

@@ -16,7 +16,7 @@ call_fn api_jobs, api_job, api_job_log, api_job_why, api_job_files, api_job_file
 call_fn api_nodes, api_node, api_node_set;
 call_fn api_bank, api_bank_account, api_bank_statement, api_bank_reserved, api_bank_order;
 call_fn api_action, api_wait, api_history, api_agents, api_agent_revoke, api_agent_drain, api_agent_resume,
-        api_agent_wish, api_stores, api_quote, api_events, api_limits, api_metrics, api_capacity,
+        api_agent_wish, api_stores, api_quote, api_events, api_limits, api_metrics, api_series, api_capacity,
         api_job_path, api_job_script, api_job_output, api_job_exec, api_job_exec_input, api_paths;
 call_fn api_catalog, api_catalog_files, api_catalog_put, api_catalog_file, api_catalog_remove;
 call_fn api_catalog_datasets, api_catalog_dataset_put, api_catalog_dataset_delete;

@@ -93,6 +93,7 @@ static void on_tick(void *arg)
         notices_tick(s);
         prune_tick(s);
         learned_tick(s);
+        metrics_tick(s->metrics, s->core, clock_boot_ms(), clock_wall_ms());
         turn_end(s->turn);
         timer_start(d->tick, next < 0 ? 0 : next > TICK_MAX_MS ? TICK_MAX_MS : next);
 }

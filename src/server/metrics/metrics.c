@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "core/query.h"
 #include "server/metrics/exposition.h"
+#include "server/metrics/series.h"
 
 #define CALLS_MAX 512 /* pairs of a route and a status */
 
@@ -51,6 +52,7 @@ struct metrics {
         struct map *places, *accounts; /* struct place_metrics, struct account_metrics */
         struct exposition_histogram commit;
         uint64_t commit_bytes;
+        struct series *series;
         /* I/O thread */
         struct call_metrics calls[CALLS_MAX];
         size_t call_count;
@@ -65,6 +67,7 @@ struct metrics *metrics_new(int64_t now_ms)
         m->started_ms = now_ms;
         m->places = map_new();
         m->accounts = map_new();
+        m->series = series_new();
         return m;
 }
 
@@ -74,6 +77,7 @@ void metrics_free(struct metrics *m)
                 return;
         map_free_values(m->places);
         map_free_values(m->accounts);
+        series_free(m->series);
         free(m);
 }
 
@@ -148,6 +152,31 @@ void metrics_result(struct metrics *m, struct core *c, const struct core_result 
                 p->cpu_s += cpu_s;
                 account_of(m, j.account)->cpu_s += cpu_s;
         }
+}
+
+void metrics_tick(struct metrics *m, struct core *c, int64_t now_ms, int64_t wall_ms)
+{
+        struct core_counts n;
+        struct core_eta_error eta;
+
+        if (!series_due(m->series, now_ms))
+                return;
+        core_totals(c, &n);
+        core_eta_error(c, &eta);
+        series_add(m->series, now_ms,
+                   &(struct series_sample){.at_ms = wall_ms,
+                                           .idle = n.idle,
+                                           .running = n.running,
+                                           .held = n.held,
+                                           .submitted = m->submitted,
+                                           .matched = m->members[EVENT_MATCHED],
+                                           .ended = m->members[EVENT_EXITED],
+                                           .eta_error_ms = eta.count ? eta.median_ms : -1});
+}
+
+const struct series *metrics_series(const struct metrics *m)
+{
+        return m->series;
 }
 
 void metrics_commit(struct metrics *m, size_t bytes, int64_t took_ns)

@@ -15,6 +15,7 @@
 #define METRICS_OTHER     "other"
 
 struct metrics;
+struct series;
 struct metrics *metrics_new(int64_t now_ms); /* Unix milliseconds: the server was started now */
 void metrics_free(struct metrics *m);        /* NULL is fine */
 
@@ -24,6 +25,10 @@ void metrics_event(struct metrics *m, struct core *c, const struct event *e);
 void metrics_result(struct metrics *m, struct core *c, const struct core_result *r);
 /* Core thread: a batch of so many bytes is durable, so long after it was handed to the store. */
 void metrics_commit(struct metrics *m, size_t bytes, int64_t took_ns);
+/* Core thread: takes a sample for charts (series.h) when it is time for one; now_ms as there, wall_ms Unix.
+ */
+void metrics_tick(struct metrics *m, struct core *c, int64_t now_ms, int64_t wall_ms);
+const struct series *metrics_series(const struct metrics *m);
 /* Core thread: appends what the functions above have counted. */
 void metrics_write(const struct metrics *m, struct buf *out);
 
