@@ -46,7 +46,7 @@ async function show() {
             const timer = setInterval(() => { if (!document.hidden) guarded(fn); }, ms);
             mine.signal.addEventListener("abort", () => clearInterval(timer));
         },
-        onChange(fn) { api.onChange(requests_ => guarded(() => fn(requests_)), mine.signal); },
+        live(fn, options) { keepLive(page, fn, options); },
         guarded,
     };
     async function guarded(fn) {
@@ -66,6 +66,28 @@ async function show() {
     } catch (e) {
         if (!mine.signal.aborted && e.name !== "AbortError" && api.session) root.replaceChildren(h("h1", {}, "This cannot be shown"), h("p", {role: "alert"}, clean(e.message)));
     }
+}
+
+/** Calls fn when jobs have changed (changed, if given, says whether these requests matter; null is any) and every so often, while the
+ *  view is seen: never twice at once, and for a tenth of the time at most, so that a large answer is asked for seldom. */
+function keepLive(page, fn, {every = 0, pause = 0, changed = () => true} = {}) {
+    let due = false, busy = false, next = 0, last = performance.now();
+    async function run() {
+        const begun = performance.now();
+        due = false;
+        busy = true;
+        await page.guarded(fn);
+        busy = false;
+        last = performance.now();
+        next = last + Math.max(pause, 10 * (last - begun));
+    }
+    api.onChange(requests_ => { due ||= changed(requests_); tick(); }, page.signal);
+    function tick() {
+        const now = performance.now();
+        if (!page.signal.aborted && !document.hidden && !busy && now >= next && (due || (every && now - last >= every))) run();
+    }
+    const timer = setInterval(tick, 250);
+    page.signal.addEventListener("abort", () => clearInterval(timer));
 }
 
 // ---- around the views

@@ -13,8 +13,8 @@ const clock = ms => new Date(ms).toTimeString().slice(0, 5);
 
 /** points: [{at_ms, NAME: number, …}], names: [[NAME, words], …]. */
 export function chart(title, points, names) {
-    if (points.length < 2) return h("figure", {class: "chart"}, h("figcaption", {}, title), h("p", {class: "empty"}, "The chart begins now: it is drawn from what this page sees."));
-    const W = window.innerWidth < 720 ? 360 : 640;
+    if (points.length < 2) return h("figure", {class: "chart"}, h("figcaption", {}, title), h("p", {class: "empty"}, "There is nothing to draw yet: the server takes a sample every half a minute."));
+    const W = window.innerWidth < 720 ? 360 : 430;
     const first = points[0].at_ms, last = points[points.length - 1].at_ms;
     const most = nice(Math.max(...points.flatMap(p => names.map(([n]) => p[n]))));
     const x = ms => LEFT + (W - LEFT - RIGHT) * (ms - first) / Math.max(1, last - first);

@@ -35,5 +35,5 @@ export async function data(root, page) {
         moves.update(staging.jobs);
     }
     await look();
-    page.every(5000, look);
+    page.live(look, {every: 5000, changed: () => false});
 }

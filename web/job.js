@@ -122,7 +122,7 @@ function logOf(log) {
     const rows = table({caption: "What happened", quiet: true, key: e => String(e.seq), columns: [
         {title: "When", cell: e => when(e.at_ms)}, {title: "Event", cell: e => said(e.event)},
         {title: "Place", cell: e => e.agent ? said(`${e.queue || ""}@${e.agent}`) : "–"},
-        {title: "Note", class: "wide", cell: e => said(e.text || e.reason || "")},
+        {title: "Note", class: "wide", cell: e => e.text || e.reason ? said(e.text || e.reason) : ""},
     ]});
     rows.update(log.events);
     return rows.element;
@@ -185,6 +185,6 @@ export async function job(root, page) {
         state = j.state;
     }
     await look();
-    page.onChange(changed => { if (!changed || changed.has(Number(request))) return look(); return undefined; });
+    page.live(look, {changed: c => !c || c.has(Number(request))});
     printed.follow();
 }

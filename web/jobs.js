@@ -64,10 +64,7 @@ export function jobList(page, filter, {history = false} = {}) {
     }
     showMarks();
     if (!history)
-        page.onChange(changed => {
-            if (!changed || changed.size > 50 || rows.length < PAGE || rows.some(j => changed.has(j.request))) return load(pages.here);
-            return undefined;
-        });
+        page.live(() => load(pages.here), {changed: c => !c || rows.length < PAGE || rows.some(j => c.has(j.request))});
     page.every(5000, () => list.draw());
     return {element, load: () => pages.reset()};
 }

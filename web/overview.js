@@ -1,35 +1,40 @@
-// What is wrong first, then what there is, and how the queue and what it gets done have changed while this page was open.
+// What is wrong first, then what there is, and how the queue and what it gets done have changed over the last hour or day.
 import {h, said, badge, number, when, bytes} from "./dom.js";
 import {get, query} from "./api.js";
 import {chart} from "./chart.js";
 
-const SAMPLES = 720, EVERY_MS = 5000, HELD_LOOKED = 1000;
-const samples = []; // they outlive the view
+const EVERY_MS = 5000, HELD_LOOKED = 200, POINTS = 240;
+const SPANS = [[3600000, "last hour"], [6 * 3600000, "last six hours"], [86400000, "last day"]];
+const ENDED = ["submitted", "matched", "ended"]; // counts since the server's start
+let samples = []; // they outlive the view
 
-/** The values of Prometheus's text: name → sum over all labels, and name{state} by state. */
-function metrics(text) {
-    const out = {};
-    for (const line of text.split("\n")) {
-        const m = /^([a-z_]+)(?:\{([^}]*)\})? (\S+)$/.exec(line);
-        if (!m) continue;
-        out[m[1]] = (out[m[1]] || 0) + Number(m[3]);
-        const state = /(?:^|,)(state|outcome)="([a-z_]+)"/.exec(m[2] || "");
-        if (state) out[`${m[1]} ${state[2]}`] = (out[`${m[1]} ${state[2]}`] || 0) + Number(m[3]);
-    }
-    return out;
+/** What the server has sampled since the last time; it has begun anew when its counts are smaller. */
+async function sample(signal) {
+    const last = samples[samples.length - 1];
+    const got = (await get(query("/v1/series", {since_ms: last?.at_ms}), signal)).samples;
+    samples = [...samples, ...got].slice(-2880);
 }
 
-async function sample(signal) {
-    const response = await fetch("/metrics", {credentials: "same-origin", cache: "no-store", signal});
-    if (!response.ok) return;
-    const m = metrics(await response.text()), before = samples[samples.length - 1], at_ms = Date.now();
-    const seconds = before ? (at_ms - before.at_ms) / 1000 : 0;
-    if (before && seconds < 1) return;
-    const rate = (name, field) => before && m[name] >= before[field] ? (m[name] - before[field]) / seconds * 60 : 0;
-    samples.push({at_ms, idle: m["drover_jobs idle"] || 0, running: m["drover_jobs running"] || 0, held: m["drover_jobs held"] || 0,
-        ended: m["drover_attempts_ended_total exited"] || 0, submitted: m.drover_jobs_submitted_total || 0, matched: m.drover_jobs_matched_total || 0,
-        ended_rate: rate("drover_attempts_ended_total exited", "ended"), submitted_rate: rate("drover_jobs_submitted_total", "submitted"), matched_rate: rate("drover_jobs_matched_total", "matched")});
-    if (samples.length > SAMPLES) samples.shift();
+/** The samples of a span in at most POINTS points: means, and rates for a minute. */
+function points(span) {
+    const from = Date.now() - span, width = span / POINTS, out = [];
+    let before = null;
+    for (const s of samples) {
+        if (s.at_ms >= from && before) {
+            const slot = Math.floor((s.at_ms - from) / width);
+            let p = out[out.length - 1];
+            if (!p || p.slot !== slot) out.push(p = {slot, count: 0, ms: 0, at_ms: 0, idle: 0, running: 0, held: 0, submitted: 0, matched: 0, ended: 0, error: 0});
+            p.count++;
+            p.at_ms = s.at_ms;
+            p.ms += Math.max(1, s.at_ms - before.at_ms);
+            for (const n of ["idle", "running", "held"]) p[n] += s[n];
+            for (const n of ENDED) p[n] += s[n] >= before[n] ? s[n] - before[n] : s[n];
+            p.error += (s.eta_error_ms || 0) / 1000;
+        }
+        before = s;
+    }
+    return out.map(p => ({at_ms: p.at_ms, idle: p.idle / p.count, running: p.running / p.count, held: p.held / p.count, error: p.error / p.count,
+        submitted: 60000 * p.submitted / p.ms, matched: 60000 * p.matched / p.ms, ended: 60000 * p.ended / p.ms}));
 }
 
 function placeProblems(agents) {
@@ -66,15 +71,14 @@ async function heldProblems(signal) {
 
 export async function overview(root, page) {
     const problems = h("ul", {class: "problems"}), tiles = h("div", {class: "tiles"}), charts = h("div", {class: "charts"});
-    root.append(h("h1", {}, "Overview"), h("section", {"aria-label": "Problems"}, h("h2", {}, "Problems"), problems), tiles, h("section", {"aria-label": "Over time"}, h("h2", {}, "While this page is open"), charts));
-    let looked = 0;
+    const span = h("select", {id: "span", onchange: () => draw()}, SPANS.map(([ms, words]) => h("option", {value: ms}, words)));
+    root.append(h("h1", {}, "Overview"), h("section", {"aria-label": "Problems"}, h("h2", {}, "Problems"), problems), tiles, h("section", {"aria-label": "Over time"}, h("div", {class: "bar"}, h("h2", {}, "Over time"), h("label", {for: "span", class: "small"}, "show the"), span), charts));
 
     function tile(state, n, words, href) {
         return h("a", {class: "tile", href}, h("span", {class: "big"}, number(n)), badge(state, words));
     }
 
     async function look() {
-        looked = performance.now();
         const [server, agents, stores, held] = await Promise.all([get("/v1/server", page.signal), get("/v1/agents", page.signal), get("/v1/stores", page.signal), heldProblems(page.signal)]);
         const list = [...(server.accepting ? [] : [[badge("problem", "no new work"), "the server", said(server.reason)]]), ...placeProblems(agents.agents), ...storeProblems(stores.stores), ...held];
         if (!agents.agents.some(a => a.state === "connected")) list.unshift([badge("problem", "no place"), h("a", {href: "#/places"}, "Places"), "no agent is connected: nothing runs"]);
@@ -88,16 +92,17 @@ export async function overview(root, page) {
 
     function draw() {
         if (charts.querySelector("details[open]")) return; // somebody reads it
-        charts.replaceChildren(chart("Jobs in the queue", samples, [["idle", "idle"], ["running", "running"], ["held", "held"]]),
-            chart("Jobs a minute", samples, [["submitted_rate", "submitted"], ["matched_rate", "matched"], ["ended_rate", "ended"]]));
+        const shown = points(Number(span.value));
+        charts.replaceChildren(chart("Jobs in the queue", shown, [["idle", "idle"], ["running", "running"], ["held", "held"]]),
+            chart("Jobs a minute", shown, [["submitted", "submitted"], ["matched", "matched"], ["ended", "ended"]]),
+            chart("Error of expected starts, seconds", shown, [["error", "median"]]));
     }
 
     await Promise.all([look(), page.guarded(() => sample(page.signal))]);
     draw();
-    page.onChange(() => { if (performance.now() - looked > 2000) return look(); return undefined; });
-    page.every(EVERY_MS, async () => {
+    page.live(look, {every: 2 * EVERY_MS, pause: 2000});
+    page.every(6 * EVERY_MS, async () => {
         await sample(page.signal);
         draw();
-        if (performance.now() - looked > 2 * EVERY_MS) await look();
     });
 }

@@ -63,8 +63,5 @@ export async function places(root, page) {
         list.update(rows);
     }
     await look();
-    let looked = performance.now();
-    const again = () => { looked = performance.now(); return look(); };
-    page.onChange(() => { if (performance.now() - looked > 3000) return again(); return undefined; });
-    page.every(5000, again);
+    page.live(look, {every: 5000, pause: 2000});
 }

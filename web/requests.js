@@ -71,7 +71,7 @@ export async function requests(root, page) {
         h("label", {class: "check", for: "finished"}, finished, " finished ones too"),
         h("a", {class: "button main", href: "#/submit"}, "Submit")), list.element, pages.element);
     await pages.reset();
-    page.onChange(() => load(pages.here));
+    page.live(() => load(pages.here));
 }
 
 export async function request(root, page) {
@@ -98,10 +98,11 @@ export async function request(root, page) {
             await graph(picture, page, id, first.edges, r.jobs);
         }
     }
+    const mine = changed => !changed || changed.has(Number(id));
     await look();
     const list = jobList(page, {id, all: "1"});
     root.append(h("h2", {}, "Jobs"), list.element);
     await list.load();
-    page.onChange(changed => { if (!changed || changed.has(Number(id))) return look(); return undefined; });
+    page.live(look, {changed: mine});
     page.every(1000, () => stale ? look() : undefined);
 }

@@ -36,5 +36,5 @@ export async function shares(root, page) {
         spool.update(l.spool || []);
     }
     await look();
-    page.every(5000, look);
+    page.live(look, {every: 5000, changed: () => false});
 }

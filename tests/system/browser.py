@@ -131,12 +131,15 @@ class Page:
                                     {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
 
 
-def with_page(instance, *settings):
-    """Starts a server and an agent that serve the page."""
+def with_page(instance, *settings, agent=True):
+    """Starts a server that serves the page, and an agent."""
     instance.port = free_port()
     os.makedirs(instance.dir, mode=0o700, exist_ok=True)
     instance.write(f"{instance.dir}/droverd.yaml", "\n".join(["page: yes", *settings, ""]))
-    instance.up("--api-listen", f"127.0.0.1:{instance.port}")
+    if agent:
+        instance.up("--api-listen", f"127.0.0.1:{instance.port}")
+    else:
+        instance.server("--api-listen", f"127.0.0.1:{instance.port}")
     return instance
 
 

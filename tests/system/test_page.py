@@ -2,7 +2,9 @@
 import http.cookies
 import json
 import os
+import re
 
+import hops
 import pytest
 from browser import Page, chromium, https, with_page
 from drover import free_port, made, sh, wait_until
@@ -509,6 +511,34 @@ def test_the_keyboard_is_enough(served, page):
     assert page.driver.switch_to.active_element.get_attribute("id") == "ask-reason"
     page.driver.switch_to.active_element.send_keys("by keyboard", Keys.ENTER)
     served.wait_state(f"{request}.0", "removed")
+
+
+def test_a_job_at_another_server_has_its_way(request, build, instance):
+    far = hops.far(request, build)
+    with_page(instance, agent=False)
+    hops.runs(far)
+    hops.link(instance, far)
+    job = f"{instance.submit(sh('echo from far; sleep 300'))}.0"
+    with chromium(instance) as driver:
+        page = Page(instance, driver)
+        page.sign_in(token_of(instance))
+        page.go(f"#/jobs/{job}")
+        page.until(lambda: len(page.all(".path li")) == 2)
+        page.shows("from far", "#out-stdout")
+        page.click("[data-action=remove]")
+        page.click("dialog [name=ok]")
+        page.shows("removed", ".state-line")
+
+
+def test_charts_of_the_queue(served, page):
+    served.run(sh("true"))
+    samples = wait_until(lambda: [s for s in served.api("GET", "/v1/series")["samples"] if s["ended"]])  # half a minute at most
+    assert samples[-1]["submitted"] >= samples[-1]["ended"] and samples[-1]["matched"] >= samples[-1]["ended"]
+    page.go("#/overview")
+    page.until(lambda: len(page.all(".chart polyline")) == 7)
+    assert re.search(r"idle \d+, running \d+, held \d+ now", page.there(".chart svg").get_attribute("aria-label"))
+    page.click(".chart summary")
+    page.shows("held", ".chart table")
 
 
 def test_a_server_that_comes_back_asks_to_sign_in_again(instance):
