@@ -31,6 +31,17 @@ void eval_deinit(struct eval *ev)
         arena_deinit(&ev->arena);
 }
 
+void eval_share(struct eval *ev)
+{
+        ev->steps_alone = ev->steps_max;
+}
+
+void eval_share_end(struct eval *ev)
+{
+        ev->steps_max = ev->steps_alone;
+        ev->steps_alone = 0;
+}
+
 void eval_reset(struct eval *ev)
 {
         arena_reset(&ev->arena);
@@ -589,6 +600,8 @@ static void evaluate(struct eval *ev, const struct node *nd, const struct ad *my
                 ev->overruns++;
                 *ret = value_error();
         }
+        if (ev->steps_alone)
+                ev->steps_max -= ev->steps < ev->steps_max ? ev->steps : ev->steps_max;
 }
 
 void eval_expr(struct eval *ev, const struct expr *e, const struct ad *my, const struct ad *target,

@@ -20,10 +20,11 @@
 
 struct eval {
         struct arena arena;
-        int64_t now_s;      /* Unix time told to time() and CurrentTime */
-        uint64_t random;    /* state of random() */
-        uint32_t steps_max; /* default 1,000,000 */
-        size_t bytes_max;   /* of arena for one call; default 16 MiB */
+        int64_t now_s;        /* Unix time told to time() and CurrentTime */
+        uint64_t random;      /* state of random() */
+        uint32_t steps_max;   /* default 1,000,000 */
+        uint32_t steps_alone; /* steps_max of calls that share none; 0: they do not, see eval_share */
+        size_t bytes_max;     /* of arena for one call; default 16 MiB */
         /* Nanoseconds of a clock that never goes back, or NULL: calls end by their steps alone. Asked once in
          * some thousand steps, so short calls never ask. */
         uint64_t (*clock_ns)(void);
@@ -40,6 +41,10 @@ struct eval {
 void eval_init(struct eval *ev, int64_t now_s, uint64_t seed);
 void eval_deinit(struct eval *ev);
 void eval_reset(struct eval *ev); /* frees what evaluations made */
+/* From here to eval_share_end all calls together take `steps_max` steps, as if they were one: for the
+ * attributes of one ad whose author is trusted with no more than that. */
+void eval_share(struct eval *ev);
+void eval_share_end(struct eval *ev);
 
 /* Evaluates e as if it stood in `my`, with the other ad `target` (either may be NULL). */
 void eval_expr(struct eval *ev, const struct expr *e, const struct ad *my, const struct ad *target,

@@ -182,6 +182,30 @@ static void test_what_steps_end(void **state)
         world_deinit(&w);
 }
 
+/* Calls that share have the limit together; what comes behind has its own again. */
+static void test_calls_that_share(void **state)
+{
+        struct world w;
+        uint32_t one;
+
+        (void)state;
+        world_init(&w, "[]", NULL);
+        one = steps_of(&w, "1 + time() * 0");
+        w.ev.steps_max = 3 * one;
+        for (unsigned round = 0; round < 2; round++) {
+                eval_share(&w.ev);
+                for (unsigned i = 0; i < 3; i++)
+                        world_check(&w, "1 + time() * 0", "1");
+                world_check(&w, "1 + time() * 0", "error");
+                assert_string_equal(w.ev.limit_hit, "steps");
+                eval_share_end(&w.ev);
+                assert_int_equal(w.ev.steps_max, 3 * one);
+                assert_int_equal(w.ev.overruns, round + 1);
+                world_check(&w, "1 + time() * 0", "1");
+        }
+        world_deinit(&w);
+}
+
 /* What people write stays far from the limits. */
 static void test_ordinary_calls_take_few_steps(void **state)
 {
@@ -303,6 +327,7 @@ int main(void)
                 cmocka_unit_test(test_long_texts_in_all_functions),
                 cmocka_unit_test(test_long_lists),
                 cmocka_unit_test(test_what_steps_end),
+                cmocka_unit_test(test_calls_that_share),
                 cmocka_unit_test(test_ordinary_calls_take_few_steps),
                 cmocka_unit_test(test_regexp_caps),
                 cmocka_unit_test(test_the_clock),

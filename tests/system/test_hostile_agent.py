@@ -1,8 +1,10 @@
 """An agent with a good certificate that lies about everything: what it may say of others' attempts and of its own, and what must
 come of each. docs/protocol.md has the table of what the server checks."""
+import contextlib
 import hashlib
 import os
 import socket
+import sqlite3
 import struct
 import subprocess
 import threading
@@ -246,6 +248,53 @@ def test_ads(site, what):
         for queue in agent["queues"]:
             assert queue["ad"]["AgentName"] == agent["name"]
     site.liar.wire.send(withdraw={"queue": "lies"})
+
+
+PATTERN = f'regexp("(?:a?){{12}}[bc]d", "{"a" * 100}d")'
+ASKED = ("Cpus", "Memory", "Disk", "TotalCpus", "TotalMemory", "QueueWait", "QueueWaitUnknown", "Price", "Speed", "SearchOrder", "Unreachable",
+         "WhyClosed", "NodeFailed", "NodeBootId", "NodeProviderId", "NodeImage", "NodeSize", "NodePrice", "DrainWhen", "CloseWhen", "Tags")
+
+
+def test_offers_that_take_long_to_read(request):
+    """Each attribute that the core asks for is a pattern that takes long. Together they take what one may take: an offer held the core for a
+    quarter of a second, and there may be a thousand on their way. Such a queue is closed, and says why."""
+    with made(request, "ll-") as one:
+        one.server()
+        liar = Liar(one, "liar", "--owners", "any", "--tags", "a,b,c")
+        liar.hello()
+        ad = "[ H = " + PATTERN + "; " + "; ".join(f"{name} = H ? 1 : 2" for name in ASKED) + " ]"
+        for _ in range(400):
+            liar.offer("slow", ad)
+        liar.offer("quick")
+        liar.ping()
+        queues = {q["name"]: q for a in one.agents() for q in a["queues"]}
+        assert "takes more than 20000 steps to find out" in queues["slow"]["closed"]
+        assert not queues["quick"].get("closed") and queues["quick"]["offer"]
+        assert liar.take(one.submit(sh("true", request_cpus="1")))
+        liar.wire.close()
+
+
+def test_what_a_machine_says_of_itself(request):
+    """Its health changes with each offer, and its facts: the log has a few of them. What it says of itself has lines of its own, and is UTF-8."""
+    with made(request, "lh-") as one:
+        one.server()
+
+        def records():
+            with contextlib.closing(sqlite3.connect(f"file:{one.dir}/drover.db?mode=ro", uri=True, timeout=90)) as db:
+                return db.execute("SELECT max(seq) FROM log").fetchone()[0] or 0
+
+        liar = Liar(one, "liar", "--owners", "any")
+        liar.hello()
+        before, began = records(), time.monotonic()
+        for n in range(2000):
+            failed = f'NodeFailed = "why {n}"; ' if n % 2 else ""
+            liar.offer(f"q{n % 4}", f'[ Cpus = 1; {failed}NodeImage = "x{n}"; NodeBootId = "b\\nprice=0\\nname=honest"; NodePrice = "{"é" * 200}" ]')
+        liar.ping()
+        assert records() - before < 20 + 6 * (time.monotonic() - began)
+        machine = wait_until(lambda: one.api("GET", "/v1/nodes/liar")["machine"])
+        assert machine["boot_id"] == "b" and set(machine) == {"boot_id", "image", "price"}
+        assert machine["price"].strip("é\ufffd") == "" and len(machine["price"]) >= 128
+        liar.wire.close()
 
 
 # ---- what the token allows

@@ -211,18 +211,27 @@ static bool may_say(struct core *c, struct core_agent *a)
         return true;
 }
 
-static void look_at_health(struct core *c, struct core_agent *a, const struct ad *ad)
+static void look_at_health(struct core *c, struct core_agent *a, const char *unwell)
 {
         const struct node_record *n = &a->node;
         bool failed = node_state_of(n) == NODE_FAILED && strcmp(n->by, NODE_BY_NODE) == 0;
-        struct str why = STR_NONE;
-        bool unwell = eval_string(&c->eval, ad, NULL, c->attr.NodeFailed, &why);
 
-        if (unwell != failed && (!failed || may_say(c, a)))
-                core_node_health(c, a->name, !unwell, why);
+        if ((unwell != NULL) != failed && (!failed || may_say(c, a)))
+                core_node_health(c, a->name, !unwell, str_of(unwell ? unwell : ""));
 }
 
-static void look_at_facts(struct core *c, struct core_agent *a, const struct ad *ad)
+/* A line of its own for each value, whatever is in it. */
+static void add_fact(struct buf *out, const char *name, struct str value)
+{
+        size_t n = 0;
+
+        value = str_head(value, FACT_MAX);
+        while (n < value.n && value.p[n] != '\n')
+                n++;
+        buf_printf(out, "%s=" STR_FMT "\n", name, STR_ARG(str_head(value, n)));
+}
+
+static char *read_facts(struct core *c, const struct ad *ad)
 {
         const struct {
                 const char *name;
@@ -232,46 +241,59 @@ static void look_at_facts(struct core *c, struct core_agent *a, const struct ad 
                      {"image", c->attr.NodeImage},
                      {"size", c->attr.NodeSize},
                      {"price", c->attr.NodePrice}};
-        BUF_CLEANUP struct buf text = {0};
+        struct buf text = {0};
         struct str value;
 
         for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
                 if (eval_string(&c->eval, ad, NULL, facts[i].attribute, &value) && value.n)
-                        buf_printf(&text, "%s=" STR_FMT "\n", facts[i].name,
-                                   STR_ARG(str_head(value, FACT_MAX)));
-        if (text.n && !str_eqz(buf_view(&text), a->node.facts ? a->node.facts : "") && may_say(c, a))
-                core_node_facts(c, a->name, buf_view(&text));
+                        add_fact(&text, facts[i].name, value);
+        return text.n ? buf_take(&text) : NULL;
 }
 
 /* "its drain_when is true: ScratchFree < 10" */
-static bool is_true(struct core *c, const struct ad *ad, symbol trigger, const char *name, struct buf *why)
+static char *read_trigger(struct core *c, const struct ad *ad, symbol trigger, const char *name)
 {
         const struct expr *e = ad_find(ad, trigger);
+        struct buf why = {.max = CORE_NODE_REASON_MAX};
         bool yes = false;
 
         if (!e || !eval_boolean(&c->eval, ad, NULL, trigger, &yes) || !yes)
-                return false;
-        why->max = CORE_NODE_REASON_MAX;
-        buf_printf(why, "its %s is true: ", name);
-        expr_print(why, e, c->symbols);
-        return true;
+                return NULL;
+        buf_printf(&why, "its %s is true: ", name);
+        expr_print(&why, e, c->symbols);
+        return buf_take(&why);
 }
 
-void nodes_offered(struct core *c, struct core_agent *a, const struct ad *ad, char **ret_closes)
+void node_word_read(struct core *c, const struct ad *ad, struct node_word *ret)
 {
-        BUF_CLEANUP struct buf drains = {0};
-        struct buf closes = {0};
+        struct str why;
 
-        look_at_health(c, a, ad);
-        look_at_facts(c, a, ad);
-        if (node_state_of(&a->node) == NODE_UP && is_true(c, ad, c->attr.DrainWhen, "drain_when", &drains) &&
-            may_say(c, a)) {
-                set_state(c, a, NODE_DRAINING, NODE_BY_NODE, buf_view(&drains), 0);
+        *ret = (struct node_word){
+                .facts = read_facts(c, ad),
+                .drains = read_trigger(c, ad, c->attr.DrainWhen, "drain_when"),
+                .closes = read_trigger(c, ad, c->attr.CloseWhen, "close_when"),
+        };
+        if (eval_string(&c->eval, ad, NULL, c->attr.NodeFailed, &why))
+                ret->unwell = str_dupz(str_head(why, CORE_NODE_REASON_MAX));
+}
+
+void node_word_deinit(struct node_word *w)
+{
+        free(w->unwell);
+        free(w->drains);
+        free(w->closes);
+        free(w->facts);
+}
+
+void nodes_offered(struct core *c, struct core_agent *a, const struct node_word *w)
+{
+        look_at_health(c, a, w->unwell);
+        if (w->facts && !str_eqz(str_of(w->facts), a->node.facts ? a->node.facts : "") && may_say(c, a))
+                core_node_facts(c, a->name, str_of(w->facts));
+        if (w->drains && node_state_of(&a->node) == NODE_UP && may_say(c, a)) {
+                set_state(c, a, NODE_DRAINING, NODE_BY_NODE, str_of(w->drains), 0);
                 look_soon(c);
         }
-        *ret_closes = is_true(c, ad, c->attr.CloseWhen, "close_when", &closes) ? buf_take(&closes) : NULL;
-        if (!*ret_closes)
-                buf_deinit(&closes);
 }
 
 /* ---- by time */

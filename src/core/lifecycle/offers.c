@@ -251,17 +251,29 @@ static int offer_room(const struct core *c, const struct core_agent *a, const st
         return 0;
 }
 
+/* Nobody knows what it offers. */
+static void close_unread(struct queue *q)
+{
+        BUF_CLEANUP struct buf why = {0};
+
+        buf_printf(&why, "what its ad says takes more than %u steps to find out", CORE_EVAL_STEPS_MAX);
+        free(q->closed);
+        q->closed = mem_dupz(buf_z(&why));
+}
+
 int core_offer(struct core *c, const struct core_offer *o, struct err *err)
 {
         struct core_agent *a = agent_get(c, str_of(o->agent));
         const struct attributes *at = &c->attr;
         const struct expr *requirements;
         struct symbols_use *before = symbols_use_set(c->symbols, symbols_use_keep(c->symbols));
-        MEM_CLEANUP char *closes = NULL;
+        NODE_WORD_CLEANUP struct node_word word = {0};
+        uint64_t overruns = c->eval.overruns;
         struct str away;
         uint32_t names = symbols_used(c->symbols);
         struct queue *q;
         struct ad *ad;
+        bool unread;
         int r = offer_room(c, a, o, err);
 
         if (r == 0 && ad_parse(c->symbols, o->ad, CLASSAD_NEW, &ad, err))
@@ -272,6 +284,7 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
                 return r;
         q = queue_get(c, a, str_of(o->queue));
         q->idle_session = false;
+        eval_share(&c->eval);
         if (o->tags.n)
                 cut_tags(c, ad, o->tags);
         default_string(c, ad, at->FileSystemDomain, o->filesystem_domain);
@@ -287,8 +300,6 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         set_owners(q, o);
         memcpy(q->wishes, o->wishes, sizeof(q->wishes));
         q->refused_count = 0;
-        learn_references(c, q);
-        queue_mark_alone(c, q);
         /* What was given and is not accepted yet, the agent did not know of when it made the offer. */
         q->cpus = number_of(c, ad, at->Cpus) - q->taken_cpus;
         q->memory_mib = number_of(c, ad, at->Memory) - q->taken_memory_mib;
@@ -308,19 +319,25 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         q->search_order = order_of(c, ad);
         free(q->unreachable);
         q->unreachable = eval_string(&c->eval, ad, NULL, at->Unreachable, &away) ? str_dupz(away) : NULL;
+        node_word_read(c, ad, &word);
         free(q->closed);
-        nodes_offered(c, a, ad, &closes);
         q->closed = o->closed                                               ? mem_dupz(o->closed)
                     : eval_string(&c->eval, ad, NULL, at->WhyClosed, &away) ? str_dupz(away)
-                    : closes                                                ? mem_dupz(closes)
-                                                                            : NULL;
-        cost_class_update(c, q);
+                                                                            : mem_dupz(word.closes);
         need_read_resources(c, q);
+        eval_share_end(&c->eval);
+        unread = c->eval.overruns != overruns;
+        if (unread)
+                close_unread(q);
+        learn_references(c, q);
+        queue_mark_alone(c, q);
+        nodes_offered(c, a, &word);
+        cost_class_update(c, q);
         if (q->taken_jobs || q->cpus > q->total_cpus || q->memory_mib > q->total_memory_mib)
                 queue_show_free(c, q);
         eval_reset(&c->eval);
         q->jobs_left = o->jobs_max > q->taken_jobs ? o->jobs_max - q->taken_jobs : 0;
-        q->offers = a->connected && o->jobs_max > 0 && !o->closed && !closes;
+        q->offers = a->connected && o->jobs_max > 0 && !o->closed && !word.closes && !unread;
         index_queue_shown(c, q);
         index_queue_changed(c, q);
         if (q->offers && q->jobs_left > 0)
