@@ -66,3 +66,14 @@ def test_data_nodes(drover):
     out = drover.cli("dag", "submit", "--wait", "w.dag")
     assert order(drover) == ["moved"]
     assert nodes(drover, submitted(out)) == {"D": "done", "A": "done"}
+
+
+def test_files_that_include_each_other_without_end(drover):
+    """Not deep, but wide: eighteen files, each of which includes the next one ten times."""
+    for n in range(18):
+        drover.write(f"f{n}.dag", f"INCLUDE f{n + 1}.dag\n" * 10)
+    drover.write("f18.dag", "# nothing\n")
+    step(drover, "true")
+    drover.write("w.dag", "JOB A step.sub\nINCLUDE f0.dag\n")
+    out = drover.cli("dag", "submit", "w.dag", code=None)
+    assert out.code == 1 and "more than 100000 files are included" in out.err

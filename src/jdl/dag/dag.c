@@ -242,6 +242,8 @@ static int open_file(struct source *s, struct str name, struct str prefix, const
         if (++s->reader->depth > DAG_INCLUDE_MAX)
                 return FAIL(s, "files are included or spliced into each other more than %d deep",
                             DAG_INCLUDE_MAX);
+        if (++s->reader->file_count > DAG_FILES_MAX)
+                return FAIL(s, "more than %u files are included and spliced into each other", DAG_FILES_MAX);
         if (dir && name.n && name.p[0] != '/')
                 buf_printf(&path, "%s/", dir);
         buf_str(&path, name);

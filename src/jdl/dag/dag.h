@@ -13,9 +13,10 @@
 #include "jdl/form.h"
 
 #define DAG_NODES_MAX   1000000u
-#define DAG_TRIES_MAX   100u  /* retries of a node with scripts, each of which is a job of its own */
-#define DAG_INCLUDE_MAX 20    /* files that include each other, or are spliced into each other */
-#define DAG_ALONE_MAX   5000u /* nodes whose description must be read for each of them */
+#define DAG_TRIES_MAX   100u    /* retries of a node with scripts, each of which is a job of its own */
+#define DAG_INCLUDE_MAX 20      /* files that include each other, or are spliced into each other */
+#define DAG_FILES_MAX   100000u /* that are read, each as often as it is included or spliced */
+#define DAG_ALONE_MAX   5000u   /* nodes whose description must be read for each of them */
 
 struct dag_options {
         const struct condor_options *condor;

@@ -83,6 +83,7 @@ struct dag_reader {
         struct err *err;
         struct dag_node *nodes;
         uint32_t node_count, node_cap;
+        uint32_t file_count;      /* that were read */
         struct map *by_name;      /* number of the node, and one */
         struct map *splices;      /* struct dag_splice, by whole name */
         struct map *descriptions; /* of SUBMIT-DESCRIPTION: struct dag_text */
