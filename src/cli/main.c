@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "cli/client/api.h"
+#include "cli/client/session_file.h"
 #include "cli/command/commands.h"
 #include "cli/command/help_text.h"
 #include "cli/terminal/pager.h"
@@ -56,10 +58,30 @@ static bool may_be_long(const struct command *c)
         return false;
 }
 
+/* The ids of the session's requests, as if they had been given. */
+static int use_session(struct cli *cli, struct options *o, struct session_file *session, struct buf *ids)
+{
+        const char *path = options_text(o, "session");
+        bool last = o->command->run == cmd_resubmit;
+        int code;
+
+        if (o->word_count)
+                return cli_error(CLI_USAGE, "give ids or --session, not both");
+        code = session_file_read(path, session);
+        if (code == 0)
+                code = session_file_use(cli, session, last, ids);
+        if (code != 0)
+                return code;
+        MEM_GROW(o->words, o->word_cap, o->word_count + 2);
+        o->words[o->word_count++] = buf_z(ids);
+        return 0;
+}
+
 static int run(struct cli *cli, const struct command *c, int argc, char **argv)
 {
+        struct session_file session SESSION_FILE_CLEANUP = {0};
         struct options o OPTIONS_CLEANUP;
-        struct buf out BUF_CLEANUP = {0};
+        struct buf out BUF_CLEANUP = {0}, ids BUF_CLEANUP = {0};
         struct err err;
 
         if (options_read(&o, c, argc, argv, &err) != 0)
@@ -78,6 +100,14 @@ static int run(struct cli *cli, const struct command *c, int argc, char **argv)
                                                         .sort = options_text(&o, "sort"),
                                                         .csv = options_flag(&o, "csv"),
                                                         .bare = options_flag(&o, "no-header")};
+        }
+        /* A submit makes one. */
+        if (!c->passes_on && options_row(c, STR("session")) && options_text(&o, "session") &&
+            c->run != cmd_submit) {
+                int code = use_session(cli, &o, &session, &ids);
+
+                if (code != 0)
+                        return code;
         }
         if (!options_row(c, STR("watch")) || !options_flag(&o, "watch")) {
                 if (cli->terminal && !cli->json && !cli->form.csv && may_be_long(c))

@@ -205,6 +205,11 @@ void sums_files_report(const struct submit *s, struct buf *out)
         path_in(s->sums.report_folder, s, ".report", out);
 }
 
+void sums_files_session(const struct submit *s, struct buf *out)
+{
+        path_in(s->sums.report_folder, s, ".session.xml", out);
+}
+
 int sums_files_write(const struct submit *s, int64_t id)
 {
         struct buf path BUF_CLEANUP = {0}, text BUF_CLEANUP = {0};

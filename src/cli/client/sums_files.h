@@ -11,5 +11,6 @@
 
 /* id: of the request at the server; 0: it was simulated. 0; or an exit code, after an error was printed. */
 int sums_files_write(const struct submit *s, int64_t id);
-/* The path of the report. */
+/* The path of the report, and of the session file, which the caller writes. */
 void sums_files_report(const struct submit *s, struct buf *out);
+void sums_files_session(const struct submit *s, struct buf *out);

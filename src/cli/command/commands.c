@@ -67,6 +67,11 @@ static const struct option_row json_only[] = {JSON_ROW, {0}};
 static const struct option_row table_only[] = {TABLE_ROWS, JSON_ROW, {0}};
 static const struct option_row none[] = {{0}};
 
+#define SESSION_ROW                                                                                          \
+        {                                                                                                    \
+                "session", 0, OPTION_TEXT, "FILE",                                                           \
+                        "The requests of a session file, which a submit has left, in place of ids."          \
+        }
 static const struct option_row up_options[] = {
         {"cpus", 0, OPTION_TEXT, "N", "Offer so many processors of this machine, more than 0. Default: all."},
         {"memory", 0, OPTION_TEXT, "SIZE", "Offer so much memory, as in 4G. Default: all but a reserve."},
@@ -79,6 +84,10 @@ static const struct option_row up_options[] = {
         {0},
 };
 static const struct option_row submit_options[] = {
+        {"session", 0, OPTION_TEXT, "FILE",
+         "Leave a file by which other commands find the request (--session FILE). A description of SUMS "
+         "leaves one "
+         "anyway."},
         {"append", 'a', OPTION_LIST, "'ATTR = VALUE'",
          "Add a line to the description, in front of its first queue statement. May be given several times."},
         {"wait", 'w', OPTION_FLAG, NULL, "Wait until all jobs are done and exit as `drover wait` does."},
@@ -145,6 +154,7 @@ static const struct option_row run_options[] = {
         {0},
 };
 static const struct option_row queue_options[] = {
+        SESSION_ROW,
         {"all", 'a', OPTION_FLAG, NULL, "Finished requests and jobs too."},
         {"jobs", 'j', OPTION_FLAG, NULL, "List jobs, not requests."},
         {"owner", 'u', OPTION_TEXT, "NAME", "Of this owner only."},
@@ -191,6 +201,7 @@ static const struct option_row exec_options[] = {
         {0},
 };
 static const struct option_row wait_options[] = {
+        SESSION_ROW,
         {"timeout", 't', OPTION_DURATION, "TIME",
          "Exit 124 after so long: 90s, 15m, 1h; a bare number is seconds."},
         {"quiet", 'q', OPTION_FLAG, NULL, "Print nothing; the exit code tells."},
@@ -200,6 +211,7 @@ static const struct option_row wait_options[] = {
         {0},
 };
 static const struct option_row act_options[] = {
+        SESSION_ROW,
         {"constraint", 'c', OPTION_TEXT, "EXPR", "Jobs for which this ClassAd expression is true."},
         {"owner", 'u', OPTION_TEXT, "USER", "Jobs of this user."},
         {"name", 'n', OPTION_TEXT, "PATTERN", "Jobs of requests with this name: build-7, or 'build-*'."},
@@ -219,6 +231,7 @@ static const struct option_row edit_options[] = {
         {0},
 };
 static const struct option_row resubmit_options[] = {
+        SESSION_ROW,
         {"failed", 0, OPTION_FLAG, NULL, "Only those of the jobs that failed."},
         {"append", 'a', OPTION_LIST, "NAME=VALUE",
          "A line of a submit file, or an attribute, in place of what it was. May be given several times."},
@@ -241,6 +254,7 @@ static const struct option_row history_options[] = {
         {0},
 };
 static const struct option_row get_options[] = {
+        SESSION_ROW,
         {"output", 'o', OPTION_TEXT, "DIR",
          "The folder to write to; made when it isn't there. Default: the current one."},
         {"list", 'l', OPTION_FLAG, NULL, "Only list the files."},

@@ -4,6 +4,7 @@
 #include "cli/client/api.h"
 #include "cli/client/edit.h"
 #include "cli/client/ids.h"
+#include "cli/client/session_file.h"
 #include "cli/client/submit.h"
 #include "cli/command/commands.h"
 
@@ -49,6 +50,18 @@ static void write_body(const struct options *o, const struct id *id, const struc
         json_close(&j, '}');
 }
 
+/* The session goes on with what was made of it. */
+static int add_to_session(const char *path, const struct api_answer *answer)
+{
+        struct session_file s SESSION_FILE_CLEANUP = {0};
+        int code = session_file_read(path, &s);
+
+        if (code != 0)
+                return code;
+        session_file_add(&s, answer);
+        return session_file_write(path, &s);
+}
+
 int cmd_resubmit(struct cli *cli, const struct options *o)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
@@ -67,6 +80,8 @@ int cmd_resubmit(struct cli *cli, const struct options *o)
                 code = api_post(cli, buf_z(&path), buf_view(&body), &answer);
         }
         edit_deinit(&e);
+        if (code == 0 && options_text(o, "session"))
+                code = add_to_session(options_text(o, "session"), &answer);
         if (code != 0 || api_print_json(cli, &answer))
                 return code;
         submit_print_warnings(&answer);

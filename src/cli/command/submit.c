@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/client/one_line.h"
+#include "cli/client/session_file.h"
 #include "cli/client/submit.h"
 #include "cli/client/sums_files.h"
 #include "cli/command/commands.h"
@@ -33,6 +34,22 @@ static int simulate(struct submit *s)
         return CLI_OK;
 }
 
+/* The report and the session file. The request is there, whether or not they can be written. */
+static void leave_files(struct submit *s, const struct options *o, const struct api_answer *answer)
+{
+        const char *session = options_text(o, "session");
+        struct buf path BUF_CLEANUP = {0}, report BUF_CLEANUP = {0};
+
+        if (s->language == SUBMIT_SUMS) {
+                sums_files_write(s, view_integer(view_get(answer->root, "id"), 0));
+                sums_files_report(s, &report);
+                sums_files_session(s, &path);
+        }
+        if (session || path.n)
+                session_file_leave(s->cli, session ? session : buf_z(&path), answer, s->file,
+                                   report.n ? buf_z(&report) : NULL);
+}
+
 static int submit(struct submit *s, const struct options *o)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
@@ -41,9 +58,7 @@ static int submit(struct submit *s, const struct options *o)
 
         if (code != 0 || s->sums.simulate)
                 return code;
-        /* The request is there, whether or not its report can be written. */
-        if (s->language == SUBMIT_SUMS)
-                sums_files_write(s, view_integer(view_get(answer.root, "id"), 0));
+        leave_files(s, o, &answer);
         view_text(view_get(answer.root, "id"), &id);
         if (s->cli->json) {
                 buf_str(&out, answer.root.text);

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "cli/client/session_file.h"
 #include "cli/client/submit.h"
 #include "cli/client/sums_files.h"
 #include "cli/condor/condor.h"
@@ -13,7 +14,7 @@
 static int submit_file(struct cli *cli, const char *file, const struct entity *entities, size_t count)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
-        struct buf path BUF_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0}, session BUF_CLEANUP = {0};
         struct submit s;
         int64_t id = 0;
         int code;
@@ -31,6 +32,12 @@ static int submit_file(struct cli *cli, const char *file, const struct entity *e
         }
         if (code == 0)
                 code = sums_files_write(&s, id); /* of a request that is there then, too */
+        if (id && code == 0) {
+                sums_files_report(&s, &path);
+                sums_files_session(&s, &session);
+                session_file_leave(cli, buf_z(&session), &answer, file, buf_z(&path));
+                buf_reset(&path);
+        }
         if (code == 0) {
                 sums_files_report(&s, &path);
                 printf("%llu job(s) %s", (unsigned long long)form_members(&s.form),
@@ -38,6 +45,8 @@ static int submit_file(struct cli *cli, const char *file, const struct entity *e
                 if (id)
                         printf("%lld", (long long)id);
                 printf("\nReport: %s\n", buf_z(&path));
+                if (id)
+                        printf("Session: %s\n", buf_z(&session));
         }
         submit_deinit(&s);
         return code;

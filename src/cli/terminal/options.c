@@ -189,7 +189,7 @@ static int check_words(const struct options *o, struct err *err)
         if (o->word_count > c->words_max)
                 return err_set(err, -EINVAL, "unexpected argument \"%s\": drover %s %s",
                                o->words[c->words_max], c->name, c->usage);
-        if (o->word_count < c->words_min)
+        if (o->word_count < c->words_min && !(options_row(c, STR("session")) && options_text(o, "session")))
                 return missing_word(c, o->word_count, err);
         return 0;
 }

@@ -1,0 +1,213 @@
+#include "cli/client/session_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/xml.h"
+#include "cli/client/instance.h"
+
+void session_file_deinit(struct session_file *s)
+{
+        buf_deinit(&s->server_uuid);
+        buf_deinit(&s->dir);
+        buf_deinit(&s->address);
+        buf_deinit(&s->file);
+        buf_deinit(&s->folder);
+        buf_deinit(&s->report);
+        free(s->requests);
+}
+
+/* ---- reading */
+
+static void take(const struct xml *x, const char *name, struct buf *to)
+{
+        const char *value = xml_get(x, name);
+
+        if (value)
+                buf_addz(to, value);
+}
+
+static int read_request(const struct xml *x, struct session_file *s)
+{
+        const char *id = xml_get(x, "id"), *uuid = xml_get(x, "uuid"), *jobs = xml_get(x, "jobs");
+        struct session_request r = {0};
+
+        if (s->count == SESSION_REQUESTS_MAX)
+                return cli_error(CLI_USAGE, "%s:%u: there are more than %u requests", x->file, x->line,
+                                 SESSION_REQUESTS_MAX);
+        if (!id || str_to_u64(str_of(id), &r.id) != 0 || r.id == 0)
+                return cli_error(CLI_USAGE, "%s:%u: <request> has no id, which is a number", x->file,
+                                 x->line);
+        if (!uuid || strlen(uuid) != UUID_TEXT - 1)
+                return cli_error(CLI_USAGE, "%s:%u: <request> has no uuid", x->file, x->line);
+        memcpy(r.uuid, uuid, UUID_TEXT);
+        if (jobs)
+                str_to_u64(str_of(jobs), &r.jobs);
+        MEM_GROW(s->requests, s->cap, s->count + 1);
+        s->requests[s->count++] = r;
+        return 0;
+}
+
+int session_file_read(const char *path, struct session_file *ret)
+{
+        BUF_CLEANUP struct buf text = {0};
+        struct err err = {""};
+        struct xml *root = NULL;
+        int code = 0;
+
+        if (fs_read_regular(AT_FDCWD, path, SESSION_FILE_MAX, &text, &err) != 0 ||
+            xml_parse(path, buf_view(&text), &root, &err) != 0)
+                return cli_error(CLI_USAGE, "%s", err.text);
+        if (!xml_is(root, "session"))
+                code = cli_error(CLI_USAGE, "%s is no session file: its outermost element is <%s>", path,
+                                 root->name);
+        take(xml_child(root, "server"), "uuid", &ret->server_uuid);
+        take(xml_child(root, "server"), "dir", &ret->dir);
+        take(xml_child(root, "server"), "address", &ret->address);
+        take(xml_child(root, "submit"), "file", &ret->file);
+        take(xml_child(root, "submit"), "folder", &ret->folder);
+        take(xml_child(root, "submit"), "report", &ret->report);
+        for (const struct xml *x = xml_child(root, "request"); x && code == 0; x = xml_next(x, "request"))
+                code = read_request(x, ret);
+        if (code == 0 && ret->count == 0)
+                code = cli_error(CLI_USAGE, "%s is no session file: it has no <request>", path);
+        xml_free(root);
+        return code;
+}
+
+/* ---- writing */
+
+static void put(struct buf *out, const char *name, struct str value)
+{
+        if (value.n == 0)
+                return;
+        buf_printf(out, " %s=\"", name);
+        for (size_t i = 0; i < value.n; i++)
+                switch (value.p[i]) {
+                case '&': buf_addz(out, "&amp;"); break;
+                case '<': buf_addz(out, "&lt;"); break;
+                case '"': buf_addz(out, "&quot;"); break;
+                case '\n': buf_addz(out, "&#10;"); break;
+                default: buf_char(out, value.p[i]); break;
+                }
+        buf_char(out, '"');
+}
+
+int session_file_write(const char *path, const struct session_file *s)
+{
+        BUF_CLEANUP struct buf text = {0};
+        struct err err = {""};
+
+        buf_addz(&text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                        "<!-- drover queue, wait, get, rm and resubmit take this file as their session "
+                        "-->\n<session>\n  <server");
+        put(&text, "uuid", buf_view(&s->server_uuid));
+        put(&text, "dir", buf_view(&s->dir));
+        put(&text, "address", buf_view(&s->address));
+        buf_addz(&text, "/>\n  <submit");
+        put(&text, "file", buf_view(&s->file));
+        put(&text, "folder", buf_view(&s->folder));
+        put(&text, "report", buf_view(&s->report));
+        buf_addz(&text, "/>\n");
+        for (size_t i = 0; i < s->count; i++)
+                buf_printf(&text, "  <request id=\"%llu\" uuid=\"%s\" jobs=\"%llu\"/>\n",
+                           (unsigned long long)s->requests[i].id, s->requests[i].uuid,
+                           (unsigned long long)s->requests[i].jobs);
+        buf_addz(&text, "</session>\n");
+        if (fs_write(AT_FDCWD, path, buf_view(&text), 0666, true, &err) != 0)
+                return cli_error(CLI_FAILED, "%s", err.text);
+        return 0;
+}
+
+void session_file_add(struct session_file *s, const struct api_answer *submitted)
+{
+        struct session_request r = {.id = (uint64_t)view_integer(view_get(submitted->root, "id"), 0),
+                                    .jobs = (uint64_t)view_integer(view_get(submitted->root, "jobs"), 0)};
+        BUF_CLEANUP struct buf uuid = {0};
+
+        view_text(view_get(submitted->root, "uuid"), &uuid);
+        for (size_t i = 0; i < uuid.n && i < UUID_TEXT - 1; i++)
+                r.uuid[i] = uuid.p[i];
+        MEM_GROW(s->requests, s->cap, s->count + 1);
+        s->requests[s->count++] = r;
+}
+
+int session_file_begin(struct cli *cli, const struct api_answer *submitted, struct session_file *ret)
+{
+        struct api_answer server API_ANSWER_CLEANUP = {0};
+        const char *address = cli->server ? cli->server : getenv("DROVER_SERVER");
+        MEM_CLEANUP char *folder = getcwd(NULL, 0);
+        int code = api_get(cli, "/v1/server", &server);
+
+        if (code != 0)
+                return code;
+        view_text(view_get(server.root, "uuid"), &ret->server_uuid);
+        if (address && *address)
+                buf_addz(&ret->address, address);
+        else
+                instance_dir(cli->dir, &ret->dir, NULL);
+        buf_addz(&ret->folder, folder ? folder : "");
+        session_file_add(ret, submitted);
+        return 0;
+}
+
+void session_file_leave(struct cli *cli, const char *path, const struct api_answer *submitted,
+                        const char *file, const char *report)
+{
+        struct session_file s SESSION_FILE_CLEANUP = {0};
+
+        if (session_file_begin(cli, submitted, &s) != 0)
+                return;
+        buf_addz(&s.file, file);
+        buf_addz(&s.report, report ? report : "");
+        session_file_write(path, &s);
+}
+
+/* ---- using */
+
+static int check_request(struct cli *cli, const struct session_request *r)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0}, uuid BUF_CLEANUP = {0};
+        struct err err = {""};
+        int rc;
+
+        buf_printf(&path, "/v1/requests/%llu", (unsigned long long)r->id);
+        rc = api_call(cli, &(struct api_request){.path = buf_z(&path)}, &answer, &err);
+        if (rc == API_REFUSED && answer.status == 404)
+                return cli_error(CLI_USAGE,
+                                 "the server does not know request %llu of the session, or no longer",
+                                 (unsigned long long)r->id);
+        if (rc != 0)
+                return cli_error(api_exit(rc, &answer), "%s", err.text);
+        view_text(view_get(answer.root, "uuid"), &uuid);
+        if (!str_ieqz(buf_view(&uuid), r->uuid))
+                return cli_error(
+                        CLI_USAGE,
+                        "request %llu of this server is not the session's: it is %s, and the session's is %s",
+                        (unsigned long long)r->id, buf_z(&uuid), r->uuid);
+        return 0;
+}
+
+int session_file_use(struct cli *cli, const struct session_file *s, bool last, struct buf *ret)
+{
+        bool named = cli->dir || getenv("DROVER_DIR") || getenv("DROVER_SERVER");
+
+        /* The session lives as long as the call. */
+        if (!named && s->address.n)
+                cli->server = s->address.p;
+        else if (!named && s->dir.n && access(s->dir.p, F_OK) == 0)
+                cli->dir = s->dir.p;
+        for (size_t i = last ? s->count - 1 : 0; i < s->count; i++) {
+                int code = check_request(cli, &s->requests[i]);
+
+                if (code != 0)
+                        return code;
+                buf_printf(ret, "%s%llu", ret->n ? "," : "", (unsigned long long)s->requests[i].id);
+        }
+        return 0;
+}

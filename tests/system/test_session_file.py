@@ -1,0 +1,89 @@
+"""The session file: what a submit leaves, and queue, wait, rm, get and resubmit of nothing else."""
+import glob
+import os
+import shutil
+
+import pytest
+
+JOB = """<job nProcesses="3" name="s"><command>if ( $JOBINDEX == 1 &amp;&amp; ! -e {gate} ) exit 3
+echo $JOBINDEX</command>
+<stdout URL="file:o.$JOBINDEX"/></job>
+"""
+SUB = "executable = /bin/sleep\narguments = 5000\nqueue 2\n"
+
+
+def session_of(instance):
+    return glob.glob(os.path.join(instance.work, "*.session.xml"))[0]
+
+
+def nowhere(instance):
+    """Another folder, and nothing in the environment that names the server."""
+    folder = os.path.join(instance.base, "elsewhere")
+    os.makedirs(folder, exist_ok=True)
+    instance.env.pop("DROVER_DIR", None)
+    return folder
+
+
+def test_all_that_is_needed(instance):
+    """Of three jobs one fails; the failed part alone is submitted again, and the session goes on with it."""
+    instance.up()
+    gate = os.path.join(instance.base, "gate")
+    instance.write("job.xml", JOB.format(gate=gate))
+    instance.cli("submit", "job.xml")
+    path, folder = session_of(instance), nowhere(instance)
+    assert os.path.exists(path.replace(".session.xml", ".report"))
+    instance.cli("wait", "--session", path, code=1, cwd=folder)
+    with open(gate, "w", encoding="utf-8"):
+        pass
+    out = instance.cli("resubmit", "--failed", "--session", path, cwd=folder)
+    assert out == "request 2: 1 job\n"
+    instance.cli("wait", "2", cwd=folder, env={"DROVER_DIR": instance.dir})
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    assert text.count("<request ") == 2 and 'id="2"' in text
+    assert instance.read("o.1") == "1\n"
+    # Nothing has failed of the last part, which is what a resubmit is about.
+    out = instance.cli("resubmit", "--failed", "--session", path, cwd=folder, code=None)
+    assert out.code != 0, out.out
+
+
+def test_plain_submits_leave_one_when_asked(instance):
+    """It outlives the server, and moves to another folder with the user."""
+    instance.server()
+    instance.write("s.sub", SUB)
+    instance.cli("submit", "--session", "my.session.xml", "s.sub")
+    folder = nowhere(instance)
+    shutil.move(session_of(instance), os.path.join(folder, "x"))
+    instance.kill_server()
+    assert instance.cli("queue", "--session", "x", cwd=folder, code=1).err
+    instance.server()
+    assert "sleep" in instance.cli("queue", "--session", "x", cwd=folder)
+    instance.cli("rm", "--session", "x", cwd=folder)
+    instance.cli("wait", "--session", "x", cwd=folder, code=1)
+    assert "give ids or --session, not both" in instance.cli("rm", "--session", "x", "1", cwd=folder, code=2).err
+    instance.write("no.sub", "executable = /bin/true\nqueue none\n")
+    assert instance.cli("submit", "--session", "y", "no.sub", env={"DROVER_DIR": instance.dir}, code=1).err
+    assert not instance.exists("y")
+
+
+@pytest.mark.parametrize("old, new, says", [
+    ('id="1"', 'id="2"', "request 2 of this server is not the session's"),
+    ('id="1"', 'id="7"', "the server does not know request 7 of the session, or no longer"),
+    ('id="1"', 'id="-1"', "<request> has no id, which is a number"),
+    ('uuid="', 'uuid="x', "<request> has no uuid"),
+    ("<session>", "<sessions>", "x.session.xml:"),
+    ("<request", "<requests", "it has no <request>"),
+    ("<session>", "<!DOCTYPE x [<!ENTITY a 'b'>]><session>", "a document type is not read"),
+])
+def test_it_is_believed_in_nothing(instance, old, new, says):
+    instance.server()
+    for text in ("s", "t"):
+        instance.submit(SUB, *(["--session", "x.session.xml"] if text == "s" else []))
+    path = session_of(instance)
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text.replace(old, new))
+    out = instance.cli("rm", "--session", path, code=2)
+    assert says in out.err, out.err
+    assert {r["id"]: r["idle"] for r in instance.json("queue")["requests"]} == {1: 2, 2: 2}
