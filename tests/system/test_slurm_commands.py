@@ -220,6 +220,94 @@ def test_nodes_and_partitions_are_listed(both):
     assert "Invalid node format" in both("sinfo", "-o", "%q", code=None).err
 
 
+def block(text):
+    """KEY=VALUE of a block of scontrol."""
+    return dict(re.findall(r"(?:^|\s)([A-Z][\w/:]*)=(\S*)", text))
+
+
+def test_jobs_are_shown_as_blocks(both):
+    job = both.batch("#SBATCH -J shown -t 1:30:00 --mem=40 -o out.%j -n2\ntrue\n", "--hold")
+    shown = block(both("scontrol", "show", "job", job))
+    want = {"JobId": str(job), "JobName": "shown", "JobState": "PENDING", "TimeLimit": "01:30:00", "Requeue": "1", "Restarts": "0", "BatchFlag": "1",
+            "ExitCode": "0:0", "RunTime": "00:00:00", "StartTime": "Unknown", "NumNodes": "1", "NumCPUs": "2", "NumTasks": "2", "CPUs/Task": "1",
+            "MinMemoryNode": "40M", "StdErr": f"{os.path.realpath(both.work)}/out.{job}", "StdOut": f"{os.path.realpath(both.work)}/out.{job}",
+            "WorkDir": os.path.realpath(both.work), "StdIn": "/dev/null", "Deadline": "N/A", "Nice": "0", "UserId": "root(0)", "BatchHost": None}
+    assert {key: shown.get(key) for key in want} == want
+    assert len(both("scontrol", "-o", "show", "job", job).splitlines()) == 1
+    assert block(both("scontrol", "show", "jobid", "-dd", job))["JobState"] == "PENDING"
+    both("scontrol", "release", job)
+    over(both, job)
+    assert block(both("scontrol", "show", f"job={job}"))["JobState"] == "COMPLETED"
+    array = both.batch("true\n", "--array=4-6%2", "--hold")
+    shown = block(both("scontrol", "show", "job", f"{array}_5"))
+    assert (shown["ArrayJobId"], shown["ArrayTaskThrottle"]) == (str(array), "2") and "5" in shown["ArrayTaskId"]
+    both("scancel", array)
+    assert "Invalid job id specified" in both("scontrol", "show", "job", 99999, code=1).err
+
+
+def test_no_key_of_a_block_is_missing(look, cluster):
+    keys = {}
+    for name, one in (("look", look), ("real", cluster)):
+        job = one.batch("sleep 600\n", "-t", "10", "--mem=50")
+        wait_until(lambda: one.state(job) == ["R"], 120)
+        keys[name] = set(block(one("scontrol", "show", "job", job)))
+        one("scancel", job)
+    assert keys["real"] == keys["look"]
+
+
+def test_jobs_that_wait_are_changed(both):
+    job = both.batch("true\n", "--hold", "-t", "5")
+    both("scontrol", "update", f"jobid={job}", "TimeLimit=20", "Name=other", "Nice=7")
+    assert both("squeue", "-h", "-j", job, "-o", "%l %j %y") == "20:00 other 7\n"
+    assert "Update of this parameter is not supported: bogus=1" in both("scontrol", "update", f"jobid={job}", "bogus=1", code=1).err
+    both("scontrol", "hold", job)
+    both("scontrol", "release", job)
+    over(both, job)
+    for word in ("hold", "release", "requeue"):
+        assert "Invalid job id specified for job 99999" in both("scontrol", word, "99999", code=1).err
+    assert both("scontrol", "show", "hostnames", "n[08-10],m") == "n08\nn09\nn10\nm\n"
+    assert "is UP" in both("scontrol", "ping")
+    node = both("sinfo", "-h", "-o", "%N").splitlines()[0]
+    assert block(both("scontrol", "show", "node", node))["NodeName"] == node
+    assert node in block(both("scontrol", "show", "partition"))["Nodes"]
+
+
+def test_a_running_job_is_put_back(both):
+    job = both.batch("echo $SLURM_RESTART_COUNT >>starts; [ -e stop ] || sleep 600\n")
+    wait_until(lambda: os.path.exists(os.path.join(both.work, "starts")), 120)
+    with open(os.path.join(both.work, "stop"), "w", encoding="utf-8"):
+        pass
+    both("scontrol", "requeue", job)
+    if both.folder:  # Slurm holds a job for two minutes before it starts again
+        over(both, job)
+        assert both.file("starts") == "\n1\n"
+        assert block(both("scontrol", "show", "job", job))["Restarts"] == "1"
+    else:
+        both("scancel", job)
+    os.unlink(os.path.join(both.work, "stop"))
+
+
+def test_srun_passes_output_and_code_on(both):
+    out = both("srun", "sh", "-c", "echo out; echo err >&2; echo $MINE $SLURM_NTASKS $SLURM_PROCID; exit 3", code=3, env={"MINE": "a b"})
+    assert out == "out\na b 1 0\n" and "err" in out.err
+    out = both("srun", "-n2", "-l", "sh", "-c", "echo $SLURM_PROCID of $SLURM_NTASKS")
+    assert sorted(out.splitlines()) == ["0: 0 of 2", "1: 1 of 2"]
+    both("srun", "-n1", "-o", "s.%j.%t", "sh", "-c", "echo $SLURM_JOB_ID >id; echo file", cwd=both.work)
+    assert both.file(f"s.{both.file('id').strip()}.0") == "file\n"
+    assert both("srun", "nosuchprogram", code=None).code != 0
+    assert "command" in both("srun", code=1).err.lower()
+
+
+def test_srun_starts_tasks_within_a_job(both):
+    job = both.batch("srun sh -c 'echo task $SLURM_PROCID of $SLURM_NTASKS >>tasks'\n"
+                     "srun -n1 sh -c 'exit 7'; echo $?\n"
+                     "srun -n 2 -o part.%t sh -c 'echo $SLURM_LOCALID'\n", "-n", "2", "-o", "steps")
+    over(both, job)
+    assert sorted(both.file("tasks").splitlines()) == ["task 0 of 2", "task 1 of 2"]
+    assert "7" in both.file("steps").splitlines() and "Exited with exit code 7" in both.file("steps")
+    assert (both.file("part.0"), both.file("part.1")) == ("0\n", "1\n")
+
+
 # ---- the look-alikes alone
 
 def test_a_script_is_what_it_was_when_it_was_submitted(look):

@@ -46,7 +46,7 @@ int action_do(struct cli *cli, const struct action *a, const char *word, struct 
                       &(struct api_request){.method = "POST", .path = "/v1/actions", .body = buf_view(&body)},
                       &answer, err);
         if (rc == API_REFUSED && answer.status == 404)
-                return ACTION_NOTHING;
+                return ACTION_NO_JOB;
         if (rc != 0)
                 return -EIO;
         if (view_next(view_get(answer.root, "errors"), &at, &item))

@@ -10,7 +10,8 @@ struct action {
         bool has_value;
         struct str members; /* more of the body, each with a comma in front; empty: none */
 };
-enum { ACTION_NOTHING = 1 };
+/* ACTION_NO_JOB: there is no such request. */
+enum { ACTION_NOTHING = 1, ACTION_NO_JOB };
 /* Of the jobs that `word` names (123, 123_4; NULL: all) and that fulfil the constraint. 0: something was
  * done; ACTION_NOTHING, with err if the server said why: none of them could be acted on, or there is none;
  * -EINVAL or -EIO with err. */

@@ -194,10 +194,24 @@ static int write_gpus(struct writing *g)
         return 0;
 }
 
+int batch_tasks(const struct words *w, int64_t *ret, struct err *err)
+{
+        static const char *const options[] = {"ntasks", "tasks", "ntasks-per-node", "tasks-per-node"};
+        int64_t n = 0;
+
+        *ret = 0;
+        for (size_t i = 0; i < 4 && *ret == 0; i++) {
+                if (words_number(w, options[i], 1, 0, &n, err) != 0)
+                        return -EINVAL;
+                *ret = n;
+        }
+        return 0;
+}
+
 static int read_counts(struct writing *g)
 {
         const struct words *w = g->w;
-        int64_t ntasks, per_node, per_task, least;
+        int64_t ntasks, per_task, least;
         const char *nodes = words_text(w, "nodes");
 
         if (nodes) {
@@ -214,14 +228,13 @@ static int read_counts(struct writing *g)
                                 "drover-submit-file(5)",
                                 nodes);
         }
-        if (words_number(w, "ntasks", 1, 0, &ntasks, g->err) != 0 ||
-            words_number(w, "ntasks-per-node", 1, 0, &per_node, g->err) != 0 ||
+        if (batch_tasks(w, &ntasks, g->err) != 0 ||
             words_number(w, "cpus-per-task", 1, 0, &per_task, g->err) != 0 ||
             words_number(w, "mincpus", 1, 1, &least, g->err) != 0)
                 return -EINVAL;
-        if (ntasks > 1000000 || per_node > 1000000 || per_task > 1000000)
+        if (ntasks > 1000000 || per_task > 1000000)
                 return err_set(g->err, -EINVAL, "more than a million processors are asked for");
-        g->ntasks = (uint64_t)(ntasks ? ntasks : per_node ? per_node : 1);
+        g->ntasks = (uint64_t)(ntasks ? ntasks : 1);
         g->per_task = (uint64_t)(per_task ? per_task : 1);
         g->cpus = g->ntasks * g->per_task;
         if (g->cpus < (uint64_t)least)
@@ -801,11 +814,12 @@ static void write_own(struct writing *g)
         set(g, "SLURM_CPUS_ON_NODE", "%llu", (unsigned long long)g->cpus);
         set(g, "SLURM_JOB_CPUS_PER_NODE", "%llu", (unsigned long long)g->cpus);
         set(g, "SLURM_TASKS_PER_NODE", "%llu", (unsigned long long)g->ntasks);
-        if (words_has(w, "ntasks") || words_has(w, "ntasks-per-node")) {
+        if (!g->b->streams || words_has(w, "ntasks") || words_has(w, "tasks") ||
+            words_has(w, "ntasks-per-node") || words_has(w, "tasks-per-node")) {
                 set(g, "SLURM_NTASKS", "%llu", (unsigned long long)g->ntasks);
                 set(g, "SLURM_NPROCS", "%llu", (unsigned long long)g->ntasks);
         }
-        if (words_has(w, "ntasks-per-node"))
+        if (words_has(w, "ntasks-per-node") || words_has(w, "tasks-per-node"))
                 set(g, "SLURM_NTASKS_PER_NODE", "%llu", (unsigned long long)g->ntasks);
         if (words_has(w, "cpus-per-task"))
                 set(g, "SLURM_CPUS_PER_TASK", "%llu", (unsigned long long)g->per_task);
@@ -1084,7 +1098,7 @@ int batch_write(const struct batch *b, struct buf *out, struct err *err)
                 rc = write_streams(&g);
         if (rc == 0 && b->script.n)
                 rc = write_script(&g);
-        if (rc == 0 && b->streams)
+        if (rc == 0 && b->environment)
                 rc = write_environment(&g);
         if (rc == 0 && b->script.n)
                 write_queue(&g);

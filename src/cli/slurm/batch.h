@@ -26,11 +26,15 @@ struct batch {
         const char *name;    /* of the job, if none was given */
         char **arguments;    /* of the script */
         size_t argument_count;
-        bool streams; /* --output, --error and --input are written */
+        bool environment; /* is written, with the variables of Slurm */
+        bool streams;     /* --output, --error and --input are written */
 };
 /* Appends the submit file without its queue statement, or with it. What is left out or done otherwise is told
  * as notes. 0, or -errno with err: an option that cannot be meant. */
 int batch_write(const struct batch *b, struct buf *out, struct err *err);
+
+/* How many tasks were asked for, all of them on one node; 0: nothing was said. 0, or -EINVAL with err. */
+int batch_tasks(const struct words *w, int64_t *ret, struct err *err);
 
 /* The options that batch_write reads. */
 #define BATCH_ROWS                                                                                             \
@@ -188,6 +192,41 @@ int batch_write(const struct batch *b, struct buf *out, struct err *err);
                  "N",                                                                                          \
                  NULL,                                                                                         \
                  "Tasks that srun may start beside each other, on one node."},                                 \
+                {"tasks", 0, WORDS_VALUE, WORDS_ACTS, "N", NULL, "The old name of --ntasks."},                 \
+                {"tasks-per-node",                                                                             \
+                 0,                                                                                            \
+                 WORDS_VALUE,                                                                                  \
+                 WORDS_ACTS,                                                                                   \
+                 "N",                                                                                          \
+                 NULL,                                                                                         \
+                 "The old name of --ntasks-per-node."},                                                        \
+                {"distribution",      'm', WORDS_VALUE, WORDS_NAMED, "TEXT", "SBATCH_DISTRIBUTION",            \
+                 "there is one node."},                                                                        \
+                {"extra", 0, WORDS_VALUE, WORDS_NAMED, "TEXT", NULL, "it is kept nowhere; use --comment."},    \
+                {"oom-kill-step",                                                                              \
+                 0,                                                                                            \
+                 WORDS_MAYBE,                                                                                  \
+                 WORDS_NAMED,                                                                                  \
+                 "0|1",                                                                                        \
+                 NULL,                                                                                         \
+                 "a limit on memory is the job's."},                                                           \
+                {"segment", 0, WORDS_VALUE, WORDS_NAMED, "N", NULL, "there is one node."},                     \
+                {"tres-bind", 0, WORDS_VALUE, WORDS_NAMED, "TEXT", NULL, "a job sees its GPUs only."},         \
+                {"tres-per-task",                                                                              \
+                 0,                                                                                            \
+                 WORDS_VALUE,                                                                                  \
+                 WORDS_REFUSED,                                                                                \
+                 "LIST",                                                                                       \
+                 NULL,                                                                                         \
+                 "use --cpus-per-task and --gpus-per-task."},                                                  \
+                {"container-id",                                                                               \
+                 0,                                                                                            \
+                 WORDS_VALUE,                                                                                  \
+                 WORDS_REFUSED,                                                                                \
+                 "ID",                                                                                         \
+                 NULL,                                                                                         \
+                 "use container_image of drover-submit-file(5)."},                                             \
+                {"share", 0, WORDS_PLAIN, WORDS_NAMED, NULL, NULL, "a job has processors of its own."},        \
                 {"ntasks-per-node",                                                                            \
                  0,                                                                                            \
                  WORDS_VALUE,                                                                                  \

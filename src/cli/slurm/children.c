@@ -36,8 +36,10 @@ int children_drover(const char *const *words, bool quiet)
         if (pid == 0) {
                 int fd = quiet ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
 
-                if (fd >= 0)
+                if (fd >= 0) {
                         dup2(fd, STDOUT_FILENO);
+                        dup2(fd, STDERR_FILENO);
+                }
                 execv(buf_z(&path), all.v);
                 _exit(127);
         }

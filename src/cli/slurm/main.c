@@ -7,11 +7,6 @@
 #include "cli/client/api.h"
 #include "cli/slurm/slurm.h"
 
-#ifndef DROVER_VERSION
-#define DROVER_VERSION "0"
-#endif
-#define LOOKS_LIKE "22.05.8" /* whose options and columns these are */
-
 static const struct slurm_tool *find(const char *path)
 {
         ptrdiff_t slash = str_rfind(str_of(path), '/');
@@ -40,7 +35,7 @@ static int run(struct cli *cli, const struct slurm_tool *tool, size_t argc, cons
                 return 0;
         }
         if (words_has(&w, "version")) {
-                printf("slurm " LOOKS_LIKE " (Drover " DROVER_VERSION ")\n");
+                slurm_version_print();
                 return 0;
         }
         return tool->run(cli, &w);

@@ -7,7 +7,10 @@
 
 extern const struct slurm_tool *const slurm_tools[]; /* up to NULL */
 
-extern const struct slurm_tool slurm_sbatch, slurm_squeue, slurm_scancel, slurm_sacct, slurm_sinfo;
+extern const struct slurm_tool slurm_sbatch, slurm_squeue, slurm_scancel, slurm_sacct, slurm_sinfo,
+        slurm_scontrol, slurm_srun;
+
+void slurm_version_print(void);
 
 /* "sbatch: error: …" on standard error; returns the code. */
 int slurm_error(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -146,7 +146,7 @@ static int send(struct call *c, const char *file)
 static int sbatch(struct cli *cli, const struct words *given)
 {
         struct call c = {.cli = cli, .quiet = words_has(given, "quiet")};
-        struct batch b = {.cli = cli, .words = &c.all, .streams = true};
+        struct batch b = {.cli = cli, .words = &c.all, .environment = true, .streams = true};
         struct err err = {""};
         int rc, code = 1;
 

@@ -20,7 +20,7 @@ static int cancel_word(struct cli *cli, const struct words *w, const char *word,
                 return slurm_error(1, "Invalid job id %s", word);
         job_id_deinit(&id);
         rc = action_do(cli, a, word, STR_NONE, &err);
-        if (rc == ACTION_NOTHING && words_has(w, "verbose"))
+        if (rc > 0 && words_has(w, "verbose"))
                 slurm_error(0, "Kill job error on job id %s: Invalid job id specified", word);
         if (rc < 0)
                 return slurm_error(1, "%s", err.text);

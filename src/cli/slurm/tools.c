@@ -2,8 +2,15 @@
 
 #include "cli/slurm/slurm.h"
 
-const struct slurm_tool *const slurm_tools[] = {&slurm_sbatch, &slurm_squeue, &slurm_scancel,
-                                                &slurm_sacct,  &slurm_sinfo,  NULL};
+const struct slurm_tool *const slurm_tools[] = {&slurm_sbatch, &slurm_squeue,   &slurm_scancel, &slurm_sacct,
+                                                &slurm_sinfo,  &slurm_scontrol, &slurm_srun,    NULL};
+
+#define LOOKS_LIKE "22.05.8" /* whose options and columns these are */
+
+void slurm_version_print(void)
+{
+        printf("slurm " LOOKS_LIKE " (Drover " DROVER_VERSION ")\n");
+}
 
 int slurm_error(int code, const char *fmt, ...)
 {

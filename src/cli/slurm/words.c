@@ -163,7 +163,7 @@ int words_environment(struct words *w, struct err *err)
         const struct words_row *row;
         int rc = 0;
 
-        for (size_t i = 0; rc == 0 && (row = row_at(w->tool, i)); i++) {
+        for (size_t i = 0; rc == 0 && !w->tool->no_variables && (row = row_at(w->tool, i)); i++) {
                 const char *value = row->variable ? getenv(row->variable) : NULL;
 
                 if (value && (row->form != WORDS_VALUE || *value))

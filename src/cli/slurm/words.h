@@ -38,6 +38,7 @@ struct slurm_tool {
         const char *name, *usage, *line;
         const struct words_row *rows; /* up to a row without name and letter; words_common come after them */
         bool stops;                   /* the first word that is no option ends them */
+        bool no_variables;            /* of the environment: they are another command's */
         int (*run)(struct cli *cli, const struct words *w); /* the exit code */
 };
 
