@@ -272,6 +272,13 @@ def test_jobs_that_wait_are_changed(both):
     assert node in block(both("scontrol", "show", "partition"))["Nodes"]
 
 
+def test_memory_is_of_a_processor_when_asked_for_so(both):
+    job = both.batch("true\n", "--hold", "-n2", "--mem-per-cpu=30")
+    assert both("squeue", "-h", "-j", job, "-o", "%m") == "30M\n"
+    assert block(both("scontrol", "show", "job", job))["MinMemoryCPU"] == "30M"
+    both("scancel", job)
+
+
 def test_a_running_job_is_put_back(both):
     job = both.batch("echo $SLURM_RESTART_COUNT >>starts; [ -e stop ] || sleep 600\n")
     wait_until(lambda: os.path.exists(os.path.join(both.work, "starts")), 120)

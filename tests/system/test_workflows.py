@@ -7,6 +7,7 @@ import pytest
 
 from condor import Condor
 from drover import LIMIT, wait_until
+from slurm_commands import LookAlikes
 
 STATUS = {"U": "pending", "I": "pending", "R": "running", "X": "error", "C": "done", "H": "hold", "E": "error"}
 
@@ -146,3 +147,47 @@ def test_snakemake_sees_a_failure(drover, snakemake):
     assert p.returncode != 0 and "Error" in p.stdout, p.stdout
     assert not drover.exists("never.txt")
     assert condor("history", "-af", "ExitCode").strip() not in ("", "0")
+
+
+# ---- Snakemake and Slurm's commands
+
+SLURM_STATUS = """#!/bin/sh
+state=$(sacct -X -n -P -o State -j "$1")
+case "$state" in COMPLETED) echo success ;; PENDING|RUNNING|CONFIGURING|COMPLETING|SUSPENDED) echo running ;; *) echo failed ;; esac
+"""
+
+
+def snakemake_slurm(drover, snakefile, *args):
+    slurm = LookAlikes(drover)
+    drover.write("status", SLURM_STATUS, 0o755)
+    drover.write("Snakefile", snakefile)
+    p = subprocess.run(["/usr/bin/snakemake", "--jobs", "3", "--latency-wait", "20", "--max-status-checks-per-second", "10", "--nocolor", *args],
+                       cwd=drover.work, env={**slurm.env, "PYTHONDONTWRITEBYTECODE": "1", "CI": "true"},
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=500, check=False)
+    return slurm, p
+
+
+CLUSTER = ("--cluster", "sbatch --parsable -n {threads} --mem {resources.mem_mb} -J {rule} -o slurm-%j.out", "--default-resources", "mem_mb=100",
+           "--cluster-status", "./status", "--cluster-cancel", "scancel")
+
+
+def test_snakemake_and_sbatch(drover):
+    slurm, p = snakemake_slurm(drover, SNAKEFILE, *CLUSTER)
+    assert p.returncode == 0, p.stdout
+    assert drover.read("sum.txt") == "0\n1\n2\n"
+    assert sorted(slurm("sacct", "-X", "-n", "-P", "-o", "JobName,State,ReqMem").splitlines()) == ["part|COMPLETED|100M"] * 3 + ["sum|COMPLETED|100M"]
+
+
+def test_snakemake_and_sbatch_see_a_failure(drover):
+    slurm, p = snakemake_slurm(drover, 'rule fails:\n    output: "never.txt"\n    shell: "exit 3"\n', *CLUSTER)
+    assert p.returncode != 0 and "Error" in p.stdout, p.stdout
+    assert slurm("sacct", "-X", "-n", "-P", "-o", "State").splitlines() == ["FAILED"]
+
+
+@pytest.mark.long
+def test_snakemakes_own_executor_for_slurm(drover):
+    """The program looks every 40 seconds; its jobs start their work by srun."""
+    slurm, p = snakemake_slurm(drover, SNAKEFILE, "--slurm", "--default-resources", "mem_mb=100", "runtime=5")
+    assert p.returncode == 0, p.stdout
+    assert drover.read("sum.txt") == "0\n1\n2\n"
+    assert set(slurm("sacct", "-X", "-n", "-P", "-o", "State").splitlines()) == {"COMPLETED"}

@@ -259,6 +259,8 @@ static int write_memory(struct writing *g)
         g->memory_mib = mib * (which == 1 ? g->cpus : which == 2 ? g->gpus : 1);
         if (rc == 0 && g->memory_mib)
                 buf_printf(g->out, "request_memory = %lluM\n", (unsigned long long)g->memory_mib);
+        if (rc == 0 && which == 1 && mib)
+                buf_printf(g->out, "+SlurmMemoryPerCpu = %llu\n", (unsigned long long)mib);
         return rc;
 }
 

@@ -252,6 +252,18 @@ WRITE(nodes)
         (void)group;
         buf_addz(out, "1");
 }
+/* Of each processor, when it was asked for so. */
+WRITE(memory_asked)
+{
+        int64_t each = view_integer(view_get(r->ad, "SlurmMemoryPerCpu"), 0),
+                mib = each ? each : view_integer(view_get(r->ad, "RequestMemory"), 0);
+
+        (void)group;
+        if (mib && mib % 1024 == 0)
+                buf_printf(out, "%lldG", (long long)(mib / 1024));
+        else
+                buf_printf(out, mib ? "%lldM" : "%lld", (long long)mib);
+}
 WRITE(memory)
 {
         int64_t mib = view_integer(view_get(r->ad, "RequestMemory"), 0);
@@ -512,7 +524,8 @@ static const struct field fields[] = {
         {'D', "NumNodes", "NODES", "NNodes", 8, false, write_nodes},
         {0, NULL, NULL, "AllocNodes", 10, false, write_nodes},
         {0, NULL, NULL, "ReqNodes", 8, false, write_nodes},
-        {'m', "MinMemory", "MIN_MEMORY", "ReqMem", 10, false, write_memory},
+        {'m', "MinMemory", "MIN_MEMORY", NULL, 0, false, write_memory_asked},
+        {0, NULL, NULL, "ReqMem", 10, false, write_memory},
         {0, NULL, NULL, "MaxRSS", 10, false, write_memory_used},
         {0, NULL, NULL, "AveRSS", 10, false, write_memory_used},
         {0, "exit_code", "EXIT_CODE", "ExitCode", 8, false, write_exit_code},

@@ -5,7 +5,8 @@
 
 /* The attributes that a listing must bring along, for ?attributes=. */
 #define RECORD_ATTRIBUTES                                                                                    \
-        "SlurmName,SlurmCommand,SlurmTask,SlurmTasks,SlurmPartition,SlurmTasksPerJob,SlurmComment,"          \
+        "SlurmName,SlurmCommand,SlurmTask,SlurmTasks,SlurmPartition,SlurmTasksPerJob,SlurmMemoryPerCpu,"     \
+        "SlurmComment,"                                                                                      \
         "SlurmDeadline,"                                                                                     \
         "SlurmRequeue,SlurmDependency,JobBatchName,AcctGroup,QOS,JobPrio,RequestCpus,RequestMemory,"         \
         "RequestGPUs,"                                                                                       \

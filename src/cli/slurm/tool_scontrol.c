@@ -133,7 +133,8 @@ static void add_place(struct showing *s, const struct record *r)
 {
         struct buf *out = &s->out;
         int64_t mib = view_integer(view_get(r->ad, "RequestMemory"), 0),
-                gpus = view_integer(view_get(r->ad, "RequestGPUs"), 0);
+                gpus = view_integer(view_get(r->ad, "RequestGPUs"), 0),
+                each = view_integer(view_get(r->ad, "SlurmMemoryPerCpu"), 0);
         BUF_CLEANUP struct buf node = {0};
 
         record_node(r, &node);
@@ -162,8 +163,9 @@ static void add_place(struct showing *s, const struct record *r)
         end_line(s);
         buf_addz(out, "Socks/Node=* NtasksPerN:B:S:C=0:0:*:* CoreSpec=*");
         end_line(s);
-        buf_printf(out, "MinCPUsNode=%lld MinMemoryNode=%lld%s MinTmpDiskNode=%lld", (long long)r->cpus,
-                   (long long)mib, mib ? "M" : "",
+        buf_printf(out, "MinCPUsNode=%lld %s=%lld%s MinTmpDiskNode=%lld", (long long)r->cpus,
+                   each ? "MinMemoryCPU" : "MinMemoryNode", (long long)(each ? each : mib),
+                   each || mib ? "M" : "",
                    (long long)(view_integer(view_get(r->ad, "RequestDisk"), 0) / 1024));
         end_line(s);
         buf_addz(out, "Features=(null) DelayBoot=00:00:00");

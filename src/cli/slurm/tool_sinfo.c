@@ -44,7 +44,7 @@ static void add_least(const struct row *r, size_t at, struct buf *out)
         int64_t least = INT64_MAX, most = 0;
 
         for (size_t i = 0; i < r->count; i++) {
-                int64_t v = *(const int64_t *)((const char *)r->nodes[i] + at);
+                int64_t v = *(const int64_t *)(const void *)((const char *)r->nodes[i] + at);
 
                 least = v < least ? v : least;
                 most = v > most ? v : most;
