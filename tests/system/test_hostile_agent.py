@@ -149,6 +149,26 @@ def test_of_its_own_attempt(site, what):
     assert site.server.running()
 
 
+def test_outputs_that_nobody_asked_for(site):
+    """Whoever fetches outputs into his home folder gets none that a shell or sshd would read."""
+    one = site.instance
+    attempt = site.job()
+    site.store(site.honest, attempt)
+    files = ("plain", ".bashrc", ".ssh/authorized_keys", "dir/.netrc", "../above", "/tmp/absolute")
+    site.finish(attempt, outputs=[{**output(), "name": name} for name in files])
+    home = os.path.join(one.base, "home")
+    os.makedirs(os.path.join(home, "results"))
+    os.makedirs(os.path.join(home, ".ssh"))
+    env = {"HOME": home}
+    said = one.cli("get", str(attempt["request"]), cwd=home, env=env, code=None)
+    assert said.code != 0 and said.err.count("would be hidden in your home folder") == 3 and said.err.count("leads out of the folder") == 2
+    found = {os.path.relpath(os.path.join(path, name), home) for path, _, names in os.walk(home) for name in names}
+    assert found == {"plain"}
+    one.cli("get", "--output", "results", str(attempt["request"]), cwd=home, env=env, code=None)
+    found = {os.path.relpath(os.path.join(path, name), home) for path, _, names in os.walk(home) for name in names}
+    assert found == {"plain"} | {f"results/{name}" for name in files[:4]}
+
+
 # ---- messages that no agent may send: the session ends, with the reason in both logs
 
 def signal_of(number):
@@ -389,6 +409,31 @@ def read_input(site, agent, request):
 def ask_credential(agent, request, part=0):
     agent.wire.send(credential_get={"request": request, "part": part, "name": "key"})
     return agent.wire.until("credential")
+
+
+def test_folders_of_others(two):
+    """condor_transfer_data brings outputs into the folder that a job's owner has named. Whoever may look at jobs of others has none written
+    into a folder of his by them."""
+    one = two.instance
+    folder = os.path.join(one.base, "keys-of-root")
+    os.makedirs(folder)
+    one.write(f"{folder}/in.txt", "the input\n")
+    agent = Liar(one, "runs", "--owners", "any")
+    agent.hello()
+    request = submit_as(two, "bob@local", initialdir=folder)
+    agent.offer(owners=["bob@local"])
+    attempt = agent.take(request)[0]
+    agent.wire.send(spool_write={**attempt, "sha256": HASH, "data": DATA, "last": True})
+    agent.wire.until("spool_stored")
+    agent.wire.send(result={"jobs": [{**attempt, "steps": [{"exit_code": 0}], "outputs": [output()]}]})
+    agent.wire.until("result_ack")
+    wait_until(lambda: one.history(request))
+    tool = os.path.join(one.build, "bin", "condor", "condor_transfer_data")
+    for words in (["-all"], [str(request)], ["bob@local"]):
+        p = subprocess.run([tool, *words], env=one.env, cwd=one.work, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=90, check=False, text=True)
+        assert p.returncode == 1 and "it is bob@local's, who has said into which folder" in p.stderr, (p.stdout, p.stderr)
+    assert os.listdir(folder) == ["in.txt"]
+    agent.wire.close()
 
 
 def test_tags(two):

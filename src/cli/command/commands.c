@@ -780,7 +780,8 @@ const struct command commands[] = {
          "its name in "
          "the description, below DIR; when several jobs made a file of the same name each goes into a folder "
          "named by "
-         "its job, as 7.42. A file is complete when it appears under its name.",
+         "its job, as 7.42. A file is complete when it appears under its name. Hidden files are not written "
+         "into the home folder.",
          "drover get 7 -o results", get_options, 1, WORDS_ANY, "requests", false, cmd_get},
         {"transfer", WORKING, "copy files between stores", "[OPTIONS] SRC... DEST",
          "Submits placement jobs: jobs that copy from one URL or path to another, as their owner, with his "

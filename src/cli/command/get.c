@@ -105,6 +105,17 @@ static bool name_is_safe(const char *name)
         return true;
 }
 
+/* An agent may say of any file that the job has made it, and a program that is run with the home folder looks
+ * for hidden ones there: a shell for its settings, sshd for keys. */
+static bool is_hidden_at_home(const struct fetch *f, const char *name)
+{
+        const char *home = getenv("HOME");
+        struct stat here, there;
+
+        return (name[0] == '.' || strstr(name, "/.")) && home && fstat(f->dirfd, &here) == 0 &&
+               stat(home, &there) == 0 && here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
 static int download(struct fetch *f, const struct file *file, int fd, struct err *err)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
@@ -157,6 +168,12 @@ static int fetch_file(struct fetch *f, const struct file *file)
         if (!name_is_safe(file->name))
                 return cli_error(CLI_FAILED, "%s: not fetched: the name \"%s\" leads out of the folder",
                                  file->job, file->name);
+        if (is_hidden_at_home(f, file->name))
+                return cli_error(
+                        CLI_FAILED,
+                        "%s: not fetched: \"%s\" would be hidden in your home folder: name another one "
+                        "with --output",
+                        file->job, file->name);
         folder = open_folder(f, file, &path, &name);
         if (folder < 0)
                 return cli_error(CLI_FAILED, "%s: %s", buf_z(&path), strerror(-folder));

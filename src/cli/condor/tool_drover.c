@@ -7,11 +7,13 @@
 
 #include "base/args.h"
 #include "base/program.h"
+#include "cli/client/api.h"
 #include "cli/condor/condor.h"
 #include "cli/condor/select.h"
 
 struct transfer {
         struct cli *cli;
+        struct buf you; /* who the server takes the caller for */
         int code;
 };
 
@@ -41,10 +43,19 @@ static int run_drover(struct args *words)
 static int fetch_job(void *arg, struct view job)
 {
         struct transfer *t = arg;
-        struct buf id BUF_CLEANUP = {0}, folder BUF_CLEANUP = {0};
+        struct buf id BUF_CLEANUP = {0}, folder BUF_CLEANUP = {0}, owner BUF_CLEANUP = {0};
         struct args words ARGS_CLEANUP = {0};
 
         view_text(view_get(job, "id"), &id);
+        view_text(view_get(job, "owner"), &owner);
+        if (!str_eq(buf_view(&owner), buf_view(&t->you))) {
+                t->code = cli_error(
+                        1,
+                        "job %s is not brought, for it is %s's, who has said into which folder: use "
+                        "`drover get --output FOLDER %s`",
+                        buf_z(&id), buf_z(&owner), buf_z(&id));
+                return 0;
+        }
         view_text(view_get(view_get(job, "ad"), "Iwd"), &folder);
         args_add(&words, STR("drover"));
         args_add(&words, STR("get"));
@@ -58,6 +69,7 @@ static int fetch_job(void *arg, struct view job)
 static int transfer(struct cli *cli, const struct flags *f)
 {
         struct select s SELECT_CLEANUP = {0};
+        struct api_answer server API_ANSWER_CLEANUP = {0};
         struct transfer t = {.cli = cli};
         struct select_fetch past = {.address = "/v1/history",
                                     .array = "jobs",
@@ -72,13 +84,18 @@ static int transfer(struct cli *cli, const struct flags *f)
                 return cli_error(1, "%s", err.text);
         if (!s.named && s.constraint.n == 0 && !flags_has(f, "all"))
                 return cli_error(1, "which jobs? Give cluster, cluster.proc, a user, -constraint or -all");
+        code = api_get(cli, "/v1/server", &server);
+        if (code != 0)
+                return 1;
+        view_text(view_get(server.root, "you"), &t.you);
         past.constraint = buf_view(&s.constraint);
         code = select_fetch(cli, &s, &past);
+        buf_deinit(&t.you);
         return code | t.code;
 }
 
 static const struct flag_row transfer_rows[] = {
-        {"all", 1, FLAG_PLAIN, FLAG_ACTS, NULL, "All jobs that you may look at and that have ended."},
+        {"all", 1, FLAG_PLAIN, FLAG_ACTS, NULL, "All jobs of yours that have ended."},
         {"constraint", 1, FLAG_VALUE, FLAG_ACTS, "EXPR", "Only jobs for which this expression is true."},
         {0},
 };
