@@ -66,6 +66,33 @@ def test_plain_submits_leave_one_when_asked(instance):
     assert not instance.exists("y")
 
 
+def test_a_server_that_was_rebuilt(instance):
+    """From a backup, in the same folder and in another one; a new server has never heard of the session."""
+    server = instance.server()
+    instance.cli("submit", "--session", "x", instance.write("s.sub", SUB))
+    path, copy = os.path.join(instance.work, "x"), os.path.join(instance.base, "copy")
+    instance.cli("backup", copy)
+    server.stop()
+    shutil.rmtree(instance.dir)
+    assert instance.json("restore", copy)["restored"] == copy
+    server = instance.server()
+    folder = nowhere(instance)
+    assert "sleep" in instance.cli("queue", "--session", path, cwd=folder)
+    server.stop()
+    shutil.rmtree(instance.dir)
+    there = os.path.join(instance.base, "there")
+    instance.json("--dir", there, "restore", copy)
+    instance.dir = instance.env["DROVER_DIR"] = there
+    server = instance.server()
+    instance.cli("rm", "--session", path, cwd=folder)
+    server.stop()
+    shutil.rmtree(there)
+    instance.server()
+    assert "does not know request 1 of the session" in instance.cli("queue", "--session", path, cwd=folder, code=2).err
+    instance.submit(SUB)
+    assert "is not the session's" in instance.cli("rm", "--session", path, cwd=folder, code=2).err
+
+
 @pytest.mark.parametrize("old, new, says", [
     ('id="1"', 'id="2"', "request 2 of this server is not the session's"),
     ('id="1"', 'id="7"', "the server does not know request 7 of the session, or no longer"),

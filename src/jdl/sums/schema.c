@@ -27,6 +27,7 @@ static const struct sums_attribute job[] = {
         {"maxWallTime", SUMS_COUNT, false},
         {"softLimits", SUMS_BOOLEAN, false},
         {"copyInputLocally", SUMS_BOOLEAN, false},
+        {"splitBy", SUMS_TEXT, false},
         {0},
 };
 static const struct sums_attribute stream[] = {

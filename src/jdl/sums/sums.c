@@ -662,6 +662,13 @@ static int general(struct job *j)
                 return fail(j, j->x,
                             "has nProcesses, which is for jobs without files, and <input>; write "
                             "maxFilesPerProcess to say how the files are cut");
+        if (xml_get(j->x, "splitBy"))
+                return fail(
+                        j, j->x,
+                        "has splitBy=\"%.100s\", and files are cut by their number, size or events only; "
+                        "write "
+                        "inputOrder=\"%.100s\" to have alike ones together, or a description for each value",
+                        xml_get(j->x, "splitBy"), xml_get(j->x, "splitBy"));
         if (is_true(xml_get(j->x, "copyInputLocally")))
                 form_warn(j->form, j->x->line,
                           "copyInputLocally is not acted on: files are read where they are");

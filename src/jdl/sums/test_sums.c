@@ -274,6 +274,8 @@ static const struct wrong wrongs[] = {
          "f:1: <job> has nProcesses, which is for jobs without", false},
         {JOB("inputOrder='n'", "<input URL='file:/d/x'/>"),
          "inputOrder=\"n\" needs inputs of the catalog only", false},
+        {JOB("splitBy='run'", ""), "f:1: <job> has splitBy=\"run\", and files are cut by their number",
+         false},
         {JOB("minFilesPerProcess='3' maxFilesPerProcess='2'", ""), "minFilesPerProcess is more than", false},
         {JOB("filesPerHour='1' maxWallTime='10'", "<input URL='file:/d/x'/>"),
          "a job does not do one file, at 1 files an hour", false},
