@@ -81,6 +81,8 @@ int core_member_item(struct core *c, uint64_t request, uint32_t member, uint32_t
                      uint32_t *ret_step, struct str *values, size_t values_max, size_t *ret_count);
 /* Part's late text of an attribute, or NULL-p when it is not late. */
 struct str core_part_late(struct core *c, uint64_t request, uint32_t part, symbol name);
+/* The name of the part's i-th late attribute; 0: it has no more. */
+symbol core_part_late_name(struct core *c, uint64_t request, uint32_t part, size_t i);
 size_t core_part_variables(struct core *c, uint64_t request, uint32_t part, char ***ret);
 /* The members of a part: [*ret_first, *ret_end). 0, CORE_UNKNOWN. */
 int core_part_members(struct core *c, uint64_t request, uint32_t part, uint64_t *ret_first,

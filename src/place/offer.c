@@ -96,11 +96,15 @@ void offer_ad(const struct offer_place *p, const struct offer_now *n, struct buf
 {
         uint64_t ahead_cpus = n->ahead * n->job_cpus_milli, ahead_memory = n->ahead * n->job_memory_bytes;
         buf_addz(out, "[ MyType = \"Machine\"; ");
+        if (p->shows)
+                attributes(out, p->shows);
         text(out, "Name", p->name);
         text(out, "Machine", p->machine);
         text(out, "QueueName", p->queue);
-        text(out, "Arch", p->arch);
-        text(out, "OpSys", p->opsys);
+        if (p->arch)
+                text(out, "Arch", p->arch);
+        if (p->opsys)
+                text(out, "OpSys", p->opsys);
         text(out, "FileSystemDomain", p->filesystem_domain);
         text(out, "EnforcedLimits", p->limits);
         text(out, "PullPolicy", p->pull_policy);

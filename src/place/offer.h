@@ -13,7 +13,9 @@
 #include "base/err.h"
 
 struct offer_place { /* what does not change; strings borrowed */
-        const char *name, *machine, *queue, *filesystem_domain, *arch, *opsys;
+        const char *name, *machine, *queue, *filesystem_domain;
+        const char *arch, *opsys; /* NULL: `shows` says them */
+        const char *shows;  /* attributes that all others of the ad go before, "a = 1; b = 2;"; NULL: none */
         const char *limits; /* which limits are real: "memory (v1), …" */
         const char *pull_policy;
         const char *requirements;                      /* of the site, an expression; NULL: none */

@@ -80,6 +80,10 @@ struct run_delegation {
         const char *outputs;     /* names that it leaves, with commas; "": none; NULL: every new file */
         bool on_success_only;    /* and only when it has succeeded */
         const char *credentials; /* names of those that it needs, with commas: see `credential` */
+        /* Attributes of the job that go along: values are expressions. */
+        const struct run_word *attributes;
+        size_t attribute_count;
+        bool image_program; /* the program is one of the image of the container that it runs in there */
         struct run_checkpoints
                 checkpoints; /* for who vacates it there: one that it makes by itself ends it */
 };
@@ -176,6 +180,25 @@ struct run_observer {
 
 #define RUN_TOO_LATE "deadline" /* what RUN_FAILED says of a task that its runner came to too late */
 
+/* Places of one kind behind another server: what they show to jobs, and what they have. Borrowed until the
+ * next call. All of it is the other server's word. */
+#define RUN_KINDS_MAX 8u
+struct run_resource {
+        const char *name;
+        uint64_t all, idle, node; /* node: of the place with the most */
+};
+struct run_kind {
+        const struct run_word *attributes; /* values are expressions */
+        size_t attribute_count;
+        const char *requirements; /* of jobs: an expression, or "" */
+        uint64_t places;
+        uint64_t cpus_milli, idle_cpus_milli, node_cpus_milli;
+        uint64_t memory_bytes, idle_memory_bytes, node_memory_bytes;
+        uint64_t node_disk_bytes; /* 0: nobody says */
+        const struct run_resource *resources;
+        size_t resource_count;
+};
+
 struct run_capacity {
         bool known;
         uint64_t cpus_milli, memory_bytes;           /* in all */
@@ -189,7 +212,10 @@ struct run_capacity {
         uint64_t tasks_max;
         const char
                 *nothing; /* there are no processors: why, borrowed until the next call; NULL: nobody says */
-        const char *server; /* uuid of the server that jobs are handed on to; NULL: they are not */
+        const char *server;           /* uuid of the server that jobs are handed on to; NULL: they are not */
+        const struct run_kind *kinds; /* of places there, at most RUN_KINDS_MAX */
+        size_t kind_count;
+        uint64_t kinds_digest; /* of what they show and require; 0: the other server says nothing of kinds */
 };
 
 /* Where a task is, for people. */

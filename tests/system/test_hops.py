@@ -186,7 +186,7 @@ def test_a_quote_knows_what_the_far_server_has(two):
         assert quote["start_ms"] is None and "RequestCpus" in quote["places"][0]["text"]
     agents.start(two.far, PROCESSES.replace("cpus: 8", "cpus: 9"), name="r2")
     quote = wait_until(lambda: (q := two.json("quote", "wide.sub"))["start_ms"] and q)
-    assert [(p["queue"], p["verdict"]) for p in quote["places"]] == [("east", "fits")]
+    assert sorted((p["queue"], p["verdict"]) for p in quote["places"]) == [("east", "refuses"), ("east+2", "fits")]
 
 
 def test_a_quote_knows_when_the_far_server_has_room(two):

@@ -81,7 +81,7 @@ class Far:
             time.sleep(0.2)
             self.seq += 1
             return 200, {"events": [{"request": 7, "event": "exited", "members": "0"}], "next": self.seq}
-        if path == "/v1/capacity":
+        if path.startswith("/v1/capacity"):
             return 200, {"cpus": 8, "memory_mib": 8000, "free_cpus": 8, "free_memory_mib": 8000, "largest_cpus": 8, "largest_memory_mib": 8000, "queues": 1}
         if path.startswith("/v1/paths"):
             return 200, {"paths": []}
@@ -407,6 +407,9 @@ ROOM = {
                                  "queues": 1, "at_ms": 2**62},
     "less than nothing": {"cpus": -5, "memory_mib": -5, "queues": -1},
     "words": {"cpus": "many", "memory_mib": [], "queues": {}},
+    "kinds that are none": {"kinds": 5},
+    "kinds of nothing": {"kinds": [None, 7, [], {"attributes": 3, "requirements": {}, "resources": "x"}]},
+    "more kinds than are offered": {"cpus": 2**62, "kinds": [{"cpus": 2**62, "attributes": {f"A{n}": "x" * 1100 for n in range(300)}}] * 20},
 }
 
 

@@ -34,6 +34,8 @@ void attempt_clear_outcome(struct attempt *at)
 
 bool attempt_has_container(const struct attempt *at)
 {
+        if (queue_hands_on(at->q))
+                return false;
         for (size_t i = 0; i < at->t->m->step_count; i++)
                 if (*at->t->m->steps[i].container)
                         return true;

@@ -212,6 +212,8 @@ struct attempt {
         uint32_t magic;
         struct agent *a;
         struct queue *q;
+        unsigned kind; /* of places behind the queue that it was taken for (queue_find_offer); 0 when not
+                          known */
         struct attempt *next, **link; /* its queue's list of its state */
         uint64_t request;
         uint32_t member, fence, part, row, step_value;

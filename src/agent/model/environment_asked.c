@@ -16,7 +16,7 @@ const char *environment_path_asked(const struct attempt *at, enum environment_ki
 bool environment_asked(const struct attempt *at)
 {
         enum environment_kind kind;
-        if (!environment_path_asked(at, &kind))
+        if (queue_hands_on(at->q) || !environment_path_asked(at, &kind))
                 return false;
         for (size_t i = 0; i < at->t->m->step_count; i++)
                 if (!*at->t->m->steps[i].container)

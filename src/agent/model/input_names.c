@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "agent/model/environment_asked.h"
 #include "agent/model/expand.h"
 #include "base/map.h"
 
@@ -56,6 +57,10 @@ void shipped_read(const struct attempt *at, struct shipped *ret)
         }
         for (size_t i = 0; i < m->input_file_count; i++)
                 shipped_add(at, m->input_files[i], ret);
+        enum environment_kind kind;
+        const char *environment = queue_hands_on(at->q) ? environment_path_asked(at, &kind) : NULL;
+        if (environment) /* of which the other server's place makes one */
+                shipped_add(at, environment, ret);
 }
 
 void shipped_deinit(struct shipped *s)

@@ -72,7 +72,18 @@ static void take_origin(struct unpacked *u, const Drover__Origin *o)
         if (!o)
                 return;
         u->t.origin = arena_alloc(&u->room, sizeof(*u->t.origin));
-        *u->t.origin = (struct job_origin){o->servers, o->owner, o->label, o->path, o->job, o->hops_left};
+        *u->t.origin = (struct job_origin){.servers = o->servers,
+                                           .owner = o->owner,
+                                           .label = o->label,
+                                           .path = o->path,
+                                           .job = o->job,
+                                           .hops_left = o->hops_left,
+                                           .attribute_count = o->n_attributes};
+        u->t.origin->attributes =
+                arena_alloc(&u->room, (o->n_attributes + 1) * sizeof(*u->t.origin->attributes));
+        for (size_t i = 0; i < o->n_attributes; i++)
+                u->t.origin->attributes[i] =
+                        (struct job_attribute){o->attributes[i]->name, o->attributes[i]->value};
 }
 
 static void take_checkpointing(struct unpacked *u, const Drover__Checkpointing *c)

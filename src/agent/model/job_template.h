@@ -39,13 +39,18 @@ struct job_step {
         bool container_pull_always, container_override_entrypoint;
 };
 
-struct job_origin {         /* for a queue that hands jobs on to another server */
-        char *servers;      /* uuids of those passed, the sender's last, with blanks between */
-        char *owner;        /* at the first of them */
-        char *label;        /* of the job's data: "a,b" */
-        char *path;         /* what is fixed of the way behind this agent */
-        char *job;          /* its number at the first; empty: this is the first */
-        uint32_t hops_left; /* it may be handed on so many times, from here on */
+struct job_attribute {
+        char *name, *value;
+};
+struct job_origin {                       /* for a queue that hands jobs on to another server */
+        char *servers;                    /* uuids of those passed, the sender's last, with blanks between */
+        char *owner;                      /* at the first of them */
+        char *label;                      /* of the job's data: "a,b" */
+        char *path;                       /* what is fixed of the way behind this agent */
+        char *job;                        /* its number at the first; empty: this is the first */
+        uint32_t hops_left;               /* it may be handed on so many times, from here on */
+        struct job_attribute *attributes; /* of the job, which go along: expressions */
+        size_t attribute_count;
 };
 
 struct job_checkpointing { /* how a program says that it has made a checkpoint */
@@ -59,9 +64,6 @@ struct job_checkpointing { /* how a program says that it has made a checkpoint *
 struct job_resource {
         char *name; /* RequestGPUs is GPUs */
         uint32_t count;
-};
-struct job_attribute {
-        char *name, *value;
 };
 struct job_remap {
         char *name, *path; /* in the sandbox; relative to iwd, or a URL */

@@ -5,10 +5,16 @@
 
 #include "agent/model/attempt.h"
 #include "base/mem.h"
+#include "base/name.h"
 
 bool queue_is_local(const struct queue *q)
 {
         return q->backend->runner->kind == &runner_process;
+}
+
+bool queue_hands_on(const struct queue *q)
+{
+        return !strcmp(q->config->runner, "drover");
 }
 
 struct queue *queue_find(const struct agent *a, const char *name)
@@ -17,6 +23,28 @@ struct queue *queue_find(const struct agent *a, const char *name)
                 if (!strcmp(a->queues[i]->config->name, name))
                         return a->queues[i];
         return NULL;
+}
+
+bool queue_offer_name(const struct queue *q, unsigned kind, struct buf *out)
+{
+        buf_addz(out, q->config->name);
+        if (kind)
+                buf_printf(out, "+%u", kind + 1);
+        return kind == 0 || (name_is_queue(buf_view(out)) && !queue_find(q->a, buf_z(out)));
+}
+
+struct queue *queue_find_offer(const struct agent *a, const char *name, unsigned *ret_kind)
+{
+        struct queue *q = queue_find(a, name);
+        const char *plus = strrchr(name, '+');
+        uint64_t n = 0;
+        *ret_kind = 0;
+        if (q || !plus || str_to_u64(str_of(plus + 1), &n) != 0 || n < 2 || n > RUN_KINDS_MAX)
+                return q;
+        MEM_CLEANUP char *head = str_dupz(str_make(name, (size_t)(plus - name)));
+        q = queue_find(a, head);
+        *ret_kind = (unsigned)n - 1;
+        return q && queue_hands_on(q) ? q : NULL;
 }
 
 size_t queues_count(const struct agent *a, enum attempt_state state)

@@ -75,9 +75,14 @@ struct queue {
 };
 
 struct queue *queue_find(const struct agent *a, const char *name); /* NULL: there is none */
+/* A queue that hands jobs on makes an offer for each kind of places there; the first is named as the queue,
+ * the others NAME+2 and so on. False: there is no name for an offer of this kind. */
+bool queue_offer_name(const struct queue *q, unsigned kind, struct buf *out);
+struct queue *queue_find_offer(const struct agent *a, const char *name, unsigned *ret_kind); /* or NULL */
 /* Lines "name value" as pairs, in one allocation that is the caller's. */
 struct run_word *queue_words(const struct config_list *l);
 bool queue_is_local(const struct queue *q); /* its jobs are processes of this machine */
+bool queue_hands_on(const struct queue *q); /* to another server, which has the containers and environments */
 /* Parts of containment around its jobs, flags of run_spec; 0 where they are no processes of this machine. */
 unsigned queue_containment(const struct queue *q);
 /* What its ad says beyond numbers is another: it is made anew before it is sent. */

@@ -12,6 +12,7 @@
 #include "agent/step/activate.h"
 #include "base/clock.h"
 #include "base/condor_like.h"
+#include "place/pool_kind.h"
 
 #define GIVE_BACK_MS 3000 /* an attempt that waited so long for room goes back */
 
@@ -47,10 +48,12 @@ static void extra_attributes(const struct queue *q, struct buf *out)
         buf_addz(out, "; ");
         if (queue_is_local(q))
                 buf_str(out, buf_view(&a->machine.processor));
-        buf_str(out, buf_view(&a->machine.attributes));
-        activate_attributes(c, out);
-        environments_attributes(q, out);
-        engine_attributes(q->engine, out);
+        if (!q->offers->kinds_digest) { /* else the other server's places show their own */
+                buf_str(out, buf_view(&a->machine.attributes));
+                activate_attributes(c, out);
+                environments_attributes(q, out);
+                engine_attributes(q->engine, out);
+        }
         queue_containment_attributes(q, out);
         if (c->close_when)
                 buf_printf(out, "CloseWhen = (%s); ", c->close_when);
@@ -84,14 +87,48 @@ static const char batch_requirements[] =
         "(TARGET.RequestGPUs =?= undefined || MY.NodeGPUs =?= undefined || TARGET.RequestGPUs <= "
         "MY.NodeGPUs)";
 
+/* Likewise, of a queue that hands jobs on: what one place there has. */
+static const char disk_requirement[] = "TARGET.RequestDisk =?= undefined || MY.NodeDisk =?= undefined || "
+                                       "TARGET.RequestDisk <= MY.NodeDisk";
+
+/* What the other server says of its places, as far as it counts. */
+static void describe_kinds(struct queue *q, const struct run_capacity *has)
+{
+        for (size_t k = 0; k < RUN_KINDS_MAX; k++) {
+                struct offers_said *s = &q->offers->said[k];
+                const struct run_kind *kind = k < has->kind_count ? &has->kinds[k] : NULL;
+                buf_reset(&s->shows);
+                buf_reset(&s->requires);
+                if (!kind)
+                        continue;
+                MEM_CLEANUP struct pool_kind_attribute *v =
+                        mem_array(NULL, kind->attribute_count + 1, sizeof(*v));
+                for (size_t i = 0; i < kind->attribute_count; i++)
+                        v[i] = (struct pool_kind_attribute){kind->attributes[i].name,
+                                                            kind->attributes[i].value};
+                pool_kind_attributes(v, kind->attribute_count, &s->shows);
+                pool_kind_requirements(kind->requirements, &s->requires);
+                for (size_t i = 0; i < kind->resource_count; i++) {
+                        const char *name = kind->resources[i].name;
+                        buf_printf(&s->requires,
+                                   "%s(TARGET.Request%s =?= undefined || MY.Node%s =?= undefined || "
+                                   "TARGET.Request%s <= MY.Node%s)",
+                                   s->requires.n ? " && " : "", name, name, name, name);
+                }
+        }
+}
+
 static void describe(struct queue *q)
 {
         struct offers *o = q->offers;
         BUF_CLEANUP struct buf images = {0};
-        engine_requirement(q->engine, &images);
+        if (!q->offers->kinds_digest)
+                engine_requirement(q->engine, &images);
         const char *const parts[] = {config_queue_places(q->config) ? "TARGET.DapType isnt undefined" : NULL,
                                      queue_is_local(q) ? NULL : batch_requirements,
-                                     queue_is_local(q) ? NULL : walltime_requirement, q->config->requirements,
+                                     o->kinds_digest ? disk_requirement : NULL,
+                                     queue_is_local(q) ? NULL : walltime_requirement,
+                                     q->config->requirements,
                                      images.n ? buf_z(&images) : NULL};
         buf_reset(&o->extra);
         buf_reset(&o->requirements);
@@ -142,7 +179,11 @@ void offers_close(struct queue *q)
         buf_deinit(&o->requirements);
         buf_deinit(&o->devices);
         buf_deinit(&o->ad);
-        buf_deinit(&o->last);
+        for (unsigned k = 0; k < RUN_KINDS_MAX; k++) {
+                buf_deinit(&o->said[k].shows);
+                buf_deinit(&o->said[k].requires);
+                buf_deinit(&o->said[k].last);
+        }
         free(o);
         q->offers = NULL;
 }
@@ -157,15 +198,16 @@ void offers_job_took(const struct attempt *at, uint64_t micros)
         o->mean_memory = o->mean_memory ? (o->mean_memory * 15 + at->memory_bytes) / 16 : at->memory_bytes;
 }
 
-void offers_assigned(struct queue *q, uint64_t jobs)
+void offers_assigned(struct queue *q, unsigned kind, uint64_t jobs)
 {
-        q->offers->assigned += jobs;
+        q->offers->said[kind].assigned += jobs;
 }
 
 static void none_sent(struct agent *a)
 {
         for (size_t i = 0; i < a->queue_count; i++)
-                a->queues[i]->offers->sent = false;
+                for (unsigned k = 0; k < RUN_KINDS_MAX; k++)
+                        a->queues[i]->offers->said[k].sent = false;
 }
 
 /* The oldest goes when there are too many: he is asked for again, and denied again. */
@@ -228,15 +270,18 @@ static void give_back(struct queue *q)
         }
 }
 
-static void send_offer(struct queue *q, const struct offers_room *r)
+static void send_offer(struct queue *q, unsigned kind, uint64_t jobs)
 {
         struct agent *a = q->a;
         struct offers *o = q->offers;
+        struct offers_said *s = &o->said[kind];
+        BUF_CLEANUP struct buf name = {0};
         Drover__Offer m = DROVER__OFFER__INIT;
-        m.queue = q->config->name;
+        queue_offer_name(q, kind, &name);
+        m.queue = (char *)buf_z(&name);
         m.serial = ++o->serial;
         m.ad = (char *)buf_z(&o->ad);
-        m.jobs_max = (uint32_t)(r->jobs > 100000 ? 100000 : r->jobs);
+        m.jobs_max = (uint32_t)(jobs > 100000 ? 100000 : jobs);
         const struct config_list *owners = &a->config.owners;
         size_t denied = a->denied ? a->denied->n : 0;
         bool any = false;
@@ -260,39 +305,88 @@ static void send_offer(struct queue *q, const struct offers_room *r)
                 m.n_wishes++;
         }
         m.own_users = a->config.users.n > 0;
+        m.hands_on = queue_hands_on(q);
         Drover__ToServer to = DROVER__TO_SERVER__INIT;
         to.kind_case = DROVER__TO_SERVER__KIND_OFFER;
         to.offer = &m;
         outbox_send(a, &to);
-        o->sent_jobs = r->jobs;
-        o->assigned = 0;
+        s->sent_jobs = jobs;
+        s->assigned = 0;
+        s->sent = true;
+        buf_reset(&s->last);
+        buf_str(&s->last, buf_view(&o->ad));
+}
+
+static void update_kind(struct queue *q, unsigned kind, bool force)
+{
+        struct offers *o = q->offers;
+        struct offers_said *s = &o->said[kind];
+        struct offers_room r;
+        BUF_CLEANUP struct buf requires = {0};
+        offers_look(q, kind, &r);
+        uint64_t left = s->sent_jobs > s->assigned ? s->sent_jobs - s->assigned : 0;
+        if (s->sent && !force && left > 0 && r.jobs >= left && r.jobs - left < (r.jobs + 3) / 4)
+                return;
+        struct offer_place place = o->place;
+        if (o->kinds_digest) {
+                place.arch = place.opsys = NULL;
+                place.shows = buf_z(&s->shows);
+                buf_str(&requires, buf_view(&o->requirements));
+                if (s->requires.n)
+                        buf_printf(&requires, "%s(" STR_FMT ")", requires.n ? " && " : "",
+                                   STR_ARG(buf_view(&s->requires)));
+                place.requirements = buf_z(&requires);
+        }
+        buf_reset(&o->ad);
+        offer_ad(&place, &r.ad, &o->ad);
+        if (!s->sent || s->assigned || r.jobs != s->sent_jobs ||
+            !str_eq(buf_view(&o->ad), buf_view(&s->last)))
+                send_offer(q, kind, r.jobs);
+}
+
+/* There are no places of this kind any more: an offer of nothing takes the place of the last one. */
+static void end_kind(struct queue *q, unsigned kind)
+{
+        struct offers *o = q->offers;
+        struct offers_said *s = &o->said[kind];
+        buf_reset(&o->ad);
+        buf_addz(&o->ad, "[ MyType = \"Machine\"; QueueName = ");
+        offer_text(&o->ad, str_of(q->config->name));
+        buf_addz(&o->ad,
+                 "; Runner = \"drover\"; Cpus = 0; Memory = 0; Disk = 0; TotalCpus = 0; TotalMemory = 0; "
+                 "WhyClosed = \"the other server has no such places now\"; Requirements = false ]");
+        if (!s->sent || !str_eq(buf_view(&o->ad), buf_view(&s->last)))
+                send_offer(q, kind, 0);
 }
 
 static void update(struct queue *q, bool force)
 {
         struct offers *o = q->offers;
-        struct offers_room r;
+        const struct run_capacity has = offers_capacity(q);
         if (force)
                 give_back(q);
         if (q->retired)
                 return;
+        if (has.known && has.kinds_digest != o->kinds_digest) {
+                o->kinds_digest = has.kinds_digest;
+                describe_kinds(q, &has);
+                q->ad_stale = true;
+        }
         if (q->ad_stale) {
                 describe(q);
-                o->sent = q->ad_stale = false;
+                for (unsigned k = 0; k < RUN_KINDS_MAX; k++)
+                        o->said[k].sent = false;
+                q->ad_stale = false;
         }
-        offers_look(q, &r);
-        uint64_t left = o->sent_jobs > o->assigned ? o->sent_jobs - o->assigned : 0;
-        if (o->sent && !force && left > 0 && r.jobs >= left && r.jobs - left < (r.jobs + 3) / 4)
-                return;
-        buf_reset(&o->ad);
-        offer_ad(&o->place, &r.ad, &o->ad);
-        if (o->sent && o->assigned == 0 && r.jobs == o->sent_jobs &&
-            str_eq(buf_view(&o->ad), buf_view(&o->last)))
-                return;
-        send_offer(q, &r);
-        o->sent = true;
-        buf_reset(&o->last);
-        buf_str(&o->last, buf_view(&o->ad));
+        for (unsigned k = 0; k < RUN_KINDS_MAX; k++) {
+                BUF_CLEANUP struct buf name = {0};
+                bool was = o->said[k].last.n;
+                bool there = !has.known ? k == 0 || was : o->kinds_digest ? k < has.kind_count : k == 0;
+                if (there && queue_offer_name(q, k, &name))
+                        update_kind(q, k, force);
+                else if (has.known && (k == 0 || was))
+                        end_kind(q, k);
+        }
 }
 
 void offers_wish(struct agent *a, const Drover__Wishes *m)

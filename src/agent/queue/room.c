@@ -29,19 +29,58 @@ static uint64_t machine_cpus_limit(const struct queue *q)
 }
 
 /* The queue's file says that it has none. */
-static bool has_no_gpus(const struct config_queue *c)
+static bool has_none(const struct config_queue *c, const char *resource)
 {
+        BUF_CLEANUP struct buf none = {0};
+        buf_printf(&none, "%s 0", resource);
         for (size_t i = 0; i < c->resources.n; i++)
-                if (str_ieqz(STR("GPUs 0"), c->resources.v[i]))
+                if (str_ieqz(buf_view(&none), c->resources.v[i]))
                         return true;
         return false;
 }
 
-/* GPUs of a batch system, which counts them itself where the queue's file does not. */
+/* GPUs of a batch system, and what places behind another server have: those count it themselves where the
+ * queue's file does not. */
 static bool system_counts(const struct queue *q, const char *resource)
 {
-        return !queue_is_local(q) && str_ieqz(STR("GPUs"), resource) && !has_no_gpus(q->config) &&
-               devices_total(q->a->devices, &q->devices, resource) == 0;
+        return !queue_is_local(q) && (queue_hands_on(q) || str_ieqz(STR("GPUs"), resource)) &&
+               !has_none(q->config, resource) && devices_total(q->a->devices, &q->devices, resource) == 0;
+}
+
+/* How many one node has, of those that have most. */
+static uint64_t system_has(const struct run_capacity *has, const char *resource)
+{
+        uint64_t most = str_ieqz(STR("GPUs"), resource) ? has->node_gpus : 0;
+        for (size_t k = 0; k < has->kind_count; k++)
+                for (size_t i = 0; i < has->kinds[k].resource_count; i++)
+                        if (str_ieqz(str_of(resource), has->kinds[k].resources[i].name))
+                                most = u64_max(most, has->kinds[k].resources[i].node);
+        return most;
+}
+
+struct run_capacity offers_capacity(const struct queue *q)
+{
+        struct run_capacity has = {0};
+        if (!queue_is_local(q))
+                q->backend->runner->kind->capacity(q->backend->runner, &has);
+        return has;
+}
+
+/* The same of the places of one kind; of a system that says nothing of kinds, all of it. */
+static struct run_capacity kind_capacity(const struct queue *q, unsigned kind)
+{
+        struct run_capacity has = offers_capacity(q);
+        if (kind >= has.kind_count)
+                return has;
+        const struct run_kind *k = &has.kinds[kind];
+        has.cpus_milli = k->cpus_milli;
+        has.idle_cpus_milli = k->idle_cpus_milli;
+        has.node_cpus_milli = k->node_cpus_milli;
+        has.memory_bytes = k->memory_bytes;
+        has.idle_memory_bytes = k->idle_memory_bytes;
+        has.node_memory_bytes = k->node_memory_bytes;
+        has.nodes = k->places;
+        return has;
 }
 
 static bool devices_fit(const struct attempt *at)
@@ -93,7 +132,12 @@ const char *offers_never_fits(const struct queue *q, const struct job_template *
                 q->backend->runner->kind->capacity(q->backend->runner, &has);
         if (has.known && (m->cpus_milli > has.node_cpus_milli || m->memory_bytes > has.node_memory_bytes))
                 return "the job asks for more than a node of this queue has";
-        if ((m->cpus_milli ? m->cpus_milli : 1000) > cpus || m->memory_bytes > p->memory_bytes)
+        uint64_t memory = p->memory_bytes;
+        if (has.kind_count) { /* `place` is of one kind only */
+                cpus = u64_max(cpus, has.cpus_milli);
+                memory = u64_max(memory, has.memory_bytes);
+        }
+        if ((m->cpus_milli ? m->cpus_milli : 1000) > cpus || m->memory_bytes > memory)
                 return "the job asks for more than this agent has";
         if (p->walltime_max_ms && m->walltime_ms > p->walltime_max_ms)
                 return "the job asks for more time than this queue gives";
@@ -101,7 +145,7 @@ const char *offers_never_fits(const struct queue *q, const struct job_template *
                 return "the job asks for more time than the partition of this queue gives";
         for (size_t i = 0; i < m->resource_count; i++)
                 if ((system_counts(q, m->resources[i].name)
-                             ? has.node_gpus
+                             ? system_has(&has, m->resources[i].name)
                              : devices_total(q->a->devices, &q->devices, m->resources[i].name)) <
                     m->resources[i].count)
                         return "the job asks for devices that this queue does not have";
@@ -110,11 +154,11 @@ const char *offers_never_fits(const struct queue *q, const struct job_template *
 
 /* ---- what is free */
 
-static void waiting_needs(const struct queue *q, uint64_t *cpus_milli, uint64_t *memory_bytes)
+static void waiting_needs(const struct queue *q, unsigned kind, uint64_t *cpus_milli, uint64_t *memory_bytes)
 {
         for (const struct attempt *at = q->lists[ATTEMPT_WAITING]; at; at = at->next) {
-                if (at->keeps_room)
-                        continue; /* it is counted already */
+                if (at->keeps_room || at->kind != kind)
+                        continue; /* one that keeps room is counted already */
                 *cpus_milli += at->cpus_milli;
                 *memory_bytes += at->memory_bytes;
         }
@@ -151,7 +195,7 @@ static void machine_left(const struct queue *q, uint64_t *cpus, uint64_t *memory
         uint64_t taken_cpus = queues_committed_cpus(a), taken_memory = queues_committed_memory(a);
         for (size_t i = 0; i < a->queue_count; i++)
                 if (queue_is_local(a->queues[i]) && !config_queue_places(a->queues[i]->config))
-                        waiting_needs(a->queues[i], &taken_cpus, &taken_memory);
+                        waiting_needs(a->queues[i], 0, &taken_cpus, &taken_memory);
         *cpus = u64_min(*cpus, u64_left(machine_cpus_limit(q), taken_cpus));
         *memory = u64_min(*memory, u64_left(a->machine_memory_bytes, taken_memory));
 }
@@ -181,7 +225,7 @@ static void look_at_resources(const struct queue *q, const struct pull_allowance
 }
 
 struct unseen { /* attempts that what a batch system told of its nodes does not reflect yet */
-        uint64_t cpus_milli, gpus, waiting;
+        uint64_t cpus_milli, waiting;
 };
 
 /* A queue for placement jobs has as many units as jobs: one is taken as a processor is in other queues. */
@@ -195,22 +239,53 @@ static void look_at_places(const struct queue *q, struct offers_room *r)
 }
 
 /* They wait there, or began since. */
-static struct unseen not_reflected(const struct queue *q, uint64_t at_ms)
+static struct unseen not_reflected(const struct queue *q, unsigned kind, uint64_t at_ms)
 {
         struct unseen u = {0};
         for (const struct attempt *at = q->lists[ATTEMPT_RUNNING]; at; at = at->next) {
-                if (at->result.started_ms && at->result.started_ms <= at_ms)
+                if (at->kind != kind || (at->result.started_ms && at->result.started_ms <= at_ms))
                         continue;
                 u.cpus_milli += at->cpus_milli;
-                u.gpus += expand_gpus(at->t->m);
                 u.waiting += !at->result.started_ms;
         }
         for (const struct attempt *at = q->lists[ATTEMPT_STAGING]; at; at = at->next) {
+                if (at->kind != kind)
+                        continue;
                 u.cpus_milli += at->cpus_milli;
-                u.gpus += expand_gpus(at->t->m);
                 u.waiting++;
         }
         return u;
+}
+
+static uint64_t units_of(const struct attempt *at, const char *resource)
+{
+        uint64_t n = 0;
+        for (size_t i = 0; i < at->t->m->resource_count; i++)
+                if (str_ieqz(str_of(resource), at->t->m->resources[i].name))
+                        n += at->t->m->resources[i].count;
+        return n;
+}
+
+/* Units that attempts have, or wait for, of which the system did not know when it was asked. */
+static uint64_t units_not_reflected(const struct queue *q, unsigned kind, const char *resource,
+                                    uint64_t at_ms)
+{
+        static const enum attempt_state states[] = {ATTEMPT_WAITING, ATTEMPT_STAGING, ATTEMPT_RUNNING};
+        uint64_t n = 0;
+        for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
+                for (const struct attempt *at = q->lists[states[i]]; at; at = at->next)
+                        if (at->kind == kind && !(states[i] == ATTEMPT_RUNNING && at->result.started_ms &&
+                                                  at->result.started_ms <= at_ms))
+                                n += units_of(at, resource);
+        return n;
+}
+
+static size_t waiting_of_kind(const struct queue *q, unsigned kind)
+{
+        size_t n = 0;
+        for (const struct attempt *at = q->lists[ATTEMPT_WAITING]; at; at = at->next)
+                n += at->kind == kind;
+        return n;
 }
 
 /* What the queue's own bounds leave of the cluster for jobs that are not there yet: `cpus` and the load
@@ -240,20 +315,23 @@ static uint64_t size_ahead(const struct queue *q, bool only_ahead)
 
 /* A batch queue offers what is idle, and a few jobs more that may wait there: as many as its processors, or
  * queued_max. All others wait in Drover, where another place may take them. */
-static void look_at_batch(struct queue *q, const struct pull_allowance *may, const struct run_capacity *has,
-                          struct offers_room *r)
+static void look_at_batch(struct queue *q, unsigned kind, const struct pull_allowance *may,
+                          const struct run_capacity *has, struct offers_room *r)
 {
         uint64_t left, pending_cpus = 0, pending_memory = 0;
-        struct unseen u = not_reflected(q, has->at_ms), all = not_reflected(q, UINT64_MAX);
-        uint64_t queued_max = u64_min(
-                q->config->queued_max ? q->config->queued_max : has->cpus_milli / 1000 + 1, QUEUED_MAX);
-        waiting_needs(q, &pending_cpus, &pending_memory);
+        struct unseen u = not_reflected(q, kind, has->at_ms), all = not_reflected(q, kind, UINT64_MAX);
+        uint64_t kinds = has->kind_count ? has->kind_count : 1;
+        uint64_t queued_max = u64_min(q->config->queued_max ? (q->config->queued_max + kinds - 1) /
+                                                                      kinds /* each its part */
+                                                            : has->cpus_milli / 1000 + 1,
+                                      QUEUED_MAX);
+        waiting_needs(q, kind, &pending_cpus, &pending_memory);
         left = bounds_leave(q, may, has, all.cpus_milli + pending_cpus);
         r->ad.cpus_milli = u64_left(has->idle_cpus_milli, u.cpus_milli + pending_cpus);
         r->ad.cpus_milli = u64_min(r->ad.cpus_milli, u64_min(left, may->cpus_milli));
         r->ad.memory_bytes = has->memory_bytes; /* the system decides; NodeMemory bounds each job */
         r->ad.job_cpus_milli = size_ahead(q, r->ad.cpus_milli < 1000 && left == UINT64_MAX);
-        r->ad.ahead = u64_min(u64_left(queued_max, u.waiting + q->counts[ATTEMPT_WAITING]),
+        r->ad.ahead = u64_min(u64_left(queued_max, u.waiting + waiting_of_kind(q, kind)),
                               (left - r->ad.cpus_milli) / r->ad.job_cpus_milli);
         r->jobs = u64_min((r->ad.cpus_milli + 999) / 1000 + r->ad.ahead, may->jobs);
         if (q->config->jobs_max)
@@ -262,17 +340,31 @@ static void look_at_batch(struct queue *q, const struct pull_allowance *may, con
                                                                                  q->counts[ATTEMPT_RUNNING]));
 }
 
-/* A job's GPUs are on its one node; those of the cluster are offered when they are idle, none ahead. */
-static void batch_gpus(const struct queue *q, const struct run_capacity *has, struct buf *out)
+static void print_units(struct buf *out, const char *name, uint64_t idle, uint64_t all, uint64_t node)
 {
-        uint64_t taken = not_reflected(q, has->at_ms).gpus + waiting_devices(q, "GPUs");
-        if (has->gpus && system_counts(q, "GPUs"))
-                buf_printf(out, "GPUs = %llu; TotalGPUs = %llu; NodeGPUs = %llu; ",
-                           (unsigned long long)u64_left(has->idle_gpus, taken), (unsigned long long)has->gpus,
-                           (unsigned long long)has->node_gpus);
+        buf_printf(out, "%s = %llu; Total%s = %llu; Node%s = %llu; ", name, (unsigned long long)idle, name,
+                   (unsigned long long)all, name, (unsigned long long)node);
 }
 
-static void batch_place(struct queue *q, const struct run_capacity *has)
+/* A job's units are on its one node; those of the cluster are offered when they are idle, none ahead. */
+static void batch_resources(const struct queue *q, unsigned kind, const struct run_capacity *has,
+                            struct buf *out)
+{
+        const struct run_kind *k = kind < has->kind_count ? &has->kinds[kind] : NULL;
+        if (has->gpus && system_counts(q, "GPUs"))
+                print_units(out, "GPUs",
+                            u64_left(has->idle_gpus, units_not_reflected(q, kind, "GPUs", has->at_ms)),
+                            has->gpus, has->node_gpus);
+        for (size_t i = 0; k && i < k->resource_count; i++) {
+                const struct run_resource *r = &k->resources[i];
+                if (system_counts(q, r->name))
+                        print_units(out, r->name,
+                                    u64_left(r->idle, units_not_reflected(q, kind, r->name, has->at_ms)),
+                                    r->all, r->node);
+        }
+}
+
+static void batch_place(struct queue *q, unsigned kind, const struct run_capacity *has)
 {
         struct offers *o = q->offers;
         const struct config_queue *c = q->config;
@@ -285,7 +377,10 @@ static void batch_place(struct queue *q, const struct run_capacity *has)
                            (unsigned long long)has->nodes, (unsigned long long)(has->node_cpus_milli / 1000),
                            (unsigned long long)(has->node_memory_bytes >> 20));
         if (has->known)
-                batch_gpus(q, has, &o->devices);
+                batch_resources(q, kind, has, &o->devices);
+        if (kind < has->kind_count && has->kinds[kind].node_disk_bytes)
+                buf_printf(&o->devices, "NodeDisk = %llu; ",
+                           (unsigned long long)(has->kinds[kind].node_disk_bytes >> 10));
         walltime_attribute(has, &o->devices);
         if (has->known && has->server)
                 buf_printf(&o->devices, "DroverServer = \"%s\"; ", has->server);
@@ -313,7 +408,13 @@ static void why_closed(const struct queue *q, const struct run_capacity *has,
         buf_addz(out, "; ");
 }
 
-void offers_look(struct queue *q, struct offers_room *ret)
+/* Each place has its own; a job is bounded by NodeDisk. */
+static uint64_t disks_of(const struct run_kind *k)
+{
+        return u64_min(k->node_disk_bytes, UINT64_C(1) << 45) * u64_min(u64_max(k->places, 1), 10000);
+}
+
+void offers_look(struct queue *q, unsigned kind, struct offers_room *ret)
 {
         struct agent *a = q->a;
         struct offers *o = q->offers;
@@ -323,13 +424,14 @@ void offers_look(struct queue *q, struct offers_room *ret)
         struct run_capacity has = {0};
         buf_reset(&o->devices);
         if (queue_is_local(q)) {
-                waiting_needs(q, &cpus, &memory);
+                waiting_needs(q, 0, &cpus, &memory);
         } else {
-                q->backend->runner->kind->capacity(q->backend->runner, &has);
-                batch_place(q, &has);
+                has = kind_capacity(q, kind);
+                batch_place(q, kind, &has);
                 now.cpus_milli = o->place.cpus_milli;
-                cpus = u64_left(cpus,
-                                not_reflected(q, UINT64_MAX).cpus_milli); /* what waits there is no load */
+                cpus = u64_left(
+                        cpus,
+                        not_reflected(q, kind, UINT64_MAX).cpus_milli); /* what waits there is no load */
         }
         now.committed_milli = cpus;
         running_use(q, &now);
@@ -337,7 +439,9 @@ void offers_look(struct queue *q, struct offers_room *ret)
         *ret = (struct offers_room){0};
         ret->ad.load_milli = a->machine.load_milli;
         ret->ad.running = q->counts[ATTEMPT_RUNNING];
-        ret->ad.disk_bytes = u64_min(a->machine.disk_free_bytes, o->place.disk_bytes);
+        ret->ad.disk_bytes = kind < has.kind_count && has.kinds[kind].node_disk_bytes
+                                     ? disks_of(&has.kinds[kind])
+                                     : u64_min(a->machine.disk_free_bytes, o->place.disk_bytes);
         devices_advertise(a->devices, &q->devices, waiting_devices, q, &o->devices);
         const char *unreachable = q->backend->unreachable ? q->backend->unreachable : stage_held(a);
         if (unreachable) {
@@ -366,5 +470,5 @@ void offers_look(struct queue *q, struct offers_room *ret)
         else if (queue_is_local(q))
                 look_at_resources(q, &may, cpus, memory, ret);
         else if (has.known)
-                look_at_batch(q, &may, &has, ret);
+                look_at_batch(q, kind, &may, &has, ret);
 }

@@ -26,7 +26,7 @@ static const char *unfit(const struct queue *q, const struct template *t, bool *
         *ret_hold = true;
         if (m->step_count == 0 || m->step_count > STEPS_MAX)
                 return "the job has no step, or more than 64";
-        for (size_t i = 0; i < m->step_count; i++)
+        for (size_t i = 0; i < m->step_count && !queue_hands_on(q); i++)
                 if ((why = container_step_refused(q, &m->steps[i]))) {
                         *ret_hold = false;
                         return why;
@@ -84,7 +84,8 @@ static void write_down(struct queue *q, struct template *t, const Drover__Group 
 static void take_group(struct agent *a, const char *name, const Drover__Group *g, unsigned *left)
 {
         struct taken taken = {0};
-        struct queue *q = queue_find(a, name);
+        unsigned kind;
+        struct queue *q = queue_find_offer(a, name, &kind);
         char key[32];
         template_key(key, g->request, g->part);
         struct template *t = map_get(a->templates, str_make(key, 12));
@@ -109,12 +110,13 @@ static void take_group(struct agent *a, const char *name, const Drover__Group *g
                                 continue;
                         }
                         struct attempt *at = assign_member(q, t, g, member);
+                        at->kind = kind;
                         at->assigned_ms = clock_boot_ms();
                         if (at->wait_for_go && queue_is_local(q))
                                 attempt_keep_room(at);
                         outbox_accept(at);
                         pull_use_started(&q->use);
-                        offers_assigned(q, 1);
+                        offers_assigned(q, kind, 1);
                         taken_add(&taken, member);
                 }
         }

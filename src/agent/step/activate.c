@@ -125,7 +125,7 @@ static const char *modules_of(const struct attempt *at)
 bool activate_wanted(const struct attempt *at)
 {
         const struct job_template *m = at->t->m;
-        if (*m->steps[at->step].container)
+        if (*m->steps[at->step].container || queue_hands_on(at->q))
                 return false;
         return *m->file_list || *modules_of(at) || *m->conda_env || *m->python_env ||
                at->q->config->modules.n;

@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 #include <sys/resource.h>
 
 #include "agent/container/container_step.h"
@@ -14,6 +17,7 @@
 #include "agent/step/activate.h"
 #include "agent/transfer/movers.h"
 #include "base/args.h"
+#include "place/handover.h"
 #include "run/process/shepherd_protocol.h"
 
 #define TEXT_MAX   (4u << 20)
@@ -124,7 +128,8 @@ static int dataset_variables(const struct attempt *at, const char *sandbox, stru
         env_set(env, "INPUTFILECOUNT", buf_z(&value));
         buf_reset(&value);
         buf_printf(&value, "%s/" ACTIVATE_FILES, sandbox);
-        env_set(env, "FILELIST", buf_z(&value));
+        if (!queue_hands_on(at->q))
+                env_set(env, "FILELIST", buf_z(&value));
         buf_reset(&value);
         buf_str(&value, l.host);
         env_set(env, "SUBMITTINGNODE", buf_z(&value));
@@ -232,14 +237,6 @@ static void asks_for(const struct attempt *at, const struct run_word *words, str
         ret->word_count = m->attribute_count;
 }
 
-void step_quote(const struct attempt *at)
-{
-        MEM_CLEANUP struct run_word *words = words_of(at->t->m);
-        struct run_spec spec = {.id = attempt_task(at), .job = "", .owner = at->t->m->owner};
-        asks_for(at, words, &spec);
-        at->q->backend->runner->kind->quote(at->q->backend->runner, &spec);
-}
-
 /* What it leaves, as far as its author has said; of a step that is not the last, every new file is. */
 static int outputs_of(const struct attempt *at, struct buf *out, struct err *err)
 {
@@ -258,8 +255,43 @@ struct expanded {
         struct buf path, in, outputs, credentials, checkpoint_files;
         struct run_checkpoints checkpoints;
         struct args argv, env;
+        struct args carried;         /* what `attributes` look at */
+        struct run_word *attributes; /* that go along to another server */
+        size_t attribute_count;
         int out, err; /* numbers of the files of its streams; -ENOENT: none */
 };
+
+/* The job's attributes with its macros filled in; of its Requirements what the other server is to ask. */
+static int carried(const struct attempt *at, struct expanded *x, struct err *err)
+{
+        const struct job_origin *o = at->t->m->origin;
+        if (!o || !queue_hands_on(at->q))
+                return 0;
+        for (size_t i = 0; i < o->attribute_count; i++) {
+                BUF_CLEANUP struct buf text = {.max = TEXT_MAX};
+                int r = expand_text(at, o->attributes[i].value, &text, err);
+                if (r < 0)
+                        return r;
+                args_add(&x->carried, buf_view(&text));
+        }
+        MEM_CLEANUP struct handover_attribute *all = mem_array(NULL, o->attribute_count + 1, sizeof(*all));
+        x->attributes = mem_array(NULL, o->attribute_count + 1, sizeof(*x->attributes));
+        for (size_t i = 0; i < o->attribute_count; i++)
+                all[i] = (struct handover_attribute){o->attributes[i].name, x->carried.v[i]};
+        for (size_t i = 0; i < o->attribute_count; i++) {
+                if (!strcasecmp(all[i].name, "Requirements")) {
+                        BUF_CLEANUP struct buf text = {.max = TEXT_MAX};
+                        int r = handover_requirements(all[i].value, all, o->attribute_count,
+                                                      at->q->config->attributes, &text, err);
+                        if (r < 0)
+                                return r;
+                        free(x->carried.v[i]);
+                        x->carried.v[i] = mem_dupz(buf_z(&text));
+                }
+                x->attributes[x->attribute_count++] = (struct run_word){all[i].name, x->carried.v[i]};
+        }
+        return 0;
+}
 
 /* For a runner that hands the job on. */
 static struct run_delegation delegation_of(const struct attempt *at, const char *job, struct expanded *x)
@@ -277,6 +309,9 @@ static struct run_delegation delegation_of(const struct attempt *at, const char 
                 .credentials = x->credentials.n ? buf_z(&x->credentials) : NULL,
                 .outputs = m->all_outputs || at->step + 1 < m->step_count ? NULL : buf_z(&x->outputs),
                 .checkpoints = x->checkpoints,
+                .attributes = x->attributes,
+                .attribute_count = x->attribute_count,
+                .image_program = *m->steps[at->step].container && !m->steps[at->step].transfer_executable,
                 .on_success_only = !m->outputs_on_failure && at->step + 1 == m->step_count};
 }
 
@@ -289,6 +324,20 @@ static void expanded_deinit(struct expanded *x)
         buf_deinit(&x->checkpoint_files);
         args_deinit(&x->argv);
         args_deinit(&x->env);
+        args_deinit(&x->carried);
+        free(x->attributes);
+}
+
+void step_quote(const struct attempt *at)
+{
+        MEM_CLEANUP struct run_word *words = words_of(at->t->m);
+        __attribute__((cleanup(expanded_deinit))) struct expanded x = {.out = -ENOENT, .err = -ENOENT};
+        struct run_spec spec = {.id = attempt_task(at), .job = "", .owner = at->t->m->owner};
+        asks_for(at, words, &spec);
+        if (carried(at, &x, NULL) == 0)
+                spec.delegation = (struct run_delegation){.attributes = x.attributes,
+                                                          .attribute_count = x.attribute_count};
+        at->q->backend->runner->kind->quote(at->q->backend->runner, &spec);
 }
 
 /* A placement job is a command of the agent's own mover, whatever program its template names. The name of
@@ -337,7 +386,11 @@ static int expand_step(struct attempt *at, const char *sandbox, struct expanded 
         int r = config_queue_places(at->q->config) ? placement(at, step, x, err)
                                                    : program(at, step, sandbox, x, err);
         if (r == 0)
-                r = environment(at, step, container_step_target(step, sandbox), &x->env, err);
+                r = environment(at, step,
+                                queue_hands_on(at->q) ? sandbox : container_step_target(step, sandbox),
+                                &x->env, err);
+        if (r == 0)
+                r = carried(at, x, err);
         if (r == 0)
                 r = expand_input(at, step, &x->in, err);
         if (r == 0)
@@ -405,9 +458,10 @@ int step_submit(struct attempt *at, struct err *err)
                 spec.flags |= RUN_STDERR_IS_STDOUT;
         else if (x.err >= 0 && stream_goes_on(at, x.err, true))
                 spec.flags |= RUN_STDERR_APPEND;
-        if (!*step->container)
+        bool engine = *step->container && !queue_hands_on(at->q);
+        if (!engine)
                 spec.flags |= queue_containment(at->q);
-        if (*step->container && (r = container_step_start(at, step, &spec, &contained, err)) < 0)
+        if (engine && (r = container_step_start(at, step, &spec, &contained, err)) < 0)
                 return r;
         runner_submit(at->q->backend->runner, &spec);
         credentials_hand_on(at);

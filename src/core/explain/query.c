@@ -258,6 +258,14 @@ struct str core_part_late(struct core *c, uint64_t request, uint32_t part, symbo
         return p ? job_template_late_text(p->job_template, name) : STR_NONE;
 }
 
+symbol core_part_late_name(struct core *c, uint64_t request, uint32_t part, size_t i)
+{
+        struct request *r = request_find(c, request);
+        const struct part *p = r ? request_part_at(r, part) : NULL;
+
+        return p && p->job_template && i < p->job_template->late_count ? p->job_template->late[i].name : 0;
+}
+
 int core_part_members(struct core *c, uint64_t request, uint32_t part, uint64_t *ret_first, uint64_t *ret_end)
 {
         struct request *r = request_find(c, request);

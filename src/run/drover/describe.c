@@ -2,10 +2,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/args.h"
+#include "base/environment.h"
 #include "base/json.h"
 #include "run/drover/private.h"
 #include "run/process/shepherd_protocol.h"
@@ -243,8 +245,8 @@ static void program(struct remote_task *t, const struct run_spec *s, bool shared
         expression(t, "TransferExecutable", STR("false"));
         if (!shared && beneath(path, s->sandbox)) {
                 buf_printf(&name, "." STR_FMT, STR_ARG(str_skip(path, strlen(s->sandbox))));
-        } else if (!shared && str_starts(path, STR("/")) && !of_the_system(path) &&
-                   add_outside(t, s->path, PROGRAM)) {
+        } else if (!shared && !s->delegation.image_program && str_starts(path, STR("/")) &&
+                   !of_the_system(path) && add_outside(t, s->path, PROGRAM)) {
                 t->files.v[t->files.n - 1].mode |= 0111;
                 buf_addz(&name, "./" PROGRAM);
         } else {
@@ -265,6 +267,55 @@ static void input(struct remote_task *t, const struct run_spec *s, bool shared)
         text(t, "In", path);
 }
 
+static bool has_word(const struct remote_task *t, const char *name)
+{
+        for (size_t i = 0; i < t->word_count; i++)
+                if (!strcasecmp(t->words[i].name, name))
+                        return true;
+        return false;
+}
+
+/* What goes along as its author wrote it. */
+static void carried(struct remote_task *t, const struct run_delegation *d)
+{
+        for (size_t i = 0; i < d->attribute_count; i++)
+                if (strcasecmp(d->attributes[i].name, "Requirements") != 0 &&
+                    !has_word(t, d->attributes[i].name))
+                        expression(t, d->attributes[i].name, str_of(d->attributes[i].value));
+}
+
+/* The file that its environment is made of goes along where its places see our files, too: they make it of
+ * what is sent, by its checksum. */
+static void environment(struct remote_task *t, const struct run_spec *s)
+{
+        const struct run_delegation *d = &s->delegation;
+        for (size_t i = 0; i < d->attribute_count; i++) {
+                struct str v = str_of(d->attributes[i].value);
+                bool conda = !strcasecmp(d->attributes[i].name, "CondaEnv");
+                if ((!conda && strcasecmp(d->attributes[i].name, "PythonEnv") != 0) || v.n < 3 ||
+                    v.p[0] != '"' || v.p[v.n - 1] != '"' || memchr(v.p, '\\', v.n))
+                        continue;
+                v = str_head(str_skip(v, 1), v.n - 2);
+                if (conda && !environment_is_file(v))
+                        continue;
+                BUF_CLEANUP struct buf path = {0};
+                MEM_CLEANUP char *name = str_dupz(str_skip(v, (size_t)(str_rfind(v, '/') + 1)));
+                if (v.p[0] != '/')
+                        buf_printf(&path, "%s/", s->cwd ? s->cwd : s->sandbox);
+                buf_str(&path, v);
+                if (!t->remote->user)
+                        add_outside(t, buf_z(&path), name);
+        }
+}
+
+static const char *requirements(const struct run_delegation *d)
+{
+        for (size_t i = 0; i < d->attribute_count; i++)
+                if (!strcasecmp(d->attributes[i].name, "Requirements"))
+                        return d->attributes[i].value;
+        return "true";
+}
+
 static void places(struct remote_task *t, const struct run_spec *s, bool shared)
 {
         BUF_CLEANUP struct buf b = {0};
@@ -272,6 +323,7 @@ static void places(struct remote_task *t, const struct run_spec *s, bool shared)
         if (shared) {
                 buf_addz(&b, "TARGET.FileSystemDomain == ");
                 remote_quoted(&b, str_of(t->remote->domain));
+                buf_printf(&b, " && (%s)", requirements(&s->delegation));
                 text(t, "FileSystemDomain", str_of(t->remote->domain));
                 text(t, "Iwd", str_of(s->cwd ? s->cwd : s->sandbox));
                 text(t, "ShouldTransferFiles", STR("NO"));
@@ -289,7 +341,7 @@ static void places(struct remote_task *t, const struct run_spec *s, bool shared)
                 text(t, "TransferOutput", str_of(s->delegation.outputs));
         if (t->files.n)
                 text(t, "TransferInput", STR("./"));
-        expression(t, "Requirements", STR("true"));
+        expression(t, "Requirements", str_of(requirements(&s->delegation)));
 }
 
 /* But for the job's name, which is of each. */
@@ -318,7 +370,10 @@ static void words_of(struct remote_task *t, const struct run_spec *s, bool share
         streams(t, s, shared);
         wishes(t, s);
         checkpoints(t, &s->delegation.checkpoints);
+        if (shared)
+                environment(t, s);
         places(t, s, shared);
+        carried(t, &s->delegation);
 }
 
 void remote_words_like(struct remote_task *t, const struct run_spec *s)
@@ -326,6 +381,8 @@ void remote_words_like(struct remote_task *t, const struct run_spec *s)
         text(t, "Cmd", STR("/bin/true"));
         text(t, "Iwd", STR("/"));
         wishes(t, s);
+        expression(t, "Requirements", str_of(requirements(&s->delegation)));
+        carried(t, &s->delegation);
 }
 
 void remote_describe(struct remote_task *t, const struct run_spec *s)
@@ -334,7 +391,8 @@ void remote_describe(struct remote_task *t, const struct run_spec *s)
         if (s->delegation.hops_left == 0) {
                 remote_fail(
                         t, "path", ELOOP,
-                        "the job may not be handed on to another server: its path is as long as is allowed");
+                        "the job may not be handed on to another server: its path is as long as is allowed, "
+                        "or its expressions take more than is handed on");
                 return;
         }
         t->exposed = shared;

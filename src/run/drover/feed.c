@@ -4,19 +4,25 @@
 
 #include "base/clock.h"
 #include "base/u64.h"
+#include "run/drover/kinds.h"
 #include "run/drover/private.h"
 
-#define FEED_MS  30000
-#define ROOM_MS  5000
-#define PATHS_MS 2000
-#define QUICK_MS 1000 /* a long poll that tells nothing sooner is asked again with the next tick */
-#define CPUS_MAX 100000000u
-#define MIB_MAX  (UINT64_C(1) << 40)
+#define FEED_MS      30000
+#define ROOM_MS      5000
+#define PATHS_MS     2000
+#define QUICK_MS     1000  /* a long poll that tells nothing sooner is asked again with the next tick */
+#define WHY_MS       10000 /* a request is asked about again after so long */
+#define WHY_FIRST_MS 2000
+#define WHY_LINES    4
+#define CPUS_MAX     100000000u
+#define MIB_MAX      (UINT64_C(1) << 40)
 
 struct remote_feed {
+        uint64_t why_of;                     /* the request that REMOTE_WHY asks about */
         uint64_t cursor, paths_at;           /* of its log, of its list of paths */
         int64_t asked_ms, room_ms, paths_ms; /* boot clock, when each was asked for last */
         struct run_capacity capacity;
+        struct remote_kinds *kinds; /* of the places there; NULL: it says nothing of them */
 };
 
 static void happened(struct remote *f, const json_t *e)
@@ -115,6 +121,11 @@ static void on_room(void *arg, int status, struct str body, const struct err *er
                         .tasks_max = UINT32_MAX,
                         .server = f->link.server,
                 };
+        if (doc) {
+                remote_kinds_free(f->feed->kinds);
+                f->feed->kinds = remote_kinds_read(json_object_get(doc, "kinds"));
+                remote_kinds_tell(f->feed->kinds, &f->feed->capacity);
+        }
         json_decref(doc);
         if (!status)
                 remote_unreachable(f, err->text);
@@ -142,6 +153,61 @@ static void on_paths(void *arg, int status, struct str body, const struct err *e
                 remote_unreachable(f, err->text);
 }
 
+/* A member of the request that waits there; NULL: none does. */
+static const struct remote_task *waiting_member(const struct remote_request *r)
+{
+        for (size_t i = 0; i < r->count; i++)
+                if (r->tasks[i] && r->tasks[i]->state == REMOTE_IN && !r->tasks[i]->begun)
+                        return r->tasks[i];
+        return NULL;
+}
+
+static void on_why(void *arg, int status, struct str body, const struct err *err)
+{
+        struct remote *f = arg;
+        json_t *doc = status == 200 ? remote_json(body) : NULL, *line;
+        struct remote_request *r = idmap_get(f->table.requests, f->feed->why_of);
+        BUF_CLEANUP struct buf all = {.max = 64 << 10}, why = {0};
+        size_t i;
+        f->polls[REMOTE_WHY] = NULL;
+        json_array_foreach (json_object_get(doc, "text"), i, line)
+                if (json_is_string(line) && i < WHY_LINES)
+                        buf_printf(&all, "%s%s", all.n ? " " : "", json_string_value(line));
+        if (r && doc && json_is_array(json_object_get(doc, "text"))) {
+                remote_words(&why, buf_view(&all));
+                while (why.n && why.p[why.n - 1] == '.') /* it becomes part of a sentence here */
+                        buf_truncate(&why, why.n - 1);
+                free(r->said);
+                r->said = why.n ? mem_dupz(buf_z(&why)) : NULL;
+        }
+        json_decref(doc);
+        if (!status)
+                remote_unreachable(f, err->text);
+}
+
+/* One question at a time: each looks at all places there. Members of a request wait for the same. */
+static void ask_why(struct remote *f, int64_t now)
+{
+        BUF_CLEANUP struct buf path = {0};
+        struct remote_request *next = NULL;
+        if (f->polls[REMOTE_WHY])
+                return;
+        for (struct remote_request *r = f->table.sent; r; r = r->next) {
+                if (r->number && !r->asked_why_ms)
+                        r->asked_why_ms = now - WHY_MS + WHY_FIRST_MS; /* most begin before */
+                if (r->number && now - r->asked_why_ms >= WHY_MS && waiting_member(r) &&
+                    (!next || r->asked_why_ms < next->asked_why_ms))
+                        next = r;
+        }
+        if (!next)
+                return;
+        next->asked_why_ms = now;
+        f->feed->why_of = next->number;
+        buf_printf(&path, "/v1/jobs/%llu.%u/why", (unsigned long long)next->number,
+                   waiting_member(next)->member);
+        f->polls[REMOTE_WHY] = remote_ask(f, "GET", &path, STR(""), on_why);
+}
+
 void remote_feed_look(struct remote *f, int64_t now)
 {
         BUF_CLEANUP struct buf path = {0};
@@ -149,8 +215,9 @@ void remote_feed_look(struct remote *f, int64_t now)
                 ask_feed(f);
         if (!f->polls[REMOTE_ROOM] && now - f->feed->room_ms >= ROOM_MS) {
                 f->feed->room_ms = now;
-                f->polls[REMOTE_ROOM] = remote_get(f, "/v1/capacity", on_room);
+                f->polls[REMOTE_ROOM] = remote_get(f, "/v1/capacity?kinds=1", on_room);
         }
+        ask_why(f, now);
         if (f->polls[REMOTE_PATHS] || now - f->feed->paths_ms < PATHS_MS ||
             idmap_count(f->table.requests) == 0)
                 return;
@@ -161,6 +228,7 @@ void remote_feed_look(struct remote *f, int64_t now)
 
 void remote_feed_start(struct remote *f, uint64_t cursor)
 {
+        remote_kinds_free(f->feed->kinds);
         *f->feed = (struct remote_feed){.cursor = cursor};
         ask_feed(f);
 }
@@ -175,6 +243,12 @@ struct run_capacity remote_capacity(const struct remote *f)
         struct run_capacity c = f->feed->capacity;
         c.known = c.known && f->link.up;
         return c;
+}
+
+void remote_feed_free(struct remote_feed *feed)
+{
+        remote_kinds_free(feed ? feed->kinds : NULL);
+        free(feed);
 }
 
 struct remote_feed *remote_feed_new(void)

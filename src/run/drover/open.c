@@ -157,7 +157,7 @@ void remote_close(struct remote *f)
         map_free(f->table.known);
         idmap_free(f->table.requests);
         remote_acts_free(f->acts);
-        free(f->feed);
+        remote_feed_free(f->feed);
         free(f->lease);
         remote_login_free(f->login);
         remote_user_free(f->user);

@@ -23,7 +23,7 @@
  *   user_files.c     with a map of users: files to send and outputs, by their user
  *   acts.c           what it is told: actions, signals, results that are here
  *   lease.c          leases of requests
- *   feed.c           what happens there; its room, and paths of jobs
+ *   feed.c           what happens there; its room, paths of jobs, and why they wait
  *   hello.c          the first call: who is there, and does it know us?
  *   credential_sync.c credentials, which follow the submission
  *   send.c           files up
@@ -86,7 +86,8 @@ struct remote_request {
         char *submission; /* until it is in */
         uint64_t number;  /* at the remote server; 0: not known */
         struct http_call *call;
-        char *said; /* why it is not taken yet, in the remote server's words; or NULL */
+        char *said; /* why it is not taken yet, or waits there, in the remote server's words; or NULL */
+        int64_t asked_why_ms;              /* boot clock: why it waits there; 0: never */
         int64_t renewed_ms, not_before_ms; /* boot clock; the last: nothing is tried before */
         uint64_t cursor;                   /* of the feed when it was submitted */
         uint64_t lease_serial;             /* of the agent's lease, when it was renewed there */
@@ -165,7 +166,7 @@ struct remote_link {  /* written by link.c and hello.c */
         char server[REMOTE_UUID], you[256];
 };
 
-enum remote_poll { REMOTE_FEED, REMOTE_ROOM, REMOTE_PATHS, REMOTE_POLLS };
+enum remote_poll { REMOTE_FEED, REMOTE_ROOM, REMOTE_PATHS, REMOTE_WHY, REMOTE_POLLS };
 
 struct remote {
         struct runner base;
@@ -286,6 +287,7 @@ void remote_feed_look(struct remote *f, int64_t now); /* asks for what it is tim
 uint64_t remote_feed_cursor(const struct remote *f);
 struct run_capacity remote_capacity(const struct remote *f); /* borrows the server's uuid of f */
 struct remote_feed *remote_feed_new(void);
+void remote_feed_free(struct remote_feed *feed); /* NULL is fine */
 
 /* hello.c */
 void remote_link_open(struct remote *f);

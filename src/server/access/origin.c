@@ -149,6 +149,11 @@ static void require(struct submission_part *p, struct arena *arena, struct str c
         const struct submission_attribute *a = find(p, "Requirements");
         BUF_CLEANUP struct buf b = {0};
 
+        if (!find(p, ORIGIN_OWN_REQUIREMENTS)) {
+                submission_add_attribute(p, STR(ORIGIN_OWN_REQUIREMENTS), a ? a->text : STR("true"),
+                                         a && a->late);
+                a = find(p, "Requirements");
+        }
         if (a)
                 buf_printf(&b, "(" STR_FMT ") && ", STR_ARG(a->text));
         buf_printf(&b, "(" STR_FMT ")", STR_ARG(clause));

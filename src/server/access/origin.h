@@ -14,8 +14,10 @@
 #include "core/model/submission.h"
 
 #define ORIGIN_HOPS_DEFAULT 8u
-#define ORIGIN_LEASE_MIN_MS 1000u
-#define ORIGIN_LEASE_MAX_MS (30 * 86400000ull)
+/* The attribute with what the author requires, where this server has added clauses of its own. */
+#define ORIGIN_OWN_REQUIREMENTS "DroverOwnRequirements"
+#define ORIGIN_LEASE_MIN_MS     1000u
+#define ORIGIN_LEASE_MAX_MS     (30 * 86400000ull)
 
 /* Reads lease_ms, hold_results and origin of a submit's document, from which it borrows. 0, or -EINVAL with
  * err. */

@@ -127,6 +127,15 @@ static void close_session(struct server *s, uint64_t session, uint32_t code, con
         message_send(s, m, TURN_NOW);
 }
 
+void agents_hands_on(struct agent *a)
+{
+        if (a->hands_on)
+                return;
+        a->hands_on = true;
+        sent_free(a->sent);
+        a->sent = idmap_new();
+}
+
 static void forget_session(struct server *s, struct agent *a)
 {
         core_heard(s->core, a->name, leases_close(s->leases, a->session));
@@ -136,6 +145,7 @@ static void forget_session(struct server *s, struct agent *a)
         grants_forget(a);
         sent_free(a->sent);
         a->sent = idmap_new();
+        a->hands_on = false;
         pending_free(a->pending);
         a->pending = NULL;
 }

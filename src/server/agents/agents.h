@@ -24,6 +24,7 @@ struct agent {
         int64_t since_ms, seen_ms; /* Unix milliseconds: connected since; last word */
         struct map *asked;         /* credentials that it was given in this session: see grants.h */
         struct idmap *sent;        /* request → templates sent in this session: see assign.h */
+        bool hands_on;             /* in this session it has offered a queue that hands jobs on */
         struct pending *pending;   /* assignments of this turn */
         /* of the certificate of this session */
         int64_t until_boot_ms; /* its end, at which the session ends: a clock that is set ends none */
@@ -61,6 +62,8 @@ void agents_greet_again(struct server *s);
 void agents_tick(struct server *s);
 /* See `heard` of struct core_world. */
 int64_t agents_heard(struct server *s, const char *name, int64_t known_ms);
+/* It has a queue that hands jobs on: templates that it was sent without what goes along are sent again. */
+void agents_hands_on(struct agent *a);
 void agents_gone(struct server *s, struct str name, uint64_t session);
 /* The agent whose session this is, or NULL when another has taken its place. */
 struct agent *agents_session(struct server *s, struct str name, uint64_t session);

@@ -105,7 +105,7 @@ static void add_template(struct server *s, struct agent *a, struct answer *n,
                 idmap_put(a->sent, as->request, sent);
         }
         if (set_add(&sent->parts, as->part)) {
-                t = templates_make(s, n->m, as->request, as->part, &late);
+                t = templates_make(s, n->m, as->request, as->part, a->hands_on, &late);
                 if (late)
                         set_add(&sent->late, as->part);
                 if (t) {

@@ -218,6 +218,7 @@ static int set_offer(struct command *c, const Drover__Offer *o, struct err *err)
                 .serial = o->serial,
                 .jobs_max = o->jobs_max,
                 .own_users = o->own_users,
+                .hands_on = o->hands_on,
                 .owners = arena_alloc(&c->arena, (o->n_owners + 1) * sizeof(*c->offer.owners)),
         };
         for (size_t i = 0; i < o->n_owners; i++)

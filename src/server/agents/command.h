@@ -54,6 +54,7 @@ struct command_offer {
         uint64_t serial;
         uint32_t jobs_max;
         bool own_users; /* each job runs as its owner */
+        bool hands_on;  /* its jobs go on to another server */
         struct str *owners;
         size_t owner_count;
         enum core_wish wishes[CORE_WISHES_MAX];

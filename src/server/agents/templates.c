@@ -9,6 +9,7 @@
 #include "core/model/attributes.h"
 #include "core/query.h"
 #include "server/access/origin.h"
+#include "server/agents/carried.h"
 #include "server/agents/grants.h"
 
 #define RESOURCES_MAX 100000 /* of one kind, for a job */
@@ -24,6 +25,7 @@ struct maker {
         struct ad *late;           /* one late attribute at a time */
         struct symbols_use *names; /* of it */
         bool any_late;
+        bool hands_on; /* the agent has a queue that hands jobs on */
 };
 
 /* The value of a text attribute, ready for the agent; borrowed until the maker ends. False: it has none. */
@@ -362,6 +364,11 @@ static void set_origin(struct maker *k, Drover__Template *t, const struct core_r
         o->servers = message_text(k->m, buf_view(&servers));
         o->path = message_text(k->m, path);
         o->label = message_text(k->m, buf_view(&label));
+        if (k->hands_on) {
+                if (!carried_attributes(k->server, k->m, k->request, k->part, k->ad, o))
+                        o->hops_left = 0;
+                k->any_late |= core_part_late_name(k->server->core, k->request, k->part, 0) != 0;
+        }
         t->origin = o;
 }
 
@@ -479,9 +486,9 @@ static void fill(struct maker *k, Drover__Template *t, const struct core_request
 }
 
 Drover__Template *templates_make(struct server *s, struct message *m, uint64_t request, uint32_t part,
-                                 bool *ret_late)
+                                 bool hands_on, bool *ret_late)
 {
-        struct maker k = {.server = s, .m = m, .request = request, .part = part};
+        struct maker k = {.server = s, .m = m, .request = request, .part = part, .hands_on = hands_on};
         struct core_request r;
         Drover__Template *t;
 

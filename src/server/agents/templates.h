@@ -7,6 +7,7 @@
 #pragma once
 #include "server/agents/message.h"
 
-/* NULL when there is no such part. *ret_late: a text holds macros, so members need their items. */
+/* NULL when there is no such part. hands_on: with what goes along to another server. *ret_late: a text holds
+ * macros, so members need their items. */
 Drover__Template *templates_make(struct server *s, struct message *m, uint64_t request, uint32_t part,
-                                 bool *ret_late);
+                                 bool hands_on, bool *ret_late);

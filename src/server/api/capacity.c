@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "classad/eval.h"
 #include "core/query.h"
+#include "server/api/pool_kinds.h"
 #include "server/api/routes.h"
 #include "server/loop/expressions.h"
 
@@ -18,6 +19,7 @@ struct count {
         const char *agent;
         struct room all, machine; /* machine: of the agent's process queues */
         uint64_t queues, largest_cpus, largest_memory_mib, jobs_max;
+        struct pool_kinds *kinds; /* NULL: nobody asks for them */
 };
 
 static uint64_t number(struct count *x, const struct ad *ad, symbol name)
@@ -68,6 +70,8 @@ static void on_queue(void *arg, const struct core_queue_view *q)
         most(&x->largest_cpus, node ? node : r.cpus);
         node = number(x, q->ad, x->node_memory);
         most(&x->largest_memory_mib, node ? node : r.memory_mib);
+        if (x->kinds)
+                pool_kinds_add(x->kinds, q);
         x->queues++;
         x->jobs_max += q->offers ? q->jobs_max : 0;
         if (eval_string(&x->eval, q->ad, NULL, x->runner, &runner) && str_eqz(runner, "process")) {
@@ -95,6 +99,8 @@ static void look(struct server *s, struct call *c)
                           .node_memory = symbols_intern(y, STR("NodeMemory")),
                           .runner = symbols_intern(y, STR("Runner"))};
 
+        if (str_eqz(call_query(c, "kinds"), "1"))
+                x.kinds = pool_kinds_new(s->core, clock_wall_ms() / 1000);
         expressions_eval_init(&x.eval, clock_wall_ms() / 1000);
         core_queues(s->core, on_queue, &x);
         end_agent(&x);
@@ -109,6 +115,9 @@ static void look(struct server *s, struct call *c)
         json_kint(&j, "largest_cpus", (int64_t)x.largest_cpus);
         json_kint(&j, "largest_memory_mib", (int64_t)x.largest_memory_mib);
         json_kint(&j, "jobs_max", (int64_t)x.jobs_max);
+        if (x.kinds)
+                pool_kinds_write(x.kinds, &j);
+        pool_kinds_free(x.kinds);
         json_close(&j, '}');
         call_reply(c);
 }

@@ -173,6 +173,8 @@ static void on_offer(struct server *s, struct command *c, struct agent *a)
         };
         struct err err = {0};
 
+        if (x->hands_on)
+                agents_hands_on(a);
         owners_cut(&said, &a->owners, &cut);
         if (!same_owners(&said, &cut))
                 warn_cut(a, o.queue, "its token names the owners that it may serve");

@@ -1,0 +1,211 @@
+#include "server/agents/carried.h"
+
+#include "base/batch_word.h"
+#include "classad/print.h"
+#include "core/model/attributes.h"
+#include "core/query.h"
+#include "server/access/origin.h"
+#include "server/loop/server.h"
+
+#define CARRIED_MAX   900u       /* attributes: the other server takes SUBMISSION_ATTRIBUTES_MAX */
+#define CARRIED_BYTES (1u << 20) /* of all their expressions */
+
+/* Set by the agent that hands the job on, of what it was told of the step. */
+static const char *const of_the_way[] = {"Cmd",
+                                         "Args",
+                                         "Arguments",
+                                         "Env",
+                                         "Environment",
+                                         "In",
+                                         "Out",
+                                         "Err",
+                                         "Iwd",
+                                         "JobUniverse",
+                                         "TransferExecutable",
+                                         "TransferInput",
+                                         "TransferOutput",
+                                         "TransferOutputRemaps",
+                                         "OutputDestination",
+                                         "ShouldTransferFiles",
+                                         "WhenToTransferOutput",
+                                         "FileSystemDomain",
+                                         "SubmitHost",
+                                         "RequestCpus",
+                                         "RequestMemory",
+                                         "RequestGPUs",
+                                         "AllowedExecuteDuration",
+                                         "CheckpointExitCode",
+                                         "SuccessCheckpointExitCode",
+                                         "SuccessCheckpointExitBySignal",
+                                         "SuccessCheckpointExitSignal",
+                                         "CheckpointSig",
+                                         "TransferCheckpoint",
+                                         "KillSig",
+                                         "JobMaxVacateTime",
+                                         "DataLabels",
+                                         "DroverCredentials",
+                                         "OAuthServicesNeeded",
+                                         "UseOAuthServices",
+                                         "UseSciTokens",
+                                         "ScitokensFile",
+                                         "DroverPath",
+                                         "DroverMaxHops",
+                                         "DroverOriginOwner",
+                                         "DroverOriginJob",
+                                         "Requirements",
+                                         ORIGIN_OWN_REQUIREMENTS,
+                                         "JobBatchName"};
+/* Decided here, by what is known here. */
+static const char *const kept_here[] = {"ClusterId",
+                                        "ProcId",
+                                        "GlobalJobId",
+                                        "Owner",
+                                        "User",
+                                        "QDate",
+                                        "OnExitRemove",
+                                        "OnExitHold",
+                                        "OnExitHoldReason",
+                                        "OnExitHoldSubCode",
+                                        "PeriodicRelease",
+                                        "MaxRetries",
+                                        "JobMaxRetries",
+                                        "SuccessExitCode",
+                                        "JobSuccessExitCode",
+                                        "JobLeaseDuration",
+                                        "RerunOnLost",
+                                        "JobMaterializeLimit",
+                                        "JobMaterializeMaxIdle",
+                                        "HoldOnSubmit",
+                                        "LeaveJobInQueue",
+                                        "DeferralTime",
+                                        "DeferralWindow",
+                                        "DeferralPrepTime",
+                                        "DependsOn",
+                                        "OnDependencyFailure",
+                                        "AbortGraphOn",
+                                        "OnGraphAbort",
+                                        "JobCategory",
+                                        "JobCategoryMax",
+                                        "SetSize",
+                                        "SetWithin",
+                                        "SetGroupBy",
+                                        "ParallelShutdownPolicy",
+                                        "WantParallelSchedulingGroups",
+                                        "AccountingGroup",
+                                        "AcctGroup",
+                                        "AcctGroupUser",
+                                        "QOS",
+                                        "NiceUser",
+                                        "ConcurrencyLimits",
+                                        "UserLog",
+                                        "UserLogUseXML",
+                                        "UserLogFormat",
+                                        "SubmitEventNotes",
+                                        "SubmitEventUserNotes",
+                                        "JobNotification",
+                                        "NotifyUser",
+                                        "EmailAttributes",
+                                        "DroverWebhook",
+                                        "TransferInputSizes",
+                                        "TransferInputSizeMB",
+                                        "TransferOutputSizeMB",
+                                        "DAGManJobId"};
+
+static bool is_among(const char *const *names, size_t count, struct str name)
+{
+        for (size_t i = 0; i < count; i++)
+                if (str_ieqz(name, names[i]))
+                        return true;
+        return false;
+}
+
+static bool stays(struct str name)
+{
+        return is_among(of_the_way, sizeof(of_the_way) / sizeof(*of_the_way), name) ||
+               is_among(kept_here, sizeof(kept_here) / sizeof(*kept_here), name) || batch_word_is(name);
+}
+
+struct carrier {
+        struct message *m;
+        Drover__Origin *to;
+        size_t cap, bytes;
+        bool full;
+};
+
+static void carry(struct carrier *k, struct str name, struct str text, bool may_hold_macros)
+{
+        BUF_CLEANUP struct buf escaped = {0};
+        Drover__Attribute *a;
+
+        if (k->full || k->to->n_attributes == k->cap || k->bytes + text.n > CARRIED_BYTES) {
+                k->full = true;
+                return;
+        }
+        for (size_t i = 0; !may_hold_macros && i < text.n; i++)
+                if (text.p[i] == '$')
+                        buf_addz(&escaped, "$(DOLLAR)");
+                else
+                        buf_char(&escaped, text.p[i]);
+        k->bytes += name.n + text.n;
+        a = message_alloc(k->m, sizeof(*a));
+        drover__attribute__init(a);
+        a->name = message_text(k->m, name);
+        a->value = message_text(k->m, may_hold_macros ? text : buf_view(&escaped));
+        k->to->attributes[k->to->n_attributes++] = a;
+}
+
+static void carry_expression(struct carrier *k, struct str name, const struct expr *e,
+                             const struct symbols *symbols)
+{
+        BUF_CLEANUP struct buf text = {.max = CARRIED_BYTES};
+
+        expr_print(&text, e, symbols);
+        k->full |= text.overflow;
+        carry(k, name, buf_view(&text), false);
+}
+
+/* What the author requires of a place, without what this server has added for its own places. */
+static void carry_requirements(struct carrier *k, struct core *c, uint64_t request, uint32_t part,
+                               const struct ad *ad)
+{
+        const char *const names[] = {ORIGIN_OWN_REQUIREMENTS, "Requirements"};
+        struct symbols *y = core_symbols(c);
+
+        for (size_t i = 0; i < 2; i++) {
+                symbol name = symbols_find(y, str_of(names[i]));
+                struct str late = name ? core_part_late(c, request, part, name) : STR_NONE;
+                const struct expr *e = name ? ad_find(ad, name) : NULL;
+
+                if (late.p)
+                        carry(k, STR("Requirements"), late, true);
+                else if (e)
+                        carry_expression(k, STR("Requirements"), e, y);
+                if (late.p || e)
+                        return;
+        }
+}
+
+bool carried_attributes(struct server *s, struct message *m, uint64_t request, uint32_t part,
+                        const struct ad *ad, Drover__Origin *ret)
+{
+        struct symbols *y = core_symbols(s->core);
+        struct carrier k = {.m = m, .to = ret, .cap = CARRIED_MAX};
+        symbol name;
+
+        ret->attributes = message_alloc(m, CARRIED_MAX * sizeof(*ret->attributes));
+        carry_requirements(&k, s->core, request, part, ad);
+        for (const struct ad *p = ad; p; p = ad_parent(p)) {
+                const struct expr *e;
+                uint32_t at = 0;
+
+                while (ad_next(p, &at, &name, &e))
+                        if (ad_find(ad, name) == e && !stays(symbols_name(y, name)))
+                                carry_expression(&k, symbols_name(y, name), e, y);
+        }
+        for (size_t i = 0; (name = core_part_late_name(s->core, request, part, i)); i++)
+                if (!stays(symbols_name(y, name)))
+                        carry(&k, symbols_name(y, name), core_part_late(s->core, request, part, name), true);
+        if (k.full)
+                ret->n_attributes = 0;
+        return !k.full;
+}
