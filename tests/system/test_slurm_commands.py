@@ -427,6 +427,10 @@ def test_scancel_chooses(look):
     look("scancel", "-u", "root", "-t", "PD", "-n", "two,three")
     wait_until(lambda: look.state(b) == ["CA"] and look.state(c) == ["CA"])
     assert "No job identification" in look("scancel", code=1).err
+    many = look.batch("true\n", "--hold", "--array=1-5000")
+    more = look.batch("true\n", "--hold")
+    look("scancel", "-u", "nobody,root")
+    wait_until(lambda: look("squeue", "-h", "-j", f"{many},{more}") == "", 120)
 
 
 def test_signals_reach_jobs(look):

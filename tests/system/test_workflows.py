@@ -187,7 +187,7 @@ def test_snakemake_and_sbatch_see_a_failure(drover):
 @pytest.mark.long
 def test_snakemakes_own_executor_for_slurm(drover):
     """The program looks every 40 seconds; its jobs start their work by srun."""
-    slurm, p = snakemake_slurm(drover, SNAKEFILE, "--slurm", "--default-resources", "mem_mb=100", "runtime=5")
+    slurm, p = snakemake_slurm(drover, SNAKEFILE, "--slurm", "--default-resources", "mem_mb=600", "runtime=5")
     assert p.returncode == 0, p.stdout
     assert drover.read("sum.txt") == "0\n1\n2\n"
     assert set(slurm("sacct", "-X", "-n", "-P", "-o", "State").splitlines()) == {"COMPLETED"}

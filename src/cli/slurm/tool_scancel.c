@@ -48,7 +48,57 @@ static void cancel_one(void *arg, const struct record *r)
                 c->code = slurm_error(1, "%s", err.text);
 }
 
-/* One action for all, when the server can choose them by itself. */
+/* All requests of an owner that have not ended: an action by ids looks at their jobs only. */
+static int cancel_owner(struct cli *cli, struct str owner, const struct action *a)
+{
+        BUF_CLEANUP struct buf path = {0}, cursor = {0};
+
+        do {
+                struct api_answer answer API_ANSWER_CLEANUP = {0};
+                struct view request;
+                struct err err = {""};
+                size_t at = 0;
+                int code;
+
+                buf_reset(&path);
+                buf_addz(&path, "/v1/requests");
+                api_query(&path, "owner", owner);
+                api_query(&path, "limit", STR("1000"));
+                api_query(&path, "after", buf_view(&cursor));
+                code = api_get(cli, buf_z(&path), &answer);
+                if (code != 0)
+                        return 1;
+                while (view_next(view_get(answer.root, "requests"), &at, &request)) {
+                        BUF_CLEANUP struct buf id = {0};
+
+                        view_text(view_get(request, "id"), &id);
+                        if (action_do(cli, a, buf_z(&id), STR_NONE, &err) < 0)
+                                return slurm_error(1, "%s", err.text);
+                }
+                buf_reset(&cursor);
+                view_text(view_get(answer.root, "next"), &cursor);
+        } while (cursor.n);
+        return 0;
+}
+
+/* Of --user, or oneself. */
+static int cancel_owners(struct cli *cli, const struct words *w, const struct action *a)
+{
+        struct str rest = str_of(words_text(w, "user")), one;
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        BUF_CLEANUP struct buf you = {0};
+        int code = 0;
+
+        if (rest.n == 0) {
+                code = api_get(cli, "/v1/server", &answer);
+                view_text(view_get(answer.root, "you"), &you);
+                return code ? 1 : cancel_owner(cli, buf_view(&you), a);
+        }
+        while (code == 0 && str_cut(&rest, ',', &one))
+                code = cancel_owner(cli, str_trim(one), a);
+        return code;
+}
+
 static int cancel_chosen(struct cli *cli, const struct words *w, const struct action *a)
 {
         SELECT_CLEANUP struct select s = {.any_state = true};
@@ -57,6 +107,10 @@ static int cancel_chosen(struct cli *cli, const struct words *w, const struct ac
         const char *state;
         int code = 0;
 
+        if (w->word_count == 0 && !words_has(w, "state") && !words_has(w, "name") &&
+            !words_has(w, "partition") && !words_has(w, "account") && !words_has(w, "qos") &&
+            !words_has(w, "nodelist"))
+                return cancel_owners(cli, w, a);
         for (size_t i = 0; i < w->word_count; i++)
                 if (select_ids(&s, str_of(w->words[i]), &err) != 0)
                         return slurm_error(1, "%s", err.text);
@@ -74,11 +128,6 @@ static int cancel_chosen(struct cli *cli, const struct words *w, const struct ac
         s.nodes = words_text(w, "nodelist");
         if (code != 0)
                 return code;
-        if (w->word_count == 0 && s.any_state && !s.names && !s.partitions && !s.accounts && !s.qos &&
-            !s.nodes)
-                return action_do(cli, a, NULL, buf_view(&s.constraint), &err) < 0
-                               ? slurm_error(1, "%s", err.text)
-                               : 0;
         code = select_fetch(cli, &s, "/v1/jobs", "after", "", cancel_one, &c);
         return code > 0 ? code : c.code;
 }
