@@ -18,11 +18,19 @@ const VIEWS = [
 const ONE = {requests: request, jobs: job};
 let leaving = null; // AbortController of the view that is shown
 
+function decoded(text) {
+    try {
+        return decodeURIComponent(text);
+    } catch {
+        return text; // somebody typed it
+    }
+}
+
 function route() {
     const hash = location.hash.startsWith("#/") ? location.hash.slice(2) : "overview";
     const [path, text] = hash.split("?");
     const [name, id] = path.split("/");
-    return {name, id: id ? decodeURIComponent(id) : null, query: new URLSearchParams(text || "")};
+    return {name, id: id ? decoded(id) : null, query: new URLSearchParams(text || "")};
 }
 
 async function show() {

@@ -111,11 +111,10 @@ function whyOf(why) {
     const places = table({caption: "What each place says", key: a => `${a.name}/${a.queue}`, columns: [
         {title: "Place", cell: a => said(`${a.queue}@${a.name}`)},
         {title: "Verdict", cell: a => badge(a.verdict === "store down" ? "down" : a.verdict, a.verdict)},
-        {title: "In words", class: "wide", cell: a => [said(a.text), a.clause ? h("div", {class: "small"}, said(a.clause, {class: "said code"})) : null]},
+        {title: "In words", class: "wide", cell: a => [said(a.text), a.clause && !a.text.includes(a.clause) ? h("div", {class: "small"}, said(a.clause, {class: "said code"})) : null]},
     ]});
     places.update(why.agents);
-    return [why.text.map(t => h("p", {}, said(t))), why.changes?.length ? h("ul", {}, why.changes.map(c => h("li", {}, said(c.text || c)))) : null,
-            why.agents.length ? h("details", {open: why.agents.length < 6}, h("summary", {}, `${number(why.agents.length)} places`), places.element) : null];
+    return [why.text.map(t => h("p", {}, said(t))), why.agents.length ? h("details", {open: why.agents.length < 6}, h("summary", {}, why.agents.length === 1 ? "1 place" : `${number(why.agents.length)} places`), places.element) : null];
 }
 
 function logOf(log) {
