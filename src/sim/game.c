@@ -48,9 +48,9 @@ static void on_settings(void *arg, struct core *c)
         const struct core_store stores[] = {{.urls = {STR("near"), &near, 1}},
                                             {.urls = {STR("far"), &far, 1}, .concurrency = 4}};
         const struct core_data data = {.stores = stores, .store_count = 2};
+        const struct game *g = arg;
         int r = core_data_set(c, &data, NULL);
 
-        (void)arg;
         assert(r == 0);
         core_limit_set(c, STR("sw"), GAME_LICENCES);
         core_limit_set(c, STR("db.*"), 3);
@@ -59,6 +59,21 @@ static void on_settings(void *arg, struct core *c)
         core_qos_set(c, STR("urgent"), 10, NULL, 0);
         core_account_set(c, STR("lab"), 3, &everybody, 1, NULL);
         core_account_set(c, STR("lab.night"), 1, NULL, 0, NULL);
+        if (g->bank) {
+                const struct core_bank_rate rates[] = {
+                        {.account = STR("bob@local"), .charge = STR("WallSeconds * 50")},
+                        {.charge = STR("Cpus * WallSeconds * 100 + 1")}};
+
+                r = core_bank_set(c,
+                                  &(struct core_bank){.hold = g->bank == GAME_HELD,
+                                                      .stop = g->bank == GAME_HELD,
+                                                      .charge_lost = g->bank == GAME_WAITS,
+                                                      .lien_ms = 1000,
+                                                      .rates = rates,
+                                                      .rate_count = 2},
+                                  NULL);
+                assert(r == 0);
+        }
 }
 
 static const struct sim_world_ops world_ops = {
@@ -98,6 +113,8 @@ static void step(struct game *g)
                         return;
                 }
         }
+        if (g->bank && !g->draining && game_chance(g, 10))
+                game_user_bank(g);
         game_user_draft(g);
         game_agents_deliver(g);
         game_agents_step(g);
@@ -153,6 +170,8 @@ static void check_history(struct game *g)
 static void let_run_out(struct game *g, unsigned steps)
 {
         g->draining = true;
+        if (g->bank)
+                game_user_bank(g); /* much money */
         for (; !sim_world_violated(g->world) && (!all_ended(g) || sim_world_flying(g->world)); g->step++) {
                 step(g);
                 if (g->step % 50 == 0)
@@ -186,13 +205,18 @@ int sim_game_play(const struct sim_game_options *o, struct sim_game_counts *ret,
                                                          .rekey_slice = 2},
                                                 .start_ms = 1000000,
                                                 .strict = true};
-        struct game g = {.trace = o->trace};
+        struct game g = {.trace = o->trace,
+                         .bank = o->seed % 6 == 1   ? GAME_HELD
+                                 : o->seed % 6 == 5 ? GAME_WAITS
+                                                    : GAME_FREE};
         int r = sim_world_new(&config, &world_ops, &g, &g.world, err);
 
         if (r)
                 return r;
         sim_random_seed(&g.random, o->seed);
         game_agents_make(&g);
+        if (g.bank)
+                game_user_bank_begin(&g);
         for (; g.step < o->steps && !sim_world_violated(g.world); g.step++) {
                 step(&g);
                 check(&g);

@@ -54,6 +54,7 @@ struct message { /* to an agent, under way */
 
 struct game {
         struct sim_world *world;
+        enum { GAME_FREE, GAME_HELD, GAME_WAITS } bank; /* what becomes of jobs that cannot pay */
         struct sim_random random;
         struct game_agent agents[GAME_AGENTS];
         struct message *mail;
@@ -108,4 +109,6 @@ void game_user_draft_drop(struct game *g); /* the core is gone, or will be, and 
 void game_user_act(struct game *g);
 void game_user_release_all(struct game *g);
 void game_user_order_node(struct game *g); /* an admin drains, fails, resumes, ... some node */
+void game_user_bank_begin(struct game *g); /* accounts are opened */
+void game_user_bank(struct game *g);       /* an order to the bank; while the game ends, much money */
 void game_user_resume_all(struct game *g); /* all nodes */

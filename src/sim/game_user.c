@@ -358,3 +358,56 @@ void game_user_resume_all(struct game *g)
                 core_node_set(sim_world_core(g->world), &o, NULL);
         }
 }
+
+/* ---- the bank */
+
+static const char *const accounts[] = {"ann@local", "bob@local", "lab", "lab.night", "nice-user"};
+#define ACCOUNTS (sizeof(accounts) / sizeof(accounts[0]))
+
+static void order_bank(struct game *g, struct bank_order o)
+{
+        uint64_t id;
+
+        core_bank_order(sim_world_core(g->world), &o, &id, NULL); /* or it is refused */
+}
+
+void game_user_bank_begin(struct game *g)
+{
+        for (size_t i = 0; i < ACCOUNTS; i++) {
+                order_bank(g, (struct bank_order){.op = BANK_OPEN, .account = str_of(accounts[i])});
+                order_bank(g, (struct bank_order){.op = BANK_MEMBER,
+                                                  .account = str_of(accounts[i]),
+                                                  .user = STR("*"),
+                                                  .role = BANK_ROLE_USER});
+                order_bank(g, (struct bank_order){.op = BANK_DEPOSIT,
+                                                  .account = str_of(accounts[i]),
+                                                  .amount = 3000,
+                                                  .credit = 50});
+        }
+        sim_world_turn(g->world);
+        while (sim_world_flying(g->world))
+                sim_world_commit(g->world);
+}
+
+void game_user_bank(struct game *g)
+{
+        static const enum bank_op ops[] = {BANK_DEPOSIT, BANK_DEPOSIT, BANK_WITHDRAW, BANK_TRANSFER,
+                                           BANK_SET,     BANK_LIEN,    BANK_EXTEND,   BANK_RELEASE,
+                                           BANK_CHARGE,  BANK_REFUND};
+        struct bank_order o = {.op = ops[game_below(g, 10)],
+                               .account = str_of(accounts[game_below(g, ACCOUNTS)]),
+                               .to = str_of(accounts[game_below(g, ACCOUNTS)]),
+                               .amount = game_below(g, 900)};
+
+        for (size_t i = 0; g->draining && i < ACCOUNTS; i++)
+                order_bank(g, (struct bank_order){.op = BANK_DEPOSIT,
+                                                  .account = str_of(accounts[i]),
+                                                  .amount = 1000000000000});
+        if (g->draining)
+                return;
+        if (game_chance(g, 40))
+                o.id = game_below(g, 100);
+        if (game_chance(g, 30))
+                o.end_ms = sim_world_now(g->world) + game_below(g, 3000);
+        order_bank(g, o);
+}
