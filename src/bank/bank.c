@@ -649,7 +649,7 @@ static int run_deposit(struct run *r)
 static int run_set(struct run *r)
 {
         const struct bank_order *o = r->order;
-        struct bank_allocation *x;
+        struct bank_allocation *x = NULL;
         struct bank_account *a;
         int e = need_account(r, o->account, &a);
 
