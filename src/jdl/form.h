@@ -1,6 +1,6 @@
 /* form: the one form that every job description becomes.
  *
- * A front end (condor/, dag/, cwl/, galaxy/, later sums/, stork/, tes/) reads a file and gives a form; the
+ * A front end (condor/, dag/, cwl/, galaxy/, sums/, stork/, later tes/) reads a file and gives a form; the
  * command line sends the form to the server as JSON. A form is one request: parts in order, each a template
  * (attributes as ClassAd expression text) with a table of items. Member numbers run through the parts: a part
  * has rows * steps members, row by row. Nothing is expanded: `queue 1000000` is one part with steps =
