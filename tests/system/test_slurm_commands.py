@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+import agents
 from drover import wait_until
 from slurm import Munge, Slurm
 from slurm_accounting import accounted_cluster
@@ -388,6 +389,20 @@ def test_options_without_equivalent_are_named(look):
     for bad in ("after:99999", "afterok:99999", "afterok:x", "afterok:1?afterok:2", "nonsense:1", "afterok:"):
         assert look("sbatch", "-d", bad, "--wrap", "true", code=1).err, bad
     look("scancel", "--me")
+
+
+def test_a_place_that_does_not_see_the_folder(instance):
+    instance.server()
+    instance.agent = agents.start(instance, "filesystem_domain: elsewhere.example\ncpus: 2\npull_policy: load=10000%\n", "far")
+    agents.offering(instance)
+    look = LookAlikes(instance)
+    os.mkdir(os.path.join(look.work, "logs"))
+    job = look.batch("echo $0; echo made >made.txt; echo err >&2\n", "-o", "out.%j", "-e", os.path.join(look.work, "logs", "e"))
+    over(look, job)
+    instance.cli("get", str(job))
+    assert look.file(f"out.{job}").endswith("slurm_script\n")
+    assert (look.file("made.txt"), look.file("logs/e")) == ("made\n", "err\n")
+    assert sorted(os.listdir(look.work)) == ["logs", "made.txt", f"out.{job}"]
 
 
 def test_singletons_come_one_after_the_other(look):

@@ -627,17 +627,23 @@ static int read_stream(struct writing *g, const char *option, const char *attrib
         return 0;
 }
 
-/* Where the place does not see the working folder, files of other folders come back to where they belong. */
+/* Where the place does not see the working folder, files of folders in it come back to these; others to the
+ * folder. */
 static void write_remap(struct writing *g)
 {
-        BUF_CLEANUP struct buf remaps = {0};
+        BUF_CLEANUP struct buf remaps = {0}, folder = {0};
 
+        script_value(&folder, buf_view(&g->folder));
+        buf_char(&folder, '/');
         for (int i = 0; i < 2; i++) {
                 struct str path = buf_view(&g->files[i]);
-                ptrdiff_t slash = str_rfind(path, '/');
+                ptrdiff_t slash;
 
-                if (slash < 0 || str_starts(path, STR("/dev/")) || str_find(path, '"') >= 0 ||
-                    str_find(path, ';') >= 0 || str_find(path, '=') >= 0)
+                if (str_starts(path, buf_view(&folder)))
+                        path = str_skip(path, folder.n);
+                slash = str_rfind(path, '/');
+                if (slash < 0 || path.p[0] == '/' || str_search(path, STR("..")) >= 0 ||
+                    str_find(path, '"') >= 0 || str_find(path, ';') >= 0 || str_find(path, '=') >= 0)
                         continue;
                 buf_printf(&remaps, "%s" STR_FMT "=" STR_FMT, remaps.n ? ";" : "",
                            STR_ARG(str_skip(path, (size_t)slash + 1)), STR_ARG(path));
@@ -944,7 +950,7 @@ static int write_shell(struct writing *g, size_t pieces, struct buf *shell)
         if (rc != 0)
                 return rc;
         write_redirection(g, shell);
-        buf_addz(shell, "s=$DROVER_SCRATCH/slurm_script; printf %s");
+        buf_addz(shell, "s=$DROVER_SCRATCH/.drover_slurm_script; printf %s");
         for (size_t i = 1; i <= pieces; i++)
                 buf_printf(shell, " \"${%zu}\"", i);
         buf_printf(shell,
