@@ -56,6 +56,14 @@ static void tell_manager(const char *state)
         close(fd);
 }
 
+void service_waiting(const char *why)
+{
+        char text[200];
+
+        snprintf(text, sizeof(text), "READY=1\nSTATUS=%s", why);
+        tell_manager(text);
+}
+
 static void on_alive(void *arg)
 {
         uint64_t ms = alive_us / 2000;

@@ -8,6 +8,8 @@
 void service_open(void);
 /* It serves. From then on the loop says that it turns, twice as often as the manager wants to hear it. */
 void service_ready(struct loop *l);
+/* It will serve later, however long that takes; why is one short sentence. It counts as started. */
+void service_waiting(const char *why);
 void service_reloading(void); /* the settings are read again, until service_reloaded() */
 void service_reloaded(void);
 void service_stopping(void); /* the loop still turns */

@@ -44,6 +44,11 @@ struct store_place {
                                durable record */
         store_trouble_fn *trouble; /* told when the database was lost, and is there again */
         void *trouble_arg;
+        /* More than 0: while another server leads, opening waits (standing_by is told) and takes its place
+         * when its session has ended, or when it has committed nothing for so long. Who leads commits
+         * something, an empty batch if need be, several times as often. */
+        int64_t standby_ms;
+        void (*standing_by)(void *arg);
 };
 
 /* Opens by address: "memory:" or "sqlite:/path/file.db" (created when absent, mode 0600). Migrations run

@@ -16,8 +16,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/uuid.h"
 #include "store/schema_postgres.h"
@@ -101,6 +103,125 @@ static int lock_take(const struct postgres *pg, PGconn *conn, struct err *err)
         if (r == PG_LOST && PQstatus(conn) == CONNECTION_OK)
                 return say_holder(pg, conn, err);
         return r == 0 ? pg_run(pg, conn, "SET lock_timeout = 0", NULL, err) : r;
+}
+
+/* ---- whose log it is */
+
+static int check_id(struct postgres *pg, struct err *err)
+{
+        BUF_CLEANUP struct buf name = {0}, text = {0};
+        struct str id;
+        int r;
+
+        buf_printf(&name, "%s.id", pg->beside);
+        r = fs_read(AT_FDCWD, buf_z(&name), 256, &text, err);
+        id = str_trim(buf_view(&text));
+        if (r == 0 && str_eqz(id, pg->store_id))
+                return 0;
+        if (r == 0)
+                return err_set(err, STORE_FOREIGN,
+                               "%s is the log of another server (%s; this one's is " STR_FMT
+                               " by %s): name this server's own database",
+                               pg->name, pg->store_id, STR_ARG(str_head(id, 40)), buf_z(&name));
+        if (r != -ENOENT)
+                return r;
+        if (pg->last_seq > 0 || pg->number > 0)
+                return err_set(err, STORE_FOREIGN,
+                               "%s has the log of a server, and %s does not say that it is this one's: name "
+                               "another database; or, if the server's folder was lost, write %s into that "
+                               "file",
+                               pg->name, buf_z(&name), pg->store_id);
+        buf_reset(&text);
+        buf_printf(&text, "%s\n", pg->store_id);
+        return fs_write(AT_FDCWD, buf_z(&name), buf_view(&text), 0600, true, err);
+}
+
+/* ---- standing by */
+
+#define LOOK_MS 200
+
+/* What a server that stands by sees of the one that leads. */
+struct leader {
+        bool gone;       /* nobody has the lock */
+        uint64_t number; /* of its last transaction */
+        char id[40];     /* of the log; empty while there are no tables */
+};
+
+static int look_at_leader(const struct postgres *pg, PGconn *conn, struct leader *ret, struct err *err)
+{
+        PGresult *res = NULL;
+        int r = pg_run(pg, conn, "SELECT pg_try_advisory_lock(" LOCK ")", &res, err);
+
+        *ret = (struct leader){0};
+        if (r != 0)
+                return r;
+        ret->gone = *PQgetvalue(res, 0, 0) == 't';
+        PQclear(res);
+        if (ret->gone) /* pg_writer_open takes it, by a session of its own */
+                r = pg_run(pg, conn, "SELECT pg_advisory_unlock(" LOCK ")", NULL, err);
+        if (r == 0)
+                r = pg_run(pg, conn, "SELECT to_regclass('drover_state') IS NOT NULL", &res, err);
+        if (r != 0)
+                return r;
+        bool tables = *PQgetvalue(res, 0, 0) == 't';
+        PQclear(res);
+        if (!tables)
+                return 0;
+        r = pg_run(pg, conn, "SELECT store, number FROM drover_state", &res, err);
+        if (r == 0 && PQntuples(res) == 1) {
+                snprintf(ret->id, sizeof(ret->id), "%s", PQgetvalue(res, 0, 0));
+                ret->number = strtoull(PQgetvalue(res, 0, 1), NULL, 10);
+        }
+        if (r == 0)
+                PQclear(res);
+        return r;
+}
+
+/* Until nobody leads. A leader whose number has stood still for standby_ms, by this machine's clock, is
+ * frozen or cut off: its sessions are ended. What it had sent is committed or rolled back before its lock is
+ * free, and what it sends later is fenced by the term. */
+static int stand_by(struct postgres *pg, const struct store_place *place, struct err *err)
+{
+        int64_t moved_ms = clock_boot_ms();
+        uint64_t number = 0;
+        bool told = false;
+        PGconn *conn = NULL;
+        int r = pg_connect(pg, &conn, err);
+
+        while (r == 0 || r == PG_LOST) {
+                struct leader seen = {0};
+
+                if (!conn)
+                        r = pg_connect(pg, &conn, err);
+                if (r == 0)
+                        r = look_at_leader(pg, conn, &seen, err);
+                if (r == 0 && !told && *seen.id && pg->beside) { /* not as late as when it shall lead */
+                        snprintf(pg->store_id, sizeof(pg->store_id), "%s", seen.id);
+                        pg->number = seen.number;
+                        r = check_id(pg, err);
+                }
+                if (r == 0 && seen.gone)
+                        break;
+                if (!told && r == 0 && place->standing_by)
+                        place->standing_by(place->trouble_arg);
+                told = told || r == 0;
+                if (r != 0 || seen.number != number) {
+                        moved_ms = clock_boot_ms(); /* of a database that is away nothing is known */
+                        number = r == 0 ? seen.number : number;
+                } else if (clock_boot_ms() - moved_ms > place->standby_ms) {
+                        r = pg_run(pg, conn, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE " LOCK_ROW,
+                                   NULL, err);
+                }
+                if (r == PG_LOST && !told)
+                        break;
+                if (r == PG_LOST) {
+                        PQfinish(conn);
+                        conn = NULL;
+                }
+                nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000}, NULL);
+        }
+        PQfinish(conn);
+        return r;
 }
 
 /* ---- tables */
@@ -216,7 +337,13 @@ int pg_writer_open(struct postgres *pg, enum pg_open how, struct err *err)
 
         if (r != 0)
                 return r;
-        r = lock_take(pg, conn, err);
+        if (how == PG_AGAIN) { /* a newer term is told before its holder's lock is waited for */
+                r = read_state(pg, conn, &is, err);
+                if (r == 0)
+                        r = compare_state(pg, &is, how, err);
+        }
+        if (r == 0)
+                r = lock_take(pg, conn, err);
         if (r == 0 && how == PG_FIRST)
                 r = migrate(pg, conn, err);
         if (r == 0)
@@ -245,35 +372,6 @@ int pg_writer_open(struct postgres *pg, enum pg_open how, struct err *err)
 }
 
 /* ---- what is on this machine's disk */
-
-static int check_id(struct postgres *pg, struct err *err)
-{
-        BUF_CLEANUP struct buf name = {0}, text = {0};
-        struct str id;
-        int r;
-
-        buf_printf(&name, "%s.id", pg->beside);
-        r = fs_read(AT_FDCWD, buf_z(&name), 256, &text, err);
-        id = str_trim(buf_view(&text));
-        if (r == 0 && str_eqz(id, pg->store_id))
-                return 0;
-        if (r == 0)
-                return err_set(err, STORE_FOREIGN,
-                               "%s is the log of another server (%s; this one's is " STR_FMT
-                               " by %s): name this server's own database",
-                               pg->name, pg->store_id, STR_ARG(str_head(id, 40)), buf_z(&name));
-        if (r != -ENOENT)
-                return r;
-        if (pg->last_seq > 0 || pg->number > 0)
-                return err_set(err, STORE_FOREIGN,
-                               "%s has the log of a server, and %s does not say that it is this one's: name "
-                               "another database; or, if the server's folder was lost, write %s into that "
-                               "file",
-                               pg->name, buf_z(&name), pg->store_id);
-        buf_reset(&text);
-        buf_printf(&text, "%s\n", pg->store_id);
-        return fs_write(AT_FDCWD, buf_z(&name), buf_view(&text), 0600, true, err);
-}
 
 static int check_mark(struct postgres *pg, struct err *err)
 {
@@ -326,8 +424,15 @@ int pg_open(const char *address, const struct store_place *place, struct postgre
         pg->mark_fd = -1;
         pthread_mutex_init(&pg->readers_lock, NULL);
         r = pg_name(pg, err);
-        if (r == 0)
-                r = pg_writer_open(pg, PG_FIRST, err);
+        for (bool again = true; again;) {
+                if (r == 0 && place->standby_ms > 0)
+                        r = stand_by(pg, place, err);
+                if (r == 0)
+                        r = pg_writer_open(pg, PG_FIRST, err);
+                again = r == STORE_LOCKED && place->standby_ms > 0; /* another was faster */
+                if (again)
+                        r = 0;
+        }
         if (r == 0 && pg->beside)
                 r = check_id(pg, err);
         if (r == 0 && pg->beside)
