@@ -3,13 +3,16 @@ back. What is the same with every store is shown by tests/conform, and by the ot
 import json
 import os
 import signal
+import shutil
 import subprocess
 import threading
+import time
+import uuid
 
 import pytest
 
 import postgres
-from drover import sh, wait_until
+from drover import Instance, sh, wait_until
 from test_full_disk import fill
 from test_kill import apart, final_events, kill9
 
@@ -31,10 +34,18 @@ def daemon(instance, *args, code=0):
     return done.stdout + done.stderr
 
 
-class Load:
-    """Submits jobs one after the other, two at a time, until it is stopped."""
+def one_job(instance):
+    """A request of one job as the API takes it."""
+    attributes = {"Cmd": '"/bin/true"', "Iwd": f'"{instance.work}"', "RequestMemory": "16", "RequestDisk": "1024"}
+    return {"uuid": str(uuid.uuid4()), "parts": [{"attributes": attributes, "rows": 1, "steps": 1}]}
 
-    def __init__(self, instance):
+
+class Load:
+    """Submits jobs one after the other, two at a time, until it is stopped: by the command line, which goes on trying when the
+    server has gone, or by the API."""
+
+    def __init__(self, instance, by_api=False):
+        self.by_api = by_api
         self.instance, self.taken, self.failures, self.over = instance, [], [], threading.Event()
         self.threads = [threading.Thread(target=self._work) for _ in range(2)]
         for thread in self.threads:
@@ -43,7 +54,8 @@ class Load:
     def _work(self):
         try:
             while not self.over.is_set():
-                self.taken.append(self.instance.submit(sh("true"), timeout=150))
+                self.taken.append(self.instance.api("POST", "/v1/requests", one_job(self.instance))["id"] if self.by_api
+                                  else self.instance.submit(sh("true"), timeout=150))
         except Exception as e:  # pylint: disable=broad-exception-caught
             self.failures.append(e)
 
@@ -313,3 +325,75 @@ def test_what_is_no_store_is_refused(instance, own):
     instance.kill_server(signal.SIGTERM)
     assert "POSTGRESQL in droverd(8)" in daemon(instance, "--store", ann % ("right", "anns"), code=1)
     instance.dir = here
+
+
+def standby_of(instance, request, name):
+    """A second server's folder on the same queue: it shares the files of jobs, and has copies of what the database has not."""
+    other = Instance(request.config.getoption("--build"), os.path.join(instance.base, name))
+    os.makedirs(other.dir, mode=0o700)
+    for kept in ("ca", "credential.key", "postgresql.id", "postgresql.mark"):
+        source = os.path.join(instance.dir, kept)
+        if os.path.isdir(source):
+            shutil.copytree(source, os.path.join(other.dir, kept))
+        elif os.path.exists(source):
+            shutil.copy(source, other.dir)
+    os.symlink(os.path.join(instance.dir, "spool"), os.path.join(other.dir, "spool"))
+    other.work, other.store = instance.work, instance.store
+    return other
+
+
+def stands_by(server):
+    wait_until(lambda: "standing by: another server leads" in server.output())
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
+def test_a_standby_takes_over(instance, request, database, how):
+    """The leader dies, or freezes, under load: the other accepts, nothing that was acknowledged is lost, what runs goes on and runs
+    once; a frozen one that wakes up writes nothing and ends."""
+    instance.store = database.new_address()
+    settings = instance.write("two.yaml", "standby: 3s\n")
+    first = instance.server("--config", settings)
+    other = standby_of(instance, request, "other")
+    try:
+        second = other.start("droverd", "--dir", other.dir, "--config", settings)
+        stands_by(second)
+        token = instance.json("token", "agent", "--name", "n1", "--uses", "1")["token"]
+        addresses = [f"unix:{one.dir}/agents.sock" for one in (instance, other)]
+        instance.start("drover-agent", "--dir", os.path.join(instance.base, "agent"), "--server", addresses[0], "--server", addresses[1],
+                       "--token", token)
+        wait_until(lambda: instance.agents("connected"))
+        go = os.path.join(instance.work, "go")
+        running = instance.submit(sh(f"echo s >>{instance.work}/starts; while [ ! -e {go} ]; do sleep 0.05; done; exit 3"))
+        wait_until(lambda: instance.written("starts"))
+        load = Load(instance, by_api=True)
+        load.more(100)
+        first.process.send_signal(how)
+        ready = time.monotonic()
+        wait_until(lambda: os.path.exists(os.path.join(other.dir, "server.json")))
+        print(f"the standby was ready after {time.monotonic() - ready:.1f} s")
+        new = [other.submit(sh("true")) for _ in range(3)]
+        if how == signal.SIGSTOP:
+            first.process.send_signal(signal.SIGCONT)
+        wait_until(lambda: not first.running())
+        instance.daemons.remove(first)
+        load.over.set()
+        for thread in load.threads:  # the call that was on its way has failed
+            thread.join()
+        if how == signal.SIGSTOP:
+            assert first.process.returncode == 1 and "newer term" in first.output()
+        wait_until(lambda: other.agents("connected"))
+        other.wait(*load.taken, *new)
+        other.write("go", "")
+        other.wait(running, code=1)
+        assert instance.read("starts") == "s\n"
+        past = [job["id"] for job in other.history()]
+        assert len(set(past)) == len(past) and {f"{n}.0" for n in [*load.taken, *new, running]} <= set(past)
+        # The first one stands by now, and is there when it is needed.
+        again = instance.start("droverd", "--dir", instance.dir, "--config", settings)
+        stands_by(again)
+        other.kill_server(signal.SIGTERM)
+        wait_until(lambda: os.path.exists(os.path.join(instance.dir, "server.json")))
+        instance.run(sh("true"))
+    finally:
+        for one in other.daemons:  # the rest is stopped with the first one, in whose folder all is
+            one.stop()

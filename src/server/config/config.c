@@ -13,6 +13,7 @@
 #include "server/config/log_options.h"
 
 #define CONFIG_FILE_MAX (1u << 20)
+#define STANDBY_MIN_MS  2000
 
 enum kind { KIND_TEXT, KIND_LIST, KIND_FLAG, KIND_LEVEL, KIND_DURATION, KIND_WAIT, KIND_NESTED };
 
@@ -21,6 +22,7 @@ static int read_placement(void *at, const struct doc *d, struct err *err);
 static int read_role(void *at, const struct doc *d, struct err *err);
 static int read_reserve_idle(void *at, const struct doc *d, struct err *err);
 static int read_store(void *at, const struct doc *d, struct err *err);
+static int read_standby(void *at, const struct doc *d, struct err *err);
 
 /* One row a setting: its key in the file, and what it is. */
 static const struct setting {
@@ -32,6 +34,7 @@ static const struct setting {
         {"domain", KIND_TEXT, offsetof(struct config, domain)},
         {"user", KIND_TEXT, offsetof(struct config, user)},
         {"store", KIND_NESTED, offsetof(struct config, store), read_store},
+        {"standby", KIND_NESTED, offsetof(struct config, standby_ms), read_standby},
         {"listen", KIND_LIST, offsetof(struct config, listen)},
         {"api_listen", KIND_TEXT, offsetof(struct config, api_listen)},
         {"page", KIND_FLAG, offsetof(struct config, page)},
@@ -193,6 +196,18 @@ static int read_store(void *at, const struct doc *d, struct err *err)
         if (r == 0)
                 r = set_store(at, text, err);
         return r == 0 ? 0 : doc_where(err, r, d);
+}
+
+/* Who leads commits something each second. */
+static int read_standby(void *at, const struct doc *d, struct err *err)
+{
+        int64_t *ms = at;
+        int r = set_duration(ms, d, err);
+
+        if (r != 0 || *ms >= STANDBY_MIN_MS)
+                return r;
+        err_set(err, -EINVAL, "standby must be 2s or longer");
+        return doc_where(err, -EINVAL, d);
 }
 
 static int read_user_log(void *at, const struct doc *d, struct err *err)
@@ -446,6 +461,9 @@ int config_read(struct config *c, int argc, char **argv, struct err *err)
                 c->log_level = (enum log_level)level;
         if (!c->domain)
                 c->domain = mem_dupz("local");
+        if (c->standby_ms && !config_postgres(c) && !c->backup && !c->restore)
+                return err_set(err, -EINVAL,
+                               "standby is for servers that have one PostgreSQL database: store names none");
         return 0;
 }
 

@@ -28,6 +28,7 @@ struct config {
         char *domain;                         /* of local users: root@DOMAIN */
         char *user;                           /* who runs it, if root starts it: see own_user.h; or NULL */
         char *store;                          /* "sqlite" or a postgresql:// URI; NULL: sqlite */
+        int64_t standby_ms;                   /* see store_place; 0: a second server is refused */
         char *api_listen;                     /* host:port of the API over TLS; NULL: none */
         bool page;                            /* serve the web page there */
         struct config_list listen;            /* host:port for agents */

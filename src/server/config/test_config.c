@@ -37,6 +37,39 @@ static void test_file(void **state)
         config_deinit(&c);
 }
 
+static void test_store(void **state)
+{
+        static const struct {
+                const char *text, *error;
+        } wrong[] = {
+                {"store: mysql://ann:secret@h/d\n", "f:1: the store is sqlite, or postgresql://"},
+                {"store: /var/lib/x.db\n", "f:1: the store is sqlite, or postgresql://"},
+                {"standby: 1s\n", "f:1: standby must be 2s or longer"},
+                {"standby: soon\n", "f:1: "},
+        };
+        struct config c = {0};
+        struct err err = {0};
+
+        (void)state;
+        assert_null(config_postgres(&c));
+        assert_int_equal(config_parse(&c, "f", STR("store: sqlite\n"), &err), 0);
+        assert_null(config_postgres(&c));
+        config_deinit(&c);
+        assert_int_equal(config_parse(&c, "f",
+                                      STR("store: postgresql://a@b,c/d?sslmode=verify-full\nstandby: 3s\n"),
+                                      &err),
+                         0);
+        assert_string_equal(config_postgres(&c), "postgresql://a@b,c/d?sslmode=verify-full");
+        assert_int_equal(c.standby_ms, 3000);
+        config_deinit(&c);
+        for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+                assert_int_equal(config_parse(&c, "f", str_of(wrong[i].text), &err), -EINVAL);
+                assert_true(str_starts(str_of(err.text), str_of(wrong[i].error)));
+                assert_null(strstr(err.text, "secret"));
+                config_deinit(&c);
+        }
+}
+
 static void test_empty(void **state)
 {
         struct config c = {0};
@@ -210,10 +243,15 @@ static void test_options_win(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_file),  cmocka_unit_test(test_empty),
-                cmocka_unit_test(test_users), cmocka_unit_test(test_stores),
-                cmocka_unit_test(test_waits), cmocka_unit_test(test_labels_of_nobody),
-                cmocka_unit_test(test_bad),   cmocka_unit_test(test_options_win),
+                cmocka_unit_test(test_file),
+                cmocka_unit_test(test_store),
+                cmocka_unit_test(test_empty),
+                cmocka_unit_test(test_users),
+                cmocka_unit_test(test_stores),
+                cmocka_unit_test(test_waits),
+                cmocka_unit_test(test_labels_of_nobody),
+                cmocka_unit_test(test_bad),
+                cmocka_unit_test(test_options_win),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

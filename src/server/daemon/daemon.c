@@ -94,6 +94,8 @@ static void on_tick(void *arg)
         prune_tick(s);
         learned_tick(s);
         metrics_tick(s->metrics, s->core, clock_boot_ms(), clock_wall_ms());
+        if (config_postgres(&s->config))
+                turn_beat(s->turn);
         turn_end(s->turn);
         timer_start(d->tick, next < 0 ? 0 : next > TICK_MAX_MS ? TICK_MAX_MS : next);
 }

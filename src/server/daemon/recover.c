@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "ev/service.h"
 #include "server/daemon/world.h"
 #include "server/loop/expressions.h"
 #include "server/userlog/userlog.h"
@@ -54,6 +55,13 @@ static void on_trouble(void *arg, const char *text)
         log_warn("msg=\"%s\"", LOG_TEXT(str_of(text)));
 }
 
+static void on_standing_by(void *arg)
+{
+        (void)arg;
+        log_info("msg=\"standing by: another server leads\"");
+        service_waiting("another server leads");
+}
+
 /* An instance that was told another kind of store would begin with an empty queue. */
 static int check_kind(const struct server *s, struct err *err)
 {
@@ -75,7 +83,10 @@ static int check_kind(const struct server *s, struct err *err)
 
 static int open_store(struct server *s, struct err *err)
 {
-        struct store_place place = {.beside = s->paths.postgres, .trouble = on_trouble};
+        struct store_place place = {.beside = s->paths.postgres,
+                                    .trouble = on_trouble,
+                                    .standby_ms = s->config.check ? 0 : s->config.standby_ms,
+                                    .standing_by = on_standing_by};
         BUF_CLEANUP struct buf address = {0};
         bool network = false;
         int r;

@@ -417,6 +417,15 @@ static void follow_last(struct turn *t)
                 server_to_io(t->server, &out->task);
 }
 
+void turn_beat(struct turn *t)
+{
+        if (t->under_way || t->full || t->broken || t->first || open_has_records(t))
+                return;
+        if (!t->open->batch)
+                t->open->batch = store_batch_new();
+        close_open(t);
+}
+
 static void inform(void *arg)
 {
         struct turn *t = arg;

@@ -42,5 +42,8 @@ struct store_batch *turn_batch(struct turn *t); /* of this turn */
 struct store_batch *turn_inform(struct turn *t);
 /* Sends a task, which is taken, to the I/O thread. */
 void turn_send(struct turn *t, struct task *task, enum turn_when when);
+/* Commits something, so that who looks at the store sees that this server lives; nothing while the store has
+ * something to do. In a turn. */
+void turn_beat(struct turn *t);
 bool turn_full(const struct turn *t);
 bool turn_idle(const struct turn *t); /* everything is durable and has left */
