@@ -180,3 +180,22 @@ def test_paging_of_jobs(shared):
     assert seen == list(range(250)) and pages >= 3
     shared.cli("rm", str(request))
     wait_until(lambda: shared.api("GET", f"/v1/requests/{request}")["removed"] == 250)
+
+
+def test_several_addresses_are_tried_in_turn(secure):
+    """Of servers that stand in for each other the one that answers is asked; who is asked and refuses is not passed over."""
+    token = user_token(secure)["token"]
+    dead, live = f"https://127.0.0.1:{free_port()}", f"https://127.0.0.1:{secure.port}"
+    for addresses in (f"{dead} {live}", f"{dead},{live}", f" {dead}, {dead} {live} "):
+        env = {"DROVER_DIR": "", "DROVER_SERVER": addresses, "DROVER_TOKEN": token}
+        done = secure.cli("submit", "--hold", "-", stdin=sh("true"), env=env)
+        secure.cli("queue", env=env)
+        assert "request" in done
+    env = {"DROVER_DIR": "", "DROVER_SERVER": f"{dead} {dead}", "DROVER_TOKEN": token}
+    assert "no Drover server answers at" in secure.cli("queue", env=env, code=1).err
+    env["DROVER_SERVER"] = f"{dead} somewhere"
+    assert "it must be https://host:port" in secure.cli("queue", env=env, code=1).err
+    made = user_token(secure)
+    secure.cli("token", "revoke", made["id"])
+    env = {"DROVER_DIR": "", "DROVER_SERVER": f"{live} {dead}", "DROVER_TOKEN": made["token"]}
+    assert "no Drover server" not in secure.cli("queue", env=env, code=1).err

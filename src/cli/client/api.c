@@ -20,6 +20,8 @@ struct api {
         struct http *http; /* one of the two */
         struct remote *remote;
         struct buf where; /* what to call it in errors: the socket's path, or the address */
+        char *addresses;  /* of remote servers, of which one leads; `next` are those that were not tried */
+        struct str next;
 };
 
 void api_answer_deinit(struct api_answer *a)
@@ -34,6 +36,7 @@ void api_close(struct cli *cli)
         http_free(cli->api->http);
         remote_free(cli->api->remote);
         buf_deinit(&cli->api->where);
+        free(cli->api->addresses);
         free(cli->api);
         cli->api = NULL;
 }
@@ -53,7 +56,7 @@ static bool config_line(const char *name, struct buf *ret)
         return instance_line(buf_z(&path), ret) == 0;
 }
 
-static int open_remote(struct api *api, const char *address, struct err *err)
+static int open_address(struct api *api, const char *address, struct err *err)
 {
         struct buf token BUF_CLEANUP = {0};
         const char *e = getenv("DROVER_TOKEN");
@@ -72,7 +75,53 @@ static int open_remote(struct api *api, const char *address, struct err *err)
                                address);
         buf_reset(&api->where);
         buf_addz(&api->where, address);
+        remote_free(api->remote);
+        api->remote = NULL;
         return remote_new(address, buf_z(&token), &api->remote, err) == 0 ? 0 : API_NO_SERVER;
+}
+
+/* The next address of several, with white space or commas between them. False when there is none. */
+static bool next_address(struct api *api, struct buf *ret)
+{
+        size_t n = 0;
+
+        while (api->next.n && strchr(", \t", *api->next.p))
+                api->next = str_skip(api->next, 1);
+        while (n < api->next.n && !strchr(", \t", api->next.p[n]))
+                n++;
+        buf_reset(ret);
+        buf_str(ret, str_head(api->next, n));
+        api->next = str_skip(api->next, n);
+        return n > 0;
+}
+
+static int open_remote(struct api *api, const char *addresses, struct err *err)
+{
+        struct buf address BUF_CLEANUP = {0};
+
+        api->addresses = mem_dupz(addresses);
+        api->next = str_of(api->addresses);
+        return open_address(api, next_address(api, &address) ? buf_z(&address) : addresses, err);
+}
+
+/* Of servers that stand in for each other only the one that leads answers; what was not sent may be sent to
+ * the next. The first error is told when none does. */
+static int call_remote(struct api *api, const struct api_request *r, struct api_answer *ret, struct err *err)
+{
+        struct buf address BUF_CLEANUP = {0};
+        struct err other = {""};
+        int rc = remote_call(api->remote, r, ret, err);
+
+        while (rc == API_NO_SERVER && next_address(api, &address)) {
+                rc = open_address(api, buf_z(&address), &other);
+                if (rc == 0)
+                        rc = remote_call(api->remote, r, ret, &other);
+                else if (rc == API_NO_SERVER)
+                        rc = API_BROKEN; /* not a matter of who answers */
+                if (rc != 0 && rc != API_NO_SERVER && err)
+                        *err = other;
+        }
+        return rc;
 }
 
 static int no_server(const char *path, struct err *err)
@@ -177,7 +226,7 @@ int api_call(struct cli *cli, const struct api_request *r, struct api_answer *re
                         return rc > 0 ? rc : API_NO_SERVER;
                 }
         }
-        rc = cli->api->http ? call_http(cli, r, ret, err) : remote_call(cli->api->remote, r, ret, err);
+        rc = cli->api->http ? call_http(cli, r, ret, err) : call_remote(cli->api, r, ret, err);
         if (rc != 0)
                 return rc;
         ret->root = view_open(buf_view(&ret->body));
