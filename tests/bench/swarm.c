@@ -186,7 +186,7 @@ static void on_stdin(void *arg, int what)
 
 static struct str fingerprint_of(const char *token)
 {
-        struct str rest = str_of(token), kind, version, fingerprint;
+        struct str rest = str_of(token), kind = {0}, version = {0}, fingerprint = {0};
 
         must(str_cut(&rest, '.', &kind) && str_cut(&rest, '.', &version) && str_cut(&rest, '.', &fingerprint),
              "no token of an agent");
