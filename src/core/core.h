@@ -312,6 +312,13 @@ struct core_node_order {
 /* 0, also when it is so already; CORE_UNKNOWN, CORE_INVALID with err. NODE_BOOTING makes the record of a node
  * that nothing was heard of yet. */
 int core_node_set(struct core *c, const struct core_node_order *o, struct err *err);
+/* A provisioner is about to start a machine for the node, which is new, or retired: it boots from now on.
+ * What is paid for by it counts in the month. 0; CORE_INVALID with err: the node is something else. */
+int core_node_launch(struct core *c, const char *agent, const struct node_instance *i, struct err *err);
+/* More is known of that machine, or more was paid for it. CORE_UNKNOWN: none was started for it. */
+int core_node_instance(struct core *c, const char *agent, const struct node_instance *i);
+/* What was spent in this month, in millionths. */
+int64_t core_spent_micro(const struct core *c);
 /* The agent's own word: its health check failed, for this reason, or passes. */
 void core_node_health(struct core *c, const char *agent, bool well, struct str reason);
 /* What it says of its machine: lines of "name=value". */

@@ -145,7 +145,10 @@ struct core_node {
         int64_t since_ms, deadline_ms; /* Unix milliseconds; 0: nothing was said of it; no deadline */
         const char *by, *reason;       /* may be NULL */
         const char *facts;             /* lines of "name=value"; may be NULL */
-        const char *refuses;           /* why it is given no jobs; NULL: it is */
+        bool provisioned;              /* a provisioner has started a machine for it: instance */
+        struct node_instance instance;
+        int64_t boot_ms;     /* that it took to boot, the last time; 0: not known */
+        const char *refuses; /* why it is given no jobs; NULL: it is */
         uint32_t attempts;
         uint32_t losses;    /* failures in a row, see model/losses.h */
         int64_t renewed_ms; /* Unix milliseconds; 0: not since the start */

@@ -21,8 +21,9 @@
 #include "core/model/forgotten.h"
 
 /* 1: without accounts and limits; 2: without hops; 3: without uuids; 4: without edits; 5: without those that
- * wait for others; 6: without the exit codes of graphs; 7: without nodes; 8: without the bank */
-#define SNAPSHOT_VERSION 9
+ * wait for others; 6: without the exit codes of graphs; 7: without nodes; 8: without the bank;
+ * 9: without the machines that provisioners started */
+#define SNAPSHOT_VERSION 10
 
 /* What is said of a job by a bit, and which fields it has. */
 enum flag {
@@ -136,7 +137,7 @@ static void put_job(struct writer *w, const struct job *j)
 
 static bool has_record(const struct core_agent *a)
 {
-        return a->losses.row > 0 || a->node.state || a->node.facts;
+        return a->losses.row > 0 || a->node.state || a->node.facts || a->node.instance;
 }
 
 static void put_nodes(struct core *c, struct buf *out)
@@ -170,7 +171,11 @@ static void put_nodes(struct core *c, struct buf *out)
                         pack_u64(out, l->jobs[k].request);
                         pack_u64(out, l->jobs[k].member);
                 }
+                pack_str(out, str_make(r->instance, r->instance_n));
+                pack_i64(out, r->boot_ms);
         }
+        pack_i64(out, c->spending.month);
+        pack_i64(out, c->spending.micro);
         free(all);
 }
 
@@ -587,7 +592,10 @@ static void get_nodes(struct reader *r)
 
         for (uint64_t n = unpack_u64(u); n > 0 && !u->bad; n--) {
                 struct event e = {.type = EVENT_NODE, .agent = unpack_str(u)};
+                struct str instance = STR_NONE;
                 struct node_losses l = {0};
+                struct node_instance i;
+                int64_t boot_ms = 0;
                 enum node_state back;
                 struct core_agent *a;
 
@@ -605,15 +613,27 @@ static void get_nodes(struct reader *r)
                         l.jobs[k].request = unpack_u64(u);
                         l.jobs[k].member = (uint32_t)unpack_max(u, UINT32_MAX);
                 }
+                if (r->version > 9) {
+                        instance = unpack_str(u);
+                        boot_ms = unpack_i64(u);
+                        u->bad |= instance.n && node_instance_unpack(instance, &i) != 0;
+                }
                 if (u->bad)
                         return;
                 a = agent_get(r->core, e.agent);
+                a->node.instance = instance.n ? str_dupz(instance) : NULL;
+                a->node.instance_n = instance.n;
                 a->node.facts = e.values.n ? str_dupz(e.values) : NULL;
                 if (e.next)
                         agent_node_move(a, &e);
                 a->node.back = back;
                 a->node.deadline_ms = e.value;
+                a->node.boot_ms = boot_ms;
                 a->losses = l;
+        }
+        if (r->version > 9) {
+                r->core->spending.month = unpack_i64(u);
+                r->core->spending.micro = unpack_i64(u);
         }
 }
 

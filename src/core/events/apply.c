@@ -739,7 +739,17 @@ static int apply_purged(struct core *c, struct request *r, const struct event *e
 static int apply_node(struct core *c, const struct event *e, struct err *err)
 {
         struct core_agent *a = agent_get(c, e->agent);
+        struct node_instance i;
 
+        if (e->type == EVENT_NODE_INSTANCE) {
+                if (node_instance_unpack(e->values, &i) != 0)
+                        return apply_damaged(err, e, "the instance of the node");
+                free(a->node.instance);
+                a->node.instance = str_dupz(e->values);
+                a->node.instance_n = e->values.n;
+                node_spending_add(&c->spending, i.cost_micro, e->at_ms);
+                return 0;
+        }
         if (e->type == EVENT_NODE_FACTS) {
                 free(a->node.facts);
                 a->node.facts = str_dupz(e->values);
@@ -781,7 +791,7 @@ static int apply(struct core *c, const struct event *e, struct err *err)
 {
         struct request *r = request_find(c, e->request);
 
-        if (e->type == EVENT_NODE || e->type == EVENT_NODE_FACTS)
+        if (e->type == EVENT_NODE || e->type == EVENT_NODE_FACTS || e->type == EVENT_NODE_INSTANCE)
                 return apply_node(c, e, err);
         if (e->type == EVENT_BANK)
                 return apply_bank(c, e, err);
@@ -821,6 +831,7 @@ static int apply(struct core *c, const struct event *e, struct err *err)
         case EVENT_NODE:
         case EVENT_NODE_FACTS:
         case EVENT_BANK:
+        case EVENT_NODE_INSTANCE:
         case EVENT_TYPES: break;
         }
         return apply_damaged(err, e, "its type");

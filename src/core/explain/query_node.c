@@ -22,6 +22,8 @@ static void view(const struct core_agent *a, struct core_node *ret)
                 .renewed_ms = a->renewed_wall_ms,
                 .refuses = a->refuses,
         };
+        ret->provisioned = node_instance_of(n, &ret->instance);
+        ret->boot_ms = n->boot_ms;
         ret->state_name = s != NODE_UP ? sm_state(&node_states, s) : ret->attempts ? "busy" : "idle";
 }
 

@@ -119,15 +119,17 @@ int core_node_set(struct core *c, const struct core_node_order *o, struct err *e
         MEM_CLEANUP char *by = str_dupz(o->by);
         enum node_state from = a ? node_state_of(&a->node) : NODE_UP;
         unsigned left = SLICE;
+        bool heard;
 
         if (!a && o->to != NODE_BOOTING)
                 return err_set(err, CORE_UNKNOWN, "there is no agent %s that this server has heard of",
                                o->agent);
+        heard = a != NULL;
         if (!a)
                 a = agent_get(c, str_of(o->agent));
         if (o->to == NODE_UP && from == NODE_UP)
                 return 0;
-        if (!sm_may(&node_states, from, o->to))
+        if (!sm_may(&node_states, from, o->to) || (o->to == NODE_BOOTING && from == NODE_UP && heard))
                 return err_set(err, CORE_INVALID, "%s is %s, and cannot become %s: resume it first", o->agent,
                                sm_state(&node_states, from), sm_state(&node_states, o->to));
         set_state(c, a, o->to, by, str_head(o->reason, CORE_NODE_REASON_MAX), o->deadline_ms);
@@ -135,6 +137,47 @@ int core_node_set(struct core *c, const struct core_node_order *o, struct err *e
         carry_out(c, a, &left);
         look_soon(c);
         return 0;
+}
+
+static void say_instance(struct core *c, const char *agent, const struct node_instance *i)
+{
+        BUF_CLEANUP struct buf record = {0};
+        struct event e = {.type = EVENT_NODE_INSTANCE, .agent = str_of(agent), .who = STR(NODE_BY_WISH)};
+
+        node_instance_pack(&record, i);
+        e.values = buf_view(&record);
+        core_emit(c, &e, NULL);
+}
+
+int core_node_launch(struct core *c, const char *agent, const struct node_instance *i, struct err *err)
+{
+        struct core_agent *a = agent_find(c, agent);
+        BUF_CLEANUP struct buf reason = {0};
+
+        if (a && (node_state_of(&a->node) != NODE_RETIRED || a->connected || agent_attempts(a) > 0))
+                return err_set(err, CORE_INVALID, "there is a node %s already, which is %s", agent,
+                               sm_state(&node_states, node_state_of(&a->node)));
+        a = agent_get(c, str_of(agent));
+        buf_printf(&reason, "a " STR_FMT " of " STR_FMT " is started for it", STR_ARG(i->shape),
+                   STR_ARG(i->provisioner));
+        say_instance(c, a->name, i);
+        set_state(c, a, NODE_BOOTING, NODE_BY_WISH, buf_view(&reason), 0);
+        return 0;
+}
+
+int core_node_instance(struct core *c, const char *agent, const struct node_instance *i)
+{
+        struct core_agent *a = agent_find(c, agent);
+
+        if (!a || !a->node.instance)
+                return CORE_UNKNOWN;
+        say_instance(c, a->name, i);
+        return 0;
+}
+
+int64_t core_spent_micro(const struct core *c)
+{
+        return node_spending_of(&c->spending, c->now_ms);
 }
 
 /* The node's own word on its health. */

@@ -90,6 +90,8 @@ struct core_agent {
         bool gone; /* an order was given while it was away: that nothing runs there is an admin's word */
         int64_t said_ms; /* when its word on its machine was last an event, by the steady clock; 0: never */
         struct node_losses losses;
+        int64_t empty_since_ms;  /* it had no attempts since, by the steady clock, as far as plans of nodes
+                                    have  looked; 0: it had some */
         uint32_t alone;          /* attempts that have the node for themselves */
         struct agent_data *data; /* what it holds and measured; NULL: it has not said */
 };

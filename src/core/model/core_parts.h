@@ -64,9 +64,10 @@ struct core {
         struct clearing clearing;          /* model/losses.h */
         bool nodes_drain;                  /* at the last look some did */
         int64_t nodes_look_ms;             /* at nodes that drain, by the steady clock (lifecycle/nodes.h) */
-        int64_t nodes_due_ms;   /* no pause of a node ends before, by the steady clock (model/losses.h) */
-        struct eta *eta;        /* forecast/eta.h; NULL: not needed yet */
-        struct forecast *plays; /* that are under way, forecast/forecast.h */
+        int64_t nodes_due_ms; /* no pause of a node ends before, by the steady clock (model/losses.h) */
+        struct node_spending spending; /* of the month, on machines of provisioners */
+        struct eta *eta;               /* forecast/eta.h; NULL: not needed yet */
+        struct forecast *plays;        /* that are under way, forecast/forecast.h */
 };
 #define CORE_MAGIC 0x44726f76u
 

@@ -55,6 +55,7 @@ static const struct {
         [EVENT_NODE] = {"node", F_NODE | F_NEXT | F_REASON | F_VALUE},
         [EVENT_NODE_FACTS] = {"node_facts", F_NODE | F_VALUES},
         [EVENT_BANK] = {"bank", F_VALUES},
+        [EVENT_NODE_INSTANCE] = {"node_instance", F_NODE | F_VALUES},
         [EVENT_EDITED] = {"edited", F_MEMBERS | F_REASON | F_VALUES},
 };
 

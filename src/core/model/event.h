@@ -38,8 +38,10 @@ enum event_type {
         EVENT_READY = 56,         /* members do so no more */
         EVENT_SKIPPED = 57,       /* members, which waited, need not run: they are completed */
         EVENT_NODE = 60, /* of no request: the node of `agent` is `next`, says `who`; value: its deadline */
-        EVENT_NODE_FACTS = 61, /* of no request: `values` is what it says of its machine */
-        EVENT_BANK = 65,       /* of no request: `values` is an order to the bank (bank/order.h) */
+        EVENT_NODE_FACTS = 61,    /* of no request: `values` is what it says of its machine */
+        EVENT_NODE_INSTANCE = 62, /* of no request: `values` is the machine that was started for it, and what
+                                     was paid for it (model/node.h) */
+        EVENT_BANK = 65,          /* of no request: `values` is an order to the bank (bank/order.h) */
         EVENT_TYPES
 };
 

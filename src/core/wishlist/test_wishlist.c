@@ -1,0 +1,175 @@
+/* Which nodes a queue wants, machines that are started for it, and what they cost; and that a replay says the
+ * same. */
+#include "core/test_story.h"
+
+#include "core/wishlist/wishlist.h"
+
+#define AD "Cpus = 2; TotalCpus = 2; Memory = 4000; TotalMemory = 4000; Disk = 100000; "
+
+struct cloud {
+        struct plan_provisioner provisioner;
+        struct str name;
+        struct plan_shape shapes[2];
+        struct wishlist_shape more[2];
+        struct ad *ads[2];
+        struct wishlist_settings s;
+        struct wishlist w;
+};
+
+static void cloud_init(struct cloud *x, struct core *c)
+{
+        *x = (struct cloud){.provisioner = {10, 3600000, 60000, 120000}, .name = STR("cloud")};
+        x->shapes[0] = (struct plan_shape){
+                .name = STR("small"), .room = {2, 4000, 100000}, .price_micro = 1000000, .max = 9};
+        x->shapes[1] = (struct plan_shape){
+                .name = STR("arm"), .room = {8, 4000, 100000}, .price_micro = 1000000, .max = 9};
+        for (size_t i = 0; i < 2; i++) {
+                assert_int_equal(ad_parse(core_symbols(c),
+                                          i ? STR("[ Arch = \"arm\"; Cpus = 8; Requirements = true ]")
+                                            : STR("[ Arch = \"X86_64\"; Cpus = 2; Requirements = true ]"),
+                                          CLASSAD_NEW, &x->ads[i], NULL),
+                                 0);
+                x->more[i] = (struct wishlist_shape){.provisioner = x->name, .ad = x->ads[i]};
+        }
+        x->s = (struct wishlist_settings){.plan = {.provisioners = &x->provisioner,
+                                                   .provisioner_count = 1,
+                                                   .shapes = x->shapes,
+                                                   .shape_count = 2,
+                                                   .rules = {.hour_micro = -1, .month_micro = -1}},
+                                          .shapes = x->more,
+                                          .provisioners = &x->name,
+                                          .horizon_ms = 600000};
+}
+
+static void cloud_plan(struct cloud *x, struct core *c)
+{
+        wishlist_deinit(&x->w);
+        wishlist_make(c, &x->s, &x->w);
+}
+
+static void cloud_deinit(struct cloud *x)
+{
+        wishlist_deinit(&x->w);
+        ad_free(x->ads[0]);
+        ad_free(x->ads[1]);
+}
+
+static struct node_instance instance(struct story *s, int64_t cost)
+{
+        return (struct node_instance){.provisioner = STR("cloud"),
+                                      .shape = STR("small"),
+                                      .launch = STR("l1"),
+                                      .account = STR(""),
+                                      .id = STR("i-1"),
+                                      .price_micro = 1000000,
+                                      .paid_until_ms = s->now + 3600000,
+                                      .cost_micro = cost};
+}
+
+static void replays(struct story *s)
+{
+        BUF_CLEANUP struct buf here = {0}, there = {0}, again = {0};
+        struct core *c = story_core(s, true), *d = story_core(s, true);
+
+        for (size_t i = 0; i < s->log_count; i++)
+                assert_int_equal(core_replay(c, buf_view(&s->log[i]), NULL), 0);
+        core_snapshot(s->core, &here);
+        core_snapshot(c, &there);
+        assert_int_equal(here.n, there.n);
+        assert_memory_equal(here.p, there.p, here.n);
+        assert_int_equal(core_restore(d, buf_view(&here), NULL), 0);
+        core_snapshot(d, &again);
+        assert_int_equal(here.n, again.n);
+        assert_memory_equal(here.p, again.p, here.n);
+        core_clock(d, s->now, 1000);
+        assert_int_equal(core_spent_micro(d), core_spent_micro(s->core));
+        core_free(c);
+        core_free(d);
+}
+
+/* Jobs go to the shapes that they suit; those of nobody's shape are left out. */
+static void test_who_asks(void **state)
+{
+        struct story *s = *state;
+        struct cloud x;
+
+        story_submit(
+                s, 4,
+                (const char *const[]){"Requirements", "TARGET.Arch == \"X86_64\"", "RequestCpus", "1", NULL},
+                NULL);
+        story_submit(
+                s, 3,
+                (const char *const[]){"Requirements", "TARGET.Arch == \"arm\"", "RequestCpus", "8", NULL},
+                NULL);
+        story_submit(s, 5, (const char *const[]){"Requirements", "TARGET.Arch == \"vax\"", NULL}, NULL);
+        cloud_init(&x, s->core);
+        cloud_plan(&x, s->core);
+        assert_int_equal(x.w.in.demand_count, 2);
+        assert_int_equal(x.w.left_out, 5);
+        assert_int_equal(x.w.plan.shapes[0].wished, 2);
+        assert_int_equal(x.w.plan.shapes[1].wished, 3);
+        x.s.wait_ms = 5000; /* they have only come */
+        cloud_plan(&x, s->core);
+        assert_int_equal(x.w.in.demand_count, 0);
+        story_wait(s, 5000);
+        cloud_plan(&x, s->core);
+        assert_int_equal(x.w.in.demand_count, 2);
+        cloud_deinit(&x);
+}
+
+/* Each state of a machine's life, and what the plan makes of it. */
+static void test_a_life(void **state)
+{
+        struct story *s = *state;
+        struct node_instance i = instance(s, 1000000), said;
+        struct core_node n;
+        struct cloud x;
+
+        SUBMIT(2, "RequestCpus", "1");
+        cloud_init(&x, s->core);
+        x.shapes[1].max = 0;
+        cloud_plan(&x, s->core);
+        assert_int_equal(x.w.plan.shapes[0].wished, 1);
+        assert_int_equal(core_node_launch(s->core, "n1", &i, NULL), 0);
+        assert_int_equal(core_node_launch(s->core, "n1", &i, NULL), CORE_INVALID);
+        assert_int_equal(core_spent_micro(s->core), 1000000);
+        replays(s);
+        cloud_plan(&x, s->core);
+        assert_int_equal(x.w.plan.shapes[0].wished, 0);
+        assert_int_equal(x.w.plan.demands[0].placed, 2);
+        story_wait(s, 30000);
+        story_offer(s, "n1", "[" AD "]", 2);
+        assert_int_equal(core_node_get(s->core, "n1", &n), 0);
+        assert_string_equal(n.state_name, "busy");
+        assert_int_equal(n.boot_ms, 30000);
+        cloud_plan(&x, s->core);
+        assert_int_equal(x.w.shapes[0].boot_ms, 30000);
+        assert_int_equal(x.w.nodes[0].idle_ms, -1);
+        i.cost_micro = 500000;
+        i.id = STR("i-2");
+        assert_int_equal(core_node_instance(s->core, "n1", &i), 0);
+        assert_int_equal(core_node_instance(s->core, "n2", &i), CORE_UNKNOWN);
+        assert_int_equal(core_spent_micro(s->core), 1500000);
+        assert_int_equal(core_node_get(s->core, "n1", &n), 0);
+        said = n.instance;
+        assert_true(str_eqz(said.id, "i-2"));
+        replays(s);
+        assert_true(story_result(s, "n1", 0, 1, 0));
+        assert_true(story_result(s, "n1", 1, 1, 0));
+        cloud_plan(&x, s->core);
+        assert_int_equal(x.w.nodes[0].idle_ms, 0);
+        story_wait(s, 3600000 - 30000 - 60000);
+        cloud_plan(&x, s->core);
+        assert_int_equal(x.w.plan.leaves[0], PLAN_LEAVES_IDLE);
+        assert_string_equal(x.w.names[0], "n1");
+        story_wait(s, 62ll * 86400000);
+        assert_int_equal(core_spent_micro(s->core), 0); /* another month */
+        cloud_deinit(&x);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {STORY(test_who_asks), STORY(test_a_life)};
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
