@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 PYTHON := /usr/bin/python3
 JOBS   ?= $(shell nproc)
 
-.PHONY: setup-build help setup build demo check check-unit check-system check-long lint format bench bench-peers bench-sim fuzz docs dist packages install clean
+.PHONY: setup-build help setup build demo demo-cloud check check-unit check-system check-long lint format bench bench-peers bench-sim fuzz docs dist packages install clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -30,6 +30,9 @@ build: setup-build ## programs and manual pages into build/; installs the packag
 
 demo: build ## a server, two agents and a thousand real files, in a temporary folder; under a minute
 	@tools/demo/demo --build $(BUILD)
+
+demo-cloud: build ## a server without machines gets 300 jobs, starts machines for them, and stops these; about a minute
+	@tools/demo/demo-cloud --build $(BUILD)
 
 check: setup ## all rings of tests; the last line is "N passed, N failed, N skipped"
 	@tools/check --build $(BUILD) --asan $(ASAN)

@@ -417,6 +417,7 @@ ATTEMPTS = {
     ("POST", "/v1/agents/{name}/wish"): [("/v1/agents/n1/wish", {"wishes": ["short-run"]}, 403)],
     ("POST", "/v1/agents/{name}/resume"): [("/v1/agents/n1/resume", None, 403)],
     ("GET", "/v1/accounts"): [("/v1/accounts", None, 200)],
+    ("GET", "/v1/wishlist"): [("/v1/wishlist", None, 200)],
     ("GET", "/v1/capacity"): [("/v1/capacity", None, 200)],
     ("GET", "/metrics"): [("/metrics", None, 200)],
     ("GET", "/v1/series"): [("/v1/series", None, 200)],

@@ -170,6 +170,7 @@ def test_every_operation(instance):
     assert call("GET", "/v1/agents")["agents"] == []
     assert [x["name"].split("/")[0] for x in call("GET", "/v1/limits")["limits"]] == ["queued_kib"]
     assert call("GET", "/v1/capacity")["free_cpus"] == 0
+    assert call("GET", "/v1/wishlist")["shapes"] == []
     token = call("POST", "/v1/tokens", {"kind": "agent", "name": "n1", "uses": 2, "expires_s": 60})
     assert [t["uses"] for t in call("GET", "/v1/tokens")["tokens"] if t["id"] == token["id"]] == [2]
     file = {"name": "d/a", "size": 5, "metadata": {"run": 7, "good": True, "x": 0.5, "p": "q"}, "replicas": [

@@ -567,7 +567,7 @@ const struct command commands[] = {
          "trusted",
          agents_options, 0, 5, "", false, cmd_agents},
         {"nodes", RUNNING, "list the machines of agents, and say what becomes of them",
-         "[OPTIONS] [show NAME | drain NAME | resume NAME | fail NAME | down NAME | retire NAME]",
+         "[OPTIONS] [plan | show NAME | drain NAME | resume NAME | fail NAME | down NAME | retire NAME]",
          "Shows the machine of every agent: whether it is booting, idle, busy, draining, drained, failed, "
          "down or "
          "retired, who or what has said so, since when and why. The record is in the server's log: a restart "
@@ -588,10 +588,15 @@ const struct command commands[] = {
          "`resume` takes all of these back, but for the certificate. `show` tells all that is known of it, "
          "and what "
          "it should be running.\n\n"
+         "`plan` is for servers that start machines for the queue (drover-provisioner(7)): which are wished "
+         "and "
+         "who "
+         "asked for them, which will be stopped, and of each shape why there are not more.\n\n"
          "A node fails by itself when its health check says so (drover-agent(8)), and when nothing was heard "
          "of it "
          "for ten minutes (droverd(8)); it is up again when the check passes, or when it is heard of.",
-         "drover nodes\ndrover nodes drain node7 --reason 'new kernel' --deadline 1h\ndrover nodes show "
+         "drover nodes\ndrover nodes plan\ndrover nodes drain node7 --reason 'new kernel' --deadline "
+         "1h\ndrover nodes show "
          "node7\n"
          "drover nodes resume node7",
          nodes_options, 0, 2, "", false, cmd_nodes},

@@ -116,6 +116,137 @@ static void print_time(struct buf *out, const char *what, struct view at_ms)
         buf_char(out, '\n');
 }
 
+/* ---- the plan */
+
+/* "2 of cloud/small for 40 jobs (7.0 and others of ann@local)" */
+static void print_wish(struct buf *out, struct view w)
+{
+        buf_printf(out, "start   %lld of ", (long long)view_integer(view_get(w, "nodes"), 0));
+        view_text(view_get(w, "provisioner"), out);
+        buf_char(out, '/');
+        view_text(view_get(w, "shape"), out);
+        if (view_true(view_get(w, "minimum"))) {
+                buf_addz(out, ": the least that there shall be\n");
+                return;
+        }
+        buf_printf(out, " for %lld waiting jobs", (long long)view_integer(view_get(w, "jobs"), 0));
+        if (view_there(view_get(w, "request"))) {
+                buf_printf(out, ": %lld.%lld and its like of ",
+                           (long long)view_integer(view_get(w, "request"), 0),
+                           (long long)view_integer(view_get(w, "job"), 0));
+                view_text(view_get(w, "owner"), out);
+        }
+        buf_char(out, '\n');
+}
+
+static void print_demand(struct buf *out, struct view d)
+{
+        int64_t left = view_integer(view_get(d, "left"), 0);
+
+        if (left == 0)
+                return;
+        buf_printf(out,
+                   "wait    %lld more at a time of %lld jobs with %lld processors each: ", (long long)left,
+                   (long long)view_integer(view_get(d, "jobs"), 0),
+                   (long long)view_integer(view_get(d, "cpus"), 0));
+        view_text(view_get(d, "why"), out);
+        buf_char(out, '\n');
+}
+
+static void print_provisioner(struct buf *out, struct view p)
+{
+        bool failed = view_there(view_get(p, "error"));
+
+        if (!failed && view_true(view_get(p, "listed")))
+                return;
+        buf_addz(out, "note    ");
+        view_text(view_get(p, "name"), out);
+        buf_addz(out, failed ? " fails: " : " has not said yet which machines there are");
+        if (failed)
+                view_text(view_get(p, "error"), out);
+        buf_char(out, '\n');
+}
+
+static void print_money(struct buf *out, struct view root)
+{
+        struct view month = view_get(root, "budget_month"), hour = view_get(root, "budget_hour");
+
+        buf_addz(out, "spent   ");
+        view_text(view_get(root, "spent_month"), out);
+        if (view_there(month)) {
+                buf_addz(out, " of ");
+                view_text(month, out);
+        }
+        buf_addz(out, " this month");
+        if (view_there(hour)) {
+                buf_addz(out, ", at most ");
+                view_text(hour, out);
+                buf_addz(out, " an hour");
+        }
+        buf_char(out, '\n');
+}
+
+static void add_shape(struct table *t, struct view s)
+{
+        BUF_CLEANUP struct buf name = {0}, why = {0};
+
+        view_text(view_get(s, "provisioner"), &name);
+        buf_char(&name, '/');
+        view_text(view_get(s, "shape"), &name);
+        table_text(t, buf_view(&name));
+        table_view(t, view_get(s, "nodes"));
+        table_view(t, view_get(s, "wished"));
+        table_view(t, view_get(s, "max"));
+        table_view(t, view_get(s, "price"));
+        view_text(view_get(s, "why"), &why);
+        if (view_there(view_get(s, "closed"))) {
+                buf_addz(&why, ": ");
+                view_text(view_get(s, "closed"), &why);
+        }
+        table_text(t, buf_view(&why));
+}
+
+static int plan(struct cli *cli)
+{
+        static const struct table_column shape_columns[] = {
+                {"SHAPE", false, true}, {"NODES", true, false}, {"WISHED", true, false},
+                {"MAX", true, false},   {"PRICE", true, false}, {"WHY NOT MORE", false, true}};
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf out BUF_CLEANUP = {0};
+        struct table t TABLE_CLEANUP = {0};
+        struct view x;
+        int code = cli_table(cli, &t, shape_columns, sizeof(shape_columns) / sizeof(shape_columns[0]));
+
+        if (code == 0)
+                code = api_get(cli, "/v1/wishlist", &answer);
+        if (code != 0 || api_print_json(cli, &answer))
+                return code;
+        for (size_t at = 0; view_next(view_get(answer.root, "shapes"), &at, &x);)
+                add_shape(&t, x);
+        if (table_rows(&t) == 0) {
+                buf_addz(&out, "no machines are started here: see provisioners in droverd(8)\n");
+                cli_print(&out);
+                return CLI_OK;
+        }
+        cli_print_table(cli, &t);
+        for (size_t at = 0; view_next(view_get(answer.root, "wishes"), &at, &x);)
+                print_wish(&out, x);
+        for (size_t at = 0; view_next(view_get(answer.root, "leaving"), &at, &x);) {
+                buf_addz(&out, "stop    ");
+                view_text(view_get(x, "name"), &out);
+                buf_addz(&out, ": ");
+                view_text(view_get(x, "why"), &out);
+                buf_char(&out, '\n');
+        }
+        for (size_t at = 0; view_next(view_get(answer.root, "demands"), &at, &x);)
+                print_demand(&out, x);
+        for (size_t at = 0; view_next(view_get(answer.root, "provisioners"), &at, &x);)
+                print_provisioner(&out, x);
+        print_money(&out, answer.root);
+        cli_print(&out);
+        return CLI_OK;
+}
+
 static int show(struct cli *cli, const char *name)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
@@ -199,8 +330,11 @@ int cmd_nodes(struct cli *cli, const struct options *o)
 
         if (o->word_count == 0)
                 return list(cli);
+        if (o->word_count == 1 && strcmp(o->words[0], "plan") == 0)
+                return plan(cli);
         if (!v)
-                return cli_error(CLI_USAGE,
-                                 "drover nodes, or drover node show|drain|resume|fail|down|retire NAME");
+                return cli_error(
+                        CLI_USAGE,
+                        "drover nodes [plan], or drover node show|drain|resume|fail|down|retire NAME");
         return v->state ? order(cli, v, o->words[1], o) : show(cli, o->words[1]);
 }

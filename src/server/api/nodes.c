@@ -51,6 +51,21 @@ static void write_node(struct json *j, struct server *s, const struct core_node 
         json_kint(j, "jobs", n->attempts);
         json_kint(j, "losses", n->losses);
         write_facts(j, n->facts);
+        json_key(j, "instance");
+        if (!n->provisioned) {
+                json_null(j);
+                return;
+        }
+        json_open(j, '{');
+        json_kstr(j, "provisioner", n->instance.provisioner);
+        json_kstr(j, "shape", n->instance.shape);
+        json_kstr(j, "id", n->instance.id);
+        json_kstr(j, "launch", n->instance.launch);
+        json_kstr(j, "account", n->instance.account);
+        json_key(j, "price");
+        json_double(j, (double)n->instance.price_micro / 1e6);
+        json_kint(j, "paid_until_ms", n->instance.paid_until_ms);
+        json_close(j, '}');
 }
 
 static void on_node(void *arg, const struct core_node *n)

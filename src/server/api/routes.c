@@ -49,6 +49,7 @@ static const struct route routes[] = {
         {HTTP_GET, "/v1/nodes", api_nodes},
         {HTTP_GET, "/v1/nodes/{name}", api_node},
         {HTTP_POST, "/v1/nodes/{name}", api_node_set},
+        {HTTP_GET, "/v1/wishlist", api_wishlist},
         {HTTP_GET, "/v1/capacity", api_capacity},
         {HTTP_GET, "/v1/series", api_series},
         {HTTP_GET, "/v1/limits", api_limits},

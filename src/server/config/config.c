@@ -62,6 +62,8 @@ static const struct setting {
         {"user_log_format", KIND_NESTED, offsetof(struct config, user_log), read_user_log},
         {"nodes", KIND_NESTED, offsetof(struct config, nodes), config_nodes_read},
         {"bank", KIND_NESTED, offsetof(struct config, bank), config_bank_read},
+        {"provision", KIND_NESTED, offsetof(struct config, provision), config_provision_read},
+        {"provisioners", KIND_NESTED, offsetof(struct config, provision), config_provisioners_read},
         {"keep", KIND_NESTED, offsetof(struct config, keep), config_keep_read},
         {"notify", KIND_NESTED, offsetof(struct config, notify), config_notify_read},
 };
@@ -94,6 +96,7 @@ void config_deinit(struct config *c)
         config_stores_deinit(&c->stores);
         config_notify_deinit(&c->notify);
         config_bank_deinit(&c->bank);
+        config_provision_deinit(&c->provision);
         *c = (struct config){0};
 }
 
@@ -426,6 +429,7 @@ int config_read(struct config *c, int argc, char **argv, struct err *err)
         *c = (struct config){
                 .log_level = LOG_INFO, .catalog_write = ROLE_OPERATOR, .argc = argc, .argv = argv};
         config_notify_default(&c->notify);
+        config_provision_default(&c->provision);
         opterr = 0;
         optind = 0; /* anew: see getopt(3) */
         while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {

@@ -14,6 +14,7 @@
 #include "server/config/nodes.h"
 #include "server/config/notify.h"
 #include "server/config/order.h"
+#include "server/config/provision.h"
 #include "server/config/stores.h"
 
 #define CONFIG_LISTS_MAX 32
@@ -50,6 +51,7 @@ struct config {
         char *user_log; /* UserLogFormat of jobs that say nothing, as an expression; NULL: the default */
         struct config_notify notify;
         struct config_nodes nodes;
+        struct config_provision provision;
         struct config_keep keep;
         struct config_bank bank;
         bool check;             /* only open, replay, check */

@@ -37,6 +37,7 @@
 #include "server/loop/turn.h"
 #include "server/metrics/metrics.h"
 #include "server/notices/notices.h"
+#include "server/provision/provision.h"
 #include "server/userlog/userlog.h"
 
 #define LEASE_MS     300000 /* the core's default */
@@ -96,6 +97,7 @@ static void on_tick(void *arg)
         metrics_tick(s->metrics, s->core, clock_boot_ms(), clock_wall_ms());
         if (config_postgres(&s->config))
                 turn_beat(s->turn);
+        provision_tick(s);
         turn_end(s->turn);
         timer_start(d->tick, next < 0 ? 0 : next > TICK_MAX_MS ? TICK_MAX_MS : next);
 }
@@ -244,6 +246,7 @@ void server_close(struct server *s)
         thread_finish(s->reader);
         thread_finish(s->catalog_thread);
         notices_stop(s->notices);
+        provision_free(s->provision);
         if (s->snapshots)
                 snapshots_stop(s->snapshots);
         store_close(s->store);
@@ -327,6 +330,8 @@ static int start_parts(struct server *s, struct err *err)
                 r = access_open(s, &s->access, err);
         if (r == 0)
                 grants_open(s);
+        if (r == 0)
+                r = provision_open(s, err);
         if (r == 0)
                 r = objects_open(s, &s->objects, err);
         if (r == 0)

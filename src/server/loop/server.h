@@ -63,7 +63,8 @@ struct server {
         struct snapshots *snapshots;
         struct ledger *ledger;
         struct access *access;
-        struct objects *objects; /* see objects.h */
+        struct provision *provision; /* NULL: the settings name no provisioner */
+        struct objects *objects;     /* see objects.h */
         int64_t lease_ms, renew_ms;
         int64_t grants_due_ms;  /* boot clock: see grants_tick */
         int64_t learned_due_ms; /* learned.h's */

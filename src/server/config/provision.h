@@ -1,0 +1,46 @@
+/* provision: the settings `provision` and `provisioners`: who starts machines for the queue, of which shapes,
+ * and what may be spent. */
+#pragma once
+#include "base/args.h"
+#include "base/doc.h"
+#include "base/owners.h"
+
+#define CONFIG_PROVISIONERS_MAX 16u
+#define CONFIG_SHAPES_MAX       64u
+#define CONFIG_PLAN_ACCOUNTS    64u
+
+struct config_provisioner {
+        char *name, *kind;
+        struct args command;
+        char *addresses; /* of the server for its agents, commas between; NULL: the socket of this machine */
+        char *owners, *tags, *labels; /* what its agents may at most; NULL: as tokens without them */
+        uint32_t max;
+        int64_t poll_ms, timeout_ms, boot_limit_ms, period_ms, idle_ms, stop_ms;
+        int64_t retry_ms; /* until a shape that could not be started is tried again; then twice that, ... */
+};
+struct config_shape {
+        size_t provisioner;
+        char *name;
+        int64_t cpus, memory_mib, disk_kib, price_micro;
+        uint32_t min, max;
+        char *attributes; /* "Name = expression; ..."; NULL: none */
+        char *with;       /* a JSON object */
+};
+struct config_provision {
+        struct config_provisioner provisioners[CONFIG_PROVISIONERS_MAX];
+        size_t provisioner_count;
+        struct config_shape shapes[CONFIG_SHAPES_MAX];
+        size_t shape_count;
+        struct {
+                char *name;
+                uint32_t max;
+        } accounts[CONFIG_PLAN_ACCOUNTS];
+        size_t account_count;
+        int64_t horizon_ms, wait_ms;
+        uint32_t max;                    /* 0: no bound */
+        int64_t hour_micro, month_micro; /* -1: no bound */
+};
+void config_provision_default(struct config_provision *c);
+void config_provision_deinit(struct config_provision *c);
+int config_provision_read(void *place, const struct doc *d, struct err *err);    /* `provision` */
+int config_provisioners_read(void *place, const struct doc *d, struct err *err); /* `provisioners` */
