@@ -39,11 +39,11 @@ def wheel(folder, name, version, code):
             z.writestr(path, text)
 
 
-def start(instance, name="n1", more=""):
+def start(instance, name="n1", more="", program="drover-agent"):
     """An agent whose pip finds what is in the folder wheels only, and whose conda is ours."""
     return agents.start(instance, f"pip_options: [--no-index, --find-links, {instance.base}/wheels]\n"
                         f"python: /usr/bin/python3\nconda: {instance.base}/conda\n{more}"
-                        "queues:\n  - name: here\n    cpus: 4\n", name)
+                        "queues:\n  - name: here\n    cpus: 4\n", name, program)
 
 
 def ready(instance, *names):
@@ -133,6 +133,26 @@ def test_what_has_one_gets_the_jobs(place):
     for _ in range(3):
         assert place.history(place.run(python()))[0]["agent"] == "n1"
     assert folders(place, "n2") == []
+
+
+@pytest.mark.parametrize("hours", [1, 19, 25, 38])
+def test_on_a_machine_that_is_up_for_hours(place, hours):
+    """Numbers of commands and transfers begin with the time since the machine was started: all of their bits come to be set."""
+    script = os.path.join(place.base, "agent-there")
+    with open("/proc/uptime", encoding="ascii") as f:
+        ahead = int(hours * 3600 - float(f.read().split()[0]))
+    with open(script, "w", encoding="utf-8") as f:
+        f.write(f"""#!/bin/sh
+unshare --time --boottime {ahead} --fork {place.program("drover-agent")} "$@" &
+trap 'pkill -TERM -P $!' TERM
+wait $!
+wait $!
+""")
+    os.chmod(script, 0o755)
+    start(place, program=script)
+    ready(place, "n1")
+    place.run(python(output="out"), seconds=180)
+    assert place.read("out") == "found\n"
 
 
 def test_what_cannot_be_made_is_held_with_the_words_of_its_maker(place):

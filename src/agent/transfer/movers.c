@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/model/attempt.h"
 #include "agent/model/queue.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -17,11 +18,11 @@
 #define IDLE_MS    10000  /* a mover that had nothing to do so long is let go */
 #define SILENCE_MS 120000 /* it says something every second */
 #define LOOK_MS    5000
-#define LATE_MS    5000        /* of a transfer's limit, which a mover keeps itself */
-#define LIVES      2           /* movers that one transfer may bring down */
-#define AT_ONCE    64          /* packets of one mover that are read before the others have their turn */
-#define SIGNS_MAX  1000        /* in LOOK_MS; of an honest one as many at once as a socket holds */
-#define IDS        0xc0000000u /* marks a run_id as a mover's; see stage_child.c */
+#define LATE_MS    5000 /* of a transfer's limit, which a mover keeps itself */
+#define LIVES      2    /* movers that one transfer may bring down */
+#define AT_ONCE    64   /* packets of one mover that are read before the others have their turn */
+#define SIGNS_MAX  1000 /* in LOOK_MS; of an honest one as many at once as a socket holds */
+#define MEMBER     2    /* of request 0: a mover's run_id. Serials come from a clock, and so have any bits */
 
 struct mover {
         struct agent *a;
@@ -254,7 +255,7 @@ static int start_as_we_are(struct mover *v, char **argv, int theirs, struct err 
 static void start_as_user(struct mover *v, const struct move *m, char **argv, int theirs)
 {
         char *envp[] = {(char *)(uintptr_t) "PATH=/usr/bin:/bin", NULL};
-        v->id = (struct run_id){0, 0, 0, IDS | ++v->a->movers->serial, 0};
+        v->id = (struct run_id){0, MEMBER, 0, STEP_NO_JOBS | ++v->a->movers->serial, 0};
         struct run_spec spec = {.id = v->id,
                                 .owner = m->owner,
                                 .user = m->user,
@@ -429,7 +430,7 @@ void movers_cancel(struct move *m)
 bool movers_event(struct agent *a, const struct run_event *e)
 {
         struct mover *v = a->movers->list;
-        if ((e->id.step & IDS) != IDS)
+        if (e->id.request != 0 || e->id.member != MEMBER)
                 return false;
         while (v && !run_id_eq(v->id, e->id))
                 v = v->next;

@@ -14,7 +14,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 
-#define USER_COMMAND_MEMBER 1
+#define USER_COMMAND_MEMBER 1 /* of request 0 */
 #define USER_COMMAND_STEP   0x80000000u
 #define GONE                "the agent's shepherd is gone"
 
