@@ -983,9 +983,10 @@ static void settle(struct core *c, struct request *r)
         g->doomed = NULL;
         g->doomed_count = g->doomed_cap = 0;
         g->ready = (struct set){0};
-        set_deinit(&g->dooming);
         for (uint32_t i = 0; i < count; i++) { /* before those who start because others were skipped */
                 emit_doomed(c, r, &doomed[i]);
+                /* not before: what follows from this one must not find another end for those behind it */
+                set_remove_all(&g->dooming, &doomed[i].members);
                 set_deinit(&doomed[i].members);
         }
         emit_ready(c, r, &ready);

@@ -524,6 +524,25 @@ static void test_what_waits_for_a_job_to_be_held_or_started(void **s)
         expect(c, "n/default 2 0-1\n");
 }
 
+/* Job 0 succeeds: 1 is skipped, and 2 can never start. That 1 has ended without being held would have 2
+ * skipped, too, and 3 with it, while 2 is on its way to be held. */
+static void test_one_end_of_a_job_is_found(void **s)
+{
+        struct core *c = *s;
+
+        submit_graph(c, 4, "0>1:retry;0>2:fail;0,1>2:held;2>3:retry", "\"hold\"");
+        offer(c, "n", BIG);
+        expect(c, "n/default 1 0\n");
+        end_with(c, 1, 0, 0);
+        expect(c, "");
+        assert_null(core_check(c));
+        expect_held(c, 1, 2, "waits for request 1 to fail, but it succeeded");
+        act(c, CORE_ACT_RELEASE, 1);
+        expect(c, "n/default 1 2\n");
+        end_with(c, 1, 2, 1);
+        expect(c, "n/default 1 3\n"); /* it was not skipped */
+}
+
 static struct request *submit_aborting(struct core *c, const char *edges)
 {
         struct submission s = {
@@ -675,6 +694,7 @@ int main(void)
                 T(test_an_exit_code_after_which_nothing_is_tried_again),
                 T(test_an_exit_code_that_skips),
                 T(test_what_waits_for_a_job_to_be_held_or_started),
+                T(test_one_end_of_a_job_is_found),
                 T(test_an_exit_code_that_ends_the_graph),
                 T(test_exit_codes_are_in_snapshots),
                 T(test_a_category_is_a_pool),
