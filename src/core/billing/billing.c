@@ -319,8 +319,10 @@ static struct bank_account *payer(struct core *c, struct str owner, const struct
                         " that name none: set accounting_group to one of which he is a member",
                         STR_ARG(owner));
         else if (bank_role_of(a, owner) == BANK_ROLE_NONE) {
-                err_set(why, 0, STR_FMT " is no member of the account %s in the bank", STR_ARG(owner),
-                        a->name);
+                err_set(why, 0,
+                        STR_FMT " is no member of the account %s in the bank: its owner or an admin can "
+                                "say drover bank account %s --member " STR_FMT "=user",
+                        STR_ARG(owner), a->name, a->name, STR_ARG(owner));
                 a = NULL;
         }
         return a;

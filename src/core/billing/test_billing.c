@@ -288,7 +288,9 @@ static void test_who_pays(void **state)
         set_bank(s->core, (struct core_bank){.refuse = true, .lien_ms = 1000}, "1");
         TELL(.op = BANK_OPEN, .account = STR("physics"));
         assert_true(story_submit(s, 1, (const char *const[]){"AcctGroup", "\"physics\"", NULL}, &err) < 0);
-        assert_string_equal(err.text, "ann@local is no member of the account physics in the bank");
+        assert_string_equal(err.text,
+                            "ann@local is no member of the account physics in the bank: its owner or an "
+                            "admin can say drover bank account physics --member ann@local=user");
         assert_true(story_submit(s, 1, (const char *const[]){"AcctGroup", "\"biology\"", NULL}, &err) < 0);
         assert_string_equal(err.text, "the bank has no account biology");
         assert_true(story_submit(s, 1, (const char *const[]){NULL}, &err) < 0);
