@@ -174,7 +174,7 @@ static bool allocation_is_open(const struct bank_allocation *x, int64_t at_ms)
         return x->start_ms <= at_ms && (x->end_ms == 0 || at_ms < x->end_ms);
 }
 
-/* What a lien or a charge could take of it. */
+/* The part of the allocation that a lien or a charge could take. */
 static int64_t allocation_room(const struct bank_allocation *x, struct str user, struct str place,
                                int64_t at_ms)
 {
@@ -184,7 +184,7 @@ static int64_t allocation_room(const struct bank_allocation *x, struct str user,
         return x->amount - x->held > -x->credit ? x->amount - x->held + x->credit : 0;
 }
 
-/* What can be taken away from it: no credit. */
+/* The part that can be taken away: credit is not. */
 static int64_t allocation_rest(const struct bank_allocation *x)
 {
         return x->amount > x->held ? x->amount - x->held : 0;
@@ -834,7 +834,7 @@ static void lien_hold(struct run *r, struct bank_lien *l, struct str user, struc
         assert(amount == 0);
 }
 
-/* What it holds is free, and it is gone. */
+/* Frees what the lien holds, and removes it. */
 static void lien_end(struct bank *b, struct bank_lien *l)
 {
         struct bank_quote *quote = quote_find(b, l->quote);
@@ -1052,8 +1052,8 @@ static void charge_account(struct run *r, struct bank_account *a)
         }
 }
 
-/* What it holds, and before that more of what is there, if it was used: one movement of each allocation. What
- * cannot be charged is written down as unpaid: no allocation goes below its credit limit. */
+/* Takes what the lien holds, and before that more of what is there, if it was used: one movement of each
+ * allocation. What cannot be charged is written down as unpaid: no allocation goes below its credit limit. */
 static void charge_lien(struct run *r, struct bank_lien *l)
 {
         const struct bank_order *o = r->order;

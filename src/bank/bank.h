@@ -139,10 +139,10 @@ struct bank_account *bank_account(const struct bank *b, struct str name); /* NUL
 /* The account of a longer name: "physics" for "physics.cms.run3" when nothing between is there. NULL: none.
  */
 struct bank_account *bank_account_above(const struct bank *b, struct str name);
-/* What `user` could spend of the account at this place now, credit included. An empty user or place is one
- * that no allocation is restricted to. Never negative. */
+/* Money that `user` could spend of the account at this place now, credit included. An empty user or place is
+ * one that no allocation is restricted to. Never negative. */
 int64_t bank_available(const struct bank_account *a, struct str user, struct str place, int64_t at_ms);
-/* What the whole account could spend now, whoever and wherever. */
+/* Money that the whole account could spend now, whoever and wherever. */
 int64_t bank_available_any(const struct bank_account *a, int64_t at_ms);
 /* The role of the user in the account: the highest that it, or an account above it, gives him. */
 enum bank_role bank_role_of(const struct bank_account *a, struct str user);

@@ -1,4 +1,4 @@
-/* What the bank allows, what it writes down, and that its books balance whatever is asked of it. */
+/* The bank: orders that it allows, entries that it writes, and books that balance whatever is asked of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ static void on_entry(void *arg, const struct bank_entry *e)
         k->last = *e;
 }
 
-/* As the server does it: through the record of an event. What bank_check says is what happens. */
+/* Through the record of an event, as in the server. The order does what bank_check said that it would. */
 static int tell(struct books *k, const struct bank_order *said)
 {
         BUF_CLEANUP struct buf record = {0};

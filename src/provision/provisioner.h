@@ -24,7 +24,7 @@ enum provisioner_result {
 struct provisioner_instance {
         struct str id, tag;
 };
-/* What is said of a shape. */
+/* A provider's answer about a shape. */
 struct provisioner_offer {
         struct str shape;
         int64_t price_micro; /* of an hour; -1: not said */

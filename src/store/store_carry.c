@@ -45,7 +45,7 @@ static int open_file(struct sqlite *q, const char *path, struct err *err)
         return 0;
 }
 
-/* What the caller makes of a result that no other than the back end knows. */
+/* Takes a result that only the back end knows. */
 static int fold(int r)
 {
         return r == PG_LOST || r == PG_FENCED ? -ENOTCONN : r;

@@ -140,7 +140,7 @@ static int check_id(struct postgres *pg, struct err *err)
 
 #define LOOK_MS 200
 
-/* What a server that stands by sees of the one that leads. */
+/* The leading server, as one that stands by sees it. */
 struct leader {
         bool gone;       /* nobody has the lock */
         uint64_t number; /* of its last transaction */

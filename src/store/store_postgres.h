@@ -45,7 +45,7 @@ extern int store_postgres_patience_ms, store_postgres_read_patience_ms, store_po
 
 /* Sets pg->name from pg->address. 0 or -EINVAL. */
 int pg_name(struct postgres *pg, struct err *err);
-/* As store_open, without its thread. */
+/* The same as store_open, without its thread. */
 int pg_open(const char *address, const struct store_place *place, struct postgres **ret, struct err *err);
 void pg_close(struct postgres *pg);
 /* A connection with its settings made. 0; PG_LOST when nobody answers there or the database is not ready;

@@ -15,6 +15,6 @@
 #define CATALOG_PROGRAM_MAX      (512u << 20) /* bytes that it may print; */
 #define CATALOG_PROGRAM_LINE_MAX (1u << 20)   /* in one line */
 
-/* As form_world.catalog, of which it is a part. Files may have been told when it fails. */
+/* The part of form_world.catalog that asks a program. Files may have been told when it fails. */
 int catalog_program_files(struct str name, struct str query, bool events, const char *order,
                           void (*fn)(void *to, const struct form_found *f), void *to, struct err *err);

@@ -265,7 +265,7 @@ static void order_number(struct order *o, const char *key, const struct options 
                 json_kint(&o->j, key, n * scale);
 }
 
-/* What several orders have: times, places, what will be used. */
+/* Options that several orders have: times, places, what will be used. */
 static void order_options(struct order *o, const struct options *given)
 {
         static const char *const texts[] = {"place", "places", "users", "user"};

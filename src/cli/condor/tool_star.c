@@ -110,7 +110,7 @@ static int submit_template(struct cli *cli, const struct flags *f)
 
 /* ---- star-kill-job */
 
-/* What removes the jobs that the word names: a job or a request of SUMS, or of Drover. */
+/* The call that removes the jobs which the word names: a job or a request of SUMS, or of Drover. */
 static int write_removal(const char *word, struct buf *body)
 {
         struct json j = {.out = body};

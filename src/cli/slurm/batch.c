@@ -704,7 +704,7 @@ static void set_text(struct writing *g, const char *name, struct str value)
         set(g, name, "%s", buf_z(&text));
 }
 
-/* What a job finds of its own, and what is the shell's of the call, stays behind. */
+/* Variables that a job has of its own, and those of the calling shell, stay behind. */
 static bool is_copied(struct str word)
 {
         static const char *const left[] = {"_=",       "PWD=",     "OLDPWD=", "SHLVL=",    "SLURMD_",

@@ -437,7 +437,7 @@ WRITE(disk)
         (void)group;
         buf_printf(out, "%lld", (long long)((view_integer(view_get(r->ad, "RequestDisk"), 0) + 1023) / 1024));
 }
-/* What Slurm knows and nobody here does. */
+/* Fields that Slurm knows and nobody here does. */
 WRITE(null)
 {
         (void)r;

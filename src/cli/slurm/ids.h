@@ -17,6 +17,6 @@ struct job_id {
 /* 0, or -EINVAL with err. *ret is the caller's to deinit after success. */
 int job_id_parse(struct str text, struct job_id *ret, struct err *err);
 void job_id_deinit(struct job_id *id);
-/* What names the jobs to the server: "123", "123.4"; and, where tasks were named, an expression (appended;
- * else nothing; NULL: is not wanted) that only they fulfil. */
+/* The words that name the jobs to the server: "123", "123.4"; and, where tasks were named, an expression
+ * (appended; else nothing; NULL: is not wanted) that only they fulfil. */
 void job_id_select(const struct job_id *id, struct buf *ret_id, struct buf *constraint);

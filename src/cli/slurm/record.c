@@ -56,7 +56,7 @@ enum hold {
         HOLD_LOST = 1002
 };
 
-/* What the agent has ended, or could not begin, is held for a moment before the server removes it. */
+/* A job that the agent has ended, or could not begin, is held for a moment before the server removes it. */
 static void judge_held(struct record *r)
 {
         int64_t code = view_integer(view_get(r->job, "hold_code"), 0);

@@ -8,7 +8,8 @@
 #include "cli/slurm/batch.h"
 #include "cli/slurm/slurm.h"
 
-/* What the options become, without names, streams and the environment; an error's text behind "error: ". */
+/* The submit file of the options, without names, streams and the environment; an error's text behind "error:
+ * ". */
 static void write_all(struct buf *out, const char *const *options)
 {
         WORDS_CLEANUP struct words w;

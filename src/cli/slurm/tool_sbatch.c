@@ -14,7 +14,7 @@
 #include "cli/slurm/script.h"
 #include "cli/slurm/slurm.h"
 
-/* What one call comes to. */
+/* One call of sbatch, once its options were read. */
 struct call {
         struct cli *cli;
         struct words all; /* of the script, the environment and the call, in this order */

@@ -113,7 +113,7 @@ static const struct words_row *row_of(const struct slurm_tool *tool, int code)
         return NULL;
 }
 
-/* What getopt_long has stopped at. */
+/* The word that getopt_long has stopped at. */
 static int refuse(const struct slurm_tool *tool, int code, const char *word, struct err *err)
 {
         const struct words_row *row = optopt ? row_of(tool, optopt) : NULL;

@@ -43,7 +43,7 @@ struct billing {
         int64_t look_ms; /* at liens whose time is over, by the steady clock */
 };
 
-/* What is charged, or expected. */
+/* Quantities that rates are about, used or expected. */
 struct usage {
         struct str account, user;
         const struct queue *queue;  /* NULL: nowhere */
@@ -351,7 +351,7 @@ static const struct bank_quote *quote_of(struct core *c, const struct bank_accou
         return q;
 }
 
-/* As much of what was promised as the time is of the quote's. */
+/* The share of what was promised that the time is of the quote's. */
 static int64_t quoted(const struct bank_quote *q, int64_t wall_ms)
 {
         double amount = ceil((double)q->amount * (double)wall_ms / (double)q->duration_ms - 1e-9);
@@ -417,7 +417,7 @@ static struct usage usage_expected(struct core *c, const struct bank_account *a,
                               .memory_peak_mib = need->memory_mib};
 }
 
-/* What one attempt of the class reserves there, and of which account; NULL: of none. */
+/* The money that one attempt of the class reserves there, and its account; NULL: none. */
 static enum billing_answer lien_of_class(struct core *c, const struct job_class *k, const struct queue *q,
                                          struct bank_account **ret, int64_t *ret_amount, struct err *why)
 {
@@ -561,7 +561,8 @@ static void reserve(struct core *c, const struct event *e)
         } else {
                 price(c, &u, &o.amount);
         }
-        /* It was asked before. What cannot be reserved after all is charged as far as it can be. */
+        /* The bank was asked before. Money that cannot be reserved after all is charged as far as it can be.
+         */
         if (bank_check(c->bank, &o, c->now_ms, NULL) != 0)
                 o.amount = 0;
         if (bank_check(c->bank, &o, c->now_ms, NULL) == 0)
@@ -579,7 +580,7 @@ static int64_t clamp(int64_t x, int64_t least, int64_t most)
         return x < least ? least : x > most ? most : x;
 }
 
-/* What the attempt has used, by its result or, without one, by what the server has seen. */
+/* Quantities that the attempt has used, by its result or, without one, by what the server has seen. */
 static struct usage usage_of_attempt(struct core *c, const struct job *j, const struct bank_lien *l,
                                      const struct event *e)
 {

@@ -19,7 +19,7 @@ struct need;
 void billing_init(struct core *c);
 void billing_deinit(struct core *c);
 
-/* As listeners: before the event of an attempt's end is applied, and after one of its begin was. */
+/* Listeners: before the event of an attempt's end is applied, and after one of its begin was. */
 void billing_before(struct core *c, const struct event *e);
 void billing_after(struct core *c, const struct event *e);
 

@@ -1,4 +1,4 @@
-/* What a job's life costs its account: liens, charges, releases, and what happens when there is nothing left.
+/* The price of a job's life: liens, charges, releases, and what happens when there is nothing left.
  * Each story ends with a replay of its log, which must give the same books. */
 #include "core/test_story.h"
 
@@ -372,7 +372,7 @@ static void test_a_rate_without_a_value_holds(void **state)
         job_is(s, 0, JOB_HELD, CORE_HOLD_BANK);
 }
 
-/* What a user writes into his job does not stand in for what was used. */
+/* Attributes that a user writes into his job do not stand in for what was used. */
 static void test_usage_cannot_be_shadowed(void **state)
 {
         struct story *s = *state;

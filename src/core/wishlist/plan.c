@@ -113,8 +113,8 @@ static void count_nodes(struct count *x)
         }
 }
 
-/* What is paid for in a moment comes before anything new; what cannot be paid goes. A period of each node is
- * kept back, for one that goes may take until the next has begun. */
+/* Renewals that are due in a moment come before anything new; a node that cannot be paid goes. A period of
+ * each node is kept back, for one that goes may take until the next has begun. */
 static void look_at_payments(struct count *x)
 {
         const struct plan_input *in = x->in;
@@ -276,7 +276,7 @@ static bool is_better(const struct count *x, size_t a, size_t b, const struct pl
 
 static void say_why_not(struct plan *p, size_t shape, enum plan_reason why)
 {
-        /* What stands against it is told before what is merely better; one that nobody wants says least. */
+        /* Reasons against a shape are told before a better shape is; that nobody wants it says least. */
         if (p->shapes[shape].why <= PLAN_DEARER || why > PLAN_DEARER)
                 p->shapes[shape].why = why;
 }

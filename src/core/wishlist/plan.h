@@ -125,7 +125,7 @@ struct plan {
 /* The plan owns what is in it; plan_deinit. */
 void plan_make(const struct plan_input *in, struct plan *ret);
 void plan_deinit(struct plan *p);
-/* What a period of a node costs: rounded up. */
+/* The cost of a period of a node, rounded up. */
 int64_t plan_period_micro(int64_t price_micro, int64_t period_ms);
-/* So many slots fit in. */
+/* The number of slots that fit in. */
 uint64_t plan_fits(const struct plan_room *room, const struct plan_room *need);

@@ -57,7 +57,7 @@ static void test_the_cheapest_for_the_jobs(void **state)
         plan_deinit(&p);
 }
 
-/* What is there and what boots is used first; one that leaves is not. */
+/* Nodes that are there or boot are used first; one that leaves is not. */
 static void test_nodes_that_are_there(void **state)
 {
         const struct plan_shape shapes[] = {small, large};
@@ -279,7 +279,7 @@ static void game_make(struct game *g, uint64_t seed)
         g->in.rules.month_micro = g->in.rules.month_micro < 0 ? -1 : g->in.rules.month_micro;
 }
 
-/* What the plan would make of it. */
+/* The plan's answer to it. */
 struct after {
         uint32_t shapes[SHAPES], provisioners[2], account, all, wished;
         int64_t hour, spent, kept, paid;

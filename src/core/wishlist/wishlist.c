@@ -61,7 +61,7 @@ static void room_of(struct core *c, const struct ad *ad, struct plan_room *ret)
         eval_integer(&c->eval, ad, NULL, c->attr.Disk, &ret->disk_kib);
 }
 
-/* What the node can take within the horizon: where jobs end soon, all that it has. */
+/* Places of the node within the horizon: where jobs end soon, all that it has. */
 static void room_for(struct making *m, const struct core_agent *a, const struct plan_shape *shape,
                      struct plan_room *ret)
 {
@@ -159,7 +159,7 @@ static bool suits(struct making *m, const struct job_class *k, size_t shape)
         return yes;
 }
 
-/* So many of its jobs want to run at a time. */
+/* The number of its jobs that want to run at a time. */
 static uint64_t slots_of(struct making *m, const struct job_class *k, uint64_t jobs)
 {
         const struct part *p = job_class_first_part(k);

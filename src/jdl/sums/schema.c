@@ -290,7 +290,7 @@ static void write_attributes(const struct sums_element *e, struct buf *out)
         buf_addz(out, "<xs:anyAttribute namespace=\"##other\" processContents=\"skip\"/>");
 }
 
-/* What is in an element: in any order each once, or any number of each, which leaves it to the reader how
+/* The content of an element: in any order each once, or any number of each, which leaves it to the reader how
  * many of one are right: a schema cannot say both. */
 static const char *content_of(const struct sums_element *e, const char **ret_attributes)
 {

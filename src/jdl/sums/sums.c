@@ -83,7 +83,7 @@ static bool is_one_line(struct str s)
         return true;
 }
 
-/* What a variable of a job is as a macro; false: it is none. */
+/* A variable of a job as a macro; false: there is none for it. */
 static bool job_variable(struct job *j, struct str name, struct buf *out)
 {
         if (str_eqz(name, "JOBID"))

@@ -22,7 +22,7 @@ struct sums_job {
         size_t entity_count;
         const char *request_id; /* 32 hexadecimal digits */
 };
-/* What the submit does beside sending the request. {0} at first. */
+/* Tasks of the submit beside sending the request. {0} at first. */
 struct sums_told {
         bool simulate;                                     /* write everything, submit nothing */
         struct buf name;                                   /* empty: none */

@@ -95,7 +95,7 @@ static int parse(const char *text)
                           &options, &form, &told, &err);
 }
 
-/* What the schema file says of the text. */
+/* The schema file's verdict on the text. */
 static bool validates(const char *text)
 {
         char path[] = "/tmp/sums.XXXXXX";

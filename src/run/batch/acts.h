@@ -13,9 +13,9 @@ bool batch_acts_ask_soon(const struct batch *b); /* something waits for an answe
 bool batch_has(const struct batch *b, enum batch_verb verb);
 /* The number of the whole submission is known: its tasks are in, and what waited for that is told. */
 void batch_native_known(struct batch *b, struct submission *s, struct str native);
-/* It shall be told so. A number may be another job's since the last answer that named it, for a system that
- * has lost its memory gives its numbers again: so the verb waits for the next answer that names it, which is
- * asked for soon. A nudge harms nobody, and goes with the next batch_acts_run. */
+/* The system shall be told so. A number may be another job's since the last answer that named it, for a
+ * system that has lost its memory gives its numbers again: so the verb waits for the next answer that names
+ * it, which is asked for soon. A nudge harms nobody, and goes with the next batch_acts_run. */
 void batch_act(struct batch *b, struct task *t, enum batch_verb verb);
 /* The same by the last answer, for one that is forgotten or that nothing will be asked about any more. */
 void batch_act_unasked(struct batch *b, struct task *t, enum batch_verb verb);

@@ -13,11 +13,11 @@ void batch_calls_cancel(struct calls *c);                          /* what is un
 void batch_calls_free(struct calls *c);                            /* nothing is under way */
 const struct args *batch_calls_environment(const struct calls *c); /* of our own commands */
 bool batch_busy(const struct batch *b, enum batch_slot slot);
-/* What it has written to standard error until now. */
+/* Appends what the slot's command has written to standard error until now. */
 void batch_complaints(const struct batch *b, enum batch_slot slot, struct buf *out);
 bool batch_makes_requests(const struct batch *b); /* in place of commands */
 const char *batch_version(const struct batch *b); /* of the service's API; NULL: none, or not known yet */
-/* What depends on the service's version can be asked for: it is known, or there is none. */
+/* Whether questions that depend on the service's version can be asked: it is known, or there is none. */
 bool batch_speaks(const struct batch *b);
 /* Runs the command or makes the requests that `call` says, and frees it; the slot is not busy. */
 void batch_run(struct batch *b, enum batch_slot slot, struct batch_call *call, command_done_fn *done,

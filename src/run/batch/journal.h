@@ -26,5 +26,5 @@ void batch_journal_held(struct batch *b, const struct task *t); /* or not: as it
 void batch_journal_gone(struct batch *b, const struct task *t);
 /* The agent has written down what became of those that are gone. */
 void batch_journal_may_go(struct batch *b);
-/* What was told is in the file, and with sync on disk. 0 or -errno: then nothing may be submitted. */
+/* Writes what was told to the file, and with sync to the disk. 0 or -errno: then nothing may be submitted. */
 int batch_journal_flush(struct batch *b, bool sync);

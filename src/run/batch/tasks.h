@@ -82,8 +82,8 @@ uint64_t batch_written_ms(const struct task *t, const char *end);
 void batch_tasks_free(struct batch *b); /* and the maps */
 
 void batch_tell(struct batch *b, const struct task *t, bool known); /* an event, on the loop's next turn */
-/* It is over: the result is told and kept until it is forgotten. text is copied, may be NULL. */
+/* The task is over: the result is told and kept until it is forgotten. text is copied, may be NULL. */
 void batch_over(struct batch *b, struct task *t, const struct run_event *result, const char *text);
-/* It is over, for a file of it cannot be written, with this errno: if the disk is full, it is lost, for that
- * is no fault of its own. */
+/* The task is over, for a file of it cannot be written, with this errno: if the disk is full, it is lost, for
+ * that is no fault of its own. */
 void batch_unwritten(struct batch *b, struct task *t, int error, const char *text);

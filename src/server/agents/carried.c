@@ -164,7 +164,7 @@ static void carry_expression(struct carrier *k, struct str name, const struct ex
         carry(k, name, buf_view(&text), false);
 }
 
-/* What the author requires of a place, without what this server has added for its own places. */
+/* The author's requirements of a place, without those that this server has added for its own places. */
 static void carry_requirements(struct carrier *k, struct core *c, uint64_t request, uint32_t part,
                                const struct ad *ad)
 {

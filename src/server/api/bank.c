@@ -472,7 +472,7 @@ static bool may_order(struct server *s, struct call *c, const struct bank_order 
         return o->op != BANK_TRANSFER || account_of(s, c, o->to, BANK_ROLE_MANAGER);
 }
 
-/* What the order leaves out: the price by the rates, times, and whom it is for. */
+/* Fills in what the order leaves out: the price by the rates, times, and whom it is for. */
 static bool complete(struct server *s, struct call *c, struct bank_order *o, const struct asked *asked)
 {
         const struct bank_quote *q = bank_quote(core_bank(s->core), o->quote);

@@ -38,7 +38,7 @@ static void write_provisioners(struct json *j, struct server *s)
         json_close(j, ']');
 }
 
-/* Whose jobs they are is told to those who may see them. */
+/* Owners of jobs are told to those who may see the jobs. */
 static void write_who(struct json *j, struct call *c, const struct wishlist *w, size_t demand)
 {
         const struct wishlist_demand *d = &w->who[demand];

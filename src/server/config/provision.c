@@ -133,7 +133,7 @@ static int read_words(const struct doc *map, const char *key, char **ret, struct
         return 0;
 }
 
-/* What the provider is told, as it stands in the file. */
+/* Settings for the provider, as they stand in the file. */
 static void write_json(struct json *j, const struct doc *d)
 {
         if (d->kind == DOC_WORD) {

@@ -479,7 +479,7 @@ static void addresses_of(const struct driver *d, struct buf *out)
         buf_addz(out, d->config->addresses ? d->config->addresses : d->all->s->paths.agents);
 }
 
-/* What was decided is durable. */
+/* The decisions are durable. */
 static void start(struct server *s, struct task *t)
 {
         struct start_task *x = (struct start_task *)(void *)t;
@@ -659,7 +659,7 @@ static void carry_out(struct provision *p, const struct wishlist *w)
         struct str accounts[PLAN_STARTS_MAX];
         size_t shapes[PLAN_STARTS_MAX], starts = 0, drains = 0;
 
-        /* What the wishlist says is borrowed until the core changes. */
+        /* The wishlist's answer is borrowed until the core changes. */
         for (size_t i = 0; i < w->in.node_count; i++)
                 if (w->plan.leaves[i])
                         all[drains++] = (struct drained){mem_dupz(w->names[i]), w->plan.leaves[i],
@@ -804,7 +804,7 @@ void provision_status_get(const struct server *s, size_t n, struct provision_sta
 
 /* ---- opening */
 
-/* As an agent there would offer its machine; what the settings say comes before. */
+/* The ad that an agent there would offer; attributes of the settings come before. */
 static int shape_ad(struct provision *p, const struct config_shape *c, struct shape *sh, struct err *err)
 {
         struct symbols *y = core_symbols(p->s->core);

@@ -36,7 +36,7 @@ struct provision_status {
 };
 size_t provision_count(const struct server *s); /* of provisioners; 0: there are none */
 void provision_status_get(const struct server *s, size_t n, struct provision_status *ret);
-/* What the wishlist says now; the caller's, wishlist_deinit before the core changes. *ret_settings is
+/* The wishlist's answer now; the caller's, wishlist_deinit before the core changes. *ret_settings is
  * borrowed. Not without provisioners. */
 void provision_wishlist(struct server *s, struct wishlist *ret,
                         const struct wishlist_settings **ret_settings);
