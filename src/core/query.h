@@ -62,6 +62,10 @@ int core_job_get(struct core *c, uint64_t request, uint32_t member, struct core_
 /* A new ad of the member as it is now, with the template as parent, GlobalJobId and ServerTime; the caller
  * frees it before the core changes. */
 struct ad *core_job_ad(struct core *c, uint64_t request, uint32_t member);
+/* The same, for who asks for these attributes only: others may be missing. Much faster where long texts
+ * differ by item. names NULL: all. */
+struct ad *core_job_ad_some(struct core *c, uint64_t request, uint32_t member, const symbol *names,
+                            size_t count);
 /* Jobs of a request that are of one kind have ads that differ only in the attributes that core_job_differs
  * names: those of one part, in one state, of which nothing is recorded. False: of this one there is a record,
  * or there is no such job. */

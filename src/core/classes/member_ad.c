@@ -91,9 +91,19 @@ static void set_labels(struct core *c, struct ad *ad, const struct request *r, u
         ad_set_string(ad, c->attr.DataLabels, buf_view(&names));
 }
 
-/* Both were tried at submit with the first member; what fails for another one is undefined. */
+static bool has_symbol(const symbol *names, size_t count, symbol name)
+{
+        for (size_t i = 0; i < count; i++)
+                if (names[i] == name)
+                        return true;
+        return false;
+}
+
+/* Both were tried at submit with the first member; what fails for another one is undefined. only: NULL is
+ * all.
+ */
 static void set_late(struct core *c, struct ad *ad, const struct request *r, const struct part *p,
-                     uint32_t member)
+                     uint32_t member, const symbol *only, size_t only_count)
 {
         struct buf BUF_CLEANUP text = {.max = SUBMISSION_TEXT_MAX};
         size_t left = LATE_TEXT_MAX;
@@ -101,6 +111,8 @@ static void set_late(struct core *c, struct ad *ad, const struct request *r, con
         for (size_t i = 0; p->job_template && i < p->job_template->late_count; i++) {
                 const struct job_template_late *l = &p->job_template->late[i];
 
+                if (only && !has_symbol(only, only_count, l->name))
+                        continue;
                 buf_reset(&text);
                 if (part_expand(c, r, p, member, l->text, &left, &text, NULL) != 0 ||
                     ad_set_text(ad, l->name, buf_view(&text), NULL) != 0)
@@ -209,6 +221,12 @@ static void set_graph(struct core *c, struct ad *ad, const struct request *r, co
 
 struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, const struct job *j)
 {
+        return member_ad_some(c, r, member, j, NULL, 0);
+}
+
+struct ad *member_ad_some(struct core *c, const struct request *r, uint32_t member, const struct job *j,
+                          const symbol *late, size_t late_count)
+{
         const struct request_cold *cold = request_cold(r);
         const struct attributes *a = &c->attr;
         const struct part *p = request_part(r, member, NULL);
@@ -226,7 +244,7 @@ struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, c
         ad_set_string(ad, a->Owner, name);
         ad_set_string(ad, a->User, user);
         ad_set_integer(ad, a->QDate, r->submitted_ms / 1000);
-        set_late(c, ad, r, p, member);
+        set_late(c, ad, r, p, member, late, late_count);
         set_graph(c, ad, r, p, member);
         ad_set_integer(ad, a->JobStatus, job_state_status(state));
         ad_set_string(ad, a->DroverState, str_of(job_state_name(state)));

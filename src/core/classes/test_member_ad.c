@@ -110,6 +110,26 @@ static void test_what_they_share(void **state)
         ad_free(ad);
 }
 
+static void test_some_of_them(void **state)
+{
+        struct core *c = *state;
+        struct request *r = submit(
+                c, "a\nb\n", 2,
+                (const char *const[]){"Cmd", "\"x\"", "~Args", "\"$(f)\"", "~Note", "\"$(f)$(f)\"", NULL});
+        symbol args = symbols_intern(c->symbols, STR("Args")), note = symbols_intern(c->symbols, STR("Note"));
+        struct ad *ad = core_job_ad_some(c, r->id, 1, &note, 1);
+        struct str value = STR_NONE;
+
+        assert_true(eval_string(&c->eval, ad, NULL, note, &value));
+        assert_true(str_eqz(value, "bb"));
+        assert_null(ad_find(ad, args));
+        assert_non_null(ad_find(ad, c->attr.ProcId));
+        ad_free(ad);
+        ad = core_job_ad_some(c, r->id, 1, NULL, 0);
+        assert_non_null(ad_find(ad, args));
+        ad_free(ad);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bare_core, bare_core_free)
 
 int main(void)
@@ -117,6 +137,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 TEST(test_jobs_of_one_kind),
                 TEST(test_what_they_share),
+                TEST(test_some_of_them),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

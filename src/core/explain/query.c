@@ -168,6 +168,12 @@ void core_global_id(struct buf *out, const unsigned char uuid[16], uint64_t requ
 
 struct ad *core_job_ad(struct core *c, uint64_t request, uint32_t member)
 {
+        return core_job_ad_some(c, request, member, NULL, 0);
+}
+
+struct ad *core_job_ad_some(struct core *c, uint64_t request, uint32_t member, const symbol *names,
+                            size_t count)
+{
         struct request *r = request_find(c, request);
         BUF_CLEANUP struct buf id = {0}, files = {0};
         struct ad *ad;
@@ -176,7 +182,7 @@ struct ad *core_job_ad(struct core *c, uint64_t request, uint32_t member)
         if (!r || member >= r->count)
                 return NULL;
         j = request_job(r, member);
-        ad = member_ad(c, r, member, j);
+        ad = member_ad_some(c, r, member, j, names, count);
         if (j && j->checkpoint_n) {
                 history_print_files(&files, str_make(j->checkpoint, j->checkpoint_n));
                 ad_set_text(ad, c->attr.DroverCheckpoint, buf_view(&files), NULL);

@@ -50,7 +50,20 @@ static void state_free(void *arg)
 struct filter {
         struct row_maker maker;
         int64_t end_ns;
+        symbol *names; /* of the attributes that are asked for; NULL: all, or none */
+        size_t name_count;
 };
+
+static void find_names(struct server *s, struct listing *l, struct filter *f)
+{
+        struct str rest = l->names, name;
+
+        if (l->names.n == 0 || str_eqz(l->names, "*"))
+                return;
+        f->names = arena_alloc(&l->arena, (l->names.n + 1) * sizeof(*f->names));
+        while (str_cut(&rest, ',', &name))
+                f->names[f->name_count++] = symbols_find(core_symbols(s->core), str_trim(name));
+}
 
 static void wanted_members(struct server *s, const struct listing *l, uint64_t request, struct set *to)
 {
@@ -77,7 +90,7 @@ static void add_job(struct server *s, struct call *c, struct filter *f, uint64_t
         if (constraint_holds_job(&l->filter, s->core, request, member, &ad) &&
             row_make(&f->maker, request, member, r)) {
                 if (l->names.n && !ad)
-                        ad = core_job_ad(s->core, request, member);
+                        ad = core_job_ad_some(s->core, request, member, f->names, f->name_count);
                 if (l->names.n && !r->past)
                         r->ad = row_print_ad(ad, l->names, &l->arena);
                 l->more |= r->past;
@@ -277,6 +290,7 @@ static void slice(struct server *s, struct call *c)
         arena_reset(&l->arena);
         l->count = 0;
         l->more = false;
+        find_names(s, l, &f);
         row_maker_init(&f.maker, s, &l->arena);
         if (l->ids.count)
                 list_named(s, c, &f);
