@@ -70,9 +70,12 @@ def test_a_constraint_over_many_jobs(world):
     request = {**described(Numbers="{" + ",".join("1" * 5000) + "}"), "hold": True}
     request["parts"][0]["steps"] = 2000
     assert world.as_user("mallory", "POST", "/v1/requests", request)[0] == 201
-    status, said = world.as_user("mallory", "POST", "/v1/actions", {"action": "release", "constraint": "sum(MY.Numbers) < 0"})
+    status, said = world.as_user("mallory", "POST", "/v1/actions", {"action": "release", "constraint": "sum(MY.Numbers) + ProcId < 0"})
     assert status == 400, said
     assert "past the limit of 2000000 steps, and 100 for each job, after" in said["error"]["message"]
+    # one that is the same for all of them is looked at twice
+    status, said = world.as_user("mallory", "POST", "/v1/actions", {"action": "release", "constraint": "sum(MY.Numbers) < 0"})
+    assert (status, said.get("affected")) == (200, 0), said
     status, said = world.as_user("mallory", "POST", "/v1/actions", {"action": "release", "constraint": "ProcId < 10"})
     assert (status, said.get("affected")) == (200, 10), said
 
