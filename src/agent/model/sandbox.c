@@ -59,13 +59,13 @@ static bool take_empty(const struct attempt *at, const char *name)
         return false;
 }
 
-/* What a file has only if somebody gave it that. */
+/* Attributes that a file has only if somebody gave them to it. */
 #define GIVEN                                                                                                \
         (STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND | STATX_ATTR_COMPRESSED | STATX_ATTR_NODUMP |              \
          STATX_ATTR_ENCRYPTED | STATX_ATTR_VERITY)
 
-/* Of a list of extended attributes, those that a job can give: texts of its own, and who else may read.
- * Labels of the machine's security are no job's. */
+/* Finds, in a list of extended attributes, those that a job can give: texts of its own, and who else may
+ * read. Labels of the machine's security are no job's. */
 static bool has_given(const char *names, ssize_t n)
 {
         if (n < 0)

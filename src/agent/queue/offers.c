@@ -91,7 +91,7 @@ static const char batch_requirements[] =
 static const char disk_requirement[] = "TARGET.RequestDisk =?= undefined || MY.NodeDisk =?= undefined || "
                                        "TARGET.RequestDisk <= MY.NodeDisk";
 
-/* What the other server says of its places, as far as it counts. */
+/* The other server's words about its places, as far as they count. */
 static void describe_kinds(struct queue *q, const struct run_capacity *has)
 {
         for (size_t k = 0; k < RUN_KINDS_MAX; k++) {

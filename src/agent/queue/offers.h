@@ -58,8 +58,8 @@ void offers_denied_free(struct agent *a);
 bool offers_fits(const struct attempt *at);
 /* Will there ever be? NULL, or why not. */
 const char *offers_never_fits(const struct queue *q, const struct job_template *m);
-/* What the next offer of this kind of places is to say. ret->ad.devices is the queue's, until the next call.
+/* The next offer of this kind of places. ret->ad.devices is the queue's, until the next call.
  */
 void offers_look(struct queue *q, unsigned kind, struct offers_room *ret);
-/* What is known of the places behind the queue; nothing where its jobs run here. */
+/* Facts about the places behind the queue; none where its jobs run here. */
 struct run_capacity offers_capacity(const struct queue *q);

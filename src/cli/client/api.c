@@ -104,8 +104,8 @@ static int open_remote(struct api *api, const char *addresses, struct err *err)
         return open_address(api, next_address(api, &address) ? buf_z(&address) : addresses, err);
 }
 
-/* Of servers that stand in for each other only the one that leads answers; what was not sent may be sent to
- * the next. The first error is told when none does. */
+/* Only the leading one answers of servers that stand in for each other; a call that was not sent may be sent
+ * to the next. The first error is told when none does. */
 static int call_remote(struct api *api, const struct api_request *r, struct api_answer *ret, struct err *err)
 {
         struct buf address BUF_CLEANUP = {0};
