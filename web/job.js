@@ -148,7 +148,7 @@ export async function job(root, page) {
     const buttons = actions(page, () => [id], () => look());
     const printed = output(page, id);
     const request = id.split(".")[0];
-    let state = null;
+    let state = null, ended = false;
 
     root.append(h("p", {class: "crumbs"}, h("a", {href: "#/requests"}, "Requests"), " › ", h("a", {href: `#/requests/${encodeURIComponent(request)}`}, `Request ${clean(request)}`)),
         h("h1", {}, "Job ", said(id)), head, buttons.element, section("Why", why), section("Where", path), printed.element, kept, section("Resources", used),
@@ -182,8 +182,19 @@ export async function job(root, page) {
         }
         if (state !== j.state && !over(j)) kept.replaceChildren();
         state = j.state;
+        ended = over(j);
+    }
+
+    // what another server or a batch system does with the job is no event here
+    async function lookWhere() {
+        const p = ended ? null : await get(`${base}/path`, page.signal).catch(e => {
+            if (e.name === "AbortError") throw e;
+            return null;
+        });
+        if (p) path.replaceChildren(pathOf(p));
     }
     await look();
+    page.every(5000, lookWhere);
     page.live(look, {changed: c => !c || c.has(Number(request))});
     printed.follow();
 }
