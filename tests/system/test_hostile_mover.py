@@ -104,8 +104,7 @@ def test_what_a_lie_comes_to(lies):
     before = lies.descriptors()
     requests = {how: lies.submit(ONE, f"lie://x/{how}/f?how={how}&data=honest", f"cat f >{site.home(ONE)}/read-{how}")
                 for how in ATTEMPTS}
-    # three of these movers never end, and there is room for three
-    wait_until(lambda: len(processes(lies.program)) >= 3)
+    wait_until(lambda: processes(lies.program))  # one of them never ends
     assert site.text(TWO, "out") == "for all\n"
     other = lies.submit(TWO, "lie://x/f?data=mine")
     instance.wait(other)
