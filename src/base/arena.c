@@ -12,7 +12,7 @@ struct arena_block {
         alignas(16) char bytes[];
 };
 
-static void push(struct arena *a, size_t need)
+static void block_push(struct arena *a, size_t need)
 {
         size_t size = a->head ? a->head->size * 2 : 1024;
         struct arena_block *block;
@@ -37,7 +37,7 @@ void *arena_alloc(struct arena *a, size_t n)
         if (a->max && (n > a->max || a->used > a->max - n))
                 return NULL;
         if (!a->head || (size_t)(a->end - a->next) < n)
-                push(a, n);
+                block_push(a, n);
         p = a->next;
         a->next += n;
         a->used += n;

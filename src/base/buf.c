@@ -12,7 +12,7 @@ void buf_deinit(struct buf *b)
         *b = (struct buf){.max = b->max};
 }
 
-/* One byte more than asked for is kept for the NUL that buf_z() and buf_take() write. */
+/* Always allocates one byte more than asked for, for the NUL that buf_z() and buf_take() write. */
 void *buf_room(struct buf *b, size_t n)
 {
         size_t want, cap;

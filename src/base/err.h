@@ -1,4 +1,4 @@
-/* err: text for people about what went wrong.
+/* err: the description of a failure, for people.
  *
  * Calls report by their return value: 0 is success, a positive number is the module's own enum and the caller
  * handles it, a negative number is -errno and is passed up. The last, optional argument of a call that can

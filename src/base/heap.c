@@ -12,7 +12,7 @@ void heap_deinit(struct heap *h)
         h->count = h->cap = 0;
 }
 
-static void set(struct heap *h, size_t i, struct heap_node *n)
+static void set_node(struct heap *h, size_t i, struct heap_node *n)
 {
         h->nodes[i] = n;
         n->place = i + 1;
@@ -21,10 +21,10 @@ static void set(struct heap *h, size_t i, struct heap_node *n)
 static size_t up(struct heap *h, size_t i, struct heap_node *n)
 {
         while (i > 0 && h->before(n, h->nodes[(i - 1) / 2])) {
-                set(h, i, h->nodes[(i - 1) / 2]);
+                set_node(h, i, h->nodes[(i - 1) / 2]);
                 i = (i - 1) / 2;
         }
-        set(h, i, n);
+        set_node(h, i, n);
         return i;
 }
 
@@ -35,9 +35,9 @@ static void down(struct heap *h, size_t i, struct heap_node *n)
                         child++;
                 if (!h->before(h->nodes[child], n))
                         break;
-                set(h, i, h->nodes[child]);
+                set_node(h, i, h->nodes[child]);
         }
-        set(h, i, n);
+        set_node(h, i, n);
 }
 
 void heap_put(struct heap *h, struct heap_node *n)
@@ -65,7 +65,7 @@ void heap_take(struct heap *h, struct heap_node *n)
         last = h->nodes[--h->count];
         n->place = 0;
         if (last != n) {
-                set(h, i - 1, last);
+                set_node(h, i - 1, last);
                 heap_moved(h, last);
         }
 }

@@ -1,4 +1,4 @@
-/* heap: the smallest first, for timers and queues.
+/* heap: a binary heap, smallest element first, for timers and queues.
  *
  * Intrusive: the element holds a struct heap_node, which knows its place, so that an element can be taken out
  * or moved in O(log n). The heap owns nothing. {0} with a `before` is an empty heap.

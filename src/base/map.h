@@ -1,4 +1,4 @@
-/* map: from a byte string, or from a 64-bit number, to a pointer.
+/* map: hash tables from a byte string, or from a 64-bit number, to a pointer.
  *
  * Keys are copied, values are the caller's. Lookups and inserts are O(1) expected, with a keyed hash, so that
  * no user can choose names that collide. Values are never NULL: NULL says "not there". Not thread-safe.
@@ -28,11 +28,12 @@ void *idmap_put(struct idmap *m, uint64_t key, void *value);
 void *idmap_take(struct idmap *m, uint64_t key);
 bool idmap_next(const struct idmap *m, size_t *at, uint64_t *ret_key, void **ret_value);
 
-/* Gives the hashes a key that is always the same, so that walks have the same order in every run: for a
- * program that must do the same thing twice, such as the simulator. Call it before the first map is made. */
+/* Fixes the hash key, so that walks have the same order in every run, for a
+ * program that must be reproducible, such as the simulator. Call this before the first map is made. */
 void map_fix_order(void);
 
 /* A 64-bit hash of bytes under the process's random key (not stable between runs; never stored). */
 uint64_t map_hash(const void *p, size_t n);
-/* One that is always the same and may be stored. Who chooses the bytes can make two hashes alike. */
+/* A 64-bit hash under a fixed key, which may be stored. Whoever chooses the bytes can make two hashes
+ * collide. */
 uint64_t map_hash_stable(const void *p, size_t n);

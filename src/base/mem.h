@@ -1,9 +1,10 @@
-/* mem: memory that is there.
+/* mem: allocation that succeeds or aborts.
  *
  * Drover does not try to go on without memory: a server that was refused an allocation would have to undo
- * half a step, and the log makes a restart safe. What a user can make grow is capped before it is allocated
- * (see the limits in each module); what is left are our own mistakes and a machine that is out of memory, and
- * both end in abort() with one line on stderr. So none of these returns NULL, and no caller tests for it.
+ * half a step, and the log makes a restart safe. Sizes that a user controls are limited before the allocation
+ * (see the limits in each module); the other causes of a failure are our own bugs and a machine that is out
+ * of memory, and both end in abort() with one line on stderr. None of these returns NULL, and no caller tests
+ * for it.
  */
 #pragma once
 #include <stddef.h>

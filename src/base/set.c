@@ -6,7 +6,7 @@
 
 #include "base/pack.h"
 
-/* After this many single changes a bitmap is searched for runs again. */
+/* Number of single changes after which a bitmap is searched for runs again. */
 #define CHURN_MAX  4096u
 #define RANGE_LONG 4096 /* a range of so many is worth looking at all the rest at once */
 
@@ -220,9 +220,9 @@ uint64_t set_next(const struct set *s, uint64_t from)
         return SET_END;
 }
 
-/* Whether all of [first, end) is there, first < end. By rank, because roaring_bitmap_contains_range of
- * CRoaring 0.2.66 is wrong about a range whose last container is missing: it asserts, or looks at the next
- * container. */
+/* Returns whether the set has all of [first, end), first < end. Uses ranks, because
+ * roaring_bitmap_contains_range of CRoaring 0.2.66 is wrong about a range whose last container is missing: it
+ * asserts, or looks at the next container. */
 static bool all_there(const struct set *s, uint64_t first, uint64_t end)
 {
         return end <= 1ull << 32 && set_count_range(s, first, end) == end - first;

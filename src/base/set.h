@@ -1,4 +1,4 @@
-/* set: numbers of the members of a request.
+/* set: a set of member numbers of a request.
  *
  * A set of uint32 in a few bits a member however large: requests under 64 members use one word, larger ones a
  * compressed bitmap (CRoaring), re-optimised when runs have been broken up. {0} is the empty set; set_deinit
@@ -10,7 +10,7 @@
 struct set {
         union {
                 uint64_t word; /* members 0..63 while `bitmap` is NULL */
-                struct {       /* else */
+                struct {       /* while `bitmap` is not NULL */
                         uint64_t count : 40;
                         uint64_t churn : 24; /* changes since the bitmap was last optimised */
                 } big;
@@ -40,7 +40,7 @@ static inline uint64_t set_first(const struct set *s)
 {
         return set_next(s, 0);
 }
-/* The run of members that begins at the first member >= from: [*ret_first, *ret_end). False when there is
+/* Gives the run of members that begins at the first member >= from: [*ret_first, *ret_end). False: there is
  * none. Walk: for (uint64_t at = 0; set_run(s, at, &a, &b); at = b). */
 bool set_run(const struct set *s, uint64_t from, uint64_t *ret_first, uint64_t *ret_end);
 #define SET_FOREACH(s, m) for (uint64_t m = set_next(s, 0); m != SET_END; m = set_next(s, m + 1))

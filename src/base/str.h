@@ -46,7 +46,7 @@ ptrdiff_t str_find(struct str s, char c); /* index of the first c, or -1 */
 ptrdiff_t str_rfind(struct str s, char c);
 ptrdiff_t str_search(struct str s, struct str needle); /* index of the first needle, or -1 */
 
-/* Takes from *rest what stands before the next `sep` (or all of it) into *ret_head and steps over the sep.
+/* Moves the text before the next `sep` (or all of it) from *rest to *ret_head, and steps over the sep.
  * Returns false, with nothing changed, when *rest is used up: `rest->p == NULL`. An empty str that is not
  * used up yields one empty head, so "a,,b," has four. */
 bool str_cut(struct str *rest, char sep, struct str *ret_head);
@@ -59,11 +59,11 @@ int str_to_i64(struct str s, int64_t *ret);
 int str_to_u64(struct str s, uint64_t *ret);
 int str_to_double(struct str s, double *ret);
 
-/* Bytes of the UTF-8 character that s begins with (RFC 3629), or 0 when these are none. */
+/* Returns the length in bytes of the UTF-8 character that s begins with (RFC 3629); 0: s begins with none. */
 size_t str_utf8(struct str s);
 
 char *str_dupz(struct str s); /* a NUL-terminated copy; the caller frees */
 
-/* Small edit distance (insert, delete, change, swap of neighbours), for "did you mean": returns the distance,
- * or max + 1 when it is above max. Without regard to case. Strings over 64 bytes are never near. */
+/* Returns the edit distance (insert, delete, change, swap of neighbours) regardless of case, for "did you
+ * mean"; max + 1 if the distance is above max, or a string is longer than 64 bytes. */
 unsigned str_distance(struct str a, struct str b, unsigned max);

@@ -21,7 +21,7 @@ static void sum_up(struct tree *t, struct tree_node *n)
                 t->sum(n);
 }
 
-/* Where the pointer to n stands. */
+/* Returns the address of the pointer to n, in its parent or the tree. */
 static struct tree_node **place(struct tree *t, struct tree_node *n)
 {
         if (!n->up)

@@ -1,10 +1,10 @@
-/* tree: things in an order, with a sum over each part of the tree, so that a search can leave parts out.
+/* tree: an ordered binary tree whose nodes summarise their subtrees, so that a search can skip subtrees.
  *
  * Intrusive: the element holds a struct tree_node. `before` is a strict order in which no two elements are
- * equal; `sum` (may be NULL) makes what an element keeps about itself and all below it out of itself and its
- * two kids, for instance the smallest of some number. Who changes what `before` or `sum` look at says
- * tree_moved before he changes another element. Putting, taking and moving are O(log n) expected. The tree
- * owns nothing; {0} with a `before` is an empty one.
+ * equal; `sum` (may be NULL) computes an element's summary of its subtree from itself and its
+ * two kids, for instance the minimum of some number. A caller that changes data which `before` or `sum` reads
+ * calls tree_moved before it changes another element. Putting, taking and moving are O(log n) expected. The
+ * tree owns nothing; {0} with a `before` is an empty tree.
  */
 #pragma once
 #include <stdbool.h>
@@ -32,9 +32,9 @@ struct tree_node *tree_next(const struct tree_node *n);
 
 struct tree_search {
         void *arg;
-        /* By n's sum: may n or one below it be looked for? */
+        /* Returns whether, by n's sum, the subtree of n may have a matching element. */
         bool (*may)(void *arg, const struct tree_node *n);
-        bool (*is)(void *arg, const struct tree_node *n); /* is n itself? */
+        bool (*is)(void *arg, const struct tree_node *n); /* whether n itself matches */
 };
-/* The first behind `after` (NULL: of all) that is looked for; NULL: there is none. */
+/* Returns the first matching element behind `after` (NULL: of the tree); NULL: there is none. */
 struct tree_node *tree_find(const struct tree *t, const struct tree_node *after, const struct tree_search *s);

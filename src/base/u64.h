@@ -1,4 +1,4 @@
-/* u64: the smaller and the larger of two amounts, and what is left of one. */
+/* u64: minimum, maximum and saturating difference of unsigned amounts. */
 #pragma once
 #include <stdint.h>
 

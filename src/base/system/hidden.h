@@ -1,0 +1,32 @@
+/* hidden: folders in which the agent opens no path that a user has named.
+ *
+ * Jobs do not see an agent's own folders (agent/shepherd/containment.h). The agent itself does, so what it
+ * opens for a job by a path that the job's owner wrote is checked here, after it is opened: whatever links
+ * the path goes through, and whoever renames folders meanwhile, the descriptor is of one file. A mount of
+ * such a folder at a second place is not seen.
+ *
+ * Calls are thread-safe after hidden_new. NULL hides nothing.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+struct hidden;
+
+enum hidden_error {
+        HIDDEN_INSIDE = 1, /* the path leads into a hidden folder */
+};
+
+/* Takes `count` folders by path; the paths are resolved now, and a folder that does not exist is left out. */
+struct hidden *hidden_new(const char *const *folders, size_t count);
+void hidden_free(struct hidden *h);
+/* Checks where the open file is: 0 (in no hidden folder), HIDDEN_INSIDE, or -errno. A hidden folder itself
+ * counts as inside. */
+int hidden_check(const struct hidden *h, int fd);
+/* Opens the folder (O_PATH) that holds the last component of an absolute path. 0, with a descriptor that the
+ * caller closes, and *ret_name pointing into `path`; HIDDEN_INSIDE; -EINVAL: the path names no file; or
+ * -errno. */
+int hidden_open_parent(const struct hidden *h, const char *path, int *ret_fd, const char **ret_name);
+/* Returns the present path of the n-th hidden folder beneath this path, for free(); NULL: there are no more,
+ * or the path does not exist. */
+char *hidden_beneath(const struct hidden *h, const char *path, size_t n);
