@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "auth/openssl.h"
-#include "base/fs.h"
+#include "base/system/fs.h"
 
 #define CA_YEARS_S  (20LL * 365 * 86400)
 #define CA_BEFORE_S (10LL * 365 * 86400) /* so much earlier its own certificate begins */

@@ -37,7 +37,8 @@ struct certificates {
         struct map *by_serial; /* without regard to case */
 };
 
-static void put(struct store_batch *b, const char *prefix, const char *serial, const struct buf *record)
+static void put_certificate(struct store_batch *b, const char *prefix, const char *serial,
+                            const struct buf *record)
 {
         BUF_CLEANUP struct buf name = {0};
 
@@ -167,7 +168,7 @@ void certificates_add(struct certificates *cs, const struct cert_facts *facts,
         pack_str(&record, str_of(e->owners));
         pack_str(&record, str_of(e->tags));
         pack_str(&record, str_of(e->labels));
-        put(b, ISSUED, e->serial, &record);
+        put_certificate(b, ISSUED, e->serial, &record);
 }
 
 bool certificates_believed(const struct certificates *cs, struct str serial)
@@ -184,7 +185,7 @@ static void revoke(struct entry *e, int64_t now_ms, struct store_batch *b)
         e->revoked_ms = now_ms ? now_ms : 1;
         pack_u64(&record, RECORD_VERSION);
         pack_i64(&record, e->revoked_ms);
-        put(b, REVOKED, e->serial, &record);
+        put_certificate(b, REVOKED, e->serial, &record);
 }
 
 size_t certificates_revoke(struct certificates *cs, struct str name, int64_t now_ms, struct store_batch *b)
@@ -232,8 +233,8 @@ void certificates_prune(struct certificates *cs, int64_t now_ms, struct store_ba
 
                 if (!e)
                         continue;
-                put(b, ISSUED, e->serial, NULL);
-                put(b, REVOKED, e->serial, NULL);
+                put_certificate(b, ISSUED, e->serial, NULL);
+                put_certificate(b, REVOKED, e->serial, NULL);
                 entry_free(e);
         }
 }

@@ -8,10 +8,10 @@
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 
-#include "base/file_id.h"
-#include "base/fs.h"
+#include "base/job/file_id.h"
 #include "base/map.h"
 #include "base/pack.h"
+#include "base/system/fs.h"
 
 #define PREFIX  "credential/"
 #define VERSION 2

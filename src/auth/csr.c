@@ -21,7 +21,7 @@ bool csr_name_valid(struct str name)
         return true;
 }
 
-static int make(struct str name, EVP_PKEY *key, struct buf *ret_csr_pem, struct err *err)
+static int make_csr(struct str name, EVP_PKEY *key, struct buf *ret_csr_pem, struct err *err)
 {
         CSR_CLEANUP X509_REQ *csr = X509_REQ_new();
         X509_NAME *subject = csr ? X509_REQ_get_subject_name(csr) : NULL;
@@ -54,7 +54,7 @@ int csr_make(struct str name, struct buf *ret_key_pem, struct buf *ret_csr_pem, 
         key = openssl_key_new();
         if (!key)
                 return openssl_fail(err, -EIO, "cannot make a key");
-        r = make(name, key, ret_csr_pem, err);
+        r = make_csr(name, key, ret_csr_pem, err);
         if (r == 0 && !openssl_key_write(key, ret_key_pem))
                 r = openssl_fail(err, -EIO, "cannot write a key");
         return r;
@@ -70,7 +70,7 @@ int csr_renew(struct str name, struct str key_pem, struct buf *ret_csr_pem, stru
         key = openssl_key_read(key_pem);
         if (!key)
                 return openssl_fail(err, -EINVAL, "this is not a key");
-        return make(name, key, ret_csr_pem, err);
+        return make_csr(name, key, ret_csr_pem, err);
 }
 
 static bool time_ms(const ASN1_TIME *t, int64_t *ret)

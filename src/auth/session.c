@@ -41,7 +41,7 @@ static struct str hash_of(struct str cookie, unsigned char to[32])
         return str_make((const char *)to, 32);
 }
 
-static void drop(struct sessions *ss, struct str key)
+static void drop_session(struct sessions *ss, struct str key)
 {
         unsigned char copy[32];
 
@@ -66,7 +66,7 @@ static void make_room(struct sessions *ss, const char *who, int64_t now_ms)
                         bool same = strcmp(s->who, who) == 0;
 
                         if (s->expires_ms <= now_ms && dropped++ < DROPPED_AT_ONCE) {
-                                drop(ss, key);
+                                drop_session(ss, key);
                                 again = true; /* the map has changed */
                         }
                         count += !again && same;
@@ -80,9 +80,9 @@ static void make_room(struct sessions *ss, const char *who, int64_t now_ms)
                         }
                 }
                 if (!again && count >= SESSIONS_OF_ONE)
-                        drop(ss, his_key);
+                        drop_session(ss, his_key);
                 else if (!again && map_count(ss->by_hash) >= SESSIONS_MAX)
-                        drop(ss, oldest_key);
+                        drop_session(ss, oldest_key);
         }
 }
 

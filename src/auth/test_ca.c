@@ -12,7 +12,7 @@
 
 #include "auth/ca.h"
 #include "auth/openssl.h"
-#include "base/fs.h"
+#include "base/system/fs.h"
 
 #define NOW_MS 1800000000000LL
 

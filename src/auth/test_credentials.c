@@ -15,7 +15,7 @@
 #include "auth/ca.h"
 #include "auth/credentials.h"
 #include "auth/csr.h"
-#include "base/fs.h"
+#include "base/system/fs.h"
 
 static void expiry_is_known(void **state)
 {

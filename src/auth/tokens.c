@@ -5,9 +5,9 @@
 #include <errno.h>
 
 #include "auth/csr.h"
+#include "base/format/name.h"
+#include "base/job/owners.h"
 #include "base/map.h"
-#include "base/name.h"
-#include "base/owners.h"
 
 #define PREFIX "token/"
 
@@ -103,7 +103,7 @@ void tokens_free(struct tokens *ts)
         free(ts);
 }
 
-static struct entry *find(const struct tokens *ts, struct str id)
+static struct entry *find_token(const struct tokens *ts, struct str id)
 {
         return map_get(ts->by_id, id);
 }
@@ -115,7 +115,7 @@ static void blob_name(struct buf *to, struct str id)
 }
 
 /* Replaces the entry by one of t's present values, in the table and in the batch. */
-static struct entry *put(struct tokens *ts, const struct token *t, struct store_batch *b)
+static struct entry *put_token(struct tokens *ts, const struct token *t, struct store_batch *b)
 {
         BUF_CLEANUP struct buf record = {0};
         BUF_CLEANUP struct buf name = {0};
@@ -190,13 +190,13 @@ int tokens_add(struct tokens *ts, const struct token *t, struct store_batch *b, 
                 return err_set(err, -E2BIG,
                                STR_FMT " has %u tokens, and no more are made: remove some (drover token)",
                                STR_ARG(t->name), TOKENS_OF_ONE_MAX);
-        put(ts, t, b);
+        put_token(ts, t, b);
         return 0;
 }
 
 const struct token *tokens_find(const struct tokens *ts, struct str id)
 {
-        struct entry *e = find(ts, id);
+        struct entry *e = find_token(ts, id);
 
         return e ? &e->token : NULL;
 }
@@ -212,7 +212,7 @@ int tokens_look(const struct tokens *ts, struct str text, enum token_kind wanted
                 return TOKEN_UNKNOWN;
         if (!str_eq(parts.fingerprint, fingerprint))
                 return TOKEN_OTHER_CA;
-        e = find(ts, parts.id);
+        e = find_token(ts, parts.id);
         if (!e)
                 return TOKEN_UNKNOWN;
         r = token_check(&e->token, &parts, wanted, now_ms);
@@ -233,7 +233,7 @@ int tokens_use(struct tokens *ts, struct str text, enum token_kind wanted, struc
                 struct token used = *found;
 
                 used.uses_left--;
-                found = &put(ts, &used, b)->token;
+                found = &put_token(ts, &used, b)->token;
         }
         if (ret_token)
                 *ret_token = found;

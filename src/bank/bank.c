@@ -223,6 +223,30 @@ enum bank_role bank_role_of(const struct bank_account *a, struct str user)
         return role;
 }
 
+static struct bank_account *root_of(struct bank_account *a)
+{
+        while (a->parent)
+                a = a->parent;
+        return a;
+}
+
+bool bank_share_is_left(const struct bank *b, enum bank_op op, struct str account, int64_t now_ms)
+{
+        ptrdiff_t dot = str_find(account, '@') < 0 ? str_find(account, '.') : -1;
+        const struct bank_account *root = bank_account(b, dot < 0 ? account : str_head(account, (size_t)dot));
+        size_t open = 0;
+
+        if (!root)
+                return true;
+        if (op == BANK_OPEN)
+                return root->tree_accounts < BANK_ACCOUNTS_MAX / BANK_SHARE;
+        if (op == BANK_LIEN)
+                return root->tree_liens < BANK_LIENS_MAX / BANK_SHARE;
+        for (size_t i = 0; op == BANK_QUOTE && i < b->quote_count; i++)
+                open += b->quotes[i].end_ms > now_ms && root_of(b->quotes[i].account) == root;
+        return open < BANK_QUOTES_MAX / BANK_SHARE;
+}
+
 static struct str job_key(struct job_key *k, uint64_t request, uint32_t member)
 {
         *k = (struct job_key){request, member};
@@ -345,7 +369,8 @@ static int64_t side_add(struct bank *b, const struct side *s, int64_t amount)
         return *(strcmp(s->own, BANK_ISSUED) == 0 ? &b->issued : &b->earned) += amount;
 }
 
-static void move(struct run *r, struct side from, struct side to, int64_t amount, const struct bank_lien *l)
+static void amount_move(struct run *r, struct side from, struct side to, int64_t amount,
+                        const struct bank_lien *l)
 {
         const struct bank_order *o = r->order;
         struct bank_entry e = {
@@ -392,7 +417,8 @@ static void account_close_ended(struct run *r, struct bank_account *a)
                         continue;
                 }
                 if (x->amount > 0)
-                        move(&closing, (struct side){.account = a, .allocation = x}, issued, x->amount, NULL);
+                        amount_move(&closing, (struct side){.account = a, .allocation = x}, issued, x->amount,
+                                    NULL);
                 r->bank->credits -= x->credit;
                 memmove(a->allocations + i, a->allocations + i + 1,
                         (--a->allocation_count - i) * sizeof(*a->allocations));
@@ -441,6 +467,7 @@ static struct bank_account *account_new(struct bank *b, struct str name, struct 
         account_link(b, a);
         map_put(b->accounts, name, a);
         b->account_count++;
+        root_of(a)->tree_accounts++;
         return a;
 }
 
@@ -640,7 +667,7 @@ static int run_deposit(struct run *r)
                 allocation_place(a, x);
         }
         if (o->amount)
-                move(r, issued, (struct side){.account = a, .allocation = x}, o->amount, NULL);
+                amount_move(r, issued, (struct side){.account = a, .allocation = x}, o->amount, NULL);
         r->id = x->id;
         r->bank->generation++;
         return 0;
@@ -743,10 +770,10 @@ static int run_withdraw(struct run *r)
                 part = allocation_rest(x) < left ? allocation_rest(x) : left;
                 if ((o->id && x->id != o->id) || part == 0)
                         continue;
-                move(r, (struct side){.account = a, .allocation = x},
-                     to ? (struct side){.account = to, .allocation = allocation_like(r->bank, to, x)}
-                        : issued,
-                     part, NULL);
+                amount_move(r, (struct side){.account = a, .allocation = x},
+                            to ? (struct side){.account = to, .allocation = allocation_like(r->bank, to, x)}
+                               : issued,
+                            part, NULL);
                 left -= part;
         }
         r->bank->generation++;
@@ -798,7 +825,9 @@ static int run_quote(struct run *r)
                 .amount = o->amount,
                 .duration_ms = o->duration_ms,
                 .end_ms = o->end_ms,
+                .memory_mib = o->memory_mib,
                 .cpus = o->cpus,
+                .gpus = o->gpus,
         };
         return 0;
 }
@@ -849,10 +878,12 @@ static void lien_end(struct bank *b, struct bank_lien *l)
                 quote->held = false;
         idmap_take(b->liens, l->id);
         heap_take(&b->by_end, &l->by_end);
-        if (l->request)
+        if (l->request) {
                 map_take(b->job_liens, job_key(&k, l->request, l->member));
-        else
+        } else {
                 b->other_liens--;
+                root_of(l->account)->tree_liens--;
+        }
         lien_free(l);
 }
 
@@ -903,6 +934,7 @@ static struct bank_lien *lien_new(struct run *r, struct bank_account *a, uint64_
                 l->place = text_or_null(o->place);
                 l->why = text_or_null(o->why);
                 r->bank->other_liens++;
+                root_of(a)->tree_liens++;
         }
         if (l->end_ms)
                 heap_put(&r->bank->by_end, &l->by_end);
@@ -1046,7 +1078,7 @@ static void charge_account(struct run *r, struct bank_account *a)
                 part = part < left ? part : left;
                 if (part == 0)
                         continue;
-                move(r, (struct side){.account = a, .allocation = x}, earned, part, NULL);
+                amount_move(r, (struct side){.account = a, .allocation = x}, earned, part, NULL);
                 a->charged += part;
                 left -= part;
         }
@@ -1079,7 +1111,7 @@ static void charge_lien(struct run *r, struct bank_lien *l)
                 s->amount -= part;
                 l->amount -= part;
                 left -= part;
-                move(r, (struct side){.account = a, .allocation = s->allocation}, earned, part, l);
+                amount_move(r, (struct side){.account = a, .allocation = s->allocation}, earned, part, l);
                 a->charged += part;
         }
         lien_end(r->bank, l);
@@ -1146,7 +1178,7 @@ static int run_refund(struct run *r)
                             a->name);
         if (e || r->only_check)
                 return e;
-        move(r, earned, (struct side){.account = a, .allocation = x}, o->amount, NULL);
+        amount_move(r, earned, (struct side){.account = a, .allocation = x}, o->amount, NULL);
         a->refunded += o->amount;
         r->bank->generation++;
         return 0;
@@ -1154,7 +1186,7 @@ static int run_refund(struct run *r)
 
 /* ---- orders */
 
-static int run(struct run *r)
+static int run_order(struct run *r)
 {
         if (r->order->why.n > BANK_TEXT_MAX || r->order->place.n > BANK_TEXT_MAX ||
             r->order->user.n > BANK_NAME_MAX || r->order->account.n > BANK_NAME_MAX ||
@@ -1183,14 +1215,14 @@ int bank_check(struct bank *b, const struct bank_order *o, int64_t at_ms, struct
 {
         struct run r = {.bank = b, .order = o, .at_ms = at_ms, .only_check = true, .err = err};
 
-        return run(&r);
+        return run_order(&r);
 }
 
 int bank_apply(struct bank *b, const struct bank_order *o, int64_t at_ms, bank_entry_fn *fn, void *arg,
                uint64_t *ret_id, struct err *err)
 {
         struct run r = {.bank = b, .order = o, .at_ms = at_ms, .fn = fn, .arg = arg, .err = err};
-        int e = run(&r);
+        int e = run_order(&r);
 
         if (!e && ret_id)
                 *ret_id = r.id;
@@ -1266,6 +1298,8 @@ static void pack_quote(void *arg, const struct bank_quote *q)
         pack_i64(out, q->duration_ms);
         pack_i64(out, q->end_ms);
         pack_u64(out, q->cpus);
+        pack_i64(out, q->memory_mib);
+        pack_u64(out, q->gpus);
         pack_u64(out, (uint64_t)q->used | (uint64_t)q->held << 1);
 }
 
@@ -1344,10 +1378,12 @@ static void unpack_lien(struct bank *b, struct unpack *in)
                 return;
         }
         idmap_put(b->liens, l->id, l);
-        if (l->request)
+        if (l->request) {
                 map_put(b->job_liens, job_key(&k, l->request, l->member), l);
-        else
+        } else {
                 b->other_liens++;
+                root_of(l->account)->tree_liens++;
+        }
         if (l->end_ms)
                 heap_put(&b->by_end, &l->by_end);
         for (uint64_t n = unpack_max(in, BANK_ALLOCATIONS_MAX); n > 0 && !in->bad; n--) {
@@ -1380,6 +1416,8 @@ static void unpack_quote(struct bank *b, struct unpack *in)
         q.duration_ms = unpack_i64(in);
         q.end_ms = unpack_i64(in);
         q.cpus = (uint32_t)unpack_max(in, UINT32_MAX);
+        q.memory_mib = unpack_i64(in);
+        q.gpus = (uint32_t)unpack_max(in, UINT32_MAX);
         flags = unpack_max(in, 3);
         q.used = flags & 1;
         q.held = flags & 2;

@@ -34,11 +34,12 @@
 #define BANK_TEXT_MAX        1024u
 #define BANK_DEPTH_MAX       8u
 #define BANK_ACCOUNTS_MAX    100000u
-#define BANK_ALLOCATIONS_MAX 64u   /* of one account */
-#define BANK_MEMBERS_MAX     1000u /* of one account */
+#define BANK_ALLOCATIONS_MAX 64u   /* per account */
+#define BANK_MEMBERS_MAX     1000u /* per account */
 #define BANK_QUOTES_MAX      10000u
-#define BANK_LIENS_MAX       100000u             /* of other systems; jobs have one each */
-#define BANK_AMOUNT_MAX      1000000000000000000 /* of one movement, and of all deposits together */
+#define BANK_LIENS_MAX       100000u /* liens of other systems; jobs have one each besides */
+#define BANK_SHARE           10u /* a tree's share of accounts, quotes and liens is the limit divided by this */
+#define BANK_AMOUNT_MAX      1000000000000000000 /* limit of one movement, and of the sum of all deposits */
 
 enum bank_error {                   /* positive results */
                   BANK_UNKNOWN = 1, /* no such account, allocation, lien or quote */
@@ -49,14 +50,14 @@ enum bank_error {                   /* positive results */
 
 struct bank_allocation {
         uint64_t id;
-        int64_t amount;   /* what is in it; below zero while credit is used */
-        int64_t held;     /* of it and of its credit, by liens */
+        int64_t amount;   /* balance of the allocation; negative while credit is used */
+        int64_t held;     /* part of the balance and the credit that liens reserve */
         int64_t credit;   /* amount - held is never below -credit */
         int64_t start_ms; /* 0: at once */
-        int64_t end_ms; /* from then on nothing more is taken out of it, but by liens made before; 0: never */
-        char *places;   /* AGENT, AGENT/QUEUE, with commas between; NULL: everywhere */
-        char *users;    /* ann@lab, *@lab; NULL: every member */
-        uint32_t liens; /* that hold something of it */
+        int64_t end_ms;   /* from this time only liens made before take money out of it; 0: never */
+        char *places;     /* AGENT or AGENT/QUEUE, comma-separated; NULL: everywhere */
+        char *users;      /* ann@lab, *@lab; NULL: every member */
+        uint32_t liens;   /* number of liens that hold a part of it */
 };
 
 struct bank_member {
@@ -66,17 +67,20 @@ struct bank_member {
 
 struct bank_account {
         char *name;
-        char *text; /* what it is for; NULL: nothing was said */
+        char *text; /* purpose of the account; NULL: not given */
         struct bank_account *parent, *children, *next;
-        struct bank_allocation **allocations; /* the soonest end first */
+        struct bank_allocation **allocations; /* sorted by end, the earliest first */
         uint32_t allocation_count, allocation_cap;
         struct bank_member *members;
         uint32_t member_count, member_cap;
-        int64_t balance;  /* the sum of its allocations' amounts */
-        int64_t held;     /* the sum of what their liens hold */
-        int64_t charged;  /* ever */
-        int64_t refunded; /* of that */
-        int64_t unpaid;   /* what jobs used beyond what could be charged */
+        int64_t balance;  /* sum of the allocations' amounts */
+        int64_t held;     /* sum of the allocations' held money */
+        int64_t charged;  /* sum of all charges ever */
+        int64_t refunded; /* part of `charged` that was given back */
+        int64_t unpaid;   /* sum that jobs used beyond what could be charged */
+        /* valid in the root of a tree only: */
+        uint32_t tree_accounts,
+                tree_liens; /* accounts in the tree, the root included; their liens that belong to no job */
 };
 
 struct bank_quote {
@@ -84,9 +88,11 @@ struct bank_quote {
         struct bank_account *account;
         char *user, *place; /* place: NULL, any */
         int64_t amount, duration_ms, end_ms;
-        uint32_t cpus; /* 0: not said */
-        bool used;     /* by a lien */
-        bool held;     /* that lien is there yet: the promise holds */
+        /* resources quoted for; all 0: not given, which means one processor, no memory and no GPUs */
+        int64_t memory_mib;
+        uint32_t cpus, gpus;
+        bool used; /* a lien was made with the quote */
+        bool held; /* that lien still exists, so the price is still promised */
 };
 
 struct bank_lien {
@@ -95,15 +101,15 @@ struct bank_lien {
         uint64_t request; /* 0: of no job */
         uint32_t member, fence;
         int64_t amount;
-        int64_t at_ms;  /* when it was made */
-        int64_t end_ms; /* until then it is made for: a job's is extended then, another one ends; 0: never */
+        int64_t at_ms;  /* time at which the lien was made */
+        int64_t end_ms; /* a job's lien is extended at this time, any other lien ends; 0: never */
         struct heap_node by_end;
         uint64_t quote;           /* 0: none */
-        char *user, *place, *why; /* of one that is of no job */
+        char *user, *place, *why; /* set if the lien belongs to no job */
         struct bank_share {
                 struct bank_allocation *allocation;
                 int64_t amount;
-        } * shares; /* what it holds of which allocation; the sum is `amount` */
+        } * shares; /* parts of the lien by allocation; their sum is `amount` */
         uint32_t share_count;
 };
 
@@ -113,9 +119,9 @@ struct bank_entry {
         int64_t at_ms;
         enum bank_op op;
         const char *from, *to;                   /* names of accounts */
-        uint64_t from_allocation, to_allocation; /* 0: an account of the bank's own has none */
+        uint64_t from_allocation, to_allocation; /* 0: BANK_ISSUED or BANK_EARNED, which have none */
         int64_t amount;                          /* > 0 */
-        int64_t from_balance, to_balance;        /* of the accounts, after it */
+        int64_t from_balance, to_balance;        /* balances of both accounts after the movement */
         uint64_t request, lien;                  /* 0: none */
         uint32_t member, fence;
         struct str who, user, place, why;
@@ -126,37 +132,42 @@ struct bank;
 struct bank *bank_new(void);
 void bank_free(struct bank *b); /* NULL is fine */
 
-/* Can the order be carried out at this time? 0, or enum bank_error with err. Nothing changes. */
+/* Checks whether the order can be carried out at this time. Returns 0, or enum bank_error with err. Nothing
+ * changes. */
 int bank_check(struct bank *b, const struct bank_order *o, int64_t at_ms, struct err *err);
-/* Carries it out, telling its movements to fn (may be NULL). *ret_id (may be NULL): the number of what it
- * made: of an allocation, a quote, a lien (of several, the first one's). 0; else as bank_check, and nothing
- * has changed. */
+/* Carries out an order and calls fn (may be NULL) with each movement. *ret_id (may be NULL) is the id of the
+ * allocation, quote or lien that the order made; the first one's if there are several. Returns 0, or the
+ * error that bank_check returns; on an error nothing has changed. */
 int bank_apply(struct bank *b, const struct bank_order *o, int64_t at_ms, bank_entry_fn *fn, void *arg,
                uint64_t *ret_id, struct err *err);
 
-/* ---- looking; what is returned is borrowed until the next order */
+/* ---- queries; returned objects are borrowed until the next order */
 struct bank_account *bank_account(const struct bank *b, struct str name); /* NULL: not there */
-/* The account of a longer name: "physics" for "physics.cms.run3" when nothing between is there. NULL: none.
- */
+/* Returns the account of this name or, if there is none, its nearest existing ancestor: "physics" for
+ * "physics.cms.run3" if "physics.cms" does not exist. NULL: none exists. */
 struct bank_account *bank_account_above(const struct bank *b, struct str name);
-/* Money that `user` could spend of the account at this place now, credit included. An empty user or place is
- * one that no allocation is restricted to. Never negative. */
+/* Money that `user` could spend of the account at this place at at_ms, credit included; never negative. An
+ * empty user or place matches unrestricted allocations only. */
 int64_t bank_available(const struct bank_account *a, struct str user, struct str place, int64_t at_ms);
-/* Money that the whole account could spend now, whoever and wherever. */
+/* Money that the account could spend at at_ms, regardless of restrictions to users and places. */
 int64_t bank_available_any(const struct bank_account *a, int64_t at_ms);
-/* The role of the user in the account: the highest that it, or an account above it, gives him. */
+/* The user's role in the account: the highest one that the account or an ancestor gives. */
 enum bank_role bank_role_of(const struct bank_account *a, struct str user);
 const struct bank_lien *bank_lien(const struct bank *b, uint64_t id);
 const struct bank_lien *bank_lien_of(const struct bank *b, uint64_t request, uint32_t member); /* a job's */
-size_t bank_liens(const struct bank *b); /* how many there are */
+size_t bank_liens(const struct bank *b); /* number of liens */
 const struct bank_quote *bank_quote(const struct bank *b, uint64_t id);
-/* A lien whose time is over, of a job or of none; NULL: none. */
+/* The lien with the earliest end, if end_ms <= at_ms; a job's or any other. NULL: no lien has ended. */
 const struct bank_lien *bank_lien_over(const struct bank *b, int64_t at_ms);
 /* Counts the orders after which an account may have more to spend than before. */
 uint64_t bank_generation(const struct bank *b);
 int64_t bank_issued(const struct bank *b); /* the balances of the bank's own two accounts */
 int64_t bank_earned(const struct bank *b);
-/* Each account, parents first, sorted by name; each lien and quote in the order of their numbers. */
+/* Returns whether the account's tree is below its share (1/BANK_SHARE) of the bank's limit of accounts (op
+ * BANK_OPEN), open quotes (BANK_QUOTE) or liens that belong to no job (BANK_LIEN); true for any other op, and
+ * if the tree does not exist. bank_apply does not enforce the share: the caller decides who may exceed it. */
+bool bank_share_is_left(const struct bank *b, enum bank_op op, struct str account, int64_t now_ms);
+/* Call fn for every account (a parent before its children, sorted by name), lien or quote (sorted by id). */
 void bank_accounts_each(const struct bank *b, void (*fn)(void *arg, const struct bank_account *a), void *arg);
 void bank_liens_each(const struct bank *b, void (*fn)(void *arg, const struct bank_lien *l), void *arg);
 void bank_quotes_each(const struct bank *b, void (*fn)(void *arg, const struct bank_quote *q), void *arg);
@@ -164,8 +175,8 @@ void bank_quotes_each(const struct bank *b, void (*fn)(void *arg, const struct b
 /* ---- snapshots: the same books make the same bytes */
 void bank_pack(const struct bank *b, struct buf *out);
 struct unpack;
-/* Into a new bank. Damage sets in->bad. */
+/* Reads a snapshot into a new, empty bank. Damaged input sets in->bad. */
 void bank_unpack(struct bank *b, struct unpack *in);
-/* Invariants: the books balance, no allocation is below its credit limit, liens and allocations agree. NULL,
- * or a sentence about the first that does not hold. */
+/* Checks that the books balance, that no allocation is below its credit limit, and that liens and allocations
+ * agree. Returns NULL, or a sentence about the first invariant that does not hold. */
 const char *bank_invariant(const struct bank *b);

@@ -27,7 +27,9 @@ enum field {
         F_CPUS = 1 << 15,
         F_JOBS = 1 << 16, /* request, fence, members */
         F_ACCOUNT = 1 << 17,
-        F_ALL = (1 << 18) - 1,
+        F_MEMORY = 1 << 18,
+        F_GPUS = 1 << 19,
+        F_ALL = (1 << 20) - 1,
 };
 
 static const char *const op_names[BANK_OPS] = {
@@ -80,7 +82,8 @@ static unsigned fields_of(const struct bank_order *o)
                (o->who.n ? F_WHO : 0u) | (o->why.n ? F_WHY : 0u) | (o->role ? F_ROLE : 0u) |
                (o->id ? F_ID : 0u) | (o->quote ? F_QUOTE : 0u) | (o->amount ? F_AMOUNT : 0u) |
                (o->credit ? F_CREDIT : 0u) | (o->start_ms ? F_START : 0u) | (o->end_ms ? F_END : 0u) |
-               (o->duration_ms ? F_DURATION : 0u) | (o->cpus ? F_CPUS : 0u) | (o->request ? F_JOBS : 0u);
+               (o->duration_ms ? F_DURATION : 0u) | (o->cpus ? F_CPUS : 0u) | (o->request ? F_JOBS : 0u) |
+               (o->memory_mib ? F_MEMORY : 0u) | (o->gpus ? F_GPUS : 0u);
 }
 
 void bank_order_pack(struct buf *out, const struct bank_order *o)
@@ -115,6 +118,10 @@ void bank_order_pack(struct buf *out, const struct bank_order *o)
                 pack_u64(out, o->fence);
                 set_pack(out, &o->members);
         }
+        if (fields & F_MEMORY)
+                pack_i64(out, o->memory_mib);
+        if (fields & F_GPUS)
+                pack_u64(out, o->gpus);
 }
 
 int bank_order_unpack(struct bank_order *o, struct str record, struct err *err)
@@ -160,6 +167,10 @@ int bank_order_unpack(struct bank_order *o, struct str record, struct err *err)
                 o->fence = (uint32_t)unpack_max(&u, UINT32_MAX);
                 set_unpack(&o->members, &u);
         }
+        if (fields & F_MEMORY)
+                o->memory_mib = unpack_i64(&u);
+        if (fields & F_GPUS)
+                o->gpus = (uint32_t)unpack_max(&u, UINT32_MAX);
         if (unpack_done(&u))
                 return 0;
         bank_order_deinit(o);

@@ -13,7 +13,7 @@ enum bank_op {
         BANK_WITHDRAW, /* what is not reserved and no credit, out of allocation `id`, or of any */
         BANK_TRANSFER, /* the same, into the account `to` */
         BANK_SET,      /* the dates and the credit limit of allocation `id` */
-        BANK_QUOTE,    /* a promise until end_ms: `amount` for duration_ms on `cpus` processors */
+        BANK_QUOTE,    /* a promise until end_ms: `amount` for duration_ms with cpus, memory_mib and gpus */
         BANK_LIEN,     /* `amount` until end_ms, for each of the members' attempts or for another system */
         BANK_EXTEND,   /* `amount` more, until end_ms, for each of the members' liens or for lien `id` */
         BANK_RELEASE,  /* the members' liens, or lien `id`, hold nothing any more */
@@ -35,7 +35,8 @@ struct bank_order {
         uint64_t quote;
         int64_t amount, credit;
         int64_t start_ms, end_ms, duration_ms;
-        uint32_t cpus;
+        int64_t memory_mib;
+        uint32_t cpus, gpus;
         /* The attempts that it is about: members of a request under one fence. request 0: none. */
         uint64_t request;
         uint32_t fence;

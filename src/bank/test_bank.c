@@ -355,6 +355,54 @@ static uint64_t dice(uint64_t *seed, uint64_t sides)
         return (*seed >> 33) % sides;
 }
 
+struct counted {
+        uint32_t accounts, liens;
+};
+
+static void count_account(void *arg, const struct bank_account *a)
+{
+        struct counted *c = arg; /* what there is, without what the trees say */
+
+        c->accounts += 1 - a->tree_accounts;
+        c->liens -= a->tree_liens;
+        assert_true(!a->parent || a->tree_accounts + a->tree_liens == 0);
+}
+
+static void count_lien(void *arg, const struct bank_lien *l)
+{
+        ((struct counted *)arg)->liens += l->request == 0;
+}
+
+static void trees_are_counted(const struct books *k)
+{
+        struct counted c = {0};
+
+        bank_accounts_each(k->bank, count_account, &c);
+        bank_liens_each(k->bank, count_lien, &c);
+        assert_int_equal(c.accounts, 0);
+        assert_int_equal(c.liens, 0);
+}
+
+static void test_a_tree_has_a_share(void **state)
+{
+        struct books *k = *state;
+
+        for (unsigned i = 0; i < BANK_QUOTES_MAX / BANK_SHARE; i++) {
+                assert_true(bank_share_is_left(k->bank, BANK_QUOTE, STR("physics.cms.new"), NOW));
+                assert_int_equal(TELL(k, .op = BANK_QUOTE,
+                                      .account = i % 2 ? STR("physics") : STR("physics.cms"), .amount = 5,
+                                      .end_ms = NOW + 10, .duration_ms = 1),
+                                 0);
+        }
+        assert_false(bank_share_is_left(k->bank, BANK_QUOTE, STR("physics.cms.new"), NOW));
+        assert_true(bank_share_is_left(k->bank, BANK_QUOTE, STR("physics"), NOW + 10));
+        assert_true(bank_share_is_left(k->bank, BANK_QUOTE, STR("physics2"), NOW));
+        assert_true(bank_share_is_left(k->bank, BANK_QUOTE, STR("ann@physics.cms"), NOW));
+        assert_true(bank_share_is_left(k->bank, BANK_LIEN, STR("physics"), NOW));
+        assert_true(bank_share_is_left(k->bank, BANK_OPEN, STR("physics.new"), NOW));
+        assert_true(bank_share_is_left(k->bank, BANK_CHARGE, STR("physics"), NOW));
+}
+
 static void pack_again(struct books *k)
 {
         BUF_CLEANUP struct buf before = {0}, after = {0};
@@ -370,6 +418,7 @@ static void pack_again(struct books *k)
         assert_true(str_eq(buf_view(&before), buf_view(&after)));
         if (bank_invariant(k->bank))
                 fail_msg("%s", bank_invariant(k->bank));
+        trees_are_counted(k);
 }
 
 /* Orders of any kind with any numbers, and a snapshot now and then: `tell` compares check with apply, and the
@@ -408,8 +457,10 @@ static void random_orders(struct books *k, uint64_t seed)
                 done += tell(k, &o) == 0;
                 bank_order_deinit(&o);
                 k->now_ms += (int64_t)dice(&seed, 3);
-                if (i % 50 == 49)
+                if (i % 50 == 49) {
+                        trees_are_counted(k);
                         pack_again(k);
+                }
         }
         assert_true(done > 20);
 }
@@ -467,6 +518,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_allocations_for_some_places_and_users, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_liens_of_other_systems_have_an_end, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_quote_is_used_once_and_in_its_time, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_tree_has_a_share, setup, teardown),
                 cmocka_unit_test(test_the_books_balance_whatever_is_ordered),
                 cmocka_unit_test_setup_teardown(test_damaged_records_are_refused, setup, teardown),
         };

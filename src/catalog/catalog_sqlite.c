@@ -224,7 +224,7 @@ void places_pack(struct buf *out, const struct catalog_file *f)
 
 /* ---- opening */
 
-static int ask(struct db *q, const char *sql, int64_t *ret, struct err *err)
+static int ask_database(struct db *q, const char *sql, int64_t *ret, struct err *err)
 {
         sqlite3_stmt *st = NULL;
         int rc = sqlite3_prepare_v2(q->db, sql, -1, &st, NULL), r = 0;
@@ -239,7 +239,7 @@ static int ask(struct db *q, const char *sql, int64_t *ret, struct err *err)
         return r;
 }
 
-static int run(struct db *q, const char *sql, struct err *err)
+static int run_sql(struct db *q, const char *sql, struct err *err)
 {
         int rc = sqlite3_exec(q->db, sql, NULL, NULL, NULL);
 
@@ -249,12 +249,12 @@ static int run(struct db *q, const char *sql, struct err *err)
 static int migrate(struct db *q, struct err *err)
 {
         int64_t version = 0, application = 0, tables = 0;
-        int r = ask(q, "PRAGMA user_version", &version, err);
+        int r = ask_database(q, "PRAGMA user_version", &version, err);
 
         if (r == 0)
-                r = ask(q, "PRAGMA application_id", &application, err);
+                r = ask_database(q, "PRAGMA application_id", &application, err);
         if (r == 0)
-                r = ask(q, "SELECT count(*) FROM sqlite_schema", &tables, err);
+                r = ask_database(q, "SELECT count(*) FROM sqlite_schema", &tables, err);
         if (r != 0)
                 return r;
         if (application != APPLICATION_ID && (application || version || tables))
@@ -262,7 +262,7 @@ static int migrate(struct db *q, struct err *err)
         if (version > SCHEMA)
                 return err_set(err, CATALOG_TOO_NEW, "%s was made by a newer version: run that version",
                                q->path);
-        return version == 0 ? run(q, schema_sql, err) : 0;
+        return version == 0 ? run_sql(q, schema_sql, err) : 0;
 }
 
 static int connect(struct db *q, struct err *err)
@@ -284,7 +284,8 @@ static int connect(struct db *q, struct err *err)
         sqlite3_busy_timeout(q->db, 10000);
         sqlite3_db_config(q->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
         sqlite3_db_config(q->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-        r = run(q,
+        r = run_sql(
+                q,
                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;"
                 "PRAGMA cache_size = -65536; PRAGMA cell_size_check = ON; PRAGMA wal_autocheckpoint = 4000",
                 err);

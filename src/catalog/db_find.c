@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/set.h"
+#include "base/system/clock.h"
 #include "classad/eval.h"
 
 #define NESTED_MAX     8    /* datasets that are queries that name datasets */

@@ -296,7 +296,7 @@ static bool contains(struct str s, struct str what)
 }
 
 /* -1, 0, 1; 2: they cannot be compared. */
-static int compare(const struct catalog_operand *o, const struct catalog_value *v, bool exact)
+static int compare_value(const struct catalog_operand *o, const struct catalog_value *v, bool exact)
 {
         double d;
         int order;
@@ -340,7 +340,7 @@ static bool operand_equals(const struct catalog_operand *o, const struct catalog
                 return in_range(o, v);
         if (o->pattern)
                 return v->type == CATALOG_TEXT && pattern_matches(o->text, v->text, exact);
-        return compare(o, v, exact) == 0;
+        return compare_value(o, v, exact) == 0;
 }
 
 static bool operand_holds(const struct catalog_condition *c, const struct catalog_operand *o,
@@ -356,7 +356,7 @@ static bool operand_holds(const struct catalog_condition *c, const struct catalo
         case CATALOG_OUTSIDE: return in_range(o, v);
         case CATALOG_CONTAINS:
         case CATALOG_LACKS: return v->type == CATALOG_TEXT && contains(v->text, o->text);
-        default: order = compare(o, v, exact);
+        default: order = compare_value(o, v, exact);
         }
         return order != 2 && (c->op == CATALOG_LESS      ? order < 0
                               : c->op == CATALOG_GREATER ? order > 0

@@ -36,7 +36,7 @@ struct symbols *ad_symbols(const struct ad *ad)
         return ad->symbols;
 }
 
-/* One block with room for all; entries and code are the caller's to fill. */
+/* Allocates an ad in one block with its entries, code and index; the caller fills entries and code. */
 static struct ad *packed_new(struct symbols *symbols, uint32_t count, uint32_t code_n, uint32_t index_n)
 {
         size_t room = entries_size(count), index_size = (size_t)index_n * sizeof(uint32_t);
@@ -74,7 +74,7 @@ struct ad *ad_pack(struct symbols *symbols, const struct entry *entries, size_t 
         return ad;
 }
 
-/* What parse_ad() left in the table's buffers. */
+/* Makes an ad of the attributes that parse_ad() left in the table's buffers. */
 static struct ad *parsed(struct symbols *symbols)
 {
         return ad_pack(symbols, symbols->entries, symbols->entries_n, &symbols->code);
@@ -167,7 +167,7 @@ static void reindex(struct ad *ad)
         entries_unique(ad->entries, ad->count, ad->index, ad->index_mask);
 }
 
-/* Writes all code anew, without what no entry uses. */
+/* Rewrites the code without the parts that no entry uses. */
 static void compact(struct ad *ad)
 {
         struct code c = {.symbols = ad->symbols};

@@ -16,7 +16,7 @@
 struct expr;
 struct ad;
 
-/* What a parse can return; all are positive, and err has one sentence with line and column. */
+/* Errors of a parse; all are positive, and err has one sentence with line and column. */
 enum classad_error {
         CLASSAD_SYNTAX = 1, /* the text is not a ClassAd or expression */
         CLASSAD_TOO_DEEP,   /* nested deeper than CLASSAD_DEPTH_MAX */
@@ -40,7 +40,7 @@ struct symbols *ad_symbols(const struct ad *ad);
 /* 0, or a classad_error; *ret_ad is the caller's to free. */
 int ad_parse(struct symbols *symbols, struct str text, enum classad_syntax syntax, struct ad **ret_ad,
              struct err *err);
-/* The same for an ad that stands in a longer text, at *at: NEW reads the ad that begins there (after white
+/* ad_parse for an ad that stands in a longer text, at *at: NEW reads the ad that begins there (after white
  * space and comments), OLD the lines from there up to an empty one, or the next that begins with "***". Lines
  * in err are those of the whole text. On success *at is moved behind the ad. CLASSAD_TEXT_MAX is for the ad
  * alone. */
@@ -60,17 +60,17 @@ void ad_set_undefined(struct ad *ad, symbol name);
  * unchanged. */
 int ad_set_text(struct ad *ad, symbol name, struct str text, struct err *err);
 void ad_set_expr(struct ad *ad, symbol name, const struct expr *e); /* a copy; e is of the same table */
-/* How an attribute that the ad has is spelled where the ad is printed: symbols_spelling() of a text. A new
- * one has the first spelling, unless it was parsed with the ad. */
+/* Sets the spelling with which an attribute that the ad has is printed, a result of symbols_spelling(). A new
+ * attribute has the first spelling, unless it was parsed with the ad. */
 void ad_set_spelling(struct ad *ad, symbol name, uint32_t spelling);
 uint32_t ad_spelling(const struct ad *ad, symbol name); /* in this ad or its parents; 0 when it is absent */
 void ad_remove(struct ad *ad, symbol name); /* from this ad itself, not from its parent; absent is fine */
 
-/* The expression under a name, in this ad or its parents; NULL when there is none. Borrowed until the ad
+/* Returns the expression of a name, in this ad or its parents; NULL: there is none. Borrowed until the ad
  * changes. */
 const struct expr *ad_find(const struct ad *ad, symbol name);
 const struct expr *ad_find_own(const struct ad *ad, symbol name); /* in this ad only */
-/* When the name is bound to a literal (no evaluation needed): true and its value. */
+/* Returns whether the name is bound to a literal (no evaluation needed), and its value. */
 bool ad_literal(const struct ad *ad, symbol name, struct value *ret);
 size_t ad_count(const struct ad *ad); /* attributes of its own */
 /* Walks the ad's own attributes in the order they were set: uint32_t at = 0; while (ad_next(ad, &at, &name,

@@ -1,5 +1,5 @@
-/* The same nodes as the parser writes, in a buffer of its own: expressions in between are parsed into the
- * table's buffer and copied. */
+/* The builder writes the same nodes as the parser, into a buffer of its own: expressions given as text are
+ * parsed into the table's buffer and copied. */
 #include "classad/build.h"
 
 #include "base/mem.h"
@@ -26,7 +26,7 @@ static void build_reset(struct build *b)
         b->entries_n = b->kids_n = 0;
 }
 
-static int done(struct build *b, uint32_t at, uint32_t *ret, struct err *err)
+static int build_done(struct build *b, uint32_t at, uint32_t *ret, struct err *err)
 {
         if (code_node(&b->code, at)->height > CLASSAD_DEPTH_MAX)
                 return err_set(err, CLASSAD_TOO_DEEP, "nested too deep (the limit is %d)", CLASSAD_DEPTH_MAX);
@@ -36,7 +36,7 @@ static int done(struct build *b, uint32_t at, uint32_t *ret, struct err *err)
         return 0;
 }
 
-static int fits(const struct build *b, size_t n, struct err *err)
+static int build_fits(const struct build *b, size_t n, struct err *err)
 {
         if (n > CLASSAD_TEXT_MAX || b->code.n + n > BUILD_CODE_MAX)
                 return err_set(err, CLASSAD_TOO_BIG, "the text is longer than %u bytes", CLASSAD_TEXT_MAX);
@@ -46,14 +46,14 @@ static int fits(const struct build *b, size_t n, struct err *err)
 int build_value(struct build *b, const struct value *v, uint32_t *ret, struct err *err)
 {
         uint32_t at = 0;
-        int r = fits(b, v->type == VALUE_STRING ? v->string.n : 0, err);
+        int r = build_fits(b, v->type == VALUE_STRING ? v->string.n : 0, err);
         bool literal;
 
         if (r)
                 return r;
         literal = code_value(&b->code, v, &at);
         assert(literal);
-        return done(b, at, ret, err);
+        return build_done(b, at, ret, err);
 }
 
 int build_expr(struct build *b, struct str text, uint32_t *ret, struct err *err)
@@ -63,22 +63,22 @@ int build_expr(struct build *b, struct str text, uint32_t *ret, struct err *err)
         int r = parse_expression(b->symbols, text, true, &root, err);
 
         if (r == 0)
-                r = fits(b, from->n, err);
+                r = build_fits(b, from->n, err);
         if (r)
                 return r;
-        return done(b, code_copy(&b->code, code_node(from, root)), ret, err);
+        return build_done(b, code_copy(&b->code, code_node(from, root)), ret, err);
 }
 
 int build_time(struct build *b, bool absolute, struct str text, uint32_t *ret, struct err *err)
 {
         uint32_t kid;
-        int r = fits(b, text.n, err);
+        int r = build_fits(b, text.n, err);
         symbol name = symbols_intern(b->symbols, absolute ? STR("absTime") : STR("relTime"));
 
         if (r)
                 return r;
         kid = code_text(&b->code, text);
-        return done(b, code_wide(&b->code, OP_CALL, name, &kid, 1), ret, err);
+        return build_done(b, code_wide(&b->code, OP_CALL, name, &kid, 1), ret, err);
 }
 
 int build_member(struct build *b, uint32_t at, struct err *err)
@@ -95,7 +95,7 @@ int build_list_end(struct build *b, size_t mark, uint32_t *ret, struct err *err)
         uint32_t at = code_wide(&b->code, OP_LIST, 0, b->kids + mark, (uint32_t)(b->kids_n - mark));
 
         b->kids_n = mark;
-        return done(b, at, ret, err);
+        return build_done(b, at, ret, err);
 }
 
 int build_name(struct build *b, struct str name, struct entry *ret, struct err *err)
@@ -129,7 +129,7 @@ int build_ad_end(struct build *b, size_t mark, uint32_t *ret, struct err *err)
                 n = entries_unique(b->entries + mark, n, index, mask);
         at = code_ad(&b->code, b->entries + mark, n);
         b->entries_n = mark;
-        return done(b, at, ret, err);
+        return build_done(b, at, ret, err);
 }
 
 struct ad *build_finish(struct build *b)

@@ -1,8 +1,9 @@
 /* build: ads put together by readers of other encodings (private to classad/).
  *
- * A reader gives operands first, as the parser does: each call writes a part and gives its place. Members of
- * lists and attributes of ads wait on stacks until the list or ad around them ends; a mark says where it
- * began. Errors are a classad_error with a sentence that has no position: the reader knows where it is.
+ * A reader passes operands first, as the parser does: each call writes a node and returns its place in the
+ * code. Members of lists and attributes of ads wait on stacks until the list or ad around them ends; a mark
+ * says where it began. Errors are a classad_error with a sentence that has no position: the reader knows
+ * where it is.
  */
 #pragma once
 #include "classad/symbols_private.h"
@@ -16,7 +17,7 @@ struct build {
         size_t kids_n, kids_cap;
 };
 
-/* What one ad may take when it is compiled. */
+/* Limit on the compiled code of one ad, in bytes. */
 #define BUILD_CODE_MAX (8 * CLASSAD_TEXT_MAX)
 
 void build_init(struct build *b, struct symbols *symbols);
@@ -38,12 +39,12 @@ static inline size_t build_ad_begin(const struct build *b)
 {
         return b->entries_n;
 }
-/* The name, without its place yet; build_attribute adds it with the expression at `at`. */
+/* Makes an entry for a name, without a place; build_attribute adds it with the expression at `at`. */
 int build_name(struct build *b, struct str name, struct entry *ret, struct err *err);
 int build_attribute(struct build *b, size_t mark, const struct entry *name, uint32_t at, struct err *err);
 int build_ad_end(struct build *b, size_t mark, uint32_t *ret, struct err *err);
-/* All attributes that are left on the stack, as an ad of its own; resets. */
+/* Returns an ad of all attributes that are left on the stack, and resets the builder. */
 struct ad *build_finish(struct build *b);
 
-/* In ad.c: an ad of n attributes, whose `at` are places in c. */
+/* Makes an ad of n attributes, whose `at` are places in c. Defined in ad.c. */
 struct ad *ad_pack(struct symbols *symbols, const struct entry *entries, size_t n, const struct code *c);

@@ -94,7 +94,7 @@ struct entry {
         int32_t at;
         uint32_t spelling; /* symbols_spelling() */
 };
-/* The room of n entries, after which nodes may stand. */
+/* Bytes that n entries take, rounded up to the alignment of a node. */
 static inline size_t entries_size(size_t n)
 {
         return (n * sizeof(struct entry) + 7) & ~(size_t)7;
@@ -161,8 +161,8 @@ static inline void node_literal(const struct node *nd, struct value *ret)
         }
 }
 
-/* A list: either made by evaluation (items), or one that is written (nd), whose members are evaluated in the
- * scope where it stands, when they are asked for. */
+/* A list: either made by evaluation (items), or a literal list (nd), whose members are evaluated lazily in
+ * the scope where it stands. */
 struct value_list {
         uint32_t n;
         const struct value *items;
@@ -178,7 +178,7 @@ struct ad {
         uint32_t magic;
         uint32_t count;
         struct entry *entries; /* in the order they were set */
-        char *code;            /* what their distances are from */
+        char *code;            /* base of the entries' distances */
         uint32_t *index;       /* entry number + 1, or 0; NULL for small ads */
         uint32_t index_mask;
         uint32_t entries_cap;
@@ -216,7 +216,8 @@ static inline const struct node *ad_get_own(const struct ad *ad, symbol name)
                         return (const struct node *)(const void *)(ad->code + ad->entries[i].at);
         return NULL;
 }
-static inline const struct node *ad_get(const struct ad *ad, symbol name) /* the same, with its parents */
+static inline const struct node *ad_get(const struct ad *ad,
+                                        symbol name) /* ad_get_own, then in the parents */
 {
         do {
                 const struct node *nd = ad_get_own(ad, name);
@@ -228,7 +229,7 @@ static inline const struct node *ad_get(const struct ad *ad, symbol name) /* the
         return NULL;
 }
 
-/* Names that every table of symbols has, in this order, from 1. Functions follow. */
+/* Symbols of the names that every table has, in this order. The functions follow. */
 enum known_symbol {
         SYM_REQUIREMENTS = 1,
         SYM_RANK,

@@ -42,7 +42,7 @@ char *code_room(struct code *c, size_t n)
         return p;
 }
 
-static inline struct node *add(struct code *c, enum op op, uint32_t a, uint32_t *ret_at)
+static inline struct node *add_node(struct code *c, enum op op, uint32_t a, uint32_t *ret_at)
 {
         struct node *nd = (struct node *)(void *)code_room(c, sizeof(*nd));
 
@@ -64,7 +64,7 @@ static inline void raise(struct node *nd, const struct node *kid)
 uint32_t code_scalar(struct code *c, enum op op, int64_t bits)
 {
         uint32_t at;
-        struct node *nd = add(c, op, 0, &at);
+        struct node *nd = add_node(c, op, 0, &at);
 
         nd->integer = bits;
         return at;
@@ -73,7 +73,7 @@ uint32_t code_scalar(struct code *c, enum op op, int64_t bits)
 uint32_t code_real(struct code *c, double v)
 {
         uint32_t at;
-        struct node *nd = add(c, OP_REAL, 0, &at);
+        struct node *nd = add_node(c, OP_REAL, 0, &at);
 
         nd->real = v;
         return at;
@@ -90,7 +90,7 @@ uint32_t code_text(struct code *c, struct str s)
                 memcpy(p, s.p, s.n);
                 text = (uint32_t)(p - c->p);
         }
-        nd = add(c, s.n > sizeof(nd->text) ? OP_TEXT : OP_TEXT_SHORT, (uint32_t)s.n, &at);
+        nd = add_node(c, s.n > sizeof(nd->text) ? OP_TEXT : OP_TEXT_SHORT, (uint32_t)s.n, &at);
         if (nd->op == OP_TEXT)
                 nd->kid[0] = (int32_t)(text - at);
         else if (s.n)
@@ -102,7 +102,7 @@ uint32_t code_name(struct code *c, enum op op, symbol name)
 {
         uint32_t at;
 
-        add(c, op, name, &at);
+        add_node(c, op, name, &at);
         return at;
 }
 
@@ -136,7 +136,7 @@ static uint32_t fold(struct code *c, uint32_t original, const struct value *v)
 
         if (v->type > VALUE_REAL || !code_value(c, v, &literal))
                 return original;
-        nd = add(c, OP_FOLD, 0, &at);
+        nd = add_node(c, OP_FOLD, 0, &at);
         nd->kid[0] = (int32_t)(original - at);
         nd->kid[1] = (int32_t)(literal - at);
         nd->height = code_node(c, original)->height;
@@ -158,7 +158,7 @@ uint32_t code_select(struct code *c, uint32_t from, symbol name)
                 own->spelling = 0;
                 return from;
         }
-        nd = add(c, OP_SELECT, name, &at);
+        nd = add_node(c, OP_SELECT, name, &at);
         nd->kid[0] = (int32_t)(from - at);
         raise(nd, code_node(c, from));
         return at;
@@ -185,7 +185,7 @@ uint32_t code_unary(struct code *c, enum op op, uint32_t x)
                         return x;
                 }
         }
-        nd = add(c, op, 0, &at);
+        nd = add_node(c, op, 0, &at);
         nd->kid[0] = (int32_t)(x - at);
         raise(nd, code_node(c, x));
         if (!k || c->no_fold)
@@ -200,7 +200,7 @@ uint32_t code_binary(struct code *c, enum op op, uint32_t x, uint32_t y)
         const struct node *kx, *ky;
         struct value vx, vy, result;
         uint32_t at;
-        struct node *nd = add(c, op, 0, &at);
+        struct node *nd = add_node(c, op, 0, &at);
 
         nd->kid[0] = (int32_t)(x - at);
         nd->kid[1] = (int32_t)(y - at);
@@ -325,7 +325,7 @@ uint32_t code_copy(struct code *c, const struct node *nd)
                         kid[0] = code_copy(c, node_kid(nd, 0));
                 if (nd->op == OP_FOLD || nd->op >= OP_SUBSCRIPT)
                         kid[1] = code_copy(c, node_kid(nd, 1));
-                to = add(c, (enum op)nd->op, nd->a, &at);
+                to = add_node(c, (enum op)nd->op, nd->a, &at);
                 to->integer = nd->integer;
                 if (nd->op == OP_FOLD || nd->op >= OP_SELECT)
                         to->kid[0] = (int32_t)(kid[0] - at);

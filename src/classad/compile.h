@@ -1,7 +1,7 @@
 /* compile: writes the compact form of expressions (private to classad/; see code.h).
  *
- * The parser calls one function for each construct, operands first, and gets the place of what was written.
- * What is constant is folded on the way, unless that is switched off (tests compare both).
+ * The parser calls one function for each construct, operands first, and gets the place of the node written.
+ * Constant parts are folded on the way, unless folding is switched off (tests compare both).
  */
 #pragma once
 #include "classad/code.h"
@@ -33,7 +33,7 @@ uint32_t code_binary(struct code *c, enum op op, uint32_t x, uint32_t y);
 uint32_t code_wide(struct code *c, enum op op, symbol name, const uint32_t *kids, uint32_t n);
 uint32_t code_ad(struct code *c, const struct entry *entries, uint32_t n); /* their `at` is a place in c */
 uint32_t code_copy(struct code *c, const struct node *nd); /* a copy of an expression from elsewhere */
-/* A literal with this value; 0 and nothing written when it can't be one (lists, ads, times). Places are never
- * 0: the first bytes of a code are left unused. */
+/* Writes a literal with this value. False, with nothing written: the value has no literal form (lists, ads,
+ * times). Places are never 0: the first bytes of a code are left unused. */
 bool code_value(struct code *c, const struct value *v, uint32_t *ret_at);
-size_t node_bytes(const struct node *nd); /* what an expression takes, with all that belongs to it */
+size_t node_bytes(const struct node *nd); /* bytes of an expression with all its operands */

@@ -260,7 +260,7 @@ static void absolute_name(struct run *r, symbol name, struct value *ret)
                 *ret = value_undefined();
 }
 
-/* What most operands are, without recursion. */
+/* Evaluates an operand, the frequent kinds without recursion. */
 static inline void operand(struct run *r, const struct node *nd, struct value *ret)
 {
         if (node_is_literal(nd))
@@ -379,8 +379,8 @@ static inline bool many_operands(struct run *r, const struct node *nd, struct va
         return false;
 }
 
-/* && from the left: what is false ends it, so does an error; after something undefined only false still
- * matters. */
+/* Evaluates && from the left: a false operand ends it, and so does an error; after an undefined operand only
+ * a false one still matters. */
 static void all_of(struct run *r, const struct node *nd, struct value *ret)
 {
         const int32_t *kids = (const int32_t *)(const void *)(nd + 1);
@@ -578,7 +578,7 @@ void run_node(struct run *r, const struct node *nd, struct value *ret)
         r->recursion--;
 }
 
-static inline void begin(struct eval *ev)
+static inline void begin_evaluation(struct eval *ev)
 {
         ev->steps = 0;
         ev->steps_look = ev->clock_ns && ev->steps_max > EVAL_LOOK ? EVAL_LOOK : ev->steps_max;
@@ -593,7 +593,7 @@ static void evaluate(struct eval *ev, const struct node *nd, const struct ad *my
         struct run r = {.ev = ev, .my = my, .target = target, .active = active};
 
         r.symbols = my ? my->symbols : target ? target->symbols : symbols;
-        begin(ev);
+        begin_evaluation(ev);
         run_node(&r, nd, ret);
         ev->steps_all += ev->steps;
         if (ev->limit_hit) {

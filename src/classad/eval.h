@@ -1,11 +1,11 @@
 /* eval: evaluating expressions.
  *
- * An `eval` is the room in which evaluations happen: an arena for strings and lists that they make, the time
- * that they are told, a seed for random(), and limits. Make one and use it for many evaluations; eval_reset()
- * gives the arena back, and with it all values that were not copied. Evaluating numbers and booleans
- * allocates nothing. Evaluation never fails: what goes wrong is the value `error`. Bounds: CLASSAD_DEPTH_MAX
- * nested references, `steps_max` steps and `bytes_max` bytes of arena for one call, and, where the caller has
- * a clock, `time_max_ns`; past one, the result is error.
+ * An `eval` is the context of evaluations: an arena for strings and lists that they make, the time
+ * that time() returns, a seed for random(), and limits. Make one and use it for many evaluations;
+ * eval_reset() gives the arena back, and with it all values that were not copied. Evaluating numbers and
+ * booleans allocates nothing. Evaluation never fails: its result is the value `error` instead. Bounds:
+ * CLASSAD_DEPTH_MAX nested references, `steps_max` steps and `bytes_max` bytes of arena for one call, and,
+ * where the caller has a clock, `time_max_ns`; past one, the result is error.
  *
  * A step is an amount of work: one operator, some 256 bytes of text that are looked at, or some sixteen moves
  * of a regular expression. Each function takes steps for what it does, so that no step costs more than a
@@ -30,7 +30,7 @@ struct eval {
         uint64_t (*clock_ns)(void);
         uint64_t time_max_ns; /* of one call, by clock_ns; default 50 ms */
         uint32_t steps;       /* taken by the current call */
-        uint32_t steps_look;  /* past so many the limits are looked at */
+        uint32_t steps_look;  /* number of steps at which the limits are checked next */
         uint64_t began_ns;    /* when clock_ns was first asked in this call; 0: not yet */
         /* NULL, or which limit made the last call an error: "depth", "steps", "memory", "time" */
         const char *limit_hit;
@@ -40,9 +40,9 @@ struct eval {
 
 void eval_init(struct eval *ev, int64_t now_s, uint64_t seed);
 void eval_deinit(struct eval *ev);
-void eval_reset(struct eval *ev); /* frees what evaluations made */
-/* From here to eval_share_end all calls together take `steps_max` steps, as if they were one: for the
- * attributes of one ad whose author is trusted with no more than that. */
+void eval_reset(struct eval *ev); /* frees all values that evaluations made */
+/* Begins a group of calls, up to eval_share_end, which together may take `steps_max` steps, for the
+ * attributes of one ad whose author is trusted with no more. */
 void eval_share(struct eval *ev);
 void eval_share_end(struct eval *ev);
 
@@ -51,7 +51,7 @@ void eval_expr(struct eval *ev, const struct expr *e, const struct ad *my, const
                struct value *ret);
 /* Evaluates the attribute `name` of `my`; undefined when it has none. */
 void eval_attr(struct eval *ev, const struct ad *my, const struct ad *target, symbol name, struct value *ret);
-/* The clause n (0..count-1) of a condition; see expr_clause_count. */
+/* Evaluates clause n (0..count-1) of a condition; see expr_clause_count. */
 void eval_clause(struct eval *ev, const struct expr *e, unsigned n, const struct ad *my,
                  const struct ad *target, struct value *ret);
 

@@ -67,7 +67,7 @@ unsigned expr_clause_count(const struct expr *e)
         return nd->op == OP_AND ? nd->n : 1;
 }
 
-/* Following references: each name once, by a table of what was told. */
+/* State of a walk along references, which reports each name once. */
 struct walk {
         const struct ad *my;
         const struct symbols *symbols;
@@ -86,7 +86,7 @@ struct walk {
         uint32_t told_n, told_mask; /* an open table; name 0 is free */
 };
 
-static bool tell(struct walk *w, symbol name, bool target)
+static bool tell_symbol(struct walk *w, symbol name, bool target)
 {
         uint32_t at;
 
@@ -113,7 +113,8 @@ static bool tell(struct walk *w, symbol name, bool target)
         return true;
 }
 
-/* Ads written in an expression hide names: what they bind is not looked for outside. */
+/* Returns whether an ad written in the expression hides the name: a name that it binds is not looked up
+ * outside. */
 static bool is_hidden(const struct walk *w, symbol name)
 {
         return w->hidden && w->hidden[name] == w->scope;
@@ -131,7 +132,7 @@ static void walk_name(struct walk *w, const struct node *nd, unsigned depth)
         const struct node *own;
 
         if (nd->op == OP_TARGET) {
-                tell(w, nd->a, true);
+                tell_symbol(w, nd->a, true);
                 return;
         }
         if (nd->op != OP_ABSOLUTE && is_hidden(w, nd->a))
@@ -145,7 +146,7 @@ static void walk_name(struct walk *w, const struct node *nd, unsigned depth)
                 w->uses.uses_more = true;
                 return;
         }
-        if (tell(w, nd->a, false) && own) {
+        if (tell_symbol(w, nd->a, false) && own) {
                 /* it stands in the ad itself, where nothing is hidden */
                 uint32_t scope = w->scope;
 
@@ -154,7 +155,7 @@ static void walk_name(struct walk *w, const struct node *nd, unsigned depth)
                 w->scope = scope;
         }
         if (!own && nd->op == OP_NAME)
-                tell(w, nd->a, true);
+                tell_symbol(w, nd->a, true);
 }
 
 static void walk_select(struct walk *w, const struct node *nd, unsigned depth)
@@ -163,7 +164,7 @@ static void walk_select(struct walk *w, const struct node *nd, unsigned depth)
         struct node name = {.a = nd->a, .op = OP_MY};
 
         if (from->op == OP_NAME && (from->a == SYM_TARGET || from->a == SYM_OTHER))
-                tell(w, nd->a, true);
+                tell_symbol(w, nd->a, true);
         else if (from->op == OP_NAME && names_an_ad(from->a))
                 walk_name(w, &name, depth);
         if (from->op != OP_NAME || !names_an_ad(from->a) || (w->my && ad_get(w->my, from->a)))

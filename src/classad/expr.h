@@ -12,27 +12,28 @@ void expr_free(struct expr *e);
  * HTCondor's command lines have the old syntax. */
 void expr_text_from_old(struct str text, struct buf *out);
 
-/* As ad_literal: true and its value when no evaluation is needed. `e` may also stand in an ad. */
+/* Returns whether the expression is a literal, and its value, as ad_literal. `e` may also stand in an ad. */
 bool expr_literal(const struct expr *e, struct value *ret);
 
-/* The clauses of a condition: what stands between the && at the top. A condition without && is one clause. */
+/* Number of clauses of a condition: the operands of its topmost &&. A condition without && is one clause. */
 unsigned expr_clause_count(const struct expr *e);
 
-/* The names that a condition can depend on, by following references through `my` and its parents:
+/* Reports the names that a condition can depend on, following references through `my` and its parents:
  * own: names that are looked up in one's own ad (whether found or not found and not qualified);
  * target: names looked up in the other ad: target.X, and bare names that `my` does not have.
- * Each is told once. uses_time: calls time() or uses CurrentTime; uses_random: calls random(); uses_more:
- * looks at an ad as a whole, or evaluates text, so that it may depend on names that were not told. */
+ * Each name is reported once. uses_time: calls time() or uses CurrentTime; uses_random: calls random();
+ * uses_more: looks at an ad as a whole, or evaluates text, so that it may depend on names that were not
+ * reported. */
 struct expr_uses {
         bool uses_time, uses_random, uses_more;
 };
 typedef void expr_reference_fn(void *arg, symbol name, bool target);
 void expr_references(const struct expr *e, const struct ad *my, expr_reference_fn *fn, void *arg,
                      struct expr_uses *ret_uses);
-/* The same, looking at no more than *nodes nodes of expressions; *nodes becomes what is left of them. 0: not
- * all names were told. */
+/* expr_references that visits at most *nodes nodes of expressions and leaves the unused number in *nodes. 0:
+ * not all names were reported. */
 void expr_references_within(const struct expr *e, const struct ad *my, expr_reference_fn *fn, void *arg,
                             struct expr_uses *ret_uses, uint32_t *nodes);
-/* The same for one clause, 0..count-1. */
+/* expr_references for one clause, 0..count-1. */
 void expr_clause_references(const struct expr *e, unsigned n, const struct ad *my, expr_reference_fn *fn,
                             void *arg, struct expr_uses *ret_uses);

@@ -1,8 +1,7 @@
 /* functions: the built-in functions (private to classad/).
  *
- * A table by name, from which names become symbols: the function of symbol SYM_FIRST_FUNCTION + i is
- * functions[i]. Each is given its arguments evaluated, unless it is lazy. Sources: HTCondor manual,
- * "Predefined Functions", and the behaviour of its library 25.x.
+ * The function of symbol SYM_FIRST_FUNCTION + i is functions[i]. A function gets its arguments evaluated,
+ * unless it is lazy. Sources: HTCondor manual, "Predefined Functions", and the behaviour of its library 25.x.
  */
 #pragma once
 #include "classad/run.h"
@@ -42,13 +41,14 @@ static inline const struct node *call_arg_node(const struct call *c, unsigned i)
         return node_wide_kid(c->nd, i);
 }
 void call_eval(const struct call *c, unsigned i, struct value *ret); /* an argument of a lazy function */
-/* When an argument is error or undefined: true, and *ret is that (error first). */
+/* Returns whether an argument is error or undefined, and puts that into *ret; error wins over undefined. */
 bool call_strict(const struct call *c, struct value *ret);
-/* The same where undefined wins over error. */
+/* call_strict, with undefined winning over error. */
 bool call_undefined(const struct call *c, struct value *ret);
-/* The argument as text, as string() has it; lists and ads as they print. False: *ret is what to answer. */
+/* Converts an argument to text, as string() does; lists and ads as they print. False: *ret is the function's
+ * result. */
 bool call_text(const struct call *c, unsigned i, struct str *ret_text, struct value *ret);
-/* Characters as a set: what parts the items of a list in a string. */
+/* A set of characters, such as the separators of a string list. */
 struct charset {
         bool has[256];
 };
@@ -62,20 +62,22 @@ static inline bool charset_has(const struct charset *set, char c)
 {
         return set->has[(unsigned char)c];
 }
-/* Any value as text; strings are given as they are. Borrowed from the evaluation's arena. */
+/* Converts any value to text; a string is returned as it is. The text is borrowed from the evaluation's
+ * arena. */
 bool run_value_text(struct run *r, const struct value *v, struct str *ret);
-/* real(x): numbers, times and strings that begin with a number. */
+/* Convert a value as real(x) and int(x) do: numbers, times and strings that begin with a number. False: no
+ * number. */
 bool value_convert_real(const struct value *v, double *ret);
 bool value_convert_integer(const struct value *v, int64_t *ret);
-/* PCRE2 under the limits of the evaluation: what a pattern does is counted in steps while it is done. */
+/* PCRE2 under the limits of the evaluation: the work of a pattern is counted in steps while it runs. */
 struct regexp;
 struct regexp *regexp_new(struct run *r, struct str pattern, struct str options); /* NULL: a bad pattern */
 void regexp_free(struct regexp *x);                                               /* NULL is fine */
-/* Does the pattern match somewhere in the subject? 1 or 0; -1 when that takes too much work. */
+/* Searches the subject for the pattern. 1: it matches; 0: it does not; -1: the search takes too much work. */
 int regexp_search(struct regexp *x, struct str subject);
 
-/* All functions: F, L lazy, T when it looks at the time, R at the random state. The manual has what each
- * does. */
+/* All functions: F, lazy ones L, those that read the time T, those that use the random state R. The manual
+ * describes each. */
 /* clang-format off */
 #define FUNCTION_TABLE(F, L, T, R) \
         L(isUndefined, 1, 1) L(isError, 1, 1) L(isString, 1, 1) L(isInteger, 1, 1) \

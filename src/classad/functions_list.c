@@ -214,7 +214,7 @@ static bool next_item(struct items *it, struct str *ret)
         return false;
 }
 
-/* All arguments must be strings; the one at `delimiters` may be missing. */
+/* Checks that all arguments are strings; the one at `delimiters` may be missing. */
 static bool string_args(const struct call *c, unsigned delimiters, struct charset *ret_delimiters)
 {
         for (unsigned i = 0; i < c->argc; i++)
@@ -239,7 +239,7 @@ void function_stringListSize(const struct call *c, struct value *ret)
         *ret = value_integer(n);
 }
 
-/* As reduce(), over the numbers of a string list. */
+/* reduce() over the numbers of a string list. */
 static int64_t reduce_text(const struct call *c, enum op op, struct value *ret_all)
 {
         struct charset set;
@@ -372,7 +372,7 @@ void function_stringListIMember(const struct call *c, struct value *ret)
         text_member(c, true, ret);
 }
 
-/* How many items of one list are in another, and how many there are. */
+/* Counts the items of one list that are in another, and all its items. */
 static void common(struct run *r, struct str items, struct str list, const struct charset *delimiters,
                    bool nocase, size_t *ret_common, size_t *ret_all)
 {

@@ -24,7 +24,7 @@
 #define UNIT_BYTES      16  /* of the subject that are passed over */
 #define UNIT_FRAME      256 /* bytes of places of groups that are copied */
 #define COMPILE_STEPS   16
-#define COMPILE_REPEATS 512 /* steps: what repeated groups can make of a short pattern */
+#define COMPILE_REPEATS 512 /* steps: repeated groups can make a short pattern compile to much code */
 
 struct regexp {
         struct run *run;
@@ -229,8 +229,8 @@ void function_regexpMember(const struct call *c, struct value *ret)
         *ret = undefined ? value_undefined() : value_boolean(false);
 }
 
-/* The substitute with \0..\9 replaced by what was captured. False: one of them is behind the last group that
- * took part in the match, or there are no steps left. */
+/* Appends the substitute with \0..\9 replaced by the captured text. False: one of them is behind the last
+ * group that took part in the match, or there are no steps left. */
 static bool expand(struct regexp *x, struct str subject, struct str substitute, struct buf *out)
 {
         const PCRE2_SIZE *at = pcre2_get_ovector_pointer(x->data);

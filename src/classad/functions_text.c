@@ -1,7 +1,7 @@
 /* Functions on strings. What is not a string is taken as string() writes it; undefined gives undefined. */
 #include "classad/functions.h"
 
-static void give(const struct call *c, struct buf *out, struct value *ret)
+static void give_text(const struct call *c, struct buf *out, struct value *ret)
 {
         if (out->overflow)
                 run_limit(c->run, "memory");
@@ -14,12 +14,12 @@ void function_strcat(const struct call *c, struct value *ret)
         struct buf out BUF_CLEANUP = {.max = c->run->ev->bytes_max};
         struct str s;
 
-        for (unsigned i = 0; i < c->argc; i++) { /* what is undefined hides errors behind it */
+        for (unsigned i = 0; i < c->argc; i++) { /* an undefined argument hides errors behind it */
                 if (!call_text(c, i, &s, ret))
                         return;
                 buf_str(&out, s);
         }
-        give(c, &out, ret);
+        give_text(c, &out, ret);
 }
 
 /* Adds one member; undefined ones are left out, and empty ones in front take no separator. False for an
@@ -65,7 +65,7 @@ void function_join(const struct call *c, struct value *ret)
                                 return;
         }
         if (defined || any)
-                give(c, &out, ret);
+                give_text(c, &out, ret);
         else
                 *ret = value_undefined();
 }
@@ -146,8 +146,8 @@ static bool is_digit(struct str s, size_t i)
         return i < s.n && s.p[i] >= '0' && s.p[i] <= '9';
 }
 
-/* As glibc's strverscmp orders: bytes, but where the first difference is in a number, by its value; a number
- * with leading zeros is a fraction, and the more zeros the smaller. */
+/* Compares as glibc's strverscmp: by bytes, but where the first difference is in a number, by its value; a
+ * number with leading zeros is a fraction, and the more zeros the smaller. */
 static int version_compare(struct str a, struct str b)
 {
         size_t i = 0, start, na, nb;

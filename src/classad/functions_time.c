@@ -1,5 +1,5 @@
-/* Functions on time. The time is what the evaluation was told, and the local zone is Greenwich: there is no
- * clock and no zone file here, so that a server and its simulation agree. */
+/* Functions on time. The time is that of the evaluation (eval.now_s), and the local zone is Greenwich: there
+ * is no clock and no zone file here, so that a server and its simulation agree. */
 #include <math.h>
 #include <stdio.h>
 #include <time.h>
@@ -51,7 +51,8 @@ static int calendar_field(const struct tm *tm, enum field field)
         }
 }
 
-/* Durations have days, hours, minutes and seconds; what is negative in all is negative in each. */
+/* Returns the days, hours, minutes or seconds of a duration; all parts of a negative duration are negative.
+ */
 static int64_t duration_field(double seconds, enum field field)
 {
         int64_t s = (int64_t)seconds;
@@ -69,7 +70,7 @@ static void get_field(const struct call *c, enum field field, struct value *ret)
         struct value v;
         struct tm tm;
 
-        v = c->args[0]; /* what is no time is an error, undefined too */
+        v = c->args[0]; /* anything but a time is an error, undefined too */
         if (v.type == VALUE_RELTIME && field >= DAYS && fabs(v.real) < 9e18)
                 *ret = value_integer(duration_field(v.real, field));
         else if (v.type == VALUE_ABSTIME && field != DAYS && calendar(&v, &tm))
@@ -154,8 +155,8 @@ static bool cut_zone(struct reader *r, int *ret)
         return h < 24 && m < 60;
 }
 
-/* As the library reads it: four digits of the year and two each of month, day, hour, minute and second, with
- * anything between them that is no digit; what is behind the day may be missing. */
+/* Reads a time as HTCondor's library does: four digits of the year and two each of month, day, hour, minute
+ * and second, with any non-digits between them; the parts behind the day may be missing. */
 static bool read_abstime(struct str s, struct value *ret)
 {
         struct reader r = {s.p, s.p + s.n};
@@ -290,8 +291,8 @@ void function_relTime(const struct call *c, struct value *ret)
 
 /* ---- times as text */
 
-/* What is zero in front is left out. Past an hour the parts have two digits, the first one too behind days.
- */
+/* interval(): leading parts that are zero are left out. Past an hour the parts have two digits, the first one
+ * too behind days. */
 void function_interval(const struct call *c, struct value *ret)
 {
         char text[64];
@@ -320,7 +321,7 @@ void function_interval(const struct call *c, struct value *ret)
         run_text(c->run, str_make(text, (size_t)length), ret);
 }
 
-/* A time from what formatTime and splitTime take. */
+/* Converts an argument of formatTime or splitTime to a time. */
 static bool time_argument(const struct call *c, unsigned i, struct value *ret)
 {
         *ret = (struct value){.type = VALUE_ABSTIME, .integer = c->run->ev->now_s};

@@ -1,6 +1,6 @@
 /* Functions that HTCondor's tools add: argument and environment strings, and users. There is no user database
  * here: userHome and userMap answer as on a machine that knows nobody. */
-#include "base/args.h"
+#include "base/job/args.h"
 #include "base/map.h"
 #include "classad/functions.h"
 

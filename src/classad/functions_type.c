@@ -163,7 +163,7 @@ void function_eval(const struct call *c, struct value *ret)
         char *copy;
         int r;
 
-        if (!call_text(c, 0, &text, ret)) { /* what is undefined is no expression */
+        if (!call_text(c, 0, &text, ret)) { /* an undefined value is no expression */
                 *ret = value_error();
                 return;
         }
@@ -180,7 +180,7 @@ void function_eval(const struct call *c, struct value *ret)
         run_node(c->run, (const struct node *)(const void *)(copy + root), ret);
 }
 
-/* What stands under the attribute that the argument names; false when the argument is no name. */
+/* Gives the expression of the attribute that the argument names; false: the argument is no name. */
 static bool named(const struct call *c, const struct node **ret)
 {
         const struct node *nd = call_arg_node(c, 0);
@@ -229,7 +229,7 @@ static int compare_names(const void *a, const void *b)
         return str_icmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-/* Does one of the names match the pattern? */
+/* Sets *ret to whether one of the names matches the pattern. */
 static void any_name(const struct call *c, const struct unresolved *u, struct value *ret)
 {
         struct value pattern;
@@ -282,9 +282,9 @@ void function_unresolved(const struct call *c, struct value *ret)
         free(u.names);
 }
 
-/* The first argument in the scope of each ad of the second. When the argument is the name of an attribute,
- * what stands under it is evaluated there: MY.RequireGPUs of a job asks for the Capability of each device. An
- * ad that belongs to the other one sees this one as its target. */
+/* Evaluates the first argument in the scope of ad i of the second. If the argument is the name of an
+ * attribute, its expression is evaluated there: MY.RequireGPUs of a job asks for the Capability of each
+ * device. An ad that belongs to the other one sees this one as its target. */
 static bool each_context(const struct call *c, struct value *contexts, uint32_t i, struct value *ret)
 {
         const struct ad *target = c->run->target, *was = c->run->context;

@@ -94,7 +94,7 @@ bool lex_space(struct lex *lx)
         }
 }
 
-/* Any number that the small exact way does not cover. */
+/* Converts a number that the fast exact path does not cover. */
 static double slow_real(const char *from, const char *to)
 {
         char small[64], *end;
@@ -110,7 +110,7 @@ static double slow_real(const char *from, const char *to)
         return v;
 }
 
-/* From a digit, or a dot with a digit behind it. */
+/* Reads a number, from a digit, or a dot with a digit behind it. */
 static void number(struct lex *lx)
 {
         const char *from = lx->p, *p = from;
@@ -200,7 +200,7 @@ static int escape(struct lex *lx)
         return c ? (unsigned char)c : -1; /* \\ \" \' and whatever else: the character itself */
 }
 
-/* In the old syntax a backslash before the quote that ends the line is just a backslash. */
+/* Old syntax: a backslash before the quote that ends the line stands for itself. */
 static bool old_escape(const struct lex *lx, const char *p)
 {
         const char *after = p + 2;
@@ -268,7 +268,7 @@ static void string(struct lex *lx, char quote)
                 bad(lx, "an empty name");
 }
 
-static enum token one(struct lex *lx, int length, enum token kind)
+static enum token token_take(struct lex *lx, int length, enum token kind)
 {
         lx->p += length;
         return kind;
@@ -278,35 +278,38 @@ static enum token operator(struct lex *lx) {
         const char *p = lx->p; char c = p[0], d = char_at(lx, p + 1), e = d ? char_at(lx, p + 2) : '\0';
 
         switch (c){
-                case '(' : return one(lx, 1, TOKEN_OPEN); case ')' : return one(lx, 1, TOKEN_CLOSE);
-                case '[' : return one(lx, 1, TOKEN_BOX_OPEN);
-                case ']' : return one(lx, 1, TOKEN_BOX_CLOSE);
-                case '{' : return one(lx, 1, TOKEN_BRACE_OPEN);
-                case '}' : return one(lx, 1, TOKEN_BRACE_CLOSE);
-                case ',' : return one(lx, 1, TOKEN_COMMA);
-                case ';' : return one(lx, 1, TOKEN_SEMICOLON);
-                case '.' : return one(lx, 1, TOKEN_DOT);
-                case ':' : return one(lx, 1, TOKEN_COLON);
-                case '~' : return one(lx, 1, TOKEN_TILDE);
-                case '*' : return one(lx, 1, TOKEN_STAR);
-                case '/' : return one(lx, 1, TOKEN_SLASH);
-                case '%' : return one(lx, 1, TOKEN_PERCENT);
-                case '+' : return one(lx, 1, TOKEN_PLUS);
-                case '-' : return one(lx, 1, TOKEN_MINUS);
-                case '^' : return one(lx, 1, TOKEN_BIT_XOR);
-                case '?' : return d == ':' ? one(lx, 2, TOKEN_ELVIS) : one(lx, 1, TOKEN_QUESTION);
-                case '!' : return d == '=' ? one(lx, 2, TOKEN_NOT_EQUAL) : one(lx, 1, TOKEN_NOT);
-                case '&' : return d == '&' ? one(lx, 2, TOKEN_AND) : one(lx, 1, TOKEN_BIT_AND);
-                case '|' : return d == '|' ? one(lx, 2, TOKEN_OR) : one(lx, 1, TOKEN_BIT_OR);
-                case '<' : if (d == '<') return one(lx, 2, TOKEN_SHIFT_LEFT);
-                return d == '=' ? one(lx, 2, TOKEN_LESS_EQUAL) : one(lx, 1, TOKEN_LESS);
-                case '>' : if (d == '>') return e == '>' ? one(lx, 3, TOKEN_SHIFT_LOGICAL)
-                                                         : one(lx, 2, TOKEN_SHIFT_RIGHT);
-                return d == '=' ? one(lx, 2, TOKEN_GREATER_EQUAL) : one(lx, 1, TOKEN_GREATER);
-                case '=' : if (d == '=') return one(lx, 2, TOKEN_EQUAL);
-                if (d == '?' && e == '=') return one(lx, 3, TOKEN_IS);
-                if (d == '!' && e == '=') return one(lx, 3, TOKEN_ISNT);
-                return one(lx, 1, TOKEN_ASSIGN);
+                case '(' : return token_take(lx, 1, TOKEN_OPEN);
+                case ')' : return token_take(lx, 1, TOKEN_CLOSE);
+                case '[' : return token_take(lx, 1, TOKEN_BOX_OPEN);
+                case ']' : return token_take(lx, 1, TOKEN_BOX_CLOSE);
+                case '{' : return token_take(lx, 1, TOKEN_BRACE_OPEN);
+                case '}' : return token_take(lx, 1, TOKEN_BRACE_CLOSE);
+                case ',' : return token_take(lx, 1, TOKEN_COMMA);
+                case ';' : return token_take(lx, 1, TOKEN_SEMICOLON);
+                case '.' : return token_take(lx, 1, TOKEN_DOT);
+                case ':' : return token_take(lx, 1, TOKEN_COLON);
+                case '~' : return token_take(lx, 1, TOKEN_TILDE);
+                case '*' : return token_take(lx, 1, TOKEN_STAR);
+                case '/' : return token_take(lx, 1, TOKEN_SLASH);
+                case '%' : return token_take(lx, 1, TOKEN_PERCENT);
+                case '+' : return token_take(lx, 1, TOKEN_PLUS);
+                case '-' : return token_take(lx, 1, TOKEN_MINUS);
+                case '^' : return token_take(lx, 1, TOKEN_BIT_XOR);
+                case '?' : return d == ':' ? token_take(lx, 2, TOKEN_ELVIS)
+                                           : token_take(lx, 1, TOKEN_QUESTION);
+                case '!' : return d == '=' ? token_take(lx, 2, TOKEN_NOT_EQUAL)
+                                           : token_take(lx, 1, TOKEN_NOT);
+                case '&' : return d == '&' ? token_take(lx, 2, TOKEN_AND) : token_take(lx, 1, TOKEN_BIT_AND);
+                case '|' : return d == '|' ? token_take(lx, 2, TOKEN_OR) : token_take(lx, 1, TOKEN_BIT_OR);
+                case '<' : if (d == '<') return token_take(lx, 2, TOKEN_SHIFT_LEFT);
+                return d == '=' ? token_take(lx, 2, TOKEN_LESS_EQUAL) : token_take(lx, 1, TOKEN_LESS);
+                case '>' : if (d == '>') return e == '>' ? token_take(lx, 3, TOKEN_SHIFT_LOGICAL)
+                                                         : token_take(lx, 2, TOKEN_SHIFT_RIGHT);
+                return d == '=' ? token_take(lx, 2, TOKEN_GREATER_EQUAL) : token_take(lx, 1, TOKEN_GREATER);
+                case '=' : if (d == '=') return token_take(lx, 2, TOKEN_EQUAL);
+                if (d == '?' && e == '=') return token_take(lx, 3, TOKEN_IS);
+                if (d == '!' && e == '=') return token_take(lx, 3, TOKEN_ISNT);
+                return token_take(lx, 1, TOKEN_ASSIGN);
                 default : lx->bad = "a character that has no meaning here";
                 return TOKEN_BAD;
         }
@@ -320,8 +323,8 @@ static const unsigned char single[256] = {
         ['-'] = TOKEN_MINUS,      ['^'] = TOKEN_BIT_XOR,     [':'] = TOKEN_COLON,
 };
 
-/* What is not named at once by its first character. On its own, so that lex_next need save no registers:
- * every word of an ad passes there, and most are names. */
+/* Reads a token that its first character does not decide. A function of its own, so that lex_next need save
+ * no registers: every word of an ad passes there, and most are names. */
 static __attribute__((noinline)) void other(struct lex *lx)
 {
         const char *p = lx->p;

@@ -1,5 +1,5 @@
-/* lex: the words of the language (private to classad/). One token of look-ahead, in lex->kind and its
- * neighbours. */
+/* lex: the tokeniser (private to classad/). One token of look-ahead is in lex->kind and the members behind
+ * it. */
 #pragma once
 #include "base/buf.h"
 
@@ -52,7 +52,7 @@ enum token {
 };
 
 struct lex {
-        const char *p, *end; /* what is not read yet */
+        const char *p, *end; /* text not read yet */
         const char *start;   /* of all text, for line and column */
         const char *at;      /* where the present token begins */
         const char *bad;
@@ -65,9 +65,9 @@ struct lex {
 };
 
 void lex_next(struct lex *lx);
-/* Skips white space and comments; false for a comment that does not end. */
+/* Skips white space and comments; false: a comment does not end. */
 bool lex_space(struct lex *lx);
-bool lex_is_name(struct str s); /* could be written without quotes, not regarding reserved words */
+bool lex_is_name(struct str s); /* whether s needs no quotes as a name, reserved words aside */
 void lex_position(const struct lex *lx, const char *at, unsigned *ret_line, unsigned *ret_column);
 
 extern const unsigned char lex_class[256];

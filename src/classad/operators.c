@@ -81,7 +81,7 @@ static struct value integers(enum op op, int64_t x, int64_t y)
         }
 }
 
-/* As in HTCondor's library: of what is no number only +infinity is an error. */
+/* HTCondor's library does the same: of the results that are not finite only +infinity is an error. */
 static struct value reals(enum op op, double x, double y)
 {
         double r;
@@ -169,7 +169,7 @@ static struct value relation(enum op op, bool less, bool equal, bool greater)
         }
 }
 
-static struct value compare(enum op op, const struct value *x, const struct value *y)
+static struct value compare_values(enum op op, const struct value *x, const struct value *y)
 {
         if (x->type == VALUE_STRING && y->type == VALUE_STRING) {
                 bool same = op == OP_EQUAL || op == OP_NOT_EQUAL;
@@ -222,7 +222,7 @@ void operator_binary(enum op op, const struct value *x, const struct value *y, s
         else if (x->type == VALUE_UNDEFINED || y->type == VALUE_UNDEFINED)
                 *ret = value_undefined();
         else if (op >= OP_LESS && op <= OP_NOT_EQUAL)
-                *ret = compare(op, x, y);
+                *ret = compare_values(op, x, y);
         else if (op <= OP_SUBTRACT)
                 *ret = arithmetic(op, x, y);
         else

@@ -1,4 +1,4 @@
-/* operators: what operators give for values that are there (private to classad/).
+/* operators: the operators on evaluated operands (private to classad/).
  *
  * None of these looks at scopes or allocates. && || ?: and the ternary, which need not evaluate all operands,
  * are in eval.c; they share operator_truth. Source: the ClassAd language as HTCondor's library 25.x evaluates
@@ -10,8 +10,7 @@
 void operator_unary(enum op op, const struct value *x, struct value *ret);
 void operator_binary(enum op op, const struct value *x, const struct value *y, struct value *ret);
 
-/* How a value counts as a condition: numbers are true when not 0; strings, lists and the like are an error.
- */
+/* Truth of a value as a condition: a number is true unless 0; strings, lists and the like are an error. */
 enum truth { TRUTH_FALSE, TRUTH_TRUE, TRUTH_UNDEFINED, TRUTH_ERROR };
 static inline enum truth operator_truth(const struct value *v)
 {

@@ -20,7 +20,7 @@ struct parse {
         int error; /* a classad_error, or 0 */
 };
 
-/* Binary operators by token: how tightly they bind (0: none), and what they become. */
+/* Binary operators by token: precedence (0: no operator) and operation. */
 static const struct {
         uint8_t level, op;
 } binary[TOKEN_COUNT] = {
@@ -64,7 +64,7 @@ static bool fail_at(struct parse *p, int error, const char *at, const char *what
         return false;
 }
 
-/* The present token is not what the rule needs. */
+/* Reports that the present token is not the one that the rule needs. */
 static bool unexpected(struct parse *p, const char *need)
 {
         char text[120];
@@ -79,7 +79,7 @@ static bool unexpected(struct parse *p, const char *need)
         return fail_at(p, CLASSAD_SYNTAX, p->lx.at, text);
 }
 
-static bool take(struct parse *p, enum token kind, const char *need)
+static bool take_token(struct parse *p, enum token kind, const char *need)
 {
         if (p->lx.kind != kind)
                 return unexpected(p, need);
@@ -95,7 +95,7 @@ static bool deeper(struct parse *p)
         return true;
 }
 
-static bool done(struct parse *p, uint32_t at, uint32_t *ret)
+static bool parse_done(struct parse *p, uint32_t at, uint32_t *ret)
 {
         if (code_node(p->code, at)->height > CLASSAD_DEPTH_MAX)
                 return fail_at(p, CLASSAD_TOO_DEEP, p->lx.at,
@@ -110,8 +110,8 @@ static void push_kid(struct symbols *s, uint32_t at)
         s->kids[s->kids_n++] = at;
 }
 
-/* With a table that may not grow, a name that it lacks is an error; the parse goes on with any other to its
- * end. */
+/* Returns the symbol of a name. If the table may not grow, a name that it lacks is an error; the parse goes
+ * on with any other symbol to its end. */
 static symbol name_of(struct parse *p, uint32_t *ret_spelling)
 {
         const struct symbols_use *use = p->symbols->use;
@@ -150,7 +150,7 @@ static bool sequence(struct parse *p, enum token close, const char *need)
                         return false;
                 push_kid(p->symbols, at);
                 if (p->lx.kind != TOKEN_COMMA)
-                        return take(p, close, need);
+                        return take_token(p, close, need);
                 lex_next(&p->lx);
         }
 }
@@ -161,7 +161,7 @@ static bool wide(struct parse *p, enum op op, symbol name, size_t base, uint32_t
         uint32_t at = code_wide(p->code, op, name, s->kids + base, (uint32_t)(s->kids_n - base));
 
         s->kids_n = base;
-        return done(p, at, ret);
+        return parse_done(p, at, ret);
 }
 
 /* name = expression, onto the stack of entries. */
@@ -178,7 +178,7 @@ static bool attribute(struct parse *p, size_t base)
         if (!quoted && reserved(name))
                 return unexpected(p, "an attribute's name");
         lex_next(&p->lx);
-        if (!take(p, TOKEN_ASSIGN, "'='") || !expression(p, &at))
+        if (!take_token(p, TOKEN_ASSIGN, "'='") || !expression(p, &at))
                 return false;
         if (s->entries_n - base >= CLASSAD_ATTRIBUTES_MAX)
                 return fail_at(p, CLASSAD_TOO_BIG, p->lx.at, "more than 100000 attributes");
@@ -187,7 +187,7 @@ static bool attribute(struct parse *p, size_t base)
         return true;
 }
 
-/* From behind the '[' to behind the ']'; the attributes are left on the stack from `base`. */
+/* Parses from behind the '[' to behind the ']'; the attributes are left on the stack from `base`. */
 static bool attributes(struct parse *p, size_t base)
 {
         for (;;) {
@@ -257,7 +257,7 @@ static bool nested_ad(struct parse *p, uint32_t *ret)
         free(index);
         at = code_ad(p->code, s->entries + base, n);
         s->entries_n = base;
-        return done(p, at, ret);
+        return parse_done(p, at, ret);
 }
 
 /* Strings that stand beside each other are one. */
@@ -312,7 +312,7 @@ static bool parenthesised(struct parse *p, uint32_t *ret)
         struct node *nd;
 
         lex_next(&p->lx);
-        if (!expression(p, ret) || !take(p, TOKEN_CLOSE, "')'"))
+        if (!expression(p, ret) || !take_token(p, TOKEN_CLOSE, "')'"))
                 return false;
         nd = code_node(p->code, *ret);
         if (nd->parens < UINT8_MAX)
@@ -376,7 +376,7 @@ static bool postfix(struct parse *p, uint32_t *ret)
                         lex_next(&p->lx);
                 } else if (p->lx.kind == TOKEN_BOX_OPEN) {
                         lex_next(&p->lx);
-                        if (!expression(p, &y) || !take(p, TOKEN_BOX_CLOSE, "']'"))
+                        if (!expression(p, &y) || !take_token(p, TOKEN_BOX_CLOSE, "']'"))
                                 return false;
                         at = code_binary(p->code, OP_SUBSCRIPT, at, y);
                 } else if (p->lx.kind == TOKEN_ELVIS) {
@@ -389,7 +389,7 @@ static bool postfix(struct parse *p, uint32_t *ret)
                         *ret = at;
                         return true;
                 }
-                if (!done(p, at, &at))
+                if (!parse_done(p, at, &at))
                         return false;
         }
 }
@@ -411,7 +411,7 @@ static bool unary(struct parse *p, uint32_t *ret)
         if (!deeper(p))
                 return false;
         lex_next(&p->lx);
-        if (!unary(p, &x) || !done(p, code_unary(p->code, op, x), ret))
+        if (!unary(p, &x) || !parse_done(p, code_unary(p->code, op, x), ret))
                 return false;
         p->depth--;
         return true;
@@ -454,7 +454,7 @@ static bool operation(struct parse *p, unsigned level, uint32_t *ret)
                 }
                 lex_next(&p->lx);
                 if (!operation(p, own + 1, &y) ||
-                    !done(p, code_binary(p->code, (enum op)binary[token].op, at, y), &at))
+                    !parse_done(p, code_binary(p->code, (enum op)binary[token].op, at, y), &at))
                         return false;
         }
         *ret = at;
@@ -472,7 +472,7 @@ static bool expression(struct parse *p, uint32_t *ret)
         if (p->lx.kind == TOKEN_QUESTION) {
                 push_kid(s, kid);
                 lex_next(&p->lx);
-                if (!expression(p, &kid) || !take(p, TOKEN_COLON, "':'"))
+                if (!expression(p, &kid) || !take_token(p, TOKEN_COLON, "':'"))
                         return false;
                 push_kid(s, kid);
                 if (!expression(p, &kid))
@@ -486,7 +486,7 @@ static bool expression(struct parse *p, uint32_t *ret)
         return true;
 }
 
-static void begin(struct parse *p, struct symbols *s, struct str text, struct err *err)
+static void begin_parse(struct parse *p, struct symbols *s, struct str text, struct err *err)
 {
         *p = (struct parse){.symbols = s, .code = &s->code, .err = err};
         p->lx = (struct lex){.p = text.p, .end = text.p + text.n, .start = text.p, .scratch = &s->text};
@@ -513,7 +513,7 @@ int parse_expression(struct symbols *symbols, struct str text, bool fold, uint32
                 return too_long(err);
         if (!text.p)
                 text = STR("");
-        begin(&p, symbols, text, err);
+        begin_parse(&p, symbols, text, err);
         symbols->code.no_fold = !fold;
         lex_next(&p.lx);
         if (expression(&p, ret_root) && p.lx.kind != TOKEN_END)
@@ -559,19 +559,18 @@ int parse_ad(struct symbols *symbols, struct str text, enum classad_syntax synta
                 return too_long(err);
         if (!text.p)
                 text = STR("");
-        begin(&p, symbols, text, err);
+        begin_parse(&p, symbols, text, err);
         if (syntax == CLASSAD_OLD || (syntax == CLASSAD_ANY && !looks_new(text))) {
                 old_lines(&p, text.p + text.n);
                 return p.error;
         }
         lex_next(&p.lx);
-        if (take(&p, TOKEN_BOX_OPEN, "'['") && attributes(&p, 0) && p.lx.kind != TOKEN_END)
+        if (take_token(&p, TOKEN_BOX_OPEN, "'['") && attributes(&p, 0) && p.lx.kind != TOKEN_END)
                 unexpected(&p, "the end of the ad");
         return p.error;
 }
 
-/* Where the lines of an ad end: before an empty one, or one of those that HTCondor's history puts between
- * ads. */
+/* Returns the end of an ad's lines: before an empty line, or a separator line of HTCondor's history files. */
 static const char *old_end(const char *p, const char *end)
 {
         while (p < end) {
@@ -591,7 +590,7 @@ int parse_ad_part(struct symbols *symbols, struct str text, size_t *at, enum cla
         const char *from = text.p + *at, *end = text.p + text.n;
         struct parse p;
 
-        begin(&p, symbols, text, err);
+        begin_parse(&p, symbols, text, err);
         p.lx.p = from;
         if (syntax == CLASSAD_OLD) {
                 end = old_end(from, end);
@@ -605,7 +604,7 @@ int parse_ad_part(struct symbols *symbols, struct str text, size_t *at, enum cla
         if ((size_t)(end - from) > CLASSAD_TEXT_MAX)
                 p.lx.end = from + CLASSAD_TEXT_MAX;
         lex_next(&p.lx);
-        if (take(&p, TOKEN_BOX_OPEN, "'['") && attributes(&p, 0))
+        if (take_token(&p, TOKEN_BOX_OPEN, "'['") && attributes(&p, 0))
                 *at = (size_t)(p.lx.at - text.p); /* of the token behind the ad */
         else if (p.lx.end != end && p.lx.p == p.lx.end)
                 return too_long(err);

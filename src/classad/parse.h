@@ -13,7 +13,7 @@ int parse_ad(struct symbols *symbols, struct str text, enum classad_syntax synta
 int parse_ad_part(struct symbols *symbols, struct str text, size_t *at, enum classad_syntax syntax,
                   struct err *err);
 
-/* Makes names unique in the order of their first places, the last value wins. Returns how many are left.
- * `index`, when not NULL, is a zeroed table of mask + 1 numbers that becomes the ad's index. */
+/* Removes repeated names: the order is that of the first places, the value that of the last. Returns the
+ * number left. `index`, when not NULL, is a zeroed table of mask + 1 numbers that becomes the ad's index. */
 uint32_t entries_unique(struct entry *entries, uint32_t n, uint32_t *index, uint32_t mask);
 uint32_t entries_index_mask(uint32_t n); /* the mask for n attributes */

@@ -252,7 +252,7 @@ static void print_node_here(const struct printer *p, const struct node *nd)
         }
 }
 
-/* `level`: how tightly what stands around it binds. */
+/* Prints a node; `level` is the precedence of the operator around it. */
 static void print_tree(const struct printer *p, const struct node *nd, unsigned level)
 {
         unsigned parens;

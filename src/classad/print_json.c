@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "classad/print_private.h"
 
 static void json_expr(struct json *j, struct str text)

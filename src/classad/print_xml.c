@@ -26,7 +26,7 @@ static void escaped(struct buf *out, struct str text)
         }
 }
 
-/* As print_string(), without the quotes; in an attribute a quote is an entity. */
+/* Prints text as print_string() does, without the quotes; in an attribute a quote is an entity. */
 static void content(struct buf *out, struct str s, const char *quote)
 {
         struct buf text BUF_CLEANUP = {.max = out->max}, clean BUF_CLEANUP = {.max = out->max};

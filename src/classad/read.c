@@ -1,4 +1,4 @@
-/* What the encodings have apart is seen from the first characters: only "{}" could be two things, and is
+/* The first characters of a text decide its encoding: only "{}" is ambiguous, and is
  * taken as JSON. */
 #include "classad/read.h"
 
@@ -68,7 +68,7 @@ void ad_reader_free(struct ad_reader *r)
         free(r);
 }
 
-static int fail(const struct ad_reader *r, struct err *err, const char *what)
+static int fail_reading(const struct ad_reader *r, struct err *err, const char *what)
 {
         const struct lex lx = {.start = r->text.p};
         unsigned line, column;
@@ -88,7 +88,7 @@ static int next_new(struct ad_reader *r, struct ad **ret_ad, struct err *err)
                 r->at++;
         }
         if (behind_ad && c == '[')
-                return fail(r, err, "',' or '}' should stand between the ads of a list");
+                return fail_reading(r, err, "',' or '}' should stand between the ads of a list");
         if (behind_ad && c == ',') {
                 r->at++;
                 c = peek(r->text, &r->at);
@@ -96,7 +96,7 @@ static int next_new(struct ad_reader *r, struct ad **ret_ad, struct err *err)
         if (r->at < r->text.n)
                 return ad_parse_part(r->symbols, r->text, &r->at, CLASSAD_NEW, ret_ad, err);
         if (r->in_list)
-                return fail(r, err, "the text ends within a list");
+                return fail_reading(r, err, "the text ends within a list");
         *ret_ad = NULL;
         return 0;
 }

@@ -1,4 +1,4 @@
-/* read: one ad after the other out of a text in any encoding of the language.
+/* read: reads the ads of a text, one after the other, in any encoding of the language.
  *
  * The text is borrowed for as long as the reader lives; the ads are the caller's, made with his table of
  * symbols. One ad is held at a time, so that a file of any length is read with the memory of its biggest ad
@@ -18,7 +18,7 @@
 
 enum encoding { ENCODING_AUTO, ENCODING_NEW, ENCODING_OLD, ENCODING_JSON, ENCODING_XML };
 
-/* Which of the others a text is in, by how it begins. Never ENCODING_AUTO; an empty text is OLD. */
+/* Detects a text's encoding by its beginning. Never ENCODING_AUTO; an empty text is ENCODING_OLD. */
 enum encoding encoding_of(struct str text);
 
 struct ad_reader;
@@ -28,8 +28,8 @@ void ad_reader_free(struct ad_reader *r); /* NULL is fine */
  * nothing can be read after it); or -ENOSYS when libxml2 is not there. */
 int ad_reader_next(struct ad_reader *r, struct ad **ret_ad, struct err *err);
 
-/* The same for one encoding. A json_reader is begun as {.symbols = s, .text = t}, owns nothing, and is not to
- * be looked into. */
+/* Readers of one encoding, with the results of ad_reader_next. A json_reader is initialised as
+ * {.symbols = s, .text = t} and owns nothing; its other members are private. */
 struct json_reader {
         struct symbols *symbols;
         struct str text;

@@ -15,7 +15,7 @@ static int at_position(const struct json_reader *j, size_t at, int code, struct 
         return err_prefix(err, code, "line %u, column %u", line, column);
 }
 
-static int fail(const struct json_reader *j, struct err *err, const char *what)
+static int fail_json(const struct json_reader *j, struct err *err, const char *what)
 {
         err_set(err, CLASSAD_SYNTAX, "%s", what);
         return at_position(j, j->at, CLASSAD_SYNTAX, err);
@@ -23,7 +23,7 @@ static int fail(const struct json_reader *j, struct err *err, const char *what)
 
 static int thing(struct build *b, const json_t *v, unsigned depth, uint32_t *ret, struct err *err);
 
-static int list(struct build *b, const json_t *v, unsigned depth, uint32_t *ret, struct err *err)
+static int read_list(struct build *b, const json_t *v, unsigned depth, uint32_t *ret, struct err *err)
 {
         size_t mark = build_list_begin(b);
         uint32_t at;
@@ -84,7 +84,7 @@ static int thing(struct build *b, const json_t *v, unsigned depth, uint32_t *ret
         case JSON_OBJECT:
                 r = attributes(b, v, mark, depth + 1, err);
                 return r ? r : build_ad_end(b, mark, ret, err);
-        case JSON_ARRAY: return list(b, v, depth + 1, ret, err);
+        case JSON_ARRAY: return read_list(b, v, depth + 1, ret, err);
         case JSON_STRING: return text(b, str_make(json_string_value(v), json_string_length(v)), ret, err);
         case JSON_INTEGER: value = value_integer(json_integer_value(v)); break;
         case JSON_REAL: value = value_real(json_real_value(v)); break;
@@ -146,9 +146,9 @@ int json_reader_next(struct json_reader *j, struct ad **ret_ad, struct err *err)
         }
         if (j->in_array && j->behind_ad) {
                 if (c != ',')
-                        return fail(j, err,
-                                    j->at < j->text.n ? "',' or ']' should stand behind an ad"
-                                                      : "the text ends within an array");
+                        return fail_json(j, err,
+                                         j->at < j->text.n ? "',' or ']' should stand behind an ad"
+                                                           : "the text ends within an array");
                 j->at++;
                 c = peek(j);
         }
@@ -156,7 +156,7 @@ int json_reader_next(struct json_reader *j, struct ad **ret_ad, struct err *err)
         if (c == '{')
                 return object(j, ret_ad, err);
         if (j->at < j->text.n || j->in_array)
-                return fail(j, err, "an object { ... } should stand here");
+                return fail_json(j, err, "an object { ... } should stand here");
         *ret_ad = NULL;
         return 0;
 }

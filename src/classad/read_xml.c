@@ -1,4 +1,4 @@
-/* XML is read with libxml2's xmlTextReader, element by element, so that what was read is given back at once.
+/* XML is read with libxml2's xmlTextReader, element by element, so that memory is freed at once.
  * A text that begins with <c> gets an element around it; the reader is fed through a function for that, and
  * in small pieces.
  *
@@ -6,7 +6,7 @@
  * are never looked at. Our own depth is bounded by CLASSAD_DEPTH_MAX, an ad's text by CLASSAD_TEXT_MAX. */
 #include <errno.h>
 
-#include "base/libxml.h"
+#include "base/format/libxml.h"
 #include "base/mem.h"
 #include "classad/build.h"
 #include "classad/lex.h"
@@ -20,7 +20,7 @@ struct xml_reader {
         struct build build;
         struct buf text; /* of the element that is read */
         struct str all;
-        struct str feed[3]; /* what libxml2 is still to be given */
+        struct str feed[3]; /* input that libxml2 has not read yet */
         bool fragment;
         size_t text_bytes; /* of the present ad */
         struct err *err;
@@ -45,7 +45,7 @@ static int feed(void *arg, char *to, int n)
         return 0;
 }
 
-/* The first thing that is wrong with the XML. Bad namespaces are no concern of ours. */
+/* Keeps the first error in the XML. Errors in namespaces are ignored. */
 static void keep_error(void *arg, xmlErrorPtr error)
 {
         struct xml_reader *x = arg;
@@ -98,7 +98,8 @@ static bool is(const struct xml_reader *x, const char *name)
         return str_eqz(name_here(x), name);
 }
 
-/* Where the present element begins: libxml2 knows its line, in which its tag is looked for. */
+/* Adds the position of the present element to an error: libxml2 knows the line, in which the tag is searched.
+ */
 static int here(struct xml_reader *x, int code)
 {
         xmlNode *nd = libxml.p_xmlTextReaderCurrentNode(x->reader);
@@ -117,7 +118,7 @@ static int here(struct xml_reader *x, int code)
         return err_prefix(x->err, code, "line %u, column %u", line, column);
 }
 
-static int fail(struct xml_reader *x, const char *what)
+static int fail_xml(struct xml_reader *x, const char *what)
 {
         err_set(x->err, CLASSAD_SYNTAX, "%s", what);
         return here(x, CLASSAD_SYNTAX);
@@ -131,8 +132,8 @@ static int unexpected(struct xml_reader *x, const char *need)
         return here(x, CLASSAD_SYNTAX);
 }
 
-/* The next node: 0 with its type, which is 0 at the end of the document. */
-static int step(struct xml_reader *x, int *ret_type)
+/* Moves to the next node: 0 with its type, which is 0 at the end of the document. */
+static int xml_step(struct xml_reader *x, int *ret_type)
 {
         int r = libxml.p_xmlTextReaderRead(x->reader);
 
@@ -144,7 +145,7 @@ static int step(struct xml_reader *x, int *ret_type)
         }
         *ret_type = r ? libxml.p_xmlTextReaderNodeType(x->reader) : 0;
         if (*ret_type == XML_READER_TYPE_ENTITY_REFERENCE)
-                return fail(x, "an entity that XML does not have of itself");
+                return fail_xml(x, "an entity that XML does not have of itself");
         return 0;
 }
 
@@ -164,7 +165,7 @@ static int read_text(struct xml_reader *x)
         buf_reset(&x->text);
         if (libxml.p_xmlTextReaderIsEmptyElement(x->reader))
                 return 0;
-        while ((r = step(x, &type)) == 0) {
+        while ((r = xml_step(x, &type)) == 0) {
                 struct str s;
 
                 switch (type) {
@@ -185,13 +186,13 @@ static int read_text(struct xml_reader *x)
         return r;
 }
 
-/* To the end of an element in which nothing may stand but white space. */
+/* Reads to the end of an element that may have white space only. */
 static int read_nothing(struct xml_reader *x)
 {
         int r = read_text(x);
 
         if (r == 0 && str_trim(buf_view(&x->text)).n)
-                return fail(x, "text where none should stand");
+                return fail_xml(x, "text where none should stand");
         return r;
 }
 
@@ -214,7 +215,7 @@ static int unescape(struct xml_reader *x, struct str s, struct buf *out)
         lx.end = quoted.p + quoted.n;
         lex_next(&lx);
         if (lx.kind != TOKEN_STRING)
-                return fail(x, lx.bad);
+                return fail_xml(x, lx.bad);
         if (out->n == 0) /* it had no escape, and still stands between the quotes */
                 buf_str(out, lx.text);
         return 0;
@@ -228,13 +229,13 @@ static int number(struct xml_reader *x, bool real, uint32_t *ret)
         if (!real) {
                 v.type = VALUE_INTEGER;
                 if (str_to_i64(s, &v.integer) != 0)
-                        return fail(x, "an integer that is none, or has more than 64 bits");
+                        return fail_xml(x, "an integer that is none, or has more than 64 bits");
         } else if (str_ieq(s, STR("INF")) || str_ieq(s, STR("-INF"))) {
                 v.real = s.p[0] == '-' ? -__builtin_inf() : __builtin_inf();
         } else if (str_ieq(s, STR("NaN"))) {
                 v.real = __builtin_nan("");
         } else if (str_to_double(s, &v.real) != 0) {
-                return fail(x, "a real that is none");
+                return fail_xml(x, "a real that is none");
         }
         return build_value(&x->build, &v, ret, x->err);
 }
@@ -268,11 +269,11 @@ static int boolean(struct xml_reader *x, uint32_t *ret)
         int r;
 
         if (!xml_attribute(x, "v"))
-                return fail(x, "<b> needs v=\"t\" or v=\"f\"");
+                return fail_xml(x, "<b> needs v=\"t\" or v=\"f\"");
         s = buf_view(&x->text);
         yes = str_ieqz(s, "t") || str_ieqz(s, "true");
         if (!yes && !str_ieqz(s, "f") && !str_ieqz(s, "false"))
-                return fail(x, "<b> needs v=\"t\" or v=\"f\"");
+                return fail_xml(x, "<b> needs v=\"t\" or v=\"f\"");
         r = read_nothing(x);
         return r ? r
                  : build_value(&x->build, &(struct value){.type = VALUE_BOOLEAN, .boolean = yes}, ret,
@@ -288,24 +289,27 @@ static int constant(struct xml_reader *x, struct value v, uint32_t *ret)
 
 static int thing(struct xml_reader *x, unsigned depth, uint32_t *ret);
 
-/* The next element within the present one: true, or false at its end, or when *ret_r says that it failed. */
+/* Moves to the next child element: true; false at the end of the present element, or on failure, told by
+ * *ret_r. */
 static bool child(struct xml_reader *x, int *ret_r)
 {
         int type;
 
-        while ((*ret_r = step(x, &type)) == 0) {
+        while ((*ret_r = xml_step(x, &type)) == 0) {
                 switch (type) {
                 case XML_READER_TYPE_ELEMENT: return true;
                 case XML_READER_TYPE_END_ELEMENT: return false;
                 case XML_READER_TYPE_TEXT:
-                case XML_READER_TYPE_CDATA: *ret_r = fail(x, "text where none should stand"); return false;
+                case XML_READER_TYPE_CDATA:
+                        *ret_r = fail_xml(x, "text where none should stand");
+                        return false;
                 default: break;
                 }
         }
         return false;
 }
 
-static int list(struct xml_reader *x, unsigned depth, uint32_t *ret)
+static int read_list(struct xml_reader *x, unsigned depth, uint32_t *ret)
 {
         size_t mark = build_list_begin(&x->build);
         uint32_t at;
@@ -330,13 +334,13 @@ static int attribute(struct xml_reader *x, size_t mark, unsigned depth)
         if (!is(x, "a"))
                 return unexpected(x, "<a n=\"...\">");
         if (!xml_attribute(x, "n"))
-                return fail(x, "<a> needs a name: n=\"...\"");
+                return fail_xml(x, "<a> needs a name: n=\"...\"");
         if ((r = count_text(x, x->text.n)) != 0 || (r = unescape(x, buf_view(&x->text), &name)) != 0)
                 return r;
         if ((r = build_name(&x->build, buf_view(&name), &entry, x->err)) != 0)
                 return r;
         if (libxml.p_xmlTextReaderIsEmptyElement(x->reader) || !child(x, &r))
-                return r ? r : fail(x, "an attribute without a value");
+                return r ? r : fail_xml(x, "an attribute without a value");
         if ((r = thing(x, depth, &at)) != 0)
                 return r;
         if (child(x, &r))
@@ -394,7 +398,7 @@ static int thing(struct xml_reader *x, unsigned depth, uint32_t *ret)
                 return err_set(x->err, CLASSAD_TOO_DEEP, "nested too deep (the limit is %d)",
                                CLASSAD_DEPTH_MAX);
         if (is(x, "l"))
-                return list(x, depth + 1, ret);
+                return read_list(x, depth + 1, ret);
         if (is(x, "c")) {
                 r = attributes(x, mark, depth + 1);
                 return r ? r : build_ad_end(&x->build, mark, ret, x->err);
@@ -424,7 +428,7 @@ static int check_doctype(struct xml_reader *x)
                        "line %u, column %u: a document that declares entities is refused", line, column);
 }
 
-static int begin(struct xml_reader *x)
+static int begin_document(struct xml_reader *x)
 {
         int r = libxml_open(x->err);
 
@@ -439,11 +443,11 @@ static int begin(struct xml_reader *x)
         return 0;
 }
 
-static int next(struct xml_reader *x, struct ad **ret_ad)
+static int next_ad(struct xml_reader *x, struct ad **ret_ad)
 {
         int type, r;
 
-        while ((r = step(x, &type)) == 0) {
+        while ((r = xml_step(x, &type)) == 0) {
                 if (type == 0) {
                         *ret_ad = NULL;
                         return 0;
@@ -451,7 +455,7 @@ static int next(struct xml_reader *x, struct ad **ret_ad)
                 if (type == XML_READER_TYPE_DOCUMENT_TYPE && (r = check_doctype(x)) != 0)
                         return r;
                 if (type == XML_READER_TYPE_TEXT || type == XML_READER_TYPE_CDATA)
-                        return fail(x, "text where none should stand");
+                        return fail_xml(x, "text where none should stand");
                 if (type != XML_READER_TYPE_ELEMENT || is(x, "classads"))
                         continue;
                 if (!is(x, "c"))
@@ -469,9 +473,9 @@ int xml_reader_next(struct xml_reader *x, struct ad **ret_ad, struct err *err)
         int r;
 
         x->err = err ? err : &unused;
-        if (!x->reader && (r = begin(x)) != 0)
+        if (!x->reader && (r = begin_document(x)) != 0)
                 return r;
         x->text_bytes = 0;
-        r = next(x, ret_ad);
+        r = next_ad(x, ret_ad);
         return r > 0 && !x->placed ? here(x, r) : r;
 }

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#include "base/macro.h"
+#include "base/job/macro.h"
 
 #define ANY 9e18 /* no limit but that of the type */
 

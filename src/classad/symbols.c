@@ -41,7 +41,7 @@ static inline uint64_t mix(uint64_t a, uint64_t b)
         return (uint64_t)m ^ (uint64_t)(m >> 64);
 }
 
-static inline uint64_t load(const char *p, size_t n) /* n is 4 or 8 */
+static inline uint64_t word_load(const char *p, size_t n) /* n is 4 or 8 */
 {
         uint64_t w = 0;
 
@@ -57,10 +57,10 @@ static inline uint32_t hash_name(const struct symbols *s, const char *p, size_t 
 
         if (n >= 8) {
                 for (size_t i = 0; i + 8 < n; i += 8)
-                        h = mix(h ^ (load(p + i, 8) | fold), m);
-                w = load(p + n - 8, 8);
+                        h = mix(h ^ (word_load(p + i, 8) | fold), m);
+                w = word_load(p + n - 8, 8);
         } else if (n >= 4) {
-                w = load(p, 4) | load(p + n - 4, 4) << 32;
+                w = word_load(p, 4) | word_load(p + n - 4, 4) << 32;
         } else {
                 w = 0;
                 for (size_t i = 0; i < n; i++)
@@ -105,7 +105,7 @@ static void grow(struct symbols *s)
         free(old);
 }
 
-/* The names that every table begins with take the spelling of the first who uses them. */
+/* Gives a name that every table begins with the spelling of its first use. */
 static void take_spelling(struct symbols *s, symbol sym, struct str name)
 {
         s->spelled[sym] = true;
@@ -113,7 +113,7 @@ static void take_spelling(struct symbols *s, symbol sym, struct str name)
                 s->records[sym].name = arena_str(&s->arena, name);
 }
 
-/* ---- who has a name */
+/* ---- holders of names */
 
 static void account_drop(struct symbols *s, struct symbols_account *a)
 {
@@ -139,7 +139,7 @@ void symbols_keep(struct symbols *s, symbol sym)
         free((char *)own.p);
 }
 
-/* The current use has the name from now on. */
+/* Makes the current use a holder of the name. */
 static void hold(struct symbols *s, symbol sym)
 {
         struct symbol_record *r = &s->records[sym];
@@ -171,7 +171,7 @@ static symbol number_new(struct symbols *s)
         return sym;
 }
 
-/* Those that stand behind it, and would not be found over a gap, move up. */
+/* Frees a slot; slots behind it that would not be found over the gap move up. */
 static void slot_free(struct symbols *s, uint32_t at)
 {
         uint32_t next = at;

@@ -11,7 +11,7 @@ struct symbol_slot {
 };
 
 struct symbols_account {
-        uint32_t names; /* that it pays for */
+        uint32_t names; /* names charged to this account */
         uint32_t uses;
         char name[];
 };
@@ -26,10 +26,10 @@ struct symbols_use {
 #define SYMBOL_KEPT UINT32_MAX
 
 struct symbol_record {
-        struct str name;                 /* of a free one nothing */
-        struct symbols_account *account; /* that pays for it; NULL: it is kept */
-        const struct symbols_use *last;  /* the last use that has it, to ask its set more seldom */
-        uint32_t refs;                   /* uses that have it, or SYMBOL_KEPT; 0: it is free */
+        struct str name;                 /* empty for a free record */
+        struct symbols_account *account; /* account charged for the name; NULL: the name is kept */
+        const struct symbols_use *last;  /* last use that took the name: saves a lookup in its set */
+        uint32_t refs;                   /* number of uses that hold the name, or SYMBOL_KEPT; 0: free */
         symbol next_free;
 };
 
@@ -43,7 +43,7 @@ struct symbols {
         struct symbols_use keep;
         struct map *accounts;
         uint32_t known; /* symbols that every table begins with */
-        bool *spelled;  /* of those: somebody used it */
+        bool *spelled;  /* for each known symbol: whether it has been used */
         size_t records_cap;
         uint64_t key;
         struct arena arena;

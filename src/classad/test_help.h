@@ -1,4 +1,4 @@
-/* test_help: what the tests of this folder share: expressions evaluated to text. */
+/* test_help: shared by the tests of this folder: expressions evaluated to text. */
 #pragma once
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Values as text: the form of literals, so that what is printed reads back. Times print as the calls that
+/* Values are printed as literals, so that the text reads back. Times print as the calls that
  * make them. */
 #include "classad/value.h"
 

@@ -1,6 +1,6 @@
-/* value: what an expression evaluates to. A plain struct, passed by pointer, owns nothing: strings, lists and
- * ads are borrowed from the ad they stand in or from the evaluation's arena (see eval.h), until that is
- * reset. */
+/* value: the result of evaluating an expression. A plain struct, passed by pointer, owns nothing: strings,
+ * lists and ads are borrowed from the ad they stand in or from the evaluation's arena (see eval.h), until
+ * that is reset. */
 #pragma once
 #include "base/buf.h"
 
@@ -58,9 +58,9 @@ static inline struct value value_string(struct str s)
         return (struct value){.type = VALUE_STRING, .string = s};
 }
 
-/* True for a true boolean and a nonzero number: what makes a requirement hold. All else is false. */
+/* Returns whether the value makes a requirement hold: a true boolean or a nonzero number. */
 bool value_is_true(const struct value *v);
-/* A number of any numeric type (booleans count as 0 and 1) as a double; false when it is none. */
+/* Converts a number of any numeric type (booleans count as 0 and 1) to double; false: v is no number. */
 bool value_to_double(const struct value *v, double *ret);
 bool value_to_integer(const struct value *v,
                       int64_t *ret); /* reals are truncated; false when it is no number */

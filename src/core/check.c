@@ -8,6 +8,7 @@
 #include "core/gang/gang.h"
 #include "core/gang/reserve.h"
 #include "core/match/matching.h"
+#include "core/reservation/advance.h"
 #include <stdio.h>
 
 static char sentence[256];
@@ -222,6 +223,8 @@ const char *core_check(struct core *c)
         if (c->matching->wrong_choice)
                 FAIL("a place was chosen for a job that cost more than another one");
         bad = reserve_invariant(c);
+        if (!bad)
+                bad = advance_invariant(c);
         if (bad)
                 return bad;
         bad = charge_invariant(c);

@@ -24,6 +24,7 @@
 #include "core/lifecycle/leases.h"
 #include "core/lifecycle/nodes.h"
 #include "core/lifecycle/policy.h"
+#include "core/lifecycle/reservations.h"
 #include "core/lifecycle/retention.h"
 #include "core/match/matching.h"
 #include "core/model/pending_match.h"
@@ -37,6 +38,7 @@ static void event_before(struct core *c, struct event *e)
 {
         retention_mark(c, e);
         billing_before(c, e);
+        reservations_before(c, e);
 }
 
 static void event_after(struct core *c, const struct event *e)
@@ -71,7 +73,8 @@ struct core *core_new(const struct core_config *config, const struct core_world 
         c->world = *world;
         c->listeners = listeners;
         if (!c->config.weights.given)
-                c->config.weights = (struct order_weights){.fair_share = 1, .qos = 1};
+                c->config.weights =
+                        (struct order_weights){.fair_share = 1, .qos = 1, .credential = 1, .waiting = 1};
         if (!c->config.lease_ms)
                 c->config.lease_ms = 300000;
         if (!c->config.lease_margin_ms)
@@ -123,6 +126,7 @@ struct core *core_new(const struct core_config *config, const struct core_world 
         gang_init(c);
         dependency_init(c);
         reserve_init(c);
+        advances_init(c);
         c->matching = mem_new(struct matching);
         c->leases = mem_new(struct leases);
         c->policies = mem_new(struct policies);
@@ -146,6 +150,7 @@ void core_free(struct core *c)
         eta_free(c->eta);
         gang_deinit(c);
         dependency_deinit(c);
+        advances_deinit(c);
         agents_free(c);
         pending_match_free(c->pending);
         map_free(c->templates);

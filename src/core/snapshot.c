@@ -19,11 +19,12 @@
 #include "core/model/core_parts.h"
 #include "core/model/edit.h"
 #include "core/model/forgotten.h"
+#include "core/reservation/advance.h"
 
 /* 1: without accounts and limits; 2: without hops; 3: without uuids; 4: without edits; 5: without those that
  * wait for others; 6: without the exit codes of graphs; 7: without nodes; 8: without the bank;
- * 9: without the machines that provisioners started */
-#define SNAPSHOT_VERSION 10
+ * 9: without the machines that provisioners started; 10: without advance reservations */
+#define SNAPSHOT_VERSION 11
 
 /* What is said of a job by a bit, and which fields it has. */
 enum flag {
@@ -37,7 +38,8 @@ enum flag {
         FLAG_SET = 0x4000,
         FLAG_GOES = 0x8000,
         FLAG_LOSSES = 0x10000,
-        FLAGS = 63 | FLAG_CHECKPOINT | FLAG_SET | FLAG_GOES | FLAG_LOSSES,
+        FLAG_OWN = 0x20000, /* attributes that its program has set, and how often it did so */
+        FLAGS = 63 | FLAG_CHECKPOINT | FLAG_SET | FLAG_GOES | FLAG_LOSSES | FLAG_OWN,
 };
 
 static unsigned flags_of(const struct job *j)
@@ -46,7 +48,8 @@ static unsigned flags_of(const struct job *j)
                (j->accepted ? FLAG_ACCEPTED : 0u) | (j->filled_n ? FLAG_FILLED : 0u) |
                (j->bytes_in || j->bytes_out ? FLAG_MOVED : 0u) | (j->more ? FLAG_MORE : 0u) |
                (j->gang_size ? FLAG_SET : 0u) | (j->gang_goes ? FLAG_GOES : 0u) |
-               (j->checkpoint_n ? FLAG_CHECKPOINT : 0u) | (j->losses ? FLAG_LOSSES : 0u);
+               (j->checkpoint_n ? FLAG_CHECKPOINT : 0u) | (j->losses ? FLAG_LOSSES : 0u) |
+               (j->remarks ? FLAG_OWN : 0u);
 }
 
 /* ---- writing */
@@ -133,6 +136,10 @@ static void put_job(struct writer *w, const struct job *j)
                 pack_str(w->out, str_make(j->checkpoint, j->checkpoint_n));
         if (j->losses)
                 put_losses(w->out, j->losses);
+        if (j->remarks) {
+                pack_u64(w->out, j->remarks);
+                pack_str(w->out, str_make(j->own, j->own_n));
+        }
 }
 
 static bool has_record(const struct core_agent *a)
@@ -303,6 +310,7 @@ void core_snapshot(struct core *c, struct buf *out)
         put_edits(c, out);
         put_nodes(c, out);
         bank_pack(c->bank, out);
+        advances_pack(c, out);
 }
 
 /* ---- reading */
@@ -467,6 +475,14 @@ static void get_job(struct reader *r, struct request *req)
         }
         if (flags & FLAG_LOSSES && !u->bad)
                 get_losses(r, req, j);
+        if (flags & FLAG_OWN && !u->bad) {
+                struct str own;
+
+                j->remarks = (uint32_t)unpack_max(u, UINT32_MAX);
+                own = unpack_str(u);
+                j->own = own.n ? mem_dup(own.p, own.n) : NULL;
+                j->own_n = own.n;
+        }
 }
 
 static void get_groups(struct reader *r, struct request_cold *cold)
@@ -715,6 +731,8 @@ int core_restore(struct core *c, struct str snapshot, struct err *err)
                 get_nodes(&r);
         if (!e && r.version > 8)
                 bank_unpack(c->bank, &r.in);
+        if (!e && r.version > 10)
+                advances_unpack(c, &r.in);
         shares_restored(c->shares);
         if (!e && !unpack_done(&r.in))
                 e = err_set(err, CORE_DAMAGED, "the snapshot is damaged");

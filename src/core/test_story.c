@@ -119,7 +119,7 @@ void story_wait(struct story *s, int64_t ms)
 
 int story_submit(struct story *s, uint64_t steps, const char *const *pairs, struct err *err)
 {
-        struct submission sub = {.owner = STR("ann@local"), .at_ms = s->now};
+        struct submission sub = {.owner = str_of(s->owner ? s->owner : "ann@local"), .at_ms = s->now};
         struct submission_part *p = submission_add_part(&sub);
         static unsigned char next = 1;
         uint64_t id = 0;
@@ -169,4 +169,21 @@ uint64_t story_act(struct story *s, enum core_action action, const char *members
         assert_int_equal(core_act(s->core, &cmd, &n, NULL), 0);
         set_deinit(&some);
         return n;
+}
+
+void story_replays(struct story *s)
+{
+        BUF_CLEANUP struct buf here = {0}, there = {0}, again = {0};
+        struct core *c = story_core(s, true), *restored = story_core(s, true);
+
+        for (size_t i = 0; i < s->log_count; i++)
+                assert_int_equal(core_replay(c, buf_view(&s->log[i]), NULL), 0);
+        core_snapshot(s->core, &here);
+        core_snapshot(c, &there);
+        assert_true(str_eq(buf_view(&here), buf_view(&there)));
+        assert_int_equal(core_restore(restored, buf_view(&here), NULL), 0);
+        core_snapshot(restored, &again);
+        assert_true(str_eq(buf_view(&here), buf_view(&again)));
+        core_free(c);
+        core_free(restored);
 }

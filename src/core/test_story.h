@@ -17,6 +17,7 @@
 #include "core/query.h"
 
 struct story {
+        const char *owner; /* of what is submitted; NULL: ann@local */
         struct core *core;
         struct buf events;  /* "submitted 1\nmatched 1 0-3 f1\n..." */
         struct buf actions; /* "assign n1 default 1 0-3 f1\ncontrol n1 2 1 0 f1\n" */
@@ -44,6 +45,9 @@ void story_offer(struct story *s, const char *agent, const char *ad, unsigned jo
 bool story_result(struct story *s, const char *agent, uint32_t member, uint32_t fence, int exit_code);
 /* How many jobs it was done to; members: NULL for all. */
 uint64_t story_act(struct story *s, enum core_action action, const char *members, int64_t value);
+
+/* The log, replayed, gives the state that there is; so does a snapshot. */
+void story_replays(struct story *s);
 
 /* What was written down since the last time is this. */
 #define SAID(what, text)                                                                                     \

@@ -17,6 +17,7 @@
 #include "core/lifecycle/losses.h"
 #include "core/lifecycle/nodes.h"
 #include "core/lifecycle/policy.h"
+#include "core/lifecycle/reservations.h"
 #include "core/lifecycle/retention.h"
 #include "core/match/delay_scheduling.h"
 #include "core/match/overrun.h"
@@ -60,10 +61,10 @@ static void forget_old(struct core *c)
 
 /* What has its own clock, in the order in which it is called. Each returns how long until it wants to be
  * called again. */
-static int64_t (*const clocks[])(struct core *) = {
-        leases_end,       delay_scheduling_tick, eta_tick,  deferral_tick, reserve_step,
-        delegations_tick, retention_tick,        gang_tick, losses_tick,   nodes_tick,
-        billing_tick};
+static int64_t (*const clocks[])(struct core *) = {reservations_tick, leases_end,     delay_scheduling_tick,
+                                                   eta_tick,          deferral_tick,  reserve_step,
+                                                   delegations_tick,  retention_tick, gang_tick,
+                                                   losses_tick,       nodes_tick,     billing_tick};
 
 /* A slice of each thing that takes long. True: there is more of some. */
 static bool slices(struct core *c)

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/share.h"
 
-#define NETWORK_BYTES 8u /* of an IPv6 address: who has one has all of its network */
+#define NETWORK_BYTES 8u /* prefix of an IPv6 address: a host usually has its whole /64 network */
 
 struct admission {
         struct share *places, *strangers;

@@ -48,14 +48,14 @@ static void child_ended(void *arg, int what)
         while (pid < 0 && errno == EINTR);
         if (pid == 0)
                 return;
-        c->pid = 0; /* no signal may reach who gets the number next */
+        c->pid = 0; /* no signal may reach the next process of that number */
         watch_set(c->watch, 0);
         if (c->exited)
                 c->exited(c->arg, c, pid < 0 ? 0 : status);
         child_free(c);
 }
 
-/* In the child, after fork in a program with threads: only what is safe there. */
+/* Runs in the child after fork in a threaded program: async-signal-safe calls only. */
 __attribute__((noreturn)) static void child_exec(const struct child_spec *spec, char *const *envp, int why_fd,
                                                  pid_t parent)
 {
@@ -75,13 +75,13 @@ __attribute__((noreturn)) static void child_exec(const struct child_spec *spec, 
         }
         if (fds[0] < 0)
                 fds[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        for (int i = 0; i < 3; i++) /* out of the way of what they will become */
+        for (int i = 0; i < 3; i++) /* away from 0 to 2, which are overwritten next */
                 if (fds[i] >= 0 && (fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 3)) < 0)
                         goto failed;
         for (int i = 0; i < 3; i++)
                 if (fds[i] >= 0 && dup2(fds[i], i) < 0)
                         goto failed;
-        close_range(3, ~0u, CLOSE_RANGE_CLOEXEC); /* whoever has opened them; libcurl has some */
+        close_range(3, ~0u, CLOSE_RANGE_CLOEXEC); /* including those that libraries such as libcurl opened */
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
         execvpe(spec->argv[0], spec->argv, envp);
@@ -183,7 +183,7 @@ void child_forget(struct child *c)
         c->exited = NULL;
 }
 
-/* The loop ends: what still runs is left to itself, and reaped by nobody. */
+/* Called when the loop ends: children that still run go on, and are not reaped. */
 void children_release(struct loop *l)
 {
         struct child **list = loop_children(l);

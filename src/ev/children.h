@@ -1,5 +1,5 @@
-/* children: programs started by a daemon and watched on its loop. (Jobs are the shepherd's, not these.) A
- * child has the three descriptors that it is given, and none else of ours (Linux 5.11). */
+/* children: programs that a daemon starts and watches on its loop. Jobs are started by the shepherd instead.
+ * A child has the three descriptors that it is given, and no others of ours (Linux 5.11). */
 #pragma once
 #include <sys/types.h>
 
@@ -14,8 +14,8 @@ struct child_spec {
         bool die_with_parent;               /* SIGTERM when we die */
         bool new_session;                   /* setsid */
 };
-/* status is waitpid's. Called once; then the child is freed. 0 or -errno (exec failures included, told by
- * err). */
+/* Starts a program. `exited` is called once, with the status of waitpid; the child is freed after it. 0;
+ * -errno, also of a failed exec, with err. */
 int child_spawn(struct loop *l, const struct child_spec *spec,
                 void (*exited)(void *arg, struct child *c, int status), void *arg, struct child **ret,
                 struct err *err);

@@ -21,10 +21,10 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/json.h"
+#include "base/format/json.h"
 #include "base/mem.h"
 #include "base/share.h"
+#include "base/system/clock.h"
 #include "ev/admission.h"
 #include "ev/private.h"
 
@@ -42,7 +42,7 @@
 #define BODIES_MAX      (256u << 20)
 #define REPLIES_MAX     (512u << 20)
 #define BEHIND_MAX      65536u /* that a client has not taken: then its next request waits */
-#define BODY_UNIT       65536u /* bodies are counted by this; what is less is bounded by CONNECTIONS_MAX */
+#define BODY_UNIT       65536u /* unit in which bodies are counted; smaller ones are bounded by CONNECTIONS_MAX */
 
 enum conn_state { HEAD, BODY, BUSY, CLOSING };
 
@@ -70,7 +70,7 @@ struct http_listen {
         struct http_server *server;
         struct listener *listener;
         struct tls_context *tls;
-        bool local; /* the kernel says who is there */
+        bool local; /* a unix socket: the kernel identifies the peer */
 };
 
 struct http_server {
@@ -145,7 +145,7 @@ static void conn_leave_request(struct http_conn *c)
                 r->on_close(r->on_close_arg, r);
         if (r->on_close || r->body_state == BODY_COMES)
                 http_request_free(r);
-        else /* its handler answers it some time, to nobody */
+        else /* its handler will answer it; the answer is discarded */
                 http_orphan_drained(r);
 }
 
@@ -271,7 +271,7 @@ static bool conn_take_head(struct http_conn *c)
         return true;
 }
 
-/* Has the body that much room? Its holder's share may be used up. */
+/* Returns whether the body may take that many bytes: its holder's share may be used up. */
 static bool body_has_room(struct http_request *r, size_t size)
 {
         for (; r->body_units < size / BODY_UNIT; r->body_units++)
@@ -280,7 +280,8 @@ static bool body_has_room(struct http_request *r, size_t size)
         return true;
 }
 
-/* Has a reply that much room? As in base/share.h: a holder may have no more than is free. */
+/* Returns whether a reply may take that many bytes: as in base/share.h, a holder may have no more than is
+ * free. */
 static bool reply_has_room(const struct http_conn *c, size_t size)
 {
         size_t all = 0, own = size, max = c->server->limits.replies;
@@ -329,7 +330,7 @@ static bool conn_take_body(struct http_conn *c)
         return true;
 }
 
-/* Takes requests from what has come. A handler that answers at once makes this go round again. */
+/* Takes requests from the bytes received. Loops while handlers answer at once. */
 static void conn_process(struct http_conn *c)
 {
         bool more = true;
@@ -583,7 +584,7 @@ void http_server_free(struct http_server *s)
         free(s);
 }
 
-/* ---- what a handler asks of its request */
+/* ---- accessors of a request for its handler */
 
 enum http_method http_method(const struct http_request *r)
 {
@@ -597,6 +598,11 @@ struct str http_path(const struct http_request *r)
 
 bool http_query(const struct http_request *r, const char *name, struct str *ret)
 {
+        return http_query_nth(r, name, 0, ret);
+}
+
+bool http_query_nth(const struct http_request *r, const char *name, size_t n, struct str *ret)
+{
         struct arena *a = (struct arena *)&r->arena;
         struct str rest = r->head.query, pair;
 
@@ -605,7 +611,7 @@ bool http_query(const struct http_request *r, const char *name, struct str *ret)
                 if (!str_cut(&value, '=', &key) || http_decode(a, key, true, &plain) < 0 ||
                     !str_eqz(plain, name))
                         continue;
-                if (http_decode(a, value, true, &plain) < 0)
+                if (http_decode(a, value, true, &plain) < 0 || n-- > 0)
                         continue;
                 *ret = plain;
                 return true;

@@ -1,12 +1,13 @@
 /* http: an HTTP/1.1 server on a loop, with limits.
  *
- * The handler gets each request when its head has come: who it is that asks is found out before anything is
- * kept of a body. Then it asks for the body (http_read_body), or answers without it, which ends the
- * connection. A request is answered at once or later, in one piece or in chunks. A request lives until it was
- * answered to the end, or until its client went away: then on_close is called (once) and the request must not
- * be touched again. If no on_close was set it must be answered nevertheless, and what is said goes nowhere. A
- * client that closes its sending side has gone away. All on the loop's thread. Requests on one connection
- * (kept alive, pipelined) are handled one after another. Malformed ones are answered here.
+ * The handler gets each request when its head has arrived, so that the client is authenticated before any
+ * of the body is kept. The handler then asks for the body (http_read_body), or answers without it, which ends
+ * the connection. A request is answered at once or later, in one piece or in chunks. A request lives until
+ * its answer is complete, or until its client goes away: then on_close is called (once) and the request must
+ * not be touched again. If no on_close was set, the request must be answered nevertheless, and the answer is
+ * discarded. A client that closes its sending side has gone away. All calls are made on the loop's thread.
+ * Requests on one connection (kept alive, pipelined) are handled one after another. The server itself answers
+ * malformed requests.
  *
  * Over TCP a peer is a stranger until http_trust, or until it has shown a certificate: the handshake and one
  * head of 4 kB have 5 s together, nothing more is read, 512 connections are strangers', and one that is
@@ -37,7 +38,7 @@ struct http_limits { /* 0: as above */
                 replies; /* bodies, replies: bytes; changed only while there are no connections */
 };
 void http_server_limits(struct http_server *s,
-                        const struct http_limits *limits); /* for what comes from now on */
+                        const struct http_limits *limits); /* for new connections and requests */
 /* As listener_new in stream.h; tls NULL for none. May be called several times. */
 int http_server_listen(struct http_server *s, const char *address, mode_t mode, struct tls_context *tls,
                        const char **ret_address, struct err *err);
@@ -48,15 +49,17 @@ const char *http_method_name(enum http_method m); /* "GET" */
 enum http_method http_method(const struct http_request *r);
 struct str http_path(const struct http_request *r); /* decoded, without the query, e.g. "/v1/jobs/7.42" */
 bool http_query(const struct http_request *r, const char *name,
-                struct str *ret);                                       /* decoded; false when absent */
+                struct str *ret); /* decoded; false when absent */
+/* Gives the n-th query parameter of this name, from 0. */
+bool http_query_nth(const struct http_request *r, const char *name, size_t n, struct str *ret);
 struct str http_header(const struct http_request *r, const char *name); /* empty when absent */
-/* Reads the body, then calls fn, at once when there is none. It counts for `holder` until the request has
- * ended. When it does not come whole, or is too large, the client is answered here, and the request is gone
- * as when its client goes away. Once a request. */
+/* Reads the body, then calls fn, at once if there is no body. The body counts for `holder` until the request
+ * has ended. If the body is incomplete or too large, the server answers the client, and the request ends as
+ * when its client goes away. Call this at most once for a request. */
 void http_read_body(struct http_request *r, struct str holder, http_handler_fn *fn, void *arg);
 struct str http_body(const struct http_request *r); /* empty before that */
-/* Counts so many bytes more for the holder of the body, until the request has ended: what the handler makes
- * of it. False: there is no room for them, and the handler answers 503. */
+/* Counts `size` more bytes for the holder of the body, until the request has ended, for data that the handler
+ * makes of the body. False: there is no room for them, and the handler answers 503. */
 bool http_body_grow(struct http_request *r, size_t size);
 int http_peer_uid(const struct http_request *r, uid_t *ret,
                   pid_t *ret_pid);                 /* 0 on a unix socket; else -ENOTSUP */
@@ -64,9 +67,9 @@ int http_peer_pidfd(const struct http_request *r); /* as stream_peer_pidfd */
 /* A note of the handler about the peer, kept with the connection: 0 at first. */
 unsigned http_peer_note(const struct http_request *r);
 void http_set_peer_note(struct http_request *r, unsigned note);
-void http_trust(struct http_request *r); /* its bearer token was good: its peer is no stranger */
-/* When its connection goes before the answer, fn is told, and the request is gone after it. Without one it
- * stays, an orphan, until the handler has answered it, to nobody. */
+void http_trust(struct http_request *r); /* its bearer token was valid: its peer is no stranger any more */
+/* Sets fn, which is called if the connection closes before the answer; the request is freed after it. A
+ * request without fn stays, as an orphan, until the handler has answered it; the answer is discarded. */
 void http_on_close(struct http_request *r, void (*fn)(void *arg, struct http_request *r), void *arg);
 
 void http_add_header(struct http_request *r, const char *name, const char *value); /* before replying */

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "base/fs.h"
-#include "base/libcurl.h"
 #include "base/mem.h"
+#include "base/system/fs.h"
+#include "base/system/libcurl.h"
 #include "ev/private.h"
 
 #define CONNECTIONS              8
@@ -27,7 +27,7 @@ struct http_call {
         enum { WAITING, RUNNING, ENDED } state;
         CURL *h; /* while it runs, and until it is freed */
         struct curl_slist *lines;
-        struct http_call_spec spec; /* its texts are the call's own; of `limit`, what may still come */
+        struct http_call_spec spec; /* its strings are owned by the call; `limit` counts down */
         struct buf out;             /* spec.body */
         http_call_fn *fn;
         void *arg;
@@ -35,7 +35,7 @@ struct http_call {
         size_t head, counted; /* bytes of the answer; of its body, in the client's budget */
         struct buf body;
         int status;
-        struct err err; /* while it runs: what we end it for */
+        struct err err; /* while the call runs: the reason for which we end it */
         char why[CURL_ERROR_SIZE];
 };
 
@@ -60,7 +60,7 @@ struct watched {
         int fd;
 };
 
-static void settle(struct http_call *call, CURLcode result);
+static void settle_call(struct http_call *call, CURLcode result);
 
 static void collect(struct http_client *c)
 {
@@ -70,7 +70,7 @@ static void collect(struct http_client *c)
                 void *call = NULL;
                 CURLcode result = m->data.result;
                 libcurl.p_curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &call);
-                settle(call, result);
+                settle_call(call, result);
         }
 }
 
@@ -168,7 +168,7 @@ static void count_body(struct http_call *call, size_t bytes)
         call->counted = bytes;
 }
 
-/* Whatever its state: an answer that comes is one to nobody, and its connection is closed. */
+/* Frees a call in any state: the connection of a call under way is closed. */
 static void call_free(struct http_call *call)
 {
         struct http_client *c = call->client;
@@ -231,7 +231,8 @@ static size_t on_head(char *p, size_t size, size_t n, void *arg)
         return CURL_WRITEFUNC_ERROR;
 }
 
-/* What has come of the body goes where it belongs. 0, or -errno with the call's err. */
+/* Passes a piece of the body to the descriptor, the callback or the buffer. 0, or -errno with the call's err.
+ */
 static int keep_body(struct http_call *call, int status, struct str part)
 {
         if (call->spec.part) {
@@ -288,7 +289,7 @@ static void explain(struct http_call *call, CURLcode result)
 }
 
 /* The call is over: its answer is told in a turn of its own. */
-static void settle(struct http_call *call, CURLcode result)
+static void settle_call(struct http_call *call, CURLcode result)
 {
         struct http_client *c = call->client;
         long status = 0;
@@ -309,7 +310,7 @@ static void settle(struct http_call *call, CURLcode result)
 
 /* ---- calls */
 
-/* As libcurl does it, but closed in the programs that are started. */
+/* Opens a socket as libcurl does, but close-on-exec. */
 static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 {
         (void)arg, (void)purpose;
@@ -371,7 +372,7 @@ static void set_way(struct http_call *call, const char *path)
         SET(call, OPENSOCKETFUNCTION, on_open);
         if (!c->tls)
                 return;
-        /* Without a CA of its own libcurl believes nobody; who is believed is said by on_tls. */
+        /* Without a CA of its own libcurl trusts no peer; on_tls sets the rules of trust. */
         SET(call, CAINFO, NULL);
         SET(call, CAPATH, NULL);
         SET(call, CA_CACHE_TIMEOUT, 0L);
@@ -395,7 +396,7 @@ static void call_begin(struct http_call *call)
         set_head(call);
         SET(call, PRIVATE, call);
         SET(call, NOSIGNAL, 1L);
-        SET(call, QUICK_EXIT, 1L); /* nobody waits for a name server that is silent */
+        SET(call, QUICK_EXIT, 1L); /* do not wait for a name server that is silent */
         SET(call, CONNECTTIMEOUT_MS, (long)c->handshake_ms);
         SET(call, TIMEOUT_MS, (long)(spec->timeout_ms ? spec->timeout_ms : TIMEOUT_MS));
         SET(call, FRESH_CONNECT, (long)spec->once); /* libcurl asks again where it has used an old one */
@@ -434,7 +435,7 @@ struct http_call *http_client_call(struct http_client *c, const struct http_call
         return call;
 }
 
-/* The first of a state: those that run or have ended are near the front of the line. */
+/* Returns the first call in a state; calls that run or have ended are near the front of the line. */
 static struct http_call *call_in(const struct http_client *c, int state)
 {
         struct http_call *call = c->first;

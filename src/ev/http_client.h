@@ -2,7 +2,7 @@
  *
  * Calls are made on a few connections that are kept open, one after the other on each; those for which there
  * is no connection wait in line. A call that was written to a connection which the server had closed while it
- * was idle is made once more on a new one; so calls must be such that twice is as once, or say `once`, and
+ * was idle is made once more on a new one; so calls must be idempotent, or set `once`, and
  * are made on a connection of their own. Redirections are not followed, and the environment's proxies are not
  * used. All on the loop's thread; answers come from the loop, never from within a call.
  */
@@ -16,8 +16,8 @@
 #define HTTP_NOT_SENT   (-2)
 #define HTTP_BUDGET     (192u << 20)
 
-/* Of the bodies that are kept in memory, those of all clients that share it: a call whose answer is too much
- * for it has none. Zeroed; lives as long as its clients. */
+/* Budget of HTTP_BUDGET bytes for the bodies kept in memory by all clients that share it: a call whose answer
+ * exceeds it fails. Zeroed at first; outlives its clients. */
 struct http_budget {
         size_t used;
 };
@@ -33,7 +33,7 @@ struct http_client_config {
 };
 struct http_client *http_client_new(struct loop *l, const struct http_client_config *c); /* copies it */
 void http_client_free(struct http_client *c); /* calls under way are not answered any more; NULL is fine */
-void http_client_bearer(struct http_client *c, const char *bearer); /* for what is sent from now on */
+void http_client_bearer(struct http_client *c, const char *bearer); /* for requests sent from now on */
 
 /* A piece of the body, as it comes; borrowed for the call, in which nothing of the client is called. */
 typedef void http_part_fn(void *arg, int status, struct str part);
@@ -47,8 +47,8 @@ struct http_call_spec {
         bool to_fd;
         bool limited; /* with to_fd: the body is no longer than `limit` bytes, or cannot be written */
         uint64_t limit;
-        bool once;          /* not made again: nobody knows whether the server has had it */
-        http_part_fn *part; /* gets the body, of which nothing is kept then; NULL: it is kept */
+        bool once;          /* never repeat the call: it is not idempotent */
+        http_part_fn *part; /* gets the body in pieces, and none is kept; NULL: the body is kept */
 };
 /* status 0: there was no answer, and err says why; HTTP_NOT_SENT: that, and the server cannot have heard of
  * it, which is told of calls with `once` only; -1: the body could not be written to fd, and err says why. The
@@ -57,4 +57,4 @@ typedef void http_call_fn(void *arg, int status, struct str body, const struct e
 struct http_call;
 struct http_call *http_client_call(struct http_client *c, const struct http_call_spec *spec, http_call_fn *fn,
                                    void *arg);
-void http_call_cancel(struct http_call *call); /* it is not answered any more; NULL is fine */
+void http_call_cancel(struct http_call *call); /* the callback is not called any more; NULL is fine */

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#include "base/hex.h"
+#include "base/format/hex.h"
 
 #define CHUNK_LINE_MAX 256u /* a size with its extensions */
 #define TRAILER_MAX    4096u
@@ -169,7 +169,7 @@ static bool list_has(struct str list, const char *word)
         return false;
 }
 
-/* What the fields say of the connection and of the body: RFC 9112 6 and 9.3. */
+/* Parses the fields about the connection and the body: RFC 9112 6 and 9.3. */
 static int parse_framing(struct http_head *ret, struct err *err)
 {
         unsigned lengths = 0, codings = 0, hosts = 0;

@@ -27,23 +27,24 @@ struct http_head {
         size_t length; /* of the body */
         bool expect_continue;
 };
-/* The length of the head at the start of `text` with its empty line, or 0: not all there yet. */
+/* Returns the length of the head at the start of `text` with its empty line; 0: the head is incomplete. */
 size_t http_head_size(struct str text);
-/* Everything in *ret points into text or the arena. 0; or the status to refuse with (400, 413, 414, 501,
- * 505), and err. */
+/* Parses a head. *ret points into text and the arena. 0; or the HTTP status to refuse the request with (400,
+ * 413, 414, 501, 505), and err. */
 int http_head_parse(struct arena *a, struct str text, struct http_head *ret, struct err *err);
 struct str http_head_field(const struct http_head *h, const char *name); /* the first; empty when absent */
 
-/* %XX and, in queries, + are decoded into the arena. -EINVAL: a malformed %, or %00. */
+/* Decodes %XX and, if plus, + into the arena. 0; -EINVAL: a malformed %, or %00. */
 int http_decode(struct arena *a, struct str text, bool plus, struct str *ret);
 
-/* A body in chunks. {0} at first. */
+/* State of the decoding of a chunked body. {0} at first. */
 struct http_chunks {
         enum { CHUNK_SIZE, CHUNK_DATA, CHUNK_END, CHUNK_TRAILER, CHUNK_DONE } state;
         size_t left; /* of the chunk */
         size_t trailer;
 };
-/* Takes what it can from `text` and adds the decoded bytes to body; *ret_used says how much of text it was.
- * 0, also when more is to come (state tells); or the status to refuse with (400, 413). */
+/* Decodes as much of `text` as is complete and appends the bytes to body; *ret_used is the number of bytes of
+ * text used. 0, also when more is to come (see state); or the HTTP status to refuse the request with (400,
+ * 413). */
 int http_chunks_take(struct http_chunks *c, struct str text, size_t *ret_used, struct buf *body,
                      struct err *err);

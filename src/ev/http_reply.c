@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
 #include "ev/http_private.h"
 
 static const struct {
@@ -110,7 +110,8 @@ static void reply_head(struct http_request *r, int status, const char *content_t
         buf_addz(out, "\r\n");
 }
 
-/* The rest of a body that nobody read is no next request, and a stranger has one request. */
+/* Decides to close after the reply if the body was not read to its end, or the peer is a stranger, which has
+ * one request. */
 static void reply_decide_close(struct http_request *r)
 {
         if (r->conn && (r->body_state != BODY_READ || !http_conn_known(r->conn)))

@@ -94,7 +94,7 @@ struct child **loop_children(struct loop *l)
         return &l->children;
 }
 
-/* Those deferred by a deferred function wait for the next turn. */
+/* Runs the deferred functions; functions that these defer wait for the next turn. */
 static void loop_run_deferred(struct loop *l)
 {
         struct deferred *list = l->deferred;
@@ -275,7 +275,7 @@ struct watch_signal {
         void *arg;
 };
 
-static _Atomic int signal_fds[NSIG]; /* eventfd + 1; 0: nobody watches */
+static _Atomic int signal_fds[NSIG]; /* eventfd + 1; 0: not watched */
 
 static void signal_caught(int signo)
 {

@@ -13,11 +13,11 @@ struct loop *loop_new(void);    /* also makes the process ignore SIGPIPE */
 void loop_free(struct loop *l); /* after everything made on it is freed; NULL is fine */
 void loop_run(struct loop *l);  /* until loop_stop */
 void loop_stop(struct loop *l); /* from any thread; also before loop_run */
-/* Calls fn after the callbacks of this turn, once: the place to gather what a turn did (group commit,
+/* Calls fn once, after the callbacks of this turn: for work that is gathered during a turn (group commit,
  * batches). */
 void loop_defer(struct loop *l, void (*fn)(void *arg), void *arg);
 void loop_defer_cancel(struct loop *l, void (*fn)(void *arg),
-                       void *arg); /* this fn with this arg, if it waits */
+                       void *arg); /* cancels the deferred call of fn with arg, if any */
 
 /* One-shot timers, on the monotonic clock. */
 struct timer;

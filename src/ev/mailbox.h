@@ -13,5 +13,5 @@ struct mailbox;
 struct mailbox *mailbox_new(struct loop *l, void (*fn)(void *arg, struct mail *m), void (*idle)(void *arg),
                             void *arg);
 void mailbox_post(struct mailbox *mb, struct mail *m); /* thread-safe; never blocks */
-/* After the last post. Messages still in it are passed to `drop` (may be NULL). */
+/* Frees the mailbox, after the last post. Messages still in it are passed to `drop` (may be NULL). */
 void mailbox_free(struct mailbox *mb, void (*drop)(struct mail *m));

@@ -1,4 +1,4 @@
-/* What the files of ev/ share with each other; nobody else includes it. */
+/* private: shared by the files of ev/, and included nowhere else. */
 #pragma once
 #include <event2/event.h>
 #include <openssl/err.h>
@@ -9,7 +9,7 @@
 #include "ev/loop.h"
 #include "ev/tls.h"
 
-/* As mailbox_new; NULL with errno when there are no descriptors left. */
+/* mailbox_new that returns NULL with errno when there are no descriptors left. */
 struct mail;
 struct mailbox *mailbox_try_new(struct loop *l, void (*fn)(void *arg, struct mail *m),
                                 void (*idle)(void *arg), void *arg);
@@ -19,20 +19,21 @@ struct child;
 struct child **loop_children(struct loop *l);
 void children_release(struct loop *l);
 
-/* A turn of the loop has a few places for work that takes a millisecond of processor without a byte of use to
- * those who wait: TLS handshakes. False: this turn has had them; readiness is told again in the next. */
+/* Returns whether this turn of the loop may do one more piece of costly work: a TLS handshake, which takes a
+ * millisecond of processor time. The number for a turn is limited, so that open connections do not wait.
+ * False: try again in the next turn, in which readiness is reported again. */
 bool loop_take_costly(struct loop *l);
 
 /* A new connection in the context's role; the SSL holds a reference to the context. */
 SSL *tls_connection(struct tls_context *t, int fd);
-/* Makes the rules of a client's context those of one that is not ours: libcurl's. The context has a
- * fingerprint, and neither a certificate nor a server's name; it lives as long as the other one. */
+/* Applies the verification rules of a client's context to another library's SSL_CTX (libcurl's). t has a
+ * fingerprint, and neither a certificate nor a server's name; it outlives ctx. */
 void tls_client_rules(struct tls_context *t, SSL_CTX *ctx);
 bool tls_is_server(const struct tls_context *t);
 void tls_ref(struct tls_context *t);
-/* Why the handshake or the connection failed, in words, from OpenSSL's errors (which are cleared) or from
+/* Describes why the handshake or the connection failed, from OpenSSL's errors (which are cleared) or from
  * errno. */
 void tls_explain(SSL *ssl, int error, struct err *why);
-void tls_verdict(long verdict, struct err *why); /* the same, of what X509_verify_cert has found */
-/* Common name and serial of the peer's verified certificate; empty when there is none. */
+void tls_verdict(long verdict, struct err *why); /* describes a result of X509_verify_cert */
+/* Gives common name and serial of the peer's verified certificate; empty when there is none. */
 void tls_peer(SSL *ssl, struct buf *name, struct buf *serial);

@@ -13,7 +13,7 @@
 #include "ev/mailbox.h"
 #include "ev/private.h"
 
-/* What the thread works on; the thread frees it, or the loop when the answer has come. */
+/* A question for the thread; the thread frees it, or the loop when the answer has come. */
 struct question {
         struct mail mail;
         struct mailbox *box;

@@ -8,8 +8,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/str.h"
+#include "base/system/clock.h"
 
 static struct sockaddr_un manager;
 static size_t manager_size; /* 0: there is none */

@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
 #include "ev/stream_private.h"
 
 #define READ_CHUNK  65536u
@@ -56,7 +56,7 @@ void stream_die(struct stream *s, const char *fmt, ...)
         stream_soon(s);
 }
 
-/* What the descriptor is to be watched for, from the state of things. */
+/* Sets the readiness that the descriptor is watched for, from the stream's state. */
 void stream_interest(struct stream *s)
 {
         int what = 0;
@@ -72,7 +72,7 @@ void stream_interest(struct stream *s)
 
 /* ---- sending */
 
-/* Sends what it can; calls nobody back. */
+/* Sends as much as the socket takes, without callbacks. */
 static void stream_push(struct stream *s)
 {
         size_t sent = 0;
@@ -170,7 +170,7 @@ static void stream_read(struct stream *s)
                 stream_die(s, "%s", why.text);
         } else {
                 if (n > 0 && s->ssl && SSL_pending(s->ssl) > 0)
-                        stream_soon(s); /* the socket will not tell of what OpenSSL has already */
+                        stream_soon(s); /* the socket does not report bytes that OpenSSL has already read */
                 stream_interest(s);
         }
 }
@@ -209,7 +209,7 @@ void stream_event(void *arg, int what)
         switch (s->state) {
         case CONNECTING: stream_connected(s); break;
         case HANDSHAKE:
-                if (loop_take_costly(s->loop)) /* a flood of these holds nobody else up */
+                if (loop_take_costly(s->loop)) /* a flood of handshakes does not delay other streams */
                         stream_handshake(s);
                 break;
         case FINISHING:
@@ -233,7 +233,7 @@ void stream_event(void *arg, int what)
 
 void stream_timed_out(void *arg)
 {
-        struct stream *s = arg; /* calls nobody back */
+        struct stream *s = arg; /* no callbacks */
         int64_t quiet_ms = (clock_mono_ns() - s->heard_ns) / 1000000;
 
         switch (s->state) {
@@ -249,7 +249,7 @@ void stream_timed_out(void *arg)
         case OPEN:
                 if (!s->limits.silence_ms)
                         break;
-                if (s->in.n >= s->limits.read_max) /* it is we who don't listen */
+                if (s->in.n >= s->limits.read_max) /* the silence is ours: reading is stopped */
                         timer_start(s->timer, s->limits.silence_ms);
                 else if (quiet_ms < s->limits.silence_ms)
                         timer_start(s->timer, s->limits.silence_ms - quiet_ms);
@@ -308,7 +308,7 @@ static void stream_turn(void *arg)
         stream_leave(s);
 }
 
-/* ---- what the owner does */
+/* ---- calls of the owner */
 
 void stream_free(struct stream *s)
 {

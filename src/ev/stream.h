@@ -33,15 +33,15 @@ struct stream_limits {
  * closed. */
 struct stream *stream_connect(struct loop *l, const char *address, struct tls_context *tls,
                               const struct stream_limits *limits, const struct stream_ops *ops, void *arg);
-/* Takes the descriptor (nonblocking, from a listener). */
+/* Makes a stream of a descriptor (nonblocking, from a listener), which it then owns. */
 struct stream *stream_accept(struct loop *l, int fd, struct tls_context *tls,
                              const struct stream_limits *limits, const struct stream_ops *ops, void *arg);
-/* Closes at once; of what was not sent, what the kernel does not take now is gone. NULL is fine. */
+/* Closes at once; unsent bytes that the kernel does not take now are lost. NULL is fine. */
 void stream_free(struct stream *s);
 void stream_write(struct stream *s, const void *p,
                   size_t n); /* copied or sent; past write_max the stream closes */
-/* Sends what waits, then closes; `closed` comes when the peer has closed too, at most 2 s after the last byte
- * was sent (10 s without progress before). `data` is not called any more. */
+/* Sends the bytes that wait, then closes; `closed` comes when the peer has closed too, at most 2 s after the
+ * last byte was sent (10 s without progress before). `data` is not called any more. */
 void stream_finish(struct stream *s);
 void stream_abort(struct stream *s,
                   const struct err *why); /* closes now; `closed` comes with why, not at once */
@@ -52,14 +52,15 @@ void stream_read_max(struct stream *s, size_t max); /* a new read_max, larger th
 struct str stream_peer(const struct stream *s);     /* "unix uid=0 pid=7" or "10.0.0.1:4711", for logs */
 int stream_peer_uid(const struct stream *s, uid_t *ret,
                     pid_t *ret_pid); /* 0 on a unix socket; else -ENOTSUP */
-/* A descriptor of the process that connected, the caller's to close: of that very one, where the kernel keeps
- * it (SO_PEERPIDFD, Linux 6.5); else of the one that has its number now. -ESRCH: it has ended; -ENOTSUP. */
+/* Returns a pidfd of the process that connected, which the caller closes: of that very process if the kernel
+ * keeps it (SO_PEERPIDFD, Linux 6.5); else of the process that has its number now. -ESRCH: the process has
+ * ended; -ENOTSUP. */
 int stream_peer_pidfd(const struct stream *s);
 /* The peer's certificate, verified against the context's CA: common name; empty when it gave none. */
 struct str stream_peer_name(const struct stream *s);
 struct str stream_peer_serial(const struct stream *s); /* hexadecimal */
 
-/* Listening. fn gets each accepted descriptor (nonblocking, close-on-exec), which is then its. */
+/* A listening socket. fn gets each accepted descriptor (nonblocking, close-on-exec), and owns it. */
 struct listener;
 typedef void listener_fn(void *arg, int fd);
 /* address as above; a unix socket's path is replaced when nobody answers on it, -EADDRINUSE when somebody

@@ -1,4 +1,4 @@
-/* How a stream comes to be: names, addresses, connecting, TLS; or a socket that a listener has accepted. */
+/* Opening of a stream: names, addresses, connecting, TLS; or a socket that a listener has accepted. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/un.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
 #include "ev/stream_private.h"
 
 static void stream_try_next(struct stream *s);
@@ -195,7 +195,7 @@ struct stream *stream_connect(struct loop *l, const char *address, struct tls_co
         return s;
 }
 
-/* Who is at the other end of an accepted socket. */
+/* Records the peer of an accepted socket. */
 static void stream_learn_peer(struct stream *s)
 {
         struct sockaddr_storage from = {0};

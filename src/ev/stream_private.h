@@ -1,4 +1,4 @@
-/* stream_private: a stream as the files of it see it.
+/* stream_private: the inside of a stream, for stream*.c.
  *
  * A stream is a non-blocking socket, with OpenSSL on it or not, and two buffers. The event library tells
  * readiness and time only; its own buffered TLS sockets are not used, because in 2.1.12 they tell the end of
@@ -19,8 +19,8 @@
  * `closed`, at the end of the turn and as the last callback.
  *
  * `ready`, `drained` and `closed` come from stream_turn(), at the end of the loop's turn, so that no call of
- * the owner calls him back; the same turn also sends what was written since the last one, in as few writes as
- * it takes.
+ * the owner leads to a callback; stream_turn also sends the bytes written since the last one, in as few
+ * writes as possible.
  *
  *   stream.c        the states from OPEN on, and what the owner calls
  *   stream_open.c   those before
@@ -34,7 +34,7 @@
 #include "ev/stream.h"
 
 #define STREAM_MAGIC     0x73747265u
-#define STREAM_LINGER_MS 2000 /* for the peer to close after us */
+#define STREAM_LINGER_MS 2000 /* time that the peer has to close after us */
 
 enum stream_state { RESOLVING, CONNECTING, HANDSHAKE, OPEN, FINISHING, DEAD };
 
@@ -58,8 +58,8 @@ struct stream {
         bool in_turn; /* stream_turn runs */
         bool tell_ready, tell_drained, half_closed;
         bool refused;  /* a handshake failed: FINISHING only to let the alert arrive */
-        bool gone;     /* freed by its owner while a function of ours runs */
-        unsigned busy; /* functions of ours that run */
+        bool gone;     /* freed by its owner while a function of stream*.c runs */
+        unsigned busy; /* number of functions of stream*.c that run */
         struct err why;
         char *address;
         struct resolve *resolve;
@@ -71,17 +71,17 @@ struct stream {
 };
 
 /* stream.c */
-void stream_soon(struct stream *s); /* something is to be done at the end of this turn */
+void stream_soon(struct stream *s); /* defers stream_turn to the end of this turn */
 /* Closes the descriptor, and with it the watch and TLS; the stream is in no state that needs one. */
 void stream_drop_descriptor(struct stream *s);
 __attribute__((format(printf, 2, 3))) void stream_die(struct stream *s, const char *fmt, ...);
-void stream_interest(struct stream *s); /* what is watched for, from OPEN on, from the state of things */
+void stream_interest(struct stream *s); /* from OPEN on: sets the readiness that is watched for */
 void stream_event(void *stream, int what);
 void stream_timed_out(void *stream);
 
 /* stream_open.c */
-void stream_connected(struct stream *s); /* CONNECTING, and it has an end */
-void stream_handshake(struct stream *s); /* HANDSHAKE: goes on with it */
+void stream_connected(struct stream *s); /* CONNECTING: connect() has ended */
+void stream_handshake(struct stream *s); /* HANDSHAKE: continues it */
 
 /* stream_bytes.c: a count, 0 at the end of the stream, -EAGAIN, or another -errno with s->why set */
 ssize_t stream_get(struct stream *s, char *room, size_t n);

@@ -1,4 +1,4 @@
-/* What the tests of ev/ and wire/ share: a loop that gives up, a folder, certificates. */
+/* test_help: shared by the tests of ev/ and wire/: a loop with a time limit, a folder, certificates. */
 #pragma once
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
 #include "ev/loop.h"
 
 #define STUCK_MS 20000

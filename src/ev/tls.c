@@ -149,8 +149,8 @@ static int tls_verify(X509_STORE_CTX *store, void *arg)
         return X509_verify_cert(store) == 1;
 }
 
-/* When a certificate begins protects nothing, for whoever signed it believes its key; ends and revocations
- * limit it. One that begins later was made while somebody's clock was ahead. */
+/* Accepts certificates that begin in the future: the CA's clock was ahead when they were made. A
+ * certificate's beginning protects nothing, since the CA trusts its key; its end and revocations limit it. */
 static int tls_tolerate(int good, X509_STORE_CTX *store)
 {
         if (good || X509_STORE_CTX_get_error(store) != X509_V_ERR_CERT_NOT_YET_VALID)
@@ -159,7 +159,7 @@ static int tls_tolerate(int good, X509_STORE_CTX *store)
         return 1;
 }
 
-/* How both sides speak, and who may be the other. */
+/* Sets the protocol version and the verification of the peer. */
 static void tls_rules(struct tls_context *t, SSL_CTX *ctx, int mode)
 {
         SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION);
@@ -306,7 +306,7 @@ void tls_verdict(long verdict, struct err *why)
 
 void tls_explain(SSL *ssl, int error, struct err *why)
 {
-        unsigned long code = ERR_peek_last_error(); /* earlier ones are what led to it, deeper down */
+        unsigned long code = ERR_peek_last_error(); /* earlier errors are its causes in lower layers */
         const char *reason = code ? ERR_reason_error_string(code) : NULL;
         int number = code && ERR_GET_LIB(code) == ERR_LIB_SSL ? ERR_GET_REASON(code) : 0;
         long verdict = SSL_get_verify_result(ssl);

@@ -1,13 +1,14 @@
-/* tls: certificates in use. TLS 1.3 only (RFC 8446), certificates and keys as PEM text in memory. A peer's
- * certificate may begin in the future: the clock of who made it was ahead. (Making certificates is
- * auth/ca's.) */
+/* tls: TLS contexts. TLS 1.3 only (RFC 8446), certificates and keys as PEM text in memory. A peer's
+ * certificate may begin in the future, since its CA's clock may be ahead. auth/ca makes the
+ * certificates. */
 #pragma once
 #include "base/err.h"
 #include "base/str.h"
 
 struct tls_context;
 struct tls_config {
-        struct str ca_pem; /* who signs the peers we believe; empty: the fingerprint decides, or nobody */
+        struct str ca_pem; /* CA that signs trusted peers; empty: the fingerprint decides, or no peer is
+                              trusted */
         struct str cert_pem, key_pem; /* ours; empty: none */
         struct str ca_fingerprint;    /* clients: SHA-256 of the CA certificate's DER, hexadecimal: the chain
                                          must    contain it; used to join before the CA is known */
@@ -15,9 +16,10 @@ struct tls_config {
                 *server_name; /* clients: the name the server's certificate must have; NULL: any of our CA */
         bool ask_client;      /* servers: ask for a certificate; none is allowed, a wrong one is not */
 };
-/* 0; or -EINVAL with err. Reference-counted by its users: a stream keeps it alive. */
+/* Makes a server's context. 0; or -EINVAL with err. Contexts are reference-counted: a stream keeps its own
+ * alive. */
 int tls_server_new(const struct tls_config *c, struct tls_context **ret, struct err *err);
-/* Connections from now on show this certificate; those that are open go on with theirs. On the thread on
+/* Replaces the certificate for new connections; open ones keep theirs. Call this on the thread on
  * which the context's connections are made. 0; -EINVAL with err, and nothing has changed. */
 int tls_server_renew(struct tls_context *t, struct str cert_pem, struct str key_pem, struct err *err);
 int tls_client_new(const struct tls_config *c, struct tls_context **ret, struct err *err);

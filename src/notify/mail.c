@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
 #include "notify/notify.h"
 
 #define LOOK_MS  200
@@ -66,8 +66,8 @@ static int write_all(int fd, struct str text)
         return lseek(fd, 0, SEEK_SET) < 0 ? -errno : 0;
 }
 
-static int start(const struct notify_config *config, const struct notify_message *m, int in, int said,
-                 pid_t *ret)
+static int start_mailer(const struct notify_config *config, const struct notify_message *m, int in, int said,
+                        pid_t *ret)
 {
         static char path[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin", lang[] = "LANG=C.UTF-8";
         char *argv[NOTIFY_LIST_MAX + 2] = {0}, *env[] = {path, lang, NULL};
@@ -159,7 +159,7 @@ enum notify_result mail_send(const struct notify_config *config, const struct no
         mail_write(&text, config, m);
         r = in < 0 || said < 0 ? -errno : write_all(in, buf_view(&text));
         if (r == 0)
-                r = start(config, m, in, said, &pid);
+                r = start_mailer(config, m, in, said, &pid);
         if (r != 0) {
                 err_set(why, r, "cannot start %s: %s", config->mailer[0], strerror(-r));
                 goto out;

@@ -58,7 +58,7 @@ int notify_hook_allowed(const struct notify_config *config, const struct address
                        url->tls ? "https" : "http", url->host, url->port);
 }
 
-static struct notify_message *take(struct notify *n)
+static struct notify_message *take_message(struct notify *n)
 {
         struct notify_message *m;
 
@@ -75,12 +75,12 @@ static struct notify_message *take(struct notify *n)
         return m;
 }
 
-static void *run(void *arg)
+static void *run_sender(void *arg)
 {
         struct notify *n = arg;
         struct notify_message *m;
 
-        while ((m = take(n))) {
+        while ((m = take_message(n))) {
                 struct err why = {""};
                 enum notify_result r = m->kind == NOTIFY_MAIL ? mail_send(n->config, m, &n->stop, &why)
                                                               : hook_send(n->config, m, &n->stop, &why);
@@ -105,7 +105,8 @@ int notify_new(const struct notify_config *config, notify_done_fn *done, void *a
         n->last = &n->first;
         pthread_mutex_init(&n->mutex, NULL);
         pthread_cond_init(&n->more, NULL);
-        while (n->running < THREADS && (e = pthread_create(&n->threads[n->running], NULL, run, n)) == 0)
+        while (n->running < THREADS &&
+               (e = pthread_create(&n->threads[n->running], NULL, run_sender, n)) == 0)
                 n->running++;
         if (n->running == 0) {
                 notify_free(n);

@@ -15,7 +15,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/uuid.h"
+#include "base/system/uuid.h"
 #include "notify/address.h"
 
 #define NOTIFY_LIST_MAX 64

@@ -51,7 +51,7 @@ struct going {
         void *arg;
 };
 
-static void go(void *arg, struct lru_node *n)
+static void cache_evict(void *arg, struct lru_node *n)
 {
         const struct going *g = arg;
         uint64_t file = entry_of(n)->file, bytes = n->bytes;
@@ -73,7 +73,7 @@ bool cache_policy_put(struct cache_policy *c, uint64_t file, uint64_t bytes, cac
         }
         if (bytes > c->limit_bytes || c->pinned_bytes > c->limit_bytes - bytes)
                 return false;
-        lru_trim(&c->use, c->limit_bytes - bytes, go, &g);
+        lru_trim(&c->use, c->limit_bytes - bytes, cache_evict, &g);
         e = mem_new(struct cache_entry);
         *e = (struct cache_entry){.use = {.bytes = bytes}, .file = file};
         idmap_put(c->files, file, e);

@@ -5,7 +5,7 @@
 #include "classad/expr.h"
 #include "classad/print.h"
 
-/* Attributes that every queue's ad has. A far server's own places have other values. */
+/* Attributes that every queue's ad has. Another server's places have other values. */
 static const char *const own_names[] = {"AgentName",        "QueueName",    "Name",         "Machine",
                                         "Runner",           "DroverServer", "QueueType",    "Tags",
                                         "SearchOrder",      "Price",        "PullPolicy",   "EnforcedLimits",

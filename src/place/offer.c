@@ -41,7 +41,7 @@ static void cpus(struct buf *out, const char *name, uint64_t milli)
         buf_printf(out, "%s = %llu; ", name, (unsigned long long)(milli / 1000));
 }
 
-/* Each ends with a semicolon, whether the site wrote one or not. */
+/* Appends attributes, each ended by a semicolon, whether the site wrote one or not. */
 static void attributes(struct buf *out, const char *z)
 {
         struct str s = str_trim(str_of(z));
@@ -51,7 +51,7 @@ static void attributes(struct buf *out, const char *z)
         buf_addz(out, s.p[s.n - 1] == ';' ? " " : "; ");
 }
 
-/* By itself, so that the place of a mistake is that in the text as it was written. */
+/* Parses one expression alone, so that the position of an error is that in the site's text. */
 static int check_expression(struct symbols *symbols, const char *what, const char *text, struct err *err)
 {
         struct expr *e = NULL;

@@ -8,7 +8,7 @@ static const char *const left_out[] = {
         "MyType", "TargetType", "Name", "Machine", "AgentName", "QueueName", "Runner", "QueueType", "Tags",
         "SearchOrder", "Price", "FileSystemDomain", "UidDomain", "EnforcedLimits", "PullPolicy",
         "DroverServer", "DroverTag", "Rank", "Requirements", "CloseWhen", "DrainWhen", "HasFileTransfer",
-        "CondorVersion",
+        "CondorVersion", "Leaving", "TakesUnknownTimes",
         /* load and hour */
         "State", "Activity", "LoadAvg", "TotalLoadAvg", "CpuIsBusy", "KeyboardIdle", "ConsoleIdle",
         "MyCurrentTime", "Running", "JobsMax", "Nodes", "QueueWait", "QueueWaitUnknown", "StagingFailures",
@@ -44,7 +44,8 @@ static void on_any(void *arg, symbol name, bool target)
         *(bool *)arg = true;
 }
 
-/* A literal, or a list of them: nothing that is looked up or computed when a job is matched. */
+/* Returns whether the expression is a literal or a list of literals, so that nothing is looked up or
+ * computed when a job is matched. */
 static bool stands_still(const struct expr *e, const struct ad *nothing)
 {
         struct expr_uses uses;

@@ -1,7 +1,7 @@
 #include "place/probe_estimate.h"
 
 #define OLD_MS      3600000
-#define WEIGHS_HALF (8u << 20) /* a transfer of so many bytes moves the estimate half of the way */
+#define WEIGHS_HALF (8u << 20) /* size of a transfer that moves the estimate half of the way */
 #define LEAST_US    100u
 
 static uint64_t mixed(uint64_t old, uint64_t now, double weight)

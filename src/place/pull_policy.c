@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <math.h>
 
-#define LOAD_BARE_MIN 10 /* a smaller load needs its %: "2" may mean twice */
+#define LOAD_BARE_MIN 10 /* a smaller load needs its %, since "2" may mean twice */
 #define LOAD_MAX      1000000
 
 void pull_policy_default(struct pull_policy *p)
@@ -43,7 +43,7 @@ static int amount(struct str text, const struct unit *units, uint64_t *ret)
         return 0;
 }
 
-static int load(struct str value, struct pull_policy *p)
+static int policy_load(struct str value, struct pull_policy *p)
 {
         bool measured = str_istarts(value, STR("measured:"));
         if (measured)
@@ -74,7 +74,7 @@ int pull_policy_parse(struct str text, struct pull_policy *p, struct err *err)
                 value = str_trim(value);
                 int r;
                 if (str_ieqz(key, "load"))
-                        r = load(value, &new);
+                        r = policy_load(value, &new);
                 else if (str_ieqz(key, "jobs/day"))
                         r = amount(value, NULL, &new.jobs_per_day);
                 else if (str_ieqz(key, "cpu/day"))

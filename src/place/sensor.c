@@ -2,7 +2,7 @@
 
 #include "place/offer.h"
 
-#define DIGITS_MAX 18u /* of an integer, which the ad has in 64 bits */
+#define DIGITS_MAX 18u /* digits of an integer, which has 64 bits in the ad */
 #define NUMBER_MAX 40u
 
 static bool is_letter(char c)
@@ -59,7 +59,7 @@ static bool is_number(struct str s)
         return at == s.n && (real || (whole <= DIGITS_MAX && (whole == 1 || s.p[s.n - whole] != '0')));
 }
 
-/* Of a text only what every ad, terminal and log takes. */
+/* Appends those characters of a text that are valid in every ad, terminal and log. */
 static void add_text(struct buf *out, struct str s)
 {
         char room[SENSOR_TEXT_MAX];

@@ -1,8 +1,8 @@
-/* sensor: what a line that a small program of the admin's prints becomes in a queue's ad.
+/* sensor: turns lines printed by a site's sensor program into attributes of a queue's ad.
  *
- * A line is `NAME = VALUE`. The attribute is called as the sensor and NAME together, so that two sensors, and
- * the agent's own words, never meet. The value is a number, true, false, or a text, with or without quotes;
- * there are no expressions.
+ * A line is `NAME = VALUE`. The attribute's name is the sensor's name followed by NAME, so that attributes
+ * of two sensors, or of the agent, never collide. The value is a number, true, false, or a text, with or
+ * without quotes; expressions are not allowed.
  */
 #pragma once
 #include <stdbool.h>
@@ -10,14 +10,14 @@
 
 #include "base/buf.h"
 
-#define SENSOR_NAME_MAX       32u   /* of a sensor, and of what it prints */
+#define SENSOR_NAME_MAX       32u   /* length of a sensor's name, and of a printed NAME */
 #define SENSOR_TEXT_MAX       1024u /* bytes of a value */
-#define SENSOR_ATTRIBUTES_MAX 64u   /* of one sensor */
+#define SENSOR_ATTRIBUTES_MAX 64u   /* attributes of one sensor */
 
-/* A letter, then letters, digits and underscores. */
+/* Returns whether the name is a letter followed by letters, digits and underscores. */
 bool sensor_name(struct str name);
-/* Adds "SensorNAME = value; ". False, and nothing is added: the line is none of these. */
+/* Appends "SensorNAME = value; ". Returns false, and appends nothing, if the line is malformed. */
 bool sensor_attribute(const char *sensor, struct str line, struct buf *out);
-/* All lines of a text, up to SENSOR_ATTRIBUTES_MAX. *ret_bad: lines that were left out; empty ones and
- * comments (#) are not counted. */
+/* Appends the attributes of all lines, up to SENSOR_ATTRIBUTES_MAX. *ret_bad: number of malformed lines;
+ * empty lines and comments (#) are not counted. */
 void sensor_attributes(const char *sensor, struct str text, struct buf *out, size_t *ret_bad);

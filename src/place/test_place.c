@@ -20,7 +20,7 @@ static void lease_counts_from_sending(void **state)
         lease_clock_hold(&c, 300, 1100);
         assert_int_equal(lease_clock_end(&c), 1300);
         uint64_t a = lease_clock_renewing(&c, 1100), b = lease_clock_renewing(&c, 1200);
-        assert_int_equal(lease_clock_end(&c), 1300); /* not before the server has said so */
+        assert_int_equal(lease_clock_end(&c), 1300); /* unchanged before the server's answer */
         assert_true(lease_clock_renewed(&c, b));
         assert_int_equal(lease_clock_end(&c), 1500);
         assert_true(lease_clock_renewed(&c, a)); /* late, older: takes nothing back */
@@ -31,22 +31,22 @@ static void lease_counts_from_sending(void **state)
         assert_int_equal(lease_clock_end(&c), 1300);
         lease_clock_hold(&c, 900, 1300);
         assert_int_equal(lease_clock_end(&c), 1300);
-        uint64_t over = lease_clock_renewing(&c, 1300); /* as after the machine has slept */
+        uint64_t over = lease_clock_renewing(&c, 1300); /* after the machine was suspended */
         assert_false(lease_clock_renewed(&c, over));
         assert_int_equal(lease_clock_end(&c), 1300);
         uint64_t lost = lease_clock_renewing(&c, 1250);
         lease_clock_greeted(&c, 1280);
-        assert_false(lease_clock_renewed(&c, lost)); /* of the session before */
+        assert_false(lease_clock_renewed(&c, lost)); /* serial of the earlier session */
         assert_int_equal(lease_clock_end(&c), 1380);
         lease_clock_release_all(&c);
         assert_true(lease_clock_end(&c) == LEASE_CLOCK_NEVER);
         uint64_t first = lease_clock_renewing(&c, 2000);
         for (int i = 0; i < 8; i++)
                 lease_clock_renewing(&c, 2001 + i);
-        assert_false(lease_clock_renewed(&c, first)); /* its time is no longer known */
+        assert_false(lease_clock_renewed(&c, first)); /* too old: its time is no longer kept */
 }
 
-/* Not memcmp: what lies between the members is anything. */
+/* Compares members instead of memory, because padding is undefined. */
 static void same_policy(const struct pull_policy *a, const struct pull_policy *b)
 {
         assert_int_equal(a->load_percent, b->load_percent);
@@ -142,7 +142,7 @@ static void policy_allows(void **state)
 static void offers_read_ahead(void **state)
 {
         (void)state;
-        assert_int_equal(offer_ahead(0, 2000), 0);      /* nothing is known */
+        assert_int_equal(offer_ahead(0, 2000), 0);      /* unknown mean */
         assert_int_equal(offer_ahead(2000, 2000), 100); /* 2 ms */
         assert_int_equal(offer_ahead(1, 64000), 256);
         assert_int_equal(offer_ahead(60000000, 2000), 0); /* a minute */
@@ -190,7 +190,7 @@ static void links_are_smoothed(void **state)
         assert_in_range(e.bytes_per_s[PROBE_IN], 1500000, 2000000);
         probe_estimate_latency(&e, 40000, 2000);
         assert_int_equal(e.latency_us, 26000);
-        probe_estimate_rate(&e, PROBE_OUT, 1 << 20, 0, 2000); /* no division by nothing */
+        probe_estimate_rate(&e, PROBE_OUT, 1 << 20, 0, 2000); /* no division by zero */
         assert_true(e.bytes_per_s[PROBE_OUT] > 0);
 }
 

@@ -20,7 +20,7 @@ static void test_literals_count(void **state)
                             "Arch = \"aarch64\"; HasDocker = true; Envs = { \"a\",\"b\" }; Version = 12; ");
 }
 
-/* The other server speaks for no name of this queue, and has nothing computed here. */
+/* The other server cannot set this queue's attributes, nor have expressions computed here. */
 static void test_lies_do_not_count(void **state)
 {
         static const struct pool_kind_attribute v[] = {

@@ -8,7 +8,7 @@
 #include "classad/parse.h"
 #include "place/sensor.h"
 
-/* Each line, and what it becomes; NULL: it is left out. Whatever is printed can be read as an ad. */
+/* Lines and their attributes; NULL: the line is rejected. Any output can be parsed as an ad. */
 static void lines_become_attributes(void **state)
 {
         static const struct {

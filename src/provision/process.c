@@ -1,7 +1,7 @@
-/* Machines that are agents of this machine, each in a folder of its own: for tests, demonstrations, and for
- * seeing what a set of rules would start. An agent outlives the server: it is found again by its folder,
- * which stands in the arguments of the agent and of its shepherd. Stopping one kills both at once, as a
- * machine ends that is switched off; what ran there dies with the shepherd. */
+/* Machines that are agents on this machine, each in a folder of its own: for tests, demonstrations, and
+ * trying out rules. An agent outlives the server: it is found again by its folder, which is in the arguments
+ * of the agent and of its shepherd. Stopping a machine kills both at once, like switching it off; its jobs
+ * die with the shepherd. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fs.h"
 #include "base/mem.h"
-#include "base/program.h"
+#include "base/system/fs.h"
+#include "base/system/program.h"
 #include "ev/children.h"
 #include "provision/provisioner.h"
 
@@ -25,7 +25,7 @@ struct process {
         const struct provisioner_settings *settings;
         struct answer *answers;
 };
-/* An answer that waits for the loop. */
+/* An answer to be delivered from the loop. */
 struct answer {
         struct process *p;
         struct answer *next, **at;
@@ -34,7 +34,7 @@ struct answer {
         void *arg;
         enum provisioner_result result;
         char *why, *id;
-        char **names; /* of instances: id and tag of each */
+        char **names; /* id and tag of each instance */
         size_t name_count, name_cap;
 };
 
@@ -83,7 +83,7 @@ static struct answer *answer_new(struct provisioner *base, provisioner_done_fn *
         return a;
 }
 
-static void refuse(struct answer *a, const struct err *err)
+static void refuse_order(struct answer *a, const struct err *err)
 {
         a->result = PROVISIONER_FAILED;
         a->why = mem_dupz(err->text);
@@ -91,8 +91,8 @@ static void refuse(struct answer *a, const struct err *err)
 
 /* ---- what runs */
 
-/* A machine's id and the name of its folder: what stands behind the last point of its tag. The whole would be
- * too long for the sockets below it. */
+/* Returns a machine's id, which is also the name of its folder: the part of its tag after the last point.
+ * The whole tag would make paths of sockets in the folder too long. */
 static struct str id_of(struct str tag)
 {
         ptrdiff_t at = str_rfind(tag, '.');
@@ -108,7 +108,7 @@ static bool id_valid(struct str id)
         return id.n > 0 && id.n <= 64;
 }
 
-/* Does one of the words, each with a NUL behind it, name the folder or what is in it? */
+/* Returns whether one of the NUL-terminated words names the folder or something in it. */
 static bool names_folder(const struct buf *words, const char *folder)
 {
         size_t n = strlen(folder);
@@ -166,7 +166,7 @@ static void folder_remove(const struct process *p, const char *id)
         close(dir);
 }
 
-/* Those that run; the folders of others are removed. */
+/* Lists running machines, and removes the folders of others. */
 static void process_list(struct provisioner *base, struct str prefix, provisioner_done_fn *done, void *arg)
 {
         struct process *p = (struct process *)(void *)base;
@@ -200,10 +200,10 @@ static void process_list(struct provisioner *base, struct str prefix, provisione
 
 static void exited(void *arg, struct child *c, int status)
 {
-        (void)arg, (void)c, (void)status; /* the next list does not have it */
+        (void)arg, (void)c, (void)status; /* the next list does not include it */
 }
 
-static void add(struct args *a, const char *option, struct str value)
+static void add_option(struct args *a, const char *option, struct str value)
 {
         args_add(a, str_of(option));
         args_add(a, value);
@@ -214,31 +214,39 @@ static void add_number(struct args *a, const char *option, int64_t n, const char
         BUF_CLEANUP struct buf text = {0};
 
         buf_printf(&text, "%lld%s", (long long)n, unit);
-        add(a, option, buf_view(&text));
+        add_option(a, option, buf_view(&text));
 }
 
-static void agent_words(const struct provisioner_launch *l, const char *program, const char *folder,
-                        struct args *a)
+/* The agent's jobs have the server's uid: they are shown neither its folder, which has the authority's key,
+ * nor that of its sockets, which is elsewhere when the name is long. */
+static void agent_words(const struct process *p, const struct provisioner_launch *l, const char *program,
+                        const char *folder, struct args *a)
 {
         BUF_CLEANUP struct buf token = {0};
-        struct str rest = l->addresses, one;
+        struct str rest = l->addresses, one, sockets;
 
         buf_printf(&token, "%s/token", folder);
         args_add(a, str_of(program));
-        while (rest.n && str_cut(&rest, ',', &one))
-                add(a, "--server", one);
-        add(a, "--dir", str_of(folder));
-        add(a, "--name", l->name);
-        add(a, "--token-file", buf_view(&token));
+        add_option(a, "--hide", str_of(p->settings->private));
+        while (rest.n && str_cut(&rest, ',', &one)) {
+                add_option(a, "--server", one);
+                sockets = str_head(one, str_rfind(one, '/') > 0 ? (size_t)str_rfind(one, '/') : 0);
+                if (str_starts(sockets, STR("unix:/")) &&
+                    !str_eqz(str_skip(sockets, sizeof("unix:") - 1), p->settings->private))
+                        add_option(a, "--hide", str_skip(sockets, sizeof("unix:") - 1));
+        }
+        add_option(a, "--dir", str_of(folder));
+        add_option(a, "--name", l->name);
+        add_option(a, "--token-file", buf_view(&token));
         if (l->cpus)
                 add_number(a, "--cpus", l->cpus, "");
         if (l->memory_mib)
                 add_number(a, "--memory", l->memory_mib, "M");
         if (l->attributes.n)
-                add(a, "--attributes", l->attributes);
+                add_option(a, "--attributes", l->attributes);
 }
 
-static int start(struct process *p, const struct provisioner_launch *l, struct err *err)
+static int start_process(struct process *p, const struct provisioner_launch *l, struct err *err)
 {
         BUF_CLEANUP struct buf folder = {0}, program = {0}, token = {0}, log = {0}, tag = {0};
         ARGS_CLEANUP struct args argv = {0};
@@ -263,7 +271,7 @@ static int start(struct process *p, const struct provisioner_launch *l, struct e
                 r = fs_write(AT_FDCWD, buf_z(&token), l->token, 0600, false, err);
         if (r != 0)
                 return r;
-        agent_words(l, buf_z(&program), buf_z(&folder), &argv);
+        agent_words(p, l, buf_z(&program), buf_z(&folder), &argv);
         spec.argv = argv.v;
         spec.stderr_fd = open(buf_z(&log), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
         r = child_spawn(p->loop, &spec, exited, p, &child, err);
@@ -280,8 +288,8 @@ static void process_start(struct provisioner *base, const struct provisioner_lau
         struct answer *a = answer_new(base, done, arg);
         struct err err = {""};
 
-        if (start((struct process *)(void *)base, l, &err) != 0)
-                refuse(a, &err);
+        if (start_process((struct process *)(void *)base, l, &err) != 0)
+                refuse_order(a, &err);
         else
                 a->id = str_dupz(id_of(l->tag));
 }
@@ -297,7 +305,7 @@ static void process_stop(struct provisioner *base, struct str id, struct str tag
         if (!id_valid(id))
                 return;
         folder_of(p, id, &folder);
-        folder_kill(buf_z(&folder), SIGKILL); /* what a process started meanwhile has is in the next list */
+        folder_kill(buf_z(&folder), SIGKILL); /* processes started meanwhile are found with the next list */
 }
 
 static void process_describe(struct provisioner *base, provisioner_done_fn *done, void *arg)

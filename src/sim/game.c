@@ -7,7 +7,7 @@
 #include "core/query.h"
 #include "sim/game_state.h"
 
-/* So many more steps, and what has not ended never will. */
+/* Number of steps at the end after which a job that has not ended counts as stuck. */
 #define DRAIN_STEPS_MAX 400000u
 
 /* ---- the world's end of the connections */
@@ -45,8 +45,9 @@ static void on_settings(void *arg, struct core *c)
 {
         const struct str everybody = STR("*");
         const struct str near = STR("https://near.sim/"), far = STR("https://far.sim/");
-        const struct core_store stores[] = {{.urls = {STR("near"), &near, 1}},
-                                            {.urls = {STR("far"), &far, 1}, .concurrency = 4}};
+        const struct core_store stores[] = {
+                {.urls = {STR("near"), &near, 1}, .concurrency_in = 2},
+                {.urls = {STR("far"), &far, 1}, .concurrency = 4, .concurrency_in = 3}};
         const struct core_data data = {.stores = stores, .store_count = 2};
         const struct game *g = arg;
         int r = core_data_set(c, &data, NULL);
@@ -68,6 +69,7 @@ static void on_settings(void *arg, struct core *c)
                                   &(struct core_bank){.hold = g->bank == GAME_HELD,
                                                       .stop = g->bank == GAME_HELD,
                                                       .charge_lost = g->bank == GAME_WAITS,
+                                                      .charge_reserved = g->bank == GAME_HELD,
                                                       .lien_ms = 1000,
                                                       .rates = rates,
                                                       .rate_count = 2},
@@ -96,7 +98,7 @@ static void crash(struct game *g)
         sim_world_crash(g->world, maybe_snapshot(g));
 }
 
-static void step(struct game *g)
+static void game_step(struct game *g)
 {
         unsigned what = game_below(g, 100);
 
@@ -115,6 +117,8 @@ static void step(struct game *g)
         }
         if (g->bank && !g->draining && game_chance(g, 10))
                 game_user_bank(g);
+        if (g->reserves && !g->draining && game_chance(g, 2))
+                game_user_reserve(g);
         game_user_draft(g);
         game_agents_deliver(g);
         game_agents_step(g);
@@ -122,6 +126,7 @@ static void step(struct game *g)
         if (g->draining) {
                 game_user_release_all(g);
                 game_user_resume_all(g);
+                game_user_reserve_end_all(g);
         }
         sim_world_turn(g->world);
         while (sim_world_flying(g->world) && (sim_world_flying(g->world) > 5 || game_chance(g, 60)))
@@ -137,7 +142,7 @@ static void check_limit(void *arg, const struct core_limit *l)
                                     l->max, l->name);
 }
 
-static void check(struct game *g)
+static void check_game(struct game *g)
 {
         core_limits(sim_world_core(g->world), check_limit, g);
         sim_world_check(g->world);
@@ -173,9 +178,9 @@ static void let_run_out(struct game *g, unsigned steps)
         if (g->bank)
                 game_user_bank(g); /* much money */
         for (; !sim_world_violated(g->world) && (!all_ended(g) || sim_world_flying(g->world)); g->step++) {
-                step(g);
+                game_step(g);
                 if (g->step % 50 == 0)
-                        check(g);
+                        check_game(g);
                 if (g->step > steps + DRAIN_STEPS_MAX)
                         sim_world_violation(g->world, "jobs that never end");
         }
@@ -185,7 +190,7 @@ static void let_run_out(struct game *g, unsigned steps)
         }
         while (sim_world_flying(g->world))
                 sim_world_commit(g->world);
-        check(g);
+        check_game(g);
 }
 
 int sim_game_play(const struct sim_game_options *o, struct sim_game_counts *ret, struct err *err)
@@ -208,7 +213,8 @@ int sim_game_play(const struct sim_game_options *o, struct sim_game_counts *ret,
         struct game g = {.trace = o->trace,
                          .bank = o->seed % 6 == 1   ? GAME_HELD
                                  : o->seed % 6 == 5 ? GAME_WAITS
-                                                    : GAME_FREE};
+                                                    : GAME_FREE,
+                         .reserves = o->seed % 4 == 1};
         int r = sim_world_new(&config, &world_ops, &g, &g.world, err);
 
         if (r)
@@ -218,8 +224,8 @@ int sim_game_play(const struct sim_game_options *o, struct sim_game_counts *ret,
         if (g.bank)
                 game_user_bank_begin(&g);
         for (; g.step < o->steps && !sim_world_violated(g.world); g.step++) {
-                step(&g);
-                check(&g);
+                game_step(&g);
+                check_game(&g);
         }
         if (!sim_world_violated(g.world))
                 let_run_out(&g, o->steps);

@@ -1,4 +1,4 @@
-/* game: the core in a world where everything fails, played from a seed.
+/* game: a randomised test of the core with failures of every kind, decided by a seed.
  *
  * The seed decides what users, agents, the network, the clock and the disk do. Agents accept, refuse, run,
  * report, lose connections, forget all they have, and fall silent until their leases end; they keep results
@@ -8,11 +8,11 @@
  * After every step:
  *   - the core's own invariants hold (core_check);
  *   - no job is alive (accepted, lease not ended) at two agents, nor twice at one;
- *   - no agent was given more than it has;
+ *   - no agent was given more work than it has room for;
  *   - a result is taken only for the attempt that the log has as the job's newest;
  *   - every job has at most one row in history, and every request that was acknowledged is there.
- * At the end everything is let run out: each job of each request has exactly one row, and the state made from
- * the log is the state that is there, byte for byte, by the full core and by the shadow.
+ * At the end all jobs run to completion: each job of each request has exactly one row, and the state replayed
+ * from the log equals the present state, byte for byte, both by the full core and by the shadow.
  *
  * The same seed and number of steps play the same game on every machine.
  */
@@ -24,8 +24,8 @@
 
 struct sim_game_options {
         uint64_t seed;
-        unsigned steps; /* before everything is let run out */
-        FILE *trace;    /* every move is told there; NULL: none */
+        unsigned steps; /* before all jobs run to completion */
+        FILE *trace;    /* gets a line for every move; NULL: none */
 };
 struct sim_game_counts {
         uint64_t requests, ended, results, refused_old, given_back, restarts, losses, records;

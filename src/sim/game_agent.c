@@ -108,7 +108,8 @@ static unsigned files_of(struct core *c, struct ad *ad)
         return files;
 }
 
-/* Those of the files that are at stores that do not answer it: held ones may be too old to be used. */
+/* Returns those of the files that are at stores which do not answer the agent: held copies may be too old to
+ * be used. */
 static unsigned files_down(const struct game_agent *a, unsigned files)
 {
         unsigned down = 0;
@@ -172,7 +173,7 @@ static void attempt_take(struct game *g, struct game_agent *a, const struct sim_
         a->attempts[a->count++] = t;
 }
 
-/* ---- what it says */
+/* ---- messages from the agent */
 static void offer(struct game *g, struct game_agent *a, unsigned queue)
 {
         struct game_queue *q = &a->queues[queue];
@@ -191,7 +192,7 @@ static void offer(struct game *g, struct game_agent *a, unsigned queue)
                 sim_world_violation(g->world, "an offer was refused");
 }
 
-/* How far the stores are, and which do not answer. */
+/* Reports the distances of the stores, and which of them do not answer. */
 static void tell_links(struct game *g, struct game_agent *a, bool all)
 {
         struct core_link links[GAME_STORES] = {
@@ -217,7 +218,7 @@ static void store_turns(struct game *g, struct game_agent *a, unsigned store)
         tell_links(g, a, false);
 }
 
-/* What it holds, and how far the stores are: all of it after a connection, else a change. */
+/* Reports the held files and the distances of the stores: everything after a connection, else a change. */
 static void tell_data(struct game *g, struct game_agent *a, bool all)
 {
         struct core_file came[GAME_FILES];
@@ -312,7 +313,7 @@ static void disconnect(struct game *g, struct game_agent *a)
         core_agent_away(sim_world_core(g->world), a->name);
 }
 
-/* ---- what it is told */
+/* ---- messages to the agent */
 static void take_assignment(struct game *g, struct game_agent *a, const struct sim_action *as)
 {
         struct core *core = sim_world_core(g->world);
@@ -332,7 +333,7 @@ static void take_assignment(struct game *g, struct game_agent *a, const struct s
         core_accepted(core, a->name, &at);
 }
 
-/* What waits for its set has not run: it is over at once. */
+/* Vacates an attempt; one that waits for its set has not run, and ends at once. */
 static void vacate(struct game *g, struct game_agent *a, struct attempt *t)
 {
         t->vacating = true;
@@ -364,7 +365,8 @@ static void deliver(struct game *g, const struct sim_action *m)
                 } else {
                         if (m->kind == SIM_GO)
                                 t->waits = false;
-                        else if (t->state != ATTEMPT_DONE && m->control <= CORE_VACATE)
+                        else if (t->state != ATTEMPT_DONE &&
+                                 (m->control <= CORE_VACATE || m->control == CORE_END))
                                 vacate(g, a, t);
                         i++;
                 }
@@ -413,6 +415,32 @@ static bool give_back(struct game *g, struct game_agent *a, struct attempt *t)
         t->gone = true; /* live() forgets it */
         return true;
 }
+
+/* Its program sets an attribute or has a line for the log; a liar does so for an attempt that it does not
+ * have. */
+static void program_calls(struct game *g, struct game_agent *a, const struct attempt *t)
+{
+        struct core *core = sim_world_core(g->world);
+        bool lies = game_chance(g, 20), log = game_chance(g, 30);
+        const struct core_attempt at = {t->request, t->member, t->fence + (lies ? 1000000 : 0)};
+        BUF_CLEANUP struct buf want = {0}, got = {0};
+        struct err err;
+        int r;
+
+        buf_printf(&want, "%u", game_below(g, 1000));
+        r = log ? core_chirp_remark(core, a->name, &at, buf_view(&want), &err)
+                : core_chirp_set(core, a->name, &at, STR("GameStep"), buf_view(&want), &err);
+        if (lies && r != CORE_UNKNOWN)
+                sim_world_violation(g->world,
+                                    "%s set something of %" PRIu64 ", of an attempt that it does not have",
+                                    a->name, t->request);
+        if (r || log)
+                return;
+        r = core_chirp_get(core, a->name, &at, STR("GameStep"), &got, &err);
+        if (r || !str_eq(buf_view(&got), buf_view(&want)))
+                sim_world_violation(g->world, "%" PRIu64 " has not what its program has set", t->request);
+}
+
 static void run_attempt(struct game *g, struct game_agent *a, struct attempt *t)
 {
         struct set one = {0};
@@ -435,6 +463,8 @@ static void run_attempt(struct game *g, struct game_agent *a, struct attempt *t)
         }
         if (a->black_hole && !t->vacating && !g->draining)
                 t->ends = sim_world_now(g->world);
+        if (a->connected && t->state == ATTEMPT_RUNNING && game_chance(g, 10))
+                program_calls(g, a, t);
         if (t->ends > sim_world_now(g->world))
                 return;
         attempt_done(a, t,

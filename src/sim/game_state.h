@@ -1,4 +1,4 @@
-/* game_state: what the files of the game share. */
+/* game_state: the game's state, shared by game.c, game_agent.c and game_user.c. */
 #pragma once
 #include <inttypes.h>
 
@@ -22,8 +22,8 @@ struct attempt {
         enum core_outcome outcome;
         int exit_code;
         bool vacating;
-        bool waits;     /* for its set's go */
-        unsigned files; /* that it reads: a bit for each */
+        bool waits;     /* for the go of its set */
+        unsigned files; /* files that the job reads, a bit for each */
         bool gone;      /* it was given back */
         bool poison;    /* it takes its machine down */
 };
@@ -35,13 +35,13 @@ struct game_agent {
         char name[8];
         bool connected, silent;
         bool dies;       /* a job has taken it down */
-        bool black_hole; /* nothing that runs there comes to its end */
+        bool black_hole; /* no job that runs there ends */
         unsigned session;
         struct game_queue queues[GAME_QUEUES];
         unsigned queue_count;
-        unsigned files;                  /* in its cache: a bit for each */
-        bool down[GAME_STORES];          /* the store does not answer it, */
-        uint64_t down_turn[GAME_STORES]; /* and the server knows since this turn */
+        unsigned files;                  /* files in its cache, a bit for each */
+        bool down[GAME_STORES];          /* the store does not answer this agent */
+        uint64_t down_turn[GAME_STORES]; /* turn in which the server was told so */
         uint64_t serial;
         struct attempt *attempts;
         size_t count, cap;
@@ -54,7 +54,8 @@ struct message { /* to an agent, under way */
 
 struct game {
         struct sim_world *world;
-        enum { GAME_FREE, GAME_HELD, GAME_WAITS } bank; /* what becomes of jobs that cannot pay */
+        enum { GAME_FREE, GAME_HELD, GAME_WAITS } bank; /* treatment of jobs that cannot pay */
+        bool reserves;                                  /* room is set aside */
         struct sim_random random;
         struct game_agent agents[GAME_AGENTS];
         struct message *mail;
@@ -84,13 +85,13 @@ static inline bool game_chance(struct game *g, unsigned percent)
         return sim_random_chance(&g->random, percent);
 }
 
-/* What the queue says of itself; 0 is slow for those that ask. */
+/* Speed that the queue advertises; 0 is slow. */
 static inline unsigned game_speed(const struct game_queue *q)
 {
         return q->cpus % 3;
 }
 
-/* game.c: file i is at one of two stores */
+/* game.c: URL of file i, which is at store i % GAME_STORES */
 const char *game_file_url(unsigned file, char room[32]);
 
 /* game_agent.c: places that fail, lie, lag and restart */
@@ -104,11 +105,13 @@ struct game_agent *game_agent_named(struct game *g, const char *name);
 
 /* game_user.c: users who submit and change their minds */
 void game_user_submit(struct game *g);
-void game_user_draft(struct game *g);      /* goes on with it */
-void game_user_draft_drop(struct game *g); /* the core is gone, or will be, and its draft with it */
+void game_user_draft(struct game *g);      /* continues the draft */
+void game_user_draft_drop(struct game *g); /* drops the draft: the core that has it is gone, or will be */
 void game_user_act(struct game *g);
 void game_user_release_all(struct game *g);
-void game_user_order_node(struct game *g); /* an admin drains, fails, resumes, ... some node */
+void game_user_order_node(struct game *g); /* an administrator drains, fails, resumes, ... a random node */
 void game_user_bank_begin(struct game *g); /* accounts are opened */
 void game_user_bank(struct game *g);       /* an order to the bank; while the game ends, much money */
+void game_user_reserve(struct game *g);    /* a reservation is made, or ended */
+void game_user_reserve_end_all(struct game *g);
 void game_user_resume_all(struct game *g); /* all nodes */

@@ -1,18 +1,20 @@
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "core/lifecycle/draft.h"
+#include "core/lifecycle/reservations.h"
 #include "core/model/changes.h"
 #include "core/query.h"
 #include "sim/game_state.h"
 
-static void add(struct submission_part *p, const char *name, const char *text)
+static void add_attribute(struct submission_part *p, const char *name, const char *text)
 {
         submission_add_attribute(p, str_of(name), str_of(text), strstr(text, "$(") != NULL);
 }
 
 /* Numbers that are borrowed by the submission until it was given to the core. */
 struct texts {
-        char memory[32], priority[32], depends[64];
+        char memory[32], priority[32], depends[64], reservation[24];
         struct buf items, files, edges;
 };
 
@@ -24,9 +26,9 @@ static void fill_files(struct game *g, struct submission_part *p, struct texts *
         buf_printf(&t->files, "\"%s,", game_file_url(game_below(g, GAME_FILES), room));
         buf_printf(&t->files, "%s\"", game_file_url(game_below(g, GAME_FILES), room));
         submission_add_attribute(p, STR("TransferInput"), str_skip(buf_view(&t->files), from), false);
-        add(p, "TransferInputSizes", "\"100000,200000000\"");
+        add_attribute(p, "TransferInputSizes", "\"100000,200000000\"");
         if (game_chance(g, 50))
-                add(p, "BetterPlaceWait", "1");
+                add_attribute(p, "BetterPlaceWait", "1");
 }
 
 /* Jobs that start together; so few that each kind of place could have them. */
@@ -35,29 +37,29 @@ static void fill_set(struct game *g, struct submission_part *p)
         static const char *const within[] = {"\"node\"", "\"group\"", "\"anywhere\""};
         unsigned kind = game_below(g, 3), size = kind == 0 ? 2 : 2 + game_below(g, 3);
 
-        add(p, "Cmd", "\"/bin/true\"");
-        add(p, "Arguments", "\"$(Node)\"");
-        add(p, "RequestCpus", "1");
-        add(p, "RequestMemory", "50");
-        add(p, "SetSize", (const char *const[]){"2", "3", "4"}[size - 2]);
-        add(p, "SetWithin", within[kind]);
+        add_attribute(p, "Cmd", "\"/bin/true\"");
+        add_attribute(p, "Arguments", "\"$(Node)\"");
+        add_attribute(p, "RequestCpus", "1");
+        add_attribute(p, "RequestMemory", "50");
+        add_attribute(p, "SetSize", (const char *const[]){"2", "3", "4"}[size - 2]);
+        add_attribute(p, "SetWithin", within[kind]);
         if (game_chance(g, 50))
-                add(p, "JobUniverse", "11");
+                add_attribute(p, "JobUniverse", "11");
         if (game_chance(g, 30))
-                add(p, "OnExitRemove", "ExitCode == 0 || NumJobCompletions > 2");
+                add_attribute(p, "OnExitRemove", "ExitCode == 0 || NumJobCompletions > 2");
         if (game_chance(g, 20))
-                add(p, "OnExitHold", "ExitCode == 2");
+                add_attribute(p, "OnExitHold", "ExitCode == 2");
         if (game_chance(g, 10))
-                add(p, "PeriodicVacate", "NumJobStarts < 2 && JobStatus == 2");
+                add_attribute(p, "PeriodicVacate", "NumJobStarts < 2 && JobStatus == 2");
         if (game_chance(g, 10))
-                add(p, "PeriodicRemove", "NumJobStarts > 3 && ProcId % 5 == 0");
+                add_attribute(p, "PeriodicRemove", "NumJobStarts > 3 && ProcId % 5 == 0");
         if (game_chance(g, 20))
-                add(p, "ConcurrencyLimits", "\"sw\"");
+                add_attribute(p, "ConcurrencyLimits", "\"sw\"");
         p->steps = size * (1 + game_below(g, 8));
 }
 
-/* Has any queue of the game that many processors, and a speed above 0 if that is asked for? What no place can
- * run would never end. */
+/* Returns whether any queue of the game has that many processors, and a speed above 0 if fast: a job that no
+ * place can run would never end. */
 static bool fits_somewhere(const struct game *g, unsigned cpus, bool fast)
 {
         for (unsigned i = 0; i < GAME_AGENTS; i++)
@@ -80,44 +82,51 @@ static void fill_part(struct game *g, struct submission_part *p, struct texts *t
 
         unsigned wants = game_below(g, 4), cpus = game_chance(g, 80) ? 1 : game_chance(g, 80) ? 2 : 6;
 
-        add(p, "Cmd", "\"/bin/true\"");
-        add(p, "Arguments", "\"$(Process)\"");
+        add_attribute(p, "Cmd", "\"/bin/true\"");
+        add_attribute(p, "Arguments", "\"$(Process)\"");
         if (!fits_somewhere(g, cpus, false))
                 cpus = 2;
         if (wants == FAST && !fits_somewhere(g, cpus, true))
                 wants = ANY;
-        add(p, "Requirements", requirements[wants]);
-        add(p, "RequestCpus", cpus == 1 ? "1" : cpus == 2 ? "2" : "6");
-        add(p, "JobPrio", t->priority);
+        add_attribute(p, "Requirements", requirements[wants]);
+        add_attribute(p, "RequestCpus", cpus == 1 ? "1" : cpus == 2 ? "2" : "6");
+        add_attribute(p, "JobPrio", t->priority);
         if (game_chance(g, 20))
-                add(p, "Rank", "TARGET.Speed");
+                add_attribute(p, "Rank", "TARGET.Speed");
         if (game_chance(g, 30))
-                add(p, "OnExitRemove", "ExitCode == 0 || NumJobCompletions > 2");
+                add_attribute(p, "OnExitRemove", "ExitCode == 0 || NumJobCompletions > 2");
         if (game_chance(g, 10))
-                add(p, "OnExitHold", "ExitCode == 2");
+                add_attribute(p, "OnExitHold", "ExitCode == 2");
         if (game_chance(g, 10))
-                add(p, "PeriodicRelease", "NumJobStarts < 5");
+                add_attribute(p, "PeriodicRelease", "NumJobStarts < 5");
         if (game_chance(g, 5))
-                add(p, "PeriodicHold", "NumJobStarts > 3 && JobStatus == 1");
+                add_attribute(p, "PeriodicHold", "NumJobStarts > 3 && JobStatus == 1");
         if (game_chance(g, 30))
-                add(p, "AllowedExecuteDuration", "1");
+                add_attribute(p, "AllowedExecuteDuration", "1");
         if (game_chance(g, 15))
-                add(p, "LeaveJobInQueue", game_chance(g, 30) ? "true" : "time() - CompletionDate < 90");
+                add_attribute(p, "LeaveJobInQueue",
+                              game_chance(g, 30) ? "true" : "time() - CompletionDate < 90");
         if (game_chance(g, 10))
-                add(p, "QOS", "\"urgent\"");
+                add_attribute(p, "QOS", "\"urgent\"");
         if (game_chance(g, 40))
-                add(p, "AcctGroup", game_chance(g, 50) ? "\"lab.night\"" : "\"nice-user\"");
+                add_attribute(p, "AcctGroup", game_chance(g, 50) ? "\"lab.night\"" : "\"nice-user\"");
         if (game_chance(g, 25))
                 fill_files(g, p, t);
+        if (game_chance(
+                    g, 10)) { /* a placement job, limited by the number of transfers that each store allows */
+                add_attribute(p, "DapType", "\"transfer\"");
+                add_attribute(p, "OutputDestination",
+                              game_chance(g, 50) ? "\"https://near.sim/out\"" : "\"https://far.sim/out\"");
+        }
         if (game_chance(g, 30))
-                add(p, "ConcurrencyLimits", limits[game_below(g, 5)]);
+                add_attribute(p, "ConcurrencyLimits", limits[game_below(g, 5)]);
         if (game_chance(g, 20)) {
                 submission_add_variable(p, STR("mem"));
                 p->items = buf_view(&t->items);
                 p->rows = 20;
-                add(p, "RequestMemory", "$(mem)");
+                add_attribute(p, "RequestMemory", "$(mem)");
         } else {
-                add(p, "RequestMemory", t->memory);
+                add_attribute(p, "RequestMemory", t->memory);
                 p->steps = 1 + game_below(g, game_chance(g, 10) ? 2000 : 30);
         }
 }
@@ -196,16 +205,43 @@ static void depend(struct game *g, struct game_draft *x)
                 outer = earlier_jobs(g, &x->s, x->t.depends, sizeof(x->t.depends));
         for (size_t i = 0; i < x->s.part_count; i++) {
                 if (outer)
-                        add(&x->s.parts[i], "DependsOn", x->t.depends);
+                        add_attribute(&x->s.parts[i], "DependsOn", x->t.depends);
                 if (remove)
-                        add(&x->s.parts[i], "OnDependencyFailure", "\"remove\"");
+                        add_attribute(&x->s.parts[i], "OnDependencyFailure", "\"remove\"");
         }
         for (size_t i = 0; i < x->s.part_count; i++)
                 if (game_chance(g, 5))
-                        add(&x->s.parts[i], game_chance(g, 70) ? "AbortGraphOn" : "OnGraphAbort",
-                            game_chance(g, 50) ? "1" : "\"stay\"");
+                        add_attribute(&x->s.parts[i], game_chance(g, 70) ? "AbortGraphOn" : "OnGraphAbort",
+                                      game_chance(g, 50) ? "1" : "\"stay\"");
         if (game_chance(g, 20) && !has_sets(&x->s))
                 draw_edges(g, &x->s, &x->t.edges);
+}
+
+/* Some jobs name a reservation; when it is over they are held, and then removed, since nobody edits them. */
+static void name_reservation(struct game *g, struct game_draft *x)
+{
+        const struct advance *a = core_reserved_first(sim_world_core(g->world));
+
+        while (a && a->next && game_chance(g, 50))
+                a = a->next;
+        if (!a || a->maintenance || !game_chance(g, 40))
+                return;
+        snprintf(x->t.reservation, sizeof(x->t.reservation), "%" PRIu64, a->id);
+        for (size_t i = 0; i < x->s.part_count; i++) {
+                add_attribute(&x->s.parts[i], "ReservationId", x->t.reservation);
+                add_attribute(&x->s.parts[i], "PeriodicRemove", "HoldReasonCode == 1004");
+        }
+}
+
+/* The draft names a reservation that has ended while it was loaded: then it is refused, as it should be. */
+static bool reservation_has_ended(struct game *g, const struct game_draft *x)
+{
+        if (!x->t.reservation[0])
+                return false;
+        for (const struct advance *a = core_reserved_first(sim_world_core(g->world)); a; a = a->next)
+                if (a->id == strtoull(x->t.reservation, NULL, 10))
+                        return false;
+        return true;
 }
 
 static void describe(struct game *g, struct game_draft *x)
@@ -226,7 +262,12 @@ static void describe(struct game *g, struct game_draft *x)
                         fill_set(g, submission_add_part(&x->s));
                 else
                         fill_part(g, submission_add_part(&x->s), &x->t);
+        for (size_t i = 0; i < x->s.part_count; i++)
+                if (game_chance(g, 30))
+                        add_attribute(&x->s.parts[i], "WantIOProxy", "true");
         depend(g, x);
+        if (!has_sets(&x->s))
+                name_reservation(g, x);
 }
 
 void game_user_submit(struct game *g)
@@ -267,9 +308,9 @@ void game_user_draft(struct game *g)
                 return;
         if (!r)
                 r = core_draft_submit(x->draft, &id, &existing, &err);
-        if (r)
+        if (r && !reservation_has_ended(g, x))
                 sim_world_violation(g->world, "a submit was refused: %s", err.text);
-        else
+        else if (!r)
                 sim_world_answer(g->world, id);
         core_draft_free(x->draft);
         game_user_draft_drop(g);
@@ -410,4 +451,44 @@ void game_user_bank(struct game *g)
         if (game_chance(g, 30))
                 o.end_ms = sim_world_now(g->world) + game_below(g, 3000);
         order_bank(g, o);
+}
+
+void game_user_reserve(struct game *g)
+{
+        struct core *core = sim_world_core(g->world);
+        const struct advance *a = core_reserved_first(core);
+        struct core_reserve r = {.who = STR("ann@local"),
+                                 .users = STR("*"),
+                                 .nodes = 1 + game_below(g, 3),
+                                 .cpus = 1 + game_below(g, 3),
+                                 .memory_mib = game_chance(g, 50) ? 100 : 0,
+                                 .evict = game_chance(g, 50),
+                                 .start_ms = sim_world_now(g->world) + game_below(g, 2000),
+                                 .duration_ms = 1000 + game_below(g, 2000)};
+        uint64_t id;
+
+        if (a && game_chance(g, 20)) {
+                core_reserve_end(core, a->id, STR("ann@local"), STR("enough"), NULL);
+                return;
+        }
+        if (game_chance(g, 15)) {
+                r.users = STR("");
+                r.maintenance = true;
+        } else if (game_chance(g, 30)) {
+                r.every_ms = r.duration_ms + 1000;
+                r.until_ms = r.start_ms + game_below(g, 20000);
+        }
+        if (!r.maintenance && g->bank && game_chance(g, 50))
+                r.account = str_of(accounts[game_below(g, ACCOUNTS)]);
+        if (core_reserve(core, &r, false, &id, NULL) == 0)
+                GAME_TRACE(g, "%" PRIu64 " is reserved", id);
+}
+
+void game_user_reserve_end_all(struct game *g)
+{
+        struct core *core = sim_world_core(g->world);
+        const struct advance *a;
+
+        while ((a = core_reserved_first(core)) != NULL)
+                core_reserve_end(core, a->id, STR("root"), STR("end"), NULL);
 }

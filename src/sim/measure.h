@@ -1,4 +1,4 @@
-/* measure: what came out of a run of the simulator.
+/* measure: the results of a run of the simulator.
  *
  * Wait is from submission until the job's program starts, staging included; turnaround until its result is
  * there. Slowdown is bounded: (end - submission) / max(run time, 10 s), at least 1, with the run time on a
@@ -17,55 +17,59 @@ extern const char *const sim_size_names[SIM_SIZES];
 struct sim_times { /* of a job, milliseconds since the start; -1: not yet */
         int64_t submitted, started, ended;
         uint32_t cluster;  /* where it ran last */
-        uint64_t bytes_in; /* that were fetched for its last run: what others brought is theirs */
+        uint64_t bytes_in; /* bytes fetched for its last run, without files that other jobs fetched */
 };
 struct sim_spread {
         uint64_t count;
-        double mean, median, p95, max; /* 0 when there is none */
+        double mean, median, p95, max; /* 0 if count is 0 */
 };
 struct sim_sample {
         int64_t at_ms;
         uint64_t waiting, moved_bytes;
 };
-/* Medians of |expected - what was|, see guess.h. */
+/* Medians of |expected - actual|, see guess.h. */
 struct sim_guess_errors {
         uint64_t count, unknown;     /* unknown: the core could not say */
         double wait_s, wait_usual_s; /* by the core; by the mean of the queue's last ten waits */
         double run_s, run_asked_s;   /* by the core; by what the user asked for */
         double end_s, end_usual_s;   /* by the core; by both of these */
         double run_two_s;            /* by the mean of the same user's last two jobs that had ended */
-        double by_half, by_most; /* parts of the jobs that ended by the time said for half, for nine in ten */
+        double by_half, by_most; /* fractions of the jobs that ended by the time given for one half and for
+                                    nine tenths */
 };
 struct sim_measures {
         uint64_t jobs;
         double makespan_s;
         struct sim_spread wait_s, wait_by_size_s[SIM_SIZES], turnaround_s, slowdown;
-        double utilisation; /* of all processors over the makespan, by programs that run */
+        double utilisation; /* fraction of all processors over the makespan on which programs ran */
         double fairness;
         uint64_t bytes_in, bytes_out, bytes_far,
                 bytes_cached;     /* far: of in and out, over links to other
                                      clusters' stores; cached: needed and there */
         uint64_t decisions, lost; /* lost: attempts whose agent failed */
         double lost_cpu_s;
-        uint64_t sets, sets_reserved, sets_late; /* that started; for which places were kept; that started
-                                                    after the time from which these were */
-        uint64_t backfilled;                     /* other jobs that were given places meanwhile */
-        double *set_waits;                       /* owned; seconds from submission until the set may start */
+        double energy_j; /* of all processors over the makespan, also of agents that are away */
+        uint64_t sets, sets_reserved,
+                sets_late; /* sets that started; sets for which places were kept; of these, sets that started
+                              after the time from which the places were kept */
+        uint64_t backfilled; /* other jobs that were given places meanwhile */
+        double *set_waits;   /* owned; seconds from submission until the set may start */
         size_t set_wait_cap;
         struct sim_spread set_wait_s;
-        double match_s, wall_s; /* of real time: in core_match; in all */
-        uint64_t memory_bytes;  /* resident at most, above what there was at the start */
+        double match_s, wall_s; /* real time: in core_match; in total */
+        uint64_t memory_bytes;  /* peak resident memory, less that at the start */
         struct sim_guess_errors guesses;
-        struct sim_sample *samples; /* owned; one every so often from 0 on, and one of the end */
+        struct sim_sample *samples; /* owned; one every sample_every_ms from 0 on, and one at the end */
         size_t sample_count, sample_cap;
         int64_t sample_every_ms;
-        struct sim_sample seen; /* the last that was told */
+        struct sim_sample seen; /* the last state passed to sim_measure_sample */
 };
 void sim_measures_deinit(struct sim_measures *m);
-/* Fills in what the times of all jobs tell; cpus is those of the site. */
+/* Computes the measures that follow from the times of all jobs; cpus is the number of the site's processors.
+ */
 void sim_measure_jobs(struct sim_measures *m, const struct sim_workload *w, const struct sim_times *times,
                       uint64_t cpus, double used_cpu_s);
-/* How it stands from at_ms, which does not go back, until the next call. What it was at each sample's time is
- * kept; when there are many, every other one is dropped and the time between them doubles. */
+/* Records the state from at_ms, which never decreases, until the next call. The state at each sample's time
+ * is kept; when there are many samples, every other one is dropped and the interval doubles. */
 void sim_measure_sample(struct sim_measures *m, int64_t at_ms, uint64_t waiting);
 void sim_spread_of(double *values, size_t count, struct sim_spread *ret); /* sorts the values */

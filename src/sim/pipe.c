@@ -21,7 +21,7 @@ void sim_pipe_deinit(struct sim_pipe *p)
         heap_deinit(&p->flows);
 }
 
-static void go(struct sim_pipe *p, int64_t now_ms)
+static void pipe_advance(struct sim_pipe *p, int64_t now_ms)
 {
         if (p->flows.count)
                 p->served += (double)(now_ms - p->at_ms) * p->bytes_per_ms / (double)p->flows.count;
@@ -32,7 +32,7 @@ static void go(struct sim_pipe *p, int64_t now_ms)
 
 void sim_pipe_add(struct sim_pipe *p, struct sim_flow *f, uint64_t bytes, int64_t now_ms)
 {
-        go(p, now_ms);
+        pipe_advance(p, now_ms);
         f->node.place = 0;
         f->pipe = p;
         f->ends = p->served + (double)bytes + p->latency_bytes;
@@ -43,7 +43,7 @@ void sim_pipe_cancel(struct sim_flow *f, int64_t now_ms)
 {
         if (!f->node.place)
                 return;
-        go(f->pipe, now_ms);
+        pipe_advance(f->pipe, now_ms);
         heap_take(&f->pipe->flows, &f->node);
 }
 
@@ -64,7 +64,7 @@ struct sim_flow *sim_pipe_ended(struct sim_pipe *p, int64_t now_ms)
         struct heap_node *first;
         struct sim_flow *f;
 
-        go(p, now_ms);
+        pipe_advance(p, now_ms);
         first = heap_first(&p->flows);
         f = first ? container_of(first, struct sim_flow, node) : NULL;
         if (!f || f->ends > p->served + p->bytes_per_ms * 1e-3) /* a microsecond, for rounding */

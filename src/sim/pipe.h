@@ -14,15 +14,15 @@
 
 struct sim_pipe {
         double bytes_per_ms, latency_bytes;
-        double served; /* bytes that a transfer which was there all the time would have got */
-        int64_t at_ms; /* up to when `served` counts */
+        double served; /* bytes that a transfer under way since the start would have moved */
+        int64_t at_ms; /* time up to which `served` counts */
         struct heap flows;
 };
 struct sim_flow {
         struct heap_node node;
-        double ends; /* at this `served` */
+        double ends; /* value of `served` at which it ends */
         struct sim_pipe *pipe;
-        bool sends; /* the owner's: what kind of transfer it is */
+        bool sends; /* the owner's: whether the transfer sends outputs */
 };
 void sim_pipe_init(struct sim_pipe *p, const struct sim_link *link);
 void sim_pipe_deinit(struct sim_pipe *p); /* flows are left as they are */

@@ -59,6 +59,11 @@ static void axis_fit(struct axis *a, const struct sim_plot_panel *p, bool x)
                         a->to = fmax(a->to, v);
                         any = true;
                 }
+        for (size_t i = 0; i < p->box_count; i++) {
+                a->from = fmin(a->from, x ? p->boxes[i].x_from : p->boxes[i].y_from);
+                a->to = fmax(a->to, x ? p->boxes[i].x_to : p->boxes[i].y_to);
+                any = true;
+        }
         if (!any)
                 a->from = 0, a->to = 1;
         if (a->log) {
@@ -161,6 +166,21 @@ static void add_series(struct buf *out, const struct sim_plot_panel *p, size_t s
                                    value_on(x, series->x[i]), value_on(y, series->y[i]), colours[s % STYLES]);
 }
 
+static void add_boxes(struct buf *out, const struct sim_plot_panel *p, const struct axis *x,
+                      const struct axis *y)
+{
+        for (size_t i = 0; i < p->box_count; i++) {
+                const struct sim_plot_box *b = &p->boxes[i];
+                double left = value_on(x, b->x_from), top = value_on(y, b->y_to);
+
+                buf_printf(out,
+                           "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\">"
+                           "<title>job %u</title></rect>\n",
+                           left, top, value_on(x, b->x_to) - left, value_on(y, b->y_from) - top,
+                           colours[b->colour % STYLES], b->number);
+        }
+}
+
 static void add_legend(struct buf *out, const struct sim_plot_panel *p, double top)
 {
         for (size_t s = 0; s < p->count; s++) {
@@ -192,6 +212,7 @@ static void add_panel(struct buf *out, const struct sim_plot_panel *p, double to
         add_label(out, x.at + x.length / 2, y.at + 38, "middle", "", p->x_label);
         buf_printf(&turned, " transform=\"rotate(-90 22 %.1f)\"", middle);
         add_label(out, 22, middle, "middle", buf_z(&turned), p->y_label);
+        add_boxes(out, p, &x, &y);
         for (size_t s = 0; s < p->count; s++)
                 add_series(out, p, s, &x, &y);
         add_legend(out, p, top + PANEL_TOP);

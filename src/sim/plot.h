@@ -12,10 +12,18 @@ struct sim_plot_series {
         const double *x, *y;
         size_t count;
 };
+/* A rectangle between two values on each axis. `colour` is any number; equal numbers give equal colours. The
+ * tooltip is "job NUMBER". */
+struct sim_plot_box {
+        double x_from, x_to, y_from, y_to;
+        uint32_t colour, number;
+};
 struct sim_plot_panel {
         const char *title, *x_label, *y_label;
         const struct sim_plot_series *series;
         size_t count;
         bool log_x, log_y, marks; /* marks: a dot at each value */
+        const struct sim_plot_box *boxes;
+        size_t box_count;
 };
 void sim_plot_svg(struct buf *out, const char *title, const struct sim_plot_panel *panels, size_t count);

@@ -1,7 +1,7 @@
-/* random: numbers that a seed decides.
+/* random: pseudo-random numbers from a seed.
  *
  * xorshift64*: the same seed gives the same numbers on every machine, which is what makes a simulation
- * replay. Nothing here is fit for secrets.
+ * reproducible. Not for secrets.
  */
 #pragma once
 #include <stdbool.h>

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/heap.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
 
 #define HALF_LIFE_MS (7 * 86400000.0)
 #define PROGRESS_NS  250000000
@@ -18,7 +18,7 @@ struct room {
         int64_t cpus, memory_mib;
 };
 
-/* What is free at a place from a time on, until the next step. */
+/* Free processors and memory of a place from a time on, until the next step. */
 struct step {
         int64_t at_ms;
         struct room free;
@@ -26,10 +26,10 @@ struct step {
 
 struct place {
         struct room all, free;
-        double speed;
+        double speed, busy_extra_watts; /* of a processor that is busy, above those of an idle one */
         uint32_t cluster;
         struct running *running; /* a list */
-        struct step *steps;      /* conservative: what the plan leaves */
+        struct step *steps;      /* conservative: room that the plan leaves free */
         size_t step_count, step_cap;
 };
 
@@ -85,12 +85,12 @@ static struct room room_of(const struct reference *r, uint32_t job)
         return (struct room){r->w->jobs[job].cpus, r->w->jobs[job].memory_mib};
 }
 
-static bool fits(struct room need, struct room have)
+static bool room_fits(struct room need, struct room have)
 {
         return need.cpus <= have.cpus && need.memory_mib <= have.memory_mib;
 }
 
-static void add(struct room *to, struct room what, int sign)
+static void add_room(struct room *to, struct room what, int sign)
 {
         to->cpus += sign * what.cpus;
         to->memory_mib += sign * what.memory_mib;
@@ -134,7 +134,7 @@ static int by_used(const void *x, const void *y, void *arg)
         return m != n ? (m > n) - (m < n) : (a > b) - (a < b);
 }
 
-/* The queue by what its users had; each user's jobs stay in their order. */
+/* Sorts the queue by the use of the jobs' users; the jobs of a user stay in their order. */
 static void sort_by_use(struct reference *r)
 {
         uint32_t n = r->w->user_count;
@@ -158,7 +158,7 @@ static void sort_by_use(struct reference *r)
 }
 
 /* ---- starts and ends */
-static void start(struct reference *r, struct waiting *x, struct place *p)
+static void start_job(struct reference *r, struct waiting *x, struct place *p)
 {
         struct running *s = &r->slots[x->job];
 
@@ -170,7 +170,7 @@ static void start(struct reference *r, struct waiting *x, struct place *p)
         if (p->running)
                 p->running->prev = s;
         p->running = s;
-        add(&p->free, room_of(r, x->job), -1);
+        add_room(&p->free, room_of(r, x->job), -1);
         heap_put(&r->ends, &s->node);
         r->times[x->job].started = r->now_ms;
         r->times[x->job].cluster = p->cluster;
@@ -179,7 +179,7 @@ static void start(struct reference *r, struct waiting *x, struct place *p)
         x->started = true;
 }
 
-static void end(struct reference *r, struct running *s)
+static void end_job(struct reference *r, struct running *s)
 {
         struct place *p = s->place;
 
@@ -190,10 +190,12 @@ static void end(struct reference *r, struct running *s)
                 p->running = s->next;
         if (s->next)
                 s->next->prev = s->prev;
-        add(&p->free, room_of(r, s->job), 1);
+        add_room(&p->free, room_of(r, s->job), 1);
         r->times[s->job].ended = r->now_ms;
         user_takes(r, s->job, -1);
         r->used_cpu_s += (double)r->w->jobs[s->job].cpus * (double)run_ms(r, s->job, p) / 1000;
+        r->m->energy_j +=
+                p->busy_extra_watts * (double)r->w->jobs[s->job].cpus * (double)run_ms(r, s->job, p) / 1000;
         r->ended++;
 }
 
@@ -205,7 +207,7 @@ static struct place *place_now(const struct reference *r, uint32_t job, const st
         for (size_t i = 0; i < r->place_count; i++) {
                 struct place *p = &r->places[i];
 
-                if (p == but || !fits(room_of(r, job), p->free))
+                if (p == but || !room_fits(room_of(r, job), p->free))
                         continue;
                 if (!best || p->speed > best->speed ||
                     (p->speed == best->speed && p->free.cpus < best->free.cpus))
@@ -238,7 +240,7 @@ static int by_expected(const void *x, const void *y)
         return (a->expected_ms > b->expected_ms) - (a->expected_ms < b->expected_ms);
 }
 
-/* When the place has room for the job, as ends are expected. */
+/* Finds the time at which the place has room for the job, by the expected ends. */
 static void shadow_at(const struct reference *r, uint32_t job, struct place *p, struct shadow *ret)
 {
         struct running **ends = NULL;
@@ -251,11 +253,11 @@ static void shadow_at(const struct reference *r, uint32_t job, struct place *p, 
         }
         if (count)
                 qsort(ends, count, sizeof(struct running *), by_expected);
-        for (size_t i = 0; i < count && !fits(need, have); i++) {
-                add(&have, room_of(r, ends[i]->job), 1);
+        for (size_t i = 0; i < count && !room_fits(need, have); i++) {
+                add_room(&have, room_of(r, ends[i]->job), 1);
                 ret->at_ms = ends[i]->expected_ms;
         }
-        add(&have, need, -1);
+        add_room(&have, need, -1);
         ret->place = p;
         ret->extra = have;
         free(ends);
@@ -267,7 +269,7 @@ static void reserve(const struct reference *r, uint32_t job, struct shadow *ret)
 
         *ret = (struct shadow){.at_ms = INT64_MAX};
         for (size_t i = 0; i < r->place_count; i++) {
-                if (!fits(room_of(r, job), r->places[i].all))
+                if (!room_fits(room_of(r, job), r->places[i].all))
                         continue;
                 s.at_ms = r->now_ms;
                 shadow_at(r, job, &r->places[i], &s);
@@ -283,13 +285,13 @@ static void backfill(struct reference *r, struct waiting *x, struct shadow *s)
         struct place *p = place_now(r, x->job, s->place);
         bool ends_before = r->now_ms + expected_ms(r, x->job, s->place) <= s->at_ms;
 
-        if (!p && fits(need, s->place->free) && (ends_before || fits(need, s->extra))) {
+        if (!p && room_fits(need, s->place->free) && (ends_before || room_fits(need, s->extra))) {
                 p = s->place;
                 if (!ends_before)
-                        add(&s->extra, need, -1);
+                        add_room(&s->extra, need, -1);
         }
         if (p)
-                start(r, x, p);
+                start_job(r, x, p);
 }
 
 static bool any_free(const struct reference *r)
@@ -309,7 +311,7 @@ static void pass_in_order(struct reference *r, bool may_backfill)
         if (!any_free(r))
                 return;
         for (; i < r->queue_count && (p = place_now(r, r->queue[i].job, NULL)); i++)
-                start(r, &r->queue[i], p);
+                start_job(r, &r->queue[i], p);
         if (may_backfill && i < r->queue_count) {
                 reserve(r, r->queue[i].job, &shadow);
                 for (i++; i < r->queue_count && any_free(r); i++)
@@ -345,16 +347,16 @@ static void plan_take(struct place *p, int64_t from_ms, int64_t to_ms, struct ro
         size_t from = plan_at(p, from_ms), to = plan_at(p, to_ms);
 
         for (size_t i = from; i < to; i++)
-                add(&p->steps[i].free, need, -1);
+                add_room(&p->steps[i].free, need, -1);
 }
 
-/* The first time from which the place has room for as long as the job is expected to run. */
+/* Returns the first time from which the place has room for the job's expected run time. */
 static int64_t plan_find(const struct place *p, struct room need, int64_t length_ms)
 {
         size_t from = 0;
 
         for (size_t i = 0; i < p->step_count; i++) {
-                if (!fits(need, p->steps[i].free))
+                if (!room_fits(need, p->steps[i].free))
                         from = i + 1;
                 else if (i + 1 == p->step_count || p->steps[i + 1].at_ms >= p->steps[from].at_ms + length_ms)
                         break;
@@ -369,7 +371,7 @@ static void plan_job(struct reference *r, struct waiting *x)
                 struct place *p = &r->places[i];
                 int64_t at_ms;
 
-                if (!fits(room_of(r, x->job), p->all))
+                if (!room_fits(room_of(r, x->job), p->all))
                         continue;
                 at_ms = plan_find(p, room_of(r, x->job), expected_ms(r, x->job, p));
                 if (at_ms < x->start_ms || (at_ms == x->start_ms && p->speed > x->place->speed)) {
@@ -420,12 +422,12 @@ static void pass_conservative(struct reference *r, bool early, size_t came)
                 plan_job(r, &r->queue[i]);
         for (size_t i = 0; i < r->queue_count; i++)
                 if (r->queue[i].start_ms <= r->now_ms)
-                        start(r, &r->queue[i], r->queue[i].place);
+                        start_job(r, &r->queue[i], r->queue[i].place);
         drop_started(r);
 }
 
 /* ---- the course of it */
-static int check(const struct sim_reference_options *o, struct err *err)
+static int check_options(const struct sim_reference_options *o, struct err *err)
 {
         for (size_t i = 0; i < o->workload->job_count; i++) {
                 const struct sim_job *j = &o->workload->jobs[i];
@@ -446,8 +448,10 @@ static int check(const struct sim_reference_options *o, struct err *err)
                                        j->cpus, j->memory_mib);
         }
         for (size_t k = 0; k < o->site->count; k++)
-                if (o->site->clusters[k].mtbf_ms || o->site->clusters[k].start_delay_ms)
-                        return err_set(err, -EINVAL, "it knows nothing of failures and of delays of a start");
+                if (o->site->clusters[k].mtbf_ms || o->site->clusters[k].start_delay_ms ||
+                    o->site->clusters[k].outage_count)
+                        return err_set(err, -EINVAL,
+                                       "it knows nothing of failures, outages and delays of a start");
         return 0;
 }
 
@@ -473,7 +477,7 @@ static uint32_t *arrivals_of(const struct sim_workload *w)
         return jobs;
 }
 
-static void make(struct reference *r)
+static void make_reservation(struct reference *r)
 {
         size_t n = r->w->job_count, k = 0;
 
@@ -484,10 +488,12 @@ static void make(struct reference *r)
                 for (uint32_t i = 0; i < r->o->site->clusters[c].agents; i++, k++) {
                         const struct sim_cluster *cluster = &r->o->site->clusters[c];
 
-                        r->places[k] = (struct place){.all = {cluster->cpus, (int64_t)cluster->memory_mib},
-                                                      .free = {cluster->cpus, (int64_t)cluster->memory_mib},
-                                                      .speed = cluster->speed,
-                                                      .cluster = c};
+                        r->places[k] =
+                                (struct place){.all = {cluster->cpus, (int64_t)cluster->memory_mib},
+                                               .free = {cluster->cpus, (int64_t)cluster->memory_mib},
+                                               .speed = cluster->speed,
+                                               .busy_extra_watts = cluster->busy_watts - cluster->idle_watts,
+                                               .cluster = c};
                         plan_step(&r->places[k], 0, 0, r->places[k].all);
                 }
         r->slots = mem_zalloc((n + 1) * sizeof(*r->slots));
@@ -529,7 +535,7 @@ static void pass(struct reference *r, bool early, size_t came)
         r->m->match_s += (double)(clock_mono_ns() - from) / 1e9;
 }
 
-/* Ends what ends now. Returns whether something ended before its time. */
+/* Ends the jobs that end now. Returns whether one ended before its expected time. */
 static bool end_all(struct reference *r)
 {
         struct heap_node *first;
@@ -541,7 +547,7 @@ static bool end_all(struct reference *r)
                 if (s->end_ms > r->now_ms)
                         break;
                 early |= s->end_ms < s->expected_ms;
-                end(r, s);
+                end_job(r, s);
         }
         return early;
 }
@@ -553,7 +559,7 @@ static int64_t next_end(const struct reference *r)
         return first ? container_of(first, struct running, node)->end_ms : INT64_MAX;
 }
 
-static void show(const struct reference *r, uint64_t *turns, int64_t *shown_ns)
+static void show_progress(const struct reference *r, uint64_t *turns, int64_t *shown_ns)
 {
         int64_t now = clock_mono_ns();
 
@@ -586,7 +592,7 @@ static void play(struct reference *r)
                                 (struct sim_times){.submitted = r->now_ms, .started = -1, .ended = -1};
                 }
                 pass(r, early, came);
-                show(r, &turns, &shown_ns);
+                show_progress(r, &turns, &shown_ns);
         }
         free(arrivals);
 }
@@ -596,13 +602,14 @@ int sim_reference_run(const struct sim_reference_options *o, struct sim_measures
         struct sim_measures m = {.jobs = 0};
         struct reference r = {.o = o, .w = o->workload, .m = &m};
         int64_t from = clock_mono_ns();
-        int e = check(o, err);
+        int e = check_options(o, err);
 
         if (e != 0)
                 return e;
-        make(&r);
+        make_reservation(&r);
         play(&r);
         sim_measure_jobs(&m, o->workload, r.times, sim_site_cpus(o->site), r.used_cpu_s);
+        m.energy_j += sim_site_idle_watts(o->site) * m.makespan_s;
         m.wall_s = (double)(clock_mono_ns() - from) / 1e9;
         clean(&r);
         *ret = m;

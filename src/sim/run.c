@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
 #include "sim/run_state.h"
 
 #define START_MS     1000000000000 /* the simulation's wall clock at the start */
@@ -64,6 +64,7 @@ static void ring(struct run *r, struct timer *t)
         case TIMER_ATTEMPT: run_attempt_timer(r, container_of(t, struct attempt, timer)); break;
         case TIMER_PLACE: run_place_timer(r, container_of(t, struct place, timer)); break;
         case TIMER_RENEW: renew_all(r); break;
+        case TIMER_OUTAGE: run_outage_timer(r, container_of(t, struct outage, timer)); break;
         case TIMER_TICK: break; /* the turn will tick: its timer is not set any more */
         }
 }
@@ -87,7 +88,7 @@ static void on_leave(void *arg, struct sim_action *a)
 static const struct sim_world_ops world_ops = {session_of, on_leave};
 
 /* ---- making it */
-/* So many of these at once. */
+/* Returns how many such jobs an agent of the cluster can run at once. */
 static uint64_t room_of(const struct sim_cluster *c, const struct sim_job *j)
 {
         uint64_t cpus = c->cpus / j->cpus, memory = j->memory_mib ? c->memory_mib / j->memory_mib : cpus;
@@ -173,7 +174,7 @@ static void make_pipes(struct run *r)
                 }
 }
 
-static int make(struct run *r, struct err *err)
+static int make_world(struct run *r, struct err *err)
 {
         const struct sim_world_config config = {.core = {.lease_ms = lease_of(r),
                                                          .keep_finished = 1000,
@@ -213,6 +214,7 @@ static int make(struct run *r, struct err *err)
         run_places_make(r);
         for (size_t i = 0; i < r->place_count; i++)
                 run_place_start(r, &r->places[i]);
+        run_outages_make(r, START_MS);
         renew_all(r);
         return 0;
 }
@@ -224,6 +226,7 @@ static void clean(struct run *r)
         for (size_t i = 0; r->pipes && i < r->site->count * r->site->count; i++)
                 sim_pipe_deinit(&r->pipes[i].pipe);
         free(r->pipes);
+        free(r->outages);
         heap_deinit(&r->timers);
         free(r->times);
         free(r->waits);
@@ -276,7 +279,7 @@ static uint64_t resident_bytes(void)
         if (fs_read(AT_FDCWD, "/proc/self/statm", 4096, &text, NULL))
                 return 0;
         rest = buf_view(&text);
-        for (int i = 0; i < 2; i++) /* the second is what is resident */
+        for (int i = 0; i < 2; i++) /* the second number is the resident size */
                 if (!str_word(&rest, &word))
                         return 0;
         if (str_to_u64(word, &pages))
@@ -313,8 +316,8 @@ static void turn(struct run *r)
         run_sets_look(r);
 }
 
-/* The first job of each request that came in this turn. */
-static void ask(struct run *r)
+/* Asks for the expected times of the first job of each request submitted in this turn. */
+static void guess_first_jobs(struct run *r)
 {
         for (size_t i = 0; i < r->asked_count; i++)
                 sim_guess(r->guesses, r->first_of[r->asked[i]], sim_world_core(r->world), r->asked[i], 0);
@@ -326,7 +329,7 @@ struct look {
         int64_t shown_ns;
 };
 
-static void look(struct run *r, struct look *l)
+static void look_at_places(struct run *r, struct look *l)
 {
         int64_t now = clock_mono_ns();
         uint64_t bytes;
@@ -367,7 +370,7 @@ static int play(struct run *r, struct err *err)
         int64_t moved_ms = run_now(r); /* when something happened that was not a clock's doing */
         uint64_t done = 0;
 
-        malloc_trim(0); /* what a run before this one has left is not for this one to use unseen */
+        malloc_trim(0); /* memory that an earlier run freed must count as new if this run uses it */
         l.begun_bytes = resident_bytes();
         arrivals_init(&arrivals, r->w);
         turn(r);
@@ -388,9 +391,10 @@ static int play(struct run *r, struct err *err)
                         ring(r, t);
                 }
                 turn(r);
-                ask(r);
-                look(r, &l);
-                if (r->m->decisions + r->ended + arrivals.next != done || arrive != SIM_NEVER || r->held) {
+                guess_first_jobs(r);
+                look_at_places(r, &l);
+                if (r->m->decisions + r->ended + arrivals.next != done || arrive != SIM_NEVER || r->held ||
+                    r->outages_on) {
                         done = r->m->decisions + r->ended + arrivals.next;
                         moved_ms = next;
                 }
@@ -426,13 +430,14 @@ int sim_run(const struct sim_run_options *o, struct sim_measures *ret, struct er
         struct sim_measures m = {.jobs = 0};
         struct run r = {.o = o, .w = o->workload, .site = o->site, .m = &m};
         int64_t from = clock_mono_ns();
-        int e = make(&r, err);
+        int e = make_world(&r, err);
 
         if (e == 0)
                 e = play(&r, err);
         if (e == 0) {
                 give_times(&r);
                 sim_measure_jobs(&m, o->workload, r.times, sim_site_cpus(o->site), r.used_cpu_s);
+                m.energy_j += sim_site_idle_watts(o->site) * m.makespan_s;
                 if (r.guesses)
                         sim_guesses_measure(r.guesses, r.times, &m.guesses);
                 m.wall_s = (double)(clock_mono_ns() - from) / 1e9;

@@ -1,15 +1,15 @@
-/* run: a workload on a site in virtual time, decided by the real core.
+/* run: simulates a workload on a site in virtual time, with the real core deciding.
  *
  * An agent that is given a job waits out its batch system's delay, fetches the inputs that it does not hold
- * (a file once, whoever wants it), runs the program for its time divided by the agent's speed, sends the
- * outputs to the store of the job's home, and reports. The processors are the job's from when it is given
- * until it has reported. A store's links are shared (pipe.h), caches are those of place/cache_policy.h. An
- * agent that fails loses what runs, keeps its cache, and comes back after its repair.
+ * (a file once, for all jobs that need it), runs the program for its time divided by the agent's speed, sends
+ * the outputs to the store of the job's home, and reports. The job holds its processors from the assignment
+ * until the report. A store's links are shared (pipe.h), caches are those of place/cache_policy.h. An
+ * agent that fails loses its running jobs, keeps its cache, and comes back after its repair.
  *
- * Jobs of a set hold their processors until all of it was accepted; when an agent fails the others of the set
- * stop, and it starts again.
+ * Jobs of a set hold their processors until the whole set was accepted; when an agent fails, the others of
+ * the set stop, and the set starts again.
  *
- * What is decided depends on the seed only; what is measured of real time and memory does not.
+ * Decisions depend on the seed only; measured real time and memory vary.
  */
 #pragma once
 #include "core/core.h"
@@ -29,10 +29,10 @@ struct sim_run_options {
         int64_t better_wait_ms, reserve_after_ms; /* as in core_config */
         double reserve_idle;
         bool guesses;            /* measure expected starts and ends as well */
-        struct sim_times *times; /* of each job, written when it is over; NULL: nobody wants them */
+        struct sim_times *times; /* output, one for each job, written at the end; may be NULL */
         void (*progress)(void *arg, const struct sim_progress *p); /* a few times a second; may be NULL */
         void *arg;
 };
-/* 0; -EINVAL with err: a job fits nowhere; 1 with err: jobs that never end, or an invariant that is broken.
- */
+/* Runs the simulation. 0; -EINVAL with err: a job fits nowhere; 1 with err: jobs never end, or an invariant
+ * is broken. */
 int sim_run(const struct sim_run_options *o, struct sim_measures *ret, struct err *err);

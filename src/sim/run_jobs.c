@@ -1,4 +1,4 @@
-/* What users do: they submit, and those whose jobs wait for others submit when these have ended. */
+/* Users of a simulation: they submit jobs, and jobs with parents when the parents have ended. */
 #include <inttypes.h>
 #include <stdio.h>
 

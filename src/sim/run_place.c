@@ -1,4 +1,4 @@
-/* What agents do: take, fetch, run, send, report; fail, and come back. */
+/* Agents of a simulation: they take, fetch, run, send and report; fail, and come back. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -115,7 +115,7 @@ static void tell_links(struct run *r, struct place *p)
         free(names);
 }
 
-/* It comes, or comes back: with what its cache holds, and nothing that runs. */
+/* Connects an agent, at first or again, with its cache and no running jobs. */
 void run_place_start(struct run *r, struct place *p)
 {
         struct core *core = sim_world_core(r->world);
@@ -140,14 +140,27 @@ void run_place_start(struct run *r, struct place *p)
                                 (int64_t)sim_random_exponential(&r->random, (double)p->cluster->mtbf_ms));
 }
 
-/* What it did was for nothing. */
+/* Adds the energy of the attempt's program above that of idle processors. */
+static void attempt_takes_energy(struct run *r, const struct attempt *t, int64_t to_ms)
+{
+        const struct sim_cluster *c = t->place->cluster;
+
+        r->m->energy_j += (c->busy_watts - c->idle_watts) * r->w->jobs[t->job].cpus *
+                          (double)(to_ms - t->run_from) / 1000;
+}
+
+/* Counts a lost attempt, with its processor time and energy. */
 static void attempt_lost(struct run *r, const struct attempt *t)
 {
         const struct sim_job *j = &r->w->jobs[t->job];
 
         r->m->lost++;
-        if (t->state >= ATTEMPT_RUNNING)
+        if (t->state >= ATTEMPT_RUNNING) {
+                int64_t to_ms = t->state == ATTEMPT_RUNNING ? run_now(r) : t->run_to;
+
                 r->m->lost_cpu_s += (double)j->cpus * (double)(run_now(r) - t->run_from) / 1000;
+                attempt_takes_energy(r, t, to_ms);
+        }
         for (uint32_t i = 0; i < j->inputs.count; i++)
                 cache_policy_unpin(&t->place->cache, r->file_ids[r->w->refs[j->inputs.first + i]]);
         r->waiting += t->state >= ATTEMPT_RUNNING;
@@ -174,7 +187,51 @@ void run_place_timer(struct run *r, struct place *p)
                 run_place_start(r, p);
 }
 
-/* ---- what it says */
+/* ---- times when a whole cluster is away */
+void run_outages_make(struct run *r, int64_t start_ms)
+{
+        size_t n = 0;
+
+        for (size_t k = 0; k < r->site->count; k++)
+                n += r->site->clusters[k].outage_count;
+        r->outages = mem_zalloc((n + 1) * sizeof(*r->outages));
+        for (size_t k = 0; k < r->site->count; k++)
+                for (size_t i = 0; i < r->site->clusters[k].outage_count; i++) {
+                        const struct sim_outage *from = &r->site->clusters[k].outages[i];
+                        struct outage *o = &r->outages[r->outage_count++];
+
+                        o->timer.kind = TIMER_OUTAGE;
+                        o->cluster_index = (uint32_t)k;
+                        o->to_ms = start_ms + from->to_ms;
+                        run_timer_set(r, &o->timer, start_ms + from->from_ms);
+                }
+}
+
+/* An agent that is away already comes back no sooner than the outage ends. */
+void run_outage_timer(struct run *r, struct outage *o)
+{
+        if (o->on) {
+                o->on = false;
+                r->outages_on--;
+                return;
+        }
+        o->on = true;
+        r->outages_on++;
+        run_timer_set(r, &o->timer, o->to_ms);
+        for (size_t i = 0; i < r->place_count; i++) {
+                struct place *p = &r->places[i];
+                bool was_up = p->up;
+
+                if (p->cluster_index != o->cluster_index)
+                        continue;
+                if (was_up)
+                        place_fail(r, p);
+                if (was_up || p->timer.at_ms < o->to_ms)
+                        run_timer_set(r, &p->timer, o->to_ms);
+        }
+}
+
+/* ---- messages from an agent */
 static void offer(struct run *r, struct place *p)
 {
         char ad[320];
@@ -354,6 +411,7 @@ static void attempt_report(struct run *r, struct attempt *t)
         for (uint32_t i = 0; i < j->inputs.count; i++)
                 cache_policy_unpin(&p->cache, r->file_ids[r->w->refs[j->inputs.first + i]]);
         result.bytes_out = out;
+        attempt_takes_energy(r, t, t->run_to);
         r->used_cpu_s += (double)j->cpus * (double)(t->run_to - t->run_from) / 1000;
         p->free_cpus += j->cpus;
         p->free_memory_mib += j->memory_mib;
@@ -412,7 +470,7 @@ void run_pipe_timer(struct run *r, struct run_pipe *p)
         pipe_changed(r, p);
 }
 
-/* ---- what it is told */
+/* ---- messages to an agent */
 static void attempt_begin(struct run *r, struct attempt *t)
 {
         const struct place *p = t->place;
@@ -501,7 +559,8 @@ void run_place_take(struct run *r, struct place *p, const struct sim_action *a)
 
         if (!p->up || a->session != p->session)
                 return;
-        if (a->kind == SIM_GO || (a->kind == SIM_CONTROL && a->control <= CORE_VACATE))
+        if (a->kind == SIM_GO ||
+            (a->kind == SIM_CONTROL && (a->control <= CORE_VACATE || a->control == CORE_END)))
                 go_or_stop(r, p, a);
         if (a->kind != SIM_ASSIGN)
                 return;

@@ -1,4 +1,4 @@
-/* run_state: what the files of a run share. */
+/* run_state: the state of a run, shared by run.c and run_*.c. */
 #pragma once
 #include "base/heap.h"
 #include "base/map.h"
@@ -9,11 +9,11 @@
 #include "sim/run.h"
 #include "sim/world.h"
 
-enum timer_kind { TIMER_PIPE, TIMER_ATTEMPT, TIMER_PLACE, TIMER_RENEW, TIMER_TICK };
+enum timer_kind { TIMER_PIPE, TIMER_ATTEMPT, TIMER_PLACE, TIMER_RENEW, TIMER_TICK, TIMER_OUTAGE };
 struct timer {
         struct heap_node node; /* while it is set */
         int64_t at_ms;
-        uint64_t order; /* in which they were set: those of one moment ring in it */
+        uint64_t order; /* order of setting, in which timers of the same time fire */
         enum timer_kind kind;
 };
 
@@ -37,7 +37,7 @@ struct attempt {
         uint64_t request;
         uint32_t member, fence, job;
         enum attempt_state state;
-        uint32_t fetches; /* that it waits for */
+        uint32_t fetches; /* fetches that it still waits for */
         int64_t run_from, run_to;
         uint64_t bytes_in;
 };
@@ -64,16 +64,23 @@ struct place {
         struct attempt *attempts;
         struct cache_policy cache;
         struct idmap *fetches;  /* by file */
-        struct core_file *came; /* since the core was told */
+        struct core_file *came; /* came, went: changes of the cache not yet reported to the core */
         size_t came_count, came_cap;
         uint64_t *went;
         size_t went_count, went_cap;
 };
 
+struct outage {
+        struct timer timer; /* when it begins, then when it ends */
+        uint32_t cluster_index;
+        int64_t to_ms;
+        bool on;
+};
+
 struct waiting_set {
         uint64_t request;
-        uint32_t member, job; /* the first of it */
-        int64_t kept_ms;      /* places were first kept for it from then on; 0: not yet */
+        uint32_t member, job; /* first of the set */
+        int64_t kept_ms;      /* time from which places were first kept for the set; 0: not yet */
 };
 
 struct run {
@@ -86,10 +93,12 @@ struct run {
         struct heap timers;
         uint64_t timer_order;
         struct timer renew, tick;
+        struct outage *outages;
+        size_t outage_count, outages_on;
         struct place *places;
         size_t place_count;
         struct map *places_by_name;
-        struct place **dirty; /* the core is to be told of changes */
+        struct place **dirty; /* places whose changes are not yet reported to the core */
         size_t dirty_count, dirty_cap;
         struct run_pipe *pipes; /* cluster * clusters + store */
         struct sim_times *times;
@@ -97,12 +106,12 @@ struct run {
         uint64_t *file_ids; /* as the core numbers them */
         uint32_t *first_of; /* first job of each request */
         size_t first_cap;
-        struct waiting_set *sets; /* that have not started yet */
+        struct waiting_set *sets; /* sets that have not started yet */
         size_t set_count, set_cap;
-        size_t sets_kept;            /* of these, for which places are kept */
+        size_t sets_kept;            /* number of sets for which places are kept */
         bool again;                  /* the core was told something in answer to this turn */
-        struct sim_guesses *guesses; /* NULL: nobody wants to know */
-        uint64_t *asked;             /* requests of this turn, to be asked about */
+        struct sim_guesses *guesses; /* NULL: not measured */
+        uint64_t *asked;             /* requests of this turn, about which the core is to be asked */
         size_t asked_count, asked_cap;
         uint64_t ended, waiting, held; /* held: attempts that agents have */
         double used_cpu_s;
@@ -115,22 +124,24 @@ static inline int64_t run_now(const struct run *r)
         return sim_world_now(r->world);
 }
 
-/* run_jobs.c: what users do */
+/* run_jobs.c: the users */
 void run_submit(struct run *r, uint32_t first);  /* a job, and those that go together with it */
-void run_job_ended(struct run *r, uint32_t job); /* those that waited for it may go */
+void run_job_ended(struct run *r, uint32_t job); /* submits the jobs that waited for it only */
 void run_file_url(uint32_t cluster, uint32_t file, char *room, size_t size);
 
-/* run_place.c: what agents do */
+/* run_place.c: the agents */
 void run_places_make(struct run *r);
 void run_places_free(struct run *r);
 void run_place_start(struct run *r, struct place *p);
 void run_place_take(struct run *r, struct place *p, const struct sim_action *a);
-void run_place_timer(struct run *r, struct place *p); /* it fails, or is repaired */
-void run_places_tell(struct run *r);                  /* offers and caches that changed */
+void run_place_timer(struct run *r, struct place *p); /* the place fails, or is repaired */
+void run_outages_make(struct run *r, int64_t start_ms);
+void run_outage_timer(struct run *r, struct outage *o);
+void run_places_tell(struct run *r); /* reports changed offers and caches to the core */
 void run_attempt_timer(struct run *r, struct attempt *t);
 void run_pipe_timer(struct run *r, struct run_pipe *p);
 
-/* run_sets.c: sets that wait */
+/* run_sets.c: waiting sets */
 void run_sets_submitted(struct run *r, uint64_t request, uint32_t first);
 void run_sets_look(struct run *r); /* after each turn */
 void run_sets_start(struct run *r, uint64_t request, uint32_t member);

@@ -2,12 +2,15 @@
 
 #include <errno.h>
 
-#include "base/doc.h"
+#include "base/format/doc.h"
 #include "base/mem.h"
 
 #define CACHE_DEFAULT      (1ull << 40)
 #define MEMORY_DEFAULT_MIB 4096u /* a processor */
 #define REPAIR_DEFAULT_MS  3600000
+#define OUTAGES_MAX        10000u
+#define OUTAGE_MAX_MS      (INT64_C(100) * 365 * 86400000)
+#define WATTS_MAX          1e6
 
 void sim_site_init(struct sim_site *s)
 {
@@ -19,6 +22,7 @@ void sim_site_deinit(struct sim_site *s)
         for (size_t i = 0; i < s->count; i++) {
                 free(s->clusters[i].name);
                 free(s->clusters[i].links);
+                free(s->clusters[i].outages);
         }
         free(s->clusters);
         *s = (struct sim_site){0};
@@ -109,10 +113,63 @@ static int read_link(const struct doc *d, struct sim_link *ret, struct err *err)
         return r;
 }
 
+static int read_outages(const struct doc *list, struct sim_cluster *c, struct err *err)
+{
+        static const char *const keys[] = {"from", "for", NULL};
+
+        if (!list)
+                return 0;
+        if (list->kind != DOC_LIST || list->count > OUTAGES_MAX)
+                return doc_where(err,
+                                 err_set(err, -EINVAL, "outages must be a list of %u at most", OUTAGES_MAX),
+                                 list);
+        c->outages = mem_array(NULL, list->count + 1, sizeof(*c->outages));
+        for (const struct doc *d = list->first; d; d = d->next) {
+                struct sim_outage o = {-1, 0};
+                int r = doc_only(d, keys, err);
+
+                if (r == 0)
+                        r = read_ms(d, "from", &o.from_ms, err);
+                if (r == 0)
+                        r = read_ms(d, "for", &o.to_ms, err);
+                if (r)
+                        return r;
+                if (o.from_ms < 0 || o.to_ms <= 0 || o.from_ms > OUTAGE_MAX_MS || o.to_ms > OUTAGE_MAX_MS)
+                        return doc_where(
+                                err,
+                                err_set(err, -EINVAL,
+                                        "an outage needs \"from\" and \"for\", as in {from: 2d, for: 6h}"),
+                                d);
+                o.to_ms += o.from_ms;
+                c->outages[c->outage_count++] = o;
+        }
+        return 0;
+}
+
+static int read_watts(const struct doc *map, struct sim_cluster *c, struct err *err)
+{
+        static const char *const keys[] = {"idle", "busy", NULL};
+        const struct doc *idle = doc_get(map, "idle"), *busy = doc_get(map, "busy");
+        int r = map ? doc_only(map, keys, err) : 0;
+
+        if (r == 0 && idle)
+                r = doc_number(idle, &c->idle_watts, err);
+        if (r == 0 && busy)
+                r = doc_number(busy, &c->busy_watts, err);
+        if (r == 0 && (c->idle_watts < 0 || c->busy_watts < c->idle_watts || c->busy_watts > WATTS_MAX))
+                r = doc_where(err,
+                              err_set(err, -EINVAL,
+                                      "watts must be those of a processor, of a busy one no fewer than of an "
+                                      "idle one, as in {idle: 3, busy: 12}"),
+                              map);
+        return r;
+}
+
 static int read_cluster(struct sim_site *s, const struct doc *d, struct err *err)
 {
-        static const char *const keys[] = {"name",        "agents", "cpus",   "memory", "speed", "cache",
-                                           "start-delay", "mtbf",   "repair", "links",  NULL};
+        static const char *const keys[] = {"name",    "agents",      "cpus", "memory", "speed",
+                                           "cache",   "start-delay", "mtbf", "repair", "links",
+                                           "outages", "watts",       NULL};
         const struct doc *name = doc_get(d, "name"), *memory = doc_get(d, "memory"),
                          *cache = doc_get(d, "cache");
         struct sim_cluster *c;
@@ -148,6 +205,10 @@ static int read_cluster(struct sim_site *s, const struct doc *d, struct err *err
                 r = read_ms(d, "mtbf", &c->mtbf_ms, err);
         if (r == 0)
                 r = read_ms(d, "repair", &c->repair_ms, err);
+        if (r == 0)
+                r = read_outages(doc_get(d, "outages"), c, err);
+        if (r == 0)
+                r = read_watts(doc_get(d, "watts"), c, err);
         return r;
 }
 
@@ -253,4 +314,21 @@ uint64_t sim_site_cpus(const struct sim_site *s)
         for (size_t i = 0; i < s->count; i++)
                 n += (uint64_t)s->clusters[i].agents * s->clusters[i].cpus;
         return n;
+}
+
+double sim_site_idle_watts(const struct sim_site *s)
+{
+        double watts = 0;
+
+        for (size_t i = 0; i < s->count; i++)
+                watts += (double)s->clusters[i].agents * s->clusters[i].cpus * s->clusters[i].idle_watts;
+        return watts;
+}
+
+bool sim_site_has_watts(const struct sim_site *s)
+{
+        for (size_t i = 0; i < s->count; i++)
+                if (s->clusters[i].busy_watts > 0)
+                        return true;
+        return false;
 }

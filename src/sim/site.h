@@ -1,8 +1,8 @@
 /* site: the places of a simulation: clusters of agents, stores, and the links between them.
  *
  * A cluster is a number of agents that are alike; one with a batch system is one agent with all its
- * processors. Every cluster has a store beside it, and a link to each store, which its agents share: so many
- * transfers at once get so many parts of its bandwidth.
+ * processors. Every cluster has a store beside it, and a link to each store; transfers of its agents share
+ * the link's bandwidth equally.
  *
  * As a file (YAML, see drover-sim(1)):
  *
@@ -16,6 +16,8 @@
  *       start-delay: 30s    # mean time from being given to starting, as a batch system has it; default 0
  *       mtbf: 30d           # of each agent; default: they do not fail
  *       repair: 1h          # mean; default 1h
+ *       outages: [{from: 2d, for: 6h}]  # all its agents are away then, and what they run is lost
+ *       watts: {idle: 3, busy: 12}      # of a processor; default 0
  *       links: {south: {bandwidth: 50M, latency: 20ms}}
  *
  * Links that are not given: `near` to a cluster's own store, `far` to the others.
@@ -28,8 +30,11 @@
 #define SIM_AGENTS_MAX   100000u
 
 struct sim_link {
-        uint64_t bytes_per_s; /* 0: not said */
+        uint64_t bytes_per_s; /* 0: not given */
         uint64_t latency_us;
+};
+struct sim_outage { /* since the start */
+        int64_t from_ms, to_ms;
 };
 struct sim_cluster {
         char *name;
@@ -39,6 +44,9 @@ struct sim_cluster {
         int64_t start_delay_ms, mtbf_ms, repair_ms; /* means; mtbf_ms 0: it does not fail */
         struct sim_link *links;                     /* to the store of each cluster, in their order */
         size_t link_count;
+        struct sim_outage *outages;
+        size_t outage_count;
+        double idle_watts, busy_watts; /* of a processor */
 };
 struct sim_site {
         struct sim_cluster *clusters;
@@ -47,13 +55,16 @@ struct sim_site {
 };
 void sim_site_init(struct sim_site *s); /* no clusters; near 1 GB/s and 1 ms, far 50 MB/s and 20 ms */
 void sim_site_deinit(struct sim_site *s);
-/* A cluster with defaults and so many agents and processors. Borrowed until the next one is added. */
+/* Adds a cluster with defaults and these numbers of agents and processors. Borrowed until the next one is
+ * added. */
 struct sim_cluster *sim_site_add(struct sim_site *s, struct str name, uint32_t agents, uint32_t cpus);
-/* The index of the cluster of that name; -1. */
+/* Returns the index of the cluster of that name; -1: there is none. */
 int sim_site_find(const struct sim_site *s, struct str name);
-/* Adds what a file describes. 0; -EINVAL with err "NAME:LINE: ...". */
+/* Adds the clusters and links that a file describes. 0; -EINVAL with err "NAME:LINE: ...". */
 int sim_site_read(struct sim_site *s, const char *name, struct str text, struct err *err);
 /* Fills in the links that were not given; the site does not change any more. */
 void sim_site_finish(struct sim_site *s);
 uint64_t sim_site_agents(const struct sim_site *s);
 uint64_t sim_site_cpus(const struct sim_site *s);
+double sim_site_idle_watts(const struct sim_site *s); /* of all processors, if nothing ran */
+bool sim_site_has_watts(const struct sim_site *s); /* whether a cluster gives the power of its processors */

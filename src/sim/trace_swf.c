@@ -17,7 +17,7 @@ enum field { /* numbered from 1 in the format's definition */
              FIELD_PROGRAM = 13,
              FIELDS = 18
 };
-#define NUMBER_MAX 1e15 /* seconds, bytes, ids: what is more is no number of a log */
+#define NUMBER_MAX 1e15 /* largest number (seconds, bytes, ids) that a log may have */
 
 static const char *const field_names[FIELDS] = {
         "job number", "submit time",      "wait time",  "run time",     "processors",    "cpu time",

@@ -11,15 +11,15 @@
 
 struct sim_swf_options {
         uint32_t cluster;   /* home of its jobs */
-        uint64_t first_max; /* only so many jobs; 0: all */
-        double hurry;       /* submissions come so many times as fast; 0: 1 */
+        uint64_t first_max; /* number of jobs to read; 0: all */
+        double hurry;       /* factor by which submissions are sped up; 0: 1 */
 };
 struct sim_swf_header {
-        uint32_t procs, nodes; /* MaxProcs, MaxNodes; 0: it does not say */
+        uint32_t procs, nodes; /* MaxProcs, MaxNodes; 0: not given */
         uint64_t jobs, skipped;
         uint32_t widest;
 };
-/* Adds the jobs of a trace to the workload. 0; -EINVAL with err "NAME:LINE: ...", and what came before is
- * there. */
+/* Adds the jobs of a trace to the workload. 0; -EINVAL with err "NAME:LINE: ...": the jobs before that line
+ * have been added. */
 int sim_swf_read(struct sim_workload *w, const char *name, struct str text, const struct sim_swf_options *o,
                  struct sim_swf_header *ret, struct err *err);

@@ -46,7 +46,7 @@ static size_t number_of(struct map *m, const char *text, size_t otherwise)
         return known ? known - 1 : SIZE_MAX;
 }
 
-/* Of a number that may be missing. False: it makes no sense. */
+/* Reads a number that may be missing. False: the value is no number, or out of range. */
 static bool number_in(json_t *v, double most, double *ret)
 {
         *ret = json_number_value(v);
@@ -200,7 +200,8 @@ static int read_edges(struct workflow *f)
         return 0;
 }
 
-/* Takes away what waits for nothing until nothing is left; what is left goes in a circle. */
+/* Checks that the graph has no cycle: removes tasks without parents until none is left; the remaining tasks
+ * are in a cycle. */
 static int check_circles(struct workflow *f)
 {
         uint32_t *waits = mem_array(NULL, f->task_count + 1, sizeof(*waits)),

@@ -1,9 +1,9 @@
-/* workload: the jobs of a simulation, with the files they read and write, and where from these came.
+/* workload: the jobs of a simulation, and the files that they read and write.
  *
  * Built by trace_swf.h, trace_workflow.h or generate.h, then only read. Jobs that were submitted together
- * stand together: the first has their number in `together`, the others 0; they differ in their files and run
+ * are adjacent: the first has their number in `together`, the others 0; they differ in their files and run
  * times only. All of them have the same `set`, of which their number is a multiple. A file is at a store of
- * the site (site.h); one that a job makes comes into being when that job ends.
+ * the site (site.h); an output exists from the end of the job that makes it.
  */
 #pragma once
 #include "base/buf.h"
@@ -21,7 +21,7 @@ struct sim_span { /* of workload.refs */
         uint32_t first, count;
 };
 struct sim_job {
-        int64_t submit_ms; /* since the start; one that waits for others is submitted when the last has ended
+        int64_t submit_ms; /* since the start; a job with parents is submitted when the last of them has ended
                             */
         int64_t run_ms;    /* on a processor of speed 1 */
         uint32_t asked_s;  /* the run time that its user asked for; 0: none */
@@ -29,9 +29,9 @@ struct sim_job {
         uint32_t user, program;
         uint32_t home; /* cluster at whose store its user's files are; outputs go there */
         uint32_t together;
-        uint32_t set;   /* those that were submitted together start so many at a time, all or none; 0: each
-                           alone */
-        uint32_t waits; /* for so many others */
+        uint32_t set;   /* number of the jobs submitted together that start at the same time, all or none; 0:
+                           each starts   alone */
+        uint32_t waits; /* number of its parents */
         struct sim_span inputs, outputs; /* files */
         struct sim_span children;        /* jobs that wait for it */
 };

@@ -36,7 +36,7 @@ struct sim_world {
         struct idmap *sets;     /* strict: see check_set */
         struct idmap *fences;   /* strict: the newest fence of each job, in the log and the turns */
         struct idmap *answered; /* strict: request -> members + 1 */
-        pthread_mutex_t lock;   /* of what follows, which the store's thread writes */
+        pthread_mutex_t lock;   /* protects the members below, which the store's thread writes */
         pthread_cond_t changed;
         uint64_t appended, durable;
         int failed;
@@ -73,8 +73,8 @@ const char *sim_world_violated(const struct sim_world *w)
         return w->violated ? w->violation.text : NULL;
 }
 
-/* ---- what the core says */
-/* Those that were matched as a set may go when all of them were accepted, and no sooner. Kept for each
+/* ---- output of the core */
+/* Checks that members matched as a set get their go only when all of them were accepted. Kept for each
  * member: the fence, and 1 << 32 while it is not accepted. */
 static void check_set(struct sim_world *w, const struct event *e)
 {
@@ -176,8 +176,8 @@ static int on_load(void *arg, uint64_t request, struct buf *ret, struct err *err
         return store_blob_get(w->store, record_name(room, request), ret, err);
 }
 
-static struct sim_action *say(struct sim_world *w, enum sim_action_kind kind, const char *agent,
-                              uint64_t request, uint32_t fence, const struct set *members)
+static struct sim_action *action_add(struct sim_world *w, enum sim_action_kind kind, const char *agent,
+                                     uint64_t request, uint32_t fence, const struct set *members)
 {
         struct turn *t = &w->turn;
         struct sim_action *a;
@@ -197,12 +197,12 @@ static struct sim_action *say(struct sim_world *w, enum sim_action_kind kind, co
 void sim_world_say(struct sim_world *w, enum sim_action_kind kind, const char *agent, uint64_t request,
                    uint32_t fence, const struct set *members)
 {
-        say(w, kind, agent, request, fence, members);
+        action_add(w, kind, agent, request, fence, members);
 }
 
 static void on_assign(void *arg, const struct core_assignment *as)
 {
-        struct sim_action *a = say(arg, SIM_ASSIGN, as->agent, as->request, as->fence, as->members);
+        struct sim_action *a = action_add(arg, SIM_ASSIGN, as->agent, as->request, as->fence, as->members);
 
         a->queue = mem_dupz(as->queue);
         a->lease_ms = as->lease_ms;
@@ -212,13 +212,13 @@ static void on_assign(void *arg, const struct core_assignment *as)
 
 static void on_go(void *arg, const char *agent, uint64_t request, uint32_t fence, const struct set *members)
 {
-        say(arg, SIM_GO, agent, request, fence, members);
+        action_add(arg, SIM_GO, agent, request, fence, members);
 }
 
 static void on_control(void *arg, const char *agent, enum core_control what, uint64_t request, uint32_t fence,
                        const struct set *members)
 {
-        say(arg, SIM_CONTROL, agent, request, fence, members)->control = what;
+        action_add(arg, SIM_CONTROL, agent, request, fence, members)->control = what;
 }
 
 static struct core *new_core(struct sim_world *w, bool shadow)
@@ -410,7 +410,7 @@ void sim_world_crash(struct sim_world *w, uint64_t snapshot_after)
         turn_begin(&w->turn);
         core_free(w->core);
         wait_durable(w, 0);
-        idmap_free(w->fences); /* what was promised in the lost turns never left */
+        idmap_free(w->fences); /* assignments of the lost turns never left */
         w->fences = idmap_new();
         idmap_free(w->sets);
         w->sets = idmap_new();

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fs.h"
+#include "base/system/fs.h"
 #include "spool/spool_private.h"
 
 int spool_fail(int number, struct err *err, const char *what)

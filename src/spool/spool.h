@@ -13,7 +13,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/uuid.h"
+#include "base/system/uuid.h"
 
 enum spool_error {
         SPOOL_NOT_FOUND = 1, /* no such object or upload */

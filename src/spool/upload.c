@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
 #include "spool/spool_private.h"
 
 #define OWNER_MAX 255
@@ -62,7 +62,7 @@ static struct upload *upload_new(struct spool *s, const char *id, struct str own
 }
 
 /* The upload, for this call alone until give_back(). */
-static int take(struct spool *s, const char *id, struct upload **ret)
+static int take_upload(struct spool *s, const char *id, struct upload **ret)
 {
         struct upload *u;
         int r = 0;
@@ -276,7 +276,7 @@ int spool_upload_write(struct spool *s, const char *id, uint64_t offset, struct 
                        struct err *err)
 {
         struct upload *u;
-        int r = take(s, id, &u);
+        int r = take_upload(s, id, &u);
 
         if (r)
                 return err_set(err, r,
@@ -324,7 +324,7 @@ uint64_t spool_upload_held(struct spool *s, struct str owner, size_t *ret_upload
 int spool_upload_drop(struct spool *s, const char *id)
 {
         struct upload *u;
-        int r = take(s, id, &u);
+        int r = take_upload(s, id, &u);
 
         if (r == 0)
                 forget(s, u);
@@ -384,7 +384,7 @@ static void final_hash(const struct upload *u, char ret[SPOOL_HASH_TEXT])
 }
 
 /* Ends one that failed: with `gone` its bytes are given up. */
-static void stop(struct spool *s, struct ending *e, struct spool_finish *f, int result, bool gone)
+static void stop_ending(struct spool *s, struct ending *e, struct spool_finish *f, int result, bool gone)
 {
         f->result = result;
         close(e->fd);
@@ -396,11 +396,11 @@ static void stop(struct spool *s, struct ending *e, struct spool_finish *f, int 
 }
 
 /* Takes it, checks its hash, and asks the kernel to begin writing. */
-static void prepare(struct spool *s, struct ending *e, struct spool_finish *f)
+static void prepare_finish(struct spool *s, struct ending *e, struct spool_finish *f)
 {
         struct upload *u;
 
-        f->result = take(s, f->id, &u);
+        f->result = take_upload(s, f->id, &u);
         if (f->result) {
                 err_set(&f->err, 0, "there is no upload %.40s, or it is being worked on", f->id);
                 return;
@@ -416,7 +416,7 @@ static void prepare(struct spool *s, struct ending *e, struct spool_finish *f)
         if (f->expect && strcmp(f->expect, f->hash) != 0) {
                 err_set(&f->err, 0, "the bytes of the upload have the hash %s, not %.64s: send them again",
                         f->hash, f->expect);
-                stop(s, e, f, SPOOL_WRONG_HASH, true);
+                stop_ending(s, e, f, SPOOL_WRONG_HASH, true);
                 return;
         }
         (void)!ftruncate(e->fd, (off_t)u->size);
@@ -468,7 +468,7 @@ static void make_folders(struct spool *s, struct ending *e, struct spool_finish 
                 r = fs_mkdirs_beneath(s->objects_fd, both, 0700);
                 any = true;
                 if (r)
-                        stop(s, &e[i], &f[i], spool_fail(-r, &f[i].err, "keep an upload"), false);
+                        stop_ending(s, &e[i], &f[i], spool_fail(-r, &f[i].err, "keep an upload"), false);
         }
         top = any ? flush_folder(s->objects_fd, ".") : 0;
         for (size_t i = 0; i < count; i++) {
@@ -479,7 +479,7 @@ static void make_folders(struct spool *s, struct ending *e, struct spool_finish 
                 snprintf(first, sizeof(first), "%.2s", f[i].hash);
                 r = top ? top : flush_folder(s->objects_fd, first);
                 if (r) {
-                        stop(s, &e[i], &f[i], spool_fail(-r, &f[i].err, "keep an upload"), true);
+                        stop_ending(s, &e[i], &f[i], spool_fail(-r, &f[i].err, "keep an upload"), true);
                         continue;
                 }
                 for (size_t k = i; k < count; k++) /* all were made before this flush */
@@ -501,7 +501,7 @@ static void name_objects(struct spool *s, struct ending *e, struct spool_finish 
 
                 spool_object_path(f[i].hash, path);
                 if (e[i].u && renameat(s->uploads_fd, e[i].u->id, s->objects_fd, path))
-                        stop(s, &e[i], &f[i], spool_fail(errno, &f[i].err, "keep an upload"), false);
+                        stop_ending(s, &e[i], &f[i], spool_fail(errno, &f[i].err, "keep an upload"), false);
         }
         pthread_mutex_unlock(&s->objects_lock);
 }
@@ -526,10 +526,10 @@ void spool_finish(struct spool *s, struct spool_finish *f, size_t count)
         struct ending *e = mem_zalloc((count ? count : 1) * sizeof(*e));
 
         for (size_t i = 0; i < count; i++)
-                prepare(s, &e[i], &f[i]);
+                prepare_finish(s, &e[i], &f[i]);
         for (size_t i = 0; i < count; i++)
                 if (e[i].u && (futimens(e[i].fd, now) || fsync(e[i].fd)))
-                        stop(s, &e[i], &f[i], spool_fail(errno, &f[i].err, "flush an upload"), true);
+                        stop_ending(s, &e[i], &f[i], spool_fail(errno, &f[i].err, "flush an upload"), true);
         name_objects(s, e, f, count);
         for (size_t i = 0; i < count; i++) {
                 int r = e[i].u ? flush_of(s, e, f, i) : 0;
@@ -537,7 +537,7 @@ void spool_finish(struct spool *s, struct spool_finish *f, size_t count)
                 if (r)
                         r = spool_fail(-r, &f[i].err, "flush a folder");
                 if (e[i].u)
-                        stop(s, &e[i], &f[i], r, true);
+                        stop_ending(s, &e[i], &f[i], r, true);
         }
         free(e);
 }

@@ -22,7 +22,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 
 #define STORE_MAGIC     0x53746f72u
 #define GROUP_BYTES_MAX (16u << 20) /* of batches in one transaction */
@@ -156,7 +156,7 @@ static struct store_batch *refuse_all(struct store *s, struct store_batch *group
         return group;
 }
 
-static void fail(struct store *s, int result, const struct err *err)
+static void fail_store(struct store *s, int result, const struct err *err)
 {
         pthread_mutex_lock(&s->lock);
         s->failed = result;
@@ -187,7 +187,7 @@ static void commit_group(struct store *s, struct store_batch *group)
                         pthread_mutex_unlock(&s->lock);
                         err_set(&err, 0, "another server holds a newer term");
                 } else if (r != STORE_FULL) {
-                        fail(s, r, &err);
+                        fail_store(s, r, &err);
                 }
         }
         if (r == STORE_FULL && !group->refused)
@@ -432,7 +432,7 @@ static bool snapshot_slice(struct store *s, struct task *t)
                 return t->snapshot.done;
         err_set(t->err, 0, "%s", err.text);
         if (t->result < 0 || t->result == STORE_CORRUPT)
-                fail(s, t->result, &err);
+                fail_store(s, t->result, &err);
         else if (t->snapshot.durable)
                 t->result = 0; /* the rest is tidying: the next snapshot does it */
         return true;

@@ -21,7 +21,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/past_job.h"
+#include "base/job/past_job.h"
 
 enum store_error {
         STORE_DURABLE = 0,

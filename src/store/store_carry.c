@@ -23,23 +23,23 @@ static const struct table {
 };
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 
-static int fail(const struct sqlite *q, struct err *err)
+static int fail_sqlite(const struct sqlite *q, struct err *err)
 {
         int r = sqlite_fail(q, q->db, sqlite3_errcode(q->db), err);
 
         return r ? r : -EIO;
 }
 
-static int run(const struct sqlite *q, const char *sql, struct err *err)
+static int run_sql(const struct sqlite *q, const char *sql, struct err *err)
 {
-        return sqlite3_exec(q->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : fail(q, err);
+        return sqlite3_exec(q->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : fail_sqlite(q, err);
 }
 
 static int open_file(struct sqlite *q, const char *path, struct err *err)
 {
         *q = (struct sqlite){.path = (char *)path};
         if (sqlite3_open_v2(path, &q->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
-                return fail(q, err);
+                return fail_sqlite(q, err);
         sqlite3_extended_result_codes(q->db, 1);
         sqlite3_busy_timeout(q->db, 10000);
         return 0;
@@ -65,7 +65,7 @@ static int put_row(const struct sqlite *q, sqlite3_stmt *st, const struct table 
                         sqlite3_bind_int64(st, i + 1, (int64_t)pg_number(res, 0, i));
         }
         if (sqlite3_step(st) != SQLITE_DONE)
-                return fail(q, err);
+                return fail_sqlite(q, err);
         sqlite3_reset(st);
         return 0;
 }
@@ -84,7 +84,7 @@ static int carry_table_out(const struct postgres *pg, PGconn *conn, const struct
                 buf_addz(&insert, ", ?");
         buf_char(&insert, ')');
         if (sqlite3_prepare_v2(q->db, buf_z(&insert), -1, &st, NULL) != SQLITE_OK)
-                return fail(q, err);
+                return fail_sqlite(q, err);
         if (!PQsendQueryParams(conn, buf_z(&select), 0, NULL, NULL, NULL, NULL, 1))
                 r = pg_fail(pg, conn, NULL, err);
         else
@@ -114,7 +114,7 @@ static int carry_state_out(const struct postgres *pg, PGconn *conn, const struct
         if (r == 0) {
                 buf_printf(&sql, "UPDATE state SET term = %s, cut = %s", PQgetvalue(res, 0, 0),
                            PQgetvalue(res, 0, 1));
-                r = run(q, buf_z(&sql), err);
+                r = run_sql(q, buf_z(&sql), err);
         }
         PQclear(res);
         return r;
@@ -125,14 +125,14 @@ static int carry_out(const struct postgres *pg, PGconn *conn, struct sqlite *q, 
         int r = sqlite_migrate(q, err);
 
         if (r == 0)
-                r = run(q, "BEGIN", err);
+                r = run_sql(q, "BEGIN", err);
         if (r == 0)
                 r = pg_run(pg, conn, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", NULL, err);
         if (r == 0)
                 r = carry_state_out(pg, conn, q, err);
         for (size_t i = 0; r == 0 && i < TABLES; i++)
                 r = carry_table_out(pg, conn, q, &tables[i], err);
-        return r == 0 ? run(q, "COMMIT", err) : r;
+        return r == 0 ? run_sql(q, "COMMIT", err) : r;
 }
 
 int store_carry_out(const char *address, const char *to, struct err *err)
@@ -209,7 +209,7 @@ static int carry_table_in(const struct sqlite *q, const struct postgres *pg, con
 
         buf_printf(&sql, "SELECT %s FROM %s", t->columns, t->name);
         if (sqlite3_prepare_v2(q->db, buf_z(&sql), -1, &st, NULL) != SQLITE_OK)
-                return fail(q, err);
+                return fail_sqlite(q, err);
         buf_reset(&sql);
         buf_printf(&sql, "COPY drover_%s (%s) FROM STDIN (FORMAT binary)", t->name, t->columns);
         res = PQexec(pg->conn, buf_z(&sql));
@@ -224,7 +224,7 @@ static int carry_table_in(const struct sqlite *q, const struct postgres *pg, con
                 else if (rc == SQLITE_DONE)
                         add_u16(&rows, UINT16_MAX);
                 else
-                        r = fail(q, err);
+                        r = fail_sqlite(q, err);
                 if (r == 0 && (rc == SQLITE_DONE || rows.n >= COPY_BYTES)) {
                         if (PQputCopyData(pg->conn, rows.p, (int)rows.n) != 1)
                                 r = pg_fail(pg, pg->conn, NULL, err);
@@ -251,7 +251,7 @@ static int carry_state_in(const struct sqlite *q, const struct postgres *pg, str
         int r;
 
         if (sqlite3_prepare_v2(q->db, "SELECT term, cut FROM state", -1, &st, NULL) != SQLITE_OK)
-                return fail(q, err);
+                return fail_sqlite(q, err);
         if (sqlite3_step(st) == SQLITE_ROW) {
                 snprintf(sql, sizeof(sql), "UPDATE drover_state SET term = %lld, cut = %lld, number = 1",
                          (long long)sqlite3_column_int64(st, 0), (long long)sqlite3_column_int64(st, 1));
@@ -268,7 +268,7 @@ static int carry_in(struct sqlite *q, const struct postgres *pg, struct err *err
         int r = sqlite_migrate(q, err);
 
         if (r == 0)
-                r = run(q, "BEGIN", err);
+                r = run_sql(q, "BEGIN", err);
         if (r == 0)
                 r = pg_run(pg, pg->conn, "BEGIN", NULL, err);
         if (r == 0)

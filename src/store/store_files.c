@@ -31,7 +31,7 @@ static char *folder_of(const char *path)
         return mem_dup(path, slash == 0 ? 1 : (size_t)slash);
 }
 
-static int fail(struct err *err, int number, const char *what, const char *path)
+static int fail_file(struct err *err, int number, const char *what, const char *path)
 {
         return err_set(err, -number, "cannot %s %s: %s", what, path, strerror(number));
 }
@@ -44,13 +44,13 @@ int store_lock_take(const char *path, int *ret_fd, struct err *err)
         int n, number;
 
         if (fd < 0)
-                return fail(err, errno, "open", lock);
+                return fail_file(err, errno, "open", lock);
         if (flock(fd, LOCK_EX | LOCK_NB)) {
                 number = errno;
                 n = (int)pread(fd, holder, sizeof(holder) - 1, 0);
                 close(fd);
                 if (number != EWOULDBLOCK)
-                        return fail(err, number, "lock", lock);
+                        return fail_file(err, number, "lock", lock);
                 n = n > 0 ? (int)strcspn(holder, "\n") : 0;
                 return err_set(err, STORE_LOCKED,
                                "%s is in use by %s%.*s: stop that server first, or choose another folder",
@@ -62,7 +62,7 @@ int store_lock_take(const char *path, int *ret_fd, struct err *err)
                 number = errno;
                 if (number != ENOSPC && number != EDQUOT) {
                         close(fd);
-                        return fail(err, number, "write", lock);
+                        return fail_file(err, number, "write", lock);
                 }
         }
         *ret_fd = fd;
@@ -88,7 +88,7 @@ int store_mark_open(const char *path, int *ret_fd, enum store_mark *ret_kind, ui
         if (fd < 0 && (errno == ENOSPC || errno == EDQUOT))
                 return err_set(err, -ENOSPC, "no space for the mark %s", name);
         if (fd < 0)
-                return fail(err, errno, "open", name);
+                return fail_file(err, errno, "open", name);
         *ret_kind = STORE_MARK_NONE;
         *ret_seq = 0;
         if (pread(fd, &m, sizeof(m), 0) == (ssize_t)sizeof(m) && memcmp(m.magic, mark_magic, 8) == 0 &&
@@ -126,7 +126,7 @@ int store_reserve_file_take(const char *path, struct err *err)
         if (fd < 0)
                 return errno == ENOSPC || errno == EDQUOT
                                ? err_set(err, STORE_FULL, "no space for the reserve %s", name)
-                               : fail(err, errno, "open", name);
+                               : fail_file(err, errno, "open", name);
         number = posix_fallocate(fd, 0, STORE_RESERVE_BYTES);
         if (number == 0 && fsync(fd))
                 number = errno;
@@ -135,14 +135,14 @@ int store_reserve_file_take(const char *path, struct err *err)
         close(fd);
         if (number == ENOSPC || number == EDQUOT)
                 return err_set(err, STORE_FULL, "no space for the reserve %s", name);
-        return number ? fail(err, number, "write", name) : 0;
+        return number ? fail_file(err, number, "write", name) : 0;
 }
 
 int store_reserve_file_release(const char *path, struct err *err)
 {
         MEM_CLEANUP char *name = beside(path, ".reserve");
 
-        return truncate(name, 0) && errno != ENOENT ? fail(err, errno, "truncate", name) : 0;
+        return truncate(name, 0) && errno != ENOENT ? fail_file(err, errno, "truncate", name) : 0;
 }
 
 int store_file_create(const char *path, struct err *err)
@@ -152,17 +152,17 @@ int store_file_create(const char *path, struct err *err)
         int r = 0;
 
         if (fd < 0)
-                return errno == EEXIST ? 0 : fail(err, errno, "create", path);
+                return errno == EEXIST ? 0 : fail_file(err, errno, "create", path);
         if (fsync(fd))
-                r = fail(err, errno, "flush", path);
+                r = fail_file(err, errno, "flush", path);
         close(fd);
         if (r)
                 return r;
         fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
-                return fail(err, errno, "open", folder);
+                return fail_file(err, errno, "open", folder);
         if (fsync(fd))
-                r = fail(err, errno, "flush", folder);
+                r = fail_file(err, errno, "flush", folder);
         close(fd);
         return r;
 }

@@ -47,7 +47,7 @@ static struct str bytes_view(const struct bytes *b)
         return str_make(b->p, b->n);
 }
 
-static bool fits(const struct memory *m, uint64_t more)
+static bool memory_fits(const struct memory *m, uint64_t more)
 {
         uint64_t limit = m->reserve ? m->limit - m->limit / 4 : m->limit;
 
@@ -148,7 +148,7 @@ static void blob_put(struct memory *m, struct str name, struct str data)
         m->used += name.n + data.n;
 }
 
-static void apply(struct memory *m, const struct store_batch *b)
+static void batch_apply(struct memory *m, const struct store_batch *b)
 {
         struct unpack u = store_batch_ops(b);
         struct store_op op;
@@ -194,13 +194,13 @@ static int memory_commit(struct store_backend *be, struct store_batch *first, ui
         for (struct store_batch *b = first; b; b = b->next)
                 if (b->term == m->term)
                         bytes += b->ops.n;
-        if (!fits(m, bytes))
+        if (!memory_fits(m, bytes))
                 return err_set(err, STORE_FULL, "the store's memory is full");
         pthread_rwlock_wrlock(&m->lock);
         for (struct store_batch *b = first; b; b = b->next) {
                 b->result = b->term == m->term ? STORE_DURABLE : STORE_STALE_TERM;
                 if (b->result == STORE_DURABLE)
-                        apply(m, b);
+                        batch_apply(m, b);
                 b->last_seq = *last_seq = m->cut + m->log_count;
         }
         pthread_rwlock_unlock(&m->lock);
@@ -214,7 +214,7 @@ static int memory_snapshot_slice(struct store_backend *be, struct store_snapshot
 
         if (sn->term != m->term)
                 return err_set(err, STORE_STALE_TERM, "another server holds a newer term");
-        if (!fits(m, sn->data.n))
+        if (!memory_fits(m, sn->data.n))
                 return err_set(err, STORE_FULL, "the store's memory is full");
         pthread_rwlock_wrlock(&m->lock);
         m->used += sn->data.n;
@@ -248,7 +248,7 @@ static int memory_reserve_take(struct store_backend *be)
 
         if (m->limit == 0 || m->reserve)
                 return 0;
-        if (!fits(m, m->limit / 4))
+        if (!memory_fits(m, m->limit / 4))
                 return STORE_FULL;
         m->reserve = true;
         return 0;

@@ -19,9 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/uuid.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/uuid.h"
 #include "store/schema_postgres.h"
 #include "store/store_files.h"
 

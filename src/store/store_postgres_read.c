@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "store/store_postgres.h"
 
 #define AGAIN_MS 100
@@ -70,7 +70,7 @@ static int next_row(struct reading *rd, struct err *err)
 }
 
 /* Sends the statement and takes its first row, if it has one. */
-static int send(struct reading *rd, const char *sql, const struct pg_params *p, struct err *err)
+static int send_query(struct reading *rd, const char *sql, const struct pg_params *p, struct err *err)
 {
         int r;
 
@@ -83,7 +83,7 @@ static int send(struct reading *rd, const char *sql, const struct pg_params *p, 
         return r == 1 ? 0 : r;
 }
 
-static void drop(struct reading *rd)
+static void drop_reading(struct reading *rd)
 {
         PQclear(rd->res);
         PQfinish(rd->conn);
@@ -104,10 +104,10 @@ static int read_begin(struct reading *rd, struct store_backend *be, const char *
                 rd->conn = reader_take(pg);
                 r = rd->conn ? 0 : pg_connect(pg, &rd->conn, err);
                 if (r == 0)
-                        r = send(rd, sql, p, err);
+                        r = send_query(rd, sql, p, err);
                 if (r != PG_LOST)
                         break;
-                drop(rd);
+                drop_reading(rd);
                 pg_readers_close(pg); /* these were lost with it, most likely */
                 if (clock_boot_ms() > until_ms)
                         return -ENOTCONN;
@@ -122,7 +122,7 @@ static void read_end(struct reading *rd)
                 PQclear(rd->res);
                 reader_give(rd->pg, rd->conn);
         } else { /* not all was read: the rest is nobody's */
-                drop(rd);
+                drop_reading(rd);
         }
 }
 

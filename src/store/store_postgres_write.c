@@ -20,8 +20,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "base/map.h"
+#include "base/system/clock.h"
 #include "store/store_files.h"
 #include "store/store_postgres.h"
 
@@ -136,7 +136,7 @@ struct transaction {
         uint64_t returned[2];             /* of ST_TERM */
 };
 
-static void call(struct transaction *t, enum statement which, struct pg_params *p)
+static void statement_call(struct transaction *t, enum statement which, struct pg_params *p)
 {
         static const struct pg_params none;
         char name[8];
@@ -229,14 +229,14 @@ static int attempt(struct transaction *t, bool fenced, struct err *err)
         int r;
 
         t->unsent = false;
-        call(t, ST_BEGIN, NULL);
+        statement_call(t, ST_BEGIN, NULL);
         if (fenced) {
                 pg_param_number(&p, pg->term);
                 pg_param_number(&p, t->number);
-                call(t, ST_FENCE, &p);
+                statement_call(t, ST_FENCE, &p);
         }
         t->send(t, t->arg);
-        call(t, ST_COMMIT, NULL);
+        statement_call(t, ST_COMMIT, NULL);
         if (t->unsent || !PQpipelineSync(pg->conn))
                 return err_set(err, PG_LOST, "the connection to %s was lost", pg->name);
         r = read_answers(t, err);
@@ -320,7 +320,7 @@ static int transact(struct transaction *t, struct err *err)
 static void send_term(struct transaction *t, void *arg)
 {
         (void)arg;
-        call(t, ST_TERM, NULL);
+        statement_call(t, ST_TERM, NULL);
 }
 
 /* A term that was taken without our hearing of it is passed over. */
@@ -443,13 +443,13 @@ static void send_group(struct transaction *t, void *arg)
                 pg_param_number(&p, g->seq);
                 pg_param_array(&p, &g->log_crc);
                 pg_param_array(&p, &g->record);
-                call(t, ST_LOG, &p);
+                statement_call(t, ST_LOG, &p);
         }
         if (g->cut) {
                 struct pg_params p = {0};
 
                 pg_param_number(&p, g->cut);
-                call(t, ST_HISTORY_CUT, &p);
+                statement_call(t, ST_HISTORY_CUT, &p);
         }
         if (g->owner.count) {
                 struct pg_params p = {0};
@@ -460,7 +460,7 @@ static void send_group(struct transaction *t, void *arg)
                 pg_param_array(&p, &g->owner);
                 pg_param_array(&p, &g->past_crc);
                 pg_param_array(&p, &g->past_data);
-                call(t, ST_HISTORY, &p);
+                statement_call(t, ST_HISTORY, &p);
         }
         if (g->put_name.count) {
                 struct pg_params p = {0};
@@ -468,13 +468,13 @@ static void send_group(struct transaction *t, void *arg)
                 pg_param_array(&p, &g->put_name);
                 pg_param_array(&p, &g->put_crc);
                 pg_param_array(&p, &g->put_data);
-                call(t, ST_BLOB_PUT, &p);
+                statement_call(t, ST_BLOB_PUT, &p);
         }
         if (g->gone.count) {
                 struct pg_params p = {0};
 
                 pg_param_array(&p, &g->gone);
-                call(t, ST_BLOB_DELETE, &p);
+                statement_call(t, ST_BLOB_DELETE, &p);
         }
 }
 
@@ -539,7 +539,7 @@ static void send_part(struct transaction *t, int64_t id, struct str part)
         pg_param_number(&p, (uint64_t)id);
         pg_param_number(&p, store_record_crc((uint64_t)id, part));
         pg_param_bytes(&p, part);
-        call(t, ST_SNAPSHOT_PART, &p);
+        statement_call(t, ST_SNAPSHOT_PART, &p);
 }
 
 static void send_parts(struct transaction *t, void *arg)
@@ -554,7 +554,7 @@ static void send_parts(struct transaction *t, void *arg)
                 pg_param_number(&p, (uint64_t)s->id);
                 pg_param_number(&p, sn->seq);
                 pg_param_number(&p, sn->data.n);
-                call(t, ST_SNAPSHOT_NEW, &p);
+                statement_call(t, ST_SNAPSHOT_NEW, &p);
         }
         for (int i = 0; i < PARTS_PER_SLICE && offset < sn->data.n; i++) {
                 struct str part = str_head(str_skip(sn->data, offset), PART_BYTES);
@@ -567,9 +567,9 @@ static void send_parts(struct transaction *t, void *arg)
                 struct pg_params done = {0}, cut = {0};
 
                 pg_param_number(&done, (uint64_t)s->id);
-                call(t, ST_SNAPSHOT_COMPLETE, &done);
+                statement_call(t, ST_SNAPSHOT_COMPLETE, &done);
                 pg_param_number(&cut, sn->cut_to);
-                call(t, ST_CUT, &cut);
+                statement_call(t, ST_CUT, &cut);
         }
 }
 
@@ -577,9 +577,9 @@ static void send_parts(struct transaction *t, void *arg)
 static void send_tidy(struct transaction *t, void *arg)
 {
         (void)arg;
-        call(t, ST_TIDY_PARTS, NULL);
-        call(t, ST_TIDY_LOG, NULL);
-        call(t, ST_TIDY_SNAPSHOTS, NULL);
+        statement_call(t, ST_TIDY_PARTS, NULL);
+        statement_call(t, ST_TIDY_LOG, NULL);
+        statement_call(t, ST_TIDY_SNAPSHOTS, NULL);
 }
 
 int postgres_snapshot_slice(struct store_backend *be, struct store_snapshot *sn, struct err *err)

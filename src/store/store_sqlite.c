@@ -100,7 +100,7 @@ int sqlite_fail(const struct sqlite *q, sqlite3 *db, int rc, struct err *err)
                        db ? sqlite3_errmsg(db) : sqlite3_errstr(rc), rc);
 }
 
-static int run(const struct sqlite *q, sqlite3 *db, const char *sql, struct err *err)
+static int run_sql(const struct sqlite *q, sqlite3 *db, const char *sql, struct err *err)
 {
         int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
 
@@ -108,8 +108,8 @@ static int run(const struct sqlite *q, sqlite3 *db, const char *sql, struct err 
 }
 
 /* The first column of the first row, as a number or (short) as text. */
-static int ask(const struct sqlite *q, sqlite3 *db, const char *sql, int64_t *ret, char *text, size_t size,
-               struct err *err)
+static int ask_database(const struct sqlite *q, sqlite3 *db, const char *sql, int64_t *ret, char *text,
+                        size_t size, struct err *err)
 {
         sqlite3_stmt *st = NULL;
         int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
@@ -146,18 +146,18 @@ int sqlite_connect(const struct sqlite *q, sqlite3 **ret, struct err *err)
         sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
         sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
         if (q->exclusive)
-                r = run(q, db, "PRAGMA locking_mode = EXCLUSIVE", err);
+                r = run_sql(q, db, "PRAGMA locking_mode = EXCLUSIVE", err);
         if (r == 0)
-                r = ask(q, db, "PRAGMA journal_mode = WAL", NULL, mode, sizeof(mode), err);
+                r = ask_database(q, db, "PRAGMA journal_mode = WAL", NULL, mode, sizeof(mode), err);
         if (r == 0 && !str_eqz(STR("wal"), mode))
                 r = err_set(err, -ENOTSUP, "%s: the filesystem has no way to keep a write-ahead log",
                             q->path);
         if (r == 0)
-                r = run(q, db,
-                        "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = "
-                        "MEMORY;"
-                        "PRAGMA cell_size_check = ON",
-                        err);
+                r = run_sql(q, db,
+                            "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = "
+                            "MEMORY;"
+                            "PRAGMA cell_size_check = ON",
+                            err);
         if (r) {
                 sqlite3_close(db);
                 return r;
@@ -173,11 +173,11 @@ int sqlite_migrate(struct sqlite *q, struct err *err)
         int64_t version, application, tables;
         int r;
 
-        r = ask(q, q->db, "PRAGMA user_version", &version, NULL, 0, err);
+        r = ask_database(q, q->db, "PRAGMA user_version", &version, NULL, 0, err);
         if (r == 0)
-                r = ask(q, q->db, "PRAGMA application_id", &application, NULL, 0, err);
+                r = ask_database(q, q->db, "PRAGMA application_id", &application, NULL, 0, err);
         if (r == 0)
-                r = ask(q, q->db, "SELECT count(*) FROM sqlite_schema", &tables, NULL, 0, err);
+                r = ask_database(q, q->db, "SELECT count(*) FROM sqlite_schema", &tables, NULL, 0, err);
         if (r)
                 return r;
         if (application != APPLICATION_ID && (application || version || tables))
@@ -197,7 +197,7 @@ int sqlite_migrate(struct sqlite *q, struct err *err)
                         "BEGIN IMMEDIATE; %s; PRAGMA user_version = %d; PRAGMA application_id = %d; "
                         "COMMIT",
                         migrations[i].sql, migrations[i].number, APPLICATION_ID);
-                r = run(q, q->db, sql, err);
+                r = run_sql(q, q->db, sql, err);
                 sqlite3_free(sql);
                 if (r) {
                         sqlite3_exec(q->db, "ROLLBACK", NULL, NULL, NULL);
@@ -207,7 +207,7 @@ int sqlite_migrate(struct sqlite *q, struct err *err)
         return 0;
 }
 
-static int prepare(struct sqlite *q, struct err *err)
+static int prepare_statements(struct sqlite *q, struct err *err)
 {
         for (int i = 0; i < ST_COUNT; i++) {
                 int rc = sqlite3_prepare_v3(q->db, statement_sql[i], -1, SQLITE_PREPARE_PERSISTENT, &q->st[i],
@@ -337,17 +337,17 @@ static int open_file(struct sqlite *q, uint64_t *ret_last_seq, struct err *err)
         if (r == 0)
                 r = sqlite_connect(q, &q->db, err);
         if (r == 0)
-                r = run(q, q->db, "PRAGMA cache_size = -65536", err);
+                r = run_sql(q, q->db, "PRAGMA cache_size = -65536", err);
         if (r == 0)
                 r = sqlite_migrate(q, err);
         if (r == 0)
-                r = prepare(q, err);
+                r = prepare_statements(q, err);
         /* Records up to a snapshot's may all have been cut. */
         if (r == 0)
-                r = ask(q, q->db,
-                        "SELECT max((SELECT ifnull(max(seq), 0) FROM log), (SELECT cut FROM state),"
-                        " (SELECT ifnull(max(seq), 0) FROM snapshot WHERE complete))",
-                        &last, NULL, 0, err);
+                r = ask_database(q, q->db,
+                                 "SELECT max((SELECT ifnull(max(seq), 0) FROM log), (SELECT cut FROM state),"
+                                 " (SELECT ifnull(max(seq), 0) FROM snapshot WHERE complete))",
+                                 &last, NULL, 0, err);
         if (r == 0)
                 r = check_mark(q, (uint64_t)last, err);
         if (r == 0)

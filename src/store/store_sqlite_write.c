@@ -27,7 +27,7 @@
 int store_sqlite_checkpoint_frames = 2000; /* 8 MB of pages */
 
 /* Runs a statement that gives no rows, or whose first row's first number is *ret. */
-static int step(struct sqlite *q, enum statement which, int64_t *ret, struct err *err)
+static int statement_step(struct sqlite *q, enum statement which, int64_t *ret, struct err *err)
 {
         sqlite3_stmt *st = q->st[which];
         int rc = sqlite3_step(st);
@@ -48,7 +48,7 @@ static int step(struct sqlite *q, enum statement which, int64_t *ret, struct err
 static void rollback(struct sqlite *q)
 {
         if (!sqlite3_get_autocommit(q->db))
-                step(q, ST_ROLLBACK, NULL, NULL);
+                statement_step(q, ST_ROLLBACK, NULL, NULL);
 }
 
 /* ---- checkpoints */
@@ -182,7 +182,7 @@ static void after_commit(struct sqlite *q)
 
 /* ---- transactions */
 
-static int begin(struct sqlite *q, uint64_t *ret_term, struct err *err)
+static int begin_transaction(struct sqlite *q, uint64_t *ret_term, struct err *err)
 {
         int64_t term = 0;
         int r;
@@ -193,18 +193,18 @@ static int begin(struct sqlite *q, uint64_t *ret_term, struct err *err)
                 err_set(err, r, "%s", q->checkpoint_err.text);
         pthread_mutex_unlock(&q->checkpoint_lock);
         if (r == 0)
-                r = step(q, ST_BEGIN, NULL, err);
+                r = statement_step(q, ST_BEGIN, NULL, err);
         if (r == 0)
-                r = step(q, ST_STATE, &term, err);
+                r = statement_step(q, ST_STATE, &term, err);
         *ret_term = (uint64_t)term;
         return r;
 }
 
-/* Ends what begin() began: commits when r is 0, else rolls back. */
-static int end(struct sqlite *q, int r, struct err *err)
+/* Ends what begin_transaction() began: commits when r is 0, else rolls back. */
+static int end_transaction(struct sqlite *q, int r, struct err *err)
 {
         if (r == 0)
-                r = step(q, ST_COMMIT, NULL, err);
+                r = statement_step(q, ST_COMMIT, NULL, err);
         if (r == 0) {
                 after_commit(q);
                 return 0;
@@ -225,10 +225,10 @@ int sqlite_term_take(struct store_backend *be, uint64_t *ret_term, struct err *e
         int r;
 
         pthread_mutex_lock(&q->db_lock);
-        r = begin(q, &old, err);
+        r = begin_transaction(q, &old, err);
         if (r == 0)
-                r = step(q, ST_TERM, &term, err);
-        r = end(q, r, err);
+                r = statement_step(q, ST_TERM, &term, err);
+        r = end_transaction(q, r, err);
         pthread_mutex_unlock(&q->db_lock);
         if (r == 0)
                 *ret_term = (uint64_t)term;
@@ -256,7 +256,7 @@ static int write_history(struct sqlite *q, const struct past_job *h, struct err 
         sqlite_bind(st, 7, h->owner);
         sqlite3_bind_int64(st, 8, sqlite_history_crc(h));
         sqlite_bind(st, 9, h->data);
-        return step(q, ST_HISTORY, NULL, err);
+        return statement_step(q, ST_HISTORY, NULL, err);
 }
 
 static int write_batch(struct sqlite *q, const struct store_batch *b, uint64_t *seq, struct err *err)
@@ -272,22 +272,22 @@ static int write_batch(struct sqlite *q, const struct store_batch *b, uint64_t *
                         sqlite3_bind_int64(q->st[ST_LOG], 1, (int64_t)*seq);
                         sqlite3_bind_int64(q->st[ST_LOG], 2, store_record_crc(*seq, op.data));
                         sqlite_bind(q->st[ST_LOG], 3, op.data);
-                        r = step(q, ST_LOG, NULL, err);
+                        r = statement_step(q, ST_LOG, NULL, err);
                         break;
                 case STORE_OP_HISTORY: r = write_history(q, &op.history, err); break;
                 case STORE_OP_BLOB_PUT:
                         sqlite_bind(q->st[ST_BLOB_PUT], 1, op.name);
                         sqlite3_bind_int64(q->st[ST_BLOB_PUT], 2, store_record_crc(op.name.n, op.data));
                         sqlite_bind(q->st[ST_BLOB_PUT], 3, op.data);
-                        r = step(q, ST_BLOB_PUT, NULL, err);
+                        r = statement_step(q, ST_BLOB_PUT, NULL, err);
                         break;
                 case STORE_OP_BLOB_DELETE:
                         sqlite_bind(q->st[ST_BLOB_DELETE], 1, op.name);
-                        r = step(q, ST_BLOB_DELETE, NULL, err);
+                        r = statement_step(q, ST_BLOB_DELETE, NULL, err);
                         break;
                 case STORE_OP_HISTORY_CUT:
                         sqlite3_bind_int64(q->st[ST_HISTORY_CUT], 1, (int64_t)op.row);
-                        r = step(q, ST_HISTORY_CUT, NULL, err);
+                        r = statement_step(q, ST_HISTORY_CUT, NULL, err);
                         break;
                 }
         }
@@ -301,14 +301,14 @@ int sqlite_commit(struct store_backend *be, struct store_batch *first, uint64_t 
         int r;
 
         pthread_mutex_lock(&q->db_lock);
-        r = begin(q, &term, err);
+        r = begin_transaction(q, &term, err);
         for (struct store_batch *b = first; r == 0 && b; b = b->next) {
                 b->result = b->term == term ? STORE_DURABLE : STORE_STALE_TERM;
                 if (b->result == STORE_DURABLE)
                         r = write_batch(q, b, &seq, err);
                 b->last_seq = seq;
         }
-        r = end(q, r, err);
+        r = end_transaction(q, r, err);
         if (r == 0) {
                 store_mark_write(q->mark_fd, STORE_MARK_OPEN, seq);
                 q->marked = seq;
@@ -327,14 +327,14 @@ enum snapshot_phase { CLEAN_BEFORE, WRITE_PARTS, TIDY_AFTER };
 /* One slice of removing what is no longer needed. *ret_more when there may be more. */
 static int tidy(struct sqlite *q, bool *ret_more, struct err *err)
 {
-        int r = step(q, ST_TIDY_PARTS, NULL, err);
+        int r = statement_step(q, ST_TIDY_PARTS, NULL, err);
 
         *ret_more = r == 0 && sqlite3_changes(q->db) > 0;
         if (r || *ret_more)
                 return r;
-        r = step(q, ST_TIDY_LOG, NULL, err);
+        r = statement_step(q, ST_TIDY_LOG, NULL, err);
         *ret_more = r == 0 && sqlite3_changes(q->db) > 0;
-        return r || *ret_more ? r : step(q, ST_TIDY_SNAPSHOTS, NULL, err);
+        return r || *ret_more ? r : statement_step(q, ST_TIDY_SNAPSHOTS, NULL, err);
 }
 
 static int write_parts(struct sqlite *q, struct store_snapshot *sn, size_t *offset, struct err *err)
@@ -348,7 +348,7 @@ static int write_parts(struct sqlite *q, struct store_snapshot *sn, size_t *offs
                 sqlite3_bind_int64(q->st[ST_SNAPSHOT_PART], 1, id);
                 sqlite3_bind_int64(q->st[ST_SNAPSHOT_PART], 2, store_record_crc((uint64_t)id, part));
                 sqlite_bind(q->st[ST_SNAPSHOT_PART], 3, part);
-                r = step(q, ST_SNAPSHOT_PART, NULL, err);
+                r = statement_step(q, ST_SNAPSHOT_PART, NULL, err);
                 *offset += part.n;
         }
         return r;
@@ -359,9 +359,9 @@ static int complete(struct sqlite *q, const struct store_snapshot *sn, struct er
         int r;
 
         sqlite3_bind_int64(q->st[ST_SNAPSHOT_COMPLETE], 1, q->snapshot_id);
-        r = step(q, ST_SNAPSHOT_COMPLETE, NULL, err);
+        r = statement_step(q, ST_SNAPSHOT_COMPLETE, NULL, err);
         sqlite3_bind_int64(q->st[ST_CUT], 1, (int64_t)sn->cut_to);
-        return r ? r : step(q, ST_CUT, NULL, err);
+        return r ? r : statement_step(q, ST_CUT, NULL, err);
 }
 
 static int snapshot_slice(struct sqlite *q, struct store_snapshot *sn, struct err *err)
@@ -369,7 +369,7 @@ static int snapshot_slice(struct sqlite *q, struct store_snapshot *sn, struct er
         struct store_snapshot after = *sn;
         uint64_t term;
         bool more = false;
-        int r = begin(q, &term, err);
+        int r = begin_transaction(q, &term, err);
 
         if (r == 0 && term != sn->term)
                 r = err_set(err, STORE_STALE_TERM, "another server holds a newer term");
@@ -381,7 +381,7 @@ static int snapshot_slice(struct sqlite *q, struct store_snapshot *sn, struct er
                         break;
                 sqlite3_bind_int64(q->st[ST_SNAPSHOT_NEW], 1, (int64_t)sn->seq);
                 sqlite3_bind_int64(q->st[ST_SNAPSHOT_NEW], 2, (int64_t)sn->data.n);
-                r = step(q, ST_SNAPSHOT_NEW, &q->snapshot_id, err);
+                r = statement_step(q, ST_SNAPSHOT_NEW, &q->snapshot_id, err);
                 after.phase = WRITE_PARTS;
                 break;
         case WRITE_PARTS:
@@ -395,7 +395,7 @@ static int snapshot_slice(struct sqlite *q, struct store_snapshot *sn, struct er
                 break;
         case TIDY_AFTER: after.done = !more; break;
         }
-        r = end(q, r, err);
+        r = end_transaction(q, r, err);
         if (r == 0)
                 *sn = after;
         return r;

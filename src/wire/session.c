@@ -10,7 +10,7 @@
 #define SESSION_MAGIC 0x73657373u
 #define HEAD          4u
 #define CONNECT_MS    20000 /* handshake included: a server that thousands come back to lets them wait */
-#define KEEP_MEMORY   (256u << 10) /* an arena larger than this isn't kept between messages */
+#define KEEP_MEMORY   (256u << 10) /* a larger arena is not kept between messages */
 
 struct session {
         unsigned magic;
@@ -21,9 +21,9 @@ struct session {
         void *arg;
         size_t frame_max;
         struct arena arena;
-        struct buf room; /* where a message is packed */
+        struct buf room; /* buffer in which a message is packed */
         bool over;       /* finished or failed: no more messages are told */
-        bool paused;     /* by the owner */
+        bool paused;     /* paused by the owner */
         bool gone;       /* freed by the owner while a function of ours runs */
         unsigned busy;
 };
@@ -89,7 +89,7 @@ static void session_frame(struct session *s, struct str bytes)
                 known = ((const Drover__ToServer *)m)->kind_case != DROVER__TO_SERVER__KIND__NOT_SET;
         else
                 known = ((const Drover__ToAgent *)m)->kind_case != DROVER__TO_AGENT__KIND__NOT_SET;
-        if (known) /* else a kind that a newer peer has and we don't */
+        if (known) /* otherwise a kind that only a newer peer knows */
                 s->ops->message(s->arg, s, m);
         if (s->arena.used > KEEP_MEMORY)
                 arena_deinit(&s->arena);

@@ -12,24 +12,29 @@
 #define SESSION_FRAME_MAX   (16u << 20)
 #define SESSION_FRAME_HELLO 4096u /* before the peer is known */
 
-enum session_role { SESSION_AGENT, SESSION_SERVER }; /* which side we are: a server receives ToServer */
+enum session_role { SESSION_AGENT, SESSION_SERVER }; /* our own side: a server receives ToServer */
 
 struct session;
 struct session_ops {
         void (*ready)(void *arg, struct session *s);                              /* may be NULL */
         void (*message)(void *arg, struct session *s, const ProtobufCMessage *m); /* ToServer or ToAgent */
-        void (*closed)(void *arg, struct session *s, const struct err *why);      /* the owner frees it */
+        void (*closed)(void *arg, struct session *s,
+                       const struct err *why); /* the owner then frees the session */
 };
+/* Connects to a server; for address and tls see ev/stream.h. silence_ms: the session is closed when nothing
+ * was received for so long; 0: never. ops is borrowed. Never returns NULL: errors are passed to `closed`. */
 struct session *session_connect(struct loop *l, const char *address, struct tls_context *tls,
                                 int64_t silence_ms, const struct session_ops *ops, void *arg);
+/* Starts the server's side of a session on an accepted socket, which is taken. */
 struct session *session_accept(struct loop *l, int fd, struct tls_context *tls, int64_t silence_ms,
                                const struct session_ops *ops, void *arg);
-void session_free(struct session *s); /* in any callback; NULL is fine */
+void session_free(struct session *s); /* allowed in any callback; NULL is allowed */
 void session_send(struct session *s, const ProtobufCMessage *m);
-void session_finish(struct session *s);                /* close when all is sent */
-void session_frame_max(struct session *s, size_t max); /* SESSION_FRAME_HELLO at first on a server */
-/* Tells no more messages until session_read_on; then the socket is read until the stream's buffer is full. To
- * be called in `message` or outside of callbacks. */
+void session_finish(struct session *s); /* closes when all is sent */
+void session_frame_max(struct session *s,
+                       size_t max); /* sets frame_max; SESSION_FRAME_HELLO at first on a server */
+/* Stops delivering messages until session_read_on; the socket is still read until the stream's buffer is
+ * full. Must be called in `message` or outside of callbacks. */
 void session_pause(struct session *s);
-void session_read_on(struct session *s); /* tells those that came meanwhile, unless it is paused again */
+void session_read_on(struct session *s); /* delivers waiting messages, unless paused again */
 struct stream *session_stream(struct session *s);

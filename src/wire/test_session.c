@@ -202,7 +202,7 @@ static void both_directions(void **state)
         while (!w->client.closed)
                 help_run(w->loop);
         assert_string_equal(w->client.text, "go away"); /* the last word arrives although the server closed */
-        assert_int_equal(w->server.messages, 1);        /* and after it nothing is told any more */
+        assert_int_equal(w->server.messages, 1);        /* no message is delivered afterwards */
 }
 
 static void byte_by_byte(void **state)
@@ -245,7 +245,7 @@ static void friends_may_send_much(void **state)
         while (w->server.messages < 2)
                 help_run(w->loop);
         assert_int_equal(w->server.serials[1], 3);
-        send_goodbye(w->client.s, SESSION_FRAME_MAX); /* ours to prevent */
+        send_goodbye(w->client.s, SESSION_FRAME_MAX); /* too large: the sender's own error */
         while (!w->client.closed)
                 help_run(w->loop);
         assert_non_null(strstr(w->client.why.text, "over the limit"));
@@ -306,7 +306,8 @@ static void freed_in_message(void **state)
         assert_int_equal(w->server.closed, 0);
 }
 
-/* What came behind the message at which it was paused is told later, in order, until it is paused again. */
+/* Messages after the one at which the session was paused are delivered later, in order, until it is paused
+ * again. */
 static void paused(void **state)
 {
         struct world *w = *state;
@@ -380,7 +381,7 @@ static void dense_honest_messages_fit(void **state)
         free(item_list);
 }
 
-/* Two bytes each make an empty template of over a hundred. */
+/* Two bytes unpack to an empty template of over a hundred bytes. */
 static void a_small_frame_cannot_make_a_large_message(void **state)
 {
         struct arena arena = {0};

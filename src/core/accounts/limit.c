@@ -1,5 +1,7 @@
-/* Draws with the same text are one object, found by their text, so that a million jobs with one limit cost a
- * pointer each. A pool takes its number when it is made or when the settings change, not when it is asked. */
+/* Draws with the same text are one object, found by the text, so that a million jobs with one limit cost a
+ * pointer each. The number of a pool is looked up when the pool is created or the settings change, not at
+ * each use.
+ */
 #include "core/accounts/limit.h"
 
 #include <assert.h>
@@ -120,7 +122,8 @@ struct limit *limits_find(const struct limits *l, struct str name)
         return map_get(l->pools, name);
 }
 
-/* Nobody can name so many pools that they fill the memory: those of no job and no setting are forgotten. */
+/* Forgets pools that no job and no setting names, so that users cannot fill the memory by naming new
+ * pools. */
 static void drop_maybe(struct limits *l, struct limit *x)
 {
         if (x->refs || x->kept)
@@ -165,7 +168,7 @@ bool limits_bind(const struct limits *l)
         return false;
 }
 
-/* ---- what a job draws */
+/* ---- draws of a job */
 
 static bool name_ok(struct str s, bool own)
 {
@@ -186,7 +189,7 @@ struct named_draw {
         int64_t units;
 };
 
-/* "sw:2" or "db" */
+/* Reads "sw:2" or "db". */
 static int parse_one(struct str word, bool own, struct named_draw *ret, struct err *err)
 {
         ptrdiff_t colon = str_rfind(word, ':');

@@ -1,15 +1,15 @@
 /* limit: named pools of units that running jobs draw on (licences, a file server's capacity, a user's share).
  *
- * A job names what it draws as HTCondor's concurrency limits are written: "sw:2, db". It runs only while
- * every pool that it names has so many units left. Names are without regard to case; one with a dot,
- * "large.matlab", that has no number of its own takes that of "large.*"; what has neither takes that of
- * "default"; and a pool without any number is counted and never full. Names with a slash are Drover's own
- * ("user/ann@local"); the number of their family is that of the name with a star behind the slash, and
- * "default" is not for them.
+ * A job names its draws as HTCondor's concurrency limits are written: "sw:2, db". It runs only while every
+ * named pool has that many units left. Names are compared without regard to case. A name with a dot,
+ * "large.matlab", without a number of its own uses that of "large.*"; otherwise the number of "default" is
+ * used; a pool without any number is counted and never full. Names with a slash are reserved for Drover
+ * ("user/ann@local"); their default is the number of the name with a star after the slash, and "default" does
+ * not apply to them.
  *
- * What is in use is counted from the attempts that there are (draws_take, draws_give_back): it is in no
- * event and no snapshot, so a restart counts the same. Whoever could not have a unit stands in the pool's
- * line and is told when there may be one. Nothing here knows of jobs or classes.
+ * Use is counted from existing attempts (draws_take, draws_give_back), not from events or snapshots, so a
+ * restart counts the same. A waiter that could not have a unit stands in the pool's line and is told when
+ * there may be one. This module does not know jobs or classes.
  */
 #pragma once
 #include "base/err.h"
@@ -19,25 +19,25 @@
 #define LIMIT_DRAWS_MAX 32u /* pools that one job may name */
 #define LIMIT_NONE      INT64_MAX
 
-struct limit_waiter { /* zeroed: stands in no line */
+struct limit_waiter { /* all zero: in no line */
         struct limit *limit;
         struct limit_waiter *next, *prev;
 };
 struct limit {
         char *name;   /* lower case */
-        int64_t max;  /* LIMIT_NONE: as many as you like */
+        int64_t max;  /* LIMIT_NONE: no limit */
         int64_t used; /* by attempts */
-        bool named;   /* in the settings by this name */
-        bool kept;    /* was asked for by limits_get: it stays */
+        bool named;   /* in the settings under this name */
+        bool kept;    /* returned by limits_get: never freed */
         unsigned refs;
-        int64_t counted; /* zero outside charge_invariant */
+        int64_t counted; /* used by charge_invariant only, otherwise zero */
         struct limit_waiter *line;
 };
 struct draw {
         struct limit *limit;
         int64_t units;
 };
-struct draws { /* what one job draws; the same text is the same object */
+struct draws { /* the draws of one job; the same text is the same object */
         unsigned refs;
         char *text; /* "db:1,sw:2": lower case, sorted, each pool once */
         size_t count;
@@ -46,31 +46,35 @@ struct draws { /* what one job draws; the same text is the same object */
 
 struct limits;
 struct limits *limits_new(void);
-void limits_free(struct limits *l); /* NULL is fine; all draws are given back and unreferenced by then */
+void limits_free(struct limits *l); /* NULL is fine; all draws must have been given back and unreferenced */
 
-/* The number of units of a pool, of all pools "prefix.*" without one of their own, or of "default". */
+/* Sets the number of units of a pool, of pools "prefix.*" without a number of their own, or of "default". */
 void limits_set(struct limits *l, struct str name, int64_t max);
-struct limit *limits_get(struct limits *l, struct str name);        /* makes it; lives as long as l */
-struct limit *limits_find(const struct limits *l, struct str name); /* NULL: nobody ever named it */
+/* Finds or creates the pool; valid as long as l. */
+struct limit *limits_get(struct limits *l, struct str name);
+struct limit *limits_find(const struct limits *l, struct str name); /* NULL: never named */
 /* Calls fn for each pool that is named in the settings or in use, sorted by name. */
 void limits_each(struct limits *l, void (*fn)(void *arg, struct limit *x), void *arg);
 
-bool limits_bind(const struct limits *l); /* is something in use of any pool that has a number? */
+bool limits_bind(const struct limits *l); /* returns whether a pool with a number is in use */
 
-/* 0 and a reference, which draws_unref ends (NULL: the text names nothing); or -EINVAL, -E2BIG with err.
- * `own`: names of Drover's own are allowed, as in records. */
+/* Parses the draws of a job. Returns 0 with a reference in *ret, which draws_unref drops (NULL: the text
+ * names nothing); -EINVAL or -E2BIG with err. own: names with a slash are allowed, as in records. */
 int limits_parse(struct limits *l, struct str text, bool own, struct draws **ret, struct err *err);
 struct draws *draws_ref(struct draws *d); /* NULL gives NULL, here and below */
 void draws_unref(struct limits *l, struct draws *d);
-/* How many more jobs that draw this may start now; *ret_short (may be NULL) is the pool that allows the
- * fewest, NULL when none is limited. UINT32_MAX: any number. */
+/* Returns how many more jobs with these draws may start now; UINT32_MAX: no limit. *ret_short (may be NULL):
+ * the pool that allows the fewest; NULL when none is limited. */
 uint32_t draws_room(const struct draws *d, struct limit **ret_short);
+/* Counts the units of one started job as used; d may be NULL. */
 void draws_take(const struct draws *d);
-/* Calls woken for everyone who stands in the line of a pool of it, after taking him out of the line. */
+/* Returns the units, and calls woken for every waiter in the lines of these pools, after taking it out of the
+ * line. */
 void draws_give_back(const struct draws *d, void (*woken)(void *arg, struct limit_waiter *w), void *arg);
 
-uint32_t limit_room(const struct limit *x); /* for one unit each */
+uint32_t limit_room(const struct limit *x); /* for jobs that draw one unit */
 void limit_give_back(struct limit *x, int64_t units, void (*woken)(void *arg, struct limit_waiter *w),
                      void *arg);
-void limit_wait(struct limit *x, struct limit_waiter *w); /* at most one line: leaves the one it was in */
-void limit_leave(struct limit_waiter *w);                 /* no-op in no line */
+/* Puts w in the pool's line, and out of the line that it was in. */
+void limit_wait(struct limit *x, struct limit_waiter *w);
+void limit_leave(struct limit_waiter *w); /* no-op if w is in no line */

@@ -1,6 +1,6 @@
-/* Usage decays by one exponential for everybody, so a sum of usages decays as they do, and a group can keep
- * its own. With a constant rate r it goes to r times the mean life of a charge (half-life / ln 2); divided by
- * that it is the mean number of processors of late, in the same unit as what runs now.
+/* Usage decays by one exponential for all accounts, so a sum of usages decays in the same way, and a group
+ * can keep its own. With a constant rate r, usage tends to r times the mean life of a charge (half-life / ln
+ * 2); divided by that it is the recent mean of processors, in the same unit as the present rate.
  */
 #include "core/accounts/share.h"
 
@@ -21,12 +21,12 @@ struct shares {
         struct share_config config;
         double mean_life_s;
         struct account root;
-        struct map *paths;       /* all but the root */
-        struct account **groups; /* of the settings, in their order */
+        struct map *paths;       /* all accounts but the root */
+        struct account **groups; /* groups of the settings, in their order */
         size_t group_count, group_cap;
 };
 
-static struct account *make(struct shares *s, struct account *parent, struct str path, bool leaf)
+static struct account *make_account(struct shares *s, struct account *parent, struct str path, bool leaf)
 {
         struct account *a = mem_new(struct account);
 
@@ -53,7 +53,7 @@ struct shares *shares_new(const struct share_config *config)
         s->root.path = mem_dupz("");
         s->root.shares = 1;
         s->paths = map_new();
-        nice = make(s, &s->root, STR(ACCOUNT_NICE), false);
+        nice = make_account(s, &s->root, STR(ACCOUNT_NICE), false);
         nice->shares = NICE_SHARES;
         return s;
 }
@@ -107,7 +107,8 @@ static struct account *get_group(struct shares *s, struct str group)
         if (group.n == 0)
                 return &s->root;
         a = map_get(s->paths, group);
-        return a ? a : make(s, get_group(s, str_head(group, dot < 0 ? 0 : (size_t)dot)), group, false);
+        return a ? a
+                 : make_account(s, get_group(s, str_head(group, dot < 0 ? 0 : (size_t)dot)), group, false);
 }
 
 struct account *shares_leaf(struct shares *s, struct str path)
@@ -115,7 +116,8 @@ struct account *shares_leaf(struct shares *s, struct str path)
         struct account *a = map_get(s->paths, path);
         ptrdiff_t slash = str_find(path, '/');
 
-        return a ? a : make(s, get_group(s, str_head(path, slash < 0 ? 0 : (size_t)slash)), path, true);
+        return a ? a
+                 : make_account(s, get_group(s, str_head(path, slash < 0 ? 0 : (size_t)slash)), path, true);
 }
 
 /* ---- settings */
@@ -186,6 +188,12 @@ bool share_is_user(const char *pattern, struct str owner)
         return str_eqz(owner, pattern);
 }
 
+bool shares_group_within(struct str above, struct str group)
+{
+        return str_eq(above, group) ||
+               (group.n > above.n && group.p[above.n] == '.' && str_starts(group, above));
+}
+
 static bool may_use(const struct account *a, struct str owner)
 {
         while (a && a->user_count == 0)
@@ -204,8 +212,9 @@ static struct account *first_of(struct shares *s, struct str owner)
         return &s->root;
 }
 
-/* "it may use physics, physics.cms" */
-static int refuse(struct shares *s, struct str owner, struct str group, const char *why, struct err *err)
+/* The error lists the groups that the user may use: "ann@local may use physics, physics.cms". */
+static int refuse_account(struct shares *s, struct str owner, struct str group, const char *why,
+                          struct err *err)
 {
         struct buf BUF_CLEANUP mine = {.max = 256};
 
@@ -247,9 +256,9 @@ int shares_resolve(struct shares *s, struct str owner, struct str group, struct 
                 if (!a && dot > 0)
                         a = find_group(s, str_head(group, (size_t)dot));
                 if (!a)
-                        return refuse(s, owner, group, "there is no such account", err);
+                        return refuse_account(s, owner, group, "there is no such account", err);
                 if (!may_use(a, owner))
-                        return refuse(s, owner, group, "this user is not listed there", err);
+                        return refuse_account(s, owner, group, "this user is not listed there", err);
         }
         buf_printf(&path, "%s/" STR_FMT, a->path, STR_ARG(owner));
         *ret = shares_leaf(s, buf_view(&path));
@@ -278,7 +287,7 @@ static double usage_at(const struct shares *s, const struct account *a, int64_t 
         return a->usage * left + (double)a->rate / 1000 * s->mean_life_s * (1 - left);
 }
 
-static void settle(const struct shares *s, struct account *a, int64_t at_ms)
+static void settle_account(const struct shares *s, struct account *a, int64_t at_ms)
 {
         a->usage = usage_at(s, a, at_ms);
         if (at_ms > a->at_ms)
@@ -288,7 +297,7 @@ static void settle(const struct shares *s, struct account *a, int64_t at_ms)
 void account_begin(struct shares *s, struct account *leaf, int64_t rate, int64_t at_ms)
 {
         for (struct account *a = leaf; a; a = a->parent) {
-                settle(s, a, at_ms);
+                settle_account(s, a, at_ms);
                 a->rate += rate;
                 a->attempts++;
         }
@@ -298,7 +307,7 @@ void account_end(struct shares *s, struct account *leaf, int64_t rate, int64_t a
 {
         for (struct account *a = leaf; a; a = a->parent) {
                 assert(a->rate >= rate && a->attempts > 0);
-                settle(s, a, at_ms);
+                settle_account(s, a, at_ms);
                 a->rate -= rate;
                 a->attempts--;
         }
@@ -322,7 +331,7 @@ double account_mean(const struct shares *s, const struct account *a, int64_t now
         return usage_at(s, a, now_ms) / s->mean_life_s;
 }
 
-/* ---- all of them */
+/* ---- all accounts */
 
 static int by_path(const void *a, const void *b)
 {

@@ -1,4 +1,4 @@
-/* Pools and what jobs draw of them. */
+/* Pools, and draws of jobs on them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -129,7 +129,7 @@ static void test_who_waits_is_told_once(void **state)
         limit_wait(sw, &b);
         limit_wait(sw, &c);
         limit_wait(sw, &c);
-        limit_wait(db, &b); /* one line only */
+        limit_wait(db, &b); /* in one line only */
         draws_give_back(d, on_woken, &woken);
         assert_int_equal(woken, 2);
         assert_null(a.limit);

@@ -1,4 +1,4 @@
-/* Accounts, who may use them, and what is charged to them. */
+/* Accounts, their users, and their charges. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -88,7 +88,7 @@ static void test_usage_grows_and_halves(void **state)
         assert_int_equal(rate, 4000);
         account_begin(s, ann, rate, t);
         assert_true(fabs(account_usage(s, ann, t + 1000) - 4) < 0.01);
-        /* For ever at four processors is a mean of four. */
+        /* Running on four processors for ever gives a mean of four. */
         assert_true(fabs(account_mean(s, ann, t + 1000 * HOUR_MS) - 4) < 1e-6);
         assert_true(fabs(account_mean(s, group, t + 1000 * HOUR_MS) - 4) < 1e-6);
         account_end(s, ann, rate, t + 1000 * HOUR_MS);

@@ -1,10 +1,10 @@
-/* A rate's expression stands in an ad of what is used (WallSeconds, Cpus, ...), whose parent is the job's own
- * and whose target is the place's: attributes that are computed here cannot be shadowed by what a user has
- * written. The same ad is made for a lien, with what the job asks for in place of what it used, and for a
- * price without a job.
+/* A rate's expression is evaluated in an ad of the usage (WallSeconds, Cpus, ...), whose parent is the job's
+ * ad and whose target is the place's, so a user's attributes cannot shadow those computed here. The same ad
+ * is made for a lien, with the requested resources in place of the usage, and for a price without a job.
  *
- * What an agent says of times is bounded by what the server knows itself: an attempt is not charged for
- * longer than from its match until now. */
+ * Times reported by an agent are bounded by what the server knows itself: an attempt is charged at most for
+ * the time since its match.
+ */
 #include "core/billing/billing.h"
 
 #include <errno.h>
@@ -19,6 +19,7 @@
 #include "core/fairness/charge.h"
 #include "core/model/core_parts.h"
 #include "core/model/need.h"
+#include "core/reservation/advance.h"
 
 #define LIEN_MS      3600000
 #define LIEN_MS_MIN  1000
@@ -33,22 +34,22 @@ struct rate {
 
 struct billing {
         bool on;
-        struct core_bank settings; /* without its rates */
+        struct core_bank settings; /* settings without the rates */
         struct rate *rates;
         size_t rate_count;
         struct {
                 symbol WallSeconds, CpuSeconds, Cpus, Memory, Disk, MemoryPeak, BytesIn, BytesOut, Hour,
                         WeekDay, Account, User, Place;
         } names;
-        int64_t look_ms; /* at liens whose time is over, by the steady clock */
+        int64_t look_ms; /* steady clock: next look at expired liens */
 };
 
-/* Quantities that rates are about, used or expected. */
+/* Quantities that rates use, measured or expected. */
 struct usage {
         struct str account, user;
-        const struct queue *queue;  /* NULL: nowhere */
+        const struct queue *queue;  /* NULL: no place */
         const struct ad *job;       /* NULL: none */
-        const struct amounts *more; /* GPUs and the like; NULL: none */
+        const struct amounts *more; /* GPUs and similar resources; NULL: none */
         int64_t start_ms, wall_ms, cpu_ms, cpus, memory_mib, disk_kib, memory_peak_mib;
         uint64_t bytes_in, bytes_out;
 };
@@ -133,6 +134,19 @@ const struct bank *core_bank(const struct core *c)
         return c->bank;
 }
 
+bool billing_charges_reserved(const struct core *c)
+{
+        return c->billing->on && c->billing->settings.charge_reserved;
+}
+
+/* Returns whether the usage of jobs with this template is paid by their reservation. */
+static bool is_prepaid(const struct core *c, const struct job_template *t)
+{
+        const struct advance *a = billing_charges_reserved(c) ? advance_find(c, t->reservation) : NULL;
+
+        return a && a->account;
+}
+
 bool billing_holds(const struct core *c)
 {
         return c->billing->settings.hold;
@@ -164,33 +178,32 @@ int core_bank_order(struct core *c, const struct bank_order *o, uint64_t *ret_id
 
 /* ---- rates */
 
-static bool place_fits(const char *pattern, const struct queue *q)
+bool billing_place_fits(struct str pattern, const struct queue *q)
 {
-        struct str rest = str_of(pattern);
-        ptrdiff_t slash = str_find(rest, '/');
+        ptrdiff_t slash = str_find(pattern, '/');
 
-        if (!*pattern)
+        if (!pattern.n)
                 return true;
         if (!q)
                 return false;
         if (slash < 0)
-                return str_eqz(rest, q->agent->name);
-        return str_eqz(str_head(rest, (size_t)slash), q->agent->name) &&
-               str_eqz(str_skip(rest, (size_t)slash + 1), q->name);
+                return str_eqz(pattern, q->agent->name);
+        return str_eqz(str_head(pattern, (size_t)slash), q->agent->name) &&
+               str_eqz(str_skip(pattern, (size_t)slash + 1), q->name);
 }
 
 static bool account_fits(const char *pattern, struct str account)
 {
         struct str p = str_of(pattern);
 
-        return p.n == 0 || str_eq(p, account) ||
-               (account.n > p.n && account.p[p.n] == '.' && str_starts(account, p));
+        return p.n == 0 || shares_group_within(p, account);
 }
 
 static const struct expr *rate_of(const struct billing *b, struct str account, const struct queue *q)
 {
         for (size_t i = 0; i < b->rate_count; i++)
-                if (place_fits(b->rates[i].place, q) && account_fits(b->rates[i].account, account))
+                if (billing_place_fits(str_of(b->rates[i].place), q) &&
+                    account_fits(b->rates[i].account, account))
                         return b->rates[i].charge;
         return NULL;
 }
@@ -229,7 +242,7 @@ static struct ad *usage_ad(struct core *c, const struct usage *u)
         return ad;
 }
 
-/* In whole units, rounded up. 0, or -EINVAL: the rate has no value for it. */
+/* Computes the price in whole units, rounded up. Returns 0, or -EINVAL: the rate has no value. */
 static int price(struct core *c, const struct usage *u, int64_t *ret)
 {
         const struct expr *rate = rate_of(c->billing, u->account, u->queue);
@@ -291,9 +304,10 @@ int core_bank_price(struct core *c, const struct core_bank_use *use, int64_t *re
                        STR_ARG(use->account), agent.n ? " there" : " without a place: name one");
 }
 
-/* ---- whose account */
+/* ---- accounts */
 
-/* The bank's account that pays for jobs with this ad; NULL with why: there is none, or he is no member. */
+/* Returns the bank's account that pays for jobs with this ad; NULL with why: there is none, or the owner is
+ * not a member. */
 static struct bank_account *payer(struct core *c, struct str owner, const struct ad *ad,
                                   const struct account *share, struct err *why)
 {
@@ -328,30 +342,13 @@ static struct bank_account *payer(struct core *c, struct str owner, const struct
         return a;
 }
 
-/* Must jobs with this ad have an account? */
+/* Returns whether jobs with this ad need an account. */
 static bool wants_account(struct core *c, const struct ad *ad)
 {
         return !c->billing->settings.others_free || charge_group(c, ad).n > 0;
 }
 
-/* The quote that a job with this ad names (BankQuote), if it may be used for that. */
-static const struct bank_quote *quote_of(struct core *c, const struct bank_account *a, struct str owner,
-                                         const struct ad *ad, int64_t cpus)
-{
-        const struct bank_quote *q;
-        int64_t id;
-
-        if (!ad_find(ad, c->attr.BankQuote) || !eval_integer(&c->eval, ad, NULL, c->attr.BankQuote, &id) ||
-            id <= 0)
-                return NULL;
-        q = bank_quote(c->bank, (uint64_t)id);
-        if (!q || q->used || q->end_ms <= c->now_ms || q->account != a ||
-            (q->user && !str_eqz(owner, q->user)) || (q->cpus && cpus > q->cpus))
-                return NULL;
-        return q;
-}
-
-/* The share of what was promised that the time is of the quote's. */
+/* Returns the fraction of the quoted amount that corresponds to this wall time. */
 static int64_t quoted(const struct bank_quote *q, int64_t wall_ms)
 {
         double amount = ceil((double)q->amount * (double)wall_ms / (double)q->duration_ms - 1e-9);
@@ -383,9 +380,9 @@ int billing_check_part(struct core *c, struct str owner, const struct ad *ad, st
         return r;
 }
 
-/* ---- before an attempt: is there enough, and how much is reserved */
+/* ---- before an attempt: balance and liens */
 
-/* How long an attempt of the class is expected to run at most. */
+/* Returns the longest expected run time of an attempt of the class. */
 static int64_t expected_ms(struct core *c, const struct ad *job)
 {
         const symbol names[] = {c->attr.AllowedExecuteDuration, c->attr.AllowedJobDuration,
@@ -417,7 +414,45 @@ static struct usage usage_expected(struct core *c, const struct bank_account *a,
                               .memory_peak_mib = need->memory_mib};
 }
 
-/* The money that one attempt of the class reserves there, and its account; NULL: none. */
+/* Returns whether the job costs no more there, at today's rates, than what was quoted: its processors,
+ * memory and GPUs, at the quoted place if there is one. */
+static bool quote_covers(struct core *c, const struct bank_quote *q, const struct usage *job)
+{
+        struct core_bank_use use = {.account = str_of(q->account->name),
+                                    .user = job->user,
+                                    .place = q->place ? str_of(q->place) : STR_NONE,
+                                    .cpus = q->cpus ? q->cpus : 1,
+                                    .memory_mib = q->memory_mib,
+                                    .gpus = q->gpus,
+                                    .duration_ms = q->duration_ms};
+        int64_t asked, quoted_for;
+        struct err err;
+
+        return price(c, job, &asked) == 0 && core_bank_price(c, &use, &quoted_for, &err) == 0 &&
+               asked <= quoted_for;
+}
+
+/* Returns the quote that a job with this ad names (BankQuote), if it is valid at this queue. */
+static const struct bank_quote *quote_of(struct core *c, const struct bank_account *a, struct str owner,
+                                         const struct ad *ad, const struct queue *queue,
+                                         const struct need *need)
+{
+        const struct bank_quote *q;
+        struct usage u;
+        int64_t id;
+
+        if (!ad_find(ad, c->attr.BankQuote) || !eval_integer(&c->eval, ad, NULL, c->attr.BankQuote, &id) ||
+            id <= 0)
+                return NULL;
+        q = bank_quote(c->bank, (uint64_t)id);
+        if (!q || q->used || q->end_ms <= c->now_ms || q->account != a ||
+            (q->user && !str_eqz(owner, q->user)))
+                return NULL;
+        u = usage_expected(c, a, owner, ad, queue, need, q->duration_ms);
+        return quote_covers(c, q, &u) ? q : NULL;
+}
+
+/* Computes the amount that one attempt of the class reserves there, and its account; NULL: none. */
 static enum billing_answer lien_of_class(struct core *c, const struct job_class *k, const struct queue *q,
                                          struct bank_account **ret, int64_t *ret_amount, struct err *why)
 {
@@ -429,10 +464,14 @@ static enum billing_answer lien_of_class(struct core *c, const struct job_class 
 
         *ret = a;
         *ret_amount = 0;
+        if (is_prepaid(c, k->job_template)) {
+                *ret = NULL;
+                return BILLING_YES;
+        }
         if (!a)
                 return wants_account(c, k->ad) ? BILLING_NEVER : BILLING_YES;
         need_of(c, k, k->ad, q->ad, &need);
-        quote = quote_of(c, a, owner, k->ad, need.cpus);
+        quote = quote_of(c, a, owner, k->ad, q, &need);
         if (quote) {
                 *ret_amount = quoted(quote, expected_ms(c, k->ad));
                 return BILLING_YES;
@@ -527,7 +566,7 @@ static struct bank_order order_of(enum bank_op op, const struct request *r, uint
                 .op = op, .user = str_of(request_owner(r)), .place = place, .request = r->id, .fence = fence};
 }
 
-/* Members were given to a queue, all with the same needs. */
+/* Makes liens for members that were given to a queue, all with the same needs. */
 static void reserve(struct core *c, const struct event *e)
 {
         struct request *r = request_find(c, e->request);
@@ -544,7 +583,7 @@ static void reserve(struct core *c, const struct event *e)
         struct bank_order o;
         struct usage u;
 
-        if (!a)
+        if (!a || is_prepaid(c, request_part(r, first, NULL)->job_template))
                 return;
         if (j->more)
                 need.more = *j->more;
@@ -553,7 +592,7 @@ static void reserve(struct core *c, const struct event *e)
         o.account = str_of(a->name);
         o.members = e->members; /* borrowed */
         o.end_ms = c->now_ms + wall_ms;
-        quote = set_count(&e->members) == 1 ? quote_of(c, a, owner, job, j->cpus) : NULL;
+        quote = set_count(&e->members) == 1 ? quote_of(c, a, owner, job, j->queue, &need) : NULL;
         u = usage_expected(c, a, owner, job, j->queue, &need, wall_ms);
         if (quote) {
                 o.quote = quote->id;
@@ -561,8 +600,8 @@ static void reserve(struct core *c, const struct event *e)
         } else {
                 price(c, &u, &o.amount);
         }
-        /* The bank was asked before. Money that cannot be reserved after all is charged as far as it can be.
-         */
+        /* The bank was asked before. An amount that cannot be reserved after all is charged at the end as
+         * far as possible. */
         if (bank_check(c->bank, &o, c->now_ms, NULL) != 0)
                 o.amount = 0;
         if (bank_check(c->bank, &o, c->now_ms, NULL) == 0)
@@ -580,7 +619,7 @@ static int64_t clamp(int64_t x, int64_t least, int64_t most)
         return x < least ? least : x > most ? most : x;
 }
 
-/* Quantities that the attempt has used, by its result or, without one, by what the server has seen. */
+/* Returns the attempt's usage, from its result or, without one, from what the server has observed. */
 static struct usage usage_of_attempt(struct core *c, const struct job *j, const struct bank_lien *l,
                                      const struct event *e)
 {
@@ -616,7 +655,9 @@ static bool is_charged(const struct core *c, const struct event *e)
                e->outcome != CORE_STAGING_FAILED && e->outcome != CORE_OUTCOME_LOST;
 }
 
-static void settle(struct core *c, const struct event *e, const struct job *j, const struct bank_lien *l)
+/* Settles a lien; adds the charge to *ret, with the account. */
+static void settle_lien(struct core *c, const struct event *e, const struct job *j, const struct bank_lien *l,
+                        struct core_usage *ret, char account[static BANK_NAME_MAX + 1])
 {
         const struct bank_quote *q = bank_quote(c->bank, l->quote);
         BUF_CLEANUP struct buf place = {0};
@@ -631,31 +672,88 @@ static void settle(struct core *c, const struct event *e, const struct job *j, c
                 o.op = BANK_CHARGE;
                 if (q)
                         o.amount = quoted(q, u.wall_ms);
-                else if (price(c, &u, &o.amount) != 0) /* what was reserved is the best guess */
+                else if (price(c, &u, &o.amount) != 0) /* the reserved amount is the best estimate */
                         o.amount = l->amount;
         }
+        if (o.op == BANK_CHARGE) {
+                ret->charged = true;
+                ret->amount = o.amount;
+        }
+        snprintf(account, BANK_NAME_MAX + 1, "%s", l->account->name);
+        ret->account = str_of(account);
         emit(c, &o);
         bank_order_deinit(&o);
 }
 
+/* Returns the attempt's usage, for reports. */
+static struct core_usage usage_record(struct core *c, const struct event *e, const struct job *j)
+{
+        struct str path = str_of(j->account ? j->account->path : NULL);
+        ptrdiff_t slash = str_find(path, '/');
+        struct core_usage u = {.request = e->request,
+                               .member = j->member,
+                               .fence = j->fence,
+                               /* A result may arrive before the report of the start. */
+                               .starts = j->starts + (e->type == EVENT_EXITED && e->outcome == CORE_EXITED &&
+                                                      !job_state_runs(j->state)),
+                               .owner = str_of(request_owner(j->request)),
+                               .account = slash < 0 ? path : str_head(path, (size_t)slash),
+                               .agent = str_of(j->queue->agent->name),
+                               .queue = str_of(j->queue->name),
+                               .outcome = e->type == EVENT_EXITED ? (enum core_outcome)e->outcome
+                                          : e->type == EVENT_LOST ? CORE_OUTCOME_LOST
+                                                                  : CORE_NOT_STARTED,
+                               .signaled = e->signaled,
+                               .exit_code = e->exit_code,
+                               .submitted_ms = j->request->submitted_ms,
+                               .started_ms = e->started_ms              ? e->started_ms
+                                             : job_state_runs(j->state) ? j->started_ms
+                                                                        : 0,
+                               .ended_ms = e->ended_ms ? e->ended_ms : c->now_ms,
+                               .cpu_user_ms = e->cpu_user_ms,
+                               .cpu_system_ms = e->cpu_system_ms,
+                               .cpus = j->cpus,
+                               .memory_mib = (int64_t)j->memory_mib,
+                               .memory_peak_bytes = e->memory_peak_bytes,
+                               .bytes_in = e->bytes_in >> 63 ? 0 : e->bytes_in,
+                               .bytes_out = e->bytes_out >> 63 ? 0 : e->bytes_out,
+                               .reservation = advance_of_job(j)};
+
+        for (unsigned i = 0; j->more && i < j->more->count; i++)
+                if (j->more->v[i].name == c->attr.GPUs)
+                        u.gpus = j->more->v[i].n;
+        if (u.started_ms)
+                u.started_ms = clamp(u.started_ms, u.submitted_ms, c->now_ms);
+        u.ended_ms = clamp(u.ended_ms, u.started_ms ? u.started_ms : u.submitted_ms, c->now_ms);
+        return u;
+}
+
 void billing_before(struct core *c, const struct event *e)
 {
+        bool told = c->world.usage && !c->config.shadow;
         const struct request *r;
 
         if ((e->type != EVENT_EXITED && e->type != EVENT_LOST && e->type != EVENT_REFUSED) ||
-            bank_liens(c->bank) == 0)
+            (bank_liens(c->bank) == 0 && !told))
                 return;
         r = request_find(c, e->request);
         SET_FOREACH (&e->members, m) {
                 const struct job *j = r ? request_job(r, (uint32_t)m) : NULL;
                 const struct bank_lien *l = bank_lien_of(c->bank, e->request, (uint32_t)m);
+                char account[BANK_NAME_MAX + 1];
+                struct core_usage used;
 
-                if (j && j->queue && l && l->fence == e->fence && j->fence == e->fence)
-                        settle(c, e, j, l);
+                if (!j || !j->queue || j->fence != e->fence)
+                        continue;
+                used = usage_record(c, e, j);
+                if (l && l->fence == e->fence)
+                        settle_lien(c, e, j, l, &used, account);
+                if (told)
+                        c->world.usage(c->world.arg, &used);
         }
 }
 
-/* ---- liens whose time is over */
+/* ---- expired liens */
 
 static void stop_unpaid(struct core *c, const struct job *j, const struct err *why)
 {
@@ -674,7 +772,7 @@ static void stop_unpaid(struct core *c, const struct job *j, const struct err *w
         event_deinit(&e);
 }
 
-/* The attempt goes on: its lien is made for a while more. */
+/* Extends the lien of a running attempt. */
 static void extend(struct core *c, const struct job *j, const struct bank_lien *l)
 {
         const struct bank_account *a = l->account;
@@ -733,7 +831,7 @@ int64_t billing_tick(struct core *c)
                         struct bank_order o = {
                                 .op = BANK_RELEASE, .id = l->id, .why = STR("its time is over")};
 
-                        if (l->request) /* billing_invariant: there is none */
+                        if (l->request) /* billing_invariant: job liens always have an attempt */
                                 break;
                         emit(c, &o);
                 }

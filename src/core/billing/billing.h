@@ -1,13 +1,13 @@
-/* billing: what jobs cost, and the orders to the bank that follow from their lives.
+/* billing: computes what jobs cost, and emits the orders to the bank.
  *
- * A job is paid by the bank's account that its accounting group names, or by the nearest one above that; a
- * job that names none by the one that the settings put its owner into, or by an account with the owner's
- * name. Its owner must be a member. An attempt that is matched gets a lien for as long as it is expected to
- * run, which is extended while it runs; its result is charged, by a rate of the settings that is evaluated
- * over what was used; an attempt that is lost, refused or never started is released.
+ * A job is paid by the bank's account of its accounting group, or by the nearest one above that; a job
+ * without a group by the account that the settings assign to its owner, or else by an account with the
+ * owner's name. Its owner must be a member. A matched attempt gets a lien for its expected run time, which
+ * is extended while it runs; its result is charged at the rate of the settings, evaluated over the measured
+ * usage; the lien of an attempt that is lost, refused or never started is released.
  *
  * The orders are events of their own, emitted beside the job's and so in the same commit. When the bank is
- * off and has no liens nothing here costs more than a test.
+ * off and has no liens, billing costs no more than a test.
  */
 #pragma once
 #include "core/core.h"
@@ -19,26 +19,31 @@ struct need;
 void billing_init(struct core *c);
 void billing_deinit(struct core *c);
 
-/* Listeners: before the event of an attempt's end is applied, and after one of its begin was. */
+/* Listeners: called before the event of an attempt's end is applied, and after that of its begin. */
 void billing_before(struct core *c, const struct event *e);
 void billing_after(struct core *c, const struct event *e);
 
 enum billing_answer {
         BILLING_YES,
-        BILLING_NOT_NOW, /* liens of other jobs hold what it needs: wait until some have ended */
-        BILLING_SHORT,   /* the account has not so much */
+        BILLING_NOT_NOW, /* the balance is held by liens of other jobs: wait until some have ended */
+        BILLING_SHORT,   /* the account's balance is too low */
         BILLING_NEVER,   /* no account, no member, or no price */
 };
-/* May members of the class be given to this place, by their account? *ret_most: so many of them. Else ret_why
- * gets a sentence for people. A class whose account cannot pay anywhere is marked, and waits in
- * charge_must_wait. */
+/* Returns whether the account of the class can pay for members at this place. *ret_most: for how many.
+ * Otherwise ret_why gets a sentence for people. A class whose account cannot pay at any place is marked, and
+ * waits in charge_must_wait. */
 enum billing_answer billing_ask(struct core *c, struct job_class *k, const struct queue *q,
                                 uint64_t *ret_most, struct err *ret_why);
-/* Are jobs held that cannot pay, or do they wait? */
+/* Returns whether a queue matches the pattern AGENT, AGENT/QUEUE, or "" for every place. */
+bool billing_place_fits(struct str pattern, const struct queue *q);
+/* Returns whether advance reservations are charged in full, and jobs in them are free. */
+bool billing_charges_reserved(const struct core *c);
+/* Returns whether jobs that cannot pay are held; otherwise they wait. */
 bool billing_holds(const struct core *c);
-/* Can the account pay for all of a set, each at its place? */
+/* Returns whether the account can pay for a whole set, each member at its place. */
 bool billing_suffices(struct core *c, struct job_class *k, struct queue *const *where, uint64_t n);
-/* At submit: has the owner an account for jobs with this ad, and something in it? 0, -EINVAL with err. */
+/* Checks at submission that the owner has an account for jobs with this ad, with a balance. Returns 0, or
+ * -EINVAL with err. */
 int billing_check_part(struct core *c, struct str owner, const struct ad *ad, struct err *err);
 
 int64_t billing_tick(struct core *c);

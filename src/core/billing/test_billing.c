@@ -1,5 +1,5 @@
-/* The price of a job's life: liens, charges, releases, and what happens when there is nothing left.
- * Each story ends with a replay of its log, which must give the same books. */
+/* The cost of a job: liens, charges, releases, and empty accounts. Each test ends with a replay of its log,
+ * which must give the same balances. */
 #include "core/test_story.h"
 
 #include "bank/bank.h"
@@ -91,23 +91,6 @@ static void job_is(struct story *s, uint32_t member, enum job_state state, int c
         assert_int_equal(j.hold_code, code);
 }
 
-static void replays(struct story *s)
-{
-        BUF_CLEANUP struct buf here = {0}, there = {0}, again = {0};
-        struct core *c = story_core(s, true), *restored = story_core(s, true);
-
-        for (size_t i = 0; i < s->log_count; i++)
-                assert_int_equal(core_replay(c, buf_view(&s->log[i]), NULL), 0);
-        core_snapshot(s->core, &here);
-        core_snapshot(c, &there);
-        assert_true(str_eq(buf_view(&here), buf_view(&there)));
-        assert_int_equal(core_restore(restored, buf_view(&here), NULL), 0);
-        core_snapshot(restored, &again);
-        assert_true(str_eq(buf_view(&here), buf_view(&again)));
-        core_free(c);
-        core_free(restored);
-}
-
 static void test_an_attempt_is_reserved_and_charged(void **state)
 {
         struct story *s = *state;
@@ -125,10 +108,10 @@ static void test_an_attempt_is_reserved_and_charged(void **state)
         assert_int_equal(physics(s)->held, 0);
         assert_int_equal(physics(s)->balance, 940);
         assert_int_equal(bank_earned(core_bank(s->core)), 60);
-        replays(s);
+        story_replays(s);
 }
 
-/* An agent may say what it likes: no more time is charged than since the match. */
+/* No more time is charged than has passed since the match, whatever the agent reports. */
 static void test_no_more_time_than_has_passed(void **state)
 {
         struct story *s = *state;
@@ -140,7 +123,7 @@ static void test_no_more_time_than_has_passed(void **state)
         story_wait(s, 7000);
         ended(s, 0, 1, 3600000);
         assert_int_equal(physics(s)->balance, 993);
-        replays(s);
+        story_replays(s);
 }
 
 static void test_lost_refused_and_unstarted_attempts_cost_nothing(void **state)
@@ -170,7 +153,7 @@ static void test_lost_refused_and_unstarted_attempts_cost_nothing(void **state)
         assert_int_equal(physics(s)->balance, 100);
         assert_null(core_check(s->core));
         set_deinit(&one);
-        replays(s);
+        story_replays(s);
 }
 
 static void test_lost_attempts_are_charged_if_it_is_so_set(void **state)
@@ -186,7 +169,7 @@ static void test_lost_attempts_are_charged_if_it_is_so_set(void **state)
         story_wait(s, 5000);
         core_inventory(s->core, "n1", NULL, 0, NULL, NULL);
         assert_int_equal(physics(s)->balance, 95);
-        replays(s);
+        story_replays(s);
 }
 
 /* Three of ten can be paid for; the others wait for these, and then are held, all of them. */
@@ -219,7 +202,7 @@ static void test_an_account_that_runs_out(void **state)
         job_is(s, 3, JOB_MATCHED, 0);
         assert_int_equal(physics(s)->held, 500); /* as many as there is room for */
         assert_null(core_check(s->core));
-        replays(s);
+        story_replays(s);
 }
 
 /* Where jobs are to wait, a deposit is enough. */
@@ -236,7 +219,7 @@ static void test_jobs_wait_for_a_deposit(void **state)
         core_match(s->core);
         job_is(s, 0, JOB_MATCHED, 0);
         job_is(s, 1, JOB_IDLE, 0);
-        replays(s);
+        story_replays(s);
 }
 
 static void test_liens_grow_while_jobs_run(void **state)
@@ -257,7 +240,7 @@ static void test_liens_grow_while_jobs_run(void **state)
         ended_so(s, 0, 1, 200000, CORE_KILLED);
         job_is(s, 0, JOB_HELD, CORE_HOLD_BANK);
         assert_int_equal(physics(s)->balance, 50);
-        replays(s);
+        story_replays(s);
 }
 
 static void test_jobs_that_go_on_pay_what_is_there(void **state)
@@ -277,7 +260,7 @@ static void test_jobs_that_go_on_pay_what_is_there(void **state)
         assert_int_equal(physics(s)->balance, 0);
         assert_int_equal(physics(s)->unpaid, 50);
         job_is(s, 0, JOB_COMPLETED, 0);
-        replays(s);
+        story_replays(s);
 }
 
 static void test_who_pays(void **state)
@@ -306,7 +289,7 @@ static void test_who_pays(void **state)
         assert_true(story_submit(s, 1, (const char *const[]){NULL}, &err) > 0);
 }
 
-/* The price of a quote holds, though the rate has become another one. */
+/* A quoted price applies although the rate has changed. */
 static void test_a_quote_is_the_price(void **state)
 {
         struct story *s = *state;
@@ -324,7 +307,41 @@ static void test_a_quote_is_the_price(void **state)
         story_wait(s, 50000); /* beyond the end of the quote: it was used in time */
         ended(s, 0, 1, 50000);
         assert_int_equal(physics(s)->balance, 4950);
-        replays(s);
+        story_replays(s);
+}
+
+/* Of a quote for one processor: a job that would cost more pays by the rates, whatever makes it cost more. */
+static void test_a_quote_is_for_what_was_asked(void **state)
+{
+        static const struct {
+                const char *rate, *name, *value;
+                int64_t held;
+        } rows[] = {
+                {"WallSeconds * Cpus", "RequestCpus", "2", 200},
+                {"WallSeconds + Memory", "RequestMemory", "64", 164},
+                {"WallSeconds * (1 + 1000 * GPUs)", "RequestGPUs", "1", 100100},
+                {"WallSeconds * (Hurry =?= true ? 3 : 1)", "Hurry", "true", 300},
+                {"WallSeconds * (Place == \"n4/q\" ? 5 : 1)", "RequestCpus", "1", 500},
+                {"WallSeconds * Cpus", "RequestMemory", "64", 100}, /* memory costs nothing */
+        };
+        struct story *s = *state;
+
+        open_account(s, 1000000);
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                int64_t held = physics(s)->held;
+                char id[24], agent[8];
+
+                snprintf(agent, sizeof(agent), "n%zu", i);
+                set_bank(s->core, (struct core_bank){.hold = true, .lien_ms = 100000}, rows[i].rate);
+                snprintf(id, sizeof(id), "%llu",
+                         (unsigned long long)TELL(.op = BANK_QUOTE, .account = STR("physics"), .amount = 100,
+                                                  .duration_ms = 100000, .end_ms = s->now + 5000, .cpus = 1));
+                SUBMIT(1, "AcctGroup", "\"physics\"", "BankQuote", id, rows[i].name, rows[i].value);
+                story_offer(s, agent, "[Cpus = 20; TotalCpus = 20; Memory = 1000; GPUs = 8]", 1);
+                if (physics(s)->held - held != rows[i].held)
+                        fail_msg("%s: %lld", rows[i].rate, (long long)(physics(s)->held - held));
+        }
+        story_replays(s);
 }
 
 static void test_rates_by_place_and_account(void **state)
@@ -372,7 +389,7 @@ static void test_a_rate_without_a_value_holds(void **state)
         job_is(s, 0, JOB_HELD, CORE_HOLD_BANK);
 }
 
-/* Attributes that a user writes into his job do not stand in for what was used. */
+/* Attributes in a user's job do not replace the measured usage. */
 static void test_usage_cannot_be_shadowed(void **state)
 {
         struct story *s = *state;
@@ -395,7 +412,7 @@ static void test_off_the_bank_keeps_its_books(void **state)
         assert_int_equal(bank_liens(core_bank(s->core)), 0);
         TELL(.op = BANK_CHARGE, .account = STR("physics"), .amount = 30);
         assert_int_equal(physics(s)->balance, 70);
-        replays(s);
+        story_replays(s);
 }
 
 int main(void)
@@ -411,6 +428,7 @@ int main(void)
                 STORY(test_jobs_that_go_on_pay_what_is_there),
                 STORY(test_who_pays),
                 STORY(test_a_quote_is_the_price),
+                STORY(test_a_quote_is_for_what_was_asked),
                 STORY(test_rates_by_place_and_account),
                 STORY(test_a_rate_without_a_value_holds),
                 STORY(test_usage_cannot_be_shadowed),

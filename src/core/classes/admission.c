@@ -1,5 +1,5 @@
 #include "core/classes/admission.h"
-#include "base/match_macro.h"
+#include "base/job/match_macro.h"
 #include "base/mem.h"
 #include "core/classes/bucket.h"
 #include "core/classes/job_class.h"
@@ -59,10 +59,10 @@ static int part_begin(struct core *c, struct request *r, struct request_loading 
         return 0;
 }
 
-#define ROW_COSTS  24u /* so many rows take as long as a member that is put into a class */
+#define ROW_COSTS  24u /* number of rows whose loading takes as long as putting a member into a class */
 #define PART_COSTS 10u
 
-/* True: there are more rows. */
+/* Returns whether there are more rows. */
 static bool load_rows(struct part *p, struct request_loading *l, uint32_t *budget)
 {
         struct str items = l->from->parts[l->part].items;
@@ -85,7 +85,7 @@ static bool load_rows(struct part *p, struct request_loading *l, uint32_t *budge
         return l->row_at < items.n;
 }
 
-/* Once, when all parts are there. */
+/* Loads the graph, once all parts are loaded. */
 static int load_graph(struct core *c, struct request *r, const struct submission *s, struct err *err)
 {
         struct graph *g = NULL;

@@ -1,26 +1,30 @@
-/* admission: a request comes into the queue: what was submitted is loaded, the request is shown to those who
- * keep lists of requests; and it leaves the queue. */
+/* admission: loads the submission of a request, shows the request to the parts that keep lists of requests,
+ * and hides and frees it when it leaves the queue.
+ */
 #pragma once
 #include "core/model/names.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* What was submitted, in slices: begin, then some until there is no more. */
+/* Loading of a submission in slices: request_load_begin, then request_load_some until there is no more. */
 struct request_loading {
         const struct submission *from; /* borrowed */
-        char *room;                    /* for the items of the next part */
+        char *room;                    /* space for the items of the next part */
         uint32_t part;
-        size_t row_at; /* where the next row begins in the part's items */
+        size_t row_at; /* start of the next row in the part's items */
         uint64_t row;
 };
-/* 0, or CORE_DAMAGED: it has not as many jobs. */
+/* Begins to load s into r. Returns 0; CORE_DAMAGED with err: the numbers of jobs differ. */
 int request_load_begin(struct core *c, struct request *r, const struct submission *s,
                        struct request_loading *ret, struct err *err);
-/* Stops when *budget (as in split.h) is used up. Sets *ret_more. 0, -EINVAL with err. */
+/* Continues until *budget (as in split.h) is used up. *ret_more: whether there is more to load. Returns 0;
+ * -EINVAL with err. */
 int request_load_some(struct core *c, struct request *r, struct request_loading *l, uint32_t *budget,
                       bool *ret_more, struct err *err);
-int request_load(struct core *c, struct request *r, const struct submission *s, struct err *err); /* all */
+/* Loads the whole. */
+int request_load(struct core *c, struct request *r, const struct submission *s, struct err *err);
+/* Adds the request to the core's lists, and charges its limits. */
 void request_show(struct core *c, struct request *r);
-void request_hide(struct core *c, struct request *r); /* no-op when it is not shown */
+void request_hide(struct core *c, struct request *r); /* no-op if the request is not shown */
 void request_free(struct core *c, struct request *r);

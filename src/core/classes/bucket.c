@@ -1,4 +1,3 @@
-/* The buckets of a request: its idle members by class and priority. */
 #include "core/classes/bucket.h"
 
 #include "base/mem.h"
@@ -41,7 +40,7 @@ void request_buckets_set(struct core *c, struct request *r, struct bucket **buck
         r->bucket_count = count;
 }
 
-/* Those of them that are the bucket's; the caller frees. */
+/* Returns the intersection with the bucket's members; the caller frees it. */
 static struct set bucket_mine(const struct bucket *b, const struct set *members)
 {
         struct set mine;
@@ -135,7 +134,7 @@ static void append_bucket(struct request *r, struct bucket *b)
         r->buckets[r->bucket_count++] = b;
 }
 
-/* request_set_priority gives it members. */
+/* Adds a bucket whose members request_set_priority sets. */
 static struct bucket *add_bucket(struct core *c, struct request *r, struct job_class *k, uint32_t part,
                                  int64_t priority)
 {
@@ -202,7 +201,7 @@ void request_set_priority(struct core *c, struct request *r, const struct set *m
                 set_remove_all(b->members, &mine);
                 other->members = mem_new(struct set);
                 *other->members = mine;
-                /* What is idle of them moves along. */
+                /* Idle members move along. */
                 struct set idle = {0};
                 set_copy(&idle, &b->idle);
                 set_keep_all(&idle, other->members);

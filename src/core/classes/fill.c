@@ -1,6 +1,6 @@
 #include "core/classes/fill.h"
 
-#include "base/match_macro.h"
+#include "base/job/match_macro.h"
 #include "base/mem.h"
 #include "classad/print.h"
 #include "core/classes/member_ad.h"
@@ -20,7 +20,7 @@ bool fill_next(struct str *rest, struct fill *ret)
         return !u.bad;
 }
 
-static bool find(struct str values, struct str inside, struct fill *ret)
+static bool find_fill(struct str values, struct str inside, struct fill *ret)
 {
         while (fill_next(&values, ret))
                 if (str_eq(ret->inside, inside))
@@ -38,12 +38,12 @@ bool fill_wanted(const struct part *p)
 struct filling {
         struct core *core;
         struct ad *job, *place, *scratch;
-        symbol expression; /* of scratch: what is evaluated */
+        symbol expression; /* attribute of the scratch ad that is evaluated */
         bool varies;
         struct buf *values;
 };
 
-/* The text that a value is written as: a string itself, anything else as a literal. */
+/* Appends the value as text: a string itself, any other value as a literal. */
 static void put_value(struct filling *f, struct str inside, const struct value *v)
 {
         BUF_CLEANUP struct buf text = {.max = SUBMISSION_TEXT_MAX};
@@ -69,7 +69,7 @@ static bool evaluate(struct filling *f, const struct match_macro *m, struct valu
         return ret->type != VALUE_UNDEFINED && ret->type != VALUE_ERROR;
 }
 
-/* False: no value; *ret_missing is the inside. */
+/* Evaluates the references of a text. Returns false if one has no value; *ret_missing is its inside. */
 static bool fill_text(struct filling *f, struct str text, struct str *ret_missing)
 {
         struct match_macro m;
@@ -80,11 +80,11 @@ static bool fill_text(struct filling *f, struct str text, struct str *ret_missin
                 struct value v = {.type = VALUE_STRING, .string = m.otherwise}, literal;
                 symbol name;
 
-                if (str_ieqz(m.name, "DOLLARDOLLAR") || find(buf_view(f->values), m.inside, &known))
+                if (str_ieqz(m.name, "DOLLARDOLLAR") || find_fill(buf_view(f->values), m.inside, &known))
                         continue;
                 name = m.name.n ? symbols_intern(f->core->symbols, m.name) : 0;
                 if (name && ad_find(f->place, name) && !ad_literal(f->place, name, &literal))
-                        f->varies = true; /* it may look at the job */
+                        f->varies = true; /* a place's expression may refer to the job */
                 if (!evaluate(f, &m, &v)) {
                         *ret_missing = m.inside;
                         if (!m.otherwise.p)
@@ -96,8 +96,8 @@ static bool fill_text(struct filling *f, struct str text, struct str *ret_missin
         return true;
 }
 
-/* The n-th attribute that may hold references; 0 behind the last. Where items hold some, every late one may.
- */
+/* Returns the n-th attribute that may hold references; 0: no more. If items hold some, every late attribute
+ * may. */
 static symbol candidate(const struct part *p, size_t n)
 {
         const struct job_template *t = p->job_template;
@@ -108,7 +108,7 @@ static symbol candidate(const struct part *p, size_t n)
         return p->item_fills && n < t->late_count ? t->late[n].name : 0;
 }
 
-/* The queue's ad as this member sees it: what it takes is what there is for it. */
+/* Makes the queue's ad for one member: the resources in it are those that the member takes. */
 static struct ad *place_ad(struct core *c, const struct queue *q, const struct need *need)
 {
         struct ad *ad = ad_new(c->symbols);
@@ -163,13 +163,13 @@ enum fill_result fill_member(struct core *c, const struct request *r, const stru
         return f.varies ? FILL_MISSING : FILL_MISSING_SAME;
 }
 
-/* ---- showing */
+/* ---- setting MATCH_… attributes */
 
 static bool value_of(void *arg, struct str inside, struct buf *out)
 {
         struct fill one;
 
-        if (!find(*(const struct str *)arg, inside, &one))
+        if (!find_fill(*(const struct str *)arg, inside, &one))
                 return false;
         buf_str(out, one.value);
         return true;

@@ -1,12 +1,11 @@
-/* fill: what the place that a job is given to fills in: the $$() references of its attributes
- * (base/match_macro.h).
+/* fill: values that a place fills in for the $$() references in a job's attributes (base/job/match_macro.h).
  *
- * They are evaluated once, when members are given, for then both ads are there; the values go into the log
- * with the event `filled`, to the agent with the assignment, and into the job's ad as HTCondor names them:
- * MATCH_Name is the place's attribute Name, MATCH_EXP_Args the attribute Args with all values in it. They
- * stay until the job is given again.
+ * References are evaluated once, when members are matched and both ads are at hand. The values are logged
+ * with EVENT_FILLED, sent to the agent with the assignment, and set in the job's ad under HTCondor's names:
+ * MATCH_Name is the place's attribute Name, MATCH_EXP_Args the attribute Args with all values inserted. They
+ * remain until the job is matched again.
  *
- * Values travel packed: for each reference its inside, whether it is text, and the value as it is written.
+ * Packed values hold for each reference its inside, whether the value is text, and the value as written.
  */
 #pragma once
 #include "base/pack.h"
@@ -14,24 +13,23 @@
 
 struct fill {
         struct str inside, value;
-        bool is_text; /* a string, or a default; otherwise a literal of another type */
+        bool is_text; /* a string or a default; false: a literal of another type */
 };
-/* The next of packed values; false at their end. *rest is moved behind it. */
+/* Reads the next of packed values and advances *rest. Returns false at the end. */
 bool fill_next(struct str *rest, struct fill *ret);
 
 struct need;
 
-bool fill_wanted(const struct part *p); /* some member of the part has references */
+bool fill_wanted(const struct part *p); /* returns whether some member of the part has references */
 
 enum fill_result {
-        FILL_SAME,         /* the values are those of every member of the part */
-        FILL_VARIES,       /* those of this member */
-        FILL_MISSING,      /* *ret holds the inside of a reference that the place gives no value for; of this
-                              member's */
-        FILL_MISSING_SAME, /* the same, for every member */
+        FILL_SAME,    /* the values hold for every member of the part */
+        FILL_VARIES,  /* the values hold for this member */
+        FILL_MISSING, /* the place has no value for a reference of this member, whose inside is in *ret */
+        FILL_MISSING_SAME, /* the same, for every member of the part */
 };
-/* What the queue fills in for a member that takes `need` of it. *ret: packed values. */
+/* Evaluates the references of a member that takes `need` of the queue. *ret: packed values. */
 enum fill_result fill_member(struct core *c, const struct request *r, const struct part *p, uint32_t member,
                              const struct queue *q, const struct need *need, struct buf *ret);
-/* Sets MATCH_… in a member's ad. */
+/* Sets the MATCH_… attributes in a member's ad. */
 void fill_show(struct core *c, const struct part *p, struct str values, struct ad *ad);

@@ -1,10 +1,10 @@
-/* Classes: jobs that are alike in everything that matters for matching.
+/* Classes of jobs that are alike in everything that matters for matching.
  *
- * A class is keyed by the text of the significant attributes: Requirements, Rank and the request_*; what
- * those two refer to in the job's own ad; and what agents' expressions refer to in jobs' ads, as far as it is
- * not different for every job. Of the latter a new name makes all classes anew (core_rekey), which is rare:
- * agents of one site have the same expressions. It is done in slices, and nothing is matched until it is
- * done. Members of one part are in one class unless a late attribute is significant.
+ * The key of a class is the text of the significant attributes: Requirements, Rank and the request_*; those
+ * that these refer to in the job's own ad; and those that agents' expressions refer to in jobs' ads, unless
+ * they differ for every job. A newly significant attribute makes all classes anew (core_rekey). This is rare,
+ * since agents of one site have the same expressions; it is done in slices, with no matching until it is
+ * complete. Members of one part are in one class unless a late attribute is significant.
  */
 #include "core/classes/job_class.h"
 
@@ -24,11 +24,11 @@
 #include "core/model/pending_match.h"
 #include "core/model/precedence.h"
 
-struct names { /* some may stand in it twice: a user's condition may have any number of them */
+struct names { /* names may repeat: a user's condition may name an attribute any number of times */
         struct core *core;
         symbol *v;
         size_t n, cap;
-        bool proc, cluster; /* the job's own expressions look at ProcId; at ClusterId, QDate */
+        bool proc, cluster; /* the job's own expressions refer to ProcId; to ClusterId or QDate */
 };
 
 static void names_add(struct names *s, symbol name)
@@ -57,7 +57,7 @@ static const struct job_template_late *find_late(const struct job_template *t, s
         return NULL;
 }
 
-/* What it asks for of countable resources, and what that depends on. */
+/* Adds the requests for countable resources, and the attributes that these depend on. */
 static void add_requests(struct names *s, const struct ad *ad)
 {
         struct expr_uses uses;
@@ -70,7 +70,7 @@ static void add_requests(struct names *s, const struct ad *ad)
         }
 }
 
-/* The names that matter for a member of a template; `ad` is the template's, or a member's own. */
+/* Adds the names that matter for a member of a template; `ad` is the template's, or a member's own. */
 static void collect(struct names *s, const struct ad *ad)
 {
         const struct attributes *a = &s->core->attr;
@@ -90,6 +90,7 @@ static void collect(struct names *s, const struct ad *ad)
                                 a->AccountingGroup,
                                 a->AcctGroup,
                                 a->QOS,
+                                a->ReservationId,
                                 a->AllowedExecuteDuration,
                                 a->DeferralTime,
                                 a->DeferralWindow,
@@ -172,7 +173,7 @@ static int by_symbol(const void *a, const void *b)
         return (x > y) - (x < y);
 }
 
-/* Takes out of the ad what the key does not hold: late attributes that do not matter. */
+/* Makes the key, and removes late attributes that are not in it from the ad. */
 static void make_key(struct core *c, const struct request *r, const struct part *p, uint32_t member,
                      struct ad *ad, struct buf *key)
 {
@@ -200,11 +201,11 @@ static void make_key(struct core *c, const struct request *r, const struct part 
         free(s.v);
 }
 
-/* A long key is known by where it begins, and two hashes that nobody can choose: the thousand classes that a
- * request may have would each hold what it requires, which may be a MiB. */
-#define CLASS_FREE 4096u /* bytes of a class that are not counted: most are smaller */
+/* A long key is replaced by its beginning and two keyed hashes, which users cannot choose. Otherwise each of
+ * the thousand classes that a request may have could hold requirements of a MiB. */
+#define CLASS_FREE 4096u /* bytes of a class that do not count in its kib: most classes are smaller */
 #define KEY_MAX    2048u
-#define KEY_STEP   16u /* bytes of it that take as long as a step of an evaluation */
+#define KEY_STEP   16u /* bytes of a key that take as long as a step of an evaluation */
 
 static void shorten_key(struct core *c, struct str owner, struct buf *key)
 {
@@ -236,7 +237,7 @@ static bool before(const struct heap_node *x, const struct heap_node *y)
                                    container_of(y, const struct bucket, node));
 }
 
-#define SECONDS_MAX 9000000000000 /* far beyond any time, and a thousand of them is a number */
+#define SECONDS_MAX 9000000000000 /* far beyond any time; a thousand times as much does not overflow */
 
 static void deferral_class_init(struct core *c, struct job_class *k)
 {
@@ -324,10 +325,11 @@ static struct job_class *class_find_or_make(struct core *c, const struct request
         k->places = ad_find(ad, a->DapType) != NULL;
         k->leaks = leaks;
         c->classes->leaks |= leaks;
+        c->classes->reserving += k->job_template->reservation > 0;
         k->has_rank = ad_find(ad, a->Rank) != NULL;
         cpus = literal_integer(ad, a->RequestCpus, 1, &k->cpus);
         if (cpus && k->cpus == 0)
-                k->cpus = 1; /* of a late one; see job_template.c */
+                k->cpus = 1; /* a late RequestCpus; see job_template.c */
         memory = literal_integer(ad, a->RequestMemory, 0, &k->memory_mib);
         disk = literal_integer(ad, a->RequestDisk, 0, &k->disk_kib);
         k->fixed = cpus && memory && disk;
@@ -364,6 +366,7 @@ void job_class_unref(struct core *c, struct job_class *k)
         assert(k->idle == 0 && k->dirty_at == 0);
         index_class_drop(c, k);
         map_take(c->classes->by_key, str_of(k->key));
+        c->classes->reserving -= k->job_template->reservation > 0;
         charge_class_deinit(c, k);
         deferral_class_deinit(c, k);
         gang_class_deinit(c, k);
@@ -401,8 +404,10 @@ void job_class_bucket_filled(struct core *c, struct bucket *b, uint64_t more)
                 order_class_ready(c, k);
                 c->listeners.class_ready(c, k);
         }
-        if (gang_class(k))
-                job_class_look_again(c, k); /* a set may be whole now */
+        /* A set may be complete now; and a member behind those that wait for a better place need not wait
+         * too. */
+        if (gang_class(k) || k->passed_over)
+                job_class_look_again(c, k);
         order_class_changed(c, k);
 }
 
@@ -414,6 +419,8 @@ void job_class_bucket_drained(struct core *c, struct bucket *b, uint64_t fewer)
                 return;
         assert(k->idle >= fewer);
         k->idle -= fewer;
+        if (k->passed_over)
+                job_class_look_again(c, k);
         if (set_count(&b->idle) > 0)
                 return;
         heap_take(&k->buckets, &b->node);

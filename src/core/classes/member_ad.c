@@ -1,8 +1,10 @@
-/* The ad of one member: the template as parent, and the few attributes of its own. */
+/* The ad of one member has the template's ad as its parent, and the few attributes that are the member's own.
+ */
 #include "core/classes/member_ad.h"
 #include "base/mem.h"
 #include "core/classes/fill.h"
 #include "core/data/label.h"
+#include "core/model/changes.h"
 #include "core/model/core_parts.h"
 #include "core/model/gang_rule.h"
 #include "core/model/graph.h"
@@ -24,7 +26,7 @@ static void set_queue(struct ad *ad, symbol name, const struct queue *q)
         ad_set_string(ad, name, buf_view(&b));
 }
 
-/* CpusProvisioned, …, GPUsProvisioned: what the attempt takes. */
+/* Sets CpusProvisioned to GPUsProvisioned: the resources that the attempt takes. */
 static void set_provisioned(struct core *c, struct ad *ad, const struct job *j)
 {
         ad_set_integer(ad, c->attr.CpusProvisioned, j->cpus);
@@ -39,7 +41,7 @@ static void set_provisioned(struct core *c, struct ad *ad, const struct job *j)
         }
 }
 
-/* HTCondor counts shadows, runs and starts, which are one thing here. */
+/* HTCondor counts shadows, runs and starts separately; all three are the starts here. */
 void member_ad_starts(const struct core *c, struct ad *ad, int64_t starts)
 {
         ad_set_integer(ad, c->attr.NumJobStarts, starts);
@@ -65,7 +67,7 @@ static void set_record(struct core *c, struct ad *ad, const struct job *j)
                     (double)(j->wall_ms + (job_state_runs(j->state) ? c->now_ms - j->started_ms : 0)) / 1000);
         ad_set_integer(ad, a->CumulativeSuspensionTime,
                        (j->suspended_ms + (j->suspended_at_ms ? c->now_ms - j->suspended_at_ms : 0)) / 1000);
-        ad_set_real(ad, a->BytesRecvd, (double)j->bytes_in); /* HTCondor's are reals */
+        ad_set_real(ad, a->BytesRecvd, (double)j->bytes_in); /* these are reals in HTCondor */
         ad_set_real(ad, a->BytesSent, (double)j->bytes_out);
         ad_set_real(ad, a->RemoteUserCpu, (double)j->cpu_user_ms / 1000);
         ad_set_real(ad, a->RemoteSysCpu, (double)j->cpu_system_ms / 1000);
@@ -79,7 +81,8 @@ static void set_record(struct core *c, struct ad *ad, const struct job *j)
         }
 }
 
-/* Those that the server found, not only those that the author wrote: a hop is told by them. */
+/* Sets the labels that the server found, not only those that the author wrote, since servers and places that
+ * the job is handed to go by this attribute. */
 static void set_labels(struct core *c, struct ad *ad, const struct request *r, uint32_t member)
 {
         const struct bucket *b = request_bucket(c, r, member);
@@ -99,9 +102,8 @@ static bool has_symbol(const symbol *names, size_t count, symbol name)
         return false;
 }
 
-/* Both were tried at submit with the first member; what fails for another one is undefined. only: NULL is
- * all.
- */
+/* Sets the late attributes, or of these only `only` if that is not NULL. Both steps were tried at submit with
+ * the first member; a text that fails for another member becomes undefined. */
 static void set_late(struct core *c, struct ad *ad, const struct request *r, const struct part *p,
                      uint32_t member, const symbol *only, size_t only_count)
 {
@@ -121,7 +123,7 @@ static void set_late(struct core *c, struct ad *ad, const struct request *r, con
         }
 }
 
-/* Its own reason, or the one that it was given with others. */
+/* Sets the hold reason: the member's own, or that of its hold group. */
 static void set_hold(struct core *c, struct ad *ad, const struct request *r, uint32_t member,
                      const struct job *j)
 {
@@ -135,7 +137,7 @@ static void set_hold(struct core *c, struct ad *ad, const struct request *r, uin
                 set_seconds(ad, a->EnteredCurrentStatus, h->at_ms);
 }
 
-/* The set of jobs that start together in which it is. */
+/* Sets the attributes of the set of jobs that the member starts together with. */
 static void set_gang(struct core *c, struct ad *ad, const struct request *r, uint32_t member)
 {
         BUF_CLEANUP struct buf text = {0};
@@ -148,7 +150,8 @@ static void set_gang(struct core *c, struct ad *ad, const struct request *r, uin
         ad_set_integer(ad, c->attr.DroverNode, member - first);
 }
 
-/* The jobs that the member stands for: those behind its edge "post", or whose being held it waits for. */
+/* Returns the edge from the jobs that the member handles: those whose result it replaces, or whose being held
+ * it waits for. */
 static const struct graph_edge *stands_for(const struct graph *g, uint32_t member)
 {
         for (uint32_t n = graph_node(g, member), i = g->in_at[n]; i < g->in_at[n + 1]; i++) {
@@ -160,8 +163,8 @@ static const struct graph_edge *stands_for(const struct graph *g, uint32_t membe
         return NULL;
 }
 
-/* How the first of these members that has not succeeded ended; -1001 without an exit code, as DAGMan has it.
- */
+/* Returns the exit code of the first parent that has not succeeded; 0: all have; -1001, as in DAGMan, without
+ * an exit code. */
 static int32_t exit_of(const struct request *r, const struct graph *g, const struct graph_edge *e)
 {
         const struct request_cold *cold = request_cold(r);
@@ -192,7 +195,7 @@ static bool is_aborted(const struct request *r, const struct graph *g)
         return false;
 }
 
-/* The attributes that scripts of a graph's nodes ask for, as $$([DAGReturn]) (fill.h). */
+/* Sets the attributes that scripts of a graph's nodes ask for, such as $$([DAGReturn]) (fill.h). */
 static void set_graph(struct core *c, struct ad *ad, const struct request *r, const struct part *p,
                       uint32_t member)
 {
@@ -217,6 +220,20 @@ static void set_graph(struct core *c, struct ad *ad, const struct request *r, co
                        (int64_t)graph_runs_members(graph_parents(g, e), e->parent_runs));
         ad_set_integer(ad, c->attr.DAGReturn, code);
         ad_set_string(ad, c->attr.DAGSuccess, code == 0 ? STR("True") : STR("False"));
+}
+
+/* Sets the attributes that the job's program has set (lifecycle/chirp.h). */
+static void set_own(struct core *c, struct ad *ad, struct str changes)
+{
+        struct submission_attribute a;
+
+        while (changes_next(&changes, &a)) {
+                symbol name = symbols_intern(c->symbols, a.name);
+
+                if (a.text.n == 0 || ad_set_text(ad, name, a.text, NULL) != 0)
+                        ad_set_undefined(ad, name);
+                ad_set_spelling(ad, name, symbols_spelling(c->symbols, name, a.name));
+        }
 }
 
 struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, const struct job *j)
@@ -261,6 +278,8 @@ struct ad *member_ad_some(struct core *c, const struct request *r, uint32_t memb
                 set_seconds(ad, a->CompletionDate, j->entered_ms);
         if (j && j->filled_n)
                 fill_show(c, p, str_make(j->filled, j->filled_n), ad);
+        if (j && j->own_n)
+                set_own(c, ad, str_make(j->own, j->own_n));
         if (state == JOB_HELD)
                 set_hold(c, ad, r, member, j);
         set_labels(c, ad, r, member);

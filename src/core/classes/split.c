@@ -23,12 +23,13 @@ static int64_t member_priority(struct core *c, const struct request *r, const st
         return priority;
 }
 
-/* Members whose late attributes that matter come to the same text are in one bucket: what an earlier one was
- * found to be in. Which of them matter is seen from the classes that were made. */
+/* Cache of buckets: members whose significant late attributes expand to the same texts are in one bucket. The
+ * classes found so far show which late attributes are
+ * significant. */
 struct alike {
         struct map *buckets; /* by the texts */
-        bool *matters;       /* of each late attribute of the template */
-        bool none;           /* it depends on the member's number, or on what it reads: no two are alike */
+        bool *matters;       /* whether each late attribute of the template is significant */
+        bool none; /* the class depends on the member's number or its inputs: no two members are alike */
         struct buf key, text;
 };
 
@@ -38,7 +39,7 @@ static void alike_begin(struct core *c, const struct part *p, bool late_priority
                             .matters = mem_zalloc(p->job_template->late_count + 1),
                             .none = label_differs(c, p)};
         for (size_t i = 0; i < p->job_template->late_count; i++)
-                a->matters[i] = late_priority; /* it may look at any of them */
+                a->matters[i] = late_priority; /* the priority may refer to any of them */
 }
 
 static void alike_end(struct alike *a)
@@ -49,7 +50,7 @@ static void alike_end(struct alike *a)
         buf_deinit(&a->text);
 }
 
-/* The bucket of members like this one; NULL: there was none yet, or that is not known. */
+/* Returns the bucket of earlier members that are like this one; NULL: none is known. */
 static struct bucket *alike_find(struct core *c, const struct request *r, const struct part *p,
                                  uint32_t member, struct alike *a)
 {
@@ -67,7 +68,7 @@ static struct bucket *alike_find(struct core *c, const struct request *r, const 
         return a->none ? NULL : map_get(a->buckets, buf_view(&a->key));
 }
 
-/* The member that alike_find was asked about is in this bucket. */
+/* Stores the bucket of the member that alike_find was last called for. */
 static void alike_learn(struct core *c, const struct part *p, struct bucket *b, struct alike *a)
 {
         bool more = false;
@@ -87,15 +88,15 @@ static void alike_learn(struct core *c, const struct part *p, struct bucket *b, 
 struct split {
         struct core *core;
         struct request *request;
-        uint64_t keyed; /* core.keyed when it began */
+        uint64_t keyed; /* classes.keyed at the begin */
         uint32_t classes_max;
-        const struct set *only;           /* of the members; NULL: all */
-        struct bucket **buckets, *few[4]; /* few: the array at first */
+        const struct set *only;           /* members to be split; NULL: all */
+        struct bucket **buckets, *few[4]; /* few: the first array */
         uint32_t count, cap;
-        uint32_t at; /* the next piece, or the one that is under way */
+        uint32_t at; /* index of the next or present piece */
         struct piece piece;
         bool under_way;
-        /* of that one */
+        /* state of the present piece: */
         uint64_t member;
         uint32_t first_bucket;
         bool late_priority, late_class;
@@ -115,7 +116,7 @@ struct split *split_new(struct core *c, struct request *r, uint32_t classes_max)
         return s;
 }
 
-static struct bucket *add(struct split *s, struct job_class *k, int64_t priority)
+static struct bucket *add_bucket(struct split *s, struct job_class *k, int64_t priority)
 {
         if (s->count == s->cap) {
                 bool first = s->buckets == s->few;
@@ -136,7 +137,7 @@ static void part_end(struct split *s)
         s->at++;
 }
 
-static void drop(struct split *s)
+static void drop_split(struct split *s)
 {
         part_end(s);
         for (uint32_t i = 0; i < s->count; i++)
@@ -149,7 +150,7 @@ static void spend(uint32_t *budget, uint32_t cost)
         *budget -= *budget < cost ? *budget : cost;
 }
 
-/* The first member of the piece from `from` on, of those that are split; or SET_END. */
+/* Returns the first member to be split of the piece from `from` on; SET_END: none. */
 static uint64_t next_member(const struct split *s, uint64_t from)
 {
         uint64_t m = piece_next(s->request, &s->piece, from);
@@ -162,7 +163,7 @@ static uint64_t next_member(const struct split *s, uint64_t from)
         return m;
 }
 
-/* A piece whose members are all alike is done at once. */
+/* Begins a piece; one whose members are all alike is finished at once. */
 static void part_begin(struct split *s, uint32_t *budget)
 {
         struct core *c = s->core;
@@ -189,8 +190,8 @@ static void part_begin(struct split *s, uint32_t *budget)
         }
         spend(budget, SPLIT_CLASS);
         if (first != SET_END) {
-                b = add(s, job_class_get(c, r, p, (uint32_t)first),
-                        member_priority(c, r, p, (uint32_t)first));
+                b = add_bucket(s, job_class_get(c, r, p, (uint32_t)first),
+                               member_priority(c, r, p, (uint32_t)first));
                 if (s->only || request_piece_count(r) > 1) {
                         b->members = mem_new(struct set);
                         set_add_range(b->members, p->first, (uint64_t)p->first + p->count);
@@ -202,7 +203,7 @@ static void part_begin(struct split *s, uint32_t *budget)
         part_end(s);
 }
 
-/* The bucket of a member that is like none before it. */
+/* Finds or adds the bucket of a member that is unlike all before it. */
 static struct bucket *find_bucket(struct split *s, const struct part *p, uint32_t m)
 {
         struct core *c = s->core;
@@ -216,7 +217,7 @@ static struct bucket *find_bucket(struct split *s, const struct part *p, uint32_
         if (b) {
                 job_class_unref(c, k);
         } else {
-                b = add(s, k, priority);
+                b = add_bucket(s, k, priority);
                 b->members = mem_new(struct set);
         }
         alike_learn(c, p, b, &s->alike);
@@ -227,7 +228,7 @@ static void part_some(struct split *s, uint32_t *budget)
 {
         struct part *p = s->piece.part;
 
-        p->job_template->late_class = s->late_class; /* the template may be others' too */
+        p->job_template->late_class = s->late_class; /* other parts may share the template */
         for (; *budget > 0 && s->member != SET_END && !split_too_many(s);
              s->member = next_member(s, s->member + 1)) {
                 uint64_t steps = core_steps(s->core);
@@ -250,11 +251,11 @@ bool split_some(struct split *s, uint32_t *budget)
 
         if (s->core->config.shadow) {
                 if (s->count == 0)
-                        add(s, NULL, 0);
+                        add_bucket(s, NULL, 0);
                 return false;
         }
         if (s->keyed != s->core->classes->keyed)
-                drop(s);
+                drop_split(s);
         s->keyed = s->core->classes->keyed;
         while (*budget > 0 && s->at < request_piece_count(r) && !split_too_many(s)) {
                 if (s->under_way)
@@ -296,7 +297,7 @@ void split_free(struct split *s)
 {
         if (!s)
                 return;
-        drop(s);
+        drop_split(s);
         if (s->buckets != s->few)
                 free(s->buckets);
         free(s);
@@ -304,7 +305,7 @@ void split_free(struct split *s)
 
 void split_again(struct split *s)
 {
-        drop(s);
+        drop_split(s);
         s->at = 0;
 }
 

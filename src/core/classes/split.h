@@ -1,9 +1,9 @@
-/* split: the members of a request on their way into buckets, some at a time.
+/* split: puts the members of a request into buckets, in slices.
  *
- * A request of a million jobs whose late attributes matter has each of them looked at. The new buckets are
- * made aside: until split_end whoever looks at the request sees the ones that it had, or none. In between
- * anything may happen, but for the end of the request: who has begun a split ends or frees it then. When a
- * name becomes significant meanwhile the split begins anew by itself.
+ * In a request whose late attributes matter for matching, each member is looked at, of up to millions. The
+ * new buckets are kept aside: until split_end the request has its former buckets, or none. Between slices
+ * anything may happen except the end of the request, before which the owner of the split must end or free it.
+ * If another attribute becomes significant in between, the split begins anew by itself.
  */
 #pragma once
 #include "core/model/names.h"
@@ -12,24 +12,27 @@
 
 struct split;
 
-/* What a step costs is counted in members that are like an earlier one, some 0.6 µs each. */
-#define SPLIT_STEPS 64u /* of evaluations are worth as much as a member that is like another */
-#define SPLIT_CLASS 25u /* to find the class of a member */
+/* The cost of a step is counted in members that are like an earlier one, about 0.6 µs each. */
+#define SPLIT_STEPS 64u /* steps of evaluation that cost as much as such a member */
+#define SPLIT_CLASS 25u /* cost of finding the class of a member */
 
-/* classes_max: with more buckets than this it ends early (split_too_many); 0: any number. */
+/* Begins a split. It stops early with more buckets than classes_max (split_too_many); 0: no limit. */
 struct split *split_new(struct core *c, struct request *r, uint32_t classes_max);
-/* Takes what it did off *budget, and stops when that is used up. True: there is more. */
+/* Continues until *budget is used up, and subtracts the work from it. Returns whether there is more. */
 bool split_some(struct split *s, uint32_t *budget);
+/* Returns whether there are more buckets than classes_max. */
 bool split_too_many(const struct split *s);
 struct request *split_request(const struct split *s);
-/* There is no more: the request has the new buckets, with those of its members that were idle. Frees it. */
+/* Gives the request the new buckets, with the members that were idle, and frees s. To be called when nothing
+ * is left to do. */
 void split_end(struct split *s);
-void split_free(struct split *s); /* of one that has not ended: the request stays as it is; NULL is fine */
+/* Frees a split that has not ended: the request remains as it is; NULL is fine. */
+void split_free(struct split *s);
 
-/* Parts of its request have changed: it begins anew. */
+/* Begins anew, after a change of the request's parts. */
 void split_again(struct split *s);
 
-/* These members, at once, into new buckets beside those of the others. Not of a shadow. */
+/* Puts these members into new buckets at once, beside the buckets of the others. Not for a shadow. */
 void request_split_some(struct core *c, struct request *r, const struct set *members);
-/* All of it at once. */
+/* Puts all members into new buckets at once. */
 void request_split(struct core *c, struct request *r);

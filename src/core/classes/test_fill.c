@@ -1,4 +1,4 @@
-/* What a place fills in: which values, for whom, and what happens where there is none. */
+/* Values that a place fills in: for which members, and the result if there is none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -100,7 +100,7 @@ static void test_what_the_job_gets_of_a_resource(void **state)
         expect_assigned(c, "n1/default 1 0 GPUs=2 Memory=8000\n");
 }
 
-/* An attribute of the place that is an expression may look at the job. */
+/* An attribute of the place that is an expression may refer to the job. */
 static void test_a_places_expression(void **state)
 {
         struct core *c = *state;

@@ -1,4 +1,4 @@
-/* Jobs of one kind: their ads differ in nothing that core_job_differs does not name. */
+/* Ads of jobs of one kind differ only in attributes that core_job_differs names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ static struct str text_of(const struct core *c, const struct ad *ad, symbol name
         return buf_view(room);
 }
 
-/* The attributes of one that are others, or absent, in the other. */
+/* Checks attributes of `one` that are different or missing in `other`. */
 static void compare(const struct core *c, const struct ad *one, const struct ad *other)
 {
         BUF_CLEANUP struct buf a = {0}, b = {0};
@@ -39,7 +39,7 @@ static void compare(const struct core *c, const struct ad *one, const struct ad 
         }
 }
 
-/* How many pairs there were. */
+/* Returns the number of compared pairs. */
 static size_t compare_all(struct core *c, const struct request *r)
 {
         size_t pairs = 0;

@@ -14,12 +14,12 @@ struct sum {
         const struct cost_class *cost_class;
         const struct core_agent *agent;
         double fetch_us, image_us, environment_us;
-        struct cost_load load; /* all that must come */
-        bool misses;           /* some store does not answer the agent */
+        struct cost_load load; /* files to be fetched */
+        bool misses;           /* the agent cannot reach some store */
         struct core_cost *cost;
 };
 
-/* `store` may be one that came after the cost class was made, or none (INPUT_MADE). */
+/* Returns the time of a transfer. `store` may be newer than the cost class, or none (INPUT_MADE). */
 static double transfer_us(const struct cost_class *p, size_t store, double files, double bytes, bool out)
 {
         const struct cost_class_link *l = p && store < p->link_count ? &p->links[store] : NULL;
@@ -29,9 +29,9 @@ static double transfer_us(const struct cost_class *p, size_t store, double files
         return files * l->latency_us + bytes * 1e6 / (out ? l->bytes_per_s_out : l->bytes_per_s);
 }
 
-/* What a load waits for others that come over the same links. Of those a part is there already; and as
- * transfers share a link evenly, a small one does not wait for the end of large ones, but for as much of each
- * as it has itself. */
+/* Returns the delay of a load by transfers in progress on the same links. A part of those is done already;
+ * and as transfers share a link evenly, a small one waits not for the end of large ones, but for as much of
+ * each as its own size. */
 static double link_us(const struct cost_class *p, const struct cost_load *l)
 {
         double us = 0;
@@ -51,7 +51,7 @@ static double link_us(const struct cost_class *p, const struct cost_load *l)
         return us;
 }
 
-/* The store that must be asked for it does not answer. */
+/* Returns whether the agent cannot reach the store that it must ask for the file. */
 static bool is_down(const struct core_agent *a, const struct input *f)
 {
         const struct link *l = agent_link_down(a, f->store);
@@ -95,7 +95,7 @@ static void add_price(const struct part *p, double price, struct core_cost *ret)
                 ret->price_ms = to_ms(ret->price * p->job_template->price_weight * 1e6);
 }
 
-/* What is the same whatever is held. */
+/* Adds the terms that do not depend on the files held. */
 static void add_place(struct core *c, const struct part *p, const struct cost_class *x, double price,
                       struct core_cost *ret)
 {
@@ -113,7 +113,7 @@ static void add_place(struct core *c, const struct part *p, const struct cost_cl
 void cost_of(struct core *c, const struct part *p, uint32_t member, const struct queue *q,
              struct core_cost *ret)
 {
-        struct sum s; /* of its load only what is counted is read, and so set */
+        struct sum s; /* only those entries of its load that are counted are read, and so set */
 
         s.cost_class = q->cost_class;
         s.agent = q->agent;
@@ -181,7 +181,7 @@ int64_t cost_begins_ms(struct core *c, const struct part *p, uint32_t member, co
         return to_ms(s.fetch_us);
 }
 
-/* ---- of places that are alike */
+/* ---- cost classes */
 
 void cost_load_add(struct cost_load *l, const struct input *f, double share)
 {
@@ -190,7 +190,7 @@ void cost_load_add(struct cost_load *l, const struct input *f, double share)
         while (i < l->count && l->stores[i].store != f->store)
                 i++;
         if (i == COST_STORES_MAX)
-                i--; /* as if it came from the last one */
+                i--; /* counted for the last store */
         if (i == l->count)
                 l->stores[l->count++] = (struct cost_store){.store = f->store};
         l->stores[i].files += share;

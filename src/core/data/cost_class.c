@@ -10,9 +10,9 @@
 #include "core/model/core_parts.h"
 #include "core/model/cost_class.h"
 
-#define ALIKE 1.5 /* times as much */
+#define ALIKE 1.5 /* factor */
 
-/* What the agent measured of one store; what it did not is taken to be ordinary. */
+/* Returns the agent's link to a store; unmeasured values are defaults. */
 static struct cost_class_link link_of(const struct agent_data *d, size_t store)
 {
         struct link l = d && store < d->link_count ? d->links[store] : (struct link){0};
@@ -42,7 +42,7 @@ static double larger(double a, double b)
         return a > b ? a : b;
 }
 
-/* How far the queue is from a cost class: 1 is the same, over ALIKE another one. */
+/* Returns the distance of the queue from a cost class: 1 is equal, above ALIKE is a different class. */
 static double apart(const struct core *c, const struct cost_class *p, const struct queue *q)
 {
         double most = slowness_apart(p, q), price = q->price > 0 ? q->price : 0;
@@ -66,7 +66,7 @@ static double apart(const struct core *c, const struct cost_class *p, const stru
         return most;
 }
 
-/* Its word counts as much as that of each of the others. */
+/* Adds a value to a mean with the weight of one member. */
 static void blend(double *mean, double value, const struct cost_class *p)
 {
         *mean += (value - *mean) / p->users;
@@ -94,8 +94,8 @@ static void load_add(struct link_load *l, struct link_load more, bool there)
         l->files += there ? more.files : -more.files;
 }
 
-/* Takes what comes to the queue's agent into the cost class, or out of it: once, however many queues it has
- * there. */
+/* Adds the transfers to the queue's agent to the cost class, or removes them: once, however many queues the
+ * agent has there. */
 static void carry_loads(const struct queue *q, struct cost_class *p, bool there)
 {
         const struct agent_data *d = q->agent->data;
@@ -113,7 +113,7 @@ void cost_class_load(struct core *c, struct core_agent *a, size_t store, uint64_
         struct agent_data *d = a->data;
 
         if (store > c->data->sites.store_count)
-                return; /* it is made there, and comes over no link */
+                return; /* made at the place, without a transfer */
         if (store >= d->load_count) {
                 d->loads = mem_array(d->loads, store + 1, sizeof(*d->loads));
                 memset(d->loads + d->load_count, 0, (store + 1 - d->load_count) * sizeof(*d->loads));
@@ -131,7 +131,7 @@ void cost_class_load(struct core *c, struct core_agent *a, size_t store, uint64_
         }
 }
 
-/* Each cost class's load is that of its agents: by sums over all of them. */
+/* Checks that each cost class's load is the sum over its agents. */
 bool cost_class_loads_ok(const struct core *c)
 {
         struct link_load all = {0};
@@ -199,7 +199,7 @@ static void cost_class_leave(struct core *c, struct queue *q)
                         if (c->data->cost_classes[i] == p) {
                                 c->data->ordered -= p->search_order != SEARCH_ORDER_NONE;
                                 c->data->cost_classes[i] = c->data->cost_classes[--c->data->cost_class_count];
-                                p->refs--; /* the list's; the queue has one */
+                                p->refs--; /* the list's reference; the queue has its own */
                                 break;
                         }
         cost_class_unref(p);

@@ -1,4 +1,4 @@
-/* Stores and labels as configured, and what agents hold and measured. */
+/* Keeps the configured stores and labels, and what agents hold and have measured. */
 #include "core/data/data.h"
 
 #include <errno.h>
@@ -17,8 +17,7 @@
 
 #define DOWN_WHY_MAX 300u
 
-/* A file's size is kept in the place of a pointer to it; one more than the size, since NULL is "not there".
- */
+/* The map's value is the file's size plus one, since NULL means absent. */
 static void *as_value(uint64_t bytes)
 {
         return (void *)(uintptr_t)(bytes + 1);
@@ -74,7 +73,7 @@ int sites_label(const struct sites *s, struct str name)
         return -1;
 }
 
-/* A label that nothing but a store names still keeps everybody away: nobody is cleared for it. */
+/* Adds a label that only a store names: no agent is cleared for it. */
 static int add_label(struct sites *s, struct str name, struct err *err)
 {
         int at = sites_label(s, name);
@@ -155,7 +154,7 @@ static void links_drop(struct agent_data *d)
         d->link_count = d->down_count = 0;
 }
 
-/* Links are by a store's number, which has changed. */
+/* Resets agents' links, which are indexed by the changed numbers of stores. */
 static void agents_again(struct core *c)
 {
         void *value;
@@ -185,8 +184,7 @@ static void limit_set(struct core *c, const char *what, struct str store, struct
                 limits_set(c->limits, buf_view(&name), max);
 }
 
-/* Jobs that read from it, write into it, and bring data into it from another one, at once: limits of Drover's
- * own. */
+/* Sets the limits on jobs that read from a store, write into it, and copy into it from another one. */
 static void limit_store(struct core *c, const struct core_store *s)
 {
         limit_set(c, "store", s->urls.name, STR_NONE, s->concurrency);
@@ -260,7 +258,7 @@ void data_deinit(struct core *c)
         free(c->data);
 }
 
-/* ---- what agents hold */
+/* ---- files held by agents */
 
 static struct agent_data *data_of(struct core_agent *a)
 {
@@ -316,7 +314,7 @@ void files_free(struct idmap *files)
         idmap_free(files);
 }
 
-static void drop(struct core *c, struct core_agent *a, uint64_t id)
+static void drop_file(struct core *c, struct core_agent *a, uint64_t id)
 {
         void *had = idmap_take(a->data->held, id);
 
@@ -358,13 +356,13 @@ void core_cache_delta(struct core *c, const char *agent, const struct core_file 
         if (full_reset)
                 drop_all(c, a);
         for (size_t i = 0; i < removed_count && !full_reset; i++)
-                drop(c, a, removed[i]);
+                drop_file(c, a, removed[i]);
         for (size_t i = 0; i < added_count; i++) {
                 const void *had = idmap_get(d->held, added[i].id);
 
                 if (had && as_bytes(had) == added[i].bytes)
                         continue;
-                drop(c, a, added[i].id);
+                drop_file(c, a, added[i].id);
                 if (idmap_count(d->held) == CORE_FILES_MAX)
                         continue;
                 idmap_put(d->held, added[i].id, as_value(added[i].bytes));
@@ -374,7 +372,7 @@ void core_cache_delta(struct core *c, const char *agent, const struct core_file 
                 locality_came(c, a, added[i].id);
         }
         if (d->down_count && added_count)
-                look_again(c, a); /* what has come may be what a job waits for */
+                look_again(c, a); /* a job may be waiting for the new files */
 }
 
 bool data_counts(const struct core *c)
@@ -415,7 +413,7 @@ const struct link *agent_link_down(const struct core_agent *a, size_t store)
                                                                                       : NULL;
 }
 
-/* True: it was down, and is no more. */
+/* Records a link. Returns true if it was down and is up now. */
 static bool link_set(struct agent_data *d, struct link *l, const struct core_link *said, int64_t now_ms)
 {
         bool was = l->down_ms, is = said->down_ms > 0, measured = said->latency_us || said->bytes_per_s;
@@ -505,7 +503,7 @@ void core_stores(struct core *c, void (*fn)(void *arg, const struct core_store_v
         free(all);
 }
 
-/* ---- stores that do not answer */
+/* ---- unreachable stores */
 
 struct gave_back {
         const struct core_agent *agent;
@@ -587,7 +585,7 @@ void core_bytes_moved(const struct core *c, struct core_moved *ret)
         *ret = c->data->moved;
 }
 
-/* Files know their holders, holders their files, and near sets what follows from both. */
+/* Checks that files, their holders, and the sets of localities agree. */
 const char *data_invariant(const struct core *c)
 {
         uint64_t holders = 0, held = 0, id;

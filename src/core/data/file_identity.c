@@ -103,7 +103,7 @@ void core_request_credentials(struct core *c, uint64_t request)
 
         if (!r || c->config.shadow || request_ended(r) || !names_any(c, r))
                 return;
-        /* what comes for its jobs comes by other numbers, and is not counted any more */
+        /* transfers for its jobs get other ids, and are not counted any more */
         while (r->jobs && idmap_next(r->jobs, &at, NULL, &job))
                 if (((struct job *)job)->queue)
                         inflight_end(c, job);

@@ -5,8 +5,8 @@
 #include "core/data/inputs.h"
 #include "core/model/core_parts.h"
 
-#define FILES_MAX  32u        /* of one job, in the order in which it names them */
-#define BYTES_MIN  (1u << 20) /* smaller ones are quickly there */
+#define FILES_MAX  32u        /* most files of a job that are counted, in the order of its list */
+#define BYTES_MIN  (1u << 20) /* smaller files are ignored, since they arrive quickly */
 
 #define STORE_BITS 8
 
@@ -35,8 +35,7 @@ static void each_file(struct core *c, const struct job *j,
         inputs_each(c, request_part(j->request, j->member, NULL)->inputs, j->member, on_file, &w);
 }
 
-/* The number of attempts that it comes for, and that of its store, are kept in the place of a pointer to it.
- */
+/* The map's value has the number of attempts that wait for the file, and the number of its store. */
 static uintptr_t users_of(const struct core_agent *a, uint64_t file)
 {
         return a->data && a->data->inflight ? (uintptr_t)idmap_get(a->data->inflight, file) >> STORE_BITS : 0;
@@ -52,7 +51,7 @@ static uintptr_t store_of(const void *value)
         return (uintptr_t)value & ((1u << STORE_BITS) - 1);
 }
 
-/* Of one file all have the same size, whatever their jobs say: what was added is taken off. */
+/* Starts a transfer. The size of its first job is kept, so that the same amount is subtracted at the end. */
 static void begins(struct core *c, struct core_agent *a, const struct input *f)
 {
         const struct file *known = c->data->inflight ? idmap_get(c->data->inflight, f->id) : NULL;
@@ -115,7 +114,8 @@ static void expect_no_more(struct core *c, struct core_agent *a, const struct in
                 inflight_arrived(c, a, f->id);
 }
 
-/* What a job reads may have been read anew in between, by other names: with the last attempt all is over. */
+/* Ends all transfers of an agent with its last attempt, since a job's files may have been numbered anew
+ * meanwhile. */
 static void end_all(struct core *c, struct core_agent *a)
 {
         struct idmap *had = a->data->inflight;

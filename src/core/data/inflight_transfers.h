@@ -1,28 +1,28 @@
-/* inflight_transfers: files on their way to an agent, because jobs that read them were given to it, and so
- * what loads the links that they come over; for the files of core/ only.
+/* inflight_transfers: files being fetched by agents for jobs that were given to them, and their load on the
+ * links; for the files of core/ only.
  *
- * A file that comes is not there yet, but a job that joins the transfer waits for the rest of it only, and
- * moves nothing. Without this, jobs with the same file that are given at one time are spread over as many
- * agents as are free, and each fetches it. Nothing of it is an event, and it is a guess: an agent that fails
- * to fetch is found out when its attempts end. Jobs given before a restart are not counted.
+ * A job that joins a transfer in progress waits only for its rest, and adds no transfer. Without this
+ * record, jobs with the same file that are matched at one time would be spread over all free agents, and
+ * each agent would fetch the file. The record is an estimate and not an event: if an agent fails to fetch a
+ * file, that is noticed when its attempts end. Jobs matched before a restart are not counted.
  */
 #pragma once
 #include "core/model/names.h"
 #include <stdbool.h>
 #include <stdint.h>
 
-#define INFLIGHT_PART 0.5 /* of a file's transfer: what is taken to be left of it */
+#define INFLIGHT_PART 0.5 /* fraction of a transfer in progress that is assumed to be left */
 
-/* The job was given to its queue; its attempt ends (call it while it still has the queue). */
+/* The job's attempt at its queue begins, or ends (call it while the job still has its queue). */
 void inflight_begin(struct core *c, const struct job *j);
 void inflight_end(struct core *c, const struct job *j);
-/* The agent says that it holds the file now. */
+/* The agent has reported that it holds the file. */
 void inflight_arrived(struct core *c, struct core_agent *a, uint64_t file);
 
-/* Stores are about to get other numbers: nothing comes to the agent any more, as far as is known. */
+/* Forgets the agent's transfers; called before stores are renumbered. */
 void inflight_forget(struct core *c, struct core_agent *a);
 
-bool inflight_counts(const struct core *c); /* what comes is counted, since it decides who gets what */
+bool inflight_counts(const struct core *c); /* transfers are counted, since they influence placement */
 bool inflight_to(const struct core_agent *a, uint64_t file);
 void inflight_deinit(struct core *c);
 bool inflight_ok(const struct core *c); /* for core_check */

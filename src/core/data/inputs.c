@@ -1,8 +1,8 @@
 #include "core/data/inputs.h"
 
-#include "base/environment.h"
-#include "base/image.h"
-#include "base/macro.h"
+#include "base/job/environment.h"
+#include "base/job/image.h"
+#include "base/job/macro.h"
 #include "base/mem.h"
 #include "core/data/data_state.h"
 #include "core/data/file_identity.h"
@@ -13,8 +13,8 @@
 #include "core/model/edit.h"
 #include "core/model/item.h"
 
-#define FILL_SLICE 1000u /* rows in one call */
-#define FILL_STEPS 64u   /* of evaluations are worth as much as a row */
+#define FILL_SLICE 1000u /* rows filled in one call */
+#define FILL_STEPS 64u   /* evaluation steps that count as one row */
 
 static const struct job_template_late *late_of(const struct part *p, symbol name)
 {
@@ -37,7 +37,7 @@ static bool spooled_of(const struct inputs *in, struct str element, struct input
         return true;
 }
 
-/* A path that no store knows is read where it is, and nothing is copied that could be counted. */
+/* Returns whether a file is counted: a path outside of all stores is read in place, and not copied. */
 static bool is_counted(struct str key, size_t store)
 {
         struct str name = key, line;
@@ -47,7 +47,7 @@ static bool is_counted(struct str key, size_t store)
         return store != FILE_STORE_NONE || !str_starts(name, STR("file:"));
 }
 
-/* The file that an element of a list names: a URL or path that a store knows, or a spooled file. */
+/* Finds the file of a list element: a URL or path that a store knows, or a spooled file. */
 static bool file_of(struct core *c, const struct inputs *in, struct str element, struct input *ret)
 {
         BUF_CLEANUP struct buf key = {0};
@@ -66,7 +66,7 @@ static bool file_of(struct core *c, const struct inputs *in, struct str element,
         return true;
 }
 
-/* Agents tell images by the plain URL, whoever's job they were fetched for, for engines keep them for all. */
+/* Finds an image, which agents report by its plain URL for all owners, since engines share images. */
 static bool image_of(struct core *c, const struct inputs *in, struct str image, struct input *ret)
 {
         BUF_CLEANUP struct buf url = {0}, name = {0}, plain = {0};
@@ -94,7 +94,7 @@ static struct map *spooled_by_name(const struct request *r)
         return m;
 }
 
-/* What only reading them needs. */
+/* Frees what is needed only while rows are filled. */
 static void all_read(struct inputs *in)
 {
         map_free(in->spooled);
@@ -135,7 +135,8 @@ static void add_image(struct core *c, struct inputs *in)
         }
 }
 
-/* An environment is what is in the file that it is made of: that came along with the request. */
+/* Adds an environment, which is identified by the content of the file that it is made from; that was sent
+ * with the request. */
 static void add_environment(struct core *c, struct inputs *in, enum environment_kind kind, symbol name)
 {
         BUF_CLEANUP struct buf text = {0}, url = {0};
@@ -155,11 +156,11 @@ static void add_environment(struct core *c, struct inputs *in, enum environment_
                    &(struct input){.id = file_id(buf_view(&url)), .store = INPUT_MADE, .environment = true});
 }
 
-/* The list of a member's inputs, and of their sizes, element by element. */
+/* State of reading a member's list of inputs, and of their sizes, element by element. */
 struct reading {
         struct buf list, sizes;
         struct str rest, sizes_rest;
-        uint64_t unknown_bytes; /* what each file has whose size is not told */
+        uint64_t unknown_bytes; /* size of each file without a given size */
 };
 
 static void reading_open(struct core *c, const struct inputs *in, uint32_t member, struct reading *x)
@@ -213,8 +214,8 @@ static void reading_close(struct reading *x)
         buf_deinit(&x->sizes);
 }
 
-/* Which of the list's elements are the same for all members: `raw` is the late text, or empty when no member
- * differs. Returns how many do differ. */
+/* Separates list elements common to all members from those that differ: `raw` is the late text, or empty
+ * when no member differs. Returns how many differ. */
 static uint32_t read_shared(struct core *c, struct inputs *in, struct str raw)
 {
         struct reading x = {0};
@@ -250,7 +251,7 @@ static void note_from(struct inputs *in, uint8_t store, uint32_t member)
         set_add(&in->from[i].members, member);
 }
 
-/* Returns how many rows of ordinary files would have taken as long. */
+/* Fills a row. Returns its cost, in rows of ordinary files. */
 static uint32_t fill_row(struct core *c, struct inputs *in, struct reading *x)
 {
         size_t at = (size_t)in->filled * in->width, end = at + in->width;
@@ -277,7 +278,7 @@ static uint32_t fill_row(struct core *c, struct inputs *in, struct reading *x)
         return 1 + holders / 32;
 }
 
-/* True: there are more rows. */
+/* Fills rows up to the budget. Returns true if there are more. */
 static bool fill_rows(struct core *c, struct inputs *in, uint32_t budget)
 {
         struct reading x = {0};
@@ -319,7 +320,7 @@ static void make_rows(struct core *c, struct inputs *in, uint32_t width)
         in->after = mem_alloc(n * sizeof(*in->after));
         for (in->mask = 1; in->mask < n; in->mask = in->mask * 2 + 1)
                 ;
-        /* zero, and so no memory until there is something in it */
+        /* zeroed pages take no memory until they are written */
         in->heads = mem_zalloc(((size_t)in->mask + 1) * sizeof(*in->heads));
         if (fill_rows(c, in, FILL_SLICE)) {
                 in->next = c->data->filling;
@@ -414,7 +415,7 @@ static struct input entry(const struct inputs *in, size_t at)
         return (struct input){in->ids[at], (uint64_t)in->sizes[at], in->stores[at], false, false};
 }
 
-/* What nobody told, an agent that holds it may have. */
+/* Takes a file's unknown size from an agent that holds it. */
 static void learn_size(struct core *c, struct input *f)
 {
         const struct file *known = f->bytes == 0 && c->data->files ? idmap_get(c->data->files, f->id) : NULL;

@@ -1,4 +1,4 @@
-/* inputs_private: what inputs.c and locality.c share. */
+/* inputs_private: struct inputs, shared by inputs.c and locality.c. */
 #pragma once
 #include "base/set.h"
 #include "core/model/names.h"
@@ -8,30 +8,31 @@ struct idmap;
 struct input;
 
 struct inputs {
-        const struct request *request; /* not looked at once the inputs leave */
+        const struct request *request; /* not used once the inputs are being removed */
         const struct part *part;
         struct input *shared;
         size_t shared_count, shared_cap;
-        /* Files of the members' own: row m, place i is entry m * width + i; 0 is no file. */
-        uint32_t width, filled; /* width 0: they have none */
+        /* Members' own files: row m, place i is entry m * width + i; 0: no file. */
+        /* Length of a row, 0 if members have no files of their own; number of rows filled. */
+        uint32_t width, filled;
         uint64_t *ids;
         float *sizes;
         uint8_t *stores;
-        /* Which entries have a file: heads[hash] is the first one, after[entry] the next; both count from 1,
-         * and INPUTS_NONE ends.
-         */
+        /* Chains of entries with the same file: heads[hash] is the first one, after[entry] the next; both
+         * count from 1, and INPUTS_NONE ends a chain. */
         uint32_t *heads, *after;
         uint32_t mask;
-        struct inputs_from { /* which members have a file of their own at a store */
+        struct inputs_from { /* members with a file of their own at a store */
                 uint8_t store;
                 struct set members;
         } * from;
         size_t from_count;
-        struct idmap *localities; /* agent → struct near; NULL: none yet */
-        struct map *spooled;      /* by name, until all rows are filled; NULL: nothing was spooled */
-        struct file_identity *file_identity; /* likewise */
+        struct idmap *localities; /* agent → struct locality; NULL: none yet */
+        struct map *spooled; /* spooled files by name, until all rows are filled; NULL: nothing was spooled */
+        struct file_identity *file_identity; /* until all rows are filled */
         struct inputs *next;                 /* in core.filling or core.leaving */
-        size_t entries, left; /* of those that leave: how many there were, and are out of core.wanted */
+        size_t entries, left; /* while they are being removed: total entries, and entries already out of
+                                 core.wanted */
         bool leaves;
 };
 #define INPUTS_NONE 0

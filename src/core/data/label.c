@@ -51,7 +51,7 @@ void label_print(const struct core *c, uint64_t labels, struct buf *out)
         }
 }
 
-/* What is at this URL or path. False: it is neither. */
+/* Finds the labels of a URL or path. False: it is neither. */
 static bool labels_at(const struct core *c, struct str place, uint64_t *ret)
 {
         BUF_CLEANUP struct buf name = {0};
@@ -69,7 +69,8 @@ static bool labels_at(const struct core *c, struct str place, uint64_t *ret)
         return true;
 }
 
-/* A late text is not expanded in a class's first look; see label_differs. */
+/* Returns an attribute's text. A late text is not expanded when a class is first examined; see
+ * label_differs. */
 static bool text_of(struct core *c, const struct request *r, uint32_t member, symbol name, struct buf *out)
 {
         buf_reset(out);
@@ -110,7 +111,7 @@ static int labels_said(struct core *c, const struct request *r, const struct par
         if (!says_labels(c, p))
                 return 0;
         buf_reset(text);
-        /* A name without quotes would be an attribute that is not there, and so no label at all. */
+        /* An unquoted name would be an undefined attribute, and so no label at all. */
         if (request_member_text(c, r, member, c->attr.DataLabels, text) != 0)
                 return err_set(err, CORE_INVALID,
                                "DataLabels is no text: labels stand in quotes, parted by commas");
@@ -198,10 +199,10 @@ int label_of(struct core *c, const struct request *r, const struct part *p, uint
         return e;
 }
 
-/* ---- do members differ? */
+/* ---- differences between members */
 
-/* What is before the first macro decides when nothing that is configured is further down, and no item can
- * climb out of it or hide a part of a path. */
+/* Returns whether the text before the first macro does not decide the labels: something configured lies
+ * below it, or an item may climb out of it or hide a part of a path. */
 static bool further_down(struct str prefix, struct str head)
 {
         return prefix.n > head.n && str_starts(prefix, head);
@@ -265,7 +266,7 @@ bool label_differs(struct core *c, const struct part *p)
         return false;
 }
 
-/* ---- requests whose outputs may not go where they are meant to */
+/* ---- checks of new requests */
 
 int label_refuse(struct core *c, const struct request *r, struct err *err)
 {

@@ -1,9 +1,9 @@
-/* label: which labels a job's data has, and whether its outputs may go where they are meant to; for the files
- * of core/ only.
+/* label: computes the labels of a job's data, and checks that its outputs go only where they may; for the
+ * files of core/ only.
  *
- * Looked at is every URL and path that the job's attributes name for reading (TransferInput, In, Cmd, the
- * image), and every place for what it writes (OutputDestination, TransferOutputRemaps, Out, Err). A member's
- * labels are part of its class, whatever its author wrote or forgot.
+ * Every URL and path that the job reads by its attributes (TransferInput, In, Cmd, the image) and every
+ * place that it writes to (OutputDestination, TransferOutputRemaps, Out, Err) is examined. A member's labels
+ * are part of its class, whatever its author wrote or omitted.
  */
 #pragma once
 #include <stdbool.h>
@@ -13,15 +13,17 @@
 #include "base/str.h"
 #include "core/model/names.h"
 
-/* The labels of a member's data, a bit each. 0; or CORE_INVALID with err: an output would go to a place that
- * does not carry them all, or DataLabels names one that is not configured. *ret is set in any case. */
+/* Computes the labels of a member's data, a bit each. Returns 0; or CORE_INVALID with err: an output would
+ * go to a place that lacks one of them, or DataLabels names a label that is not configured. *ret is set in
+ * any case. */
 int label_of(struct core *c, const struct request *r, const struct part *p, uint32_t member, uint64_t *ret,
              struct err *err);
-/* May members of the part have different labels? */
+/* Returns whether members of the part may have different labels. */
 bool label_differs(struct core *c, const struct part *p);
 void label_print(const struct core *c, uint64_t labels, struct buf *out); /* "a,b" */
-/* Those that the agent is cleared for: by the configuration, and not beyond core_agent_labels, whatever it
- * says itself. */
+/* Returns the labels that the agent is cleared for: those of the configuration, restricted by
+ * core_agent_labels; the agent's own claims do not count. */
 uint64_t label_cleared(const struct core *c, const char *agent);
-/* 0; or CORE_INVALID with err: this new request would take labelled data to where it may not go. */
+/* Checks a new request. Returns 0; or CORE_INVALID with err: it would move labelled data to a place that may
+ * not have it. */
 int label_refuse(struct core *c, const struct request *r, struct err *err);

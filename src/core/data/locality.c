@@ -5,16 +5,16 @@
 #include "core/data/inputs_private.h"
 #include "core/model/core_parts.h"
 
-#define NEARS_MAX   500000u /* sets of all parts; when there are more, some agents are not known to be near */
-#define LEAVE_SLICE 2000u   /* files in one call */
+#define NEARS_MAX   500000u /* most sets of all parts; beyond that some localities are unknown */
+#define LEAVE_SLICE 2000u   /* files removed in one call */
 
-/* Members of a part of which an agent holds a file: at least one. */
+/* Members of a part of which an agent holds a file; never empty. */
 struct locality {
         struct core_agent *agent;
         struct set members;
 };
 
-/* ---- files that are wanted: one part in the map itself, several in a list */
+/* ---- wanted files: a single part is in the map itself, several in a list */
 
 struct wanting {
         uint32_t count, cap;
@@ -36,7 +36,7 @@ static void list_add(struct wanting *w, struct inputs *in)
         w->by[w->count++] = in;
 }
 
-/* Many small maps: none of them takes long to grow. */
+/* Returns one of many small maps, none of which takes long to grow. */
 static struct idmap **map_of(struct core *c, uint64_t file)
 {
         return &c->data->wanted[file >> 56];
@@ -49,7 +49,7 @@ static void *wanting_of(struct core *c, uint64_t file)
         return m ? idmap_get(m, file) : NULL;
 }
 
-static void want(struct core *c, uint64_t file, struct inputs *in)
+static void file_want(struct core *c, uint64_t file, struct inputs *in)
 {
         struct idmap **m = map_of(c, file);
         struct wanting *w;
@@ -96,7 +96,7 @@ static void unwant(struct core *c, uint64_t file, const struct inputs *in)
         free(w);
 }
 
-/* The parts that want a file: calls for each that does not leave. */
+/* Calls fn for each part that wants a file and is not leaving. */
 static void each_wanting(struct core *c, uint64_t file, struct core_agent *a,
                          void (*fn)(struct core *c, struct inputs *in, struct core_agent *a, uint64_t file))
 {
@@ -163,7 +163,7 @@ uint32_t locality_wanted(struct core *c, struct inputs *in, uint32_t member, uin
         const struct file *f = c->data->files ? idmap_get(c->data->files, file) : NULL;
 
         if (!wants_already(in, file))
-                want(c, file, in);
+                file_want(c, file, in);
         for (uint32_t i = 0; f && i < f->count; i++) {
                 struct locality *n = locality_get(c, in, f->holders[i]);
 
@@ -222,7 +222,7 @@ void locality_went(struct core *c, struct core_agent *a, uint64_t file)
 
 /* ---- the end of a part */
 
-/* Takes its files out of `wanted`. True: all are. */
+/* Removes a part's files from `wanted`. Returns true if all are removed. */
 static bool leave(struct core *c, struct inputs *in, size_t budget)
 {
         for (; budget && in->left < in->entries; budget--, in->left++)

@@ -103,7 +103,7 @@ static void test_owners(void **state)
         assert_true(held(c, ann_user));
 }
 
-/* What a store has is the same for all. */
+/* Files of a store are the same for all owners. */
 static void test_stores(void **state)
 {
         struct core *c = *state;
@@ -114,7 +114,7 @@ static void test_stores(void **state)
         assert_true(held(c, ann) && held(c, bob));
 }
 
-/* Behind another server many are the same one here. */
+/* Many owners behind another server are one owner here. */
 static void test_handed_on(void **state)
 {
         const struct submission_origin anns = {.servers = STR("u1 u2"),
@@ -133,8 +133,8 @@ static void test_handed_on(void **state)
         assert_int_equal(asked_of, ann->id);
 }
 
-/* With a credential it is the owner's, by its name; when the credential is for another place the files are
- * other ones. */
+/* With a credential a file is identified by its owner and the credential's name; if the credential is for
+ * another place the files are different ones. */
 static void test_credentials(void **state)
 {
         struct core *c = *state;
@@ -153,7 +153,7 @@ static void test_credentials(void **state)
         assert_null(core_check(c));
 }
 
-/* What comes for one comes for no other; and its load ends, whatever its number is by then. */
+/* A transfer for one owner counts for no other; and its load ends, even if its number has changed. */
 static void test_coming(void **state)
 {
         struct core *c = *state;
@@ -194,7 +194,8 @@ static void test_rows(void **state)
         assert_null(core_check(c));
 }
 
-/* Engines keep images for all; they are told by their plain name, also where a store has it. */
+/* Engines share images among owners; images are reported by their plain name, also where a store has them.
+ */
 static void test_images(void **state)
 {
         const char *const images[] = {"docker://docker.io/library/alpine:3", "https://se.lab/a.sif",

@@ -1,4 +1,5 @@
-/* Files on their way to an agent draw jobs that read them, until they are there or will not come. */
+/* Files being fetched by an agent attract jobs that read them, until they have arrived or the fetch has
+ * failed. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,7 +80,7 @@ static void test_not_to_far_places(void **state)
         assert_false(c->matching->wrong_choice);
 }
 
-/* It comes as long as one of the attempts is there that it comes for. */
+/* A file counts as being fetched as long as one of the attempts that wait for it exists. */
 static void test_until_the_last_ends(void **state)
 {
         struct core *c = *state;
@@ -100,7 +101,7 @@ static void test_until_the_last_ends(void **state)
         expect_assigned(c, "n2/default 3 0\n"); /* it has more room */
 }
 
-/* The configuration changes what stores and files are while they are under way. */
+/* The configuration of stores changes while files are being fetched. */
 static void test_read_anew(void **state)
 {
         const struct str prefixes[] = {STR("http://b/"), STR("http://a/")};
@@ -139,7 +140,7 @@ static int64_t link_ms(struct core *c, const struct request *r, const char *agen
         return cost.link_ms;
 }
 
-/* What was given to a place, and is not there yet, is on the link of all places like it. */
+/* Transfers to a place load the links of all places of its cost class. */
 static void test_loads_the_link(void **state)
 {
         const char *const small[] = {"TransferInput", "\"http://a/small\"", "TransferInputSizes",
@@ -167,7 +168,7 @@ static void test_loads_the_link(void **state)
         assert_null(core_check(c));
 }
 
-/* The load follows the agent when it turns out that its link is another one. */
+/* The load follows the agent to another cost class. */
 static void test_load_moves(void **state)
 {
         struct core *c = *state;
@@ -221,9 +222,9 @@ static void test_spreads_over_links(void **state)
         buf_reset(&bare_assigned);
 }
 
-/* Both places have a load on their link which is a file of the job's own that comes to them, and that
- * somebody far away holds: of these the cheaper one is chosen, whichever is looked at first. (Jobs may say
- * different sizes of one file; to the last one it is small.) */
+/* Both places have a load on their link, a file of the job's own that is being fetched, and that a distant
+ * place holds: the cheaper one is chosen, in any order of examination. (Jobs may give different sizes for
+ * one file; for the last job it is small.) */
 static void cheaper_of_two(struct core *c, int cheap)
 {
         const char *const to[][7] = {{"TransferInput", "\"http://a/big\"", "TransferInputSizes",
@@ -272,7 +273,7 @@ static void test_nor_at_the_other_place(void **state)
         cheaper_of_two(*state, 2);
 }
 
-/* All of a class that has but one place to go to gets there, however much comes for it. */
+/* All jobs of a class with only one suitable place go there, whatever the load. */
 static void test_nobody_is_left(void **state)
 {
         const char *const own[] = {"~TransferInput", "\"http://a/$(f)\"", "TransferInputSizes",
@@ -288,7 +289,7 @@ static void test_nobody_is_left(void **state)
         buf_reset(&bare_assigned);
 }
 
-/* The far place would have it later than the near one that is busy, and to which its file is on its way. */
+/* The far place would have the file later than the near one, which is busy and is already fetching it. */
 static void test_waits_where_it_comes_to(void **state)
 {
         const char *const brief[] = {"TransferInput",

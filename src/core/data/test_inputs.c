@@ -1,4 +1,4 @@
-/* What members read, where it is, and what that costs. */
+/* Members' inputs, where they are, and what fetching them costs. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include "core/test_help.h"
 
-#include "base/environment.h"
+#include "base/job/environment.h"
 
 static const struct str lab_prefix[] = {{"https://se.lab/", 15}, {"root://se.lab/", 14}};
 static const struct str far_prefix[] = {{"https://far.org/", 16}};
@@ -220,7 +220,7 @@ static void test_cost(void **state)
         assert_int_equal(cost.fetch_ms, 0);
 }
 
-/* What is in the file counts, not how it is called, nor how far the spool is. */
+/* An environment is identified by its file's content, not by its name, nor by the distance of the spool. */
 static void test_environments(void **state)
 {
         struct core *c = *state;
@@ -260,8 +260,7 @@ static void test_environments(void **state)
         assert_int_equal(cost.bytes_held, 25000000);
 }
 
-/* Whatever agents say, in whatever order: both directions agree, and sets are what they would be if made
- * anew. */
+/* For any reports of agents in any order: both directions agree, and the sets equal newly made ones. */
 static void test_caches_come_and_go(void **state)
 {
         const char *const two[] = {"~TransferInput", "\"https://se.lab/$(f),https://far.org/$(Process)\"",

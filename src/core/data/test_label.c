@@ -1,4 +1,4 @@
-/* Labels: who gets jobs that touch labelled data, and where their outputs may go. */
+/* Labels: which agents get jobs with labelled data, and where their outputs may go. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,7 +40,7 @@ static void configure(struct core *c)
         assert_int_equal(core_data_set(c, &data, NULL), 0);
 }
 
-/* An agent's own word counts for nothing, however it puts it. */
+/* An agent's own claims of clearance have no effect, in any form. */
 static void test_only_cleared_agents(void **state)
 {
         const char *const job[] = {"TransferInput", "\"/etc/motd,root://Clinic:1094//scan\"", NULL};
@@ -84,7 +84,7 @@ static void test_why(void **state)
         ad_free(ad);
 }
 
-/* Members differ in what they read, so in who may run them. */
+/* Members differ in their inputs, and so in the agents that may run them. */
 static void test_members_differ(void **state)
 {
         const char *const job[] = {"~TransferInput", "\"https://$(f)\"", NULL};
@@ -98,7 +98,7 @@ static void test_members_differ(void **state)
         expect_assigned(c, "ward-1/default 1 1\n");
 }
 
-/* An item that climbs out of the folder that the template names, or hides the way. */
+/* An item that leaves the folder named by the template, or hides the path. */
 static void test_no_way_around(void **state)
 {
         const char *const job[] = {"~TransferInput", "\"https://lab/public/$(f)\"", "OutputDestination",
@@ -181,7 +181,7 @@ static void expect_held(struct core *c)
         assert_true(str_starts(j.hold_reason, STR("its inputs carry the label 'patient'")));
 }
 
-/* What was accepted under another configuration is held, not run; and again when somebody releases it. */
+/* Jobs accepted under another configuration are held, not run; and again when they are released. */
 static void test_configuration_changes(void **state)
 {
         const char *const job[] = {"TransferInput", "\"https://clinic/a\"", "OutputDestination",

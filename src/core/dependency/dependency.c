@@ -1,5 +1,5 @@
-/* Counting, in three steps that are the same for an event, a submit and a restart: so many parents of an edge
- * have ended; the edge is satisfied, or never will be; its children are ready, or doomed. Jobs that will be
+/* Counting has three steps, the same for an event, a submission and a restart: some parents of an edge have
+ * ended; the edge is satisfied, or never will be; its children are ready, or doomed. Jobs that will be
  * removed count as ended at once (graph.accounted), so a chain of any length falls in one event. */
 #include "core/dependency/dependency.h"
 
@@ -14,12 +14,12 @@
 #include "core/model/submission.h"
 
 #define ALL       UINT32_MAX
-#define EDGES_MAX 200000u /* from other requests, that a job waits in, or that lead from one request */
-#define FILE_NOW  100u    /* jobs whose rows of history are written with their removal */
+#define EDGES_MAX 200000u /* most edges from other requests, for one job, or from one request */
+#define FILE_NOW  100u    /* jobs whose history records are written with their removal */
 
 struct dependencies {
         struct idmap *todo;    /* requests with members that are ready or doomed */
-        struct idmap *parents; /* requests that others wait for: the set of members that may have ended */
+        struct idmap *parents; /* request that others wait for → set of members that may have ended */
         uint64_t last_link;    /* serial of link_parents */
 };
 
@@ -44,8 +44,7 @@ void dependency_deinit(struct core *c)
         free(c->dependencies);
 }
 
-/* Whose members are children of edges, while they are looked at; and the job that is the cause of what falls.
- */
+/* The request whose edges are being examined; and the job that caused members to fall. */
 struct counting {
         struct core *core;
         struct request *request;
@@ -53,7 +52,7 @@ struct counting {
         uint64_t cause;
         uint32_t member;
         enum dependency_when when;
-        bool skip; /* what falls is skipped */
+        bool skip; /* fallen members are skipped, not failed */
 };
 
 static struct graph *graph_of(const struct request *r)
@@ -71,9 +70,9 @@ static void todo(const struct counting *x)
         idmap_put(x->core->dependencies->todo, x->request->id, x->core);
 }
 
-/* ---- how members of a request have ended */
+/* ---- ends of members */
 
-/* Counts, of [first, end), how many have succeeded, and how many ended otherwise. */
+/* Counts, in [first, end), the members that have succeeded, and those that ended otherwise. */
 static void count_ended(const struct request *r, uint32_t first, uint32_t end, uint32_t *ret_ok,
                         uint32_t *ret_bad)
 {
@@ -94,7 +93,7 @@ static bool has_failed(const struct request *r, uint32_t member)
         return set_has(&request_cold(r)->failed, member) || set_has(&request_cold(r)->removed, member);
 }
 
-/* The parent of a child of such an edge. */
+/* Returns the parent of a child of a one-to-one edge. */
 static uint32_t each_parent(const struct graph *g, const struct graph_edge *e, uint32_t child)
 {
         return graph_parents(g, e)->first + (child - graph_children(g, e)->first);
@@ -158,7 +157,7 @@ static struct set *doomed_set(struct counting *x, enum graph_fate fate)
         return &g->doomed[g->doomed_count++].members;
 }
 
-/* [first, end), all blocked: by their parts, since these say what becomes of them. */
+/* Dooms the blocked members [first, end), part by part, since the part decides what happens to them. */
 static void doom_run(struct counting *x, uint32_t first, uint32_t end)
 {
         struct graph *g = x->graph;
@@ -191,7 +190,7 @@ static void doom(struct counting *x, uint32_t first, uint32_t end)
 
         for (uint64_t at = first; set_run(blocked(x), at, &from, &to) && from < end; at = to) {
                 to = to < end ? to : end;
-                while (from < to) { /* without those that are doomed already */
+                while (from < to) { /* without those doomed already */
                         if (set_has(&x->graph->dooming, (uint32_t)from)) {
                                 from++;
                                 continue;
@@ -226,7 +225,7 @@ static void edge_satisfied(struct counting *x, struct graph_edge *e)
         }
 }
 
-/* Children of the edge are not started: they fail with their parents, or (`skip`) need not run. */
+/* The edge can never be satisfied: its children fail with their parents, or (`skip`) need not run. */
 static void edge_never(struct counting *x, struct graph_edge *e, bool skip)
 {
         struct graph *g = x->graph;
@@ -247,7 +246,7 @@ static void edge_never(struct counting *x, struct graph_edge *e, bool skip)
         x->skip = false;
 }
 
-/* Has a parent ended with the exit code that the edge is about? */
+/* Returns whether a parent has ended with the edge's exit code. */
 static bool edge_has_code(const struct request *r, const struct graph *g, const struct graph_edge *e)
 {
         const struct graph_run *parents = graph_parents(g, e);
@@ -260,7 +259,7 @@ static bool edge_has_code(const struct request *r, const struct graph *g, const 
         return false;
 }
 
-/* Edges that look at jobs which have not ended: what their parents do now decides. */
+/* Returns whether the edge depends on jobs that have not ended, so that their present state decides. */
 static bool edge_follows(const struct graph_edge *e)
 {
         return e->when == DEPENDENCY_HELD || e->when == DEPENDENCY_START;
@@ -302,7 +301,7 @@ static void follow(struct counting *x, struct graph_edge *e)
                 edge_never(x, e, true);
 }
 
-/* More parents of the edge have ended: `ok` have succeeded, `bad` have not. */
+/* Counts further parents of the edge that have ended: `ok` have succeeded, `bad` have not. */
 static void edge_count(struct counting *x, struct graph_edge *e, uint32_t ok, uint32_t bad)
 {
         if (e->state != EDGE_OPEN || e->when == DEPENDENCY_EACH || edge_follows(e) || ok + bad == 0)
@@ -322,7 +321,7 @@ static void edge_count(struct counting *x, struct graph_edge *e, uint32_t ok, ui
                 edge_satisfied(x, e);
 }
 
-/* Members [first, end) of the graph's own request have ended. */
+/* Handles the end of members [first, end) of the graph's own request. */
 static void own_ended(struct counting *x, uint32_t first, uint32_t end, bool ok)
 {
         struct graph *g = x->graph;
@@ -336,7 +335,7 @@ static void own_ended(struct counting *x, uint32_t first, uint32_t end, bool ok)
         }
 }
 
-/* Jobs that will be removed or skipped, one after the other as they fall. */
+/* Processes jobs that will be removed or skipped, one after the other. */
 static void fall(struct counting *x)
 {
         struct graph *g = x->graph;
@@ -348,7 +347,7 @@ static void fall(struct counting *x)
         }
 }
 
-/* ---- all counts of a request, of the states of jobs */
+/* ---- counts of a request, derived from the states of its jobs */
 
 static struct dependent *dependent_find(const struct request *from, uint64_t id)
 {
@@ -366,7 +365,7 @@ static void dependent_drop(struct request_cold *cold, uint32_t at)
         cold->dependents[at] = cold->dependents[--cold->dependent_count];
 }
 
-/* The one that comes first for this request; its edges are counted anew. */
+/* Links the dependent first for this request; its edges are counted anew. */
 static struct dependent *dependent_link(struct request_cold *cold, const struct request *from, uint64_t id)
 {
         struct dependent *d = dependent_find(from, id);
@@ -393,7 +392,7 @@ static void link_parents(struct core *c, const struct request *r)
                 if (!from)
                         continue;
                 cold = request_cold_make(from);
-                if (cold->linked != serial) { /* it stands first then, and is found at once */
+                if (cold->linked != serial) { /* then it is first in the list, and found at once */
                         struct dependent *d = dependent_link(cold, from, r->id), first = cold->dependents[0];
 
                         cold->dependents[0] = *d;
@@ -413,7 +412,7 @@ static uint32_t all_jobs(const struct core *c, const struct graph *g, uint64_t r
         return past ? past->jobs : from ? from->count : 0;
 }
 
-static void reset(struct core *c, struct graph *g)
+static void graph_reset(struct core *c, struct graph *g)
 {
         memset(g->unmet, 0, g->node_count * sizeof(*g->unmet));
         for (uint32_t i = 0; i < g->edge_count; i++) {
@@ -448,7 +447,7 @@ static void reset(struct core *c, struct graph *g)
         g->counted = true;
 }
 
-/* The first of these members that has not succeeded, for what is said; of one that has ended. */
+/* Returns the first of these members that ended without success, for the message. */
 static uint32_t first_bad(const struct request *r, const struct graph_run *runs, uint32_t count)
 {
         const struct request_cold *cold = request_cold(r);
@@ -464,7 +463,7 @@ static uint32_t first_bad(const struct request *r, const struct graph_run *runs,
         return ALL;
 }
 
-/* Failures that other jobs of the parents' own graph decide about are none for others. */
+/* Counts failures that other jobs of the parents' own graph handle as successes. */
 static void count_handled(const struct request *from, const struct graph_run *run, uint32_t *ok,
                           uint32_t *bad)
 {
@@ -502,7 +501,8 @@ static void look_at_edge(struct counting *x, struct graph_edge *e)
                                 count_handled(from, &parents[k], &ok, &bad);
                         x->member = bad ? first_bad(from, &parents[k], 1) : ALL;
                 } else {
-                        ok = e->left; /* it was forgotten, and was not while anybody waited for it */
+                        ok = e->left; /* the request was forgotten, which is possible only if no job waited
+                                         for it */
                 }
                 edge_count(x, e, ok, bad);
                 fall(x);
@@ -528,7 +528,7 @@ static void look_at_each(struct counting *x, const struct graph_edge *e)
         }
 }
 
-/* Has one of these jobs ended with the exit code that ends the graph? */
+/* Checks whether one of these jobs has ended with the exit code that ends the graph. */
 static void look_for_abort(struct core *c, struct request *r, const struct set *members)
 {
         struct graph *g = graph_of(r);
@@ -550,7 +550,7 @@ static void count_all(struct core *c, struct request *r)
         struct graph *g = graph_of(r);
         struct counting x = {.core = c, .request = r, .graph = g};
 
-        reset(c, g);
+        graph_reset(c, g);
         link_parents(c, r);
         for (uint32_t i = 0; i < g->edge_count; i++)
                 if (g->edges[i].when == DEPENDENCY_EACH)
@@ -566,7 +566,8 @@ static void count_all(struct core *c, struct request *r)
 
 /* ---- */
 
-/* Each end of a job of `from` is looked at in all edges of requests that wait for it. */
+/* Checks the number of edges from `from`, since each end of its jobs is examined in all edges of requests
+ * that wait for it. */
 static int check_edges(struct core *c, const struct request *from, uint32_t more, struct err *err)
 {
         struct request_cold *cold = from->cold;
@@ -661,8 +662,7 @@ bool dependency_keeps(struct core *c, const struct request *r)
 
 /* ---- events */
 
-/* Some of these members of `from` have ended: for an edge of another request. Nothing changes when it is told
- * twice. */
+/* Handles the end of members of `from` for an edge of another request. Telling it twice changes nothing. */
 static void outer_ended(struct counting *x, struct graph_edge *e, const struct request *from,
                         const struct set *members)
 {
@@ -691,7 +691,8 @@ static void outer_ended(struct counting *x, struct graph_edge *e, const struct r
         fall(x);
 }
 
-/* Between turns, not with each event: a thousand requests may wait for one of a million jobs. */
+/* Tells dependent requests, between turns and not with each event, since a thousand requests may wait for
+ * one of a million jobs. */
 static void tell_dependents(struct core *c, const struct request *r, const struct set *members)
 {
         for (uint32_t i = 0; i < request_cold(r)->dependent_count; i++) {
@@ -750,7 +751,7 @@ static void tell_own(struct core *c, struct request *r, const struct set *member
         if (!g || !g->counted)
                 return;
         for (uint64_t at = 0; set_run(members, at, &first, &end); at = end)
-                while (first < end) { /* without those that were counted before they were removed */
+                while (first < end) { /* without those counted before they were removed */
                         if (set_remove(&g->accounted, (uint32_t)first)) {
                                 first++;
                                 continue;
@@ -765,7 +766,7 @@ static void tell_own(struct core *c, struct request *r, const struct set *member
                 }
 }
 
-/* Those of the members that have ended now. */
+/* Handles those of the members that have ended now. */
 static void ended(struct core *c, struct request *r, const struct set *members)
 {
         const struct request_cold *cold = request_cold(r);
@@ -789,7 +790,8 @@ static void ended(struct core *c, struct request *r, const struct set *members)
         set_deinit(&removed);
 }
 
-/* Some were held by their owner when it was found that they can never start: they are looked at again. */
+/* Examines released members again: some were held by their owner when it was found that they can never
+ * start. */
 static void released(struct core *c, struct request *r, const struct set *members)
 {
         struct graph *g = graph_of(r);
@@ -804,7 +806,7 @@ static void released(struct core *c, struct request *r, const struct set *member
         set_deinit(&waits);
 }
 
-/* Jobs were held or started: edges that look at that. */
+/* Handles jobs that were held or started, for edges that depend on that. */
 static void followed(struct core *c, struct request *r, const struct set *members)
 {
         struct graph *g = graph_of(r);
@@ -843,7 +845,7 @@ void dependency_event(struct core *c, const struct event *e)
         followed(c, r, &e->members);
 }
 
-/* ---- what follows */
+/* ---- resulting events */
 
 static void emit_ready(struct core *c, const struct request *r, const struct set *members)
 {
@@ -909,8 +911,8 @@ static void emit_doomed(struct core *c, const struct request *r, struct graph_do
         event_deinit(&e);
 }
 
-/* Ends these members: those that wait now, those that have an attempt when their agent has stopped it. They
- * are removed, or (`over`) completed, for their work is done. */
+/* Ends these members: waiting ones now, those with an attempt once their agent has stopped it. They are
+ * removed, or (`over`) completed, since their work is done. */
 static void end_members(struct core *c, struct request *r, const struct set *members, bool over,
                         const char *reason)
 {
@@ -941,7 +943,7 @@ static void end_members(struct core *c, struct request *r, const struct set *mem
         history_file_slice(c, FILE_NOW);
 }
 
-/* All jobs of the graph but those that stay. */
+/* Removes all jobs of the graph except those that stay. */
 static void abort_graph(struct core *c, struct request *r)
 {
         struct graph *g = graph_of(r);
@@ -973,7 +975,7 @@ static void settle_ends(struct core *c, struct request *r)
         set_deinit(&stops);
 }
 
-static void settle(struct core *c, struct request *r)
+static void settle_request(struct core *c, struct request *r)
 {
         struct graph *g = graph_of(r);
         struct graph_doomed *doomed = g->doomed;
@@ -983,9 +985,9 @@ static void settle(struct core *c, struct request *r)
         g->doomed = NULL;
         g->doomed_count = g->doomed_cap = 0;
         g->ready = (struct set){0};
-        for (uint32_t i = 0; i < count; i++) { /* before those who start because others were skipped */
+        for (uint32_t i = 0; i < count; i++) { /* before jobs that start because others were skipped */
                 emit_doomed(c, r, &doomed[i]);
-                /* not before: what follows from this one must not find another end for those behind it */
+                /* not earlier: the consequences of this one must not find another end for those behind it */
                 set_remove_all(&g->dooming, &doomed[i].members);
                 set_deinit(&doomed[i].members);
         }
@@ -1010,7 +1012,7 @@ void dependency_settle(struct core *c)
                 idmap_take(todo, id);
                 r = request_find(c, id);
                 if (r && graph_of(r))
-                        settle(c, r);
+                        settle_request(c, r);
         }
 }
 
@@ -1018,7 +1020,7 @@ void dependency_settle(struct core *c)
 
 static char sentence[200];
 
-/* Is the edge satisfied, by the states of its parents as they are? */
+/* Returns the edge's state by the present states of its parents. */
 static enum graph_edge_state state_now(struct core *c, const struct request *r, const struct graph_edge *e)
 {
         const struct graph *g = graph_of(r);
@@ -1048,7 +1050,7 @@ static enum graph_edge_state state_now(struct core *c, const struct request *r, 
         return e->when == DEPENDENCY_FAIL && !bad ? EDGE_NEVER : EDGE_SATISFIED;
 }
 
-/* Looks at an edge that leads to the member. */
+/* Returns the state of an edge for this member. */
 static enum graph_edge_state state_for(struct core *c, const struct request *r, const struct graph_edge *e,
                                        uint32_t member)
 {
@@ -1063,8 +1065,8 @@ static enum graph_edge_state state_for(struct core *c, const struct request *r, 
         return has_failed(from, parent) ? EDGE_NEVER : EDGE_OPEN;
 }
 
-/* A job that can never start as it was meant to was held, and may have been released: it waits for nothing
- * then. */
+/* Returns whether a job that could never start as required was held and then released, so that it waits for
+ * nothing. */
 static bool was_released(struct core *c, const struct request *r, uint32_t member)
 {
         const struct graph *g = graph_of(r);
@@ -1102,7 +1104,7 @@ static const char *edge_invariant(struct core *c, const struct request *r, const
         bool each = e->when == DEPENDENCY_EACH;
         enum graph_edge_state now = each ? EDGE_OPEN : state_now(c, r, e);
 
-        if (edge_follows(e)) /* a parent that was held may be held no more */
+        if (edge_follows(e)) /* a held parent may have been released */
                 return NULL;
         for (uint32_t k = 0; now != EDGE_SATISFIED && k < e->child_runs; k++)
                 for (uint32_t m = graph_children(g, e)[k].first; m < graph_children(g, e)[k].end; m++) {

@@ -1,5 +1,5 @@
-/* Jobs that wait for others: who starts when, what becomes of those that never can, what is refused, and that
- * a restart goes on from the same place. */
+/* Dependencies: when jobs start, what happens to those that never can, what is refused, and that a restart
+ * continues from the same state. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -307,7 +307,7 @@ static void write_edges(struct buf *out, unsigned count)
 
 #define TOO_MANY "jobs wait for request 1 in more than 200000 ways"
 
-/* Each end of a job of request 1 is looked at in all of them: 200000 at most, of all requests that wait. */
+/* Each end of a job of request 1 is examined in all edges: 200000 at most, of all waiting requests. */
 static void test_edges_from_one_request_are_bounded(void **s)
 {
         BUF_CLEANUP struct buf edges = {0};

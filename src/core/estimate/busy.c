@@ -4,7 +4,7 @@
 #include "core/estimate/estimate.h"
 #include "core/model/core_parts.h"
 
-#define ENDS_MAX      1024u /* attempts of a queue that are looked at */
+#define ENDS_MAX      1024u /* most attempts of a queue that are examined */
 #define ENDS_VALID_MS 1000
 
 static int by_time(const void *x, const void *y)
@@ -14,8 +14,8 @@ static int by_time(const void *x, const void *y)
         return (a > b) - (a < b);
 }
 
-/* When its attempts will end, soonest first, as Unix milliseconds. */
-static void look(struct core *c, struct queue *q)
+/* Computes when the queue's attempts will end, soonest first, as Unix milliseconds. */
+static void ends_refresh(struct core *c, struct queue *q)
 {
         if (q->ends_count == (q->attempt_count < ENDS_MAX ? q->attempt_count : ENDS_MAX) &&
             c->now_ms - q->ends_at_ms < ENDS_VALID_MS && c->now_ms >= q->ends_at_ms)
@@ -38,7 +38,7 @@ int64_t busy_wait_ms(struct core *c, struct queue *q, uint32_t nth)
 {
         int64_t at, rounds;
 
-        look(c, q);
+        ends_refresh(c, q);
         if (q->ends_count == 0)
                 return q->begins_ms ? busy_queue_ms(c, q) : BUSY_UNKNOWN;
         at = q->ends[nth % q->ends_count];

@@ -8,20 +8,21 @@
 #include "core/estimate/likeness.h"
 #include "core/model/core_parts.h"
 
-#define ESTIMATES_MAX 200000u /* programs and owners; what is more shares one */
+#define ESTIMATES_MAX 200000u /* most programs and owners; further ones share one estimate */
 #define RUN_MAX_MS    (UINT64_C(1) << 42)
-#define PACKED_MAX    5000u /* of them that are kept over a restart */
-#define MEMORY        8     /* about so many sizes of outputs are remembered */
-#define HELD_MEMORY   500.0 /* expectations whose bounds are counted */
-#define ENDS_MAX_MS   60000 /* an expected end stands for a fiftieth of the age, and no longer */
-#define PACE_MEMORY   32u   /* of a place's pace: what the latest runs weigh together */
-/* Nine in ten of the jobs as they are submitted are this part of those that start: of a burst of a new kind
- * nobody has ended when it is submitted. */
+#define PACKED_MAX    5000u /* most estimates that are kept over a restart */
+#define MEMORY        8     /* memory of the moving averages, in runs */
+#define HELD_MEMORY   500.0 /* memory of the count of bounds that held, in predictions */
+/* A predicted end is cached for a fiftieth of the age, and no longer than this. */
+#define ENDS_MAX_MS 60000
+#define PACE_MEMORY 32u /* memory of a place's slowness, in runs */
+/* Quantile of jobs at their start that holds for nine in ten jobs at their submission: of a burst of a new
+ * kind none has ended when it is submitted. */
 #define MOST       0.93
-#define SPREAD_MIN 8u /* expectations; fewer do not tell how far off they are */
-#define PACE_MIN   8u /* fewer say nothing */
+#define SPREAD_MIN 8u /* fewest predictions from which errors are derived */
+#define PACE_MIN   8u /* fewest runs from which slowness is derived */
 
-static struct estimate *find(struct core *c, struct str key)
+static struct estimate *find_estimate(struct core *c, struct str key)
 {
         struct estimate *e;
 
@@ -37,10 +38,10 @@ static struct estimate *find(struct core *c, struct str key)
         return e;
 }
 
-/* The estimate of jobs that are alike by the whole key; that of jobs which are less alike is above it. */
+/* Finds or makes the estimate for the key, below the estimate of less similar jobs. */
 static struct estimate *find_below(struct core *c, const struct buf *key, struct estimate *above)
 {
-        struct estimate *e = find(c, buf_view(key));
+        struct estimate *e = find_estimate(c, buf_view(key));
 
         if (e != &c->estimates->everybody)
                 e->above = above;
@@ -108,10 +109,10 @@ static int by_length(const void *x, const void *y)
         return (a > b) - (a < b);
 }
 
-static void add(struct estimate *e, double run_ms, double bytes_out)
+static void add_sample(struct estimate *e, double run_ms, double bytes_out)
 {
         double weight = 1.0 / (e->count < MEMORY ? e->count + 1 : MEMORY);
-        unsigned n = e->count < ESTIMATE_LAST ? e->count + 1 : ESTIMATE_LAST; /* runs that are kept */
+        unsigned n = e->count < ESTIMATE_LAST ? e->count + 1 : ESTIMATE_LAST; /* number of runs kept */
         float sorted[ESTIMATE_LAST];
 
         e->mean_ms += (run_ms - e->mean_ms) * weight;
@@ -123,9 +124,9 @@ static void add(struct estimate *e, double run_ms, double bytes_out)
         e->run_ms = ((double)sorted[n / 2] + (double)sorted[(n - 1) / 2]) / 2;
 }
 
-/* How much longer than elsewhere a job runs there: by the agent's word, and as far from that as its runs show
- * beyond luck. Programs that take now a minute and now an hour would else make places of one kind look
- * unlike, by more than their files are worth. */
+/* See estimate.h. The slowness is the agent's value, corrected only as far as its runs differ significantly.
+ * Otherwise programs with widely varying run times would make similar places look different, by more than
+ * locality is worth. */
 double estimate_slowness(const struct queue *q)
 {
         double told = q && q->speed > 0.01 && q->speed < 100 ? 1 / q->speed : 1, luck;
@@ -148,14 +149,14 @@ static void add_pace(struct estimate_pace *e, double ratio)
         e->count++;
 }
 
-/* ---- what is expected */
+/* ---- predictions */
 struct expected {
         double ms;
         enum estimate_source source;
-        uint32_t runs; /* that it was made of */
+        uint32_t runs; /* number of runs that it is based on */
 };
 
-/* The expectation of a member where it takes so many times as long as at a place of ordinary speed. */
+/* Returns the prediction for a member at a place with this factor of slowness. */
 static struct expected expect(struct core *c, const struct part *p, double slow)
 {
         static const enum estimate_source sources[] = {ESTIMATE_SAME, ESTIMATE_ARGUMENTS, ESTIMATE_PROGRAM,
@@ -228,7 +229,7 @@ uint64_t estimate_bytes_out(const struct part *p)
         return e ? (uint64_t)e->bytes_out : 0;
 }
 
-/* The quantile of its whole run. */
+/* Returns a quantile of the whole run time. */
 static int64_t quantile(struct core *c, const struct part *p, const struct expected *x, double part,
                         int64_t ran_ms)
 {
@@ -241,8 +242,8 @@ static int64_t quantile(struct core *c, const struct part *p, const struct expec
         return ms < (double)ran_ms ? ran_ms : ms > 1e15 ? (int64_t)1e15 : (int64_t)ms;
 }
 
-/* With too few runs to tell how far off it is, it is taken at its word, and one that has outlived it to run
- * for a quarter of its age more. */
+/* Returns the median of the whole run time. With too few runs to know the error the prediction is used as it
+ * is, and a job that has exceeded it is predicted to run for a quarter of its age more. */
 static int64_t half(struct core *c, const struct part *p, const struct expected *x, int64_t ran_ms)
 {
         int64_t ms = ran_ms < (int64_t)x->ms ? (int64_t)x->ms : ran_ms + ran_ms / 4;
@@ -297,7 +298,7 @@ int64_t estimate_end_ms(struct core *c, struct job *j)
         return j->ends_ms;
 }
 
-/* ---- what came */
+/* ---- results */
 void estimate_started(struct core *c, struct job *j)
 {
         struct expected x;
@@ -312,7 +313,7 @@ void estimate_started(struct core *c, struct job *j)
         j->expected_by = (uint8_t)spread_of(&x);
 }
 
-static void compare(struct core *c, const struct job *j, double run_ms)
+static void compare_with_past(struct core *c, const struct job *j, double run_ms)
 {
         struct estimates *all = c->estimates;
         struct spread *s = &all->spreads[j->expected_by];
@@ -336,7 +337,7 @@ bool estimate_learn(struct core *c, const struct job *j, int64_t run_ms, uint64_
         if (!e)
                 return false;
         if (j->expected_ms > 0)
-                compare(c, j, (double)run_ms);
+                compare_with_past(c, j, (double)run_ms);
         while (e->count < 3 && e->above)
                 e = e->above;
         paced = e->above && e->count >= 3 && e->mean_ms > 1000;
@@ -346,9 +347,9 @@ bool estimate_learn(struct core *c, const struct job *j, int64_t run_ms, uint64_
                 add_pace(&j->queue->pace, ratio < 0.1 ? 0.1 : ratio > 10 ? 10 : ratio);
         }
         for (e = p->likes; e; e = e->above)
-                add(e, (double)run_ms / slow, (double)bytes_out);
+                add_sample(e, (double)run_ms / slow, (double)bytes_out);
         if (p->likes != &c->estimates->everybody)
-                add(&c->estimates->everybody, (double)run_ms / slow, (double)bytes_out);
+                add_sample(&c->estimates->everybody, (double)run_ms / slow, (double)bytes_out);
         return paced;
 }
 
@@ -363,7 +364,7 @@ static unsigned bits_of(uint32_t n)
         return bits;
 }
 
-/* So many bits the number of runs has at least, of those that are kept. */
+/* Returns the smallest bit length of the number of runs among the estimates that are kept. */
 static unsigned bits_kept(const struct core *c)
 {
         size_t with[33] = {0}, kept = 0;
@@ -416,12 +417,12 @@ static struct estimate unpack_one(struct unpack *in)
                 e.last_ms[i] = (float)unpack_max(in, RUN_MAX_MS);
         e.mean_ms = (double)unpack_max(in, RUN_MAX_MS);
         e.bytes_out = (double)unpack_u64(in);
-        if (n > 0 && !in->bad) { /* the last one once more, for the median */
+        if (n > 0 && !in->bad) { /* adds the last one again, for the median */
                 uint32_t newest = (count - 1) % ESTIMATE_LAST;
                 double mean_ms = e.mean_ms, bytes_out = e.bytes_out;
 
                 e.count = count - 1;
-                add(&e, (double)e.last_ms[newest], bytes_out);
+                add_sample(&e, (double)e.last_ms[newest], bytes_out);
                 e.mean_ms = mean_ms;
                 e.bytes_out = bytes_out;
         }
@@ -446,7 +447,7 @@ void estimates_unpack(struct core *c, struct unpack *in)
                 take_better(&c->estimates->everybody, &all);
         while (unpack_max(in, 1) && !in->bad) {
                 struct str key = unpack_str(in);
-                struct estimate one = unpack_one(in), *e = in->bad ? NULL : find(c, key);
+                struct estimate one = unpack_one(in), *e = in->bad ? NULL : find_estimate(c, key);
 
                 if (e && e != &c->estimates->everybody)
                         take_better(e, &one);

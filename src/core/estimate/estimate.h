@@ -1,13 +1,13 @@
-/* estimate: how long jobs run and how much they write, learned from those that have ended; for core/ only.
+/* estimate: predicts run times and output sizes of jobs from those that have ended; for core/ only.
  *
- * What is expected of a job is the median of the last few runs of jobs like it, from the closest likeness
- * that is known: the same owner, program, arguments (likeness.h), size of inputs, processors and time asked
- * for; the same without size and processors; the same program; the same owner. All in the time of a place of
- * ordinary speed: a place that turns out slower or faster than others for the same program, by more than
- * luck, gets a factor of its own. How far expectations of each likeness are off is learned as well
- * (spread.h), and gives the bounds that are shown, and what is expected of a job that has run for a while.
+ * The prediction is the median of the last few runs of similar jobs, at the closest known level of
+ * similarity: the same owner, program, arguments (likeness.h), size of inputs, processors and time asked
+ * for; the same without size and processors; the same program; the same owner. All are times at a place of
+ * ordinary speed: a place that is significantly slower or faster than others for the same program gets a
+ * factor of its own. The errors of predictions are learned for each level (spread.h), and give the bounds
+ * that are shown and the prediction for a job that has run for a while.
  *
- * After a restart it is learned again from the events that are replayed.
+ * After a restart the estimates are learned again from the events that are replayed.
  */
 #pragma once
 #include "core/estimate/spread.h"
@@ -17,73 +17,76 @@
 
 #define ESTIMATE_LAST 5u
 
-struct estimate { /* of jobs that are alike */
+struct estimate { /* runs of similar jobs */
         uint32_t count;
         float last_ms[ESTIMATE_LAST]; /* the newest at (count - 1) % ESTIMATE_LAST */
         double run_ms;                /* the median of these */
-        double mean_ms, bytes_out;    /* means, newer ones weighing more */
-        struct estimate *above;       /* of jobs that are less alike; NULL: of an owner's */
+        double mean_ms, bytes_out;    /* moving averages */
+        struct estimate *above;       /* the next lower level of similarity; NULL: this is an owner's */
 };
 
-/* The source of an expectation, the best first. */
+/* Sources of a prediction, the best first. */
 enum estimate_source {
-        ESTIMATE_SAME,      /* jobs like it in everything */
-        ESTIMATE_ARGUMENTS, /* of the same arguments and time asked for */
-        ESTIMATE_SAID,      /* its author's word */
+        ESTIMATE_SAME,      /* jobs alike in everything */
+        ESTIMATE_ARGUMENTS, /* jobs with the same arguments and time asked for */
+        ESTIMATE_SAID,      /* the author's ExpectedRunTime */
         ESTIMATE_PROGRAM,
         ESTIMATE_OWNER,
-        ESTIMATE_ALLOWED, /* the time that it is allowed */
+        ESTIMATE_ALLOWED, /* the allowed run time */
         ESTIMATE_EVERYBODY,
         ESTIMATE_SOURCES
 };
-#define ESTIMATE_SPREADS (ESTIMATE_SOURCES * 3u) /* of each source: of one run, of two to four, of more */
+/* For each source: predictions from one run, from two to four, from more. */
+#define ESTIMATE_SPREADS (ESTIMATE_SOURCES * 3u)
 
 struct estimates {
-        struct map *programs; /* and owners; NULL: none yet */
+        struct map *programs; /* programs and owners; NULL: none yet */
         struct estimate everybody;
         struct spread spreads[ESTIMATE_SPREADS];
-        double ended, by_half, by_most; /* the last few hundred expectations; those that held, see bounds */
+        /* Weighted counts of recent ends: all, within the median, within most_ms. */
+        double ended, by_half, by_most;
 };
 
-/* Half of the jobs that are expected to take as long as this one run up to half_ms, nine in ten up to
- * most_ms, as far as those of the past tell. */
+/* Half of the jobs with the same prediction run up to half_ms, nine in ten up to most_ms, according to past
+ * errors. */
 struct estimate_bounds {
         int64_t half_ms, most_ms;
 };
 
-/* Finds the estimates of jobs like the part's members. Called once when it is loaded. */
+/* Attaches the estimates for the part's members. Called once when the part is loaded. */
 void estimate_attach(struct core *c, const struct request *r, struct part *p);
-/* The attempt of the job has been started: what is expected of it now is compared when it ends. */
+/* The job's attempt has started: the current prediction is recorded, and compared when the attempt ends. */
 void estimate_started(struct core *c, struct job *j);
-/* The job has run to its end. True: it says something of the pace of its queue, and so of its cost class. */
+/* Learns from a job that has run to its end. Returns true if the slowness of its queue, and so its cost
+ * class, may have changed. */
 bool estimate_learn(struct core *c, const struct job *j, int64_t run_ms, uint64_t bytes_out);
-/* Of a member at q (NULL: at a place of ordinary speed): by the first of estimate_source that is known
- * (ExpectedRunTime is its author's word), never more than it is allowed. *ret_known: not just everybody's
- * median. */
+/* Returns the predicted run time of a member at q (NULL: at a place of ordinary speed), from the first known
+ * source of enum estimate_source, never more than the allowed time. *ret_known: the source is better than
+ * everybody's median. */
 int64_t estimate_run_ms(struct core *c, const struct part *p, const struct queue *q, bool *ret_known);
-/* The same at a place where it takes so many times as long as at one of ordinary speed. */
+/* As estimate_run_ms, at a place with this factor of slowness. */
 int64_t estimate_run_at_ms(struct core *c, const struct part *p, double slowness, bool *ret_known);
-/* Nothing is known that an expectation could be made of: nobody's job has run to its end here yet, and of
- * these no time was said. */
+/* Returns whether there is no basis for a prediction: no job of anybody has run to its end yet, and the part
+ * gives no time. */
 bool estimate_is_blind(struct core *c, const struct part *p);
-/* What is known is worth telling to people: jobs of its program with arguments like its own have run to their
- * end here, or its author said a time. */
+/* Returns whether the prediction is worth showing: jobs of its program with similar arguments have run to
+ * their end, or its author gave a time. */
 bool estimate_is_close(const struct part *p);
-/* Of a member at q that has run for so long (0: not yet): of the whole run. */
+/* Computes the bounds of the whole run of a member at q that has run for ran_ms (0: not started). */
 void estimate_bounds(struct core *c, const struct part *p, const struct queue *q, int64_t ran_ms,
                      struct estimate_bounds *ret);
-double estimate_slowness(const struct queue *q); /* of the place; 1 for NULL */
+double estimate_slowness(const struct queue *q); /* slowness of the place; 1 for NULL */
 uint64_t estimate_bytes_out(const struct part *p);
-/* What is left of an attempt that has run for so long: what is missing to the expected time, and when that is
- * over, until half of those like it that came to its age have ended. */
+/* Returns the remaining time of an attempt that has run for ran_ms: up to the predicted time; after that,
+ * until half of the similar jobs that reached its age have ended. */
 int64_t estimate_left_ms(struct core *c, const struct part *p, const struct queue *q, int64_t ran_ms);
-/* When the attempt that it has will be over, Unix milliseconds: half_ms and most_ms as times. */
+/* Computes when the job's attempt will end, as Unix milliseconds: half_ms and most_ms are times. */
 void estimate_ends(struct core *c, const struct job *j, struct estimate_bounds *ret);
-/* The same by what is left, for plans; a minute old at most, and less than its age by fifty. */
+/* Returns the attempt's end by its remaining time, for plans, from a cache at most a minute old, and younger
+ * than a fiftieth of the attempt's age. */
 int64_t estimate_end_ms(struct core *c, struct job *j);
 struct unpack;
-/* learned.h: those that most runs were counted of; and of these what knows of more runs than what is there.
- */
+/* learned.h: packs the estimates with the most runs; unpacking keeps, for each, the one with more runs. */
 void estimates_pack(struct core *c, struct buf *out);
 void estimates_unpack(struct core *c, struct unpack *in);
 void estimates_init(struct core *c);

@@ -2,9 +2,9 @@
 
 #include <math.h>
 
-#define WORDS_MAX 64u /* what follows them is not looked at */
-#define PLAIN_MAX 24u /* a longer word is a name */
-#define END_MAX   8u  /* of a name, after its last dot */
+#define WORDS_MAX 64u /* words behind these are ignored */
+#define PLAIN_MAX 24u /* longest plain word; a longer one is a name */
+#define END_MAX   8u  /* most characters of a name's extension */
 
 static uint64_t add_byte(uint64_t hash, unsigned char byte)
 {
@@ -38,7 +38,7 @@ static bool is_plain(struct str word)
         return word.n <= PLAIN_MAX;
 }
 
-/* An option, with the numbers in it by their size. */
+/* Adds an option, with numbers in it by their magnitude. */
 static uint64_t add_option(uint64_t hash, struct str word)
 {
         for (size_t i = 0; i < word.n;) {
@@ -55,7 +55,7 @@ static uint64_t add_option(uint64_t hash, struct str word)
         return hash;
 }
 
-/* The end of a name: the kind of a file. */
+/* Adds a name's extension, the type of a file. */
 static uint64_t add_name(uint64_t hash, struct str word)
 {
         size_t at = word.n;

@@ -6,10 +6,10 @@
 
 #define PER_OCTAVE 4
 #define LOWEST     -12.0  /* log2 of the smallest ratio */
-#define MEMORY     2000.0 /* ratios that count */
+#define MEMORY     2000.0 /* memory in ratios */
 #define UNIT_MAX   1e6f
-#define GUESS      2.0 /* what the guess of a new one weighs, in ratios */
-#define GUESS_BINS 16  /* to each side of one: four octaves */
+#define GUESS      2.0 /* weight of the prior, in ratios */
+#define GUESS_BINS 16  /* bins of the prior on each side of 1: four octaves */
 
 static double edge(unsigned bin)
 {
@@ -48,7 +48,7 @@ void spread_add(struct spread *s, double ratio)
         s->unit = 1;
 }
 
-/* The part of the bin's weight that is of ratios above this one. */
+/* Returns the part of the bin's weight that belongs to ratios above this one. */
 static double weight_above(const struct spread *s, unsigned bin, double above)
 {
         double from = above > 0 ? (log2(above) - edge(bin)) * PER_OCTAVE : 0;
@@ -73,7 +73,8 @@ double spread_quantile(const struct spread *s, double part, double above)
         }
         if (i == SPREAD_BINS)
                 return exp2(edge(SPREAD_BINS));
-        /* Within the bin as if its ratios lay evenly, those above the age at its upper end. */
+        /* Ratios are taken to be spread evenly within a bin, and those of the age's bin to be at its upper
+         * end. */
         return exp2(edge(i + 1) - (double)(below + here - part * all) / (double)s->weight[i] / PER_OCTAVE);
 }
 

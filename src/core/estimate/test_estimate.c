@@ -1,4 +1,4 @@
-/* Expectations of jobs: by which likeness, how sure, and what age says. */
+/* Predictions of run times: by similarity, their errors, and the effect of age. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +38,8 @@ static void test_quantiles_follow_what_came(void **state)
         }
 }
 
-/* Where nobody has come half end before they are twice as old; and nonsense is a number all the same. */
+/* Beyond all observations half of the jobs end before they are twice as old; and invalid ratios give a
+ * finite number. */
 static void test_beyond_what_came(void **state)
 {
         struct spread s;
@@ -233,7 +234,7 @@ static void test_sizes_and_times_asked_for_tell(void **state)
         assert_int_equal(expected_s(c, asked), 50); /* no more than it may */
 }
 
-/* Bounds come from how far off expectations were; the older a job is the more is left of it. */
+/* Bounds derive from the errors of predictions; the older a job is the more time it has left. */
 static void test_bounds_hold(void **state)
 {
         static const char *const job[] = {"Cmd", "\"mc\"", NULL};

@@ -1,8 +1,8 @@
-/* Events are the only thing that changes requests and jobs: core_emit applies one and hands it to the world,
- * core_replay applies those of the log. So what a restart rebuilds is what was there.
+/* Only events change requests and jobs: core_emit applies one and hands it to the world, core_replay applies
+ * those of the log. A restart therefore rebuilds the same state.
  *
- * An event that cannot be applied (an illegal move, a request that is not there) is CORE_DAMAGED: from the
- * log it refuses the start, from a command it is a bug of ours and aborts.
+ * An event that cannot be applied (an illegal move, an unknown request) is CORE_DAMAGED: in the log it
+ * prevents the start, in a command it is a bug and aborts.
  */
 #include "core/events/apply.h"
 
@@ -26,6 +26,7 @@
 #include "core/model/core_parts.h"
 #include "core/model/edit.h"
 #include "core/model/forgotten.h"
+#include "core/reservation/advance.h"
 
 static int apply_damaged(struct err *err, const struct event *e, const char *what)
 {
@@ -33,7 +34,7 @@ static int apply_damaged(struct err *err, const struct event *e, const char *wha
                        event_name(e->type), (unsigned long long)e->request, what);
 }
 
-/* How an event changes a job's state; what it holds and counts for follows. The move must be allowed. */
+/* Changes a job's state as an event says, with the counts that depend on it. The move must be allowed. */
 static void apply_move(struct core *c, struct job *j, enum job_state to, int64_t at_ms)
 {
         bool had = job_state_has_attempt(j->state), has = job_state_has_attempt(to);
@@ -44,7 +45,7 @@ static void apply_move(struct core *c, struct job *j, enum job_state to, int64_t
                 j->suspended_ms += at_ms - j->suspended_at_ms;
                 j->suspended_at_ms = 0;
         }
-        if (ran != runs) { /* it has a queue now, before what follows */
+        if (ran != runs) { /* before the code below detaches the queue */
                 j->request->running += runs ? 1 : (uint32_t)-1;
                 j->queue->running += runs ? 1 : (uint32_t)-1;
         }
@@ -62,7 +63,7 @@ static void apply_move(struct core *c, struct job *j, enum job_state to, int64_t
         j->entered_ms = at_ms;
 }
 
-/* Why j is, or will be, held; the reason is copied. */
+/* Records why j is, or will be, held; copies the reason. */
 static void apply_set_hold(struct job *j, int32_t code, int32_t subcode, struct str reason)
 {
         free(j->hold_reason);
@@ -71,7 +72,7 @@ static void apply_set_hold(struct job *j, int32_t code, int32_t subcode, struct 
         j->hold_subcode = subcode;
 }
 
-/* If all jobs of r have ended and are in history it is finished: remembered, to be forgotten later. */
+/* If all jobs of r have ended and are in history, lists r as finished, to be forgotten later. */
 static void apply_finished_maybe(struct core *c, struct request *r, int64_t at_ms)
 {
         if (!request_ended(r) || set_count(&request_cold(r)->unfiled))
@@ -80,7 +81,7 @@ static void apply_finished_maybe(struct core *c, struct request *r, int64_t at_m
                 request_cold_make(r)->finished_ms = at_ms ? at_ms : 1;
                 request_inputs_free(c, r);
         }
-        if (set_count(&request_cold(r)->left)) /* it is not to be forgotten */
+        if (set_count(&request_cold(r)->left)) /* retained jobs keep the request from being forgotten */
                 return;
         MEM_GROW(c->requests->finished, c->requests->finished_cap, c->requests->finished_count + 1);
         c->requests->finished[c->requests->finished_count++] = r->id;
@@ -100,7 +101,7 @@ void retention_go(struct core *c, struct request *r, uint32_t member)
         request_job_drop(r, request_job(r, member));
 }
 
-/* j has ended by e: its record goes, or it stays in the queue (retention.h). */
+/* Drops the record of j, which has ended by e, or retains the job in the queue (retention.h). */
 static void apply_drop_or_retain(struct core *c, struct request *r, struct job *j, const struct event *e)
 {
         if (e->stays)
@@ -109,9 +110,9 @@ static void apply_drop_or_retain(struct core *c, struct request *r, struct job *
                 request_job_drop(r, j);
 }
 
-/* ---- attempts: the match that begins one, what becomes of it, and its end */
+/* ---- attempts: the match that begins one, its reports, and its end */
 
-/* The attempt of a job is over: it goes to `next`. */
+/* Ends the attempt of a job, which goes to `next`. */
 static void attempt_over(struct core *c, struct request *r, struct job *j, enum job_state next,
                          const struct event *e)
 {
@@ -147,7 +148,7 @@ static void attempt_over(struct core *c, struct request *r, struct job *j, enum 
         set_deinit(&one);
 }
 
-/* The queue's table of resources has these names, too, and outlives the attempt. */
+/* Keeps the names of the resources, since the queue's table of resources outlives the attempt. */
 int job_set_more(struct core *c, struct job *j, struct str text)
 {
         struct symbols_use *before;
@@ -203,7 +204,7 @@ static int apply_matched(struct core *c, struct request *r, const struct event *
         return 0;
 }
 
-/* The member's record, while it has the attempt that the event is about; else NULL. */
+/* Returns the member's record if it has the attempt that the event is about; otherwise NULL. */
 static struct job *attempt_of(struct request *r, const struct event *e, uint64_t member)
 {
         struct job *j = request_job(r, (uint32_t)member);
@@ -243,7 +244,7 @@ static int apply_gang(struct request *r, const struct event *e, struct err *err)
         return 0;
 }
 
-static void start(struct core *c, struct job *j, int64_t started_ms, int64_t at_ms)
+static void start_job(struct core *c, struct job *j, int64_t started_ms, int64_t at_ms)
 {
         apply_move(c, j, JOB_RUNNING, at_ms);
         j->starts++;
@@ -258,11 +259,11 @@ static void start(struct core *c, struct job *j, int64_t started_ms, int64_t at_
 
 static void take_result(struct core *c, struct job *j, const struct event *e)
 {
-        /* What the agent did not say before its result. */
+        /* The agent may not have reported the acceptance before the result. */
         if (j->state == JOB_MATCHED)
                 apply_move(c, j, JOB_STAGING, e->at_ms);
         if (j->state == JOB_STAGING && e->outcome == CORE_EXITED)
-                start(c, j, e->started_ms, e->at_ms);
+                start_job(c, j, e->started_ms, e->at_ms);
         if (e->outcome == CORE_EXITED) {
                 losses_clear(j);
                 j->completions++;
@@ -295,14 +296,14 @@ static void take_result(struct core *c, struct job *j, const struct event *e)
         }
 }
 
-/* Begin and end of a short job come together: its log has both. */
+/* Begin and end of a short job are reported together; the log gets both. */
 static void log_untold_start(struct job *j, const struct event *e, struct queue *q)
 {
         if (e->type == EVENT_EXITED && e->outcome == CORE_EXITED && !job_state_runs(j->state))
                 joblog_event(j, &(struct event){.type = EVENT_STARTED, .at_ms = e->at_ms}, q);
 }
 
-/* Events about attempts: each member has a record, and the fence is the attempt's. */
+/* Applies an event about attempts: each member must have a record with the attempt's fence. */
 static int apply_attempt(struct core *c, struct request *r, const struct event *e, struct err *err)
 {
         SET_FOREACH (&e->members, m) {
@@ -325,7 +326,7 @@ static int apply_attempt(struct core *c, struct request *r, const struct event *
                         if (j->state == JOB_MATCHED)
                                 apply_move(c, j, JOB_STAGING, e->at_ms);
                         if (j->state == JOB_STAGING)
-                                start(c, j, e->value, e->at_ms);
+                                start_job(c, j, e->value, e->at_ms);
                         break;
                 case EVENT_EXITED:
                         take_result(c, j, e);
@@ -340,7 +341,31 @@ static int apply_attempt(struct core *c, struct request *r, const struct event *
         return 0;
 }
 
-/* Suspended, resumed, vacating: the attempt goes on, otherwise. */
+/* Applies suspended, resumed or vacating: the attempt goes on in another state. */
+/* Applies an attribute or a remark of the job's program. */
+static int apply_program(struct request *r, const struct event *e, struct err *err)
+{
+        SET_FOREACH (&e->members, m) {
+                struct job *j = attempt_of(r, e, m);
+                struct buf all = {0};
+
+                if (!j)
+                        return apply_damaged(err, e, "no such attempt");
+                j->remarks++;
+                if (e->type == EVENT_REMARK) {
+                        joblog_event(j, e, j->queue);
+                        continue;
+                }
+                if (!changes_ok(e->values))
+                        return apply_damaged(err, e, "the attributes");
+                changes_merge(&all, str_make(j->own, j->own_n), e->values);
+                free(j->own);
+                j->own_n = all.n;
+                j->own = buf_take(&all);
+        }
+        return 0;
+}
+
 static int apply_control(struct core *c, struct request *r, const struct event *e, struct err *err)
 {
         enum job_state to = e->type == EVENT_SUSPENDED ? JOB_SUSPENDED
@@ -380,9 +405,9 @@ static int apply_checkpoint(struct request *r, const struct event *e, struct err
         return 0;
 }
 
-/* ---- members that wait */
+/* ---- waiting members */
 
-/* Some have a record, the others are in sets: there may be a million of those. */
+/* Members of an event, apart by whether they have a record: there may be a million without one. */
 struct waiting {
         struct set records, bare;
 };
@@ -425,7 +450,7 @@ static bool any_of(const struct set *members, const struct set *in)
         return any;
 }
 
-/* The state of one of them from which it may not go there, or -1. */
+/* Returns a state of one of the members from which it may not go to `to`; -1: there is none. */
 static int wrong_state(const struct request *r, const struct waiting *w, enum job_state to)
 {
         const struct request_cold *cold = request_cold(r);
@@ -455,7 +480,7 @@ static int wrong_state(const struct request *r, const struct waiting *w, enum jo
         return any_idle ? JOB_IDLE : -1;
 }
 
-/* One reason for all of them. */
+/* Holds members without a record, with one reason for all. */
 static void hold_together(struct request *r, const struct event *e, const struct set *members)
 {
         struct request_cold *cold = request_cold_make(r);
@@ -470,8 +495,7 @@ static void hold_together(struct request *r, const struct event *e, const struct
         set_copy(&h->members, members);
 }
 
-/* Members are removed or skipped: rows of history are written now for those with a record, for the others
- * when they are filed. */
+/* Removes or skips members: those with a record get rows of history now, the others when they are filed. */
 static void ended_together(struct core *c, struct request *r, const struct event *e, const struct waiting *w,
                            enum job_state state)
 {
@@ -537,9 +561,10 @@ static int apply_waiting(struct core *c, struct request *r, const struct event *
         return 0;
 }
 
-/* ---- requests, and all events */
+/* ---- requests and dispatch of events */
 
-/* Classes cost memory and time whoever looks at the queue, so no account has any number of them. */
+/* Refuses a request with too many classes, since classes cost memory and time in every look at the queue,
+ * whoever looks. */
 static int refuse_classes(struct core *c, const struct request *r, struct err *err)
 {
         for (size_t i = 0; i < r->bucket_count; i++) {
@@ -551,7 +576,7 @@ static int refuse_classes(struct core *c, const struct request *r, struct err *e
         return 0;
 }
 
-/* A draft has been loaded and split. */
+/* Accepts a draft that was loaded and split. */
 static int accept_draft(struct core *c, struct request *r, struct err *err)
 {
         struct set all = {0};
@@ -597,7 +622,7 @@ static int load_submitted(struct core *c, const struct event *e, struct err *err
         return 0;
 }
 
-/* Numbers come in the order in which their submits began, and may be accepted in another. */
+/* Numbers are given when submits begin, and may be accepted in another order. */
 static int apply_submitted(struct core *c, struct request *r, const struct event *e, struct err *err)
 {
         int result;
@@ -636,7 +661,7 @@ static void apply_priority(struct core *c, struct request *r, const struct event
                 request_set_priority(c, r, &e->members, e->value);
 }
 
-/* None of them has an attempt: what an agent was sent stays true. */
+/* Edits members, none of which has an attempt, so what an agent was told stays true. */
 static int apply_edited(struct core *c, struct request *r, const struct event *e, struct err *err)
 {
         struct classes *k = c->classes;
@@ -646,7 +671,7 @@ static int apply_edited(struct core *c, struct request *r, const struct event *e
         int wrong;
 
         waiting_init(&w, r, &e->members);
-        wrong = wrong_state(r, &w, JOB_REMOVED); /* both wait: what waits can be removed */
+        wrong = wrong_state(r, &w, JOB_REMOVED); /* as for removal, members to be skipped must wait */
         if (wrong < 0) {
                 joblog_event_of_all(r, e, &w.bare);
                 SET_FOREACH (&w.records, m)
@@ -666,7 +691,9 @@ static int apply_edited(struct core *c, struct request *r, const struct event *e
         return 0;
 }
 
-#define READY_LOGGED 16u /* entries of a request's log: a graph has an event for each step of it */
+/* Number of entries of a request's log up to which EVENT_READY is logged, since a graph has one for each
+ * step. */
+#define READY_LOGGED 16u
 
 static void apply_waits(struct core *c, struct request *r, const struct event *e)
 {
@@ -769,6 +796,33 @@ static void on_movement(void *arg, const struct bank_entry *entry)
                 c->world.movement(c->world.arg, entry);
 }
 
+/* Logs orders to the bank for an attempt, except extensions, which would fill a long job's log. */
+static void log_bank(struct core *c, const struct event *e, const struct bank_order *o)
+{
+        const struct request *r = request_find(c, o->request);
+
+        if (o->op != BANK_LIEN && o->op != BANK_RELEASE && o->op != BANK_CHARGE)
+                return;
+        SET_FOREACH (&o->members, m) {
+                struct job *j = r && m < r->count ? request_job(r, (uint32_t)m) : NULL;
+                const struct bank_lien *l = bank_lien_of(c->bank, o->request, (uint32_t)m);
+                BUF_CLEANUP struct buf text = {0};
+
+                if (!j || j->fence != o->fence)
+                        continue;
+                buf_addz(&text, bank_op_name(o->op));
+                if (o->op != BANK_RELEASE)
+                        buf_printf(&text, " %lld", (long long)o->amount);
+                if (o->account.n)
+                        buf_printf(&text, " of " STR_FMT, STR_ARG(o->account));
+                else if (l)
+                        buf_printf(&text, " of %s", l->account->name);
+                joblog_event(j,
+                             &(struct event){.type = e->type, .at_ms = e->at_ms, .reason = buf_view(&text)},
+                             j->queue);
+        }
+}
+
 static int apply_bank(struct core *c, const struct event *e, struct err *err)
 {
         uint64_t before = bank_generation(c->bank);
@@ -777,6 +831,7 @@ static int apply_bank(struct core *c, const struct event *e, struct err *err)
         int r = bank_order_unpack(&o, e->values, &why);
 
         if (!r) {
+                log_bank(c, e, &o);
                 r = bank_apply(c->bank, &o, e->at_ms, on_movement, c, &c->bank_made, &why);
                 bank_order_deinit(&o);
         }
@@ -787,7 +842,7 @@ static int apply_bank(struct core *c, const struct event *e, struct err *err)
         return 0;
 }
 
-static int apply(struct core *c, const struct event *e, struct err *err)
+static int event_apply_one(struct core *c, const struct event *e, struct err *err)
 {
         struct request *r = request_find(c, e->request);
 
@@ -795,6 +850,8 @@ static int apply(struct core *c, const struct event *e, struct err *err)
                 return apply_node(c, e, err);
         if (e->type == EVENT_BANK)
                 return apply_bank(c, e, err);
+        if (e->type == EVENT_ADVANCE)
+                return advance_apply(c, e->values, NULL) ? apply_damaged(err, e, "its order") : 0;
         if (e->type == EVENT_SUBMITTED)
                 return apply_submitted(c, r, e, err);
         if (!r)
@@ -824,6 +881,8 @@ static int apply(struct core *c, const struct event *e, struct err *err)
         case EVENT_WAITS: apply_waits(c, r, e); return 0;
         case EVENT_READY: apply_ready(c, r, e); return 0;
         case EVENT_CHECKPOINTED: return apply_checkpoint(r, e, err);
+        case EVENT_ATTRIBUTES:
+        case EVENT_REMARK: return apply_program(r, e, err);
         case EVENT_LEASE_ENDED: request_cold_make(r)->delegation.lease_over = true; return 0;
         case EVENT_RESULTS_TAKEN: set_add_all(&request_cold_make(r)->delegation.taken, &e->members); return 0;
         case EVENT_PURGED: return apply_purged(c, r, e, err);
@@ -831,6 +890,7 @@ static int apply(struct core *c, const struct event *e, struct err *err)
         case EVENT_NODE:
         case EVENT_NODE_FACTS:
         case EVENT_BANK:
+        case EVENT_ADVANCE:
         case EVENT_NODE_INSTANCE:
         case EVENT_TYPES: break;
         }
@@ -842,10 +902,10 @@ int core_emit(struct core *c, struct event *e, struct err *err)
         struct err why = {{0}};
         int r;
 
-        if (e->type != EVENT_SUBMITTED) /* that says when it came */
+        if (e->type != EVENT_SUBMITTED) /* the submit's own log entry has the time */
                 e->at_ms = c->now_ms;
         c->listeners.event_before(c, e);
-        r = apply(c, e, &why);
+        r = event_apply_one(c, e, &why);
         if (r && e->type != EVENT_SUBMITTED) {
                 fprintf(stderr, "core: %s\n", why.text);
                 abort();
@@ -869,7 +929,7 @@ int core_replay(struct core *c, struct str record, struct err *err)
         if (r)
                 return r == -EBADMSG ? CORE_DAMAGED : r;
         c->replaying = true;
-        r = apply(c, &e, err);
+        r = event_apply_one(c, &e, err);
         c->replaying = false;
         if (r == 0 && c->world.replayed)
                 c->world.replayed(c->world.arg, &e);

@@ -1,9 +1,9 @@
-/* What is left of a job when it has ended: its own attributes, its log and its outputs, as one ad. */
+/* The row of an ended job is one ad: its own attributes, its log and its outputs. */
 #include "core/events/history.h"
 
 #include <stdio.h>
 
-#include "base/hex.h"
+#include "base/format/hex.h"
 #include "base/pack.h"
 #include "classad/print.h"
 #include "core/classes/member_ad.h"
@@ -12,7 +12,7 @@
 #include "core/model/edit.h"
 #include "core/model/submission.h"
 
-/* *ret_removed: why it was removed, as whoever did it has said; NULL: nothing. */
+/* Appends the log. *ret_removed: the reason of the removal as given by the user; NULL: none. */
 static void print_log(struct buf *out, const struct request *r, uint32_t member, const char **ret_removed)
 {
         const struct request_cold *cold = request_cold(r);
@@ -74,7 +74,8 @@ void history_print_files(struct buf *out, struct str packed)
         buf_addz(out, " }");
 }
 
-/* Whoever reads the row has the request as it was submitted; late attributes are the row's own anyway. */
+/* Adds the edited attributes that are not late: a reader of the row has the request as submitted, and late
+ * attributes are in the row anyway. */
 static void show_edits(struct core *c, const struct request *r, uint32_t member, struct ad *ad)
 {
         struct str changes = edits_of(r, member);
@@ -109,7 +110,7 @@ void history_file(struct core *c, struct request *r, uint32_t member, enum job_s
                 return;
         ad = member_ad(c, r, member, j);
         show_edits(c, r, member, ad);
-        ad_remove(ad, c->attr.JobRunCount); /* as NumJobStarts: who reads the row knows */
+        ad_remove(ad, c->attr.JobRunCount); /* same as NumJobStarts, which readers of the row know */
         ad_remove(ad, c->attr.NumShadowStarts);
         ad_set_integer(ad, c->attr.JobStatus, job_state_status(state));
         ad_set_string(ad, c->attr.DroverState, str_of(job_state_name(state)));
@@ -134,7 +135,6 @@ void history_file(struct core *c, struct request *r, uint32_t member, enum job_s
         c->world.history(c->world.arg, &f);
 }
 
-/* Removed members without a record get their rows in slices. True: there is more. */
 bool history_file_slice(struct core *c, uint64_t budget)
 {
         for (struct request *r = c->requests->unfiled ? c->requests->first : NULL; r; r = r->next) {

@@ -1,4 +1,4 @@
-/* What the core can be made of again: its log, and its snapshots; and when it forgets. */
+/* The core is rebuilt from its log and from its snapshots; and forgets requests. */
 #include "core/test_story.h"
 
 static void test_the_same_uuid_is_the_same_request(void **state)
@@ -50,7 +50,7 @@ static void test_replay_and_snapshot_give_the_same(void **state)
         core_snapshot(restored, &b);
         assert_true(str_eq(buf_view(&a), buf_view(&b)));
         assert_null(core_check(restored));
-        for (size_t n = 0; n < a.n; n++) { /* a snapshot that was cut is refused, wherever */
+        for (size_t n = 0; n < a.n; n++) { /* a snapshot cut at any place is refused */
                 struct core *cut = story_core(s, false);
                 struct err err;
 
@@ -83,7 +83,7 @@ static void test_an_impossible_record_is_named(void **state)
         buf_deinit(&record);
 }
 
-/* What it had used is told with it; records of before have no word of that. */
+/* The usage is reported with a checkpoint; older records lack it. */
 static void test_checkpoints_with_usage(void **state)
 {
         struct event e = {.type = EVENT_CHECKPOINTED, .request = 1, .fence = 1, .values = STR("files")}, got;
@@ -101,6 +101,43 @@ static void test_checkpoints_with_usage(void **state)
                 e.cpu_user_ms = 7000;
         }
         event_deinit(&e);
+}
+
+/* The log and a snapshot have the attributes that a program has set; attributes that must not be set, and
+ * requests for other attempts, change nothing. */
+static void test_what_a_program_sets(void **state)
+{
+        struct story *s = *state;
+        const struct core_attempt own = {1, 0, 1}, old = {1, 0, 0};
+        BUF_CLEANUP struct buf a = {0}, b = {0}, text = {0};
+        struct core *again = story_core(s, false), *restored = story_core(s, false);
+        struct err err;
+
+        SUBMIT(1, "Cmd", "\"x\"", "WantIOProxy", "true");
+        story_offer(s, "n1", "[ Cpus = 2; Memory = 1; Disk = 1 ]", 2);
+        assert_int_equal(core_chirp_set(s->core, "n1", &own, STR("Step"), STR(" 7 "), &err), 0);
+        assert_int_equal(core_chirp_set(s->core, "n1", &own, STR("Word"), STR("\"w\""), &err), 0);
+        assert_int_equal(core_chirp_set(s->core, "n1", &own, STR("Step"), STR("8"), &err), 0);
+        assert_int_equal(core_chirp_set(s->core, "n1", &own, STR("Word"), STR(""), &err), 0);
+        assert_int_equal(core_chirp_remark(s->core, "n1", &own, STR("a\nb"), &err), 0);
+        assert_int_equal(core_chirp_get(s->core, "n1", &own, STR("step"), &text, &err), 0);
+        assert_true(str_eqz(buf_view(&text), "8"));
+        assert_int_equal(core_chirp_set(s->core, "n2", &own, STR("X"), STR("1"), &err), CORE_UNKNOWN);
+        assert_int_equal(core_chirp_set(s->core, "n1", &old, STR("X"), STR("1"), &err), CORE_UNKNOWN);
+        assert_int_equal(core_chirp_set(s->core, "n1", &own, STR("Rank"), STR("1"), &err), CORE_INVALID);
+        assert_int_equal(core_chirp_set(s->core, "n1", &own, STR("X"), STR("Y"), &err), CORE_INVALID);
+        assert_int_equal(core_chirp_get(s->core, "n1", &own, STR("X"), &text, &err), CORE_INVALID);
+        for (size_t i = 0; i < s->log_count; i++)
+                assert_int_equal(core_replay(again, buf_view(&s->log[i]), NULL), 0);
+        core_snapshot(s->core, &a);
+        core_snapshot(again, &b);
+        assert_true(str_eq(buf_view(&a), buf_view(&b)));
+        assert_int_equal(core_restore(restored, buf_view(&a), NULL), 0);
+        buf_reset(&b);
+        core_snapshot(restored, &b);
+        assert_true(str_eq(buf_view(&a), buf_view(&b)));
+        core_free(again);
+        core_free(restored);
 }
 
 static void test_finished_requests_are_forgotten(void **state)
@@ -125,7 +162,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 STORY(test_the_same_uuid_is_the_same_request), STORY(test_replay_and_snapshot_give_the_same),
                 STORY(test_an_impossible_record_is_named),     STORY(test_checkpoints_with_usage),
-                STORY(test_finished_requests_are_forgotten),
+                STORY(test_finished_requests_are_forgotten),   STORY(test_what_a_program_sets),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-/* Looking at what is there; nothing changes here. */
+/* Queries about the core's state; they change nothing. */
 #include "core/query.h"
-#include "base/hex.h"
+#include "base/format/hex.h"
 #include "base/mem.h"
 #include "core/accounts/share.h"
 #include "core/classes/member_ad.h"
@@ -23,6 +23,17 @@ uint64_t core_request_next(struct core *c, uint64_t after)
         return r ? r->id : 0;
 }
 
+uint64_t core_request_prev(struct core *c, uint64_t before)
+{
+        struct request *r = before ? request_find(c, before) : NULL;
+
+        if (r)
+                return r->prev ? r->prev->id : 0;
+        for (r = c->requests->last; r && before && r->id >= before; r = r->prev)
+                ;
+        return r ? r->id : 0;
+}
+
 uint64_t core_request_by_uuid(struct core *c, const unsigned char uuid[16])
 {
         const struct request *r = request_by_uuid(c, uuid);
@@ -38,7 +49,7 @@ uint64_t core_request_last(struct core *c)
         return c->requests->last_id;
 }
 
-static void count(const struct request *r, struct core_counts *n)
+static void count_jobs(const struct request *r, struct core_counts *n)
 {
         const struct request_cold *cold = request_cold(r);
 
@@ -71,7 +82,7 @@ int core_request_get(struct core *c, uint64_t id, struct core_request *ret)
                 .edited = set_count(edits_members(r)) > 0,
         };
         memcpy(ret->uuid, r->uuid, sizeof(ret->uuid));
-        count(r, &ret->counts);
+        count_jobs(r, &ret->counts);
         return 0;
 }
 
@@ -79,7 +90,7 @@ void core_totals(struct core *c, struct core_counts *ret)
 {
         *ret = (struct core_counts){0};
         for (struct request *r = c->requests->first; r; r = r->next)
-                count(r, ret);
+                count_jobs(r, ret);
 }
 
 const struct ad *core_request_ad(struct core *c, uint64_t id, uint32_t part)
@@ -125,6 +136,7 @@ int core_job_get(struct core *c, uint64_t request, uint32_t member, struct core_
                 ret->last_agent = j->last_queue ? j->last_queue->agent->name : NULL;
                 ret->away = j->queue && !j->queue->agent->connected;
                 ret->unreachable = j->queue ? j->queue->unreachable : NULL;
+                ret->removing = ret->state == JOB_VACATING && j->goal == JOB_REMOVED;
                 ret->entered_ms = j->entered_ms;
                 ret->started_ms = j->started_ms;
                 ret->ended_ms = j->ended_ms;
@@ -390,7 +402,7 @@ size_t core_bytes(struct core *c)
         void *value;
 
         for (struct request *r = c->requests->first; r; r = r->next) {
-                n += sizeof(*r) + 64; /* and its places in two maps */
+                n += sizeof(*r) + 64; /* including its entries in two maps */
                 for (size_t i = 0; i < r->part_count; i++) {
                         const struct part *p = &r->parts[i];
                         n += sizeof(*p) + p->items_n + (p->row_at ? (p->rows / ROW_STRIDE + 1) * 4 : 0) +

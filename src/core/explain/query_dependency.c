@@ -1,10 +1,11 @@
-/* The jobs that a job waits for, in numbers. */
+/* Counts the jobs that a job waits for. */
 #include "core/core.h"
 #include "core/model/core_parts.h"
 #include "core/model/graph.h"
 #include "core/query.h"
 
-static void count(const struct request *from, const struct graph_run *run, struct core_dependency *d)
+static void count_dependency(const struct request *from, const struct graph_run *run,
+                             struct core_dependency *d)
 {
         const struct request_cold *cold = request_cold(from);
         uint64_t failed = set_count_range(&cold->failed, run->first, run->end);
@@ -36,7 +37,7 @@ static void describe(struct core *c, const struct request *r, const struct graph
                 if (past)
                         d->succeeded += set_count_range(&past->ok, run.first, run.end);
                 else if (from)
-                        count(from, &run, d);
+                        count_dependency(from, &run, d);
                 else
                         d->succeeded = d->total;
         }

@@ -1,4 +1,4 @@
-/* What a job's set is waiting for. */
+/* Tells what a job's set waits for. */
 #include <stdio.h>
 
 #include "base/mem.h"
@@ -9,7 +9,7 @@
 #include "core/model/need.h"
 #include "core/model/suits.h"
 
-/* How many such jobs the queue could run if it ran nothing else. */
+/* Returns how many such jobs the queue could run if it ran nothing else. */
 static uint64_t room_ever(struct core *c, const struct job_class *k, struct queue *q)
 {
         struct ad *whole;
@@ -31,7 +31,7 @@ static uint64_t room_ever(struct core *c, const struct job_class *k, struct queu
         return n;
 }
 
-/* If nothing else ran. */
+/* Returns the most members that could run together if nothing else ran. */
 static uint64_t gang_most_ever(struct core *c, struct job_class *k)
 {
         struct map *companies = map_new();

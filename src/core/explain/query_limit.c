@@ -1,4 +1,4 @@
-/* Looking at limits: what is in use, by whom, and who waits. */
+/* Queries about limits: units in use, by whom, and who waits. */
 #include "base/mem.h"
 #include "core/accounts/share.h"
 #include "core/fairness/charge.h"
@@ -34,7 +34,7 @@ void core_limits(struct core *c, void (*fn)(void *arg, const struct core_limit *
         limits_each(c->limits, on_limit, &e);
 }
 
-/* What this attempt has of the pool. */
+/* Returns the units of the limit that this attempt holds. */
 static int64_t units_of(const struct job *j, const struct limit *x)
 {
         if (x == charge_user(j->request))
@@ -56,7 +56,7 @@ static int by_units(const void *a, const void *b)
 struct users {
         struct core_limit_user *v;
         size_t n, cap;
-        struct map *by_owner; /* to the place in v, from 1 */
+        struct map *by_owner; /* owner → place in v, from 1 */
 };
 
 static void users_add(struct users *u, const char *owner, int64_t units)

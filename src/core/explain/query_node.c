@@ -1,4 +1,4 @@
-/* Looking at nodes. */
+/* Queries about nodes. */
 #include "base/mem.h"
 #include "core/model/core_parts.h"
 #include "core/query.h"

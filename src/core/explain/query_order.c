@@ -1,4 +1,4 @@
-/* Looking at the order: what each account has had, and what a job's place is made of. */
+/* Queries about the order: each account's usage, and how a job's place is computed. */
 #include "core/accounts/share.h"
 #include "core/fairness/order.h"
 #include "core/fairness/qos.h"
@@ -6,7 +6,7 @@
 #include "core/model/precedence.h"
 #include "core/query.h"
 
-#define AHEAD_LOOKED_MAX 10000u /* buckets: a few milliseconds */
+#define AHEAD_LOOKED_MAX 10000u /* most buckets examined, in a few milliseconds */
 
 struct each {
         struct core *core;
@@ -49,17 +49,17 @@ void core_accounts(struct core *c, void (*fn)(void *arg, const struct core_accou
 {
         struct each e = {c, fn, arg};
 
-        c->fairness->stale = true; /* as it is now, not as of the last second */
+        c->fairness->stale = true; /* computed now, not as of the last second */
         order_refresh(c);
         shares_each(c->shares, on_account, &e);
 }
 
-/* ---- how many go before a job */
+/* ---- jobs ahead of a job */
 
 struct ahead {
         const struct core *core;
         struct order_mark of;
-        size_t left; /* buckets that may still be looked at */
+        size_t left; /* buckets that may still be examined */
         bool too_many;
         uint64_t jobs;
 };
@@ -75,7 +75,8 @@ static struct order_mark mark_of(const struct core *c, const struct bucket *b)
                                    .part = b->part};
 }
 
-/* What is below a bucket in the heap comes after it, so a bucket that is behind ends the search there. */
+/* Counts jobs ahead in a heap. Buckets below another in the heap come after it, so the search ends at a
+ * bucket that is behind. */
 static void count_heap(struct ahead *x, const struct heap *h, size_t at)
 {
         for (; at < h->count; at = 2 * at + 2) {
@@ -87,7 +88,7 @@ static void count_heap(struct ahead *x, const struct heap *h, size_t at)
                         return;
                 x->left--;
                 mark = mark_of(x->core, b);
-                if (!order_mark_before(&mark, &x->of))
+                if (!order_mark_before(x->core, &mark, &x->of))
                         return;
                 x->jobs += set_count(&b->idle);
                 count_heap(x, h, 2 * at + 1);
@@ -133,7 +134,11 @@ int core_job_priority(struct core *c, uint64_t request, uint32_t member, struct 
                 .qos_points = w->qos * (b->job_class->qos ? b->job_class->qos->priority : 0),
                 .size_points = w->size * (double)b->job_class->cpus,
                 .user_points = w->user * (double)b->priority,
+                .credential = b->job_class->credential,
+                .credential_points = w->credential * b->job_class->credential,
                 .fair_share_points = a->points,
+                .waiting_points = order_waited_points(c, a, b->priority, order_bucket_due_s(b)),
+                .waiting_h = (double)(c->now_ms - (int64_t)order_bucket_due_s(b) * 1000) / 3600000,
                 .part = a->part,
                 .lately_cpus = a->lately,
                 .now_cpus = (double)a->rate / 1000,
@@ -141,6 +146,6 @@ int core_job_priority(struct core *c, uint64_t request, uint32_t member, struct 
         look_ahead(c, b, member, ret);
         ret->age_points = w->age * ret->age_h;
         ret->total = ret->qos_points + ret->size_points + ret->user_points + ret->age_points +
-                     ret->fair_share_points;
+                     ret->credential_points + ret->fair_share_points + ret->waiting_points;
         return 0;
 }

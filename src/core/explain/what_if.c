@@ -1,6 +1,5 @@
-/* What would have to be different for an idle job to run: each clause that is not true somewhere is thought
- * away, and each request that is too large is thought smaller, one at a time, and every queue is asked again.
- */
+/* Finds what would have to change for an idle job to run: each clause that is false somewhere is ignored,
+ * and each request that is too large is reduced, one at a time, and every queue is evaluated again. */
 #include "base/mem.h"
 #include "classad/match.h"
 #include "classad/print.h"
@@ -14,10 +13,10 @@ struct change {
         char *text;
 };
 struct core_what_if {
-        struct core *core; /* while it is looked */
+        struct core *core; /* only during the query */
         struct change *v;
         size_t n, cap;
-        struct change none; /* those that are too many */
+        struct change none; /* stands for changes beyond the maximum */
 };
 
 static struct change *change_get(struct core_what_if *all, enum core_change_kind kind, struct str text)
@@ -36,8 +35,8 @@ static struct change *change_get(struct core_what_if *all, enum core_change_kind
         return x;
 }
 
-/* Notes each clause of my Requirements that is not true against other. Returns how many; *ret_last is the
- * last. */
+/* Notes each clause of my Requirements that is not true against `other`. Returns how many; *ret_last is the
+ * last one. */
 static unsigned false_clauses(struct core_what_if *all, enum core_change_kind kind, const struct ad *my,
                               const struct ad *other, size_t *ret_last)
 {
@@ -76,7 +75,7 @@ struct resource {
         int64_t missing;
 };
 
-/* Would the queue take the job if it asked for no more of one resource than the queue has? */
+/* Tests whether the queue would take the job if it asked for at most the queue's total of one resource. */
 static void try_smaller(struct core_what_if *all, const struct resource *r, struct ad *job,
                         const struct ad *place)
 {
@@ -101,7 +100,7 @@ static void try_smaller(struct core_what_if *all, const struct resource *r, stru
                 x->told.most = most;
 }
 
-static void ask(struct core_what_if *all, struct ad *job, const struct ad *place)
+static void ask_place(struct core_what_if *all, struct ad *job, const struct ad *place)
 {
         struct core *c = all->core;
         const struct attributes *a = &c->attr;
@@ -123,7 +122,7 @@ static void ask(struct core_what_if *all, struct ad *job, const struct ad *place
                                 number(c, place, job, resources[i].has, 0);
                 try_smaller(all, &resources[i], job, place);
         }
-        /* Without the clause alone: the room must be there all the same. */
+        /* Counts the queue for the clause alone only if it has room. */
         if (bad == 1 && !short_of_any && last != SIZE_MAX)
                 all->v[last].told.alone++;
 }
@@ -171,7 +170,7 @@ int core_what_if_look(struct core *c, struct core_what_if *x, struct core_walk *
                     !queue_is_place_for(c, q, job))
                         continue;
                 place = queue_whole_ad(c, q);
-                ask(x, job, place);
+                ask_place(x, job, place);
                 ad_free(place);
                 eval_reset(&c->eval);
         }

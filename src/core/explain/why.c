@@ -1,5 +1,5 @@
-/* Why an idle job is not running: every queue is asked as the match would ask it, first as it is now, then as
- * if it had nothing else to do. */
+/* Explains why an idle job is not running: every queue is evaluated as in the match, first as it is now,
+ * then as if it were empty. */
 #include "core/explain/why.h"
 
 #include "base/mem.h"
@@ -19,23 +19,24 @@
 struct asking {
         const struct request *request;
         uint32_t member;
-        uint64_t labels; /* of its data */
+        uint64_t labels; /* labels of its data */
         const struct ad *ad;
 };
 
-/* Is its room kept for another job? */
+/* Returns whether the queue's room is reserved for another job. */
 static bool is_reserved(struct core *c, const struct asking *x, const struct queue *q)
 {
         const struct bucket *b = request_bucket(c, x->request, x->member);
         struct need need;
 
-        if (!q->reserved || !b || !b->job_class || b->job_class->idle == 0)
+        if (!b || !b->job_class || b->job_class->idle == 0 || !reserve_may_keep(b->job_class, q))
                 return false;
         need_of(c, b->job_class, x->ad, q->ad, &need);
         return !reserve_allows(c, b->job_class, q, &need);
 }
 
-/* A suspected job waits until nothing else runs there, and others until it has ended. */
+/* Returns whether the job must wait to be alone: a suspected job waits until nothing else runs there, and
+ * others until it has ended. */
 static bool must_be_alone(struct core *c, const struct asking *x, struct queue *q)
 {
         if (q->agent == c->clearing.agent)
@@ -99,7 +100,7 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
                 return;
         }
         w->verdict = CORE_NOT_OFFERING;
-        if (q->closed && q->total_cpus == 0) { /* it has nothing that a job could ask for */
+        if (q->closed && q->total_cpus == 0) { /* the queue has no resources that a job could ask for */
                 buf_addz(value, q->closed);
                 return;
         }

@@ -1,8 +1,7 @@
-/* The owner's own pools are limits too: "user/ann@local" has a unit for each of his attempts,
- * "queued/ann@local" one for each job that has not ended, "queued_kib/ann@local" those KiB that his requests
- * take until they are forgotten. So they have numbers, lines and listings as the
- * others do.
- */
+/* An owner's totals are limits too: "user/ann@local" has a unit for each of the owner's attempts,
+ * "queued/ann@local" one for each job that has not ended, and "queued_kib/ann@local" the KiB that the
+ * owner's requests take until they are forgotten. So they have numbers, waiting lists and listings like
+ * other limits. */
 #include "core/fairness/charge.h"
 
 #include <assert.h>
@@ -62,10 +61,10 @@ struct str charge_group(struct core *c, const struct ad *ad)
         if (group.n)
                 return group;
         group = text_of(c, ad, c->attr.AccountingGroup);
-        return str_find(group, '.') > 0 ? group : STR_NONE; /* a name alone is a user's */
+        return str_find(group, '.') > 0 ? group : STR_NONE; /* a name without a dot is a user's */
 }
 
-/* Not a literal: it may come out differently at each place. */
+/* Returns whether the attribute is not a literal, and may differ from place to place. */
 static bool varies(const struct ad *ad, symbol name)
 {
         struct value v;
@@ -73,8 +72,8 @@ static bool varies(const struct ad *ad, symbol name)
         return ad_find(ad, name) && !ad_literal(ad, name, &v);
 }
 
-/* Names some more in a list of draws (Drover's own, "qos/urgent,"). 0, -EINVAL, -E2BIG: nothing has changed.
- */
+/* Adds Drover's own limits ("qos/urgent,") to a list of draws. Returns 0; or -EINVAL, -E2BIG, and nothing
+ * has changed. */
 static int draw_too(struct core *c, struct draws **draws, struct buf *more, struct err *err)
 {
         struct draws *with;
@@ -95,8 +94,8 @@ static bool category_char(char c)
                c == '-';
 }
 
-/* "category/ann@lab/TEXT,": the pool that JobCategory names, one for all jobs of its owner that name it. What
- * cannot be the name of a pool names none. */
+/* Appends "category/ann@lab/TEXT,": the limit that JobCategory names, shared by all jobs of its owner with
+ * that text. A text that cannot be a limit's name is ignored. */
 static void add_category(struct core *c, const struct job_class *k, struct buf *out)
 {
         BUF_CLEANUP struct buf name = {0};
@@ -116,7 +115,7 @@ static void add_category(struct core *c, const struct job_class *k, struct buf *
                 buf_str(out, buf_view(&name));
 }
 
-/* The size of that pool is what its jobs say: those of one category say the same. */
+/* Sets that limit's size from its jobs, which all give the same. */
 static void size_category(struct core *c, const struct job_class *k)
 {
         int64_t max;
@@ -129,7 +128,7 @@ static void size_category(struct core *c, const struct job_class *k)
                         k->draws->v[i].limit->max = max;
 }
 
-/* "placing/ann@lab,": of placement jobs of an owner. */
+/* Appends "placing/ann@lab,", the limit on an owner's placement jobs. */
 static void add_places(const struct job_class *k, struct buf *out)
 {
         if (!k->places)
@@ -140,7 +139,7 @@ static void add_places(const struct job_class *k, struct buf *out)
         buf_char(out, ',');
 }
 
-/* The stores that the members read from and write into, as limits. */
+/* Appends the stores that the members read from and write to, as limits. */
 static void add_stores(const struct core *c, const struct job_class *k, struct buf *out)
 {
         const struct core_store *all = c->data->sites.stores;
@@ -156,7 +155,7 @@ static void add_stores(const struct core *c, const struct job_class *k, struct b
                 buf_printf(out, "store_in/" STR_FMT ",", STR_ARG(all[k->written - 1].urls.name));
 }
 
-/* Stores and the category of the members, as limits. */
+/* Adds the limits of the members' stores and category. */
 static int add_own_pools(struct core *c, const struct job_class *k, struct draws **draws, struct err *err)
 {
         BUF_CLEANUP struct buf own = {0};
@@ -167,8 +166,8 @@ static int add_own_pools(struct core *c, const struct job_class *k, struct draws
         return own.n ? draw_too(c, draws, &own, err) : 0;
 }
 
-/* What stands in a job's ad, and its quality of service. 0 and a reference; -EINVAL, -E2BIG, and nothing to
- * unref. */
+/* Reads the draws of a job's ad and quality of service. Returns 0 and a reference; or -EINVAL, -E2BIG, and
+ * no reference. */
 static int parse_draws(struct core *c, const struct ad *ad, const struct ad *place, struct draws **ret,
                        struct err *err)
 {
@@ -203,12 +202,13 @@ void charge_class_init(struct core *c, struct job_class *k)
         owner_limit(c, "queued_kib", k->owner)->used += k->kib;
         k->qos = qos_of(c, k->ad);
         k->draws_vary = varies(k->ad, c->attr.ConcurrencyLimits);
-        /* Late attributes are looked at here first: a wrong one keeps the class waiting, and `why` says so.
-         */
+        /* Late attributes are first examined here: an invalid one keeps the class waiting, and `why`
+         * explains it. */
         if (!k->draws_vary)
                 k->draws_bad = parse_draws(c, k->ad, NULL, &k->draws, NULL) != 0 ||
                                add_own_pools(c, k, &k->draws, NULL) != 0;
         size_category(c, k);
+        k->credential = credential_points(c, owner, charge_group(c, k->ad));
         if (shares_resolve(c->shares, owner, charge_group(c, k->ad), &k->account, NULL) != 0)
                 shares_resolve(c->shares, owner, STR_NONE, &k->account, NULL);
         eval_reset(&c->eval);
@@ -274,8 +274,8 @@ uint32_t charge_room(const struct job_class *k, const struct draws *d, struct li
 
 /* ---- attempts */
 
-/* What both beginning and resuming count; the account's part differs. */
-static int take(struct core *c, struct job *j, struct str account, struct str draws, struct err *err)
+/* Counts what begins and resumes have in common; the account's part differs. */
+static int take_units(struct core *c, struct job *j, struct str account, struct str draws, struct err *err)
 {
         int r = limits_parse(c->limits, draws, true, &j->draws, err);
 
@@ -293,7 +293,7 @@ static int take(struct core *c, struct job *j, struct str account, struct str dr
 int charge_begin(struct core *c, struct job *j, struct str account, struct str draws, int64_t at_ms,
                  struct err *err)
 {
-        int r = take(c, j, account, draws, err);
+        int r = take_units(c, j, account, draws, err);
 
         if (r || !j->account)
                 return r;
@@ -304,7 +304,7 @@ int charge_begin(struct core *c, struct job *j, struct str account, struct str d
 
 int charge_resume(struct core *c, struct job *j, struct str account, struct str draws, struct err *err)
 {
-        int r = take(c, j, account, draws, err);
+        int r = take_units(c, j, account, draws, err);
 
         if (!r && j->account)
                 account_resume(j->account, j->rate);
@@ -459,7 +459,7 @@ struct counted {
         bool wrong;
 };
 
-/* Adds what each attempt and each waiting job has (sign 1), or takes it off again (sign -1). */
+/* Adds what each attempt and each waiting job takes (sign 1), or subtracts it (sign -1). */
 static void count_attempts(struct core *c, int sign)
 {
         void *value;

@@ -1,18 +1,19 @@
-/* order: which of two waiting things goes first. For the files of core/ only.
+/* order: the order in which classes are matched. For the files of core/ only.
  *
- * Every class with idle members has a *standing*, a sum of points: what its account has had of the pool for
- * its shares counts against it (share.h), its quality of service, the size of its jobs, how long the first of
- * them waits and the user's own priority count as the weights say. The class with the most points goes first;
- * of equal ones the account that was there first, then the user's priority, then as they were submitted.
+ * Every class with idle members has a *standing*, a sum of weighted points: the account's usage of the pool
+ * relative to its shares counts against it (share.h); its quality of service, the size of its jobs, the wait
+ * of the first of them and the user's own priority count for it. The class with the most points goes first;
+ * among equals the account that was there first, then the user's priority, then the order of submission.
  *
- * An account's points go down with every job it is given, so accounts take turns in one pass: order_quota is
- * how many jobs a class may be given before somebody else may be next, and after them order_settle moves the
- * classes of the accounts that were given something. An account with many classes is moved less often, and
- * gets more at a time, so that a job costs the same however many classes there are. Points by time (age) grow
- * alike for all, and are kept as if all waited since the beginning of time: nothing moves as time goes by.
- * What decays is looked at once a second (order_refresh).
+ * An account's points decrease with every job that it is given, so accounts take turns within one pass:
+ * order_quota is the number of jobs that a class may be given before another class may be next, after which
+ * order_settle moves the classes of the accounts that were given jobs. An account with many classes is moved
+ * less often and gets more jobs at a time, so the cost per job does not depend on the number of classes.
+ * Points by age grow alike for all and are stored relative to a fixed time, so nothing moves as time passes.
+ * Decaying usage is updated once a second, and classes that have reached the maximum of their age points
+ * once a minute (order_refresh, order_wait_points).
  *
- * Who changes what an order looks at tells the heaps and trees that are kept by it.
+ * Code that changes a value on which an order depends must tell the heaps and trees that are sorted by it.
  */
 #pragma once
 #include "core/model/names.h"
@@ -23,31 +24,37 @@ struct limit;
 struct account;
 
 struct fairness {
-        uint32_t ready_classes; /* with idle members */
-        uint32_t wanting;       /* accounts with idle jobs */
-        bool stale;             /* another account wants something, or one less does */
+        uint32_t ready_classes; /* number of classes with idle members */
+        uint32_t wanting;       /* number of accounts with idle jobs */
+        bool stale;             /* `wanting` has changed */
         int64_t refreshed_ms;
-        struct account *pending;  /* whose classes are to be moved */
-        struct limit *some_limit; /* in its line: classes whose limits depend on the place */
-        struct limit *money;      /* in its line: classes whose account cannot pay (billing/billing.h) */
-        struct map *qualities;    /* of service, by name */
+        struct account *pending;  /* accounts whose classes are to be moved */
+        struct limit *some_limit; /* classes whose limits depend on the place wait at it */
+        struct limit *money;      /* classes whose account cannot pay wait at it (billing/billing.h) */
+        struct map *qualities;    /* qualities of service by name */
+        struct map *credentials;  /* names, each preceded by its enum core_credential */
 };
 
-void fairness_init(struct core *c); /* c->limits is there */
+void fairness_init(struct core *c); /* c->limits must be set */
 void fairness_deinit(struct core *c);
-/* The standing of its class, if it were the class's first, but for what fair share says. */
+/* Returns the standing that the bucket's class would have with this bucket first, without the points of fair
+ * share. */
 double order_own_points(const struct core *c, const struct bucket *b);
-/* The class has idle members now and had none; it has none any more; its first bucket may be another. */
+/* Returns the points that a job's wait gives, relative to one that arrives now (precedence.h). */
+double order_waited_points(const struct core *c, const struct account *a, int64_t priority, uint32_t due_s);
+/* The class has its first idle member (ready), has none left (gone), or may have another first bucket
+ * (changed). */
 void order_class_ready(struct core *c, struct job_class *k);
 void order_class_gone(struct core *c, struct job_class *k);
 void order_class_changed(struct core *c, struct job_class *k);
 
 /* An attempt of this account began or ended. */
 void order_account_changed(struct core *c, struct account *a);
-/* Before a pass: who wants something, and what has decayed. */
+/* Updates the accounts that want something and their decayed usage; called before a pass. */
 void order_refresh(struct core *c);
-/* Moves the classes of accounts that were given something. True: some class stands elsewhere now. */
+/* Moves the classes of accounts that were given jobs. Returns true if the order of classes has changed. */
 bool order_settle(struct core *c);
-/* How many members the class may be given before order_settle is called; 1 or more. */
+/* Returns how many members the class may be given before order_settle must be called; at least 1. */
 uint32_t order_quota(const struct core *c, const struct job_class *k);
-bool order_turn_is_over(const struct core *c, const struct job_class *k); /* it was given that many */
+/* The class's account has used up its turn. */
+bool order_turn_is_over(const struct core *c, const struct job_class *k);

@@ -46,6 +46,7 @@ void qos_deinit(struct core *c)
                 free(q);
         }
         map_free(c->fairness->qualities);
+        map_free_values(c->fairness->credentials);
 }
 
 static bool name_of(struct core *c, const struct ad *ad, struct str *ret)
@@ -86,4 +87,55 @@ int qos_check(struct core *c, struct str owner, const struct ad *ad, struct err 
         return err_set(err, -EINVAL, "quality of service '" STR_FMT "': %s; " STR_FMT " may use %s",
                        STR_ARG(name), q ? "this user is not listed there" : "there is no such",
                        STR_ARG(owner), mine.n ? buf_z(&mine) : "none: leave it out");
+}
+
+/* ---- credentials */
+
+static void credential_key(struct buf *out, enum core_credential what, struct str name)
+{
+        buf_printf(out, "%d " STR_FMT, (int)what, STR_ARG(name));
+}
+
+void core_credential_set(struct core *c, enum core_credential what, struct str name, double points)
+{
+        BUF_CLEANUP struct buf key = {0};
+        double *v = mem_new(double);
+
+        credential_key(&key, what, name);
+        *v = points;
+        free(map_put(c->fairness->credentials, buf_view(&key), v));
+}
+
+static double credential_of(const struct core *c, enum core_credential what, struct str name)
+{
+        BUF_CLEANUP struct buf key = {0};
+        const double *v;
+
+        credential_key(&key, what, name);
+        v = map_get(c->fairness->credentials, buf_view(&key));
+        return v ? *v : 0;
+}
+
+double credential_points(const struct core *c, struct str owner, struct str group)
+{
+        ptrdiff_t at = str_rfind(owner, '@');
+        double points;
+
+        if (map_count(c->fairness->credentials) == 0)
+                return 0;
+        points = credential_of(c, CORE_CREDENTIAL_USER, owner);
+        if (at >= 0)
+                points += credential_of(c, CORE_CREDENTIAL_GROUP, str_skip(owner, (size_t)at + 1));
+        while (group.n) {
+                BUF_CLEANUP struct buf key = {0};
+                ptrdiff_t dot = str_rfind(group, '.');
+                const double *v;
+
+                credential_key(&key, CORE_CREDENTIAL_ACCOUNT, group);
+                v = map_get(c->fairness->credentials, buf_view(&key));
+                if (v)
+                        return points + *v;
+                group = str_head(group, dot > 0 ? (size_t)dot : 0);
+        }
+        return points;
 }

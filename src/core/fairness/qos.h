@@ -1,4 +1,4 @@
-/* qos: qualities of service, as the settings name them; for the files of core/ only.
+/* qos: the configured qualities of service; for the files of core/ only.
  *
  * A job that asks for one (the attribute QOS) gets its priority as points in the order, and counts against
  * its own limit of running jobs, "qos/NAME".
@@ -10,12 +10,14 @@
 struct qos {
         char *name;
         double priority;
-        char **users; /* ann@local, *@local, *; none: everybody */
+        char **users; /* ann@local, *@local, *; empty: everybody may use it */
         size_t user_count;
 };
 
-/* The one that an ad asks for; NULL: none, or none that is there. */
+/* Returns the quality of service that an ad asks for; NULL: none, or an unknown one. */
 const struct qos *qos_of(struct core *c, const struct ad *ad);
-/* 0; -EINVAL with err: there is no such, or the owner may not use it. */
+/* Returns 0; or -EINVAL with err: the ad asks for an unknown one, or the owner may not use it. */
 int qos_check(struct core *c, struct str owner, const struct ad *ad, struct err *err);
+/* Returns the points for the owner and the accounting group, set by core_credential_set. */
+double credential_points(const struct core *c, struct str owner, struct str group);
 void qos_deinit(struct core *c);

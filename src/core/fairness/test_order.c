@@ -1,4 +1,4 @@
-/* Whose turn it is, and what stops a job everywhere. */
+/* The order of classes, and limits that stop a job at all places. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +53,7 @@ static void offer_cpus(struct core *c, const char *agent, unsigned cpus, const c
         core_match(c);
 }
 
-/* What was assigned since the last call. */
+/* Returns the assignments since the last call. */
 static const char *assigned(void)
 {
         static struct buf text;
@@ -171,7 +171,7 @@ static void test_a_user_has_so_many_at_a_time(void **state)
 
 /* ---- fair share */
 
-/* How many jobs of each request were assigned since the last call: "60 40". */
+/* Returns how many jobs of each request were assigned since the last call: "60 40". */
 static const char *given(unsigned requests)
 {
         static struct buf text;
@@ -254,8 +254,8 @@ static void test_a_user_with_many_classes_has_no_more_turns(void **state)
         sound(c);
 }
 
-/* With fewer classes its turns are shorter: one that was not over is, and must end, or matching never does.
- */
+/* With fewer classes an account's turns are shorter: a turn in progress must end then, or matching never
+ * would. */
 static void test_a_turn_that_became_shorter_ends(void **state)
 {
         struct core *c = *state;
@@ -289,7 +289,7 @@ static uint64_t ahead_of(struct core *c, uint64_t request, uint32_t member)
         return p.ahead;
 }
 
-/* Also those of its own kind, of which there may be many requests, and of its own request. */
+/* Jobs also pass others of their own class, of which many requests may exist, and of their own request. */
 static void test_jobs_ahead_are_counted_one_by_one(void **state)
 {
         struct core *c = *state;
@@ -398,8 +398,8 @@ static void test_parked_offers_are_shared_too(void **state)
         sound(c);
 }
 
-/* Members are in classes by what matters of their own, however they come; and what does not matter splits
- * none. */
+/* Members are assigned to classes by the attributes that matter, in any order; other attributes split no
+ * class. */
 static void test_members_in_classes(void **state)
 {
         const char *const attributes[] = {"~RequestMemory",
@@ -431,7 +431,7 @@ static void test_members_in_classes(void **state)
         sound(c);
 }
 
-/* A name that an offer brings in makes all classes anew, in slices; nothing is given by what was before. */
+/* A new name in an offer makes all classes anew, in slices; no job is matched by the old ones. */
 static void test_classes_are_made_again_in_slices(void **state)
 {
         struct core *c = *state;
@@ -456,8 +456,8 @@ static void test_classes_are_made_again_in_slices(void **state)
         sound(c);
 }
 
-/* No account has any number of sorts of waiting jobs; more of a sort that is there, it may have, and what has
- * started is no longer in the way. */
+/* The number of different classes of an account's waiting jobs is limited; more jobs of an existing class
+ * are accepted, and started jobs do not count. */
 static void test_an_account_has_so_many_classes(void **state)
 {
         static const char *const memory[] = {"1", "2", "3", "4"};
@@ -491,7 +491,7 @@ static void test_short_jobs_pass_long_ones(void **state)
         other = submit_lines(c, "ann@lab", 1, "AllowedExecuteDuration = 600\nJobPrio = -1\n");
         late = submit_lines(c, "ann@lab", 1, "AllowedExecuteDuration = 300\nJobPrio = 1\n");
         assert_int_equal(order_due_s(1000000, 600000), 1000);
-        assert_int_equal(order_due_s(1000000, 660000), 1600);
+        assert_int_equal(order_due_s(1000000, 660000), 1360);
         assert_int_equal(order_due_s(1000000, INT64_MAX), 1000 + 7 * 86400);
         assert_int_equal(order_due_s(-5, 0), 0);
         for (unsigned i = 0; i < 4; i++) {
@@ -503,6 +503,88 @@ static void test_short_jobs_pass_long_ones(void **state)
                 offer_cpus(c, agent, 1, "");
                 assert_string_equal(assigned(), text);
         }
+}
+
+/* Carl has eight processors and ann four or two; one of her jobs has waited for some hours when bob, who has
+ * nothing, comes. */
+static const char *first_after(struct core *c, unsigned anns, int64_t hours)
+{
+        submit_lines(c, "carl@lab", 8, "");
+        offer_cpus(c, "a1", 8, "");
+        submit_lines(c, "ann@lab", anns + 1, "");
+        offer_cpus(c, "a2", anns, "");
+        assigned();
+        pass_time(c, hours * 3600000);
+        submit_lines(c, "bob@lab", 1, "");
+        offer_cpus(c, "a3", 1, "");
+        sound(c);
+        return assigned();
+}
+
+static void test_a_wait_of_hours_makes_up_for_little_use(void **state)
+{
+        assert_string_equal(first_after(*state, 2, 12), "a3/q 2 2\n");
+}
+
+static void test_but_not_a_shorter_one(void **state)
+{
+        assert_string_equal(first_after(*state, 2, 6), "a3/q 3 0\n");
+}
+
+static void test_nor_any_wait_for_much_use(void **state)
+{
+        assert_string_equal(first_after(*state, 4, 20), "a3/q 3 0\n");
+}
+
+/* However long another job of hers has waited, and whoever stands between. */
+static void test_waiting_leaves_a_users_priorities(void **state)
+{
+        struct core *c = *state;
+        struct core_priority p;
+
+        submit_lines(c, "carl@lab", 8, "");
+        offer_cpus(c, "a1", 8, "");
+        submit_lines(c, "ann@lab", 1, "JobPrio = -1\nRequestMemory = 10");
+        pass_time(c, 5 * 3600000);
+        submit_lines(c, "bob@lab", 1, "");
+        pass_time(c, 5 * 3600000);
+        assert_int_equal(core_job_priority(c, 2, 0, &p), 0);
+        assert_true(p.waiting_h > 4.9 && p.waiting_h < 5.1); /* an hour's run is taken for what may be long */
+        assert_true(p.waiting_points > 8 * 4.9 / 24 && p.waiting_points < 8 * 5.1 / 24);
+        submit_lines(c, "ann@lab", 1, "JobPrio = 5\nRequestMemory = 20");
+        assigned();
+        for (unsigned i = 0; i < 3; i++) {
+                char agent[8];
+
+                snprintf(agent, sizeof(agent), "b%u", i);
+                offer_cpus(c, agent, 1, "");
+        }
+        assert_string_equal(assigned(), "b0/q 3 0\nb1/q 4 0\nb2/q 2 0\n");
+        sound(c);
+}
+
+static void test_waiting_leaves_priorities_of_later_jobs(void **state)
+{
+        struct core *c = *state;
+
+        submit_lines(c, "carl@lab", 8, "");
+        offer_cpus(c, "a1", 8, "");
+        submit_lines(c, "bob@lab", 1, "RequestMemory = 200000"); /* there is no place for him */
+        submit_lines(c, "ann@lab", 1, "JobPrio = -1\nRequestMemory = 10");
+        pass_time(c, 5 * 3600000);
+        submit_lines(c, "ann@lab", 1, "JobPrio = 5\nRequestMemory = 20");
+        core_match(c);
+        pass_time(c, 10000);
+        submit_lines(c, "ann@lab", 1, "JobPrio = 5\nRequestMemory = 30");
+        assigned();
+        for (unsigned i = 0; i < 3; i++) {
+                char agent[8];
+
+                snprintf(agent, sizeof(agent), "b%u", i);
+                offer_cpus(c, agent, 1, "");
+        }
+        assert_string_equal(assigned(), "b0/q 4 0\nb1/q 5 0\nb2/q 3 0\n");
+        sound(c);
 }
 
 int main(void)
@@ -523,6 +605,11 @@ int main(void)
                 STORY(test_quality_of_service),
                 STORY(test_nice_users_are_last),
                 STORY(test_short_jobs_pass_long_ones),
+                STORY(test_a_wait_of_hours_makes_up_for_little_use),
+                STORY(test_but_not_a_shorter_one),
+                STORY(test_nor_any_wait_for_much_use),
+                STORY(test_waiting_leaves_a_users_priorities),
+                STORY(test_waiting_leaves_priorities_of_later_jobs),
                 STORY(test_parked_offers_are_shared_too),
                 STORY(test_an_account_has_so_many_classes),
                 STORY(test_members_in_classes),

@@ -33,8 +33,8 @@ void timeline_ends(struct capacity_timeline *l, int64_t at_ms, int64_t cpus)
         l->steps[l->count++] = (struct timeline_step){at_ms, cpus};
 }
 
-/* The later half in pairs: the first of them says when, the lesser what is free. The last one stays, or what
- * is free in the end would not be. */
+/* Merges the later half of the steps in pairs: the time of the first, the lesser number of free processors.
+ * The last step stays, since it has what is free in the end. */
 static void timeline_thin(struct capacity_timeline *l)
 {
         struct timeline_step last = l->steps[l->count - 1];
@@ -51,7 +51,7 @@ static void timeline_thin(struct capacity_timeline *l)
         l->count = to;
 }
 
-/* Steps are what each end gives back, until they are summed. */
+/* Sums the steps, which until then hold what each end frees. */
 void timeline_ready(struct capacity_timeline *l, int64_t all)
 {
         int64_t free = l->steps[0].cpus;
@@ -101,7 +101,7 @@ unsigned timeline_init(struct core *c, struct capacity_timeline *l, struct queue
                 running += s.job->cpus * s.times;
                 end = estimate_end_ms(c, s.job);
                 if (estimate_is_blind(c, request_part(s.job->request, s.job->member, NULL)))
-                        /* nobody knows, unless the batch system does */
+                        /* unknown, unless the batch system tells */
                         end = q->begins_ms ? c->now_ms + busy_queue_ms(c, q) : 0;
                 if (end)
                         timeline_ends(l, end, s.job->cpus * s.times);
@@ -110,7 +110,7 @@ unsigned timeline_init(struct core *c, struct capacity_timeline *l, struct queue
         return s.at;
 }
 
-/* The step that holds at that time, or the first. */
+/* Returns the step that applies at that time, or the first. */
 static size_t timeline_at(const struct capacity_timeline *l, int64_t at_ms)
 {
         size_t from = 0, to = l->count;
@@ -140,7 +140,7 @@ int64_t timeline_find(const struct capacity_timeline *l, int64_t from, int64_t c
                 if (l->steps[i].cpus >= cpus && (last || l->steps[i + 1].at_ms - at >= run_ms))
                         return at;
                 if (l->steps[i].cpus < cpus && !last)
-                        at = l->steps[i + 1].at_ms; /* nor can it begin before that */
+                        at = l->steps[i + 1].at_ms; /* it cannot begin before that step */
         }
         return 0;
 }

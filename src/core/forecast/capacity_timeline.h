@@ -1,49 +1,48 @@
-/* capacity_timeline: a queue as it will be, for the files of eta: the processors that are free from when on,
- * as steps in time. The units of a limit are counted in the same way (eta_limit.h). For the files of core/
- * only.
+/* capacity_timeline: the predicted number of free processors of a queue over time, as a step function. The
+ * free units of a limit are represented in the same way (eta_limit.h). For the files of core/ only.
  *
- * Made in three calls: timeline_begin, timeline_ends for each attempt that will give something back,
- * timeline_ready. A timeline keeps a bounded number of steps; what comes late is put together, to the least
- * that is free meanwhile.
+ * Built by timeline_begin, timeline_ends for each attempt that will free something, and timeline_ready. A
+ * timeline keeps a bounded number of steps; late steps are merged, with the minimum of what is free
+ * meanwhile.
  */
 #pragma once
 #include "core/model/names.h"
 #include <stddef.h>
 #include <stdint.h>
 
-struct timeline_step { /* from then on so many processors are free */
+struct timeline_step { /* `cpus` processors are free from at_ms on */
         int64_t at_ms, cpus;
 };
 struct capacity_timeline {
-        struct queue *queue; /* NULL: these are units of a limit */
-        struct ad *whole;    /* owned; NULL until somebody needs it */
-        int64_t cpus;        /* of its own, or what it has free where it does not say */
-        int64_t busy_ms;     /* taken by what follows at a rate, until then */
+        struct queue *queue; /* NULL: the units of a limit */
+        struct ad *whole;    /* owned; made when it is needed, else NULL */
+        int64_t cpus;        /* total processors, or the free ones if it does not report the total */
+        int64_t busy_ms;     /* taken until then by jobs that follow at a rate */
         struct timeline_step *steps;
         size_t count, cap, max;
 };
 
-/* `max`: steps that are kept; 16 and more. */
+/* max: most steps that are kept, at least 16. */
 void timeline_begin(struct capacity_timeline *l, int64_t now_ms, int64_t free, size_t max);
 void timeline_ends(struct capacity_timeline *l, int64_t at_ms, int64_t cpus);
-void timeline_ready(struct capacity_timeline *l, int64_t all); /* never more than that is free */
-/* A queue as it is now. Returns how many attempts it looked at. */
+void timeline_ready(struct capacity_timeline *l, int64_t all); /* all: upper bound of what is free */
+/* Builds the timeline of a queue from its present state. Returns the number of attempts examined. */
 unsigned timeline_init(struct core *c, struct capacity_timeline *l, struct queue *q, size_t max);
 void timeline_deinit(struct capacity_timeline *l);
-/* When, from `from` on, so many processors are free for so long; 0: never. */
+/* Returns the earliest time from `from` on at which `cpus` processors are free for run_ms; 0: never. */
 int64_t timeline_find(const struct capacity_timeline *l, int64_t from, int64_t cpus, int64_t run_ms);
-/* The processors that are free all the time from `from` on for so long. */
+/* Returns the number of processors that are free throughout run_ms from `from` on. */
 int64_t timeline_free(const struct capacity_timeline *l, int64_t from, int64_t run_ms);
-/* Takes them, or as many of them as are free. */
+/* Takes `cpus` processors, or as many as are free. */
 void timeline_take(struct capacity_timeline *l, int64_t from, int64_t cpus, int64_t run_ms);
 
-/* The attempts of a queue, of very many the first LANE_ATTEMPTS_MAX in its list: each of these stands for
- * `times` of them. */
+/* Iterates over the attempts of a queue. Of more than LANE_ATTEMPTS_MAX only the first are visited, and each
+ * stands for `times` attempts. */
 #define LANE_ATTEMPTS_MAX 4096u
 struct timeline_sample {
-        struct job *job; /* NULL: that was all */
+        struct job *job; /* NULL: no more */
         int64_t times;
-        /* capacity_timeline.c's own */
+        /* private to capacity_timeline.c */
         uint32_t at, all;
 };
 struct timeline_sample timeline_sample_of(const struct queue *q);

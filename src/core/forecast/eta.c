@@ -9,24 +9,24 @@
 #include "core/model/gang_rule.h"
 #include "core/query.h"
 
-#define FRESH_MS    5000 /* a guess serves for so long */
-#define PAUSE_MS    200  /* a job that was not there yet has it made anew, but not more often than this */
+#define FRESH_MS    5000 /* time for which a result is used */
+#define PAUSE_MS    200  /* a query about a new job starts a new simulation, but not more often than this */
 #define TICK_MS     30000
 #define GUESSES_MAX 4096u
 #define ERRORS_MAX  500u
 #define QUOTE_STEPS 256u
-#define SLICE       10000u /* of a play, tenths of microseconds */
-#define STORE_SLICE 4000u  /* buckets that are told */
+#define SLICE       10000u /* work of a simulation in one call, in tenths of microseconds */
+#define STORE_SLICE 4000u  /* buckets that are updated in one call */
 
 struct eta {
-        int64_t made_ms; /* when what is known was begun to be made */
-        uint32_t pass;   /* that was told to the buckets last: theirs is this one, or the one being told */
-        uint64_t filled; /* core.buckets_filled when it began */
-        struct forecast *play; /* NULL: none is under way */
+        int64_t made_ms; /* start of the simulation of the present results */
+        uint32_t pass; /* number of the last simulation whose results the buckets have, or are being given */
+        uint64_t filled;       /* core.buckets_filled when the simulation began */
+        struct forecast *play; /* simulation in progress; NULL: none */
         uint64_t play_filled;
         bool played;
-        size_t told;           /* of its turns */
-        struct idmap *guesses; /* request and member → when it was expected to start */
+        size_t told;           /* number of its turns whose results the buckets have */
+        struct idmap *guesses; /* request and member → predicted start */
         int64_t errors[ERRORS_MAX];
         uint64_t error_count;
 };
@@ -74,7 +74,7 @@ static void guess_keep(struct eta *e, uint64_t key, int64_t start_ms)
         idmap_put(e->guesses, key, when);
 }
 
-/* Of its last job. */
+/* Remembers the first prediction for the bucket's last job. */
 static void guess(struct eta *e, const struct bucket *b)
 {
         uint64_t index = set_count(&b->idle) - 1;
@@ -83,7 +83,7 @@ static void guess(struct eta *e, const struct bucket *b)
                    b->eta_start_ms + (int64_t)((double)b->eta_step_ms * (double)index));
 }
 
-/* ---- the queue played forward, in pieces */
+/* ---- simulation in slices */
 
 static struct eta *eta_of(struct core *c)
 {
@@ -114,7 +114,7 @@ void eta_rekeyed(struct core *c)
         c->eta->play = NULL;
 }
 
-static void tell(struct eta *e, const struct eta_turn *t)
+static void tell_turn(struct eta *e, const struct eta_turn *t)
 {
         struct bucket *b = t->bucket;
         bool first = b && b->eta_pass == 0;
@@ -125,11 +125,11 @@ static void tell(struct eta *e, const struct eta_turn *t)
         b->eta_step_ms = t->step_ms;
         b->eta_run_ms = t->run_ms;
         b->eta_pass = e->pass + 1;
-        if (first && t->start_ms && set_count(&b->idle)) /* of its last job; nothing was said of it yet */
+        if (first && t->start_ms && set_count(&b->idle)) /* for its last job, which has no prediction yet */
                 guess(e, b);
 }
 
-/* True: there is more. */
+/* Runs a slice. Returns true if there is more. */
 static bool play_some(struct core *c)
 {
         struct eta *e = c->eta;
@@ -142,7 +142,7 @@ static bool play_some(struct core *c)
                 return true;
         }
         for (unsigned n = 0; n < STORE_SLICE && e->told < t->count; n++)
-                tell(e, &t->v[e->told++]);
+                tell_turn(e, &t->v[e->told++]);
         if (e->told < t->count)
                 return true;
         e->made_ms = e->play->now_ms;
@@ -153,7 +153,8 @@ static bool play_some(struct core *c)
         return false;
 }
 
-/* What a listing asks for again and again is not made anew for each of its rows. */
+/* Returns whether the results are recent enough; a listing does not cause a simulation for each of its rows.
+ */
 static bool is_fresh(const struct core *c)
 {
         const struct eta *e = c->eta;
@@ -172,7 +173,7 @@ bool core_eta_some(struct core *c, uint32_t *look)
                 *look = e->pass;
                 return false;
         }
-        if (!*look) /* the one under way may have missed what came since it began */
+        if (!*look) /* the simulation in progress may have missed jobs that arrived since it began */
                 *look = e->pass + (e->play && e->play_filled != c->classes->buckets_filled ? 2 : 1);
         play_begin(c);
         play_some(c);
@@ -216,7 +217,7 @@ int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta 
         if (!knows(c, b))
                 return 0;
         before = set_count_range(&b->idle, 0, member);
-        if (gang_class(b->job_class)) /* all of its set start when the first does */
+        if (gang_class(b->job_class)) /* all members of a set start with the first */
                 before -= before % gang_size(request_part_at(r, b->part));
         ret->start_ms = b->eta_start_ms + (int64_t)((double)b->eta_step_ms * (double)before);
         if (ret->start_ms < c->now_ms)
@@ -255,7 +256,7 @@ int core_eta_request(struct core *c, uint64_t request, struct core_eta *ret)
                 if (n == 0)
                         continue;
                 if (!knows(c, b)) {
-                        *ret = (struct core_eta){0}; /* one that nobody knows of is the last */
+                        *ret = (struct core_eta){0}; /* if one is unknown, the last start is unknown */
                         return 0;
                 }
                 end = b->eta_start_ms +
@@ -270,7 +271,7 @@ int core_eta_request(struct core *c, uint64_t request, struct core_eta *ret)
         return 0;
 }
 
-/* ---- how good they were */
+/* ---- errors of predictions */
 
 void eta_started(struct core *c, const struct job *j)
 {
@@ -326,7 +327,7 @@ void eta_pack(const struct core *c, struct buf *out)
         }
 }
 
-/* Nothing was guessed yet: a replay plays nothing forward. */
+/* No prediction exists yet, since a replay runs no simulation. */
 void eta_unpack(struct core *c, struct unpack *in)
 {
         struct eta *e = eta_of(c);
@@ -351,7 +352,7 @@ void eta_unpack(struct core *c, struct unpack *in)
                 e->error_count = 0;
 }
 
-/* Guesses are made while nobody asks, too: else nothing could be said of how good they are. */
+/* Makes predictions without requests, too; otherwise their errors would not be known. */
 int64_t eta_tick(struct core *c)
 {
         int64_t due;
@@ -380,7 +381,7 @@ int64_t eta_quote_at(struct forecast *x, const struct bucket *b, const struct qu
         for (size_t i = 0; i < x->timeline_count; i++)
                 if (x->timelines[i].queue == q)
                         return eta_draws_find(&d, &x->timelines[i], from, cpus, run_ms);
-        timeline_init(c, &one, (struct queue *)q, QUOTE_STEPS); /* it was left out of the play */
+        timeline_init(c, &one, (struct queue *)q, QUOTE_STEPS); /* left out of the simulation */
         at = eta_draws_find(&d, &one, from, cpus, run_ms);
         timeline_deinit(&one);
         return at;

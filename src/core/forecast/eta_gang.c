@@ -1,4 +1,4 @@
-/* Jobs that start together, played forward. */
+/* Predicts the starts of sets. */
 #include "base/mem.h"
 #include "core/data/cost.h"
 #include "core/forecast/eta.h"
@@ -7,9 +7,9 @@
 #include "core/model/core_parts.h"
 #include "core/model/gang_rule.h"
 
-#define SET_TIMES 512u /* at which room for a set is looked for */
+#define SET_TIMES 512u /* most times at which room for a set is searched */
 
-/* Of the queues that fit those that count together for a set, and have most room for its jobs. */
+/* Finds, among the suitable queues, the company that has room for the most jobs of a set. */
 static void best_company(const struct forecast *x, const struct job_class *k, int64_t cpus,
                          const struct eta_fit *all, struct eta_fit *ret, uint64_t *ret_slots)
 {
@@ -39,7 +39,7 @@ static void best_company(const struct forecast *x, const struct job_class *k, in
         eval_reset(&x->core->eval);
 }
 
-/* Takes room for so many jobs at once, from then on; false, and nothing is taken: there is not so much. */
+/* Takes room for `size` jobs at once; false: there is not enough, and nothing is taken. */
 static bool take_set(struct forecast *x, const struct eta_fit *f, uint64_t size, int64_t cpus, int64_t from,
                      int64_t run_ms)
 {
@@ -76,7 +76,7 @@ static int by_number(const void *x, const void *y)
         return (a > b) - (a < b);
 }
 
-/* When something becomes free at one of the queues, or of the limits. */
+/* Lists the times at which something becomes free at one of the queues, or of the limits. */
 static size_t set_times(const struct forecast *x, const struct eta_fit *f, const struct eta_draws *d,
                         int64_t times[SET_TIMES])
 {

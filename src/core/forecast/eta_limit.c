@@ -7,9 +7,9 @@
 #include "core/model/core_parts.h"
 
 #define STEPS_MAX 256u
-#define TRIES     32u /* to find a time at which all have room; then the last one serves */
+#define TRIES     32u /* tries to find a time at which all have room; after that the last time is used */
 
-/* What is in use is what was noted, and `used` beside it. */
+/* Returns the timeline of a limit. The units in use are those noted, plus `used`. */
 static struct capacity_timeline *pool_get(struct eta_limits *l, struct idmap *in, uint64_t key, int64_t max,
                                           int64_t used)
 {
@@ -31,8 +31,8 @@ static struct capacity_timeline *pool_of(struct eta_limits *l, const struct limi
         return x && x->max != LIMIT_NONE ? pool_get(l, l->pools, (uintptr_t)x, x->max, 0) : NULL;
 }
 
-/* Of a request that may have so many jobs under way; some of these wait to run again, and take nothing more
- * when they do. */
+/* Returns the timeline of a request's limit on active jobs. Some active jobs wait to run again, and take
+ * nothing more when they do. */
 static struct capacity_timeline *request_pool(struct eta_limits *l, const struct request *r,
                                               const struct part *p)
 {
@@ -52,7 +52,7 @@ static void draw(struct capacity_timeline *pool, int64_t end_ms, int64_t units)
         timeline_ends(pool, end_ms, units);
 }
 
-/* So that no limit of these goes while its timeline is known. */
+/* Keeps a reference to the draws, so that their limits exist as long as their timelines. */
 static void hold(struct eta_limits *l, struct draws *draws)
 {
         MEM_GROW(l->held, l->held_cap, l->held_count + 1);
@@ -120,7 +120,7 @@ void eta_limits_deinit(struct eta_limits *l)
         *l = (struct eta_limits){0};
 }
 
-static void add(struct eta_draws *d, struct capacity_timeline *pool, int64_t units)
+static void add_draw(struct eta_draws *d, struct capacity_timeline *pool, int64_t units)
 {
         if (pool && d->count < ETA_DRAWS_MAX)
                 d->v[d->count++] = (struct eta_draw){pool, units};
@@ -133,16 +133,16 @@ void eta_limits_draws(struct eta_limits *l, const struct bucket *b, const struct
         const struct job_class *k = b->job_class;
         struct draws *draws = NULL;
 
-        ret->count = 0; /* not all of it: there are many buckets */
+        ret->count = 0; /* only the count: there are many buckets */
         ret->never = k->draws_bad;
         if ((q || !k->draws_vary) && charge_draws(c, k, q, &draws, NULL) != 0) {
                 ret->never = true;
                 return;
         }
         for (size_t i = 0; draws && i < draws->count; i++)
-                add(ret, pool_of(l, draws->v[i].limit), draws->v[i].units);
-        add(ret, pool_of(l, k->user), 1);
-        add(ret, request_pool(l, b->request, request_part_at(b->request, b->part)), 1);
+                add_draw(ret, pool_of(l, draws->v[i].limit), draws->v[i].units);
+        add_draw(ret, pool_of(l, k->user), 1);
+        add_draw(ret, request_pool(l, b->request, request_part_at(b->request, b->part)), 1);
         if (draws)
                 hold(l, draws);
         eval_reset(&c->eval);

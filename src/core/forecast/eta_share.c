@@ -1,8 +1,8 @@
-/* The level L of all that get something: r = part * (L - base), where base, the level at which an account
- * begins to get anything, is lately / part - points. The r of those above their base make up the pool.
+/* All that get something have one level L: r = part * (L - base), where base, the level at which an account
+ * begins to get anything, is lately / part - points. The r of those above their base add up to the pool.
  *
- * An account that has more than that now waits until enough of what runs has ended: `offset`, in which the
- * others catch up with it.
+ * An account that has more than that now waits until enough of its running attempts have ended: `offset`,
+ * the time in which the others catch up with it.
  */
 #include "core/forecast/eta_share.h"
 
@@ -22,7 +22,7 @@ static int by_base(const void *x, const void *y)
         return (a->base > b->base) - (a->base < b->base);
 }
 
-/* The level now, with what it has. */
+/* Returns the stream's present level, with the processors that it has. */
 static double level_now(const struct eta_stream *s)
 {
         return s->base + s->now / s->part;
@@ -35,7 +35,7 @@ static int by_level(const void *x, const void *y)
         return (a > b) - (a < b);
 }
 
-/* How long each waits until those that have less for their parts have caught up. */
+/* Computes how long each stream waits until those below it have caught up. */
 static void find_offsets(struct eta_flow *f, double all, double idle, double run_ms)
 {
         double parts = 0, level_parts = 0;
@@ -52,7 +52,7 @@ static void find_offsets(struct eta_flow *f, double all, double idle, double run
         }
 }
 
-/* What each that is not at its cap gets of so many processors. */
+/* Finds the level at which the streams below their caps take all these processors. */
 static void find_level(struct eta_flow *f, double all)
 {
         double parts = 0, base_parts = 0, level = 0;
@@ -76,7 +76,7 @@ static void find_level(struct eta_flow *f, double all)
         }
 }
 
-/* The rates of all that want something. */
+/* Computes the rates of all streams with work left. */
 static void find_rates(struct eta_flow *f, double all)
 {
         for (size_t i = 0; i < f->count; i++)
@@ -99,7 +99,7 @@ static void find_rates(struct eta_flow *f, double all)
         }
 }
 
-/* How long it goes on like this. Of many streams several are let go together, to have few phases. */
+/* Returns the length of the phase. With many streams several end together, to limit the number of phases. */
 static double phase_ms(const struct eta_flow *f)
 {
         double left = 0, rates = 0, first = INFINITY;

@@ -1,6 +1,5 @@
-/* The jobs of an account are one stream, in the order of the match: points beside fair share, then as they
- * came. How the streams share the pool is eta_share.h's. Without fair share there is one stream.
- */
+/* The jobs of an account are one stream, in the order of the match: by points without fair share, then by
+ * submission. eta_share.h tells how streams share the pool. Without fair share there is one stream. */
 #include "core/forecast/eta_turn.h"
 
 #include <math.h>
@@ -13,7 +12,7 @@
 #include "core/model/precedence.h"
 
 #define BUCKETS_MAX 20000u
-#define RUN         16u /* so many are sorted by themselves */
+#define RUN         16u /* length of runs that are sorted at once */
 
 enum stage { GATHER, BY_STREAM, ADD_UP, FLOW, BY_START, READY };
 
@@ -27,7 +26,7 @@ static double stream_standing(const struct core *c, const struct eta_stream *s)
         return -fair_share(c) * (s->lately + s->now) / s->part;
 }
 
-/* ---- who wants what */
+/* ---- demand */
 
 static void stream_init(struct core *c, struct eta_stream *s, const struct account *a, bool asked)
 {
@@ -35,7 +34,7 @@ static void stream_init(struct core *c, struct eta_stream *s, const struct accou
 
         *s = (struct eta_stream){.part = wants ? a->part : 1.0 / (c->fairness->wanting + 1),
                                  .now = (double)a->rate / 1000};
-        /* Who only asks is not counted among those that what others had is spread over. */
+        /* An account that is only asked about is not among those over which others' usage is spread. */
         s->lately = asked || !wants ? account_mean(c->shares, a, c->now_ms) : a->lately;
         if (!(s->part > 0))
                 s->part = 1;
@@ -58,8 +57,8 @@ static uint32_t stream_of(struct eta_turns *t, const struct account *a)
         return (uint32_t)n - 1;
 }
 
-/* Of all limits of the bucket's jobs, how many processors they leave them; what depends on the place is not
- * known yet. */
+/* Returns the processors that the limits of the bucket's jobs leave them; limits that depend on the place
+ * are not known yet. */
 static double cap_of(const struct job_class *k, const struct part *p, double cpus)
 {
         double most = INFINITY;
@@ -81,7 +80,7 @@ static double own_cap(const struct job_class *k, double cpus)
         return k->user->max != LIMIT_NONE ? cpus * (double)k->user->max : INFINITY;
 }
 
-static void add(struct eta_turns *t, struct bucket *b, uint64_t jobs)
+static void add_turn(struct eta_turns *t, struct bucket *b, uint64_t jobs)
 {
         struct core *c = t->core;
         const struct job_class *k = b->job_class;
@@ -108,6 +107,7 @@ static void add(struct eta_turns *t, struct bucket *b, uint64_t jobs)
                                .cpus = p->job_template->cpus > 0 ? (double)p->job_template->cpus : 0.01};
         t->request_limits |= p->job_template->jobs_max != INT64_MAX;
         e->cap = cap_of(k, p, e->cpus);
+        e->own += order_waited_points(c, k->account, b->priority, e->due_s);
         e->own_cap = own_cap(k, e->cpus);
         e->work = e->cpus * (double)jobs * (double)(run_ms > 0 ? run_ms : 1);
         e->standing = e->own;
@@ -123,7 +123,7 @@ static unsigned gather(struct eta_turns *t)
         t->next = r->next;
         for (size_t i = 0; r->idle && i < r->bucket_count; i++)
                 if (r->buckets[i]->job_class && set_count(&r->buckets[i]->idle)) {
-                        add(t, r->buckets[i], set_count(&r->buckets[i]->idle));
+                        add_turn(t, r->buckets[i], set_count(&r->buckets[i]->idle));
                         cost += 5;
                 }
         if (t->count >= BUCKETS_MAX)
@@ -135,7 +135,7 @@ void eta_turns_begin(struct eta_turns *t, struct core *c, struct bucket *also)
 {
         *t = (struct eta_turns){.core = c, .also = also, .next = c->requests->first, .accounts = idmap_new()};
         if (also)
-                add(t, also, request_part_at(also->request, also->part)->count);
+                add_turn(t, also, request_part_at(also->request, also->part)->count);
 }
 
 void eta_turns_bucket_gone(struct eta_turns *t, const struct bucket *b)
@@ -144,7 +144,7 @@ void eta_turns_bucket_gone(struct eta_turns *t, const struct bucket *b)
 
         if (b == t->also)
                 return;
-        while (from < to) { /* the first of its request */
+        while (from < to) { /* the first turn of its request */
                 size_t mid = from + (to - from) / 2;
 
                 if (t->v[mid].request < b->request->id)
@@ -163,7 +163,7 @@ void eta_turns_request_gone(struct eta_turns *t, const struct request *r)
                 t->next = r->next;
 }
 
-/* ---- in order */
+/* ---- sorting */
 
 typedef int by_fn(const struct eta_turn *a, const struct eta_turn *b);
 
@@ -227,8 +227,8 @@ static size_t merge(struct eta_turns *t, size_t from, by_fn *by)
         return end;
 }
 
-/* Merges runs of `width`, which are sorted: two of them in a step, so that the longest step is one look at
- * all. False: it is sorted. */
+/* Merges two sorted runs of `width` in a step, so that the longest step is one pass over all. False:
+ * everything is sorted. */
 static bool sort_step(struct eta_turns *t, by_fn *by, unsigned *ret_cost)
 {
         size_t from = t->at;
@@ -259,9 +259,9 @@ static void sort_begin(struct eta_turns *t)
                 t->order[i] = (uint32_t)i;
 }
 
-/* ---- in a stream */
+/* ---- streams */
 
-/* Work adds up in each stream; a limit that all of an account's jobs are under bounds what it takes. */
+/* Sums the work in each stream; a limit on all of an account's jobs bounds its processors. */
 static void add_up(struct eta_turns *t, size_t from, size_t end)
 {
         struct core *c = t->core;
@@ -295,9 +295,9 @@ static unsigned add_up_some(struct eta_turns *t)
         return 1 + (unsigned)(end - from);
 }
 
-/* ---- when */
+/* ---- times */
 
-/* The stream goes on at this rate: which of its jobs come to their turn meanwhile? */
+/* Finds the jobs of the stream whose turn comes while it goes on at this rate. */
 static void on_phase(void *arg, size_t stream, double at_ms, double rate, double done)
 {
         struct eta_turns *t = arg;

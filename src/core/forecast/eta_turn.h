@@ -1,7 +1,7 @@
-/* eta_turn: which waiting buckets come to their turn when, for the files of eta. For the files of core/ only.
+/* eta_turn: predicts when each waiting bucket has its turn. For the files of core/ only.
  *
- * Found in steps, between which the world may change: what matters of a bucket is read once, when it is
- * found. One that comes later is not among them; one that goes is there without its bucket.
+ * Computed in steps, between which the world may change: the values of a bucket are read once, when it is
+ * found. A bucket that arrives later is not included; one that is removed stays as an entry without bucket.
  */
 #pragma once
 #include "core/forecast/eta_share.h"
@@ -12,21 +12,20 @@ struct idmap;
 
 #define ETA_FIRST_FEW 4u /* jobs of a bucket that are looked at one by one */
 
-struct eta_turn {              /* of a bucket */
-        struct bucket *bucket; /* NULL: it is gone */
-        uint64_t jobs;         /* that wait; of one that is only asked about, all of its part */
-        /* In milliseconds from now, if all processors were alike and could run all jobs: when its first job
-         * starts, the one behind the first few, and when all have been given what they need. INFINITY: never.
-         */
+struct eta_turn {              /* the turn of a bucket */
+        struct bucket *bucket; /* NULL: it was removed */
+        uint64_t jobs;         /* waiting jobs; for `also`, all jobs of its part */
+        /* Milliseconds from now, if all processors were alike and could run all jobs: when its first job
+         * starts, the one behind the first few, and when all have been served. INFINITY: never. */
         double start, rest, end;
         /* eta_turn.c's own: what is read of it */
-        uint64_t request, job_class, account; /* of the latter two their serials */
+        uint64_t request, job_class, account; /* serials of class and account */
         int64_t priority;
         uint32_t due_s, part, stream;
         double own, points, cpus, cap, own_cap;
         double standing, work, before;
-        /* what forecast.c found: when the first starts, Unix milliseconds (0: nobody knows), how much later
-         * each behind it, and how long they run */
+        /* Results of forecast.c: start of the first job, Unix milliseconds (0: unknown), the delay of each
+         * job behind it, and their run time. */
         int64_t start_ms;
         float step_ms, run_ms;
         int64_t last_ms; /* when the last of the first few starts */
@@ -35,29 +34,29 @@ struct eta_turn {              /* of a bucket */
 
 struct eta_turns {
         struct core *core;
-        struct eta_turn *v; /* `also` first, then in the order of the requests */
+        struct eta_turn *v; /* `also` first, then in the order of requests */
         size_t count, cap;
-        uint32_t *order;     /* of v: which comes first */
-        bool request_limits; /* some may have only so many jobs of their request under way */
+        uint32_t *order;     /* indexes into v in the order of turns */
+        bool request_limits; /* some requests have a limit on active jobs */
         struct bucket *also;
         /* eta_turn.c's own */
         int stage;
-        struct request *next; /* that is looked at next; NULL: all were */
+        struct request *next; /* next request to read; NULL: none left */
         struct idmap *accounts;
         struct eta_stream *streams;
         size_t stream_count, stream_cap;
-        uint32_t *room; /* for sorting */
+        uint32_t *room; /* scratch space for sorting */
         size_t width, at;
-        double jobs_cpus, stream_work; /* of all jobs */
+        double jobs_cpus, stream_work; /* sums over all jobs */
         struct eta_flow flow;
         bool flows;
-        size_t *cursor; /* of each stream: where it is, and how far */
+        size_t *cursor; /* position in each stream, and work done */
         double *done;
 };
-/* All that wait, and `also` (NULL: none). */
+/* Starts with all waiting buckets, and `also` (NULL: none). */
 void eta_turns_begin(struct eta_turns *t, struct core *c, struct bucket *also);
-/* One step; about how much work it was, in tenths of microseconds. 0: all is done, and `order` is theirs.
- * `all` processors, of which `free` are: the same ones each time. */
+/* Performs one step with `all` processors, of which `free` are free; the same numbers in each call. Returns
+ * the approximate work in tenths of microseconds; 0: finished, and `order` is valid. */
 unsigned eta_turns_step(struct eta_turns *t, double all, double free);
 void eta_turns_end(struct eta_turns *t);
 void eta_turns_bucket_gone(struct eta_turns *t, const struct bucket *b);

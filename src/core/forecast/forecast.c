@@ -1,8 +1,7 @@
-/* Turns (eta_turn.h) are taken in their order: the first few jobs of a bucket are placed where and when there
- * is room; when the flow has come to those behind them, the rest takes a part of these places for as long as
- * it needs, so that other accounts' jobs still find the other part. Buckets far behind are not placed: they
- * follow at the rate of the flow.
- */
+/* Turns (eta_turn.h) are processed in order: the first few jobs of a bucket are placed where and when there
+ * is room. When the flow has come to the jobs behind them, the rest takes a part of these places for as long
+ * as it needs, so that other accounts' jobs still find the other part. Buckets far behind are not placed:
+ * they follow at the rate of the flow. */
 #include "core/forecast/forecast.h"
 
 #include <math.h>
@@ -22,7 +21,7 @@
 #define STEPS_MIN 128u
 #define FAR_MS    (365 * 86400000LL)
 
-/* ---- what there is */
+/* ---- resources */
 
 static int by_place(const void *x, const void *y)
 {
@@ -33,7 +32,7 @@ static int by_place(const void *x, const void *y)
         return order ? order : strcmp(a->name, b->name);
 }
 
-/* Which queues: agents and queues stay as long as the core does. */
+/* Lists the queues to simulate; agents and queues exist as long as the core. */
 static void find_queues(struct forecast *x)
 {
         size_t all = 0, every, at = 0;
@@ -72,8 +71,8 @@ static unsigned make_timeline(struct forecast *x)
         return 10 + 3 * n;
 }
 
-/* Steps: of a class whose expressions take so long the places are not all looked at. A step counts as a tenth
- * of a microsecond. */
+/* Evaluation steps, each a tenth of a microsecond: places of a class whose expressions take longer are not
+ * all examined. */
 #define FIT_STEPS_MAX 50000u
 
 static const struct eta_fit *find_fit(struct forecast *x, const struct job_class *k, int64_t cpus)
@@ -103,9 +102,9 @@ static const struct eta_fit *find_fit(struct forecast *x, const struct job_class
         return f;
 }
 
-/* ---- one job, and those behind it */
+/* ---- placing a bucket */
 
-/* Places it where it ends soonest; when it starts, or 0. */
+/* Places a job where it ends soonest. Returns its start, or 0. */
 static int64_t place(struct forecast *x, const struct eta_fit *f, const struct eta_draws *d,
                      const struct part *p, uint32_t member, struct eta_turn *t)
 {
@@ -122,7 +121,7 @@ static int64_t place(struct forecast *x, const struct eta_fit *f, const struct e
                 x->cost += 10 + (unsigned)l->count / 10;
                 cost_of(x->core, p, member, l->queue, &cost);
                 if (cost.down)
-                        continue; /* nobody knows when it will answer */
+                        continue; /* it is unknown when it will answer */
                 cost_later(&cost);
                 at = eta_draws_find(d, l, from, p->job_template->cpus, cost_held_ms(&cost));
                 if (at && at + cost.total_ms - cost.wait_ms < best_end) {
@@ -140,7 +139,7 @@ static int64_t place(struct forecast *x, const struct eta_fit *f, const struct e
         return best_at + cost_input_ms(&best);
 }
 
-/* So much of each of its queues is taken for so long. */
+/* Takes this fraction of each of its queues for `ms`. */
 static void take_part(struct forecast *x, const struct eta_fit *f, double part, int64_t from, int64_t ms)
 {
         double carry = 0;
@@ -181,7 +180,7 @@ void forecast_rest(struct forecast *x, const struct eta_fit *f, const struct eta
         ms = left * t->run_ms / at_once;
         if (ms > (double)FAR_MS)
                 ms = (double)FAR_MS;
-        /* From the first one to the last one, or to the first one of the last set. */
+        /* From the first job to the last one, or to the first one of the last set. */
         t->step_ms = (float)(((double)(t->last_ms - t->start_ms) + ms) /
                              (gang_class(b->job_class) ? left : (double)(t->jobs - 1)));
         take_part(x, f, at_once / slots, t->last_ms, (int64_t)ms);
@@ -205,7 +204,7 @@ static void play_first(struct forecast *x, struct eta_turn *t)
         uint64_t idle = set_count(&b->idle);
         struct eta_draws d;
 
-        t->jobs = idle < t->jobs ? idle : t->jobs; /* some have been given to a queue since it began */
+        t->jobs = idle < t->jobs ? idle : t->jobs; /* some have been matched since it began */
         if (t->jobs == 0)
                 return;
         draws_of(x, f, t, &d);
@@ -241,7 +240,7 @@ static void play_rest(struct forecast *x, struct eta_turn *t)
         forecast_rest(x, f, &d, t);
 }
 
-/* A bucket behind those that were placed: as long after the last of them as the flow says. */
+/* Predicts a bucket behind the placed ones: as long after the last of them as the flow says. */
 static void play_far(struct forecast *x, struct eta_turn *t, int64_t from, double before)
 {
         const struct bucket *b = t->bucket;
@@ -273,7 +272,7 @@ static void play_far(struct forecast *x, struct eta_turn *t, int64_t from, doubl
 struct eta_moment {
         double at;
         struct eta_turn *turn;
-        uint32_t nth; /* of the turns, in their order */
+        uint32_t nth; /* index of the turn in the order */
         bool rest;
 };
 
@@ -288,7 +287,7 @@ static int by_moment(const void *x, const void *y)
         return (a->nth > b->nth) - (a->nth < b->nth);
 }
 
-/* The first few of a bucket come when its turn has come, the rest when theirs has. */
+/* Lists the moments in order: the first few jobs of a bucket, and the rest, each have one. */
 static void find_moments(struct forecast *x)
 {
         struct eta_turns *t = &x->turns;
@@ -311,7 +310,7 @@ static bool can_play(const struct eta_turn *t)
         return t->bucket && t->bucket->job_class;
 }
 
-/* ---- in pieces */
+/* ---- slices */
 
 enum stage { QUEUES, LANES, TURNS, LIMITS, EXACT, FAR, OVER };
 
@@ -369,7 +368,7 @@ static void step_far(struct forecast *x)
                 play_far(x, t, x->from_ms, s->v[s->order[x->exact]].start);
 }
 
-static void step(struct forecast *x)
+static void forecast_step(struct forecast *x)
 {
         switch ((enum stage)x->stage) {
         case QUEUES:
@@ -401,7 +400,7 @@ static void step(struct forecast *x)
 bool forecast_some(struct forecast *x, unsigned budget)
 {
         for (x->cost = 0; x->cost < budget && x->stage != OVER;)
-                step(x);
+                forecast_step(x);
         return x->stage != OVER;
 }
 

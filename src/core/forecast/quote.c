@@ -20,12 +20,12 @@ struct seat {
         uint64_t slots;
         char *company; /* owned */
 };
-/* Of the part that is asked about, over the places that would take it. */
+/* Results for the current part, over the places that would take it. */
 struct asked {
         const struct part *part;
         uint32_t number;
-        uint64_t slots, room;   /* room: that limits allow, at the place where they allow most */
-        struct core_quote best; /* where it would end first, alone */
+        uint64_t slots, room;   /* room: jobs that limits allow, at the place where they allow most */
+        struct core_quote best; /* the place where it would end first, alone */
         int64_t start_ms, job_ms;
         struct seat *seats;
         size_t seat_count, seat_cap;
@@ -33,13 +33,13 @@ struct asked {
 struct core_quoting {
         struct core *core;
         struct core_draft *draft;
-        struct request *request; /* of the draft */
-        struct forecast *play;   /* for all parts: until it is the turn of its first jobs */
+        struct request *request; /* the draft's request */
+        struct forecast *play;   /* for each part: simulation up to the turn of its first jobs */
         struct core_walk *walk;  /* NULL: not begun */
         size_t next;
         struct asked part;
         struct core_quote sum;
-        bool known, blind; /* blind: nobody knows how long they run */
+        bool known, blind; /* blind: their run time is not known from similar jobs */
         void (*fn)(void *arg, const struct core_quote_place *p);
         void *arg;
 };
@@ -54,7 +54,7 @@ static struct queue *find_queue(struct core *c, const struct core_why *w)
         return NULL;
 }
 
-/* What all jobs read comes once; what a job reads for itself, and what it writes, with each. */
+/* Returns the bytes moved: common inputs once, a job's own inputs and its outputs for each job. */
 static uint64_t bytes_moved(struct core *c, const struct part *p, const struct queue *q,
                             const struct core_cost *one)
 {
@@ -66,7 +66,7 @@ static uint64_t bytes_moved(struct core *c, const struct part *p, const struct q
         return once + (one->bytes_in - one->bytes_held - once + one->bytes_out) * p->count;
 }
 
-/* For jobs that start together: who could take how many of them, and from when on. */
+/* Notes, for sets, how many members the queue could take, and from when on. */
 static void note_seat(struct core_quoting *x, const struct queue *q, int64_t start_ms, uint64_t slots)
 {
         const struct bucket *b = request_bucket(x->core, x->request, x->part.part->first);
@@ -89,7 +89,7 @@ static int by_start(const void *a, const void *b)
         return (x > y) - (x < y);
 }
 
-/* When one node or group, or all, can take a whole set; 0: never. */
+/* Returns when one node or group, or all, can take a whole set; 0: never. */
 static int64_t set_start(struct core_quoting *x, uint64_t *ret_slots)
 {
         struct map *sums = map_new();
@@ -148,13 +148,13 @@ static void on_place(void *arg, const struct core_why *w)
         struct core_quote_place place = {x->part.number, *w, {.jobs = x->part.part->count}};
         const struct queue *q = find_queue(x->core, w);
         struct core_cost *cost = &place.why.cost;
-        bool blind = estimate_is_blind(x->core, x->part.part);
+        bool blind = !estimate_is_close(x->part.part);
 
         if (q && !q->wait_unknown && (w->verdict == CORE_FITS || w->verdict == CORE_BUSY)) {
                 if (w->verdict == CORE_BUSY)
                         cost_later(cost);
                 quote_place(x, q, cost, &place.quote);
-                if (place.quote.start_ms) /* what is queued already goes first */
+                if (place.quote.start_ms) /* jobs already queued go first */
                         cost->wait_ms = place.quote.start_ms - x->core->now_ms - cost_input_ms(cost);
                 cost->total_ms += cost->wait_ms - w->cost.wait_ms;
         }
@@ -163,7 +163,7 @@ static void on_place(void *arg, const struct core_why *w)
         x->fn(x->arg, &place);
 }
 
-/* All places together: they share the jobs. */
+/* Adds the part's results over all places, which share the jobs. */
 static void add_part(struct core_quoting *x)
 {
         struct core_quote *ret = &x->sum;
@@ -202,7 +202,7 @@ static void part_end(struct core_quoting *x)
         x->walk = NULL;
 }
 
-/* False: there is none that has not been asked about. */
+/* Begins with the next part. False: there is none left. */
 static bool part_begin(struct core_quoting *x)
 {
         struct request *r = x->request;
@@ -248,7 +248,7 @@ bool core_quote_some(struct core_quoting *x, void (*fn)(void *arg, const struct 
                 return true;
         add_part(x);
         x->known &= x->part.best.end_ms != 0;
-        x->blind |= estimate_is_blind(x->core, x->part.part);
+        x->blind |= !estimate_is_close(x->part.part);
         part_end(x);
         return true;
 }
@@ -256,7 +256,7 @@ bool core_quote_some(struct core_quoting *x, void (*fn)(void *arg, const struct 
 void core_quote_sum(const struct core_quoting *x, struct core_quote *ret)
 {
         *ret = x->sum;
-        if (!x->known) /* a part that has no place has no end */
+        if (!x->known) /* a part without a place has no end */
                 ret->start_ms = ret->end_ms = 0;
         if (x->blind)
                 ret->end_ms = 0;

@@ -1,4 +1,4 @@
-/* When jobs start and end: guesses, how good they were, and quotes. */
+/* Predictions of starts and ends, their errors, and quotes. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -195,7 +195,7 @@ static void test_quote(void **state)
         assert_null(core_check(c));
 }
 
-/* What is queued goes first. */
+/* Jobs already queued go first. */
 static void test_quote_waits_its_turn(void **state)
 {
         struct core *c = *state;
@@ -210,7 +210,7 @@ static void test_quote_waits_its_turn(void **state)
         assert_string_equal(buf_z(&bare_assigned), "0 n1 300-360 0 0.0\n");
 }
 
-/* Before any job has ended nobody knows how long one takes that does not say. */
+/* Before any job has ended the run time of a job that gives none is unknown. */
 static void test_nothing_is_known_at_first(void **state)
 {
         const char *const silent[] = {NULL};
@@ -287,8 +287,8 @@ static void test_quote_in_slices(void **state)
         buf_reset(&bare_assigned);
 }
 
-/* While the queue is played forward jobs go and come, and classes are made anew; who asked before gets an
- * answer as good as if he had asked when it was over. */
+/* Jobs come and go and classes are made anew during a simulation; an early query gets as good an answer as a
+ * query at its end. */
 static void test_slices(void **state)
 {
         struct core *c = *state;
@@ -404,7 +404,7 @@ static void test_quote_of_a_full_batch_system(void **state)
         assert_true(q.start_ms > 0);
 }
 
-/* Jobs that start together: when there is room for the last of them, and never where there is not. */
+/* Sets start when there is room for the last of their jobs, and never where there is not. */
 static void test_sets(void **state)
 {
         static const char *const three[] = {"ExpectedRunTime", "60", "SetSize", "3", NULL};

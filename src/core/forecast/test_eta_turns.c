@@ -1,4 +1,4 @@
-/* When jobs start that wait for a unit of a limit, or for their account's turn. */
+/* Predicted starts of jobs that wait for a unit of a limit, or for their account's turn. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +44,7 @@ static void test_named_limit(void **state)
         assert_int_equal(start_of(c, 3, 0), 0);
 }
 
-/* It depends on the place which limit it is, and there is no place yet. */
+/* The limit depends on the place, which is not known yet. */
 static void test_limit_of_the_place(void **state)
 {
         static const char *const its_own[] = {"ExpectedRunTime", "60", "ConcurrencyLimits", "TARGET.Licence",
@@ -90,7 +90,7 @@ static void test_user_limit(void **state)
         assert_int_equal(start_of(c, 2, 0), 0);
 }
 
-/* Jobs of one request that may be under way. */
+/* The limit on a request's active jobs. */
 static void test_request_limit(void **state)
 {
         static const char *const two[] = {"ExpectedRunTime", "60", "JobMaterializeLimit", "2", NULL};
@@ -105,8 +105,8 @@ static void test_request_limit(void **state)
         assert_int_equal(start_of(c, 1, 2), 50);
 }
 
-/* A thousand jobs with two licences take two of four processors for as long as it takes, and leave the
- * others to who needs no licence. */
+/* A thousand jobs with two licences take two of four processors as long as needed, and leave the others to
+ * jobs that need no licence. */
 static void test_many_behind_a_limit(void **state)
 {
         struct core *c = *state;
@@ -154,7 +154,7 @@ static void test_sets_under_a_limit(void **state)
         assert_int_equal(start_of(c, 2, 0), 50);
 }
 
-/* Who came second does not wait for all of the first one's jobs: accounts take turns. */
+/* The second account does not wait for all jobs of the first: accounts take turns. */
 static void test_turns(void **state)
 {
         struct core *c = *state;
@@ -177,7 +177,7 @@ static void test_turns(void **state)
         assert_in_range(start_of(c, 3, 999), 29000, 31000);
 }
 
-/* Who had the pool for himself until now waits for the other. */
+/* An account that had the pool alone until now waits for the other. */
 static void test_behind_on_share(void **state)
 {
         static const char *const hours[] = {"ExpectedRunTime", "36000", NULL};

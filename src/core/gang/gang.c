@@ -1,5 +1,5 @@
-/* What a set is, and what its members do to each other. Nothing is kept of a set but its attempts' own
- * fields: gang_settle counts the states of its members and emits the events that are missing. */
+/* Implements sets. No record is kept of a set except fields of its attempts: gang_settle counts the states
+ * of its members and emits the missing events. */
 #include "core/gang/gang.h"
 
 #include <stdio.h>
@@ -13,13 +13,13 @@
 #include "core/model/pending_match.h"
 
 struct gangs {
-        struct idmap *waiting; /* sets that wait for Go → since when; NULL: none */
-        struct idmap *todo;    /* sets of which something has changed; NULL: none */
+        struct idmap *waiting; /* set that waits for Go → since when; NULL: none */
+        struct idmap *todo;    /* sets that have changed; NULL: none */
 };
 
-#define SETS_TRIED 64u /* of one bucket, when members are held or stopping */
+#define SETS_TRIED 64u /* most sets examined of one bucket, when members are held or stopping */
 
-/* ---- which sets are to be looked at */
+/* ---- sets to examine */
 
 static uint64_t key_of(uint64_t request, uint32_t first)
 {
@@ -107,7 +107,7 @@ void gang_deinit(struct core *c)
         free(c->gangs);
 }
 
-/* ---- what the members are */
+/* ---- states of members */
 
 void gang_look_deinit(struct gang *g)
 {
@@ -159,9 +159,9 @@ void gang_look(struct request *r, uint32_t first, struct gang *g)
         }
 }
 
-/* ---- what is missing */
+/* ---- missing events */
 
-/* Calls fn for the members of each agent that have one fence. */
+/* Calls fn for each group of members with one agent and fence. */
 static void each_agent(struct core *c, const struct request *r, const struct set *members,
                        void (*fn)(struct core *c, const char *agent, uint64_t request, uint32_t fence,
                                   const struct set *same, enum core_control what),
@@ -215,7 +215,7 @@ static void emit(struct core *c, const struct gang *g, enum event_type type, con
                 core_emit(c, &e, NULL);
 }
 
-/* None of them has run, so nobody needs to be waited for. */
+/* Frees the waiting members at once, since none of them has run. */
 static void free_waiting(struct core *c, struct gang *g, const char *why)
 {
         if (set_count(&g->waits) == 0)
@@ -226,13 +226,13 @@ static void free_waiting(struct core *c, struct gang *g, const char *why)
         set_deinit(&g->waits);
 }
 
-static void stop(struct core *c, const struct gang *g, const struct set *members, enum job_state next,
-                 const char *why)
+static void stop_members(struct core *c, const struct gang *g, const struct set *members, enum job_state next,
+                         const char *why)
 {
         if (set_count(members) == 0)
                 return;
         emit(c, g, EVENT_VACATING, members, next, why);
-        each_agent(c, g->request, members, say_control, next == JOB_IDLE ? CORE_VACATE : CORE_REMOVE);
+        each_agent(c, g->request, members, say_control, core_control_of_goal(next));
 }
 
 static void end_all(struct core *c, struct gang *g, enum job_state next, const char *why)
@@ -240,15 +240,15 @@ static void end_all(struct core *c, struct gang *g, enum job_state next, const c
         struct set rest = {0};
 
         free_waiting(c, g, why);
-        stop(c, g, &g->runs, next, why);
-        stop(c, g, &g->stops, next, why);
+        stop_members(c, g, &g->runs, next, why);
+        stop_members(c, g, &g->stops, next, why);
         set_copy(&rest, &g->idle);
         set_add_all(&rest, &g->held);
         emit(c, g, EVENT_REMOVED, &rest, JOB_REMOVED, why);
         set_deinit(&rest);
 }
 
-/* A member that keeps the others: "7.3 of its set is held". */
+/* Names a member that blocks the others: "7.3 of its set is held". */
 static void name_blocker(const struct gang *g, char *text, size_t n)
 {
         const struct set *which = set_count(&g->held)    ? &g->held
@@ -262,7 +262,7 @@ static void name_blocker(const struct gang *g, char *text, size_t n)
                                       : "runs no more");
 }
 
-static void settle(struct core *c, struct gang *g)
+static void settle_gang(struct core *c, struct gang *g)
 {
         char why[96];
 
@@ -273,7 +273,7 @@ static void settle(struct core *c, struct gang *g)
         } else if (set_count(&g->idle) || set_count(&g->held) || set_count(&g->stops)) {
                 name_blocker(g, why, sizeof(why));
                 free_waiting(c, g, why);
-                stop(c, g, &g->runs, JOB_IDLE, why);
+                stop_members(c, g, &g->runs, JOB_IDLE, why);
         } else if (set_count(&g->waits) && g->accepted) {
                 emit(c, g, EVENT_GO, &g->waits, 0, "");
                 each_agent(c, g->request, &g->waits, say_go, CORE_VACATE);
@@ -303,16 +303,16 @@ void gang_settle(struct core *c)
                 if (!r || !r->parts || first >= r->count)
                         continue;
                 gang_look(r, first, &g);
-                settle(c, &g);
+                settle_gang(c, &g);
                 gang_look_deinit(&g);
         }
         idmap_free(c->gangs->todo);
         c->gangs->todo = NULL;
 }
 
-/* ---- those that wait for Go */
+/* ---- sets that wait for Go */
 
-/* True: the set waits still. */
+/* Returns whether the set may still wait. */
 static bool may_wait(struct core *c, uint64_t key, int64_t since, int64_t *ret_left)
 {
         struct request *r = request_find(c, key >> 32);
@@ -464,7 +464,7 @@ bool gang_company(struct core *c, const struct job_class *k, const struct queue 
         return true;
 }
 
-/* Its members that are to be given, all idle and of this bucket. False: some are not. */
+/* Collects the set's members that are to be matched, all idle and of this bucket. False: some are not. */
 static bool members_of(const struct bucket *b, uint32_t first, uint32_t size, struct set *ret)
 {
         const struct request *r = b->request;

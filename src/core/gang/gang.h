@@ -1,23 +1,24 @@
-/* gang: jobs that start together, all or none. People call them a set; for the files of core/ only.
+/* gang: sets of jobs that start together, all or none; for the files of core/ only.
  *
- * The members of a part that says so (SetSize) come in consecutive groups. A set is given places only when
- * all members that have not ended can be given one in the same turn: at one queue, at queues of one group, or
- * anywhere (SetWithin). They get one fence. The events `matched` are followed by EVENT_GANG; the agents hold
- * what they were given, with its room, until they are told. When all have accepted comes EVENT_GO, and what
- * follows from it leaves when it is durable. Until then nothing of the set has run, so it costs nothing to
- * take it back: a refusal, a lost agent, or gang_wait_ms without an answer frees all members at once.
+ * The members of a part with SetSize form consecutive sets. A set is given places only when all its members
+ * that have not ended can be given one in the same turn: at one queue, at queues of one group, or anywhere
+ * (SetWithin). They get one fence. EVENT_GANG follows their `matched` events; agents keep the members, with
+ * their resources, without starting them. When all have accepted, EVENT_GO follows, and is sent once it is
+ * durable. Until then nothing of the set has run and it can be taken back at no cost: a refusal, a lost
+ * agent, or gang_wait_ms without an answer frees all members at once.
  *
- * Afterwards a set is whole or it stops: what one member suffers all do.
+ * Afterwards the members share their fate:
  *
- *   one is idle, held or vacated, whyever     the others are vacated, and wait until all are idle again
+ *   one is idle, held or vacated              the others are vacated, and wait until all are idle again
  *   one was removed                           the others are removed
- *   the first has ended, and it is the        those that run are stopped, and count as completed; those that
- *   first that matters (first_ends)           wait are removed
- *   one has completed                         nothing: the others go on, and start again without it
+ *   the first has ended, and only the         running members are stopped, and count as completed; waiting
+ *   first counts (first_ends)                 ones are removed
+ *   one has completed                         no effect: the others go on, and start again without it
  *
- * Users' commands reach the whole set anyhow (gang_widen). The rules are looked after between turns: events
- * mark the sets that they touch, gang_settle looks at the members' states and emits what is missing, from
- * whatever state: so a restart in between finishes what was begun. Reservations for sets are in reserve.h.
+ * Users' commands apply to the whole set in any case (gang_widen). The rules are applied between turns:
+ * events mark the sets that they touch, and gang_settle compares the members' states and emits the missing
+ * events, from whatever state, so a restart in between completes what was begun. Reservations for sets are
+ * in reserve.h.
  */
 #pragma once
 #include "base/set.h"
@@ -25,43 +26,44 @@
 
 struct core_attempts;
 
-/* What the members of a set are now. */
+/* States of a set's members. */
 struct gang {
         struct request *request;
         uint32_t first, size, fence;
         bool first_ends, first_over;
-        struct set waits; /* matched, and not gone: may be freed at once */
-        struct set runs;  /* gone, and not stopping */
-        struct set stops; /* stopping, to be idle or held again */
+        struct set waits; /* matched, not started: may be freed at once */
+        struct set runs;  /* started, and not stopping */
+        struct set stops; /* stopping, will be idle or held */
         struct set idle, held;
-        bool removed;  /* some are, or will be */
-        bool accepted; /* all that wait were */
+        bool removed;  /* some members are removed, or being removed */
+        bool accepted; /* all matched members have been accepted */
 };
 void gang_look(struct request *r, uint32_t first, struct gang *ret);
 void gang_look_deinit(struct gang *g);
 
-void gang_event(struct core *c, const struct event *e); /* one has been applied, live */
-/* What the rules above want. Before matching, and whenever a half set must not be seen. */
+void gang_event(struct core *c, const struct event *e); /* called after a live event was applied */
+/* Emits the events that the rules above require. Called before matching, and whenever an incomplete set must
+ * not be seen. */
 void gang_settle(struct core *c);
-/* Sets whose members do not answer. Milliseconds until it wants to be called. */
+/* Frees sets whose members did not answer in time. Returns the milliseconds until the next call. */
 int64_t gang_tick(struct core *c);
-void gang_ready(struct core *c); /* replay is over: every set is looked at */
+void gang_ready(struct core *c); /* replay is over: examines every set */
 void gang_init(struct core *c);
 void gang_deinit(struct core *c);
-/* Sets that wait for an agent that is not there wait no more. */
+/* The agent has disconnected: sets that wait for it are freed. */
 void gang_agent_away(struct core *c, const struct core_agent *a);
-/* The agent says that it has these: what it has not accepted it has now, what may go is told again. */
+/* Sends Go again for those of the attempts in the agent's inventory that may start. */
 void gang_inventory(struct core *c, const char *agent, const struct core_attempts *has,
                     const struct set *mine);
-/* NULL, or a sentence: half a set runs. After gang_settle. */
+/* Checks that no incomplete set runs, after gang_settle. Returns NULL, or a sentence. */
 const char *gang_invariant(struct core *c);
 
-/* How many places the class's first set that is whole needs; 0: none is. */
+/* Returns the number of places that the class's first complete set needs; 0: there is none. */
 uint64_t gang_first_size(const struct job_class *k);
-/* The next set of the bucket from member `from` on that can be given: its members, all idle. False: there is
- * none among the next few. */
+/* Finds the bucket's next set from member `from` on that can be matched, with all its members idle. False:
+ * there is none among the next few. */
 bool gang_next(const struct bucket *b, uint64_t from, uint32_t *ret_first, uint32_t *ret_size,
                struct set *ret);
-/* Queues that count together for the class: the name of the one that this queue belongs to ("" where there is
- * no difference); false: it is in none. */
+/* Appends the name of the group of queues within which a set of the class must lie, for this queue ("" if
+ * any queues will do). False: the queue is in no group. */
 bool gang_company(struct core *c, const struct job_class *k, const struct queue *q, struct buf *name);

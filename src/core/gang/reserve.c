@@ -1,7 +1,6 @@
-/* Who was passed over is seen from what queues were given: each queue keeps the mark of the class furthest
- * back in the order that it was given to lately. A class that is hungry and stands before that mark was
- * passed over there; one that is behind everything that is given waits for its turn, and gets no reservation.
- */
+/* Whether a class was passed over is derived from what queues were given: each queue keeps the mark of the
+ * class furthest back in the order that it was given to lately. A starving class before that mark was passed
+ * over there; one behind everything that is matched waits for its turn, and gets no reservation. */
 #include "core/gang/reserve.h"
 
 #include <stdio.h>
@@ -19,12 +18,12 @@
 
 #define STEP_MS        5000
 #define AFTER_MS       60000
-#define RESERVED_MAX   16u                 /* at a time */
-#define CLASSES_STEP   4u                  /* for so many a place is looked for in one step */
-#define QUEUES_SLICE   500u                /* looked at for one of them */
-#define PLACES_TRIED   32u                 /* of these, asked in full */
-#define IDLE           0.03                /* of a queue's processors */
-#define IDLE_MOST_MS   (6 * 3600 * 1000.0) /* of the whole queue, for one reservation */
+#define RESERVED_MAX   16u                 /* most reservations at a time */
+#define CLASSES_STEP   4u                  /* most classes for which a place is searched in one step */
+#define QUEUES_SLICE   500u                /* queues examined for one class in a step */
+#define PLACES_TRIED   32u                 /* of these, queues evaluated in full */
+#define IDLE           0.03                /* fraction of a queue's processors by which debt is repaid */
+#define IDLE_MOST_MS   (6 * 3600 * 1000.0) /* most idle time of the whole queue for one reservation */
 #define START_SLACK_MS 30000 /* from the match until a job's own time begins: accepting, staging */
 
 int64_t reserve_after_ms(const struct core *c)
@@ -32,7 +31,7 @@ int64_t reserve_after_ms(const struct core *c)
         return c->config.reserve_after_ms ? c->config.reserve_after_ms : AFTER_MS;
 }
 
-/* ---- when there will be room */
+/* ---- predictions of free room */
 
 struct ending {
         int64_t at_ms, cpus, memory_mib;
@@ -60,9 +59,8 @@ static int by_time(const void *x, const void *y)
         return (a->at_ms > b->at_ms) - (a->at_ms < b->at_ms);
 }
 
-/* What the queue has in all, less what attempts hold that end after at_ms (INT64_MIN: all of them). */
-static void free_at(struct core *c, const struct queue *q, int64_t at_ms, int64_t *ret_cpus,
-                    int64_t *ret_memory_mib)
+void reserve_free_at(struct core *c, const struct queue *q, int64_t at_ms, int64_t *ret_cpus,
+                     int64_t *ret_memory_mib)
 {
         *ret_cpus = q->total_cpus;
         *ret_memory_mib = q->total_memory_mib;
@@ -75,10 +73,10 @@ static void free_at(struct core *c, const struct queue *q, int64_t at_ms, int64_
 
 void reserve_free_now(struct core *c, const struct queue *q, int64_t *ret_cpus, int64_t *ret_memory_mib)
 {
-        free_at(c, q, INT64_MIN, ret_cpus, ret_memory_mib);
+        reserve_free_at(c, q, INT64_MIN, ret_cpus, ret_memory_mib);
 }
 
-/* When the queue will have room for this. INT64_MAX: never. */
+/* Returns when the queue will have room for this need. INT64_MAX: never. */
 static int64_t room_ms(struct core *c, const struct queue *q, const struct need *need)
 {
         struct ending *all;
@@ -93,19 +91,19 @@ static int64_t room_ms(struct core *c, const struct queue *q, const struct need 
                 all[n++] = (struct ending){reserve_ends_ms(c, j), j->cpus, (int64_t)j->memory_mib};
         if (n > 1)
                 qsort(all, n, sizeof(*all), by_time);
-        free_at(c, q, INT64_MIN, &cpus, &memory_mib);
+        reserve_free_at(c, q, INT64_MIN, &cpus, &memory_mib);
         for (size_t i = 0; i < n && (cpus < need->cpus || memory_mib < need->memory_mib); i++) {
                 cpus += all[i].cpus;
                 memory_mib += all[i].memory_mib;
                 at_ms = all[i].at_ms;
         }
         free(all);
-        return at_ms;
+        return reserve_advance_after(c, q, at_ms, need);
 }
 
-/* ---- what it costs */
+/* ---- costs of reservations */
 
-/* Does somebody run there of whom nobody said how long he may? */
+/* Returns whether an attempt without an allowed run time runs there. */
 static bool is_guessed(const struct queue *q)
 {
         for (const struct job *j = q->attempts; j; j = j->next)
@@ -120,7 +118,7 @@ static double idle_now_ms(struct core *c, const struct queue *q)
 
         if (!q->reserved || !q->reserved->keeps)
                 return 0;
-        free_at(c, q, INT64_MIN, &cpus, &memory_mib);
+        reserve_free_at(c, q, INT64_MIN, &cpus, &memory_mib);
         return cpus > 0 ? (double)(c->steady_ms - q->reserve_owed_at_ms) * (double)cpus : 0;
 }
 
@@ -133,7 +131,7 @@ static double owed_ms(struct core *c, const struct queue *q, double idle_ms)
         return owed > 0 ? owed : 0;
 }
 
-static void settle(struct core *c, struct queue *q)
+static void settle_queue(struct core *c, struct queue *q)
 {
         double idle_ms = idle_now_ms(c, q);
         bool owes = idle_ms > 0 && is_guessed(q);
@@ -154,7 +152,7 @@ static bool costs_too_much(struct core *c, struct reservation *r)
         for (size_t i = 0; i < r->count; i++) {
                 struct queue *q = r->places[i].queue;
 
-                settle(c, q);
+                settle_queue(c, q);
                 if (q->reserve_owed_ms + r->places[i].said_idle_ms <= IDLE_MOST_MS * (double)q->total_cpus)
                         continue;
                 q->reserve_owed_ms += r->places[i].said_idle_ms;
@@ -163,9 +161,9 @@ static bool costs_too_much(struct core *c, struct reservation *r)
         return yes;
 }
 
-/* ---- what others may have of it */
+/* ---- backfill */
 
-/* How long a job of the class will take at the queue. 0: nobody knows. */
+/* Returns how long a job of the class will take at the queue. 0: unknown. */
 static int64_t takes_ms(struct core *c, const struct job_class *k, const struct queue *q)
 {
         const struct bucket *b = job_class_first_bucket(k);
@@ -174,23 +172,30 @@ static int64_t takes_ms(struct core *c, const struct job_class *k, const struct 
         return p->job_template->allowed_ms ? p->job_template->allowed_ms : estimate_run_ms(c, p, q, NULL);
 }
 
+bool reserve_may_keep(const struct job_class *k, const struct queue *q)
+{
+        return q->reserved || q->advance || k->job_template->reservation;
+}
+
 bool reserve_allows(struct core *c, const struct job_class *k, const struct queue *q, const struct need *need)
 {
         struct reserved *r = q->reserved;
         int64_t cpus, memory_mib, ms;
 
-        if (!r)
+        if (!reserve_advance_allows(c, k, q, need))
+                return false;
+        if (!r || k->job_template->reservation)
                 return true;
-        free_at(c, q, INT64_MIN, &cpus, &memory_mib);
+        reserve_free_at(c, q, INT64_MIN, &cpus, &memory_mib);
         if (cpus < need->cpus || memory_mib < need->memory_mib)
-                return false; /* it would not start at once: what a queue takes ahead of its turn is no room
-                               */
+                return false; /* would not start at once: a queue's deliveries ahead of their turn are not
+                                 room */
         if (r->of->job_class == k)
                 return true;
         ms = takes_ms(c, k, q);
         if (ms && c->now_ms + START_SLACK_MS + ms <= r->of->start_ms)
                 return true;
-        free_at(c, q, r->of->start_ms, &cpus, &memory_mib);
+        reserve_free_at(c, q, r->of->start_ms, &cpus, &memory_mib);
         if (cpus - r->need.cpus >= need->cpus && memory_mib - r->need.memory_mib >= need->memory_mib)
                 return true;
         r->keeps = true;
@@ -203,12 +208,12 @@ bool reserve_allows_all(struct core *c, const struct job_class *k, const struct 
         const struct need all = {.cpus = need->cpus * (int64_t)count,
                                  .memory_mib = need->memory_mib * (int64_t)count};
 
-        return !q->reserved || reserve_allows(c, k, q, &all);
+        return !reserve_may_keep(k, q) || reserve_allows(c, k, q, &all);
 }
 
 /* ---- making and ending them */
 
-static void end(struct core *c, struct reservation *r)
+static void end_reservation(struct core *c, struct reservation *r)
 {
         struct reservation **at = &c->reservations->first;
 
@@ -220,7 +225,7 @@ static void end(struct core *c, struct reservation *r)
         for (size_t i = 0; i < r->count; i++) {
                 struct queue *q = r->places[i].queue;
 
-                settle(c, q);
+                settle_queue(c, q);
                 q->reserved = NULL;
                 if (q->offers && q->jobs_left > 0)
                         queue_look_again(c, q);
@@ -236,9 +241,9 @@ void reserve_given(struct core *c, struct job_class *k, struct queue *q)
         k->given_before_ms = k->given_ms;
         k->given_ms = c->steady_ms;
         if (k->reserved)
-                end(c, k->reserved);
+                end_reservation(c, k->reserved);
         if (!q->passed.account || c->steady_ms - q->passed_ms > reserve_after_ms(c) ||
-            order_mark_before(&q->passed, &mark)) {
+            order_mark_before(c, &q->passed, &mark)) {
                 q->passed = mark;
                 q->passed_ms = c->steady_ms;
         }
@@ -258,7 +263,7 @@ void reserve_class_ready(struct core *c, struct job_class *k)
 void reserve_class_gone(struct core *c, struct job_class *k)
 {
         if (k->reserved)
-                end(c, k->reserved);
+                end_reservation(c, k->reserved);
 }
 
 static bool is_hungry(struct core *c, const struct job_class *k)
@@ -268,7 +273,7 @@ static bool is_hungry(struct core *c, const struct job_class *k)
                !k->draws_bad;
 }
 
-/* Reservations go in turn to who is next in the order and to who was submitted first. */
+/* Compares two classes: reservations go alternately to the next in the order and to the first submitted. */
 static bool is_next(const struct core *c, const struct job_class *a, const struct job_class *b)
 {
         int64_t x = job_class_first_bucket(a)->request->submitted_ms,
@@ -277,7 +282,7 @@ static bool is_next(const struct core *c, const struct job_class *a, const struc
         return c->reservations->made % 2 || x == y ? order_class_before(a, b) : x < y;
 }
 
-/* The hungry class whose turn it is; NULL: there is none. */
+/* Returns the starving class whose turn it is; NULL: none. */
 static struct job_class *hungriest(struct core *c, const struct account *a)
 {
         struct job_class *best = NULL;
@@ -321,7 +326,7 @@ bool reserve_was_passed(struct core *c, const struct job_class *k, const struct 
         struct order_mark mark = order_mark_of(k);
 
         return q->passed.account && c->steady_ms - q->passed_ms <= reserve_after_ms(c) &&
-               order_mark_before(&mark, &q->passed);
+               order_mark_before(c, &mark, &q->passed);
 }
 
 static bool could_have_been(struct core *c, const struct job_class *k, const struct queue *q,
@@ -335,8 +340,9 @@ static bool could_have_been(struct core *c, const struct job_class *k, const str
         return ret->start_ms != INT64_MAX;
 }
 
-/* Takes the places. */
-static void make(struct core *c, struct job_class *k, struct reserved *places, size_t count, int64_t start_ms)
+/* Makes the reservation; takes over `places`. */
+static void make_reservation(struct core *c, struct job_class *k, struct reserved *places, size_t count,
+                             int64_t start_ms)
 {
         struct reservation *r = mem_new(struct reservation);
 
@@ -351,7 +357,7 @@ static void make(struct core *c, struct job_class *k, struct reserved *places, s
         k->reserved = r;
         for (size_t i = 0; i < count; i++) {
                 places[i].of = r;
-                settle(c, places[i].queue);
+                settle_queue(c, places[i].queue);
                 places[i].queue->reserved = &places[i];
         }
 }
@@ -361,7 +367,7 @@ static void reserve_at(struct core *c, struct job_class *k, const struct place *
         struct reserved *one = mem_new(struct reserved);
 
         *one = (struct reserved){.queue = p->queue, .need = p->need};
-        make(c, k, one, 1, p->start_ms);
+        make_reservation(c, k, one, 1, p->start_ms);
 }
 
 static void reserve_for_gang(struct core *c, struct job_class *k)
@@ -371,11 +377,11 @@ static void reserve_for_gang(struct core *c, struct job_class *k)
         size_t count;
 
         if (reserve_gang_find(c, k, &places, &count, &start_ms))
-                make(c, k, places, count, start_ms);
+                make_reservation(c, k, places, count, start_ms);
         k->reserve_round = c->reservations->round;
 }
 
-/* Looks at a slice of the queues; the next step looks at those behind it. */
+/* Searches a slice of the queues; the next step continues behind it. */
 static void reserve_for(struct core *c, struct job_class *k)
 {
         struct place *found = mem_array(NULL, QUEUES_SLICE, sizeof(*found));
@@ -408,12 +414,12 @@ static void reserve_for(struct core *c, struct job_class *k)
                 }
         }
         if (at == 0)
-                k->reserve_round = c->reservations->round; /* all were asked: it is others' turn */
+                k->reserve_round = c->reservations->round; /* all queues were examined: other classes' turn */
         eval_reset(&c->eval);
         free(found);
 }
 
-/* When there is room at all its places. */
+/* Returns when there is room at all its places. */
 static int64_t start_of(struct core *c, const struct reservation *r)
 {
         int64_t start_ms = c->now_ms;
@@ -442,12 +448,12 @@ int64_t reserve_step(struct core *c)
                 r->start_ms = start_of(c, r);
                 if (r->start_ms == INT64_MAX || charge_room(r->job_class, r->job_class->draws, NULL) == 0 ||
                     costs_too_much(c, r))
-                        end(c, r);
+                        end_reservation(c, r);
         }
         for (unsigned i = 0; i < CLASSES_STEP && c->reservations->count < RESERVED_MAX; i++) {
                 k = hungriest(c, shares_root(c->shares));
                 if (!k) {
-                        c->reservations->round++; /* all have had their turn */
+                        c->reservations->round++; /* all classes have had their turn */
                         break;
                 }
                 if (gang_class(k))
@@ -496,7 +502,7 @@ const char *reserve_invariant(const struct core *c)
 
 /* ---- looking */
 
-/* Is it the one that goes first, or of the set that does? */
+/* Returns whether the member is the first one, or in the set that is first. */
 static bool is_first(const struct request *r, const struct set *idle, uint32_t member)
 {
         uint32_t first = (uint32_t)set_first(idle), begins = first, size = 1;

@@ -1,5 +1,5 @@
-/* A company of queues (one, those of a group, or all) is played forward: as attempts end each has room for
- * more members, until there is room for the whole set. The company where that is soonest is taken. */
+/* Simulates each company of queues (one, those of a group, or all) forward: as attempts end each queue has
+ * room for more members, until the whole set fits. The company where it fits soonest is chosen. */
 #include "base/mem.h"
 #include "core/gang/gang.h"
 #include "core/gang/reserve.h"
@@ -7,13 +7,13 @@
 #include "core/model/gang_rule.h"
 #include "core/model/suits.h"
 
-#define LANES_MAX 500u /* queues that are asked in full */
+#define LANES_MAX 500u /* most queues that are evaluated in full */
 
 struct capacity_timeline {
         struct queue *queue;
         struct need need;
-        int64_t cpus, memory_mib; /* free */
-        uint64_t room;            /* members */
+        int64_t cpus, memory_mib; /* free resources */
+        uint64_t room;            /* number of members that fit */
         size_t company;
 };
 struct ending {
@@ -23,7 +23,7 @@ struct ending {
 };
 struct company {
         uint64_t room;
-        bool passed; /* some queue of it was given to a class behind this one */
+        bool passed; /* one of its queues was given to a class behind this one */
 };
 struct play {
         struct capacity_timeline *timelines;
@@ -32,7 +32,7 @@ struct play {
         size_t ending_count, ending_cap;
         struct company *companies;
         size_t company_count, company_cap;
-        struct map *names; /* of companies → number + 1 */
+        struct map *names; /* name of a company → number + 1 */
 };
 
 static void play_deinit(struct play *p)
@@ -119,7 +119,7 @@ static int by_time(const void *x, const void *y)
         return (a->at_ms > b->at_ms) - (a->at_ms < b->at_ms);
 }
 
-/* Which company has room for so many first, and when; false: none ever. */
+/* Finds the company that has room for `size` members first, and when; false: never. */
 static bool soonest(struct core *c, struct play *p, uint64_t size, size_t *ret, int64_t *ret_ms)
 {
         *ret_ms = c->now_ms;
@@ -157,8 +157,8 @@ static int by_room(const void *x, const void *y)
                (a->queue->index.serial < b->queue->index.serial);
 }
 
-/* Its queues with most room first, as many as are needed. */
-static size_t take(struct play *p, size_t company, uint64_t size, struct reserved *places)
+/* Takes as many of the company's queues as are needed, those with most room first. */
+static size_t take_places(struct play *p, size_t company, uint64_t size, struct reserved *places)
 {
         size_t n = 0;
 
@@ -191,7 +191,7 @@ bool reserve_gang_find(struct core *c, struct job_class *k, struct reserved **re
         found = p.timeline_count > 0 && soonest(c, &p, size, &company, ret_start_ms);
         if (found) {
                 *ret_places = mem_array(NULL, p.timeline_count, sizeof(**ret_places));
-                *ret_count = take(&p, company, size, *ret_places);
+                *ret_count = take_places(&p, company, size, *ret_places);
         }
         play_deinit(&p);
         return found;

@@ -1,4 +1,4 @@
-/* Jobs that start together: who gets places, what one member does to the others, what is refused. */
+/* Sets: which get places, how members affect each other, and what is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -99,7 +99,7 @@ static void test_one_queue_or_one_group(void **s)
         expect_assigned(c, "n4/default 1 0-2\n");
 }
 
-/* What a queue takes ahead of its turn is no place for a member that starts now. */
+/* A delivery ahead of its turn is not a place for a member that starts now. */
 static void test_room_ahead_of_its_turn_does_not_count(void **s)
 {
         struct core *c = *s;
@@ -119,7 +119,7 @@ static void test_several_sets(void **s)
         expect_assigned(c, "n1/default 1 0-1\nn1/default 1 2-3\nn2/default 1 4-5\n");
 }
 
-/* A queue whose word on the next one depends on what it has left. */
+/* A queue whose answer for the next job depends on what it has left. */
 static void test_places_are_tried_before_they_are_given(void **s)
 {
         struct core *c = *s;
@@ -283,7 +283,7 @@ static void test_the_first_ends_it(void **s)
         assert_true(request_cold(r)->finished_ms > 0);
 }
 
-/* An agent that has not heard, or was not heard, is told again when it comes back. */
+/* An agent that missed a message, or whose message was lost, is told again when it reconnects. */
 static void test_an_inventory_says_it_again(void **s)
 {
         struct core *c = *s;
@@ -392,8 +392,8 @@ static void wait_s(struct core *c, int64_t seconds)
         core_match(c);
 }
 
-/* A set that small jobs keep from ever having three places: they are kept for it, and who ends in time may
- * have them meanwhile. */
+/* Places are reserved for a set of three that small jobs would starve; jobs that end in time are backfilled.
+ */
 static void test_places_are_kept_for_a_set(void **s)
 {
         static const char *const ten[] = {"RequestCpus", "1", "AllowedExecuteDuration", "600", NULL};
@@ -436,7 +436,7 @@ static void test_places_are_kept_for_a_set(void **s)
         assert_null(c->reservations->first);
 }
 
-/* Where there is one agent too few nothing is kept. */
+/* Nothing is reserved if there is one agent too few. */
 static void test_nothing_is_kept_for_what_never_fits(void **s)
 {
         struct core *c = *s;

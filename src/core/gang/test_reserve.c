@@ -185,8 +185,8 @@ static void test_it_starts_when_it_was_said_at_the_latest(void **state)
         assert_true(backfilled > 50); /* those that end in time went on being started */
 }
 
-/* The longer an account is given jobs the lower it stands: lower than it stood itself a moment ago. And who
- * can never be given anything keeps nobody from a reservation. */
+/* The more jobs an account is given the lower its standing becomes. A class that can never be given anything
+ * does not block reservations. */
 static void test_being_passed_over_is_seen_while_accounts_take_turns(void **state)
 {
         static const char *const never[] = {"RequestCpus", "64", NULL};
@@ -299,7 +299,7 @@ static void test_room_is_not_kept_idle_for_ever(void **state)
         assert_true(q->reserve_owed_ms > 0);
 }
 
-/* Processors that stand idle until a time that all have said are not owed; until a guess they are. */
+/* Processors idle until a known time are not debt; until a predicted time they are. */
 static void keep_room(struct core *c, const char *const *narrow, double *ret_owed_ms, int64_t *ret_idle_ms)
 {
         struct core_reservation r;
@@ -351,8 +351,8 @@ static void test_what_was_guessed_is_owed(void **state)
         assert_true(owed_ms > 6 * 3600000 && owed_ms < (double)idle_ms); /* a little is made good meanwhile */
 }
 
-/* Two that are passed over: the first reservation is for who was submitted first, the next for who is next in
- * the order. */
+/* Two classes are passed over: the first reservation goes to the one submitted first, the second to the next
+ * in the order. */
 static void test_reservations_go_in_turn(void **state)
 {
         static const char *const narrow[] = {
@@ -378,7 +378,7 @@ static void test_reservations_go_in_turn(void **state)
         assert_int_equal(c->reservations->first->job_class->cpus, 8); /* made last */
 }
 
-/* Nobody has said how long the narrow ones may run, but some have run. */
+/* The narrow jobs have no allowed run time, but some have run. */
 static void test_who_should_be_over_by_then_goes_first(void **state)
 {
         static const char *const narrow[] = {"RequestCpus", "1", "RequestMemory", "100", NULL};
@@ -446,7 +446,7 @@ static void test_a_reservation_ends_with_its_reason(void **state)
         assert_null(core_check(m.core));
 }
 
-/* Several that are given at once: together they leave what is kept. */
+/* Several jobs given at once must leave the reserved resources together. */
 static void test_jobs_of_one_turn_leave_it_its_room(void **state)
 {
         const char *const long_one[] = {"RequestCpus", "4", "AllowedExecuteDuration", "3600", NULL},

@@ -1,6 +1,6 @@
-/* Job signatures and offer signatures are made when a class or queue comes whose side (index_side.h) is new,
- * and then meet all of the other sort once. What a new name adds is known to those that are made after it;
- * the others are made again in slices, and until then a clause with that name excludes nothing at them. */
+/* Job signatures and offer signatures are made when a class or queue with a new side (side.h) arrives, and
+ * are then compared once with all of the other sort. A newly learned name is used by signatures made later;
+ * existing ones are made again in slices, and until then clauses with that name exclude nothing for them. */
 #include "core/index/index.h"
 
 #include <assert.h>
@@ -11,10 +11,11 @@
 #include "core/model/core_parts.h"
 #include "core/model/precedence.h"
 
-/* A name that changes so often is no constraint: more than this, and eight times for each queue. */
+/* A name whose value changes more often than this, and more than eight times for each queue, is not indexed.
+ */
 #define CHANGES_MAX 64u
 
-/* ---- what is never indexed */
+/* ---- names that are never indexed */
 
 static bool queue_moves(const struct core *c, symbol name)
 {
@@ -29,7 +30,7 @@ static bool queue_moves(const struct core *c, symbol name)
         return false;
 }
 
-/* Resources are what trees are for; owners are looked up by themselves; the rest differs from job to job. */
+/* Resources are handled by the trees; owners are looked up separately; the rest differs from job to job. */
 static bool class_moves(const struct core *c, symbol name)
 {
         const struct attributes *a = &c->attr;
@@ -119,7 +120,7 @@ static bool queue_before(const struct tree_node *x, const struct tree_node *y)
         return a->index.serial < b->index.serial;
 }
 
-/* ---- parties */
+/* ---- signatures */
 
 static void let_go(struct index_signature *p)
 {
@@ -285,7 +286,7 @@ static void kind_drop(struct core *c, struct offer_signature *k)
         let_go(&k->signature);
 }
 
-/* ---- names that were learnt */
+/* ---- learned names */
 
 struct learnt {
         unsigned groups, kinds;
@@ -296,7 +297,7 @@ static struct learnt learnt_before(const struct index *x)
         return (struct learnt){x->groups.names.n, x->kinds.names.n};
 }
 
-/* What is new must be taken up by those that were there before. */
+/* Existing classes and queues must be updated for new names. */
 static void learnt_since(struct index *x, struct learnt before)
 {
         if (x->groups.names.n > before.groups)
@@ -373,7 +374,7 @@ void index_class_drop(struct core *c, struct job_class *k)
         x->classes[k->index.at - 1] = last;
         last->index.at = k->index.at;
         if (x->class_slice != SIZE_MAX && k->index.at <= x->class_slice)
-                x->class_slice = k->index.at - 1; /* the last may not have been looked at */
+                x->class_slice = k->index.at - 1; /* the last one may not have been updated */
         group_drop(c, k->index.signature);
 }
 
@@ -408,7 +409,7 @@ void index_queue_changed(struct core *c, struct queue *q)
                 tree_put(&i->signature->queues, &i->node);
 }
 
-/* Counts what has changed between two offer signatures of one queue. */
+/* Counts changed values between two offer signatures of one queue. */
 static void count_changes(struct index *x, const struct offer_signature *was,
                           const struct offer_signature *is)
 {
@@ -434,7 +435,7 @@ static void queue_again(struct core *c, struct queue *q)
         struct offer_signature *old = q->index.signature, *k = kind_get(c, q);
 
         if (k == old) {
-                kind_drop(c, k); /* it was there once already */
+                kind_drop(c, k); /* it existed already */
                 return;
         }
         if (old) {
@@ -462,7 +463,7 @@ void index_queue_shown(struct core *c, struct queue *q)
         learnt_since(x, before);
 }
 
-/* ---- all */
+/* ---- all classes and queues */
 
 bool index_slice(struct core *c, unsigned budget)
 {

@@ -1,6 +1,5 @@
-/* Bins: the parked offers of an offer signature by cost class. They change with every job that is given, and
- * few look at them, so a queue that has changed is only noted, and put where it belongs before somebody
- * looks. */
+/* Bins: the parked offers of an offer signature by cost class. They change with every job that is matched
+ * and are seldom read, so a changed queue is only marked, and moved to its bin before the next read. */
 #include "base/mem.h"
 #include "core/index/signature.h"
 #include "core/model/core_parts.h"
@@ -97,11 +96,11 @@ static struct offer_bin *bin_get(struct offer_signature *k, struct cost_class *p
         return b;
 }
 
-static void settle(struct queue *q)
+static void settle_queue(struct queue *q)
 {
         struct index_spot *s = &q->index.spot;
 
-        if (!q->index.node.weight || !q->cost_class) { /* it is not parked */
+        if (!q->index.node.weight || !q->cost_class) { /* not parked */
                 offer_bin_leave(q);
                 return;
         }
@@ -129,7 +128,7 @@ void offer_bins_settle(struct core *c)
                 struct queue *q = x->stale[--x->stale_count];
 
                 q->index.spot.stale = 0;
-                settle(q);
+                settle_queue(q);
         }
 }
 

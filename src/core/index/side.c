@@ -4,7 +4,7 @@
 #include "classad/print.h"
 #include "core/model/core_parts.h"
 
-/* -1: not there */
+/* Returns the name's place, or -1. */
 static int index_names_find(const struct index_names *s, symbol name)
 {
         for (unsigned i = 0; i < s->n; i++)
@@ -13,7 +13,7 @@ static int index_names_find(const struct index_names *s, symbol name)
         return -1;
 }
 
-/* Is it there, or can it be added, and does it not move? */
+/* Returns whether the name is present or can be added, and is stable. */
 static bool index_names_use(struct symbols *symbols, struct index_names *s, symbol name, struct str who)
 {
         int i = index_names_find(s, name);
@@ -22,7 +22,7 @@ static bool index_names_use(struct symbols *symbols, struct index_names *s, symb
                 return !s->v[i].moving && !s->v[i].counted;
         if (!share_take(s->share, who))
                 return false;
-        symbols_keep(symbols, name); /* it outlives those who have it */
+        symbols_keep(symbols, name); /* the symbol must outlive the ads that use it */
         s->v[s->n++] = (struct index_name){.name = name};
         return true;
 }
@@ -35,7 +35,7 @@ void index_side_deinit(struct index_side *s)
         *s = (struct index_side){0};
 }
 
-/* What one clause looks at. */
+/* Attributes that one clause uses. */
 struct looks {
         struct core *core;
         const struct index_side_how *how;
@@ -75,7 +75,7 @@ static bool clause_looks(struct core *c, const struct expr *e, unsigned n, const
         return true;
 }
 
-/* What is longer excludes nothing, for each side has a copy of what it compares. */
+/* Clauses longer than this exclude nothing, since each side copies what it compares. */
 #define SIDE_TEXT_MAX 4096u
 
 static bool is_short(const struct core *c, const struct expr *e)
@@ -107,7 +107,7 @@ static void copy_attribute(const struct ad *from, symbol name, struct ad *to)
                 ad_set_expr(to, name, e);
 }
 
-/* The clauses that can be indexed become the Requirements of the side's ad. */
+/* Makes the side's Requirements from the clauses that can be indexed. */
 static void add_demands(struct core *c, const struct ad *ad, const struct index_side_how *how,
                         struct index_side *s)
 {
@@ -138,7 +138,8 @@ static void add_demands(struct core *c, const struct ad *ad, const struct index_
         if (s->clause_count && ad_set_text(s->ad, c->attr.Requirements, buf_view(&text), NULL) != 0)
                 s->clause_count = 0;
         e = ad_find(s->ad, c->attr.Requirements);
-        if (s->clause_count && expr_clause_count(e) != s->clause_count) /* folding took one out */
+        if (s->clause_count &&
+            expr_clause_count(e) != s->clause_count) /* constant folding removed a clause */
                 s->clause_count = 0;
 }
 
@@ -149,7 +150,7 @@ static void on_any(void *arg, symbol name, bool target)
         *(bool *)arg = true;
 }
 
-/* Is it the same whoever looks, and whenever? */
+/* Returns whether the expression has the same value for every viewer at any time. */
 static bool constant(const struct expr *e, const struct ad *ad)
 {
         struct expr_uses uses;
@@ -181,7 +182,7 @@ static void add_shown(const struct core *c, const struct ad *ad, const struct in
         }
 }
 
-/* Resources that a place must have some of. A name that a clause looks at, too, is so for good. */
+/* Adds resources of which a place must have some. A name that a clause also uses stays indexed for that. */
 static void add_asked(struct core *c, const struct index_side_how *how, struct index_side *s)
 {
         for (unsigned i = 0; how->asks && i < how->asks->count; i++) {
@@ -215,8 +216,8 @@ void index_side_make(struct core *c, const struct ad *ad, const struct index_sid
         *ret = s;
 }
 
-/* A clause that takes longer than this excludes nothing: sides meet in one go, however many they are. Pairs
- * that are looked at have all steps. */
+/* Clauses that take more steps exclude nothing, since a side is compared with all others in one go. Pairs
+ * that are evaluated later have all steps. */
 #define CLAUSE_STEPS_MAX 200u
 
 static bool agrees(struct core *c, const struct index_side *a, const struct index_side *b)

@@ -1,4 +1,4 @@
-/* The index against looking at everything: random classes and queues, and what each may be found by. */
+/* Compares the index with exhaustive evaluation: random classes and queues, and what each finds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,8 +16,8 @@
 
 #define PICK(list) (list)[(size_t)random() % (sizeof(list) / sizeof((list)[0]))]
 
-/* What a job may say about a place: forms that can be indexed and forms that cannot, true, false, undefined
- * and errors, names that stand in one's own ad or in the other's. */
+/* Requirements on places: forms that can be indexed and forms that cannot, true, false, undefined and
+ * errors, names in the own ad and in the other's. */
 static const char *const job_clauses[] = {
         "TARGET.Arch == \"X86_64\"",
         "Arch == \"aarch64\"",
@@ -188,7 +188,7 @@ static bool agree(struct core *c, const struct job_class *k, const struct queue 
         return match_ads(&c->eval, k->ad, q->ad) == MATCH_YES;
 }
 
-/* Whoever both sides want must be found; whoever the trees tell must be the same that the list tells. */
+/* Every match of both sides must be found; the trees must return the same as the list. */
 static void check_queue(struct core *c, const struct queue *q, uint64_t *agreed, uint64_t *excluded)
 {
         struct index_classes w;
@@ -395,8 +395,7 @@ static void test_kinds_and_groups(void **state)
         assert_string_equal(buf_z(&bare_assigned), "n0/q 1 0\n");
 }
 
-/* A name that is new with a job excludes nothing at queues that came before, until the slices have been
- * there. */
+/* A name that is new with a job excludes nothing at existing queues until the slices have reached them. */
 static void test_new_names_come_in_slices(void **state)
 {
         static const char *const job[] = {"Requirements", "TARGET.HasConda", NULL};
@@ -420,7 +419,7 @@ static void test_new_names_come_in_slices(void **state)
         assert_int_equal(n.kinds, 2);
 }
 
-/* What turns out to change with every offer is not worth knowing. */
+/* A value that changes with every offer is no longer indexed. */
 static void test_a_name_that_moves_is_dropped(void **state)
 {
         static const char *const job[] = {"Requirements", "TARGET.Temperature < 50", NULL};
@@ -473,7 +472,7 @@ static void test_owners_are_looked_up(void **state)
         assert_true(c->matching->looks < 40);
 }
 
-/* Who has none of a resource is left out; how many are left is looked at later. */
+/* Queues without a resource are excluded; the number left is compared later. */
 static void test_what_is_not_there(void **state)
 {
         static const char *const job[] = {"Requirements", "TARGET.GPUs >= RequestGPUs", "RequestGPUs", "2",
@@ -504,7 +503,7 @@ static void submit_of(struct core *c, const char *owner, const char *requirement
         submission_deinit(&s);
 }
 
-/* However many names one user makes up, the clauses of others are indexed. */
+/* The clauses of others are indexed, however many names one user introduces. */
 static void test_one_user_leaves_names_for_others(void **state)
 {
         struct core *c = *state;

@@ -1,6 +1,6 @@
-/* Walks merge: the first that fits of each job signature (or offer signature) stands in a heap, the first of
- * all is told, and its follower takes its place. What was told may be changed by whoever asked, so the
- * follower is looked for first. */
+/* Iteration is a merge: the first fitting element of each job signature (or offer signature) is in a heap;
+ * the first of all is returned, and its successor takes its place. The caller may change the returned
+ * element, so its successor is found first. */
 #include "base/mem.h"
 #include "core/index/signature.h"
 #include "core/model/core_parts.h"
@@ -67,8 +67,7 @@ static void add_tree(struct index_classes *w, struct job_signature *g, const str
         (*n)++;
 }
 
-/* Does its file name the owners one by one? Then they are looked up, and nobody else's classes are looked at.
- */
+/* Returns whether the queue's file lists owners by name: then only their classes are looked up. */
 static bool owners_by_name(const struct queue *q)
 {
         for (size_t i = 0; i < q->owners.count; i++)

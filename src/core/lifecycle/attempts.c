@@ -1,4 +1,4 @@
-/* What agents say of attempts, from their acceptance to their results. */
+/* Handles agents' reports on attempts, from acceptance to result. */
 #include "core/lifecycle/attempts.h"
 
 #include "base/mem.h"
@@ -15,10 +15,10 @@
 #include "core/model/core_parts.h"
 #include "core/model/pending_match.h"
 
-#define CLOCK_OFF_MS 86400000 /* an agent's clock is wrong by so much at most */
+#define CLOCK_OFF_MS 86400000 /* largest accepted error of an agent's clock */
 
-/* The attempt, if it is this agent's and the job's last; else NULL. Whatever an agent says of an attempt goes
- * through here. */
+/* Returns the attempt if it is this agent's and the job's latest; otherwise NULL. All reports of agents on
+ * attempts are checked here. */
 static struct job *attempt_of(const struct request *r, const char *agent, uint32_t member, uint32_t fence)
 {
         struct job *j = r ? request_job(r, member) : NULL;
@@ -47,7 +47,8 @@ bool core_has_part(struct core *c, const char *agent, uint64_t request, uint32_t
         return false;
 }
 
-/* Those of `a` that are this agent's attempts under that fence; the others go to *ret_stale (may be NULL). */
+/* Divides the members of `a` into attempts that this agent has under that fence, and others (*ret_stale, may
+ * be NULL). */
 static void sift(struct core *c, const char *agent, const struct core_attempts *a, struct set *ret_mine,
                  struct set *ret_stale)
 {
@@ -71,7 +72,7 @@ static void emit_attempts(struct core *c, const struct core_attempts *a, struct 
         event_deinit(e);
 }
 
-/* What it takes, by its record: a copy of what goes with it. */
+/* Returns a copy of the resources that the attempt takes according to its record. */
 static struct need need_of_attempt(const struct job *j)
 {
         struct need need = {
@@ -80,6 +81,18 @@ static struct need need_of_attempt(const struct job *j)
         if (j->more)
                 need.more = *j->more;
         return need;
+}
+
+void attempt_vacate(struct core *c, const struct job *j, const char *why)
+{
+        struct event e = {
+                .type = EVENT_VACATING, .request = j->request->id, .next = JOB_IDLE, .reason = str_of(why)};
+
+        set_add(&e.members, j->member);
+        core_emit(c, &e, NULL);
+        c->world.control(c->world.arg, j->queue->agent->name, CORE_VACATE, j->request->id, j->fence,
+                         &e.members);
+        event_deinit(&e);
 }
 
 void attempt_lose(struct core *c, struct job *j, struct str why, enum loss_by by)
@@ -99,7 +112,7 @@ void attempt_lose(struct core *c, struct job *j, struct str why, enum loss_by by
         core_emit(c, &e, NULL);
         event_deinit(&e);
         nodes_lost(c, a);
-        /* An offer that the agent has made since was taken as if the attempt was still to come out of it. */
+        /* Offers made since were accounted as if the attempt was still to take its part of them. */
         if (q && q->ad) {
                 need_return(c, &need, q);
                 index_queue_changed(c, q);
@@ -133,19 +146,17 @@ void core_inventory(struct core *c, const char *agent, const struct core_attempt
                 set_deinit(&mine);
                 set_deinit(&other);
         }
-        c->leases->due_ms = 0; /* those that are unknown are lost */
+        c->leases->due_ms = 0; /* leases_end loses the attempts marked unknown */
         leases_end(c);
-        /* What it has, it must not be told again; what was stopped meanwhile, it must. */
+        /* Attempts that the agent has need not be assigned again, but those being stopped must be stopped
+         * again: the agent may have missed the order. */
         for (struct queue *q = a->queues; q; q = q->next)
                 for (struct job *j = q->attempts; j; j = j->next)
                         if (j->state == JOB_VACATING && !j->unknown) {
                                 struct set one = {0};
 
                                 set_add(&one, j->member);
-                                c->world.control(c->world.arg, a->name,
-                                                 j->goal == JOB_REMOVED ? CORE_REMOVE
-                                                 : j->goal == JOB_HELD  ? CORE_HOLD
-                                                                        : CORE_VACATE,
+                                c->world.control(c->world.arg, a->name, core_control_of_goal(j->goal),
                                                  j->request->id, j->fence, &one);
                                 set_deinit(&one);
                         }
@@ -165,7 +176,7 @@ void core_accepted(struct core *c, const char *agent, const struct core_attempts
         emit_attempts(c, a, &e);
 }
 
-/* A refusal does not use up the offer: what the attempt was to take is for others. */
+/* Returns the resources of a refused attempt to the offer, which other jobs may use. */
 static void offer_again(struct core *c, struct queue *q, const struct need *need, const struct job_class *k)
 {
         if (!q->ad)
@@ -220,7 +231,8 @@ void core_refused(struct core *c, const char *agent, const struct core_attempts 
         set_deinit(&mine);
 }
 
-/* A time that an agent says, which has a clock of its own: between the submit and now, or nearly; 0 stays. */
+/* Bounds a time reported by an agent, whose clock may be wrong, to between the submit and CLOCK_OFF_MS from
+ * now; 0 stays. */
 static int64_t time_said(const struct core *c, const struct request *r, int64_t at_ms)
 {
         int64_t first = r->submitted_ms - CLOCK_OFF_MS, last = c->now_ms + CLOCK_OFF_MS;
@@ -328,6 +340,8 @@ bool core_result(struct core *c, const char *agent, const struct core_result *sa
                 e.outputs = STR_NONE;
         }
         policy_exit(c, r, j, res, &d);
+        if (j->state == JOB_VACATING && j->goal == JOB_COMPLETED && (res->signaled || res->exit_code))
+                e.outcome = CORE_KILLED; /* the exit status would say nothing about the program */
         e.next = d.next;
         e.code = d.code;
         e.subcode = d.subcode;

@@ -1,4 +1,4 @@
-/* Users' commands. */
+/* Carries out users' commands. */
 #include "base/mem.h"
 #include "core/events/apply.h"
 #include "core/events/history.h"
@@ -7,7 +7,7 @@
 #include "core/model/core_parts.h"
 #include "core/model/gang_rule.h"
 
-#define FILE_NOW 100u /* jobs whose rows of history are written with their removal */
+#define FILE_NOW 100u /* number of removed jobs up to which rows of history are written at once */
 
 static void add_where(const struct request *r, const struct set *members, bool (*want)(const struct job *),
                       struct set *to)
@@ -46,8 +46,8 @@ static bool is_suspended(const struct job *j)
         return j->state == JOB_SUSPENDED;
 }
 
-/* Tells the agents that have these attempts; members of one agent with one fence in one call. */
-static void tell(struct core *c, struct request *r, const struct set *members, enum core_control what)
+/* Tells the agents that have these attempts, with one call for members of one agent with one fence. */
+static void tell_agents(struct core *c, struct request *r, const struct set *members, enum core_control what)
 {
         struct set left = {0};
 
@@ -96,7 +96,7 @@ static void waiting_members(const struct request *r, const struct set *only, boo
                 set_keep_all(to, only);
 }
 
-/* Hold and remove: at once for those that wait; those that run are vacated, and get there when their agent
+/* Holds or removes members: waiting ones at once; running ones are vacated, and change state when their agent
  * has stopped them. */
 static uint64_t act_stop(struct core *c, struct request *r, const struct core_command *cmd)
 {
@@ -111,10 +111,10 @@ static uint64_t act_stop(struct core *c, struct request *r, const struct core_co
         add_where(r, cmd->members, rm ? is_vacating : goes_back, &run);
         if (set_count(&run)) {
                 n += emit_for(c, cmd, EVENT_VACATING, rm ? JOB_REMOVED : JOB_HELD, &run);
-                tell(c, r, &run, rm ? CORE_REMOVE : CORE_HOLD);
+                tell_agents(c, r, &run, rm ? CORE_REMOVE : CORE_HOLD);
         }
         n += emit_for(c, cmd, rm ? EVENT_REMOVED : EVENT_HELD, 0, &wait);
-        if (rm && n <= FILE_NOW) /* what is small is in history at once; the rest comes with the ticks */
+        if (rm && n <= FILE_NOW) /* writes few rows at once; many are left to the ticks */
                 history_file_slice(c, FILE_NOW);
         set_deinit(&wait);
         set_deinit(&run);
@@ -130,7 +130,7 @@ static uint64_t act_attempts(struct core *c, struct request *r, const struct cor
         case CORE_ACT_SUSPEND:
                 add_where(r, cmd->members, is_running, &run);
                 n = emit_for(c, cmd, EVENT_SUSPENDED, 0, &run);
-                tell(c, r, &run, CORE_SUSPEND);
+                tell_agents(c, r, &run, CORE_SUSPEND);
                 break;
         case CORE_ACT_CHECKPOINT:
                 add_where(r, cmd->members, is_running, &run);
@@ -139,23 +139,23 @@ static uint64_t act_attempts(struct core *c, struct request *r, const struct cor
                                 set_add(&never, (uint32_t)m);
                 set_remove_all(&run, &never);
                 n = set_count(&run);
-                tell(c, r, &run, CORE_CHECKPOINT);
+                tell_agents(c, r, &run, CORE_CHECKPOINT);
                 break;
         case CORE_ACT_SIGNAL:
                 add_where(r, cmd->members, is_running, &run);
                 n = set_count(&run);
                 if (cmd->value > 0 && cmd->value <= CORE_SIGNAL_MAX)
-                        tell(c, r, &run, (enum core_control)(CORE_SIGNAL + cmd->value));
+                        tell_agents(c, r, &run, (enum core_control)(CORE_SIGNAL + cmd->value));
                 break;
         case CORE_ACT_RESUME:
                 add_where(r, cmd->members, is_suspended, &run);
                 n = emit_for(c, cmd, EVENT_RESUMED, 0, &run);
-                tell(c, r, &run, CORE_RESUME);
+                tell_agents(c, r, &run, CORE_RESUME);
                 break;
         default:
                 add_where(r, cmd->members, any_attempt, &run);
                 n = emit_for(c, cmd, EVENT_VACATING, JOB_IDLE, &run);
-                tell(c, r, &run, CORE_VACATE);
+                tell_agents(c, r, &run, CORE_VACATE);
                 break;
         }
         set_deinit(&run);
@@ -163,8 +163,7 @@ static uint64_t act_attempts(struct core *c, struct request *r, const struct cor
         return n;
 }
 
-/* Jobs that are held, and those that will be when their agent has stopped them: these go back to the queue
- * then. */
+/* Releases held jobs, and returns jobs to the queue that are being stopped in order to be held. */
 static uint64_t act_release(struct core *c, struct request *r, const struct core_command *cmd)
 {
         struct set held = {0}, stopping = {0};
@@ -194,7 +193,7 @@ static uint64_t act_priority(struct core *c, struct request *r, const struct cor
         return n;
 }
 
-static uint64_t act(struct core *c, struct request *r, const struct core_command *cmd)
+static uint64_t act_on_request(struct core *c, struct request *r, const struct core_command *cmd)
 {
         uint64_t n = 0;
 
@@ -208,7 +207,7 @@ static uint64_t act(struct core *c, struct request *r, const struct core_command
         case CORE_ACT_SUSPEND:
         case CORE_ACT_RESUME: n = act_attempts(c, r, cmd); break;
         case CORE_ACT_PRIORITY: n = act_priority(c, r, cmd); break;
-        case CORE_ACT_EDIT: break; /* edit_members */
+        case CORE_ACT_EDIT: break; /* see edit_members */
         }
         return n;
 }
@@ -236,7 +235,7 @@ int core_act(struct core *c, const struct core_command *cmd, uint64_t *ret_affec
                 gang_widen(r, cmd->members, &widened);
                 whole.members = &widened;
         }
-        *ret_affected = act(c, r, &whole);
+        *ret_affected = act_on_request(c, r, &whole);
         set_deinit(&widened);
         return 0;
 }

@@ -2,6 +2,7 @@
 
 #include "core/classes/job_class.h"
 #include "core/events/apply.h"
+#include "core/lifecycle/policy.h"
 #include "core/model/pending_match.h"
 #include <stdio.h>
 
@@ -12,20 +13,11 @@ static void hold_missed(struct core *c, struct job_class *k)
         snprintf(reason, sizeof(reason),
                  "its deferral_time passed %lld s ago, and no place could take it within the deferral_window",
                  (long long)((c->now_ms - k->not_before_ms) / 1000));
-        while (k->idle > 0) {
-                struct bucket *b = job_class_first_bucket(k);
-                struct event e = {.type = EVENT_HELD,
-                                  .request = b->request->id,
-                                  .code = CORE_HOLD_DEFERRAL_MISSED,
-                                  .reason = str_of(reason)};
-
-                set_copy(&e.members, &b->idle);
-                core_emit(c, &e, NULL);
-                event_deinit(&e);
-        }
+        policy_hold_class(c, k, CORE_HOLD_DEFERRAL_MISSED, reason);
 }
 
-/* Milliseconds until those that may run unknown may be given; INT64_MAX: there are none any more. */
+/* Wakes all classes when the time after core_lost is over. Returns the milliseconds until then; INT64_MAX:
+ * none. */
 static int64_t lost_tick(struct core *c)
 {
         void *value;

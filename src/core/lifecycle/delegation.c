@@ -40,7 +40,7 @@ static void end_lease(struct core *c, struct request *r)
         core_act(c, &remove, &affected, NULL);
 }
 
-/* Does anything depend on the lease? */
+/* Returns whether anything depends on the lease. */
 static bool lease_counts(const struct request *r)
 {
         return !request_cold(r)->delegation.lease_over && (!request_ended(r) || delegation_keeps_results(r));
@@ -70,7 +70,8 @@ void delegations_ready(struct core *c)
                 c->delegations->leased[i]->cold->delegation.renewed_steady_ms = c->steady_ms;
 }
 
-static int find(struct core *c, uint64_t id, struct str owner, struct request **ret, struct err *err)
+static int find_delegated(struct core *c, uint64_t id, struct str owner, struct request **ret,
+                          struct err *err)
 {
         struct request *r = request_find(c, id);
 
@@ -86,7 +87,7 @@ static int find(struct core *c, uint64_t id, struct str owner, struct request **
 int core_request_renew(struct core *c, uint64_t request, struct str owner, uint64_t lease_ms, struct err *err)
 {
         struct request *r = NULL;
-        int e = find(c, request, owner, &r, err);
+        int e = find_delegated(c, request, owner, &r, err);
 
         if (e)
                 return e;
@@ -110,7 +111,7 @@ int core_results_taken(struct core *c, uint64_t request, struct str owner, const
         struct event e = {.type = EVENT_RESULTS_TAKEN, .request = request};
         const struct request_cold *cold;
         struct request *r = NULL;
-        int result = find(c, request, owner, &r, err);
+        int result = find_delegated(c, request, owner, &r, err);
 
         if (result)
                 return result;
@@ -122,7 +123,7 @@ int core_results_taken(struct core *c, uint64_t request, struct str owner, const
         if (cold->delegation.hold_results && set_count(&e.members))
                 core_emit(c, &e, NULL);
         event_deinit(&e);
-        cold = request_cold(r); /* the event may have made it */
+        cold = request_cold(r); /* the event may have allocated it */
         *ret_left = cold->delegation.hold_results ? r->count - set_count(&cold->delegation.taken) : 0;
         return 0;
 }
@@ -138,9 +139,9 @@ int64_t core_results_held_since(struct core *c)
         return since < first ? first : since;
 }
 
-/* ---- snapshots: the shadow has no records, so only what came by events */
+/* ---- snapshots: a shadow has no submission records, so snapshots hold only what events have set */
 
-static const struct delegation *changed(const struct request *r) /* NULL: by no event */
+static const struct delegation *changed(const struct request *r) /* NULL: no event has changed it */
 {
         const struct delegation *h = &request_cold(r)->delegation;
 
@@ -181,7 +182,7 @@ void delegations_unpack(struct core *c, struct unpack *u)
         }
 }
 
-/* ---- looking */
+/* ---- queries */
 
 int core_request_delegation(struct core *c, uint64_t request, struct core_delegation *ret)
 {

@@ -12,12 +12,13 @@
 #include "core/dependency/dependency.h"
 #include "core/events/apply.h"
 #include "core/fairness/charge.h"
+#include "core/lifecycle/reservations.h"
 #include "core/model/forgotten.h"
 #include "core/model/gang_rule.h"
 #include "core/model/item.h"
 
-#define SYMBOLS_MAX 1000000u     /* names of all users; each has his own limit (names_max) */
-#define QUOTE_ID    (1ull << 62) /* no request has it */
+#define SYMBOLS_MAX 1000000u     /* attribute names of all users; each user has a limit too (names_max) */
+#define QUOTE_ID    (1ull << 62) /* id that no request has */
 
 struct core_draft {
         struct core *core;
@@ -25,16 +26,17 @@ struct core_draft {
         enum core_draft_use use;
         uint64_t existing; /* the request with this uuid; 0: there is none */
         uint64_t id;
-        struct request *request; /* NULL: it exists, or was accepted */
+        struct request *request; /* NULL: the request already exists, or was accepted */
         struct request_loading loading;
-        uint32_t checked;    /* parts */
-        struct split *split; /* NULL: not begun, or over */
+        uint32_t checked;    /* number of parts that were checked */
+        struct split *split; /* NULL: not begun, or ended */
         bool is_split;
-        uint64_t keyed; /* core.keyed when it was over */
+        uint64_t keyed; /* classes.keyed when the split ended */
         struct core_draft *next;
 };
 
-/* 0, and *ret the number of the request with its uuid, 0 if there is none; CORE_FORBIDDEN, CORE_CONFLICT. */
+/* Finds a request with the submission's uuid. Returns 0 with its number in *ret, 0 for none; CORE_FORBIDDEN
+ * or CORE_CONFLICT with err. */
 static int find_known(struct core *c, const struct submission *s, uint64_t *ret, struct err *err)
 {
         const struct request *r = request_by_uuid(c, s->uuid);
@@ -109,7 +111,7 @@ static bool is_set(const struct job_template *t, symbol name)
         return ad_find(t->ad, name) != NULL;
 }
 
-/* Values that no job can mean. */
+/* Refuses values that make no sense for any job. */
 static int check_sense(struct core *c, const struct request *r, const struct part *p, struct err *err)
 {
         BUF_CLEANUP struct buf sizes = {0}, inputs = {0};
@@ -126,13 +128,13 @@ static int check_sense(struct core *c, const struct request *r, const struct par
         if (p->count == 0 || request_member_text(c, r, p->first, of, &sizes) != 0)
                 return 0;
         if (request_member_text(c, r, p->first, in, &inputs) != 0 && is_set(p->job_template, in))
-                return 0; /* no text, but an expression: nobody knows */
+                return 0; /* an expression instead of a text: its value is not known */
         if (sense_check_sizes(buf_view(&sizes), buf_view(&inputs), &why) != 0)
                 return no_sense(c, of, &why, err);
         return 0;
 }
 
-/* A late attribute is tried with the first member: what is wrong there is wrong everywhere, most likely. */
+/* Tries late attributes with the first member: an error there very likely concerns all members. */
 static int try_late(struct core *c, const struct request *r, const struct part *p, struct err *err)
 {
         struct buf BUF_CLEANUP text = {.max = SUBMISSION_TEXT_MAX};
@@ -183,6 +185,8 @@ static int load_some(struct core_draft *d, uint32_t *budget, bool *ret_more, str
                         e = charge_check_part(c, d->from->owner, p->job_template->ad, err);
                 if (!e)
                         e = billing_check_part(c, d->from->owner, p->job_template->ad, err);
+                if (!e)
+                        e = reservations_check_part(c, d->from->owner, p->job_template, err);
                 steps = (core_steps(c) - steps) / SPLIT_STEPS;
                 *budget -= steps < *budget ? (uint32_t)steps : *budget;
         }
@@ -288,13 +292,13 @@ static int accept(struct core_draft *d, struct err *err)
 int core_draft_submit(struct core_draft *d, uint64_t *ret_request, bool *ret_existing, struct err *err)
 {
         bool more = true;
-        int r = find_known(d->core, d->from, &d->existing, err); /* the same one may have come twice */
+        int r = find_known(d->core, d->from, &d->existing, err); /* perhaps accepted in between */
 
         *ret_existing = d->existing != 0;
         *ret_request = d->existing ? d->existing : d->id;
         if (r || d->existing)
                 return r;
-        while (more) /* there is some when a name has become significant */
+        while (more) /* there is more if an attribute has become significant */
                 if ((r = core_draft_some(d, &more, err)) != 0)
                         return r;
         r = charge_check_room(d->core, d->from, err);

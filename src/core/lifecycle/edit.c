@@ -1,15 +1,16 @@
-/* Everything is tried before the event is emitted, since an event cannot be refused. */
+/* All checks are made before the event is emitted, since an event cannot be refused. */
 #include "core/lifecycle/edit.h"
 
 #include "core/billing/billing.h"
 #include "core/events/apply.h"
 #include "core/fairness/charge.h"
 #include "core/lifecycle/draft.h"
+#include "core/lifecycle/reservations.h"
 #include "core/model/core_parts.h"
 #include "core/model/edit.h"
 #include "core/model/submission.h"
 
-#define PARTS_MAX 1000u /* that are edited at once: each has a template made */
+#define PARTS_MAX 1000u /* parts in one edit, each of which gets a template */
 
 static const char ours[] = "the server says what it is",
                   files[] = "files are settled with the submit; use drover resubmit",
@@ -47,6 +48,7 @@ static const struct {
         {"FileSystemDomain", files},
         {"OutputDestination", files},
         {"TransferOutputRemaps", files},
+        {"RegisterOutputs", files},
         {"ContainerImage", files},
         {"DockerImage", files},
         {"CondaEnv", files},
@@ -76,18 +78,28 @@ static const struct {
         {"WantParallelSchedulingGroups", all},
 };
 
+const char *edit_refused(struct str name, struct str *ret_name)
+{
+        *ret_name = name;
+        for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+                if (str_ieqz(name, fixed[i].name)) {
+                        *ret_name = str_of(fixed[i].name);
+                        return fixed[i].why;
+                }
+        return str_ieq(str_head(name, 6), STR("Drover")) ? ours : NULL;
+}
+
 static int check_names(struct str changes, struct err *err)
 {
         struct submission_attribute a;
 
         while (changes_next(&changes, &a)) {
-                for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
-                        if (str_ieqz(a.name, fixed[i].name))
-                                return err_set(err, CORE_INVALID, "%s cannot be changed: %s", fixed[i].name,
-                                               fixed[i].why);
-                if (str_ieq(str_head(a.name, 6), STR("Drover")))
-                        return err_set(err, CORE_INVALID, STR_FMT " cannot be changed: %s", STR_ARG(a.name),
-                                       ours);
+                struct str name;
+                const char *why = edit_refused(a.name, &name);
+
+                if (why)
+                        return err_set(err, CORE_INVALID, STR_FMT " cannot be changed: %s", STR_ARG(name),
+                                       why);
         }
         return 0;
 }
@@ -97,7 +109,7 @@ struct trial {
         struct request *request;
         struct err *err;
         unsigned parts;
-        uint64_t kib; /* that the new parts take */
+        uint64_t kib; /* memory of the new parts */
 };
 
 static int try_part(void *arg, const struct edit_step *step)
@@ -127,14 +139,16 @@ static int try_part(void *arg, const struct edit_step *step)
                 e = charge_check_part(c, owner, part.job_template->ad, t->err);
         if (!e)
                 e = billing_check_part(c, owner, part.job_template->ad, t->err);
+        if (!e)
+                e = reservations_check_part(c, owner, part.job_template, t->err);
         if (step->is_new)
                 t->kib += edit_kib(part.job_template);
         job_template_unref(c, part.job_template);
         return e ? CORE_INVALID : 0;
 }
 
-static int try(struct core *c, struct request *r, const struct set *members, struct str changes,
-               struct err *err)
+static int edit_try(struct core *c, struct request *r, const struct set *members, struct str changes,
+                    struct err *err)
 {
         struct trial t = {.core = c, .request = r, .err = err};
         const struct edits *e = request_cold(r)->edits;
@@ -168,7 +182,7 @@ int edit_members(struct core *c, struct request *r, const struct core_command *c
         set_add_all(&e.members, &request_cold(r)->held);
         if (cmd->members)
                 set_keep_all(&e.members, cmd->members);
-        result = try(c, r, &e.members, cmd->changes, err);
+        result = edit_try(c, r, &e.members, cmd->changes, err);
         if (!result && set_count(&e.members)) {
                 *ret_affected = set_count(&e.members);
                 core_emit(c, &e, NULL);

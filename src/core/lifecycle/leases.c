@@ -1,11 +1,11 @@
-/* Leases: renewed by what an agent says, ended by time. */
+/* Leases are renewed by agents' messages, and ended by time. */
 #include "core/lifecycle/leases.h"
 
 #include "core/lifecycle/attempts.h"
 #include "core/model/core_parts.h"
 
-#define LEASE_RENEWALS 3     /* in a lease's term, about */
-#define LOSE_SLICE     1000u /* attempts that are lost in one call */
+#define LEASE_RENEWALS 3     /* approximate number of renewals in a lease's term */
+#define LOSE_SLICE     1000u /* attempts lost in one call */
 
 void core_renew(struct core *c, const char *agent)
 {
@@ -25,8 +25,8 @@ void core_heard(struct core *c, const char *agent, int64_t steady_ms)
                 a->renewed_steady_ms = steady_ms;
 }
 
-/* Until then the attempt may go on somewhere, though nothing is heard of its agent. Whose author does not
- * mind two at a time waits for a missed renewal only. */
+/* Returns the time until which the attempt may run, though its agent is silent. If the author allows two
+ * attempts at a time (RerunOnLost), a missed renewal is enough. */
 static int64_t lease_end(const struct core *c, const struct job *j)
 {
         const struct core_agent *a = j->queue->agent;
@@ -63,7 +63,8 @@ static bool lease_is_over(const struct core *c, const struct core_agent *a)
         return false;
 }
 
-/* Learns of renewals that were acknowledged without the core. When there is none, there will be none. */
+/* Asks for renewals that were acknowledged without the core. Where there are none, `heard` has stopped
+ * further ones. */
 static void hear(struct core *c, struct core_agent *a)
 {
         while (c->world.heard && lease_is_over(c, a)) {
@@ -75,8 +76,8 @@ static void hear(struct core *c, struct core_agent *a)
         }
 }
 
-/* Renewals only put ends off, so none comes before the earliest that was seen when all were looked at last,
- * or that began since: until then there is nothing to look at. */
+/* Renewals only postpone ends, so no lease ends before the earliest end seen in the last pass, or begun
+ * since. Nothing needs to be looked at before that time. */
 int64_t leases_end(struct core *c)
 {
         unsigned left = LOSE_SLICE;
@@ -94,7 +95,7 @@ int64_t leases_end(struct core *c)
                                         if (!j->unknown && lease_end(c, j) > c->steady_ms)
                                                 lease_began(c, j);
                                         else if (left == 0)
-                                                c->leases->due_ms = c->steady_ms; /* the rest at once */
+                                                c->leases->due_ms = c->steady_ms; /* goes on at once */
                                         else
                                                 lose_one(c, j, &left);
                                 }

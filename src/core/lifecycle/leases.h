@@ -1,12 +1,12 @@
-/* leases: an attempt that is not renewed in time is lost. */
+/* leases: ends attempts as lost whose lease was not renewed in time. */
 #pragma once
 #include "core/model/names.h"
 #include <stdint.h>
 
 struct leases {
-        int64_t due_ms; /* on the steady clock: no lease ends before; 0: look */
+        int64_t due_ms; /* steady clock: no lease ends before this time; 0: to be computed */
 };
 
-/* Ends the leases whose time has come; milliseconds to the next end, INT64_MAX when there is none. */
+/* Ends leases that are over. Returns the milliseconds to the next end; INT64_MAX: there is none. */
 int64_t leases_end(struct core *c);
-void lease_began(struct core *c, const struct job *j); /* an attempt is there that was not: its end counts */
+void lease_began(struct core *c, const struct job *j); /* takes the lease of a new attempt into account */

@@ -8,9 +8,10 @@
 
 #define CLEARING_LOOK_MS 1000
 
-/* ---- what is decided */
+/* ---- decisions */
 
-/* Only handed out, or waiting for the others of its set: nothing of it ran. */
+/* Returns whether the attempt was only matched, or is waiting for the others of its set: nothing of it
+ * ran. */
 static bool only_given(const struct job *j)
 {
         return j->state == JOB_MATCHED || (j->gang_size && !j->gang_goes);
@@ -22,10 +23,10 @@ static int32_t kind_of(struct core *c, const struct job *j, enum loss_by by)
 
         if (j->state == JOB_VACATING || by == LOSS_BY_ORDER || (only_given(j) && by == LOSS_BY_SILENCE))
                 return 0;
-        if (!queue_is_node(c, j->queue)) /* a batch system's: it may have made room for others */
+        if (!queue_is_node(c, j->queue)) /* a batch system may have preempted the attempt */
                 return kind;
         kind |= LOSS_AT_NODE;
-        /* Word of its start may have been lost with the agent. */
+        /* The report of the start may have been lost with the agent. */
         if (by == LOSS_BY_SILENCE || by == LOSS_BY_AGENT_RAN || j->state == JOB_RUNNING ||
             j->state == JOB_SUSPENDED)
                 kind |= LOSS_RAN;
@@ -69,7 +70,7 @@ void losses_decide(struct core *c, const struct job *j, struct str why, enum los
 
 /* ---- by time */
 
-/* A clock that was set back must not make a pause longer. */
+/* A pause does not become longer when the clock is set back. */
 static bool is_over(const struct core *c, const struct job *j)
 {
         return j->losses->until_ms <= c->now_ms || j->losses->until_ms > c->now_ms + LOSSES_PAUSE_MAX_MS;
@@ -148,7 +149,8 @@ static int64_t pauses_tick(struct core *c)
         return next;
 }
 
-/* The job has its place, or wants none any more, or its class is another one; or the node is gone. */
+/* Returns whether no node needs to be kept empty any more: the job has a place, does not wait or changed its
+ * class, or the node takes no jobs. */
 static bool clearing_is_over(struct core *c)
 {
         const struct clearing *x = &c->clearing;

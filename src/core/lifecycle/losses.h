@@ -1,8 +1,7 @@
-/* losses: what becomes of a job whose attempt was lost, and of the node (model/losses.h counts).
+/* losses: decides what a lost attempt means for the job and for the node (model/losses.h keeps the counts).
  *
- * One attempt of a job that took down a node costs nothing but that attempt; the pauses, the limit and the
- * place alone are there so that neither a job that takes nodes down nor a node that takes jobs down can go on
- * without end.
+ * A single loss costs the job that attempt only. Pauses, the limit of losses and the node to itself prevent
+ * that a job which takes nodes down, or a node which loses its jobs, goes on without end.
  */
 #pragma once
 #include "base/str.h"
@@ -10,13 +9,15 @@
 #include "core/model/names.h"
 #include <stdint.h>
 
-/* The loss of an attempt, for its event. */
+/* The consequences of a loss, for its event. */
 struct loss_decision {
         uint32_t next; /* enum job_state */
         int32_t code, subcode;
         char reason[512];
 };
+/* Decides what the loss of j's present attempt leads to. */
 void losses_decide(struct core *c, const struct job *j, struct str why, enum loss_by by,
                    struct loss_decision *d);
-/* Jobs and nodes whose pause is over take part again. Milliseconds to the next, INT64_MAX: there is none. */
+/* Lets jobs and nodes take part again whose pause is over. Returns the milliseconds to the next end of a
+ * pause; INT64_MAX: there is none. */
 int64_t losses_tick(struct core *c);

@@ -11,13 +11,13 @@
 #include "core/model/core_parts.h"
 #include "core/model/pending_match.h"
 
-#define LOOK_MS   1000  /* while some node drains, or may be silent */
-#define SLICE     1000u /* attempts that are stopped in one look */
+#define LOOK_MS   1000  /* interval while some node drains or may be silent */
+#define SLICE     1000u /* attempts stopped in one call */
 #define FACTS_MAX 4096u
 #define FACT_MAX  256u
-#define SAYS_MS   1000 /* between two events of an agent's word on its machine */
+#define SAYS_MS   1000 /* least time between two events from an agent's statements about its machine */
 
-/* Emits the move; there is one for it in the table. */
+/* Emits the move, which must be in the table of moves. */
 static void set_state(struct core *c, struct core_agent *a, enum node_state to, const char *by,
                       struct str reason, int64_t deadline_ms)
 {
@@ -39,37 +39,30 @@ static void set_state(struct core *c, struct core_agent *a, enum node_state to, 
 static void look_soon(struct core *c)
 {
         c->nodes_look_ms = 0;
-        c->nodes_drain = true; /* or may */
+        c->nodes_drain = true; /* possibly; nodes_tick finds out */
 }
 
-/* ---- what runs there */
+/* ---- attempts at a node */
 
-/* The attempts go back to the queue when the agent has stopped them. True: there are more of them. */
+/* Stops attempts, which go back to the queue when the agent has stopped them. Returns whether there are
+ * more. */
 static bool vacate(struct core *c, struct core_agent *a, const char *why, unsigned *left)
 {
         for (struct queue *q = a->queues; q; q = q->next)
                 for (struct job *j = q->attempts, *after; j; j = after) {
-                        struct event e = {.type = EVENT_VACATING,
-                                          .request = j->request->id,
-                                          .next = JOB_IDLE,
-                                          .reason = str_of(why)};
-
                         after = j->next;
                         if (j->state == JOB_VACATING)
                                 continue;
                         if (*left == 0)
                                 return true;
                         --*left;
-                        set_add(&e.members, j->member);
-                        core_emit(c, &e, NULL);
-                        c->world.control(c->world.arg, a->name, CORE_VACATE, j->request->id, j->fence,
-                                         &e.members);
-                        event_deinit(&e);
+                        attempt_vacate(c, j, why);
                 }
         return false;
 }
 
-/* An admin says that nothing runs there: no lease needs to be waited for. */
+/* Loses attempts without waiting for their leases, because an administrator says that nothing runs there.
+ * Returns whether there are more. */
 static bool lose_all(struct core *c, struct core_agent *a, unsigned *left)
 {
         for (struct queue *q = a->queues; q; q = q->next)
@@ -82,7 +75,7 @@ static bool lose_all(struct core *c, struct core_agent *a, unsigned *left)
         return false;
 }
 
-/* By who ordered it, for his reason. */
+/* Marks the node as drained, with the orderer and reason of the drain. */
 static void set_drained(struct core *c, struct core_agent *a)
 {
         MEM_CLEANUP char *by = mem_dupz(a->node.by), *reason = mem_dupz(a->node.reason);
@@ -90,7 +83,7 @@ static void set_drained(struct core *c, struct core_agent *a)
         set_state(c, a, NODE_DRAINED, by, str_of(reason), 0);
 }
 
-/* What an order asks for beyond the state itself. True: there is more to do. */
+/* Carries out what the state requires of attempts. Returns whether there is more to do. */
 static bool carry_out(struct core *c, struct core_agent *a, unsigned *left)
 {
         const struct node_record *n = &a->node;
@@ -180,7 +173,6 @@ int64_t core_spent_micro(const struct core *c)
         return node_spending_of(&c->spending, c->now_ms);
 }
 
-/* The node's own word on its health. */
 void core_node_health(struct core *c, const char *agent, bool well, struct str reason)
 {
         struct core_agent *a = agent_find(c, agent);
@@ -243,9 +235,10 @@ void nodes_lost(struct core *c, struct core_agent *a)
         look_soon(c);
 }
 
-/* ---- what ads say */
+/* ---- statements in ads */
 
-/* Whatever an agent says again and again, the log does not grow faster. */
+/* Limits events from an agent's statements, so that the log does not grow faster, however often they
+ * change. */
 static bool may_say(struct core *c, struct core_agent *a)
 {
         if (a->said_ms && c->steady_ms - a->said_ms < SAYS_MS)
@@ -263,7 +256,7 @@ static void look_at_health(struct core *c, struct core_agent *a, const char *unw
                 core_node_health(c, a->name, !unwell, str_of(unwell ? unwell : ""));
 }
 
-/* A line of its own for each value, whatever is in it. */
+/* Adds one line, whatever the value contains. */
 static void add_fact(struct buf *out, const char *name, struct str value)
 {
         size_t n = 0;
@@ -293,7 +286,8 @@ static char *read_facts(struct core *c, const struct ad *ad)
         return text.n ? buf_take(&text) : NULL;
 }
 
-/* "its drain_when is true: ScratchFree < 10" */
+/* Returns the reason if the condition is true: "its drain_when is true: ScratchFree < 10"; NULL: it is
+ * not. */
 static char *read_trigger(struct core *c, const struct ad *ad, symbol trigger, const char *name)
 {
         const struct expr *e = ad_find(ad, trigger);
@@ -318,6 +312,8 @@ void node_word_read(struct core *c, const struct ad *ad, struct node_word *ret)
         };
         if (eval_string(&c->eval, ad, NULL, c->attr.NodeFailed, &why))
                 ret->unwell = str_dupz(str_head(why, CORE_NODE_REASON_MAX));
+        if (eval_string(&c->eval, ad, NULL, c->attr.Leaving, &why))
+                ret->leaves = str_dupz(str_head(why, CORE_NODE_REASON_MAX));
 }
 
 void node_word_deinit(struct node_word *w)
@@ -325,11 +321,34 @@ void node_word_deinit(struct node_word *w)
         free(w->unwell);
         free(w->drains);
         free(w->closes);
+        free(w->leaves);
         free(w->facts);
+}
+
+static bool has_left(const struct core_agent *a)
+{
+        enum node_state s = node_state_of(&a->node);
+
+        return (s == NODE_DRAINING || s == NODE_DRAINED) && a->node.by &&
+               strcmp(a->node.by, NODE_BY_LEAVE) == 0;
+}
+
+/* Attempts that still run go back to the queue at once, since the agent has waited for them as long as it
+ * could. */
+static void look_at_leaving(struct core *c, struct core_agent *a, const char *leaves)
+{
+        if (leaves && node_state_of(&a->node) == NODE_UP) {
+                a->said_ms = c->steady_ms;
+                set_state(c, a, NODE_DRAINING, NODE_BY_LEAVE, str_of(leaves), c->now_ms);
+                look_soon(c);
+        } else if (!leaves && has_left(a) && may_say(c, a)) {
+                set_state(c, a, NODE_UP, NODE_BY_NODE, STR("it has come again"), 0);
+        }
 }
 
 void nodes_offered(struct core *c, struct core_agent *a, const struct node_word *w)
 {
+        look_at_leaving(c, a, w->leaves);
         look_at_health(c, a, w->unwell);
         if (w->facts && !str_eqz(str_of(w->facts), a->node.facts ? a->node.facts : "") && may_say(c, a))
                 core_node_facts(c, a->name, str_of(w->facts));
@@ -341,13 +360,14 @@ void nodes_offered(struct core *c, struct core_agent *a, const struct node_word 
 
 /* ---- by time */
 
-/* True: it may become silent. */
+/* Returns whether the node may become silent. */
 static bool look_for_silence(struct core *c, struct core_agent *a)
 {
         enum node_state s = node_state_of(&a->node);
         BUF_CLEANUP struct buf why = {0};
 
-        if (a->connected || (s != NODE_UP && s != NODE_DRAINING && s != NODE_DRAINED))
+        if (a->connected || (s != NODE_UP && s != NODE_DRAINING && s != NODE_DRAINED) ||
+            (s == NODE_DRAINED && has_left(a)))
                 return false;
         if (c->steady_ms - a->renewed_steady_ms < c->config.node_silent_ms)
                 return true;

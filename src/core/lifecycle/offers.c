@@ -1,4 +1,4 @@
-/* Agents come and go, and what their queues offer. */
+/* Handles connections of agents, and the offers of their queues. */
 #include <errno.h>
 
 #include "base/mem.h"
@@ -16,7 +16,7 @@
 #include "core/model/need.h"
 #include "core/model/pending_match.h"
 
-#define QUEUE_WAIT_MAX_S 31536000 /* more is no word of a wait */
+#define QUEUE_WAIT_MAX_S 31536000 /* longer waits are not believed */
 
 static void queue_unpark(struct core *c, struct queue *q)
 {
@@ -26,14 +26,14 @@ static void queue_unpark(struct core *c, struct queue *q)
 
 static void ad_is(struct core *c, struct queue *q, struct ad *ad, size_t bytes)
 {
-        ad_set_string(ad, c->attr.AgentName, str_of(q->agent->name)); /* whatever it calls itself */
+        ad_set_string(ad, c->attr.AgentName, str_of(q->agent->name)); /* whatever the ad says */
         ad_free(q->ad);
         q->ad = ad;
         q->agent->ad_bytes += bytes - q->ad_bytes;
         q->ad_bytes = bytes;
 }
 
-/* The agent offers nothing any more, and nothing is kept of what it did offer. */
+/* Withdraws the queue's offer and forgets its contents. */
 static void queue_empty(struct core *c, struct queue *q)
 {
         struct ad *ad = ad_new(c->symbols);
@@ -90,7 +90,7 @@ void core_agent_away(struct core *c, const char *agent)
                 return;
         a->connected = false;
         c->nodes_look_ms = 0;
-        c->leases->due_ms = 0; /* of eager jobs there it ends sooner now */
+        c->leases->due_ms = 0; /* leases of eager jobs there end earlier while the agent is away */
         for (struct queue *q = a->queues; q; q = q->next)
                 queue_unpark(c, q);
         gang_agent_away(c, a);
@@ -125,8 +125,9 @@ static void on_job_specific(void *arg, symbol name, bool target)
                 s->found = true;
 }
 
-/* Names in jobs' ads that this queue looks at become significant; those that differ from job to job do not,
- * they are looked at when a job is about to be given. */
+/* Makes attributes significant that the queue's conditions refer to in jobs' ads. If a condition refers to an
+ * attribute that differs from job to job, the queue is job-specific instead: the condition is evaluated for a
+ * single job before dispatch. */
 static void learn_references(struct core *c, struct queue *q)
 {
         const symbol conditions[] = {c->attr.Requirements, c->attr.Rank};
@@ -164,7 +165,7 @@ static int64_t number_of(struct core *c, const struct ad *ad, symbol name)
         return v < 0 ? 0 : v > OFFERED_MAX ? OFFERED_MAX : v;
 }
 
-/* 0 when it does not say, and for what is no such number: negative, infinite, NaN. */
+/* 0 if the attribute is missing, or negative, infinite or NaN. */
 static double real_of(struct core *c, const struct ad *ad, symbol name)
 {
         double v = 0;
@@ -188,7 +189,7 @@ static void set_owners(struct queue *q, const struct core_offer *o)
                 owners_add(&q->owners, o->owners[i]);
 }
 
-/* The ad's Tags become those of the list that are among them. */
+/* Reduces the ad's Tags to those that are in the list. */
 static void cut_tags(struct core *c, struct ad *ad, struct str tags)
 {
         symbol name = symbols_intern(c->symbols, STR("Tags")),
@@ -213,7 +214,7 @@ static void cut_tags(struct core *c, struct ad *ad, struct str tags)
         eval_reset(&c->eval);
 }
 
-/* How many names of attributes this ad would bring that nobody has used yet. */
+/* Counts the attribute names of this ad that no one has used before. */
 static uint32_t names_new(const struct core *c, struct str text)
 {
         struct symbols *own = symbols_new();
@@ -228,7 +229,7 @@ static uint32_t names_new(const struct core *c, struct str text)
         return n;
 }
 
-/* Is there room for this offer in what the agent may have? 0, or CORE_INVALID with err. */
+/* Checks the offer against the agent's limits. Returns 0, or CORE_INVALID with err. */
 static int offer_room(const struct core *c, const struct core_agent *a, const struct core_offer *o,
                       struct err *err)
 {
@@ -251,7 +252,7 @@ static int offer_room(const struct core *c, const struct core_agent *a, const st
         return 0;
 }
 
-/* Nobody knows what it offers. */
+/* Closes the queue, since its ad takes too long to evaluate. */
 static void close_unread(struct queue *q)
 {
         BUF_CLEANUP struct buf why = {0};
@@ -300,7 +301,7 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         set_owners(q, o);
         memcpy(q->wishes, o->wishes, sizeof(q->wishes));
         q->refused_count = 0;
-        /* What was given and is not accepted yet, the agent did not know of when it made the offer. */
+        /* The agent did not know of attempts that it has not accepted when it made the offer. */
         q->cpus = number_of(c, ad, at->Cpus) - q->taken_cpus;
         q->memory_mib = number_of(c, ad, at->Memory) - q->taken_memory_mib;
         q->disk_kib = number_of(c, ad, at->Disk) - q->taken_disk_kib;
@@ -312,7 +313,7 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         q->begins_ms = q->wait_s > 0 ? c->now_ms + (int64_t)(q->wait_s * 1000) : 0;
         q->wait_unknown = false;
         eval_boolean(&c->eval, ad, NULL, at->QueueWaitUnknown, &q->wait_unknown);
-        if (q->wait_unknown && !q->begins_ms) /* for who chooses: as long as a job takes */
+        if (q->wait_unknown && !q->begins_ms) /* estimate for choosing a place: the mean run time of a job */
                 q->wait_s = (double)c->estimates->everybody.run_ms / 1000;
         q->price = real_of(c, ad, at->Price);
         q->speed = real_of(c, ad, at->Speed);

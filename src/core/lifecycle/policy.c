@@ -1,6 +1,6 @@
-/* The users' policies: what happens after an exit, and what is looked at from time to time.
+/* Users' policies: the decision after an exit, and the periodic policies.
  *
- * Source: HTCondor manual, condor_submit: on_exit_hold is looked at before on_exit_remove; a policy that is
+ * Source: HTCondor manual, condor_submit: on_exit_hold is evaluated before on_exit_remove; a policy that is
  * undefined where it has to decide puts the job on hold with code 5.
  */
 #include "core/lifecycle/policy.h"
@@ -9,14 +9,15 @@
 #include <stdio.h>
 
 #include "classad/print.h"
+#include "core/classes/job_class.h"
 #include "core/classes/member_ad.h"
 #include "core/data/label.h"
 #include "core/events/apply.h"
 #include "core/model/core_parts.h"
 #include "core/model/edit.h"
 
-static void say(struct exit_decision *d, enum job_state next, int32_t code, int32_t subcode,
-                struct str reason)
+static void decision_set(struct exit_decision *d, enum job_state next, int32_t code, int32_t subcode,
+                         struct str reason)
 {
         d->next = next;
         d->code = code;
@@ -24,13 +25,13 @@ static void say(struct exit_decision *d, enum job_state next, int32_t code, int3
         snprintf(d->reason, sizeof(d->reason), STR_FMT, STR_ARG(reason));
 }
 
-/* What the periodic policies of a request may take in one go, and so many steps count as another evaluation.
- */
+/* Limits of the steps of a request's periodic policies in one round; and the number of steps that count as
+ * one more evaluation. */
 #define POLICY_STEPS_MAX     200000u
 #define POLICY_STEPS_PER_JOB 100u
 #define POLICY_STEPS         100u
 
-/* "the job attribute OnExitHold (ExitCode > 3) is true" */
+/* Sets the reason: "the job attribute OnExitHold (ExitCode > 3) is true". */
 static void say_policy(struct core *c, struct exit_decision *d, const struct ad *ad, symbol policy,
                        symbol reason, symbol subcode, const char *is, int32_t code)
 {
@@ -75,7 +76,7 @@ static void decide_exit(struct core *c, const struct request *r, const struct jo
                 member_ad_starts(c, ad, (int64_t)j->starts + 1);
         ad_set_real(ad, a->RemoteWallClockTime, (double)wall / 1000);
         ad_set_integer(ad, a->JobStatus, 2);
-        say(d, JOB_COMPLETED, 0, 0, STR(""));
+        decision_set(d, JOB_COMPLETED, 0, 0, STR(""));
         eval_attr(&c->eval, ad, NULL, a->OnExitHold, &v);
         if (value_is_true(&v)) {
                 d->next = JOB_HELD;
@@ -105,36 +106,36 @@ void policy_exit(struct core *c, struct request *r, struct job *j, const struct 
 
         if (j->state == JOB_VACATING &&
             (res->outcome != CORE_EXITED || j->goal == JOB_REMOVED || j->goal == JOB_COMPLETED)) {
-                say(d, j->goal, j->hold_code, j->hold_subcode, told);
+                decision_set(d, j->goal, j->hold_code, j->hold_subcode, told);
                 return;
         }
         switch (res->outcome) {
         case CORE_NOT_STARTED:
-                say(d, JOB_HELD, res->hold_code ? res->hold_code : CORE_HOLD_NOT_STARTED, res->hold_subcode,
-                    res->reason);
+                decision_set(d, JOB_HELD, res->hold_code ? res->hold_code : CORE_HOLD_NOT_STARTED,
+                             res->hold_subcode, res->reason);
                 return;
         case CORE_STAGING_FAILED:
-                say(d, JOB_HELD, res->hold_code ? res->hold_code : CORE_HOLD_INPUT, res->hold_subcode,
-                    res->reason);
+                decision_set(d, JOB_HELD, res->hold_code ? res->hold_code : CORE_HOLD_INPUT,
+                             res->hold_subcode, res->reason);
                 return;
         case CORE_LIMIT_EXCEEDED:
-                say(d, JOB_HELD, res->hold_code ? res->hold_code : CORE_HOLD_LIMIT, res->hold_subcode,
-                    res->reason);
+                decision_set(d, JOB_HELD, res->hold_code ? res->hold_code : CORE_HOLD_LIMIT,
+                             res->hold_subcode, res->reason);
                 return;
         case CORE_KILLED:
-        case CORE_OUTCOME_LOST: say(d, JOB_IDLE, 0, 0, res->reason); return;
+        case CORE_OUTCOME_LOST: decision_set(d, JOB_IDLE, 0, 0, res->reason); return;
         case CORE_EXITED: break;
         }
         if (p->job_template && p->job_template->exit_policy)
                 decide_exit(c, r, j, res, d);
         else
-                say(d, JOB_COMPLETED, 0, 0, STR(""));
+                decision_set(d, JOB_COMPLETED, 0, 0, STR(""));
 }
 
-/* ---- from time to time */
+/* ---- periodic policies */
 
-/* AllowedExecuteDuration is the agent's to watch, unless it differs from job to job. Both are by the clock,
- * as HTCondor's (condor_utils/user_job_policy.cpp): time that a job was suspended counts. */
+/* The agent watches AllowedExecuteDuration, unless it differs from job to job. Both durations are wall-clock
+ * time, as in HTCondor (condor_utils/user_job_policy.cpp): time in suspension counts. */
 static bool duration_exceeded(struct core *c, const struct job *j, const struct ad *ad,
                               struct exit_decision *d)
 {
@@ -170,7 +171,8 @@ static bool says(struct core *c, const struct ad *ad, symbol policy)
         return value_is_true(&v);
 }
 
-/* Where the policies of one member want it; d->next comes as its state. */
+/* Sets d->next to the state that the policies of one member ask for, if any; it comes in as the present
+ * state. */
 static void periodic_decide(struct core *c, const struct job *j, const struct ad *ad, struct exit_decision *d)
 {
         const struct attributes *a = &c->attr;
@@ -196,7 +198,7 @@ static void periodic_decide(struct core *c, const struct job *j, const struct ad
         }
 }
 
-/* Emits what the policies of one member say. `members`: all those that they decide for. */
+/* Emits what the policies of one member decide, for all of `members`. */
 static void periodic_act(struct core *c, struct request *r, uint32_t member, const struct set *members)
 {
         struct job *j = request_job(r, member);
@@ -213,8 +215,9 @@ static void periodic_act(struct core *c, struct request *r, uint32_t member, con
         if (c->eval.overruns != overruns || c->policies->steps > c->policies->steps_max)
                 t->periodic_over = true;
         if (t->periodic_over && d.next == state && state != JOB_HELD)
-                say(&d, JOB_HELD, CORE_HOLD_POLICY_UNDEFINED, 0,
-                    STR("its periodic_* policies take too long to evaluate: submit it with simpler ones"));
+                decision_set(&d, JOB_HELD, CORE_HOLD_POLICY_UNDEFINED, 0,
+                             STR("its periodic_* policies take too long to evaluate: submit it with simpler "
+                                 "ones"));
         eval_reset(&c->eval);
         ad_free(ad);
         if (d.next == state)
@@ -232,11 +235,8 @@ static void periodic_act(struct core *c, struct request *r, uint32_t member, con
                 e.type = EVENT_VACATING;
                 e.next = d.next;
                 core_emit(c, &e, NULL);
-                c->world.control(c->world.arg, j->queue->agent->name,
-                                 d.next == JOB_REMOVED ? CORE_REMOVE
-                                 : d.next == JOB_IDLE  ? CORE_VACATE
-                                                       : CORE_HOLD,
-                                 r->id, j->fence, members);
+                c->world.control(c->world.arg, j->queue->agent->name, core_control_of_goal(d.next), r->id,
+                                 j->fence, members);
         }
         event_deinit(&e);
 }
@@ -258,7 +258,7 @@ static void on_name(void *arg, symbol name, bool target)
                 d->found |= d->job_template->late[i].name == name;
 }
 
-/* Do these policies come out differently for members that wait in the same way? */
+/* Returns whether these policies may differ between members that wait in the same way. */
 static bool differs_by_member(const struct core *c, const struct job_template *t)
 {
         const symbol policies[] = {c->attr.PeriodicHold, c->attr.PeriodicRelease, c->attr.PeriodicRemove};
@@ -275,7 +275,7 @@ static bool differs_by_member(const struct core *c, const struct job_template *t
         return d.found;
 }
 
-/* Members that wait in the same way: one decides for all of them, or each is looked at later. */
+/* Decides once for all members that wait in the same way, or has each looked at later if they may differ. */
 static void periodic_bare(struct core *c, struct request *r, const struct piece *p, bool held)
 {
         struct set bare = {0};
@@ -326,8 +326,8 @@ static void spend(unsigned *budget, uint64_t work)
         *budget -= work < *budget ? (unsigned)work : *budget;
 }
 
-/* Looks at some of those that are looked at one by one; what has changed since they were chosen is seen.
- * True: there are more. */
+/* Looks at some of the members that need a decision each, in their present state. Returns whether there are
+ * more. */
 static bool periodic_some(struct core *c, struct request *r, unsigned *budget)
 {
         uint64_t m = set_next(&c->policies->each, c->policies->member);
@@ -374,6 +374,21 @@ bool policy_periodic_step(struct core *c, unsigned budget)
         periodic_end(c);
         c->policies->request = 0;
         return false;
+}
+
+void policy_hold_class(struct core *c, struct job_class *k, int code, const char *reason)
+{
+        while (k->idle > 0) {
+                struct bucket *b = job_class_first_bucket(k);
+                struct event e = {.type = EVENT_HELD,
+                                  .request = b->request->id,
+                                  .code = code,
+                                  .reason = str_of(reason)};
+
+                set_copy(&e.members, &b->idle);
+                core_emit(c, &e, NULL);
+                event_deinit(&e);
+        }
 }
 
 void policy_hold_leaks(struct core *c)

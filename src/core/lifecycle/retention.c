@@ -4,7 +4,7 @@
 #include "core/model/core_parts.h"
 
 #define LOOK_SLICE 100u /* evaluations in one call */
-#define LOOK_STEPS 200u /* of an evaluation: each so many count as another one */
+#define LOOK_STEPS 200u /* steps that count as one more evaluation */
 
 static bool ends(const struct event *e)
 {
@@ -46,7 +46,8 @@ static void emit_gone(struct core *c, struct request *r, struct set *gone)
         set_deinit(gone);
 }
 
-/* Looks at members, which are left, from `from` on. Returns where to go on, SET_END when done. */
+/* Evaluates retained members from `from` on, and lets those leave whose expression is false. Returns the next
+ * member to look at; SET_END: none is left. */
 static uint64_t look_at(struct core *c, struct request *r, const struct set *members, uint64_t from,
                         unsigned *budget)
 {
@@ -68,13 +69,13 @@ static uint64_t look_at(struct core *c, struct request *r, const struct set *mem
 
 void retention_look(struct core *c, const struct event *e)
 {
-        unsigned budget = LOOK_SLICE; /* the rest is for retention_tick */
+        unsigned budget = LOOK_SLICE; /* retention_tick looks at the rest */
         struct request *r = e->stays ? request_find(c, e->request) : NULL;
         struct set mine = {0};
 
         if (!r || set_count(&request_cold(r)->left) == 0)
                 return;
-        set_copy(&mine, &request_cold(r)->left); /* few, beside a million that were removed */
+        set_copy(&mine, &request_cold(r)->left); /* the smaller set: events may have a million members */
         set_keep_all(&mine, &e->members);
         look_at(c, r, &mine, 0, &budget);
         set_deinit(&mine);

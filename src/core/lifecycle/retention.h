@@ -1,29 +1,29 @@
 /* retention: jobs that have ended and stay in the queue. For the files of core/ only.
  *
- * HTCondor's LeaveJobInQueue: while it is true of a job that has completed or was removed, the job stays
- * where people look for it. Such a member keeps its record, in state completed or removed, and is in its
- * request's set `left`; in all else it has ended: its row is in history, it counts for no limit, its request
- * may be finished. It leaves, by an event `filed`, when the expression is not true any more (looked at when
- * the job ends and every config.periodic_ms) or when somebody removes it. The request is not forgotten
- * before.
+ * HTCondor's LeaveJobInQueue: while the expression is true of a completed or removed job, the job is still
+ * listed. Such a member keeps its record, in state completed or removed, and is in its request's set `left`;
+ * otherwise it has ended: its row is in history, it counts for no limit, and its request may be finished. It
+ * leaves the queue by EVENT_FILED when the expression is not true any more (evaluated when the job ends and
+ * every config.periodic_ms) or when a user removes it. The request is not forgotten before that.
  *
- * The event that ends a job says that it may stay, since a shadow has no expressions to ask.
+ * The event that ends a job says whether it may stay, because a shadow has no expressions to evaluate.
  */
 #pragma once
 #include "core/model/names.h"
 #include <stdint.h>
 
-/* At most so many records are kept for it in all; jobs that end when there are so many do not stay. */
+/* Maximum number of such records; jobs that end beyond it do not stay. */
 #define RETENTION_MAX 200000u
 
 struct retention {
         int64_t due_ms;
-        uint64_t request, member; /* where the slice goes on; 0: not under way */
+        uint64_t request, member; /* position at which the slice continues; 0: no round in progress */
 };
-void retention_mark(struct core *c, struct event *e);       /* before e is applied: sets e->stays */
-void retention_look(struct core *c, const struct event *e); /* after: those that do not want to stay leave */
+void retention_mark(struct core *c, struct event *e); /* before e is applied: sets e->stays */
+/* After e was applied: lets jobs leave whose expression is false. */
+void retention_look(struct core *c, const struct event *e);
 
-/* Those of `members` (NULL: all) that are left leave now. Returns how many. */
+/* Lets those of `members` (NULL: all) that are left leave now. Returns their number. */
 uint64_t retention_remove(struct core *c, struct request *r, const struct set *members);
-/* Looks at the next slice. Milliseconds until there is something to do, INT64_MAX: nothing. */
+/* Evaluates the next slice. Returns the milliseconds until there is more to do; INT64_MAX: nothing. */
 int64_t retention_tick(struct core *c);

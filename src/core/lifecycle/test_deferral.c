@@ -1,4 +1,4 @@
-/* Jobs that start at a time, and those that take too long. */
+/* Jobs with a start time, and jobs that take too long. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static void see_deferred(void *arg, const struct core_why *w)
         *(int *)arg += w->verdict == CORE_JOB_REFUSES && str_eqz(w->clause, "time() >= DeferralTime");
 }
 
-/* The clock stands at 1700000000 when the tests begin. */
+/* The clock of the tests begins at 1700000000. */
 static void test_not_before_its_time(void **state)
 {
         struct core *c = *state;
@@ -74,7 +74,7 @@ static void test_durations(void **state)
         started(c, "n1", r->id, 0);
         started(c, "n1", r->id, 1);
         started(c, "n1", s->id, 0);
-        assert_int_equal(core_act(c, &suspend, &affected, NULL), 0); /* the clock goes on */
+        assert_int_equal(core_act(c, &suspend, &affected, NULL), 0); /* the duration goes on */
         pass_time(c, 25000);
         assert_int_equal(request_state(r, 0), JOB_SUSPENDED);
         pass_time(c, 25000);
@@ -107,7 +107,7 @@ static void test_periodic_vacate(void **state)
         buf_reset(&bare_assigned);
 }
 
-/* After a start with an older copy: what waits in it is given to nobody for a while, what is new is. */
+/* After a start from an older copy, waiting jobs of it are not dispatched for a while; new jobs are. */
 static void test_what_may_run_unknown(void **state)
 {
         struct core *c = *state;

@@ -107,7 +107,7 @@ static void test_results_are_kept_until_they_are_taken(void **state)
         struct core *c = *state;
         uint64_t id = submit_leased(c, 1000000000, true), other = submit_leased(c, 1000000000, false);
 
-        take(c, id, 0, 2); /* it has not ended */
+        take(c, id, 0, 2); /* no effect: the job has not ended */
         act_remove(c, id);
         act_remove(c, other);
         assert_int_equal(core_results_held_since(c), 1700000000000);
@@ -124,7 +124,7 @@ static void test_results_are_kept_until_they_are_taken(void **state)
         assert_null(request_find(c, id));
 }
 
-/* A submitter who renews his lease for ever and takes nothing holds what ended in the last 30 days. */
+/* Results that are never taken are held for 30 days at most, even if the lease is renewed for ever. */
 static void test_results_are_held_for_so_long_at_most(void **state)
 {
         struct core *c = *state;
@@ -190,7 +190,7 @@ static void test_records(void **state)
         assert_true(str_eqz(t.origin.label, "l") && str_eqz(t.origin.path, "p") && t.origin.hops_left == 4);
         assert_int_equal(t.digest, 7);
         submission_deinit(&t);
-        /* of before: the same without what is behind it */
+        /* An older version lacks the last fields. */
         b.p[0] = 3;
         b.n -= 2;
         assert_int_equal(submission_unpack(&t, buf_view(&b), NULL), 0);

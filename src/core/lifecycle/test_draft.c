@@ -1,5 +1,6 @@
-/* Requests that are made in slices: nobody knows of them before they are accepted, what others do meanwhile
- * is theirs, and the log gives the same state again. */
+/* Requests that are made in slices: they are invisible until accepted, other calls in between do not matter,
+ * and the log gives the same state.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,7 +74,7 @@ static int teardown(void **state)
         return 0;
 }
 
-/* So many jobs, the i-th of which asks for `kinds` different sizes in turn. */
+/* Describes `jobs` jobs, which ask for `kinds` different sizes in turn. */
 static void describe(struct submission *s, struct buf *items, unsigned jobs, unsigned kinds)
 {
         static unsigned char serial;
@@ -152,7 +153,7 @@ static void test_others_go_on_meanwhile(void **state)
         assert_false(existing);
         assert_int_equal(core_request_get(c, 1, &r), 0);
         assert_int_equal(r.counts.idle, JOBS);
-        assert_int_equal(r.submitted_ms, 1700000000000); /* when it came */
+        assert_int_equal(r.submitted_ms, 1700000000000); /* the time of the submit, not of the acceptance */
         assert_int_equal(request_find(c, 1)->bucket_count, 100);
         for (uint64_t at = 0, next; (next = core_request_next(c, at)); at = next)
                 assert_int_equal(next, at + 1);
@@ -163,7 +164,8 @@ static void test_others_go_on_meanwhile(void **state)
         buf_deinit(&items);
 }
 
-/* An agent that looks at another attribute comes in the middle: as if it had been there before. */
+/* An agent whose conditions refer to another attribute connects during the split: the result is as if it had
+ * been there before. */
 static void test_a_name_becomes_significant(void **state)
 {
         struct core *c = *state;
@@ -226,7 +228,7 @@ static void test_twice_under_way_is_one_request(void **state)
         buf_deinit(&items);
 }
 
-/* What fits alone is too much for two: the second finds out when it is accepted. */
+/* Two requests, of which only one fits into a limit: the second is refused when it is accepted. */
 static void test_limits_count_when_it_is_accepted(void **state)
 {
         struct core *c = *state;
@@ -261,7 +263,8 @@ static int64_t kib_used(struct core *c)
         return limits_find(c->limits, STR("queued_kib/ann@lab"))->used;
 }
 
-/* What one owner's requests take is counted until they are forgotten; those that have ended make room. */
+/* The memory of an owner's requests counts until they are forgotten; ended ones make room when it is
+ * short. */
 static void test_memory_of_one_owner(void **state)
 {
         static const char *const large[] = {"Cmd", "\"/bin/true\"", NULL};
@@ -286,7 +289,7 @@ static void test_memory_of_one_owner(void **state)
         core_tick(c);
         assert_null(request_find(c, 1));
         assert_int_equal(kib_used(c), 8);
-        remove.request = 2; /* nothing was submitted since */
+        remove.request = 2; /* only a submit makes room */
         assert_int_equal(core_act(c, &remove, &n, NULL), 0);
         core_tick(c);
         assert_int_equal(kib_used(c), 6);
@@ -295,8 +298,7 @@ static void test_memory_of_one_owner(void **state)
         assert_same_after_replay(c);
 }
 
-/* A submit that is sent once more is the same request, also when that has been forgotten; with other contents
- * it is refused. */
+/* A repeated submit is the same request, even after that was forgotten; with other contents it is refused. */
 static void test_uuids_of_forgotten_requests(void **state)
 {
         struct core *c = *state;
@@ -336,7 +338,7 @@ static void test_uuids_of_forgotten_requests(void **state)
         }
 }
 
-/* What is wrong is said before it is accepted, and a draft may be forgotten at any time. */
+/* Errors are reported before acceptance, and a draft may be freed at any time. */
 static void test_forgotten(void **state)
 {
         struct core *c = *state;
@@ -364,7 +366,7 @@ static void test_forgotten(void **state)
         assert_int_equal(kept.count, 0);
         assert_int_equal(submit(c, NULL, 1, plain)->id, 1);
         assert_int_equal(core_draft_new(c, &s, CORE_DRAFT_SUBMIT, &left, NULL), 0);
-        assert_int_equal(core_draft_some(left, &more, NULL), 0); /* left to core_free */
+        assert_int_equal(core_draft_some(left, &more, NULL), 0); /* core_free frees it */
         submission_deinit(&s);
         buf_deinit(&items);
 }
@@ -413,7 +415,7 @@ static void test_rekey_in_slices(void **state)
         assert_int_equal(core_act(c, &all, &count, NULL), 0);
         core_clock(c, c->now_ms + 90000000, c->steady_ms);
         for (unsigned ticks = 0; core_request_next(c, 0) && ticks < 100; ticks++) {
-                assert_non_null(c->classes->rekeying); /* the request is forgotten in the middle of it */
+                assert_non_null(c->classes->rekeying); /* the request is forgotten during the rekeying */
                 core_tick(c);
                 core_clock(c, c->now_ms + 90000000, c->steady_ms);
                 kept.count = 0;
@@ -424,7 +426,7 @@ static void test_rekey_in_slices(void **state)
         buf_deinit(&items);
 }
 
-/* A part with so many names that nobody else has, in its attributes and in an expression. */
+/* Describes a part with `count` attribute names that nobody else uses, as attributes and in an expression. */
 static void describe_names(struct submission *s, struct str owner, struct buf *room, unsigned from,
                            unsigned count)
 {
@@ -448,7 +450,7 @@ static void describe_names(struct submission *s, struct str owner, struct buf *r
         p->rows = p->steps = 1;
 }
 
-/* Names that a draft made up are forgotten with it; those of a request when it is. */
+/* The attribute names of a draft are freed with it, and those of a request when it is forgotten. */
 static void test_names_go_with_who_has_them(void **state)
 {
         struct core *c = *state;
@@ -458,7 +460,7 @@ static void test_names_go_with_who_has_them(void **state)
         uint64_t id;
         bool existing;
 
-        for (unsigned i = 0; i < 2000; i++) { /* a million in all */
+        for (unsigned i = 0; i < 2000; i++) { /* a million names in all */
                 describe_names(&s, STR("ann@lab"), &room, i * 500, 500);
                 assert_int_equal(core_submit(c, &s, true, &id, &existing, NULL), 0);
                 submission_deinit(&s);
@@ -473,7 +475,7 @@ static void test_names_go_with_who_has_them(void **state)
         buf_deinit(&room);
 }
 
-/* One owner's names do not take those of others. */
+/* One owner's names do not use up those of others. */
 static void test_names_of_an_owner_are_limited(void **state)
 {
         struct core *c = *state;

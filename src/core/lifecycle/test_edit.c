@@ -1,5 +1,4 @@
-/* Jobs that wait are given other attributes: who is changed, what matching makes of it, what is refused, and
- * that the log and snapshots have it. */
+/* Edits of waiting jobs: the members affected, matching afterwards, refusals, and the log and snapshots. */
 #include "classad/print.h"
 #include "core/accounts/limit.h"
 #include "core/lifecycle/edit.h"
@@ -8,8 +7,8 @@
 #include "core/model/submission.h"
 #include "core/test_story.h"
 
-/* Edits request 1; members NULL: all. Attributes as name, text pairs; a text with a macro is late. Returns
- * how many were changed, or the error's number, negative. */
+/* Edits request 1; members NULL: all. pairs: attribute names and texts; a text with a macro is late. Returns
+ * the number of changed members, or the error as a negative number. */
 static int edit(struct story *s, const char *members, const char *const *pairs, struct err *err)
 {
         BUF_CLEANUP struct buf changes = {0};
@@ -72,7 +71,7 @@ static void test_some_members_are_changed(void **state)
         expect(s, 3, "Note", "");
 }
 
-/* Those that have an attempt stay what their agent was told; a part of another number goes to agents. */
+/* Members with an attempt stay as their agent was told; agents get the edited part under its own number. */
 static void test_only_those_that_wait(void **state)
 {
         struct story *s = *state;
@@ -119,7 +118,7 @@ static void test_edits_add_up_and_may_take_away(void **state)
         }
 }
 
-/* The priority is the job's, not its template's; and both matter at once. */
+/* Priorities belong to the job, not to its template; a change of both takes effect at once. */
 static void test_priorities_stay(void **state)
 {
         struct story *s = *state;
@@ -158,8 +157,8 @@ static void test_sets_are_left_alone(void **state)
         REFUSED("start together", "RequestMemory", "5");
 }
 
-/* Whoever makes the core again, from the log, in a shadow or from a snapshot, has the same; history has what
- * the job was when it ran. */
+/* A core made from the log, from a snapshot, or as a shadow has the same edits; history has the job as it
+ * ran. */
 static void test_log_and_snapshot_have_it(void **state)
 {
         struct story *s = *state;
@@ -228,7 +227,7 @@ static void test_damaged_changes_are_refused(void **state)
         assert_false(changes_ok(STR_NONE));
 }
 
-/* Members that are changed in ways of their own take memory each. */
+/* Members with different changes take memory each. */
 static void test_ways_are_bounded(void **state)
 {
         struct story *s = *state;
@@ -252,7 +251,7 @@ static void test_ways_are_bounded(void **state)
         assert_int_equal(story_act(s, CORE_ACT_REMOVE, NULL, 0), 1002);
 }
 
-/* An edit takes no more than its owner has left, the last one neither. */
+/* Edits, including the last one, take no more memory than the owner has left. */
 static void test_memory_is_bounded(void **state)
 {
         struct story *s = *state;
@@ -267,7 +266,7 @@ static void test_memory_is_bounded(void **state)
         core_limit_set(s->core, STR("queued_kib/*"), x->used + 30);
         FORGET(events);
         assert_int_equal(EDIT("0", "Note", "1"), 1);
-        assert_int_equal(EDIT("1", "Note", "1"), 1); /* they are alike, and share a template */
+        assert_int_equal(EDIT("1", "Note", "1"), 1); /* equal members share a template */
         SAID(events, "edited 1 0\nedited 1 1\n");
         assert_int_equal(edit(s, "2", (const char *const[]){"Note", "2", NULL}, &why), -CORE_TOO_MANY);
         assert_non_null(strstr(why.text, "max_queued_bytes"));

@@ -1,5 +1,4 @@
-/* Attempts that are lost with their nodes: pauses, the limit, a place alone, and nodes that take everything
- * down. */
+/* Attempts lost with their nodes: pauses, the limit, a node to itself, and nodes that fail every job. */
 #include "core/test_story.h"
 
 #define AD "[Cpus = 4; TotalCpus = 4; Memory = 100]"
@@ -56,7 +55,7 @@ static void tick(struct story *s, int64_t ms)
         core_match(s->core);
 }
 
-/* What follows is the same in a core that replays the log. */
+/* Checks that a core which replays the log has the same state. */
 static void replays(struct story *s)
 {
         BUF_CLEANUP struct buf here = {0}, there = {0};
@@ -71,7 +70,7 @@ static void replays(struct story *s)
         core_free(c);
 }
 
-/* The first loss costs nothing, each further one a longer pause, and the fifth holds it. */
+/* The first loss costs nothing, each further one a longer pause, and the fifth holds the job. */
 static void test_a_job_that_takes_its_node_down(void **state)
 {
         struct story *s = *state;
@@ -102,7 +101,7 @@ static void test_a_job_that_takes_its_node_down(void **state)
         assert_string_equal(
                 j.hold_reason.p,
                 "5 attempts in a row were lost at n1; the last one: the agent does not know this attempt");
-        /* Released, it is tried at once. */
+        /* A released job is tried at once. */
         story_act(s, CORE_ACT_RELEASE, NULL, 0);
         tick(s, 80000);
         story_offer(s, "n1", AD, 4);
@@ -110,7 +109,7 @@ static void test_a_job_that_takes_its_node_down(void **state)
         replays(s);
 }
 
-/* What was only handed out goes back as if nothing had been, however often. */
+/* The loss of an attempt that was only matched has no consequences, however often it happens. */
 static void test_handed_out_only(void **state)
 {
         struct story *s = *state;
@@ -125,7 +124,7 @@ static void test_handed_out_only(void **state)
         replays(s);
 }
 
-/* A program that ends as programs do clears the count: losses that are far apart add up to nothing. */
+/* A program that ends normally resets the count, so losses that are far apart do not add up. */
 static void test_a_result_clears_the_count(void **state)
 {
         struct story *s = *state;
@@ -145,7 +144,7 @@ static void test_a_result_clears_the_count(void **state)
         replays(s);
 }
 
-/* After three different nodes it goes only where nothing runs, and nothing goes there beside it. */
+/* After losses at three different nodes the job runs only on an empty node, and no other job joins it. */
 static void test_a_suspected_job_runs_alone(void **state)
 {
         static const char *const nodes[] = {"n1", "n2", "n3"};
@@ -176,7 +175,7 @@ static void test_a_suspected_job_runs_alone(void **state)
         replays(s);
 }
 
-/* Where something always runs a node is emptied for it after a minute, and what comes later waits. */
+/* If no node is ever empty, one is emptied for the job after a minute, and later jobs wait. */
 static void test_a_suspected_job_gets_a_node(void **state)
 {
         static const char *const nodes[] = {"n1", "n2", "n3"};
@@ -216,8 +215,8 @@ static void test_a_suspected_job_gets_a_node(void **state)
         assert_int_equal(state_of(s, 3, 0), JOB_MATCHED);
 }
 
-/* Three jobs of three requests in a row: the node drains itself, says why, and is resumed by an admin only.
- */
+/* After losses of three jobs of three requests in a row the node drains itself, with the reason; only an
+ * administrator resumes it. */
 static void test_a_black_hole_drains_itself(void **state)
 {
         struct story *s = *state;
@@ -257,8 +256,8 @@ static void test_a_black_hole_drains_itself(void **state)
         replays(s);
 }
 
-/* Members of one request, which take every node down, say nothing of a node; nor do jobs that went at one
- * time. */
+/* Losses of one request's members, at every node, do not count against a node; nor do losses at the same time
+ * beyond the first. */
 static void test_related_losses_drain_nothing(void **state)
 {
         static const char *const members[] = {"0", "1", "2", "3"};

@@ -1,4 +1,4 @@
-/* Records of nodes: orders, what ads say of the machine, silence; and that a replay gives the same. */
+/* Records of nodes: orders, statements in ads, silence; and that a replay gives the same state. */
 #include "core/test_story.h"
 
 #define AD "Cpus = 4; TotalCpus = 4; Memory = 100; "
@@ -47,7 +47,7 @@ static void replays(struct story *s)
         core_free(d);
 }
 
-/* Each order from each state: those of the table are taken, and the others leave everything as it was. */
+/* Gives each order in each state: orders in the table of moves are accepted, and others change nothing. */
 static void test_orders(void **state)
 {
         struct story *s = *state;
@@ -55,7 +55,7 @@ static void test_orders(void **state)
         story_offer(s, "n1", "[" AD "]", 4);
         assert_int_equal(order(s, NODE_UP, 0), 0);
         assert_string_equal(node(s).state_name, "idle");
-        assert_int_equal(s->log_count, 0); /* it was so */
+        assert_int_equal(s->log_count, 0); /* no event: the state was the same before */
         assert_int_equal(order(s, NODE_DRAINING, 0), 0);
         assert_string_equal(node(s).state_name, "drained");
         assert_string_equal(node(s).refuses, "drained by ann: so");
@@ -73,7 +73,7 @@ static void test_orders(void **state)
         replays(s);
 }
 
-/* At the deadline what runs is told to stop, once, and goes back; then the node is drained. */
+/* At the deadline running jobs are told to stop, once, and go back to the queue; then the node is drained. */
 static void test_a_deadline(void **state)
 {
         struct story *s = *state;
@@ -102,8 +102,7 @@ static void test_a_deadline(void **state)
         replays(s);
 }
 
-/* Its ads say that it is not well, again and again, and otherwise: each state is told, and the log stays
- * short. */
+/* An agent's ads alternate between well and not well: each state is recorded, and the log stays short. */
 static void test_an_agent_that_cannot_decide(void **state)
 {
         struct story *s = *state;
@@ -122,7 +121,45 @@ static void test_an_agent_that_cannot_decide(void **state)
         assert_string_equal(node(s).state_name, "idle");
         assert_int_equal(order(s, NODE_FAILED, 0), 0);
         story_offer(s, "n1", "[" AD "]", 4);
-        assert_string_equal(node(s).state_name, "failed"); /* an admin's word is taken back by an admin */
+        assert_string_equal(node(s).state_name, "failed"); /* an agent cannot undo an administrator's order */
+        replays(s);
+}
+
+/* An agent announces its end: its jobs go back at once, its silence is no failure, and it returns in its
+ * former state, unless an administrator has drained it. */
+static void test_leaving(void **state)
+{
+        struct story *s = *state;
+        struct core_result r = {.request = 1, .fence = 1, .outcome = CORE_KILLED, .reason = STR("killed")};
+
+        SUBMIT(1, "RequestCpus", "1");
+        story_offer(s, "n1", "[" AD "]", 4);
+        FORGET(actions);
+        story_offer(s, "n1", "[" AD "Leaving = \"so\"]", 0);
+        tick(s, 0);
+        SAID(actions, "vacate n1 1 0 f1\n");
+        assert_string_equal(node(s).state_name, "draining");
+        assert_true(core_result(s->core, "n1", &r));
+        tick(s, 0);
+        assert_string_equal(node(s).state_name, "drained");
+        assert_string_equal(node(s).by, NODE_BY_LEAVE);
+        core_agent_away(s->core, "n1");
+        tick(s, 3600000);
+        assert_string_equal(node(s).state_name, "drained");
+        replays(s);
+        for (int i = 0; i < 200; i++) {
+                story_offer(s, "n1", i % 2 ? "[" AD "Leaving = \"so\"]" : "[" AD "]", 4);
+                story_wait(s, 10);
+        }
+        assert_true(s->log_count < 40);
+        story_wait(s, 2000);
+        story_offer(s, "n1", "[" AD "]", 4);
+        assert_int_equal(core_node_get(s->core, "n1", &(struct core_node){0}), 0);
+        assert_null(node(s).refuses);
+        assert_int_equal(order(s, NODE_DRAINING, 0), 0);
+        story_wait(s, 2000);
+        story_offer(s, "n1", "[" AD "]", 4);
+        assert_string_equal(node(s).by, "ann");
         replays(s);
 }
 
@@ -137,7 +174,7 @@ static void test_triggers(void **state)
         assert_int_equal(j.state, JOB_IDLE);
         story_offer(s, "n1", "[" AD "CloseWhen = Free < 10; DrainWhen = NoSuch > 7]", 4);
         assert_int_equal(core_job_get(s->core, 1, 0, &j), 0);
-        assert_int_equal(j.state, JOB_MATCHED); /* what is undefined is not true */
+        assert_int_equal(j.state, JOB_MATCHED); /* undefined is not true */
         story_offer(s, "n1", "[" AD "Free = 5; DrainWhen = Free < 10]", 4);
         assert_string_equal(node(s).state_name, "draining");
         assert_string_equal(node(s).reason, "its drain_when is true: Free < 10");
@@ -147,7 +184,7 @@ static void test_triggers(void **state)
         replays(s);
 }
 
-/* Of one that is away, and not of one that is there and says nothing. */
+/* An absent node becomes silent; a connected one that sends nothing does not. */
 static void test_silence(void **state)
 {
         struct story *s = *state;
@@ -169,7 +206,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 STORY(test_orders),   STORY(test_a_deadline), STORY(test_an_agent_that_cannot_decide),
-                STORY(test_triggers), STORY(test_silence),
+                STORY(test_triggers), STORY(test_leaving),    STORY(test_silence),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,7 +105,7 @@ static void test_by_its_exit_code(void **state)
         assert_int_equal(act_remove(c, r, NULL), 0);
 }
 
-/* What is left is not forgotten, however old it is, and neither held nor released nor run again. */
+/* Retained jobs are not forgotten, however old, and are not held, released or run again. */
 static void test_for_ever(void **state)
 {
         struct core *c = *state;
@@ -116,7 +116,7 @@ static void test_for_ever(void **state)
         end(c, r, 0, 0);
         end(c, r, 1, 0);
         set_add(&one, 2);
-        assert_int_equal(act_remove(c, r, &one), 1); /* it runs */
+        assert_int_equal(act_remove(c, r, &one), 1); /* member 2, which runs */
         assert_int_equal(left(c, r), 2);
         end(c, r, 2, 0);
         assert_int_equal(request_state(r, 2), JOB_REMOVED);
@@ -146,7 +146,7 @@ static void test_those_that_never_started(void **state)
         assert_true(request_cold(r)->finished_ms > 0);
 }
 
-/* Many at once: they leave in slices, and a tick in between breaks nothing. */
+/* Many retained jobs leave in slices, and a tick in between does no harm. */
 static void test_slices(void **state)
 {
         struct core *c = *state;
@@ -178,7 +178,7 @@ static void keep_event(void *arg, const struct event *e)
         pack_str(&events, buf_view(&one));
 }
 
-/* A shadow, which has no expressions, comes to the same state from events and from a snapshot. */
+/* A shadow, which has no expressions, reaches the same state from events and from a snapshot. */
 static void test_replay(void **state)
 {
         struct core *c = *state, *shadow, *restored;

@@ -1,7 +1,6 @@
-/* A queue can be used when it has room, its agent runs this owner's jobs and is cleared for their data, and
- * both Requirements agree. Better is what the job ranks higher; of places that it ranks the same, the one of
- * least cost (cost.h) to the job that goes first; then the first by search order, then the one with more free
- * processors. */
+/* A class can use a queue that has room, whose agent runs this owner's jobs and is cleared for their data,
+ * and where both Requirements hold. Among those the order is: higher Rank of the job, then lower cost
+ * (cost.h) for the class's first job, then search order, then more free processors. */
 #include "core/match/choose.h"
 
 #include "classad/match.h"
@@ -13,7 +12,7 @@
 #include "core/match/matching.h"
 #include "core/match/overrun.h"
 
-/* A job without data that is over so soon does not care how fast a place is. */
+/* A class without data whose jobs run for less than this does not compare places. */
 #define ALIKE_MS 2000
 
 static bool agree(struct core *c, const struct job_class *k, const struct queue *q)
@@ -35,7 +34,7 @@ static bool fits_and_agrees(struct core *c, struct job_class *k, struct queue *q
         return yes && !k->overrun && q->paused_until_ms <= c->steady_ms;
 }
 
-/* It would only be refused again. */
+/* Returns whether the queue's agent has refused this class since its last offer. */
 static bool was_refused(const struct job_class *k, const struct queue *q)
 {
         for (unsigned i = 0; i < q->refused_count; i++)
@@ -132,7 +131,7 @@ bool choose_offer_prefers(const struct queue *q)
         return q->has_rank || q->wishes[0] != CORE_WISH_NONE;
 }
 
-/* How well jobs of the class, by the one that goes first, meet a wish of the queue. */
+/* How well the class's first job meets a wish of the queue; higher is better. */
 static double wish_met(struct core *c, const struct queue *q, const struct job_class *k, enum core_wish wish)
 {
         struct core_cost cost;

@@ -10,11 +10,11 @@
 #include "core/model/place_wait.h"
 #include "core/model/suits.h"
 
-#define WORTH_MS    2000    /* nobody waits to save less than this */
-#define HOLDERS_MAX 16u     /* places looked at for one job: with its largest file; and where it comes to */
+#define WORTH_MS    2000    /* a job does not wait to save less than this */
+#define HOLDERS_MAX 16u     /* places compared for one job: those that hold its largest file or receive it */
 #define WAITS_MAX   10000u  /* jobs of one request that may wait */
-#define LATE_MS     3600000 /* after an hour jobs go in their order, wherever their files are */
-#define AGAIN_MS    10000   /* how often those that wait are looked at again */
+#define LATE_MS     3600000 /* jobs idle for longer go in their order, wherever their files are */
+#define AGAIN_MS    10000   /* interval at which waiting jobs are looked at again */
 
 static int64_t longest_wait(const struct core *c, const struct part *p)
 {
@@ -22,7 +22,7 @@ static int64_t longest_wait(const struct core *c, const struct part *p)
                                                     : c->config.better_wait_ms;
 }
 
-/* NULL: too many others wait. */
+/* Returns the job's record of waiting, made when it has none. NULL: WAITS_MAX jobs of the request wait. */
 static struct place_wait *wait_get(struct core *c, struct request *r, uint32_t member)
 {
         struct place_wait *w = place_wait_of(r, member);
@@ -41,7 +41,7 @@ static struct place_wait *wait_get(struct core *c, struct request *r, uint32_t m
 
 struct missing {
         const struct core_agent *agent;
-        uint64_t bytes; /* of the largest file that it does not hold */
+        uint64_t bytes; /* size of the largest file that the place does not hold */
         uint64_t file;
 };
 
@@ -56,7 +56,7 @@ static bool find_missing(void *arg, const struct input *f)
         return true;
 }
 
-/* Would it take the class if it had nothing to do? */
+/* Returns whether the queue would take the class if it were empty. */
 static bool suits(struct core *c, const struct job_class *k, struct queue *q)
 {
         struct ad *whole;
@@ -68,7 +68,8 @@ static bool suits(struct core *c, const struct job_class *k, struct queue *q)
         return yes;
 }
 
-/* How many go before the one that waits so (NULL: not yet). */
+/* Returns the number of waiting jobs that go to the queue before this one (NULL: one that does not wait yet).
+ */
 static uint32_t promised(const struct queue *q, const struct place_wait *w)
 {
         uint32_t others = w && w->queue == q ? q->promised - 1 : q->promised;
@@ -76,11 +77,13 @@ static uint32_t promised(const struct queue *q, const struct place_wait *w)
         return w && w->queue == q && w->before < others ? w->before : others;
 }
 
-/* The busy queue of this agent where the job would end soonest, before `limit` and with a bounded wait. */
+/* Returns the busy queue of this agent where the job would end soonest, before `limit` and with a bounded
+ * wait. */
 static struct queue *best_queue(struct core *c, const struct part *p, uint32_t member,
                                 const struct place_wait *w, const struct core_agent *a, int64_t longest,
-                                int64_t *limit)
+                                int64_t here_ms, int64_t *limit)
 {
+        int64_t waited = w ? c->steady_ms - w->since_ms : 0;
         struct queue *found = NULL;
 
         for (struct queue *q = a->queues; q; q = q->next) {
@@ -88,11 +91,13 @@ static struct queue *best_queue(struct core *c, const struct part *p, uint32_t m
                 int64_t wait;
 
                 if (!q->ad || (q->offers && q->jobs_left > 0 && q->cpus > 0))
-                        continue; /* it was asked before the one at hand */
+                        continue; /* this place was compared before the one at hand */
                 wait = busy_wait_ms(c, q, promised(q, w));
                 if (wait > longest)
                         continue;
                 cost_of(c, p, member, q, &cost);
+                if (waited > here_ms - cost.total_ms)
+                        continue;
                 cost_wait(&cost, wait);
                 if (cost.total_ms < *limit) {
                         *limit = cost.total_ms;
@@ -102,7 +107,7 @@ static struct queue *best_queue(struct core *c, const struct part *p, uint32_t m
         return found;
 }
 
-/* The busy place for which it should wait; NULL: there is none. */
+/* Returns the busy place for which the job should wait; NULL: none is worth it. */
 static struct queue *best_busy(struct core *c, const struct job_class *k, const struct bucket *b,
                                uint32_t member, const struct queue *q, int64_t longest)
 {
@@ -111,7 +116,8 @@ static struct queue *best_busy(struct core *c, const struct job_class *k, const 
         struct missing missing = {.agent = q->agent};
         struct queue *best = NULL;
         struct core_cost here;
-        /* Where it comes to all have just begun: when there will be room is known from run times only. */
+        /* All jobs have just begun at places that receive the file now, so their room is predicted from run
+         * times alone. */
         struct idmap *const where[] = {c->data->files, c->data->inflight};
         int64_t limit;
 
@@ -125,9 +131,10 @@ static struct queue *best_busy(struct core *c, const struct job_class *k, const 
 
                 for (uint32_t n = 0; f && n < f->count && n < HOLDERS_MAX; n++) {
                         struct core_agent *a = f->holders[n];
-                        struct queue *found = agent_takes_jobs(a) && a != q->agent
-                                                      ? best_queue(c, p, member, w, a, longest, &limit)
-                                                      : NULL;
+                        struct queue *found =
+                                agent_takes_jobs(a) && a != q->agent
+                                        ? best_queue(c, p, member, w, a, longest, here.total_ms, &limit)
+                                        : NULL;
 
                         if (found && suits(c, k, found))
                                 best = found;
@@ -136,8 +143,8 @@ static struct queue *best_busy(struct core *c, const struct job_class *k, const 
         return best;
 }
 
-bool delay_scheduling_waits(struct core *c, const struct job_class *k, const struct bucket *b,
-                            uint32_t member, struct queue *q)
+bool delay_scheduling_waits(struct core *c, struct job_class *k, const struct bucket *b, uint32_t member,
+                            struct queue *q)
 {
         const struct part *p = request_part_at(b->request, b->part);
         int64_t longest = longest_wait(c, p);
@@ -155,6 +162,7 @@ bool delay_scheduling_waits(struct core *c, const struct job_class *k, const str
         if (!w->queue)
                 return false;
         c->matching->passed_over++;
+        k->passed_over = true;
         if (c->matching->delay_due_ms == 0 || w->since_ms + longest < c->matching->delay_due_ms)
                 c->matching->delay_due_ms = w->since_ms + longest;
         if (c->steady_ms + AGAIN_MS < c->matching->delay_due_ms)

@@ -1,20 +1,24 @@
-/* delay_scheduling: a job that could start here now, but would have its result sooner from a place that is
- * busy, waits for it; for the files of core/ only.
+/* delay_scheduling: a job waits for a busy place when its result would come sooner from there than from a
+ * place that is free now. For the files of core/ only.
  *
- * Only so many jobs wait for a place as it will have room for before the other one would have been the
- * quicker: each keeps its place in that queue's line until it is given, or waits no more. No job waits longer
- * than the configuration and its author allow (BetterPlaceWait, in seconds).
- * The clock of a job starts when it is passed over for the first time.
+ * The number of jobs that wait for a place is bounded by the room that it will have before the free place
+ * would have been quicker; each waiting job keeps its position in the queue's line until it is dispatched or
+ * stops waiting. No job waits longer than the configuration and its author allow (BetterPlaceWait, in
+ * seconds), nor longer than the wait can save. When a place becomes free is only a prediction; a job that has
+ * waited for as long as its files take to arrive has lost at most twice the time of the better choice (the
+ * ski-rental bound). The clock of a job starts when the job is passed over for the first time.
  */
 #pragma once
 #include "core/model/names.h"
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Should this member of the bucket be kept from q, which would take it now? */
-bool delay_scheduling_waits(struct core *c, const struct job_class *k, const struct bucket *b,
-                            uint32_t member, struct queue *q);
-/* Has the bucket's first job been idle for so long that no other may go before it for its files' sake? */
+/* Returns whether this member of the bucket should wait, although q could take it now. */
+bool delay_scheduling_waits(struct core *c, struct job_class *k, const struct bucket *b, uint32_t member,
+                            struct queue *q);
+/* Returns whether the bucket's first job has been idle for so long that no job behind it may overtake it for
+ * the sake of cached files. */
 bool delay_scheduling_is_late(const struct core *c, const struct bucket *b);
-/* Has those that waited long enough matched again. Milliseconds until it wants to be called again. */
+/* Matches the jobs again that have waited long enough. Returns the milliseconds until the next call is due.
+ */
 int64_t delay_scheduling_tick(struct core *c);

@@ -1,5 +1,5 @@
-/* Members go in groups: of one bucket, under one fence, each taking the same of the queue. A group is one
- * event and one assignment. */
+/* Members are dispatched in groups: members of one bucket, under one fence, that take the same resources of
+ * the queue. A group is one event and one assignment. */
 #include "core/match/dispatch.h"
 
 #include "classad/match.h"
@@ -25,17 +25,17 @@
 #include "core/model/core_parts.h"
 #include "core/model/precedence.h"
 
-/* How many members are tried when a queue's expression looks at what differs from job to job. */
+/* Members tried when a queue's expressions look at attributes that differ from job to job. */
 #define LATE_TRIES 16u
-/* Of members that are near, how many are compared; of buckets that are level, how many. */
+/* Members with cached files, and buckets that are level in the order, that are compared. */
 #define NEAR_TRIES  64u
 #define LEVEL_TRIES 64u
 #define PASSED_MAX  8u
 
-/* A group is complete when so much comes for it. */
+/* A group is complete when it has begun transfers of this length. */
 #define MOVES_MS 2000
 
-/* Giving one member takes as long as so many looks at a pair. */
+/* Dispatching a member takes as long as this many looks at a pair. */
 #define GIVE_LOOKS 8u
 
 struct group {
@@ -43,22 +43,22 @@ struct group {
         struct bucket *bucket;
         struct queue *queue;
         struct set members;
-        uint64_t most;                   /* so many at most */
-        uint32_t fence;                  /* of all of them */
-        bool fits;                       /* as long as it has none: choose_fits has said so */
-        struct need need;                /* of each of them */
-        struct draws *draws;             /* likewise */
-        uint64_t fresh;                  /* of them, those that were never given before */
+        uint64_t most;                   /* members it may have */
+        uint32_t fence;                  /* of every member */
+        bool fits;                       /* choose_fits has said yes, which holds until a member is added */
+        struct need need;                /* of each member */
+        struct draws *draws;             /* of concurrency limits, of each member */
+        uint64_t fresh;                  /* members that were never dispatched before */
         unsigned tries;                  /* members that the queue did not want */
-        bool alone;                      /* it is one member, which has the node for itself */
-        struct buf values;               /* that the place fills in, of each of them */
-        bool same_values;                /* and of all others */
-        const struct dispatch_gang *set; /* NULL: each member is on its own */
-        int64_t shared_ms, own_ms;       /* transfers that begin: of what all members read, of their own */
-        bool loads_link;                 /* these are enough */
-        struct set unfilled;             /* members for which it has no value of the reference `missing` */
+        bool alone;                      /* its one member gets the node to itself */
+        struct buf values;               /* attributes that the place fills in, of each member */
+        bool same_values;                /* the values are the same for all members of the bucket */
+        const struct dispatch_gang *set; /* NULL: members are no gang */
+        int64_t shared_ms, own_ms;       /* transfers that begin: files that all members read, files of one */
+        bool loads_link;                 /* the transfers have reached MOVES_MS */
+        struct set unfilled;             /* members for which the place has no value of `missing` */
         struct buf missing;
-        struct err unpaid; /* why its bucket cannot be paid for, and will be held; empty: it can */
+        struct err unpaid; /* why the account cannot pay, for which the bucket is held; empty: it can */
 };
 
 enum add { ADD_DONE, ADD_SKIPPED, ADD_FULL };
@@ -75,7 +75,8 @@ static uint32_t next_fence(const struct core *c, const struct job *j)
         return fence < c->requests->fence_from ? c->requests->fence_from : fence;
 }
 
-/* The queue's word on one member, when its expressions look at more than the class. */
+/* Evaluates the queue's expressions for one member, if they look at attributes that differ within the class.
+ */
 static bool member_allowed(struct core *c, struct job_class *k, struct queue *q, const struct request *r,
                            uint32_t member)
 {
@@ -92,8 +93,8 @@ static bool member_allowed(struct core *c, struct job_class *k, struct queue *q,
         return yes && !k->overrun;
 }
 
-/* As choose_fits, but what it has said already is not asked again. */
-static bool fits(struct core *c, const struct group *g, struct need *ret)
+/* Calls choose_fits, unless its answer is still valid. */
+static bool group_fits(struct core *c, const struct group *g, struct need *ret)
 {
         if (!g->fits || set_count(&g->members))
                 return choose_fits(c, g->job_class, g->queue, ret);
@@ -102,17 +103,17 @@ static bool fits(struct core *c, const struct group *g, struct need *ret)
         return true;
 }
 
-/* All that one more member takes, from the queue and elsewhere: is it there? Those before it have no attempt
- * yet, and so are not seen by a reservation. */
+/* Returns whether the queue, the limits and the reservations have room for one more member. Members already
+ * in the group have no attempt yet, so reservations do not see them. */
 static bool may_take(struct core *c, const struct group *g, struct need *ret)
 {
         uint64_t n = set_count(&g->members);
 
-        return n < g->most && n < charge_room(g->job_class, g->draws, NULL) && fits(c, g, ret) &&
+        return n < g->most && n < charge_room(g->job_class, g->draws, NULL) && group_fits(c, g, ret) &&
                reserve_allows_all(c, g->job_class, g->queue, ret, n + 1);
 }
 
-/* Members that cannot be filled in are held, as many as share the reason. */
+/* Marks members that lack a value to be held, together with all that lack the same one. */
 static enum add leave_unfilled(struct group *g, uint32_t member, struct str missing, bool all)
 {
         if (set_count(&g->unfilled) && !str_eq(missing, buf_view(&g->missing)))
@@ -126,7 +127,8 @@ static enum add leave_unfilled(struct group *g, uint32_t member, struct str miss
         return all ? ADD_FULL : ADD_SKIPPED;
 }
 
-/* What the place fills in for the member must be what it fills in for the others of the group. */
+/* Fills in a member's attributes from the place. A member whose values differ from the group's is not added.
+ */
 static enum add fill_in(struct core *c, struct group *g, uint32_t member, const struct need *need)
 {
         const struct request *r = g->bucket->request;
@@ -168,13 +170,14 @@ bool dispatch_room(const struct request *r, uint32_t member, uint64_t more)
         return room_for_fresh(r, request_part(r, member, NULL), more) || request_job(r, member);
 }
 
-/* A suspected job goes where nothing else is (losses.h). */
+/* Returns whether the job must run alone on its node, since it is suspected of having brought down others
+ * (losses.h). */
 static bool runs_alone(struct core *c, const struct group *g, const struct job *j)
 {
         return !g->set && job_is_suspected(j) && queue_is_node(c, g->queue);
 }
 
-/* The node runs nothing; else it is emptied for the job if that has waited for long. */
+/* Returns whether the node runs nothing. Otherwise starts to empty it when the job has waited for long. */
 static bool node_is_free(struct core *c, const struct group *g, const struct job *j)
 {
         int64_t since_ms = j->entered_ms > j->losses->until_ms ? j->entered_ms : j->losses->until_ms;
@@ -237,7 +240,7 @@ static int by_held(const void *x, const void *y)
         return (a->member > b->member) - (a->member < b->member);
 }
 
-/* Adds members of which the agent holds a file, those of which it holds most first. */
+/* Adds members that read a file which the agent holds, the one with most held bytes first. */
 static enum add group_add_local(struct core *c, struct group *g)
 {
         struct inputs *in = request_part_at(g->bucket->request, g->bucket->part)->inputs;
@@ -264,7 +267,7 @@ static enum add group_add_local(struct core *c, struct group *g)
         return ADD_DONE;
 }
 
-/* Adds members that were given before: others have no room beside them. */
+/* Adds only members that have begun before, since max_materialize leaves no room for new ones. */
 static void group_add_under_way(struct core *c, struct group *g)
 {
         const struct request *r = g->bucket->request;
@@ -281,8 +284,8 @@ static void group_add_under_way(struct core *c, struct group *g)
         set_deinit(&there);
 }
 
-/* Notes what begins to come with a member that was added; what all members read comes once. True: another
- * group shall see it on the link. */
+/* Counts the transfers that begin with an added member; files that all members read are counted once. Returns
+ * true when the next group must see these transfers on the link. */
 static bool loads_link(struct core *c, struct group *g, uint32_t member)
 {
         const struct part *p = request_part_at(g->bucket->request, g->bucket->part);
@@ -307,8 +310,8 @@ static void group_add_any(struct core *c, struct group *g, const struct set *fro
         }
 }
 
-/* The same but for members that read from a store that does not answer there: there may be a million of
- * them. What they need may be held there, but then they are near. */
+/* Adds members, but none that reads from a store which does not answer at this place: there may be a million
+ * of them. Members whose files the place holds were added before. */
 static void group_add_reached(struct core *c, struct group *g)
 {
         const struct part *p = part_of(g->bucket);
@@ -322,7 +325,7 @@ static void group_add_reached(struct core *c, struct group *g)
         set_deinit(&reached);
 }
 
-/* Fills the group with members of its bucket, in the order in which this queue should have them. */
+/* Fills the group with members of its bucket, in the order that suits this queue. */
 static void group_fill(struct core *c, struct group *g, enum dispatch_what what)
 {
         if (!room_for_fresh(g->bucket->request, part_of(g->bucket), 0))
@@ -336,7 +339,8 @@ static void group_fill(struct core *c, struct group *g, enum dispatch_what what)
         eval_reset(&c->eval);
 }
 
-/* May its account pay for members here? Those that never can are left, all of them, to be held. */
+/* Returns whether the account can pay for the members here. Members that it can never pay for stay in the
+ * group, all of them, to be held. */
 static bool group_is_paid(struct core *c, struct group *g)
 {
         enum billing_answer answer;
@@ -428,7 +432,7 @@ static void group_hold_unfilled(struct core *c, const struct group *g)
         core_emit(c, &e, NULL);
 }
 
-/* Buckets that gave the queue nothing. */
+/* Buckets from which the queue has taken nothing. */
 struct passed {
         const struct bucket *v[PASSED_MAX];
         size_t n;
@@ -442,14 +446,14 @@ static bool was_passed(const struct passed *p, const struct bucket *b)
         return false;
 }
 
-/* Has it members that need no store which does not answer there? Of a part whose members read files of their
- * own that is seen when they are added. */
+/* Returns whether the bucket may have members that need no store which is down at this place. Where members
+ * read files of their own, group_add_reached finds out. */
 static bool is_reached(struct core *c, const struct bucket *b, const struct queue *q)
 {
         return cost_reaches(c, part_of(b), part_of(b)->count == 1 ? part_of(b)->first : MEMBER_ANY, q);
 }
 
-/* The first that is, of those on top and of some others: each call looks at the next ones. */
+/* Returns the first reachable bucket among those on top and some others; each call looks at the next ones. */
 static struct bucket *next_reached(struct core *c, struct job_class *k, struct queue *q,
                                    const struct passed *passed)
 {
@@ -466,8 +470,8 @@ static struct bucket *next_reached(struct core *c, struct job_class *k, struct q
         return best;
 }
 
-/* The bucket that is next for this queue: of the class's first ones that are level, the one of whose files it
- * holds most, unless the first of all has waited for too long. NULL: there is none. */
+/* Returns the bucket that this queue serves next: among the first buckets that are level in the order, the
+ * one of whose files it holds most, unless the very first has waited too long. NULL: there is none. */
 static struct bucket *next_bucket(struct core *c, struct job_class *k, struct queue *q,
                                   const struct passed *passed)
 {
@@ -496,7 +500,7 @@ static struct bucket *next_bucket(struct core *c, struct job_class *k, struct qu
         return best;
 }
 
-/* With `ret_more`: no more after a group that loads the link. */
+/* With `ret_more`, stops after a group that loads the link. */
 static uint64_t dispatch_groups(struct core *c, struct job_class *k, struct queue *q, enum dispatch_what what,
                                 bool *ret_more)
 {
@@ -548,7 +552,7 @@ uint64_t dispatch_some(struct core *c, struct job_class *k, struct queue *q, boo
         return dispatch_groups(c, k, q, DISPATCH_FITTING, ret_more);
 }
 
-/* ---- of a set */
+/* ---- gangs */
 
 bool dispatch_wanted(struct core *c, const struct bucket *b, uint32_t member, struct queue *q)
 {
@@ -599,8 +603,8 @@ void dispatch_members(struct core *c, struct job_class *k, struct bucket *b, str
                         if (r != 0 || group_add(c, &g, (uint32_t)m) == ADD_FULL)
                                 break;
                 }
-                /* All was asked before, but an expression may have run out of its time now: gang_settle frees
-                 * the set then. */
+                /* Everything was checked before, but an expression may exceed its limit now; gang_settle
+                 * frees the gang then. */
                 if (set_count(&g.members) > 0)
                         group_hand_out(c, &g);
                 stuck = set_count(&g.members) == 0;

@@ -1,34 +1,34 @@
-/* dispatch: members of a class to a queue, as events and assignments. For the files of core/ only. */
+/* dispatch: gives members of a class to a queue, as events and assignments. For the files of core/ only. */
 #pragma once
 #include "base/str.h"
 #include "core/model/names.h"
 
 enum dispatch_what {
         DISPATCH_ANY,
-        DISPATCH_FITTING, /* the same; choose_fits has just said that the class can use the queue */
-        DISPATCH_LOCAL,   /* only those that read something that the queue's agent holds and other members do
-                        not   read */
+        DISPATCH_FITTING, /* as DISPATCH_ANY, right after choose_fits has said yes */
+        DISPATCH_LOCAL,   /* only members that read a file of their own which the queue's agent holds */
 };
-/* Can another job of the request be taken up, beside those that are under way (given once and not ended)? A
- * member that is under way itself always can. */
+/* Returns whether `more` jobs of the request may be begun beside those that have begun and not ended
+ * (max_materialize). A member that has begun itself may always go on. */
 bool dispatch_room(const struct request *r, uint32_t member, uint64_t more);
-/* For a set of jobs that start together (gang.h): its members, [first, first + size), get one fence. */
+/* A gang (gang.h): the members [first, first + size) get one fence. */
 struct dispatch_gang {
         uint32_t first, size, fence;
         struct str machines;
 };
-/* Does this queue want this member, by what only one member can be asked about, and has it all that is to be
- * filled in? */
+/* Returns whether the clauses that differ between members let the queue take this one, and whether the queue
+ * has every attribute that is to be filled into the job. */
 bool dispatch_wanted(struct core *c, const struct bucket *b, uint32_t member, struct queue *q);
-/* Are there units for all n members at these queues, where what they draw depends on the place? */
+/* Returns whether the concurrency limits have units for n members at these queues, where the units that a job
+ * draws depend on the place. */
 bool dispatch_draws_suffice(struct core *c, const struct job_class *k, struct queue *const *where,
                             uint64_t n);
-/* Gives the queue these members of a set, all of which it has room for and wants. */
+/* Dispatches these members of a gang. The queue has room for all of them and wants them. */
 void dispatch_members(struct core *c, struct job_class *k, struct bucket *b, struct queue *q,
                       const struct set *members, const struct dispatch_gang *set);
-/* Gives the queue as many members of the class as it takes now, those whose files it holds first. Returns how
- * many. */
+/* Dispatches as many members of the class as the queue takes now, first those whose files it holds. Returns
+ * their number. */
 uint64_t dispatch(struct core *c, struct job_class *k, struct queue *q, enum dispatch_what what);
-/* As DISPATCH_FITTING, but when seconds of transfers are to come for what it was given, no more: then
- * *ret_more is true, and the caller compares places again, with these transfers on the link. */
+/* As DISPATCH_FITTING, but stops when what was dispatched will load the link for seconds. *ret_more is true
+ * then, and the caller compares places again with these transfers counted. */
 uint64_t dispatch_some(struct core *c, struct job_class *k, struct queue *q, bool *ret_more);

@@ -1,7 +1,7 @@
-/* Places for sets. A seat is a queue that could start some members at once: what it takes ahead of its turn
- * does not count, since the others would wait for it. Seats are in the order in which the class likes them;
- * one queue (node), those of one group, or all are looked at together. Nothing is given before all members
- * have a seat, so nothing has to be taken back. */
+/* Places for gangs. A seat is a queue that could start some members at once; room for jobs that a queue would
+ * only read ahead does not count, since the other members would wait for it. Seats are sorted by the
+ * preference of the class. A company is the set of seats that one gang may use: one queue (node), the queues
+ * of one group, or all. Nothing is dispatched before every member has a seat, so nothing has to be undone. */
 #include "core/match/gang_place.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@
 
 #define SEATS_MAX   5000u /* queues that are compared */
 #define BUCKETS_MAX 8u
-/* A look at so many pairs postpones the next one of the class by a millisecond, so that a set that does not
+/* Looking at this many pairs postpones the class's next search by a millisecond, so that a gang that does not
  * fit takes a small part of the core's time however many offers change. */
 #define LOOKS_MS     100u
 #define MACHINES_MAX 65536u
@@ -34,7 +34,7 @@ struct seat {
         struct candidate at;
         struct need need;
         uint64_t most;
-        size_t group; /* number of it */
+        size_t group; /* number of its group */
         uint64_t given;
 };
 struct seats {
@@ -45,7 +45,7 @@ struct seats {
         size_t group_count, group_cap;
 };
 
-/* How many members with this need the queue could start at once, up to `most`. */
+/* Returns the number of members with this need that the queue could start at once, at most `most`. */
 static uint64_t gang_room(struct core *c, const struct job_class *k, const struct queue *q,
                           const struct need *need, uint64_t most)
 {
@@ -58,7 +58,7 @@ static uint64_t gang_room(struct core *c, const struct job_class *k, const struc
                 n = u64_min(n, cpus > 0 ? (uint64_t)(cpus / need->cpus) : 0);
         if (need->memory_mib > 0)
                 n = u64_min(n, memory_mib > 0 ? (uint64_t)(memory_mib / need->memory_mib) : 0);
-        if (!q->reserved)
+        if (!reserve_may_keep(k, q))
                 return n;
         while (n > 0 && !reserve_allows_all(c, k, q, need, n))
                 n--;
@@ -93,7 +93,7 @@ static int better(const void *x, const void *y)
         return choose_better(&a->at, &b->at);
 }
 
-/* All queues that could start a member now. */
+/* Collects the queues that could start a member now. */
 static void seats_find(struct core *c, struct job_class *k, uint64_t most, struct seats *s)
 {
         struct index_offers w;
@@ -119,7 +119,7 @@ static void seats_find(struct core *c, struct job_class *k, uint64_t most, struc
                 qsort(s->v, s->n, sizeof(*s->v), better);
 }
 
-/* After something was given there. */
+/* Updates the seats after a dispatch. */
 static void seats_again(struct core *c, struct job_class *k, uint64_t most, struct seats *s)
 {
         for (size_t i = 0; i < s->n; i++) {
@@ -133,7 +133,8 @@ static void seats_again(struct core *c, struct job_class *k, uint64_t most, stru
         }
 }
 
-/* The company with the most room, if that is enough the one with the best seat: its number, and how much. */
+/* Returns the number of the company with the best seat among those with enough room, else of the one with the
+ * most room, and sets *ret_room to its room. */
 static size_t best_company(const struct seats *s, uint64_t size, uint64_t *ret_room)
 {
         uint64_t *room = mem_array(NULL, s->group_count + 1, sizeof(*room));
@@ -152,7 +153,7 @@ static size_t best_company(const struct seats *s, uint64_t size, uint64_t *ret_r
         return best;
 }
 
-/* ---- a set that can be given */
+/* ---- a gang for which there is room */
 
 static uint32_t fence_of(const struct core *c, const struct request *r, const struct set *members)
 {
@@ -167,7 +168,7 @@ static uint32_t fence_of(const struct core *c, const struct request *r, const st
         return fence + 1;
 }
 
-/* Seats in their order take as many as they can. Each member's queue, in the members' order. */
+/* Seats take members in order, each as many as it can. Writes each member's queue to `where`. */
 static void sit(struct seats *s, size_t company, const struct set *members, struct queue **where)
 {
         uint64_t left = set_count(members);
@@ -199,11 +200,11 @@ static void name_machines(struct core *c, struct queue **where, uint64_t n, stru
                 buf_reset(out);
 }
 
-/* Gives the members one after the other, and takes all back: what a queue says of the next one may depend on
- * what it has left. The queue that does not want the one that it would have next, and how many it would have
- * had; NULL: they can be given. */
-static struct queue *try(struct core *c, struct job_class *k, const struct bucket *b,
-                         const struct set *members, struct queue **where, uint64_t *ret_took)
+/* Takes the members' needs off their queues one after the other and puts them back, because a queue's
+ * expressions may depend on what it has left. Returns NULL when all fit; else the queue that refuses its next
+ * member, with the number that it took in *ret_took. */
+static struct queue *gang_try(struct core *c, struct job_class *k, const struct bucket *b,
+                              const struct set *members, struct queue **where, uint64_t *ret_took)
 {
         struct need *needs = mem_array(NULL, set_count(members), sizeof(*needs));
         struct queue *not_wanted = NULL;
@@ -259,7 +260,7 @@ static void hand_out(struct core *c, struct job_class *k, struct bucket *b, uint
         set_deinit(&all);
 }
 
-/* The queue has only so many places for this set. */
+/* Lowers the number of members that the queue can take. */
 static void seat_less(struct seats *s, const struct queue *q, uint64_t most)
 {
         for (size_t i = 0; i < s->n; i++) {
@@ -269,7 +270,7 @@ static void seat_less(struct seats *s, const struct queue *q, uint64_t most)
         }
 }
 
-/* Gives the set if there is room for all of it. */
+/* Dispatches the gang if there is room for all of it. */
 static bool place_set(struct core *c, struct job_class *k, struct bucket *b, uint32_t first, uint32_t size,
                       const struct set *members, struct seats *s)
 {
@@ -288,7 +289,7 @@ static bool place_set(struct core *c, struct job_class *k, struct bucket *b, uin
         where = mem_array(NULL, n, sizeof(struct queue *));
         while (company = best_company(s, n, &room), room >= n && !placed) {
                 sit(s, company, members, where);
-                not_wanted = try(c, k, b, members, where, &took);
+                not_wanted = gang_try(c, k, b, members, where, &took);
                 if (not_wanted) {
                         seat_less(s, not_wanted, took);
                         continue;
@@ -309,7 +310,7 @@ void gang_place(struct core *c, struct job_class *k)
         bool placed;
 
         if (k->met_at == c->pending->offers_new)
-                return; /* nobody has more for it than a moment ago */
+                return; /* no queue has more room for the class than at the last search */
         if (k->gang_due_ms && c->steady_ms < k->gang_due_ms)
                 return; /* gang_tick wakes it */
         k->met_at = c->pending->offers_new;
@@ -330,7 +331,7 @@ void gang_place(struct core *c, struct job_class *k)
                         seats_again(c, k, GANG_SIZE_MAX, &s);
         } while (placed && k->idle && !order_turn_is_over(c, k) && !charge_must_wait(c, k));
         if (placed && k->idle)
-                k->met_at = 0; /* it has not seen the end of them */
+                k->met_at = 0; /* the search ended early, so the next one must not be skipped */
         seats_deinit(&s);
         eval_reset(&c->eval);
         looks = (c->matching->looks - looks) / LOOKS_MS;

@@ -1,10 +1,10 @@
-/* Matching: who meets whom.
+/* Matching: decides which classes and offers are compared, and in which order.
  *
- * A pass looks at pairs of which at least one is new: an offer that changed against all ready classes in
- * their order, then a class that has become ready against all parked offers. The index (index.h) leaves out
- * whom Requirements surely refuse and what has no room, so the work grows with the pairs that might be
- * matched. A class that prefers some places to others is asked when it is its turn, and then meets all offers
- * at once; an offer that prefers some jobs chooses among those between which the order does not decide.
+ * A pass looks at pairs of which at least one side is new: each offer that changed against all ready classes
+ * in their order, then each class that has become ready against all parked offers. The index (index.h) leaves
+ * out pairs that Requirements surely refuse and queues without room, so the work grows with the pairs that
+ * might match. A class that prefers some places to others meets all offers at once when its turn comes; an
+ * offer that prefers some jobs chooses among the classes between which the order does not decide.
  */
 #include "base/mem.h"
 #include "core/classes/job_class.h"
@@ -23,16 +23,16 @@
 #include "core/model/pending_match.h"
 #include "core/model/precedence.h"
 
-/* A pass ends after so many looks, a few milliseconds; the rest comes with the next one. */
+/* A pass ends after this many looks (a few milliseconds); the next pass continues. */
 #define LOOKS_MAX 10000u
-/* Of so many classes an offer chooses at once. */
+/* Classes among which an offer chooses at a time. */
 #define CHOICE_MAX 1000u
-/* So many places are compared for a class that names a Rank, those with most room. */
+/* Places compared for a class with a Rank, those with most room first. */
 #define RANKED_MAX 5000u
-/* So many that hold files of its members are compared for one that does not. */
+/* Places that hold files of its members compared for a class without one. */
 #define LOCAL_MAX 512u
 
-/* The next one last. */
+/* Sorts the class whose turn is next to the end of the array, from where it is taken. */
 static int by_order(const void *x, const void *y)
 {
         const struct job_class *a = *(struct job_class *const *)x, *b = *(struct job_class *const *)y;
@@ -40,7 +40,8 @@ static int by_order(const void *x, const void *y)
         return order_class_before(a, b) ? 1 : order_class_before(b, a) ? -1 : 0;
 }
 
-/* The next one last: offers that prefer some jobs first, then those that have more. */
+/* Sorts the queue that is matched next to the end: queues that prefer some jobs come first, then those with
+ * more free processors. */
 static int by_room(const void *x, const void *y)
 {
         const struct queue *a = *(struct queue *const *)x, *b = *(struct queue *const *)y;
@@ -80,7 +81,7 @@ static struct queue *next_changed(struct core *c)
         return q;
 }
 
-/* A class that takes the places as they come, those with most room first. */
+/* Dispatches a class that has no preference: places in the order of their room. */
 static void class_meets_offers(struct core *c, struct job_class *k)
 {
         struct index_offers w;
@@ -94,7 +95,7 @@ static void class_meets_offers(struct core *c, struct job_class *k)
         index_offers_end(&w);
 }
 
-/* A class that names a Rank: all places have to be asked. */
+/* Dispatches a class with a Rank, which has to be evaluated for every place. */
 static void class_ranks(struct core *c, struct job_class *k)
 {
         struct candidate *found = NULL;
@@ -118,8 +119,8 @@ static void class_ranks(struct core *c, struct job_class *k)
         free(found);
 }
 
-/* A class to which the cost decides. What free places hold goes there, before any of them takes what is left.
- */
+/* Dispatches a class whose places are compared by cost. Members whose files a free place holds go there
+ * first, before any place takes the rest. */
 static void class_costs(struct core *c, struct job_class *k)
 {
         struct candidate near[LOCAL_MAX];
@@ -135,23 +136,24 @@ static void class_costs(struct core *c, struct job_class *k)
                 bool more;
 
                 passed_over = c->matching->passed_over;
-                /* Those that are left wait for a place that is better than the best one here. */
+                /* The remaining members wait for a busy place that is better than the best free one. */
                 if (dispatch_some(c, k, q, &more) == 0 && c->matching->passed_over != passed_over)
                         break;
                 if (more)
                         places_again(q);
         }
-        /* The job that goes first can go nowhere, or not to all: others of the class perhaps can. */
+        /* A store that the first job needs does not answer at some places; other members may not need it. */
         if (w.down && k->idle > 0 && !order_turn_is_over(c, k) && c->matching->passed_over == passed_over)
                 class_meets_offers(c, k);
 }
 
-/* A class that prefers some places. */
+/* Dispatches a class that prefers some places to others. */
 static void class_chooses(struct core *c, struct job_class *k)
 {
         if (k->met_at == c->pending->offers_new)
                 return; /* nobody has more for it than when it chose */
         k->met_at = c->pending->offers_new;
+        k->passed_over = false;
         if (k->has_rank)
                 class_ranks(c, k);
         else
@@ -160,7 +162,7 @@ static void class_chooses(struct core *c, struct job_class *k)
                 k->met_at = 0; /* it has not seen the end of them */
 }
 
-/* The offer and this class, which can use it: it is the class's turn. */
+/* Matches an offer with the class whose turn it is and which can use the offer. */
 static void pair(struct core *c, struct job_class *k, struct queue *q, enum dispatch_what what)
 {
         if (k->met_at == c->pending->offers_new || charge_must_wait(c, k))
@@ -172,7 +174,7 @@ static void pair(struct core *c, struct job_class *k, struct queue *q, enum disp
         else
                 dispatch(c, k, q, what);
         if (k->idle > 0)
-                charge_must_wait(c, k); /* gets in line where it has used up a limit */
+                charge_must_wait(c, k); /* queues the class for a concurrency limit that is used up */
 }
 
 static void offer_meets_classes(struct core *c, struct queue *q)
@@ -182,7 +184,7 @@ static void offer_meets_classes(struct core *c, struct queue *q)
         struct need need;
         bool moved;
 
-        do { /* from the front again, when it has become somebody else's turn */
+        do { /* starts from the front again when the order of classes has changed */
                 moved = false;
                 index_classes_begin(&w, c, q);
                 while (!moved && q->jobs_left > 0 && (k = index_classes_next(&w)) != NULL)
@@ -194,8 +196,8 @@ static void offer_meets_classes(struct core *c, struct queue *q)
         } while (moved && q->jobs_left > 0);
 }
 
-/* The best first of the classes between which the order does not decide, from `first` on. True: it has become
- * somebody else's turn, and the walk is void. */
+/* Dispatches the classes between which the order does not decide, from `first` on, the one that the offer
+ * likes best first. Returns true when the order of classes has changed, which ends the walk. */
 static bool choose_among_level(struct core *c, struct queue *q, struct index_classes *w,
                                struct job_class **first, struct liked *found)
 {
@@ -218,8 +220,7 @@ static bool choose_among_level(struct core *c, struct queue *q, struct index_cla
         return false;
 }
 
-/* An offer that prefers some jobs: it sees as many classes as the order leaves to it, and takes the best
- * first. */
+/* Matches an offer that prefers some jobs: it chooses among the classes that are level in the order. */
 static void offer_chooses(struct core *c, struct queue *q)
 {
         struct liked *found = mem_array(NULL, CHOICE_MAX, sizeof(*found));

@@ -1,16 +1,16 @@
-/* matching: what the files of this part keep from one pass to the next. */
+/* matching: the state that the files of core/match keep from one pass to the next. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct matching {
-        uint64_t looks;       /* pairs that were looked at in matching, ever, and what giving is worth */
-        size_t reached_at;    /* where dispatch.c goes on to look for buckets whose stores answer */
-        uint64_t choice;      /* of a place; counts */
-        uint64_t searches;    /* of places.c, ever */
-        uint64_t passed_over; /* members that were kept for a better place, ever */
-        int64_t delay_due_ms; /* when those that wait for a better place are looked at; 0: nobody does */
-        bool wrong_choice;    /* by config.check_choices */
+        uint64_t looks;       /* work done so far: one for each pair looked at, more for a dispatch */
+        size_t reached_at;    /* position at which dispatch.c continues its search for reachable buckets */
+        uint64_t choice;      /* serial number of the current search for a place */
+        uint64_t searches;    /* searches that places.c has made so far */
+        uint64_t passed_over; /* members that were made to wait for a better place so far */
+        int64_t delay_due_ms; /* when the waiting jobs are looked at next; 0: no job waits */
+        bool wrong_choice;    /* config.check_choices has found a choice that was not the best */
         bool any_overrun, any_kept_back; /* overrun_tick has something to do */
 };

@@ -1,5 +1,6 @@
-/* Both ads of a pair may have expressions, and each may look at the other's. The fault is found by evaluating
- * again with only the literals of the other side: what is too long then is one's own doing. */
+/* Both ads of a pair may have expressions, and each may refer to the other's. The culprit is found by
+ * evaluating again with only the literals of the other side: what still takes too long is an ad's own doing.
+ */
 #include "core/match/overrun.h"
 
 #include "base/mem.h"
@@ -10,10 +11,10 @@
 #include "core/match/matching.h"
 #include "core/model/pending_match.h"
 
-/* This number of steps beyond the ordinary ones counts as a look at another pair. */
+/* Steps beyond the ordinary ones that count as a look at another pair. */
 #define LOOK_STEPS 2u
-/* The steps that the expressions of an account's jobs may take in a second, without looks of ORDINARY_STEPS.
- */
+/* ACCOUNT_STEPS is what the expressions of one account's jobs may take in a second; looks of at most
+ * ORDINARY_STEPS are not counted. */
 #define ORDINARY_STEPS 64u
 #define ACCOUNT_STEPS  400000u
 
@@ -34,7 +35,7 @@ static struct ad *literals(const struct core *c, const struct ad *ad)
         return copy;
 }
 
-/* Do the expressions of `my` take too long, whatever those of the other ad are? */
+/* Returns whether the expressions of `my` take too long, whatever those of the other ad are. */
 static bool is_at_fault(struct core *c, const struct ad *my, const struct ad *other)
 {
         const symbol more[] = {c->attr.RequestCpus, c->attr.RequestMemory, c->attr.RequestDisk,
@@ -52,7 +53,8 @@ static bool is_at_fault(struct core *c, const struct ad *my, const struct ad *ot
         return c->eval.overruns != before;
 }
 
-/* The job's, if it is so alone; else the queue's, unless the queue's only looks at what the job has. */
+/* Returns whether the job caused the overrun: its expressions overrun alone, or the queue's overrun only
+ * because of a value that the job has. */
 static bool is_jobs_fault(struct core *c, const struct job_class *k, const struct queue *q)
 {
         uint64_t before;
@@ -156,7 +158,7 @@ static void hold(struct core *c)
                         set_copy(&all[n++].members, &b->idle);
                 }
         for (size_t at = 0; map_next(c->classes->by_key, &at, NULL, &value);)
-                ((struct job_class *)value)->overrun = NULL; /* asked again when somebody releases them */
+                ((struct job_class *)value)->overrun = NULL; /* evaluated again when the jobs are released */
         for (size_t i = 0; i < n; i++) {
                 struct event e = {.type = EVENT_HELD,
                                   .request = all[i].request,

@@ -1,6 +1,7 @@
-/* A bound makes it quick: a place's cost is at most that of its bin, where nothing is held, and at least that
- * of the cheapest cost class if all were held that anybody holds. Once a place costs no more than that, the
- * others need not be asked; so an image that everybody holds costs as little as one that nobody does. */
+/* A bound keeps the search short. A place costs at most what its bin costs, where nothing is held, and at
+ * least what the cheapest cost class would cost if it held every file that any agent holds. Once a place
+ * costs no more than that lower bound the search ends, so an image that all agents hold is as cheap to search
+ * for as one that none holds. */
 #include "core/match/places.h"
 
 #include "core/data/cost.h"
@@ -14,12 +15,13 @@
 #include "core/model/core_parts.h"
 #include "core/model/need.h"
 
-/* Of one job's files those with most bytes that somebody holds, and of the holders of one so many. */
+/* Files of a job that are looked at, the largest first, and agents that hold one of them. */
 #define FILES_MAX   32u
 #define HOLDERS_MAX 256u
-/* Terms are rounded each, and those of a bin together: sums of the same may differ by so much. */
+/* Cost terms are rounded one by one for a place and together for a bin, so equal costs may differ by this
+ * much. */
 #define ROUNDED_MS 5
-/* Buckets of a class whose near agents are looked at. */
+/* Buckets of a class whose agents with cached files are looked at. */
 #define BUCKETS_MAX 64u
 
 struct found_file {
@@ -70,8 +72,7 @@ static bool on_file(void *arg, const struct input *f)
                     *inflight = s->core->data->inflight ? idmap_get(s->core->data->inflight, f->id) : NULL;
 
         cost_load_add(&s->load, f, 1);
-        if (!held ||
-            inflight) /* one that is held somewhere and comes elsewhere is no load for itself there */
+        if (!held || inflight) /* a file that is on its way to a place is no further load there */
                 cost_load_add(&s->not_held, f, held ? 0 : inflight ? INFLIGHT_PART : 1);
         if (held)
                 s->held_bytes += f->bytes;
@@ -91,7 +92,7 @@ static bool goes_before(const struct candidate *a, const struct candidate *b)
         return a->queue->index.serial < b->queue->index.serial;
 }
 
-/* The cost is asked first, since it is what most places fail by. */
+/* Compares a place with the best so far. The cost comes first, since it rules out most places. */
 static bool consider(struct search *s, struct queue *q)
 {
         struct candidate x = {.queue = q};
@@ -134,7 +135,7 @@ static void on_bin(void *arg, struct offer_bin *b)
                 p->least = s->file_count ? load_cost(s, &s->not_held, p) : p->cost;
         }
         s->floor = p->least < s->floor ? p->least : s->floor;
-        if (p->cost >= (double)COST_NOWHERE) { /* who holds what is needed is asked with the holders */
+        if (p->cost >= (double)COST_NOWHERE) { /* agents that hold the file are compared separately */
                 s->down = true;
                 return;
         }
@@ -169,7 +170,7 @@ static void ask_holders(struct search *s, struct file *f)
         }
 }
 
-/* The same by looking at every offer. */
+/* Checks the choice by comparing every offer (config.check_choices). */
 static bool is_best(struct search *s)
 {
         struct candidate best = {0};
@@ -223,7 +224,7 @@ void places_again(struct queue *q)
         q->seen = 0;
 }
 
-/* ---- near */
+/* ---- agents that hold files */
 
 static uint64_t first_of_both(const struct set *a, const struct set *b)
 {

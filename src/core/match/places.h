@@ -1,9 +1,10 @@
-/* places: the parked offer that a job should go to, without looking at all of them; for the files of core/
- * only.
+/* places: finds the parked offer that a job should go to without looking at all of them. For the files of
+ * core/ only.
  *
- * It is the one of least cost (choose_cost) of all that the class can use, to the second; of equal ones that
- * with most free processors. What is looked at are agents that hold some of the job's files, and of the
- * others the first of each bin (index.h), for these cost the same within a bin.
+ * The result is the offer of least cost (choose_cost, to the second) among all that the class can use; of
+ * equal ones the one with most free processors. Only agents that hold some of the job's files are compared
+ * one by one; the other offers cost the same within a bin (index.h), so the first of each bin stands for all
+ * of it.
  */
 #pragma once
 #include "core/model/names.h"
@@ -17,16 +18,17 @@ struct places {
         struct core *core;
         struct job_class *job_class;
         uint64_t choice;
-        bool down; /* some place was left out since a store does not answer there */
+        bool down; /* a place was left out because a store that the job needs does not answer there */
 };
-/* A walk: places that were told are not told again, and may have changed when the next one is asked for. */
+/* Begins a walk. The walk returns each place once; places may change between two calls. */
 void places_begin(struct places *w, struct core *c, struct job_class *k);
-/* The best for the class's job that goes first now. NULL: there is no more, or the class has no job left. */
+/* Returns the best place for the class's first job. NULL: there is none left, or the class has no idle job.
+ */
 struct queue *places_next(struct places *w);
 
-/* It may be told again. */
+/* Lets the current walk return this place once more. */
 void places_again(struct queue *q);
 
-/* Offers whose agents hold files of their own of the class's members, those that cost least first. At most
- * `max`; returns how many. */
+/* Finds offers whose agents hold files that single members of the class read, least cost first. Writes at
+ * most `max` of them and returns their number. */
 size_t places_local(struct core *c, struct job_class *k, struct candidate *ret, size_t max);

@@ -242,17 +242,18 @@ static void test_requests_are_level(void **state)
         expect_assigned(c, "n1/default 1 0\n");
 }
 
+static const char *const eight_gb[] = {"TransferInput",
+                                       "\"http://a/big\"",
+                                       "TransferInputSizes",
+                                       "\"8000000000\"",
+                                       "ExpectedRunTime",
+                                       "10",
+                                       NULL};
+
 /* n1 holds 8 GB (640 s to fetch over the link that nobody measured) and is busy for 100 s more. */
 static void wait_story(struct core *c)
 {
         const char *const attributes[] = {"ExpectedRunTime", "200", NULL};
-        const char *const needs[] = {"TransferInput",
-                                     "\"http://a/big\"",
-                                     "TransferInputSizes",
-                                     "\"8000000000\"",
-                                     "ExpectedRunTime",
-                                     "10",
-                                     NULL};
 
         submit(c, NULL, 1, attributes);
         offer(c, "n1", AD);
@@ -260,7 +261,7 @@ static void wait_story(struct core *c)
         started(c, "n1", 1, 0);
         holds(c, "n1", "http://a/big", 8ull * GB);
         pass_time(c, 100000);
-        submit(c, NULL, 3, needs);
+        submit(c, NULL, 3, eight_gb);
 }
 
 static void test_waits_for_a_better_place(void **state)
@@ -303,6 +304,69 @@ static void test_goes_when_the_better_place_does(void **state)
         core_agent_away(c, "n1");
         pass_time(c, 10000);
         expect_assigned(c, "n2/default 2 0-1\n");
+}
+
+static void removed(struct core *c, uint64_t request)
+{
+        struct core_command cmd = {.action = CORE_ACT_REMOVE, .request = request};
+        uint64_t n;
+
+        assert_int_equal(core_act(c, &cmd, &n, NULL), 0);
+}
+
+/* Of 2 GB, 160 s to fetch: who has waited for as long as that is about to lose by it. */
+static void test_waits_no_longer_than_it_saves(void **state)
+{
+        const char *const two_gb[] = {"TransferInput",
+                                      "\"http://a/other\"",
+                                      "TransferInputSizes",
+                                      "\"2000000000\"",
+                                      "ExpectedRunTime",
+                                      "10",
+                                      NULL};
+        struct core *c = *state;
+
+        wait_story(c);
+        holds(c, "n1", "http://a/other", 2ull * GB);
+        submit(c, NULL, 1, two_gb);
+        removed(c, 2);
+        offer(c, "n2", TWO);
+        expect_assigned(c, "");
+        for (int i = 0; i < 15; i++) { /* the other job does not end, and is always about to */
+                pass_time(c, 10000);
+                expect_assigned(c, "");
+        }
+        pass_time(c, 20000);
+        expect_assigned(c, "n2/default 3 0\n");
+}
+
+/* A job of the same class that need not wait does not. */
+static void test_waits_alone(void **state)
+{
+        const char *const needs_nothing[] = {"ExpectedRunTime", "10", NULL};
+        struct core *c = *state;
+
+        wait_story(c);
+        offer(c, "n2", TWO);
+        expect_assigned(c, "");
+        submit(c, NULL, 1, needs_nothing);
+        expect_assigned(c, "n2/default 3 0\n");
+}
+
+/* So with one that came before the offer did, behind as many that wait as are asked at a time. */
+static void test_waits_no_longer_than_others(void **state)
+{
+        const char *const needs_nothing[] = {"ExpectedRunTime", "10", NULL};
+        struct core *c = *state;
+
+        wait_story(c);
+        for (int i = 0; i < 7; i++)
+                submit(c, NULL, 1, eight_gb);
+        submit(c, NULL, 1, needs_nothing);
+        offer(c, "n2", TWO);
+        expect_assigned(c, "");
+        removed(c, 2);
+        expect_assigned(c, "n2/default 10 0\n");
 }
 
 static void test_author_does_not_wait(void **state)
@@ -495,6 +559,9 @@ int main(void)
                 TEST(test_waits_for_a_better_place),
                 TEST(test_waits_only_so_long),
                 TEST(test_goes_when_the_better_place_does),
+                TEST(test_waits_no_longer_than_it_saves),
+                TEST(test_waits_alone),
+                TEST(test_waits_no_longer_than_others),
                 TEST(test_author_does_not_wait),
                 TEST(test_blind),
                 TEST(test_search_order),

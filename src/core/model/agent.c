@@ -1,4 +1,4 @@
-/* Agents and their queues. They are made when first heard of, in an event or in a session, and stay. */
+/* Agents and their queues are created when an event or a session first names them, and kept. */
 #include "core/model/agent.h"
 
 #include <assert.h>
@@ -32,7 +32,7 @@ struct queue *queue_get(struct core *c, struct core_agent *a, struct str name)
         struct queue *q, **end = &a->queues;
 
         (void)c;
-        /* Sorted by name: whoever is heard of first, a snapshot has them in one order. */
+        /* Sorted by name, so that snapshots have one order whichever queue was created first. */
         for (q = a->queues; q && str_cmp(str_of(q->name), name) <= 0; end = &q->next, q = q->next)
                 if (str_eqz(name, q->name))
                         return q;
@@ -64,7 +64,8 @@ struct core_agent **agents_sorted(struct core *c, size_t *ret_count)
         return all;
 }
 
-/* What the agent has not accepted yet is not in its offers: it is counted here (taken_*). */
+/* An agent's offers do not take attempts into account that it has not accepted: the queue counts them here
+ * (taken_*). */
 static void count_taken(struct queue *q, const struct job *j, int sign)
 {
         q->taken_cpus += sign * (int64_t)j->cpus;
@@ -74,7 +75,7 @@ static void count_taken(struct queue *q, const struct job *j, int sign)
         need_count_taken(q, j, sign);
 }
 
-/* What `why` says of a node that is given no jobs. */
+/* Makes the reason that `why` gives for a node without jobs; NULL: the node gets jobs. */
 static char *node_refuses(const struct node_record *n)
 {
         static const char *const words[NODE_STATES] = {

@@ -1,28 +1,32 @@
-/* agent: agents and their queues, with the offers that are parked and the attempts that they have. Both are
- * made when they are first heard of, in an event or in a session, and stay. */
+/* agent: agents and their queues, with the queues' current offers and the attempts placed there.
+ *
+ * An agent or a queue is created when an event or a session first names it, and is kept until agents_free.
+ */
 #pragma once
-#include "base/owners.h"
+#include "base/job/owners.h"
 #include "core/core.h"
 #include "core/model/job_class.h"
 #include "core/model/losses.h"
 #include "core/model/names.h"
 
+struct advance_place;
 struct agent_data;
 struct reserved;
 
-/* How long programs ran at a queue, in parts of what was expected of them (estimate/estimate.h). */
+/* Run times at a queue relative to the expected ones (estimate/estimate.h). */
 struct estimate_pace {
         double mean, variance;
         uint32_t count;
 };
 
-/* A countable resource of which a job was given some; of others the queue's ad says how many it has. */
+/* A countable resource of the queue that some job was given. For other resources the queue's ad says how many
+ * are free. */
 struct queue_resource {
         symbol name;
         int64_t free, taken; /* taken: by attempts that the agent has not accepted yet */
 };
 
-/* A queue that refuses jobs of more classes than this waits for its next offer. */
+/* A queue that has refused jobs of more than this many classes gets no further job until its next offer. */
 #define REFUSED_MAX 8u
 
 struct queue {
@@ -30,99 +34,116 @@ struct queue {
         struct core_agent *agent;
         struct ad *ad; /* NULL until the first offer */
         uint64_t serial;
-        size_t ad_bytes;   /* of the offer's text */
-        bool idle_session; /* it was not offered in this session of the agent yet */
+        size_t ad_bytes;   /* size of the offer's text */
+        bool idle_session; /* the queue has not been offered in the agent's present session */
         bool offers, job_specific, has_rank;
-        size_t changed_at; /* 1-based place in core.changed; 0: not there */
+        size_t changed_at; /* 1-based index in pending_match.changed; 0: not listed */
         struct index_queue index;
         uint32_t jobs_left;
-        int64_t cpus, memory_mib, disk_kib;   /* free, with what it takes ahead */
-        int64_t total_cpus, total_memory_mib; /* INT64_MAX: it does not say */
+        int64_t cpus, memory_mib, disk_kib;   /* free, including what the queue accepts ahead of time */
+        int64_t total_cpus, total_memory_mib; /* INT64_MAX: the ad does not say */
         int64_t taken_cpus, taken_memory_mib,
                 taken_disk_kib; /* by attempts that the agent has not accepted yet */
         uint32_t taken_jobs;
         enum core_wish wishes[CORE_WISHES_MAX];
-        uint64_t
-                refused[REFUSED_MAX]; /* serials of classes of which it refused a job, until its next offer */
+        /* Serials of the classes of which the queue has refused a job since its last offer. */
+        uint64_t refused[REFUSED_MAX];
         unsigned refused_count;
         struct queue_resource *resources;
         unsigned resource_count;
         struct owners owners;
-        struct reserved *reserved;  /* NULL: nothing is kept there */
-        double reserve_owed_ms;     /* processor time that reservations kept idle and that is not made good */
-        int64_t reserve_owed_at_ms; /* steady clock: as of then */
-        struct order_mark passed;   /* of what it was given to lately, what is furthest back */
+        struct advance_place *advance; /* advance reservations at the queue; NULL: none */
+        struct reserved *reserved;     /* room reserved for idle jobs (gang/reserve.h); NULL: none */
+        double reserve_owed_ms;     /* processor time that reservations kept idle and that is not made up for
+                                       yet */
+        int64_t reserve_owed_at_ms; /* steady clock: the time for which reserve_owed_ms holds */
+        struct order_mark passed; /* the position furthest back in the order among the classes that were given
+                                     room here lately */
         int64_t passed_ms;
         struct job *attempts;
-        uint32_t attempt_count, running; /* of these, started */
+        uint32_t attempt_count, running; /* running: attempts that have started */
         uint64_t finished;
         struct estimate_pace pace;
-        struct cost_class *cost_class; /* NULL: it never had an ad */
-        uint64_t seen;                 /* the choice in which it was last looked at (places.c) */
-        double price, speed;           /* as its ad says; 0: it does not */
-        unsigned search_order;         /* likewise; SEARCH_ORDER_NONE */
-        double wait_s;     /* of a job at its batch system, as its ad says; 0: none; wait_unknown: a guess */
-        int64_t begins_ms; /* when such a job would begin; 0: at once */
-        bool wait_unknown; /* one would wait there, and nobody knows how long; its ad says so */
-        int64_t *ends;     /* when its attempts will end, see busy.c */
+        struct cost_class *cost_class; /* NULL: the queue has had no ad yet */
+        uint64_t seen;                 /* number of the last search that looked at the queue (places.c) */
+        double price, speed;           /* from the ad; 0: not given */
+        unsigned search_order;         /* from the ad; SEARCH_ORDER_NONE: not given */
+        double wait_s; /* wait of a job at the queue's batch system, from the ad; 0: none. With wait_unknown a
+                          guess. */
+        int64_t begins_ms; /* time at which a job submitted to the batch system would begin; 0: at once */
+        bool wait_unknown; /* the ad says that a job would wait for an unknown time */
+        int64_t *ends;     /* estimated ends of its attempts, see busy.c */
         int64_t ends_at_ms;
         uint32_t ends_count;
-        uint32_t promised;       /* jobs that wait for it (delay_scheduling.c) */
-        char *closed;            /* it takes no jobs: why, as its ad says; owned; NULL: it does */
-        int64_t paused_until_ms; /* its expressions took too long (overrun.h); steady; 0: they did not */
-        char *unreachable;       /* what its runner stands on does not answer: why; owned; NULL: it does */
-        bool logged;             /* an event named it: it is in snapshots. One that only offered is not */
-        struct queue *next;      /* of the agent, by name */
+        uint32_t promised; /* jobs that wait for a place in this queue (delay_scheduling.c) */
+        char *closed;      /* reason, from the ad, why the queue takes no jobs; owned; NULL: it takes jobs */
+        int64_t paused_until_ms; /* steady clock: no matching until then, since expressions took too long
+                                    (overrun.h); 0: no pause */
+        char *unreachable;  /* reason why the system behind the queue does not answer the agent; owned; NULL:
+                               it answers */
+        bool logged;        /* an event has named the queue, so it is part of snapshots; a queue that was only
+                               offered is not */
+        struct queue *next; /* next queue of the agent, sorted by name */
 };
 
 struct core_agent {
         char *name;
-        uint32_t number; /* from 1, as they were heard of */
+        uint32_t number; /* from 1, in the order in which agents became known */
         struct queue *queues;
         bool connected;
         int64_t renewed_steady_ms, renewed_wall_ms;
-        uint64_t cleared; /* labels that it is cleared for, see label_cleared */
+        uint64_t cleared; /* labels of data that the agent is cleared for, see label_cleared */
         struct node_record node;
-        char *refuses;                /* it is given no jobs: why, by its node's state; owned; NULL: it is */
-        char *labels;                 /* it is cleared for these at most, commas between; NULL: no bound */
-        size_t queue_count, ad_bytes; /* of all its queues' offers */
-        uint32_t names;               /* of attributes that its offers brought and nobody had used before */
-        bool gone; /* an order was given while it was away: that nothing runs there is an admin's word */
-        int64_t said_ms; /* when its word on its machine was last an event, by the steady clock; 0: never */
+        char *refuses; /* reason why the state of the node keeps jobs away; owned; NULL: the agent gets
+                          jobs */
+        char *labels;  /* labels that bound `cleared`, comma-separated; owned; NULL: no bound */
+        size_t queue_count, ad_bytes; /* ad_bytes: of the offers of all its queues */
+        uint32_t names;               /* attribute names that no one had used before the agent's offers */
+        bool gone;       /* the last order came while the agent was away; if it was down or retired, an
+                            administrator says that nothing runs there */
+        int64_t said_ms; /* steady clock: time of the last event made of the agent's statement about its
+                            machine; 0: never */
         struct node_losses losses;
-        int64_t empty_since_ms;  /* it had no attempts since, by the steady clock, as far as plans of nodes
-                                    have  looked; 0: it had some */
-        uint32_t alone;          /* attempts that have the node for themselves */
-        struct agent_data *data; /* what it holds and measured; NULL: it has not said */
+        int64_t empty_since_ms;  /* steady clock: time since which the agent has had no attempts, as seen by
+                                    plans of nodes; 0: it has some */
+        uint32_t alone;          /* attempts that have the node to themselves */
+        struct agent_data *data; /* data that the agent holds, and its measured links; NULL: not reported */
 };
 
-static inline bool agent_takes_jobs(const struct core_agent *a) /* or may, when it has room */
+/* Returns whether the agent takes jobs when it has room. */
+static inline bool agent_takes_jobs(const struct core_agent *a)
 {
         return a->connected && !a->refuses;
 }
 
-/* It may be given a job now, as far as it is not about the job. */
+/* Returns whether the agent may be given a job now, as far as that does not depend on the job. */
 static inline bool agent_is_open(const struct core_agent *a, int64_t steady_ms)
 {
         return !a->refuses && !a->alone && a->losses.until_ms <= steady_ms;
 }
 
-struct core_agent *agent_get(struct core *c, struct str name); /* makes it */
+struct core_agent *agent_get(struct core *c, struct str name); /* finds the agent, or creates it */
 struct core_agent *agent_find(const struct core *c, const char *name);
+/* Finds the agent's queue, or creates it. */
 struct queue *queue_get(struct core *c, struct core_agent *a, struct str name);
-void agent_node_move(struct core_agent *a, const struct event *e); /* EVENT_NODE; the move is allowed */
-uint32_t agent_attempts(const struct core_agent *a);               /* that it has, in all its queues */
+/* Applies EVENT_NODE, whose move the caller has checked. */
+void agent_node_move(struct core_agent *a, const struct event *e);
+uint32_t agent_attempts(const struct core_agent *a); /* number of attempts in all its queues */
+/* Adds the job's attempt to the queue, and its resources to the taken ones until it is accepted. */
 void queue_attach(struct queue *q, struct job *j);
+/* Removes an attempt that has ended; the queue becomes the job's last_queue. */
 void queue_detach(struct queue *q, struct job *j);
-/* Suspected jobs among its attempts have the node for themselves from now on (losses.h). */
+/* Gives suspected jobs among the queue's attempts the node to themselves from now on (losses.h). */
 void queue_mark_alone(struct core *c, struct queue *q);
-void queue_accepted(struct queue *q, struct job *j); /* no-op when it was accepted before */
-/* Writes what is free into its ad. What a queue takes ahead of its turn is no machine: never more than it
- * has. */
+/* Marks the attempt as accepted; no-op if it is already. */
+void queue_accepted(struct queue *q, struct job *j);
+/* Writes the free resources into the queue's ad, each at most the machine's total: what a queue accepts ahead
+ * of time is no additional hardware. */
 void queue_show_free(struct core *c, struct queue *q);
+/* Returns whether the queue's last offer is open to this owner's jobs. */
 bool queue_allows_owner(const struct queue *q, const char *owner);
-/* Denied as by owners_deny. */
+/* Returns the denial of this owner, as owners_deny does. */
 struct str queue_denies_owner(const struct queue *q, const char *owner);
 void agents_free(struct core *c);
-struct core_agent **agents_sorted(struct core *c,
-                                  size_t *ret_count); /* by name; the caller frees the array */
+/* Returns all agents, sorted by name; the caller frees the array. */
+struct core_agent **agents_sorted(struct core *c, size_t *ret_count);

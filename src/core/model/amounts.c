@@ -16,7 +16,7 @@ struct str amounts_requested(struct str attribute)
         return name;
 }
 
-static bool has(const struct amounts *a, symbol request)
+static bool amounts_has(const struct amounts *a, symbol request)
 {
         for (unsigned i = 0; i < a->count; i++)
                 if (a->v[i].request == request)
@@ -35,7 +35,7 @@ bool amounts_names(struct symbols *symbols, const struct ad *ad, struct amounts 
                 while (ad_next(ad, &at, &request, &e)) {
                         struct str name = amounts_requested(symbols_name(symbols, request));
 
-                        if (!name.n || has(ret, request))
+                        if (!name.n || amounts_has(ret, request))
                                 continue;
                         if (ret->count == AMOUNTS_MAX)
                                 return false;

@@ -7,7 +7,7 @@
 
 /* clang-format off */
 #define CORE_ATTRIBUTES(X)                                                                                  \
-        /* a job, as submitted */                                                                           \
+        /* attributes of a job as submitted */                                                              \
         X(ClusterId) X(ProcId) X(GlobalJobId) X(Owner) X(User) X(QDate) X(Cmd) X(Args) X(Arguments)         \
         X(Env) X(Environment) X(In) X(Out) X(Err) X(Iwd) X(UserLog) X(JobUniverse) X(Requirements)          \
         X(Rank) X(JobPrio) X(RequestCpus) X(RequestMemory) X(RequestDisk) X(TransferInput)                  \
@@ -20,7 +20,7 @@
         X(AllowedExecuteDuration) X(HoldOnSubmit) X(LeaveJobInQueue) X(TransferInputSizes) X(TransferInputSizeMB)              \
         X(TransferOutputSizeMB) X(OutputDestination) X(ContainerImage) X(DockerImage) X(DockerNetworkType)   \
         X(ContainerTargetDir) X(DockerPullPolicy) X(DockerOverrideEntrypoint) X(Modules) X(CondaEnv) X(PythonEnv) X(DataLabels)\
-        X(DroverCredentials) X(OAuthServicesNeeded) X(BankQuote) \
+        X(DroverCredentials) X(OAuthServicesNeeded) X(WantIOProxy) X(StreamOut) X(StreamErr) X(BankQuote) X(ReservationId) \
         X(ExpectedRunTime) X(PriceWeight) X(BetterPlaceWait)                                                           \
         X(DependsOn) X(OnDependencyFailure) X(AbortGraphOn) X(OnGraphAbort) X(JobCategory) X(JobCategoryMax) X(DapType) \
         X(DAGFailedCount) X(DAGStatus) X(DAGJobId) X(DAGJobCount) X(DAGReturn) X(DAGSuccess) \
@@ -28,7 +28,7 @@
         X(ConcurrencyLimits) X(AccountingGroup) X(AcctGroup) X(QOS)                                        \
         X(RerunOnLost) X(CheckpointExitCode) X(SuccessCheckpointExitCode) X(SuccessCheckpointExitBySignal) \
         X(SuccessCheckpointExitSignal) X(CheckpointSig) X(KillSig) X(JobMaxVacateTime) X(TransferCheckpoint)                                                                                     \
-        /* a job, as it goes */                                                                             \
+        /* attributes that the core sets while the job is in the queue */                                   \
         X(JobStatus) X(EnteredCurrentStatus) X(NumJobStarts) X(NumJobCompletions) X(NumJobMatches)          \
         X(JobStartDate) X(JobCurrentStartDate) X(CompletionDate) X(ExitCode) X(ExitBySignal)                \
         X(ExitSignal) X(ExitReason) X(RemoteHost) X(LastRemoteHost) X(RemoteWallClockTime)                  \
@@ -36,12 +36,12 @@
         X(HoldReasonSubCode) X(RemoveReason) X(ReleaseReason) X(BytesRecvd) X(BytesSent) X(DroverState)     \
         X(DroverAgent) X(DroverQueue) X(DroverFence) X(DroverLog) X(DroverOutputs) X(DroverStartedMs) X(DroverCheckpoint) \
         X(DroverUuid) X(ServerTime) X(JobRunCount) X(NumShadowStarts) X(ResidentSetSize) X(DroverSet) X(DroverNode) X(CumulativeSuspensionTime)                                                           \
-        /* a place */                                                                                       \
+        /* attributes of a place */                                                                         \
         X(Name) X(Machine) X(Cpus) X(Memory) X(Disk) X(TotalCpus) X(TotalMemory) X(TotalDisk)               \
         X(GPUs) X(LoadAvg) X(TotalLoadAvg) X(KeyboardIdle) X(ConsoleIdle) X(MyCurrentTime) X(State)         \
         X(Activity) X(RequestGPUs) X(CpusProvisioned) X(MemoryProvisioned) X(DiskProvisioned)                                                                         \
         X(QueueName) X(AgentName) X(MyType) X(Price) X(Speed) X(Unreachable) X(WhyClosed) \
-        X(QueueWait) X(QueueWaitUnknown) X(SearchOrder) X(Runner) X(NodeFailed) X(CloseWhen) X(DrainWhen) \
+        X(QueueWait) X(QueueWaitUnknown) X(SearchOrder) X(Runner) X(NodeFailed) X(CloseWhen) X(DrainWhen) X(Leaving) \
         X(NodeBootId) X(NodeProviderId) X(NodeImage) X(NodeSize) X(NodePrice)
 /* clang-format on */
 

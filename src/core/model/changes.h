@@ -1,15 +1,19 @@
-/* changes: attributes that jobs are to have in place of others, packed: of each the name, whether it is late,
- * and its text; without a text the attribute is taken away. Names are compared without regard to case. */
+/* changes: a packed list of attributes that replace others of a job. An entry has the attribute's name,
+ * whether its text has macros of the member (late), and the text; an entry without a text removes the
+ * attribute. Names are compared without regard to case.
+ */
 #pragma once
 #include "base/buf.h"
 
-#define CHANGES_BYTES_MAX (64u << 10) /* packed */
+#define CHANGES_BYTES_MAX (64u << 10) /* size of a packed list */
 
 struct submission_attribute;
 
+/* Appends an entry; text STR_NONE: removes the attribute. late: the text has macros of the member. */
 void changes_add(struct buf *out, struct str name, bool late, struct str text);
-/* The next one, which borrows from *rest; *rest is moved behind it. False: at the end, or damaged. */
+/* Reads the next entry, which borrows from *rest, and advances *rest. Returns false at the end and on damaged
+ * data. */
 bool changes_next(struct str *rest, struct submission_attribute *ret);
-bool changes_ok(struct str changes); /* there is at least one, and nothing is damaged */
-/* Appends the old ones that the new ones do not replace, and the new ones. */
+bool changes_ok(struct str changes); /* returns whether the list is undamaged and not empty */
+/* Appends the entries of `old` that `new` does not replace, then those of `new`. */
 void changes_merge(struct buf *out, struct str old, struct str new);

@@ -1,5 +1,6 @@
-/* What most requests do without: sets of members that do not wait, why they are held, logs, spooled files. A
- * million requests of one job that wait have none of it. */
+/* Rarely used state of requests: sets of members that do not wait, hold reasons, logs, spooled files. A
+ * million waiting requests of one job have none of it.
+ */
 #include "base/mem.h"
 #include "core/model/graph.h"
 #include "core/model/request.h"
@@ -84,7 +85,7 @@ void request_exit_set(struct request *r, uint32_t member, int32_t code)
                 idmap_put(r->cold->exits, member, (void *)(intptr_t)code);
 }
 
-/* ---- */
+/* ---- spooled files */
 
 void request_spooled_load(struct request *r, const struct submission *s)
 {

@@ -1,11 +1,13 @@
-/* core_parts: the core itself, as its parts see it. */
+/* core_parts: struct core, which holds the parts of the core. For the files of core/ only. */
 #pragma once
 #include "classad/eval.h"
 #include "core/model/agent.h"
 #include "core/model/attributes.h"
 #include "core/model/listeners.h"
+#include "core/model/precedence.h"
 #include "core/model/request.h"
 
+struct advances;
 struct bank;
 struct billing;
 struct classes;
@@ -35,7 +37,7 @@ struct core {
         struct symbols *symbols;
         struct attributes attr;
         struct eval eval;
-        uint64_t late_steps; /* taken by part_expand: what it does counts like steps of evaluations */
+        uint64_t late_steps; /* work of part_expand, which counts like steps of evaluations */
         int64_t now_ms, steady_ms;
 
         struct requests *requests;         /* model/request.h */
@@ -47,31 +49,34 @@ struct core {
         struct shares *shares;             /* accounts/share.h */
         struct bank *bank;                 /* bank/bank.h */
         struct billing *billing;           /* billing/billing.h */
-        uint64_t bank_made;                /* what the last order has made */
+        uint64_t bank_made;                /* id of what the last order of the bank has created */
         struct index *index;               /* index/index.h */
         struct estimates *estimates;       /* estimate/estimate.h */
         struct data *data;                 /* data/data_state.h */
         struct fairness *fairness;         /* fairness/order.h */
+        struct order_wait order_wait;      /* model/precedence.h */
         struct classes *classes;           /* model/job_class.h */
         struct gangs *gangs;               /* gang/gang.h */
         struct dependencies *dependencies; /* dependency/dependency.h */
         struct reservations *reservations; /* gang/reserve.h */
+        struct advances *advances;         /* reservation/advance.h */
         struct matching *matching;         /* match/matching.h */
-        struct core_draft *drafts;         /* that are being made, lifecycle/draft.h */
+        struct core_draft *drafts;         /* drafts in progress, lifecycle/draft.h */
         struct leases *leases;             /* lifecycle/leases.h */
         struct policies *policies;         /* lifecycle/policy.h */
         struct retention *retention;       /* lifecycle/retention.h */
         struct clearing clearing;          /* model/losses.h */
-        bool nodes_drain;                  /* at the last look some did */
-        int64_t nodes_look_ms;             /* at nodes that drain, by the steady clock (lifecycle/nodes.h) */
-        int64_t nodes_due_ms; /* no pause of a node ends before, by the steady clock (model/losses.h) */
-        struct node_spending spending; /* of the month, on machines of provisioners */
-        struct eta *eta;               /* forecast/eta.h; NULL: not needed yet */
-        struct forecast *plays;        /* that are under way, forecast/forecast.h */
+        bool nodes_drain;                  /* some nodes were draining when nodes_tick last ran */
+        int64_t nodes_look_ms;             /* steady clock: time at which nodes_tick next looks at nodes
+                                              (lifecycle/nodes.h) */
+        int64_t nodes_due_ms; /* steady clock: no node's pause ends before this time (model/losses.h) */
+        struct node_spending spending; /* spending of the month on machines of provisioners */
+        struct eta *eta;               /* forecast/eta.h; NULL: no estimate was asked for yet */
+        struct forecast *plays;        /* forecasts in progress, forecast/forecast.h */
 };
 #define CORE_MAGIC 0x44726f76u
 
-/* Steps that the core has taken, ever. */
+/* Returns the number of evaluation steps that the core has taken since its creation. */
 static inline uint64_t core_steps(const struct core *c)
 {
         return c->eval.steps_all + c->late_steps;

@@ -1,31 +1,31 @@
-/* cost_class: what places that cost the same have in common (data/cost class.h keeps it). */
+/* cost_class: a group of places that cost the same (maintained by data/cost_class.h). */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#define SEARCH_ORDER_NONE 65535u /* of who says none: the last */
+#define SEARCH_ORDER_NONE 65535u /* last of all: the place gives no order */
 
-/* Files that are on their way from a store (inflight_transfers.h). */
+/* Files under way from a store (inflight_transfers.h). */
 struct link_load {
         uint64_t bytes;
         uint32_t files;
 };
 struct cost_class_link {
         double latency_us, bytes_per_s, bytes_per_s_out;
-        struct link_load load; /* of all agents that have a queue in the cost class */
-        bool down;             /* the store does not answer any of them */
+        struct link_load load; /* sum over all agents that have a queue in the cost class */
+        bool down;             /* the store answers none of these agents */
 };
 struct cost_class {
         unsigned users;                 /* queues */
-        unsigned refs;                  /* these, and bins of the index */
-        double slowness, price, wait_s; /* wait_s: of a job at the place's batch system, or a guess */
+        unsigned refs;                  /* queues, and bins of the index */
+        double slowness, price, wait_s; /* wait_s: wait of a job at the batch system, as given or guessed */
         unsigned search_order;
-        uint64_t loaded; /* the change of a load that it has seen */
-        uint64_t asked;  /* in this search of places.c the two below were computed */
+        uint64_t loaded; /* data.load_changes as of the last change of a load that was counted here */
+        uint64_t asked;  /* number of the search of places.c that computed cost and least */
         double cost, least;
-        size_t link_count; /* one for each store and, last, the server's spool */
+        size_t link_count; /* stores in their order, and last the server's spool */
         struct cost_class_link links[];
 };
 

@@ -2,7 +2,7 @@
 #include "base/mem.h"
 #include "core/model/core_parts.h"
 
-static char *copy(char *to, struct str *s)
+static char *copy_text(char *to, struct str *s)
 {
         if (s->n)
                 memcpy(to, s->p, s->n);
@@ -20,11 +20,11 @@ static void keep_origin(struct delegation *h, const struct submission_origin *fr
         o = h->origin = mem_new(struct submission_origin);
         *o = *from;
         at = h->text = mem_alloc(o->servers.n + o->owner.n + o->label.n + o->path.n + o->job.n + 1);
-        at = copy(at, &o->servers);
-        at = copy(at, &o->owner);
-        at = copy(at, &o->label);
-        at = copy(at, &o->path);
-        copy(at, &o->job);
+        at = copy_text(at, &o->servers);
+        at = copy_text(at, &o->owner);
+        at = copy_text(at, &o->label);
+        at = copy_text(at, &o->path);
+        copy_text(at, &o->job);
 }
 
 void delegation_load(struct request *r, const struct submission *s)

@@ -21,7 +21,7 @@ static bool read_when(struct str text, enum dependency_when last, enum dependenc
         return false;
 }
 
-/* "any", "retry=4": the condition of an edge. */
+/* Reads the condition of an edge: "any", "retry=4". */
 static bool read_condition(struct str text, struct dependency_edge *e)
 {
         ptrdiff_t at = str_find(text, '=');
@@ -41,7 +41,7 @@ static bool read_condition(struct str text, struct dependency_edge *e)
         return true;
 }
 
-/* "7", "0-9": a number of a job, or the first and the last. */
+/* Reads a job's number, "7", or a first and a last number, "0-9". */
 static bool read_range(struct str text, uint32_t *ret_first, uint32_t *ret_end)
 {
         ptrdiff_t dash = str_find(text, '-');

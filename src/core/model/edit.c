@@ -1,5 +1,6 @@
-/* A part's number is that of the part that its members were submitted in, plus part_count times one more than
- * its group's serial: serials are never used twice, so neither are numbers. */
+/* The number of an edited part is that of its base part, plus part_count times one more than the serial of
+ * its group. Serials are never used twice, so part numbers are not either.
+ */
 #include "core/model/edit.h"
 
 #include <errno.h>
@@ -135,7 +136,7 @@ static int64_t group_free(struct core *c, struct edit_group *g)
         return kib;
 }
 
-/* Frees those that have no members left. Returns what they took. */
+/* Frees groups without members. Returns the KiB that they counted. */
 static int64_t groups_drop_empty(struct core *c, struct edits *e)
 {
         uint32_t kept = 0;
@@ -162,7 +163,7 @@ uint32_t edit_kib(const struct job_template *t)
         return (uint32_t)((sizeof(*t) + t->key.n + ad_bytes(t->ad)) / 1024 + 1);
 }
 
-/* The group's members need a template for each part that they come from. */
+/* Makes the missing parts of the group: one with a template of its own for each base part of its members. */
 static int group_complete(struct core *c, struct request *r, struct edit_group *g, int64_t *kib,
                           struct err *err)
 {
@@ -191,7 +192,7 @@ static int group_complete(struct core *c, struct request *r, struct edit_group *
 
 /* ---- edits */
 
-/* Members of the group (NULL: those that were not edited) that are among these; the caller frees. */
+/* Returns those of `members` that are in the group (NULL: that were not edited); the caller frees the set. */
 static struct set members_among(const struct request *r, const struct edit_group *g,
                                 const struct set *members)
 {
@@ -235,7 +236,7 @@ int edits_each(const struct request *r, const struct set *members, struct str ch
         return result;
 }
 
-/* Those of the members that are in `from` get the changes as well. */
+/* Gives the changes to those of the members that are in `from`, in addition to that group's changes. */
 static int edit_some(struct core *c, struct request *r, struct edit_group *from, const struct set *members,
                      struct str changes, int64_t *kib, struct err *err)
 {

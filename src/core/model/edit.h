@@ -1,74 +1,78 @@
-/* edit: what a user has changed of jobs that wait, after the submit.
+/* edit: attributes of waiting jobs that a user has changed after the submit.
  *
- * Templates are never changed. Members that were edited come into another part of their request, which has a
- * number and a template of its own, and shares members' numbers, items and input files with the part that
- * they were submitted in: what was sent to an agent under a part's number stays true. Members with the same
- * changes are one group, wherever they come from.
+ * Templates never change. Edited members move to another part of their request, which has a number and a
+ * template of its own, and shares the members' numbers, items and input files with the part in which they
+ * were submitted: what an agent was told about a part's number stays true. Members with the same changes are
+ * one group, whichever part they come from.
  *
- * Changes travel packed (model/changes.h). Groups come from events and are part of snapshots; a shadow, which
- * has no templates, has groups without parts.
+ * Changes are packed as model/changes.h describes. Groups come from events and are part of snapshots; in a
+ * shadow, which has no templates, groups have no parts.
  */
 #pragma once
 #include "base/set.h"
 #include "core/model/changes.h"
 #include "core/model/request.h"
 
-#define EDIT_GROUPS_MAX 1000u /* of a request */
+#define EDIT_GROUPS_MAX 1000u /* limit for one request */
 
 struct edit_part {
-        uint32_t base, kib; /* base: the number of the part that they were submitted in */
+        uint32_t base, kib; /* base: the number of the part in which the members were submitted */
         struct part part;
 };
 struct edit_group {
         uint32_t serial;
         struct str changes; /* owned */
         struct set members;
-        struct edit_part *parts; /* by base */
+        struct edit_part *parts; /* sorted by base */
         uint32_t part_count;
 };
 struct edits {
-        struct set members;         /* of all groups */
-        struct edit_group **groups; /* by serial */
+        struct set members;         /* the members of all groups */
+        struct edit_group **groups; /* sorted by serial */
         uint32_t count, cap, next_serial;
 };
 
-/* One part after an edit. */
+/* One part that an edit makes. */
 struct edit_step {
         const struct part *from;
-        struct str changes; /* all of them, with those of before */
-        uint32_t first;     /* a member that is edited */
-        bool is_new;        /* no part has these changes yet */
+        struct str changes; /* the complete changes, including earlier ones */
+        uint32_t first;     /* an edited member */
+        bool is_new;        /* no existing part has these changes */
 };
-/* Calls fn for each part, edited before or not, that has some of the members, until it returns another value
- * than 0, which is returned. `changes` are changes_ok. */
+/* Calls fn for each part, edited or not, that has some of the members. Stops when fn returns nonzero, and
+ * returns that value; otherwise 0. `changes` must pass changes_ok. */
 int edits_each(const struct request *r, const struct set *members, struct str changes,
                int (*fn)(void *arg, const struct edit_step *step), void *arg);
-/* The members, none of which has an attempt, are edited; their buckets are the caller's to make anew. Sets
- * *ret_kib to what the request takes of memory beside what it took (below 0: less). 0; -EINVAL, -E2BIG with
- * err: nothing, or a part of it, is done. */
+/* Edits the members, none of which may have an attempt; the caller makes their buckets anew. Sets *ret_kib to
+ * the change of the request's memory in KiB, which may be negative. Returns 0; -EINVAL or -E2BIG with err,
+ * with the edit undone or done in part. */
 int edits_apply(struct core *c, struct request *r, const struct set *members, struct str changes,
                 int64_t *ret_kib, struct err *err);
-/* One group of a snapshot; those of lower serials came before. As edits_apply. */
+/* Restores one group of a snapshot, in the order of serials. Otherwise as edits_apply. */
 int edits_restore(struct core *c, struct request *r, uint32_t serial, const struct set *members,
                   struct str changes, int64_t *ret_kib, struct err *err);
-void edits_continue(struct request *r, uint32_t next_serial); /* serials go on from here, or above */
+/* Sets the lowest serial of the next group. */
+void edits_continue(struct request *r, uint32_t next_serial);
 void edits_free(struct core *c, struct request *r);
-/* KiB that are counted for the template of an edited part. */
+/* Returns the KiB that the template of an edited part counts. */
 uint32_t edit_kib(const struct job_template *t);
-size_t edits_bytes(const struct request *r); /* without templates */
-/* Properties that parts share with those they come from may have changed: inputs, estimates, stores. */
+size_t edits_bytes(const struct request *r); /* memory in bytes, without templates */
+/* Copies properties that edited parts share with their base parts (inputs, estimates, stores), after a change
+ * of the base parts. */
 void edits_follow(struct request *r);
-const struct set *edits_members(const struct request *r); /* that were edited */
-/* The changes made for this member; STR_NONE: none. */
+const struct set *edits_members(const struct request *r); /* the edited members */
+/* Returns the changes of this member, packed; STR_NONE: none. */
 struct str edits_of(const struct request *r, uint32_t member);
 
-/* The parts of a request, edited ones behind the others, and which members are in each. */
+/* The parts of a request, original ones first, each with the members that are in it. */
 struct piece {
         struct part *part;
-        uint32_t number;        /* as a part's */
-        const struct set *only; /* of the part's range; NULL: all that were not edited */
+        uint32_t number;        /* part number */
+        const struct set *only; /* members within the part's range; NULL: all that were not edited */
 };
 uint32_t request_piece_count(const struct request *r);
 struct piece request_piece(const struct request *r, uint32_t i);
-void piece_keep(const struct request *r, const struct piece *p, struct set *members); /* its, of them */
-uint64_t piece_next(const struct request *r, const struct piece *p, uint64_t from);   /* or SET_END */
+/* Removes members that are not in the piece from *members. */
+void piece_keep(const struct request *r, const struct piece *p, struct set *members);
+/* Returns the first member of the piece from `from` on; SET_END: there is none. */
+uint64_t piece_next(const struct request *r, const struct piece *p, uint64_t from);

@@ -17,8 +17,8 @@ enum event_field {
         F_RESULT = 1 << 6,
         F_RESOURCES = 1 << 7,
         F_VALUES = 1 << 8,
-        F_STAYS = 1 << 9,  /* behind all others, and only when it is so */
-        F_USAGE = 1 << 10, /* the same */
+        F_STAYS = 1 << 9,  /* written after all other fields, and only if true */
+        F_USAGE = 1 << 10, /* written after all other fields, and only if not zero */
         F_LAST_VALUES = 1 << 11,
         F_NODE = 1 << 12, /* agent and who */
 };
@@ -55,7 +55,10 @@ static const struct {
         [EVENT_NODE] = {"node", F_NODE | F_NEXT | F_REASON | F_VALUE},
         [EVENT_NODE_FACTS] = {"node_facts", F_NODE | F_VALUES},
         [EVENT_BANK] = {"bank", F_VALUES},
+        [EVENT_ADVANCE] = {"reservation", F_VALUES},
         [EVENT_NODE_INSTANCE] = {"node_instance", F_NODE | F_VALUES},
+        [EVENT_ATTRIBUTES] = {"attributes", F_MEMBERS | F_FENCE | F_VALUES},
+        [EVENT_REMARK] = {"remark", F_MEMBERS | F_FENCE | F_REASON},
         [EVENT_EDITED] = {"edited", F_MEMBERS | F_REASON | F_VALUES},
 };
 

@@ -1,5 +1,6 @@
-/* Entries stand in one list in the order of their times, and in one list for each owner; a uuid is found by a
- * keyed hash, and those with the same hash are chained. */
+/* Entries are in a list of all ordered by time, and in one list for each owner. A uuid is found by a keyed
+ * hash; entries with the same hash are chained.
+ */
 #include "core/model/forgotten.h"
 
 #include <assert.h>
@@ -13,9 +14,9 @@ struct entry {
         uint64_t id, digest;
         int64_t at_ms;
         struct holder *holder;
-        struct entry *next, *prev;    /* of all, the oldest first */
-        struct entry *his_next;       /* of the owner's */
-        struct entry *same_hash_next; /* of the uuid */
+        struct entry *next, *prev;    /* list of all, the oldest first */
+        struct entry *his_next;       /* list of the owner's */
+        struct entry *same_hash_next; /* chain of a hash */
 };
 struct holder {
         struct entry *first, *last;
@@ -58,7 +59,7 @@ static void uuid_drop(struct forgotten *f, struct entry *e)
         }
 }
 
-/* The oldest of an owner. */
+/* Drops the owner's oldest entry. */
 static void drop_oldest(struct forgotten *f, struct holder *h)
 {
         struct entry *e = h->first;
@@ -101,7 +102,7 @@ static struct holder *holder_get(struct forgotten *f, struct str name)
         return h;
 }
 
-static struct entry *find(const struct forgotten *f, const unsigned char uuid[16])
+static struct entry *find_uuid(const struct forgotten *f, const unsigned char uuid[16])
 {
         struct entry *e = idmap_get(f->uuids, hash_of(uuid));
 
@@ -137,7 +138,7 @@ void forgotten_add(struct forgotten *f, const struct forgotten_request *r, int64
 
 bool forgotten_find(const struct forgotten *f, const unsigned char uuid[16], struct forgotten_request *ret)
 {
-        const struct entry *e = find(f, uuid);
+        const struct entry *e = find_uuid(f, uuid);
 
         if (!e)
                 return false;
@@ -151,7 +152,7 @@ size_t forgotten_count(const struct forgotten *f)
         return f->count;
 }
 
-/* ---- packed */
+/* ---- packed form */
 
 void forgotten_pack_one(struct buf *out, const struct forgotten_request *r)
 {

@@ -1,8 +1,8 @@
-/* forgotten: uuids of requests that the core has forgotten, so that a submit that is sent once more is known.
+/* forgotten: uuids of purged requests, so that a repeated submit is recognised.
  *
- * Of each request that is purged the uuid, the owner, the number and a digest of what was submitted are kept
- * for FORGOTTEN_MS, at most FORGOTTEN_MAX for one owner: the oldest of his own go first. All of it comes from
- * events and is in snapshots; the time is that of the events. For the files of core/ only.
+ * For each purged request the uuid, the owner, the number and a digest of the submission are kept for
+ * FORGOTTEN_MS, at most FORGOTTEN_MAX per owner: the owner's oldest are dropped first. All of this comes from
+ * events and is in snapshots; time is the time of events. For the files of core/ only.
  */
 #pragma once
 #include "base/err.h"
@@ -20,16 +20,19 @@ struct forgotten_request {
 
 struct forgotten *forgotten_new(void);
 void forgotten_free(struct forgotten *f); /* NULL is fine */
-/* Takes a copy. What is too old at that time is dropped. A uuid that is there already has this request now.
- */
+/* Adds a copy, and drops entries that are too old at at_ms. An entry with the same uuid is replaced. */
 void forgotten_add(struct forgotten *f, const struct forgotten_request *r, int64_t at_ms);
-/* False: not there. *ret borrows until the next forgotten_add. */
+/* Finds the request with this uuid. Returns false if there is none. *ret borrows until the next
+ * forgotten_add. */
 bool forgotten_find(const struct forgotten *f, const unsigned char uuid[16], struct forgotten_request *ret);
 size_t forgotten_count(const struct forgotten *f);
 
-/* Packed as the `values` of an event. */
+/* Packs one request as the `values` of EVENT_PURGED. */
 void forgotten_pack_one(struct buf *out, const struct forgotten_request *r);
-/* Borrows the owner. 0, -EBADMSG. The number is not in it. */
+/* Reads what forgotten_pack_one wrote, which does not include the number. The owner is borrowed. Returns 0,
+ * or -EBADMSG. */
 int forgotten_unpack_one(struct str values, struct forgotten_request *ret);
+/* Appends all entries, for a snapshot. */
 void forgotten_pack(const struct forgotten *f, struct buf *out);
-void forgotten_unpack(struct forgotten *f, struct unpack *u); /* of an empty one; u->bad: damaged */
+/* Reads a snapshot into an empty `f`; sets u->bad on damaged data. */
+void forgotten_unpack(struct forgotten *f, struct unpack *u);

@@ -1,4 +1,4 @@
-/* What a template says of sets, and which members are one. */
+/* Reads a template's rule for jobs that start together, and computes the set of a member. */
 #include "core/model/gang_rule.h"
 
 #include "core/model/core_parts.h"
@@ -102,7 +102,7 @@ bool gang_of(const struct request *r, uint32_t member, uint32_t *ret_first, uint
         if (*ret_size == 0)
                 return false;
         *ret_first = member - (member - p->first) % *ret_size;
-        if (p->first + p->count - *ret_first < *ret_size) /* of before sets were checked */
+        if (p->first + p->count - *ret_first < *ret_size) /* in requests from before submits were checked */
                 *ret_size = p->first + p->count - *ret_first;
         return true;
 }
@@ -125,7 +125,8 @@ void gang_widen(const struct request *r, const struct set *members, struct set *
         }
 }
 
-/* Are all of [first, end) in the bucket of the first of them? */
+/* Returns whether all of [first, end) are in the bucket of the first; otherwise *ret_other is one that is
+ * not. */
 static bool alike(struct core *c, const struct request *r, uint32_t first, uint64_t end, uint32_t *ret_other)
 {
         const struct bucket *b = request_bucket(c, r, first);

@@ -1,5 +1,6 @@
-/* gang_rule: what a template says of jobs that start together, and which members of a part are one set
- * (gang/gang.h). */
+/* gang_rule: a template's rule for jobs that start together, and the sets that it makes of a part's members
+ * (gang/gang.h).
+ */
 #pragma once
 #include "core/model/job_class.h"
 #include "core/model/job_template.h"
@@ -8,15 +9,17 @@ struct part;
 
 #define GANG_SIZE_MAX 10000u
 
-void gang_rule_read(struct core *c, struct job_template *t); /* what makes no sense counts as not said */
-/* Does what the template says of sets make sense for so many members? 0, -EINVAL with err. */
+/* Sets t->gang; an attribute that makes no sense is ignored. */
+void gang_rule_read(struct core *c, struct job_template *t);
+/* Checks the template's rule against the number of the part's members. Returns 0, or -EINVAL with err. */
 int gang_check(struct core *c, const struct job_template *t, uint64_t members, struct err *err);
-/* Are the jobs of each set in one bucket? They must be alike to be placed. 0, CORE_INVALID with err. */
+/* Checks that the jobs of each set are in one bucket, since only like jobs can be placed together. Returns 0,
+ * or CORE_INVALID with err. */
 int gang_refuse(struct core *c, const struct request *r, struct err *err);
-uint32_t gang_size(const struct part *p); /* members of a set of the part; 0: none */
-/* The set of a member: [*ret_first, *ret_first + *ret_size). False: it is in none. */
+uint32_t gang_size(const struct part *p); /* size of the part's sets; 0: its jobs start one by one */
+/* Finds the set of a member: [*ret_first, *ret_first + *ret_size). Returns false if the member is in none. */
 bool gang_of(const struct request *r, uint32_t member, uint32_t *ret_first, uint32_t *ret_size);
-/* The members, and all of their sets. *to is empty and the caller's. */
+/* Adds the members, and all other members of their sets, to *to, which must be empty; the caller frees it. */
 void gang_widen(const struct request *r, const struct set *members, struct set *to);
 
 static inline bool gang_class(const struct job_class *k)

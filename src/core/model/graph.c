@@ -1,4 +1,4 @@
-/* Reading a graph: edges, the nodes between the ends of their runs, and which node is a parent of what. */
+/* Reads a graph: its edges, the nodes between the ends of their runs, and the edges of each node. */
 #include "core/model/graph.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static struct graph_edge *add_edge(struct graph *g, uint64_t request, enum depen
         return &g->edges[g->edge_count++];
 }
 
-/* Runs in the order of their numbers, none twice: a set makes them so. */
+/* Adds the runs of a text to the graph, through a set, so they are sorted and disjoint. */
 static int read_runs(struct graph *g, struct str text, uint32_t count, uint32_t *ret_runs, struct err *err)
 {
         struct str rest = text;
@@ -40,7 +40,7 @@ static int read_runs(struct graph *g, struct str text, uint32_t count, uint32_t 
                         got = -ERANGE;
                         break;
                 }
-                if (n++ == 0 && rest.n == 0) { /* as most are */
+                if (n++ == 0 && rest.n == 0) { /* the usual case */
                         add_run(g, first, end);
                         *ret_runs = 1;
                         return 0;
@@ -95,7 +95,7 @@ static void add_outer(struct graph *g, const struct dependency *d, const struct 
         g->each += d->when == DEPENDENCY_EACH;
 }
 
-/* The part as the one before it: their edges are the same. */
+/* Extends the last part's edges to part p, whose DependsOn is the same. */
 static void widen_outer(struct graph *g, const struct part *p, uint32_t from)
 {
         for (uint32_t i = from; i < g->outer_count; i++) {
@@ -105,7 +105,7 @@ static void widen_outer(struct graph *g, const struct part *p, uint32_t from)
         }
 }
 
-/* The text of DependsOn of each part. */
+/* Reads the edges of each part's DependsOn. */
 static int read_attributes(struct core *c, const struct request *r, struct graph *g, struct err *err)
 {
         struct value v, before = {.type = VALUE_UNDEFINED};
@@ -173,7 +173,7 @@ static void make_nodes(struct graph *g, uint32_t count)
         for (uint32_t w = 0; w < words; w++)
                 for (uint64_t left = bits[w]; left; left &= left - 1)
                         g->nodes[g->node_count++] = w * 64 + (uint32_t)__builtin_ctzll(left);
-        g->node_count--; /* the last one is the end */
+        g->node_count--; /* the last entry is the end */
         free(bits);
 }
 
@@ -182,7 +182,7 @@ uint32_t graph_node(const struct graph *g, uint32_t member)
         uint32_t low = 0, high = g->node_count; /* nodes[low] <= member < nodes[high] */
 
         if (member < g->node_count && g->nodes[member] == member && g->nodes[member + 1] > member)
-                return member; /* where each job is a node */
+                return member; /* each job is a node of its own */
         while (high - low > 1) {
                 uint32_t middle = low + (high - low) / 2;
 
@@ -194,7 +194,8 @@ uint32_t graph_node(const struct graph *g, uint32_t member)
         return low;
 }
 
-/* Which edges a node is at the parents' end of, or at the children's: *ret[(*ret_at)[n]…]. Adds to *links. */
+/* Makes the index of the edges that each node is a parent of, or a child of if `children` is set: those of
+ * node n are at (*ret)[(*ret_at)[n]] and on. Adds their number to *links. */
 static int make_index(const struct graph *g, bool children, uint64_t *links, uint32_t **ret_at,
                       uint32_t **ret, struct err *err)
 {
@@ -239,12 +240,12 @@ static int make_indexes(struct graph *g, struct err *err)
         return result ? result : make_index(g, true, &links, &g->in_at, &g->in, err);
 }
 
-/* ---- circles: nodes are taken away that wait for none that is left */
+/* ---- circles: repeatedly removes nodes that wait for no remaining node */
 
 struct peel {
         struct graph *g;
-        uint32_t *left; /* of each edge: nodes that are its parents and are there; of others' requests 0 */
-        uint32_t *in;   /* of each node: edges that it waits for */
+        uint32_t *left; /* remaining nodes that are parents of each edge; 0 for parents in other requests */
+        uint32_t *in;   /* number of edges that each node waits for */
         uint32_t *todo, todo_count, taken;
 };
 
@@ -280,7 +281,7 @@ static void peel_begin(struct peel *x)
         }
 }
 
-/* Each of those that are left waits for another one: follows that until one comes twice. */
+/* Reports a circle among the remaining nodes, by an edge between two of them. */
 static int say_circle(const struct peel *x, struct err *err)
 {
         const struct graph *g = x->g;
@@ -328,9 +329,10 @@ static int refuse_circles(struct graph *g, struct err *err)
         return result;
 }
 
-/* ---- */
+/* ---- loading */
 
-/* Jobs that start together wait together, or some would wait for those that wait for them. */
+/* Refuses edges that split a set of jobs that start together: some of its jobs would wait for others of
+ * it. */
 static int refuse_cut_sets(const struct request *r, const struct graph *g, struct err *err)
 {
         for (uint32_t n = 1; r->has_gangs && n < g->node_count; n++) {
@@ -422,23 +424,6 @@ size_t graph_bytes(const struct graph *g)
                (g->in_at ? (g->out_at[g->node_count] + g->in_at[g->node_count]) * sizeof(*g->out) : 0);
 }
 
-bool graph_runs_have(const struct graph_run *runs, uint32_t count, uint32_t member)
-{
-        uint32_t low = 0, high = count;
-
-        while (low < high) {
-                uint32_t middle = low + (high - low) / 2;
-
-                if (member < runs[middle].first)
-                        high = middle;
-                else if (member >= runs[middle].end)
-                        low = middle + 1;
-                else
-                        return true;
-        }
-        return false;
-}
-
 uint64_t graph_runs_members(const struct graph_run *runs, uint32_t count)
 {
         uint64_t n = 0;
@@ -458,7 +443,7 @@ void graph_all_children(const struct graph *g, struct set *to)
         }
 }
 
-/* Is there another attempt, which was not ruled out by the exit code? */
+/* Returns whether another attempt of the member's node follows, which the exit code does not rule out. */
 static bool is_tried_again(const struct graph *g, const struct request *r, uint32_t member)
 {
         for (uint32_t n = graph_node(g, member), i = g->out_at[n]; i < g->out_at[n + 1]; i++) {
@@ -482,7 +467,7 @@ bool graph_handles(const struct graph *g, const struct request *r, uint32_t memb
                 if (e->when == DEPENDENCY_POST ||
                     (e->code && e->when == DEPENDENCY_OK && request_exit(r, member) == e->code))
                         return true;
-                /* A PRE script is handled when the attempt that fell with it is tried again. */
+                /* A failed PRE script is handled if the attempt that failed with it is tried again. */
                 for (uint32_t k = 0; e->when == DEPENDENCY_OK && k < e->child_runs; k++)
                         if (is_tried_again(g, r, graph_children(g, e)[k].end - 1))
                                 return true;

@@ -1,5 +1,6 @@
-/* index_node: what the index keeps in a class and in a queue (index/index.h). Nobody else looks at it, but
- * for the number of a class. */
+/* index_node: the index's data in a class and in a queue (index/index.h). Other modules use only the serial
+ * of a class.
+ */
 #pragma once
 #include "base/tree.h"
 
@@ -8,17 +9,17 @@ struct offer_bin;
 struct job_signature;
 struct offer_signature;
 
-/* What trees leave out by: processors, memory, disk. How much there is of other resources is seen when a pair
- * is looked at; that there is none at all, by the index. */
+/* Resources by which trees skip subtrees: processors, memory, disk. The index itself knows queues that have
+ * none of another resource; quantities of other resources are compared pair by pair. */
 #define ROOM_KINDS 3
 struct room {
         int64_t v[ROOM_KINDS];
 };
 
-/* In a class. */
+/* The index's data of a class in one tree. */
 struct index_place {
         struct tree_node node;
-        struct room least; /* needed, of this class and all below it */
+        struct room least; /* least need of this class and of all below it */
         struct job_class *job_class;
 };
 struct index_class {
@@ -26,21 +27,21 @@ struct index_class {
         struct index_place in_group, in_owner;
         struct room need; /* no member needs less */
         uint64_t serial;
-        size_t at; /* 1-based place in the index's list of all */
+        size_t at; /* 1-based position in the index's list of all classes */
 };
-/* A queue's place in a bin. What the order looks at is what it was when it was put there. */
+/* A queue's place in a bin. The tree's order uses the values at the time of insertion. */
 struct index_spot {
         struct tree_node node;
-        struct room room, most; /* most: of all below it as well */
-        struct offer_bin *bin;  /* NULL: it is in none */
-        size_t stale;           /* 1-based place in the list of those whose spot is to be looked at */
+        struct room room, most; /* most: maximum over this queue and all below it */
+        struct offer_bin *bin;  /* NULL: the queue is in no bin */
+        size_t stale;           /* 1-based position in the list of spots to be updated; 0: not listed */
 };
-/* In a queue. */
+/* The index's data of a queue. */
 struct index_queue {
         struct index_spot spot;
-        struct offer_signature *signature; /* NULL: it has no ad */
-        struct tree_node node;             /* while it is parked */
-        struct room most;                  /* free, of this queue and all below it */
+        struct offer_signature *signature; /* NULL: the queue has no ad */
+        struct tree_node node;             /* linked while the queue is parked */
+        struct room most;                  /* most free resources of this queue and all below it */
         uint64_t serial;
         bool listed;
 };

@@ -1,9 +1,9 @@
-/* Items of a part, and what a member makes of the texts of its template. */
+/* Reads rows of a part's items, and expands a template's texts for a member. */
 #include "core/model/item.h"
 
 #include <errno.h>
 
-#include "base/macro.h"
+#include "base/job/macro.h"
 #include "base/mem.h"
 #include "core/model/core_parts.h"
 #include "core/model/gang_rule.h"
@@ -42,7 +42,7 @@ static enum macro_found number(struct buf *out, uint64_t v)
         return MACRO_FINAL;
 }
 
-static enum macro_found lookup(void *arg, struct str name, struct buf *out)
+static enum macro_found macro_lookup(void *arg, struct str name, struct buf *out)
 {
         struct expansion *x = arg;
         uint32_t at = x->member - x->part->first;
@@ -71,7 +71,7 @@ static enum macro_found lookup(void *arg, struct str name, struct buf *out)
         return MACRO_UNKNOWN;
 }
 
-#define LATE_STEP 32u /* bytes that take as long as a step of an evaluation, with the parse that follows */
+#define LATE_STEP 32u /* bytes whose expansion and parsing take as long as a step of an evaluation */
 
 int part_expand(struct core *c, const struct request *r, const struct part *p, uint32_t member,
                 struct str text, size_t *left, struct buf *out, struct err *err)
@@ -79,7 +79,7 @@ int part_expand(struct core *c, const struct request *r, const struct part *p, u
         struct expansion x = {.request = r, .part = p, .member = member};
         uint64_t random = macro_job_seed(r->id, member);
         size_t had = *left, start = out->n, written;
-        struct macro_world w = {.arg = &x, .lookup = lookup, .random = &random, .work = left};
+        struct macro_world w = {.arg = &x, .lookup = macro_lookup, .random = &random, .work = left};
         int rc = macro_expand_expression(&w, text, out, NULL, err);
 
         written = out->n - start;
@@ -99,7 +99,7 @@ int core_member_expand(struct core *c, uint64_t request, uint32_t member, struct
         const struct request *r = request_find(c, request);
         struct expansion x = {.request = r, .member = member};
         uint64_t random = macro_job_seed(request, member);
-        struct macro_world w = {.arg = &x, .lookup = lookup, .random = &random};
+        struct macro_world w = {.arg = &x, .lookup = macro_lookup, .random = &random};
 
         if (!r || member >= r->count)
                 return CORE_UNKNOWN;

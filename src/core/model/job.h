@@ -13,9 +13,9 @@
  *
  * completed and removed are final: the job is in history.
  *
- * What is guaranteed: in matched, staging, running, suspended and vacating the job has exactly one attempt,
- * at one queue of one agent, with a fence that no other attempt of it ever had; in every other state it has
- * none. A job that never left idle or held by an attempt has no record: the sets of its request tell.
+ * Guarantees: in matched, staging, running, suspended and vacating the job has exactly one attempt, at one
+ * queue of one agent, with a fence that no other attempt of the job ever had; in every other state it has
+ * none. A job that has had no attempt has no record: the sets of its request give its state.
  */
 #pragma once
 #include "base/sm.h"
@@ -40,8 +40,10 @@ static inline const char *job_state_name(enum job_state s)
 {
         return sm_state(&job_states, s);
 }
+/* Returns false if no state has this name. */
 bool job_state_parse(const char *name, enum job_state *ret);
+/* Returns whether a job in this state has an attempt. */
 bool job_state_has_attempt(enum job_state s);
-bool job_state_runs(enum job_state s); /* it has been started, and has not ended: what people call running */
+bool job_state_runs(enum job_state s); /* the attempt has started and not ended: what users call running */
 /* HTCondor's JobStatus: 1 idle, 2 running, 3 removed, 4 completed, 5 held, 7 suspended. */
 int job_state_status(enum job_state s);

@@ -1,5 +1,7 @@
-/* job_class: jobs that are alike in all that matters for matching, and buckets, the idle members of one
- * request that are in one class with one priority. They are made and changed by classes/. */
+/* job_class: a class, which is the jobs that are alike in everything that matters for matching, and its
+ * buckets, each the idle members of one request in that class with one priority. classes/ creates and changes
+ * both.
+ */
 #pragma once
 #include "base/buf.h"
 #include "base/heap.h"
@@ -17,23 +19,23 @@ struct split;
 struct job_template;
 
 struct bucket {
-        struct heap_node node; /* in its class while it has idle members */
+        struct heap_node node; /* in the heap of its class while it has idle members */
         struct request *request;
         struct job_class *job_class;
         int64_t priority;
-        double points; /* for it and for its age, see order.h */
+        double points; /* points for its priority and age, see order.h */
         struct set idle;
-        struct set *members; /* NULL: all of the request */
+        struct set *members; /* NULL: all members of the request */
         uint32_t part;
-        uint32_t eta_pass; /* eta.c: when its idle members will start, the first one and those behind it */
+        uint32_t eta_pass; /* eta.c: estimated start and interval of its idle members */
         float eta_step_ms, eta_run_ms;
         int64_t eta_start_ms;
 };
 
-/* Where a class with idle members stands in the order, or stood; see order.h. */
+/* A position in the order of classes, see order.h. */
 struct order_mark {
-        const struct account *account; /* NULL: no class stood there */
-        double own, points;            /* of its standing, what is not its account's */
+        const struct account *account; /* NULL: the mark is empty */
+        double own, points;            /* own: the part of the standing beside fair share and waiting */
         uint64_t request;
         int64_t priority;
         uint32_t due_s;
@@ -42,14 +44,17 @@ struct order_mark {
 
 struct job_class {
         char *key;
-        struct job_template *job_template; /* its ad's parent */
+        struct job_template *job_template; /* parent of the class's ad */
         struct ad *ad;
-        struct heap buckets; /* those with idle members, the first to go on top */
-        uint32_t kib;        /* its ad and key; they count in "queued_kib/OWNER" */
-        uint64_t idle;       /* members; the class is ready while there are some */
-        unsigned users;      /* buckets that refer to it */
-        uint64_t met_at;     /* core.offers_new when it last chose among all offers; 0: it has to again */
-        size_t dirty_at;     /* 1-based place in core.dirty: it is to meet every offer; 0: not there */
+        struct heap buckets; /* those with idle members, ordered by precedence */
+        uint32_t kib;        /* size of its ad and key, which counts in "queued_kib/OWNER" */
+        uint64_t idle;       /* idle members; the class is ready while there are any */
+        unsigned users;      /* buckets that refer to the class */
+        uint64_t met_at;  /* pending_match.offers_new at the last search among all offers; 0: search again */
+        size_t dirty_at;  /* 1-based index in pending_match.dirty, classes that are to be compared with every
+                             offer; 0: not listed */
+        bool passed_over; /* some members wait for a better place, so the others have not been compared with
+                             every offer */
         struct index_class index;
         bool has_rank;
         bool fixed; /* cpus, memory_mib, disk_kib and `more` are literals */
@@ -57,55 +62,60 @@ struct job_class {
         int64_t cpus, memory_mib, disk_kib, lease_ms;
         char *owner;
         struct account *account;
-        struct job_class *account_next, *account_prev; /* of it, while this one has idle members */
+        struct job_class *account_next, *account_prev; /* list of the account's classes with idle members */
         struct reservation *reserved;                  /* NULL: none */
-        int64_t given_ms;                              /* when it was last given something, or became ready */
-        int64_t given_before_ms;                       /* the time before that */
-        uint64_t reserve_round;                        /* in which a place to keep was looked for last */
-        const struct qos *qos;                         /* NULL: none */
-        double standing;                               /* see order.h */
-        struct draws *draws;                           /* units of limits that each member draws */
-        bool draws_vary;                               /* they depend on the place: not in `draws` */
-        bool draws_bad;                                /* they are no list of limits */
-        struct limit *user;                            /* the owner's attempts */
-        uint64_t broke_at;            /* bank_generation() + 1 when its account could not pay; 0: it could */
-        struct limit_waiter waits;    /* for a unit of a limit */
-        uint64_t stores, stores_into; /* of inputs_store_draws: each member draws a unit of each */
-        unsigned into, written;       /* likewise */
-        bool places;     /* its members are placement jobs, which their owner may have so many of */
-        uint64_t labels; /* of its data: only agents that are cleared for all of them get its jobs */
-        int64_t not_before_ms, missed_ms; /* 0: it starts when there is a place (deferral.h) */
-        bool asleep;                      /* its time has not come yet */
-        bool leaks; /* its outputs would go to where they may not: nobody gets its jobs */
-        const struct queue
-                *overrun; /* its expressions took too long there: its jobs will be held; NULL: no */
+        int64_t given_ms;        /* time at which the class was last given a place, or became ready */
+        int64_t given_before_ms; /* given_ms before its last change */
+        uint64_t reserve_round;  /* reservation round in which a place was last sought for the class */
+        const struct qos *qos;   /* NULL: none */
+        double credential;       /* points of its owner and account */
+        double standing;         /* see order.h */
+        double own;              /* its part beside fair share and waiting */
+        struct draws *draws;     /* units of limits that each member draws; NULL: none */
+        bool draws_vary;         /* draws depend on the place: `draws` does not have them */
+        bool draws_bad;          /* the job's attribute is no valid list of limits */
+        struct limit *user;      /* limit on the owner's attempts */
+        uint64_t broke_at; /* bank_generation() + 1 as of which the account could not pay; 0: it could */
+        struct limit_waiter waits;    /* position in the line of a limit whose units are used up */
+        uint64_t stores, stores_into; /* stores that each member draws a unit of, see inputs_store_draws */
+        unsigned into, written;       /* see inputs_store_draws */
+        bool places;                  /* members are placement jobs, whose number per owner is limited */
+        uint64_t labels; /* labels of its data: only agents cleared for all of them get its jobs */
+        /* Start time and end of the window for it (deferral.h); 0: any time. */
+        int64_t not_before_ms, missed_ms;
+        bool asleep; /* the start time has not come yet */
+        bool leaks;  /* outputs would go to a store that may not have them: no place gets the
+                        jobs */
+        /* Queue at which an expression of the class took too long, so its jobs will be held; NULL: none. */
+        const struct queue *overrun;
         struct buf overrun_why;
-        bool kept_back;                          /* until its account may look at queues again (overrun.h) */
-        struct job_class *gang_next, *gang_prev; /* of those whose members come in sets */
-        int64_t gang_due_ms;                     /* its sets are not looked for places before; 0: now */
+        bool kept_back; /* skipped until its account may evaluate expressions again (overrun.h) */
+        struct job_class *gang_next, *gang_prev; /* list of classes whose members come in sets */
+        int64_t gang_due_ms; /* no search for places for its sets before this time; 0: none pending */
 };
 
-/* All of them. */
+/* All classes. */
 struct classes {
         struct map *by_key;
-        struct buf key; /* the last one looked for; kept: long ones that come and go would leave holes in the
-                           memory */
-        struct job_class *gangs; /* those whose members come in sets */
-        struct request
-                *rekey_next;    /* that is to be put into classes again, and those behind it; NULL: none */
-        struct split *rekeying; /* of the one before it, which is under way; NULL: none is */
-        uint64_t keyed;         /* how often it was begun: what was keyed before is stale */
-        symbol *significant;    /* job attributes that agents' expressions look at */
+        struct buf key; /* key of the last search; kept, because allocating long keys anew fragments memory */
+        struct job_class *gangs; /* classes whose members come in sets */
+        /* Next request to be put into classes again, followed by those behind it in the list; NULL: none. */
+        struct request *rekey_next;
+        struct split *rekeying; /* split in progress, of the request before rekey_next; NULL: none */
+        uint64_t keyed;         /* number of rekeyings begun; results of an earlier one are stale */
+        symbol *significant;    /* job attributes that expressions of agents refer to */
         size_t significant_count, significant_cap;
-        uint64_t lost_last;      /* core_lost: jobs of requests up to this one may run unknown */
-        int64_t lost_until_ms;   /* steady clock, until then; 0: none do */
-        size_t deferred;         /* classes that start at a time */
-        bool leaks;              /* policy_hold_leaks has something to look at */
-        uint64_t buckets_filled; /* those that had no idle members and got some, ever */
+        uint64_t lost_last;      /* core_lost: jobs of requests up to this may be running unknown to the
+                                    server */
+        int64_t lost_until_ms;   /* steady clock: end of that time; 0: no such jobs */
+        size_t deferred;         /* classes with a start time */
+        size_t reserving;        /* classes whose jobs run in an advance reservation */
+        bool leaks;              /* policy_hold_leaks is to be called at the next tick */
+        uint64_t buckets_filled; /* number of times that a bucket without idle members got some */
 };
 
-static inline struct bucket *job_class_first_bucket(
-        const struct job_class *k) /* of one that has idle members */
+/* Returns the first bucket of a class that has idle members. */
+static inline struct bucket *job_class_first_bucket(const struct job_class *k)
 {
         return container_of(heap_first(&k->buckets), struct bucket, node);
 }

@@ -3,17 +3,17 @@
 #include <errno.h>
 #include <math.h>
 
-#include "base/match_macro.h"
+#include "base/job/match_macro.h"
 #include "base/mem.h"
 #include "core/model/core_parts.h"
 #include "core/model/edit.h"
 #include "core/model/gang_rule.h"
 #include "core/model/submission.h"
 
-/* Among its owner's jobs one of which no time was said stands like one that may run for an hour. */
+/* Run time assumed for the order of an owner's jobs, if the job does not state one: an hour. */
 #define UNSAID_MS          3600000
 
-#define TEMPLATE_BYTES_MAX (32u << 20) /* an operator of one letter takes up to 48 bytes */
+#define TEMPLATE_BYTES_MAX (32u << 20) /* a one-letter operator takes up to 48 bytes */
 
 static void make_key(struct buf *out, const struct submission_part *p)
 {
@@ -74,7 +74,7 @@ static void look_at_policies(struct core *c, struct job_template *t)
         t->leaves = !literal_is(t->ad, a->LeaveJobInQueue, false) || is_late(t, a->LeaveJobInQueue);
 }
 
-/* Looks for references to the place in an attribute; see fill.h. */
+/* Records whether an attribute's text has references to the place; see fill.h. */
 static void fill_learn(struct job_template *t, symbol name, struct str text)
 {
         struct match_macro m;
@@ -141,10 +141,10 @@ static int read_attributes(struct core *c, struct job_template *t, const struct 
                         err, -EINVAL,
                         "a job can ask for at most %u kinds of resources besides Cpus, Memory and Disk",
                         AMOUNTS_MAX);
-        /* As HTCondor's slots do it: quantize(RequestCpus, {1}). */
+        /* HTCondor's slots do the same: quantize(RequestCpus, {1}). */
         if (ad_literal(t->ad, c->attr.RequestCpus, &cpus) && value_to_double(&cpus, &n) && n >= 0 && n < 1)
                 ad_set_integer(t->ad, c->attr.RequestCpus, 1);
-        /* A job that says nothing goes wherever there is room for it. */
+        /* A job without requirements goes wherever there is room for it. */
         if (!ad_find(t->ad, c->attr.Requirements) && !is_late(t, c->attr.Requirements))
                 ad_set_boolean(t->ad, c->attr.Requirements, true);
         if (p->variable_count)
@@ -154,7 +154,7 @@ static int read_attributes(struct core *c, struct job_template *t, const struct 
         return 0;
 }
 
-#define NUMBER_MAX 1000000000 /* seconds, megabytes, processors */
+#define NUMBER_MAX 1000000000 /* largest number of seconds, megabytes or processors */
 
 static int64_t read_number(struct core *c, const struct job_template *t, symbol name, int64_t otherwise)
 {
@@ -165,7 +165,7 @@ static int64_t read_number(struct core *c, const struct job_template *t, symbol 
         return v;
 }
 
-/* What its author says of runs, outputs and waits. */
+/* Reads the author's statements about run time, outputs and waits. */
 static void read_estimates(struct core *c, struct job_template *t)
 {
         t->expected_ms = read_number(c, t, c->attr.ExpectedRunTime, 0) * 1000;
@@ -182,11 +182,11 @@ static void read_estimates(struct core *c, struct job_template *t)
         t->cpus = read_number(c, t, c->attr.RequestCpus, 1);
         eval_real(&c->eval, t->ad, NULL, c->attr.PriceWeight, &t->price_weight);
         if (!isfinite(t->price_weight) || t->price_weight < 0)
-                t->price_weight = 0; /* of an expression */
+                t->price_weight = 0; /* an expression may yield anything */
         eval_reset(&c->eval);
 }
 
-/* What is asked of it again and again is found out once. */
+/* Computes once what is needed often. */
 static void look_at_attributes(struct core *c, struct job_template *t)
 {
         const struct attributes *a = &c->attr;
@@ -205,6 +205,7 @@ static void look_at_attributes(struct core *c, struct job_template *t)
                 eval_string(&c->eval, t->ad, NULL, a->OnDependencyFailure, &text) && str_ieqz(text, "remove");
         t->abort_stays = eval_string(&c->eval, t->ad, NULL, a->OnGraphAbort, &text) && str_ieqz(text, "stay");
         t->abort_code = (int32_t)read_number(c, t, a->AbortGraphOn, 0);
+        t->reservation = (uint64_t)read_number(c, t, c->attr.ReservationId, 0);
         t->jobs_max = INT64_MAX;
         if (eval_integer(&c->eval, t->ad, NULL, a->JobMaterializeLimit, &t->jobs_max) && t->jobs_max < 1)
                 t->jobs_max = 1;
@@ -233,7 +234,7 @@ int job_template_get(struct core *c, const struct submission_part *p, struct str
         t = mem_new(struct job_template);
         t->refs = 1;
         t->names = symbols_use_new(c->symbols, owner);
-        if (!c->replaying) /* what was accepted once is not refused */
+        if (!c->replaying) /* a replay must not refuse what a submit accepted */
                 symbols_use_limit(t->names, c->config.names_max);
         before = job_template_names(c, t);
         rc = read_attributes(c, t, p, err);
@@ -259,7 +260,7 @@ static struct submission_attribute *find_attribute(struct submission_part *p, st
         return NULL;
 }
 
-/* The key has all that a template was made of (make_key). */
+/* Reads a key back into a part: a key holds all that a template is made from (make_key). */
 static void read_key(struct str key, struct submission_part *p)
 {
         struct str entry;

@@ -1,4 +1,4 @@
-/* The log of one job: the first half of the entries stays, of the rest the newest. */
+/* The log of one job keeps the first half of its entries for ever, and the newest of the others. */
 #include "base/mem.h"
 #include "core/model/agent.h"
 #include "core/model/request.h"
@@ -28,7 +28,8 @@ void joblog_deinit(struct joblog *log)
         *log = (struct joblog){0};
 }
 
-/* What people read: "exit 0, completed", "signal 9, idle: the job attribute …", "held: cannot run /x". */
+/* Returns the text that users read: "exit 0, completed", "signal 9, idle: the job attribute …", "held: cannot
+ * run /x". */
 static char *log_words(const struct event *e)
 {
         struct buf b = {0};

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "core/model/core_parts.h"
 
-/* What was lost after it had run so long says nothing of the node: no black hole takes its time. */
+/* A loss after a run of this length does not count for the node: a node that fails jobs does so quickly. */
 #define LONG_RUN_MS 600000
 
 int64_t losses_pause_ms(const struct core *c, uint32_t in_a_row)
@@ -75,8 +75,8 @@ static void count_job(struct core *c, struct request *r, struct job *j, const st
                 c->requests->delayed_due_ms = l->until_ms;
 }
 
-/* One that is among those of the row already is no other; nor are two of one request, until its jobs have
- * shown that they can run. */
+/* Returns whether the job differs from those of the row. Two jobs of one request count as the same until one
+ * of the request's jobs has completed, which shows that they can run. */
 static bool is_unrelated(const struct node_losses *n, const struct request *r, uint32_t member)
 {
         bool ran = set_count(&request_cold(r)->completed) > 0;
@@ -87,7 +87,7 @@ static bool is_unrelated(const struct node_losses *n, const struct request *r, u
         return true;
 }
 
-/* What was there already at the last failure belongs to that one. */
+/* An attempt that had begun before the last failure belongs to that failure. */
 static void count_node(struct core *c, const struct request *r, const struct job *j, const struct event *e)
 {
         struct node_losses *n = &j->queue->agent->losses;

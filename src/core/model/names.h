@@ -1,4 +1,4 @@
-/* names: the structs that headers of the core only pass pointers to. */
+/* names: declarations of structs that headers of the core use by pointer only. */
 #pragma once
 
 struct ad;

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "core/model/core_parts.h"
 
-/* NULL: none was ever given. */
+/* Returns NULL if no job was given any of the resource. */
 static struct queue_resource *need_resource(const struct queue *q, symbol name)
 {
         for (unsigned i = 0; i < q->resource_count; i++)
@@ -61,7 +61,7 @@ static int64_t offered(struct core *c, const struct queue *q, symbol name)
         return n < 0 ? 0 : n > OFFERED_MAX ? OFFERED_MAX : n;
 }
 
-/* Of a resource that was given, the queue knows how many are left; of others its ad does. */
+/* Returns the free quantity: the queue counts resources that jobs were given; the ad has the others. */
 static int64_t free_of(struct core *c, const struct queue *q, symbol name)
 {
         const struct queue_resource *r = need_resource(q, name);

@@ -14,7 +14,7 @@ static const char *const names[NODE_STATES] = {
 #define ENDS   (SM_TO(NODE_DOWN) | SM_TO(NODE_RETIRED))
 #define DRAINS (SM_TO(NODE_DRAINING) | SM_TO(NODE_DRAINED))
 
-/* A move to the state that it is in says anew who, why and until when. */
+/* A move to the present state records a new orderer, reason and deadline. */
 static const uint32_t moves[NODE_STATES] = {
         [NODE_UP] = SM_TO(NODE_UP) | SM_TO(NODE_BOOTING) | SM_TO(NODE_DRAINING) | SM_TO(NODE_FAILED) | ENDS,
         [NODE_BOOTING] = SM_TO(NODE_BOOTING) | SM_TO(NODE_UP) | SM_TO(NODE_FAILED) | DRAINS | ENDS,
@@ -67,7 +67,8 @@ bool node_instance_of(const struct node_record *n, struct node_instance *ret)
         return n->instance && node_instance_unpack(str_make(n->instance, n->instance_n), ret) == 0;
 }
 
-/* Of the proleptic Gregorian calendar in UTC: days are counted from the first of March of the year 0. */
+/* Months of the proleptic Gregorian calendar in UTC; days are counted from the first of March of the year
+ * 0. */
 static int64_t month_of(int64_t at_ms)
 {
         int64_t days = at_ms / 86400000 + 719468, era = days / 146097, day = days % 146097;
@@ -81,7 +82,7 @@ void node_spending_add(struct node_spending *s, int64_t micro, int64_t at_ms)
 {
         int64_t month = month_of(at_ms);
 
-        if (month > s->month) /* a clock that was set back begins no month anew */
+        if (month > s->month) /* a clock that was set back does not begin a new month */
                 *s = (struct node_spending){.month = month};
         s->micro += micro < INT64_MAX - s->micro ? micro : INT64_MAX - s->micro;
 }

@@ -1,4 +1,4 @@
-/* pending_match: who is to be looked at in the next pass of matching, as something about him has changed. */
+/* pending_match: the classes and queues that changed and are to be looked at in the next matching pass. */
 #pragma once
 #include "core/model/names.h"
 #include <stdbool.h>
@@ -6,19 +6,21 @@
 #include <stdint.h>
 
 struct pending_match {
-        struct job_class **dirty; /* have become ready since they last met every offer */
+        /* Classes that became ready since they were last compared with every offer. */
+        struct job_class **dirty;
         size_t dirty_count, dirty_cap;
-        struct queue **changed; /* offers that are new since they last met every class */
+        struct queue **changed; /* queues with offers that have not been compared with every class */
         size_t changed_count, changed_cap;
         bool changed_sorted, dirty_sorted;
-        uint64_t offers_new; /* offers that came or got room, ever */
+        uint64_t offers_new; /* number of offers that were new or gained room so far */
 };
 struct pending_match *pending_match_new(void);
 void pending_match_free(struct pending_match *p); /* NULL is fine */
 
-/* At the next pass the class meets every offer, the queue every class. Both for who was told "not
- * now" and might be told otherwise. */
-void job_class_look_again(struct core *c,
-                          struct job_class *k); /* NULL, and one without idle members, are fine */
+/* To be called when a reason for which the class or queue was turned away may have changed: the next pass
+ * compares the class with every offer, or the queue with every class. No-op for a class that is NULL or has
+ * no idle members. */
+void job_class_look_again(struct core *c, struct job_class *k);
 void queue_look_again(struct core *c, struct queue *q);
+/* Takes the class off the list of the next pass; no-op if it is not listed. */
 void job_class_look_no_more(struct core *c, struct job_class *k);

@@ -5,9 +5,9 @@
 #include "core/model/changes.h"
 #include "core/model/dependency.h"
 
-#define ITEMS_MAX (256u << 20) /* bytes of all parts together */
+#define ITEMS_MAX (256u << 20) /* total of all parts */
 
-/* The names of the macros of a member's number where rows of items have their values. */
+/* Macros of a member's number, and the item variables that hold their values in a picked submission. */
 static const struct {
         const char *macro, *variable;
 } numbers[] = {{"Process", "OldProcess"},
@@ -39,7 +39,8 @@ static bool is_letter(char c)
         return ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_';
 }
 
-/* $(Process), $(Process:0), $INT(Process,%03d) with the name of the variable. True: there was one. */
+/* Replaces the macros $(Process), $(Process:0), $INT(Process,%03d) of a text by the item variables. Returns
+ * whether there was one. */
 static bool rename_numbers(struct str text, struct buf *out)
 {
         bool found = false;
@@ -48,7 +49,7 @@ static bool rename_numbers(struct str text, struct buf *out)
                 size_t open = i + 1, end;
                 const char *variable = NULL;
 
-                if (text.p[i] == '$' && i + 1 < text.n && text.p[i + 1] == '$') { /* of the place */
+                if (text.p[i] == '$' && i + 1 < text.n && text.p[i + 1] == '$') { /* $$() is for the place */
                         buf_addz(out, "$$");
                         i += 2;
                         continue;
@@ -74,7 +75,7 @@ static bool rename_numbers(struct str text, struct buf *out)
         return found;
 }
 
-static struct str keep(struct pick *x, const struct buf *b)
+static struct str keep_text(struct pick *x, const struct buf *b)
 {
         return arena_str(x->arena, buf_view(b));
 }
@@ -88,7 +89,7 @@ static bool set_attribute(struct pick *x, struct submission_part *to, const stru
         if (x->members && str_ieqz(a->name, "DependsOn"))
                 return false;
         named = a->late && x->members && rename_numbers(a->text, &text);
-        submission_add_attribute(to, a->name, named ? keep(x, &text) : a->text, a->late);
+        submission_add_attribute(to, a->name, named ? keep_text(x, &text) : a->text, a->late);
         return named;
 }
 
@@ -117,7 +118,7 @@ static bool set_attributes(struct pick *x, const struct submission_part *from, s
         return named;
 }
 
-/* A row for each of the members, with its numbers behind the values of the row that it had. */
+/* Writes a row for each picked member: the values of its former row, then its former numbers. */
 static int write_rows(struct pick *x, const struct submission_part *from, uint64_t first, struct str *ret,
                       uint64_t *ret_rows)
 {
@@ -177,7 +178,7 @@ static int pick_part(struct pick *x, const struct submission_part *from, uint64_
         return write_rows(x, from, first, &to->items, &to->rows);
 }
 
-/* The picked ones among the members of the ranges, by their new numbers. False: there is none. */
+/* Sets *ret to the new numbers of the picked members of the ranges. Returns false if there are none. */
 static bool renumber(const struct pick *x, struct str ranges, struct set *ret)
 {
         uint32_t first, end;

@@ -1,11 +1,11 @@
-/* Requests: members in sets, records only for those that were given to an agent. */
+/* Requests hold their members in sets, and have records only for members that were given to an agent. */
 #include "core/model/request.h"
 
 #include <assert.h>
 #include <errno.h>
 
+#include "base/job/match_macro.h"
 #include "base/map.h"
-#include "base/match_macro.h"
 #include "base/mem.h"
 #include "base/pack.h"
 #include "core/model/core_parts.h"
@@ -41,7 +41,8 @@ struct request *request_find(const struct core *c, uint64_t id)
         return idmap_get(c->requests->by_id, id);
 }
 
-/* ---- by uuid: a map by a keyed hash of it, which nobody can make collide on purpose; and a chain */
+/* ---- by uuid: a map by a keyed hash, which no user can make collide on purpose, with a chain for each
+ * hash */
 
 static uint64_t uuid_hash(const unsigned char uuid[16])
 {
@@ -65,7 +66,7 @@ static void uuid_put(struct core *c, struct request *r)
                 request_cold_make(r)->uuid_next = had;
 }
 
-/* No-op when it never got there. */
+/* No-op if the request is not in the map. */
 static void uuid_take(struct core *c, struct request *r)
 {
         struct request *next = request_cold(r)->uuid_next,
@@ -83,7 +84,7 @@ static void uuid_take(struct core *c, struct request *r)
         }
 }
 
-/* ---- owners: one string for all requests of a user */
+/* ---- owners: one struct for all requests of a user */
 
 struct owner *owner_ref(struct core *c, struct str name)
 {
@@ -107,7 +108,7 @@ void owner_unref(struct core *c, struct owner *o)
         free(o);
 }
 
-/* ---- */
+/* ---- requests */
 
 struct request *request_new(uint64_t id, int64_t at_ms, uint32_t count)
 {
@@ -121,7 +122,7 @@ struct request *request_new(uint64_t id, int64_t at_ms, uint32_t count)
         return r;
 }
 
-/* In the order of their numbers: a draft has one that is lower than those that were accepted before it. */
+/* Inserts in the order of numbers: a draft may have a lower number than requests accepted before it. */
 void requests_add(struct core *c, struct request *r)
 {
         struct request *before = c->requests->last;
@@ -161,6 +162,7 @@ void job_free(struct job *j)
         free(j->outputs);
         free(j->filled);
         free(j->checkpoint);
+        free(j->own);
         free(j->losses);
         joblog_deinit(&j->log);
         free(j);

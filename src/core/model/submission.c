@@ -6,7 +6,7 @@
 #include "base/pack.h"
 
 #define SUBMISSION_VERSION                                                                                   \
-        4 /* 1: without lease, hold_results and origin; 2: without digest; 3: without edges */
+        4 /* older versions: 1 lacks lease, hold_results and origin; 2 lacks digest; 3 lacks edges */
 
 void submission_deinit(struct submission *s)
 {
@@ -72,15 +72,15 @@ uint64_t submission_members(const struct submission *s)
         return n;
 }
 
-#define REQUEST_BYTES 1024u /* of a request, of a part and of a file, beside their text */
+#define REQUEST_BYTES 1024u /* for a request, a part or a file, beside its text */
 #define PART_BYTES    256u
 #define FILE_BYTES    64u
-#define WORD_BYTES    16u /* of a word of an expression, */
-#define MARK_BYTES    24u /* and of another character, once it is compiled */
-#define OWN_FILE_MAX  16u /* input files that each member has for itself, see inputs.h, */
-#define OWN_BYTES     24u /* and what one takes */
-#define EDGE_BYTES    8u  /* of a graph, for each character that its edges are written in, */
-#define OUTER_BYTES   16u /* and those from other requests */
+#define WORD_BYTES    16u /* for a word of a compiled expression */
+#define MARK_BYTES    24u /* for another character of a compiled expression */
+#define OWN_FILE_MAX  16u /* input files of one member (inputs.h) */
+#define OWN_BYTES     24u /* for one such file */
+#define EDGE_BYTES    8u  /* for each character of the text of edges */
+#define OUTER_BYTES   16u /* for each character of DependsOn */
 
 enum character { OTHER, MARK, IN_WORD, QUOTE };
 
@@ -97,7 +97,7 @@ static const uint8_t characters[256] = {['!'] = MARK,
                                         ['a' ... 'z'] = IN_WORD,
                                         ['"'] = QUOTE};
 
-/* Behind the quote that ends the one before p. */
+/* Returns the position after the closing quote of a literal whose opening quote is before p. */
 static const char *skip_quoted(const char *p, const char *end)
 {
         const char *quote = memchr(p, '"', (size_t)(end - p));
@@ -109,7 +109,7 @@ static const char *skip_quoted(const char *p, const char *end)
         return p < end ? p + 1 : end;
 }
 
-/* What an expression takes beside its text, roughly: texts in it nothing. */
+/* Estimates the bytes of a compiled expression beside its text; quoted texts in it take none. */
 static uint64_t compiled_bytes(struct str text)
 {
         uint64_t words = 0, marks = 0;
@@ -128,7 +128,7 @@ static uint64_t compiled_bytes(struct str text)
         return words * WORD_BYTES + marks * MARK_BYTES;
 }
 
-/* The input files of its own that a late list gives to each member. */
+/* Counts the input files that a late list gives to each member. */
 static uint64_t own_files(const struct submission_attribute *a)
 {
         uint64_t files = 1;

@@ -5,7 +5,6 @@
 #include "classad/print.h"
 #include "core/model/core_parts.h"
 
-/* The queue's ad with all that it has free. */
 struct ad *queue_whole_ad(struct core *c, const struct queue *q)
 {
         const struct str total = STR("Total");
@@ -42,7 +41,7 @@ static bool short_of(struct core *c, const struct ad *job, const struct ad *plac
         return true;
 }
 
-/* The first clause of `my` that is not true against `other`; false when there is none. */
+/* Finds the first clause of `my` that is not true against `other`; returns false if there is none. */
 static bool refusal(struct core *c, const struct ad *my, const struct ad *other, struct buf *clause,
                     struct buf *value)
 {
@@ -62,7 +61,6 @@ static bool refusal(struct core *c, const struct ad *my, const struct ad *other,
         return true;
 }
 
-/* Does this pair of ads agree? If not, clause and value say what stands against it. */
 enum core_verdict suits_now(struct core *c, const struct ad *job, const struct ad *place, struct buf *clause,
                             struct buf *value)
 {

@@ -1,4 +1,4 @@
-/* Countable resources: GPUs, and whatever else a site counts. */
+/* Countable resources: GPUs, and other resources that a site counts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static void test_text(void **state)
         symbols_free(symbols);
 }
 
-/* Only where there are some, only as many as there are, and given back when a job ends. */
+/* Jobs are dispatched only where the resource exists, up to its quantity, which an ended job returns. */
 static void test_taken_and_returned(void **state)
 {
         struct core *c = *state;
@@ -49,7 +49,7 @@ static void test_taken_and_returned(void **state)
         expect_assigned(c, "gpu/default 1 0-1\n");
         assert_int_equal(core_job_get(c, r, 0, &job), 0);
         assert_string_equal(job.more, "GPUs=2");
-        /* The agent does not know of them yet. */
+        /* The agent made this offer before it knew of the attempts. */
         offer(c, "gpu", "[Cpus=64; Memory=1000; Disk=1000; GPUs=6; TotalGPUs=6]");
         expect_assigned(c, "gpu/default 1 2\n");
         started(c, "gpu", r, 0);
@@ -62,7 +62,7 @@ static void test_taken_and_returned(void **state)
         assert_null(core_check(c));
 }
 
-/* A job that waits for one kind keeps nobody from another; none asked for is none needed. */
+/* A job that waits for one resource does not block others, and a job without a request needs none. */
 static void test_kinds(void **state)
 {
         static const char *const both[] = {"Requirements",     "true", "RequestLicence", "2", "RequestGPUs",

@@ -22,7 +22,7 @@ static void hold(struct core *c, uint64_t request)
         assert_int_equal(n, 1);
 }
 
-/* A request that waits has one bucket, in itself, of all members, and nothing rare. */
+/* A waiting request of one bucket has it in the struct, without a set of members, and has no cold state. */
 static void test_waits(void **state)
 {
         const struct request *r = one(*state);
@@ -36,7 +36,7 @@ static void test_waits(void **state)
         assert_null(request_hold(r, 0));
 }
 
-/* Of three buckets each has its members; of all together the array is of its own. */
+/* Each of three buckets has a set of members, and the array of buckets is allocated. */
 static void test_buckets(void **state)
 {
         struct core *c = *state;
@@ -55,7 +55,7 @@ static void test_buckets(void **state)
         assert_null(core_check(c));
 }
 
-/* After a restore only those have it that need it. */
+/* After a restore only requests that need cold state have it. */
 static void test_restore(void **state)
 {
         struct core *c = *state, *shadow;
@@ -75,7 +75,7 @@ static void test_restore(void **state)
         core_free(shadow);
 }
 
-/* Two with the same hash of their uuid: each is found, whichever goes first. */
+/* Two requests with the same hash of the uuid are both found, whichever is removed first. */
 static void test_uuid_chain(void **state)
 {
         struct core *c = *state;
@@ -83,7 +83,7 @@ static void test_uuid_chain(void **state)
         unsigned char uuid[16];
         uint64_t id = a->id;
 
-        /* As if b had a's hash: it stands before a in the chain. */
+        /* Puts b in front of a, as if its hash was the same. */
         memcpy(uuid, a->uuid, sizeof(uuid));
         idmap_put(c->requests->by_uuid, map_hash(uuid, sizeof(uuid)), b);
         request_cold_make(b)->uuid_next = a;

@@ -50,7 +50,7 @@ static void test_time(void **state)
         forgotten_free(f);
 }
 
-/* One who has many loses his own oldest. */
+/* An owner with too many requests loses only the oldest of his own. */
 static void test_owners(void **state)
 {
         struct forgotten *f = forgotten_new(), *again = forgotten_new();

@@ -1,4 +1,4 @@
-/* Jobs that are submitted again are what they were, with other numbers. */
+/* Picked jobs are the same as before, with other numbers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -123,7 +123,7 @@ static void test_items_stay(void **state)
         assert_int_equal(submission_members(&w->to), 4);
 }
 
-/* Without macros a part needs no rows; parts of which no job is meant are left out. */
+/* A part without macros needs no rows; parts without a picked job are left out. */
 static void test_plain_jobs(void **state)
 {
         struct world *w = *state;
@@ -179,7 +179,8 @@ static void test_nobody_and_too_many(void **state)
                          -EINVAL);
 }
 
-/* 0 is done: what waited for it alone waits for nothing, and the others keep their order and conditions. */
+/* Job 0 is not picked: its children do not wait for it, and the other edges keep their order and
+ * conditions. */
 static void test_the_graph_of_those_that_are_left(void **state)
 {
         struct world *w = *state;

@@ -3,13 +3,13 @@
 #include "core/model/core_parts.h"
 #include "core/query.h"
 
-/* Steps of evaluation in a slice; then the slice ends, however few queues were asked. */
+/* Evaluation steps after which a slice ends, however few queues it has looked at. */
 #define WALK_STEPS_MAX 100000u
 
 struct core_walk {
-        struct core_agent **agents; /* agents and queues stay as long as the core does */
+        struct core_agent **agents; /* valid for the life of the core: agents and queues are never freed */
         size_t count, at;
-        struct queue *next; /* of agents[at]; NULL: its first */
+        struct queue *next; /* queue of the agent before agents[at]; NULL: continue with agents[at] */
 };
 
 struct core_walk *core_walk_new(struct core *c)

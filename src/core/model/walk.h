@@ -1,4 +1,4 @@
-/* walk: the queues that there are, one after the other, in slices (core_walk_new). */
+/* walk: iteration over all queues in slices (core_walk_new). */
 #pragma once
 #include "core/model/names.h"
 #include <stdbool.h>
@@ -6,7 +6,7 @@
 
 struct core_walk;
 
-struct queue *walk_next(struct core_walk *w); /* NULL at its end */
-/* May a slice of a walk that began at eval.steps_all == began ask another queue? Half of UINT32_MAX queues
- * and more are all of them, in one go. */
+struct queue *walk_next(struct core_walk *w); /* NULL: no queue is left */
+/* Returns whether a slice that began at eval.steps_all == began may look at another queue. A slice of more
+ * than UINT32_MAX / 2 queues has no limit of steps. */
 bool walk_has_steps(const struct core *c, uint64_t began, unsigned queues);

@@ -14,10 +14,10 @@ struct count {
         struct plan *plan;
         uint32_t *of_shape, *of_provisioner, *of_account, all;
         int64_t hour_micro, spent_micro;
-        struct bin *bins; /* of nodes that are wished */
+        struct bin *bins; /* room of wished nodes */
         size_t bin_count, bin_cap;
-        uint64_t *left; /* slots, for each demand */
-        bool *used;     /* for each node */
+        uint64_t *left; /* slots left, for each demand */
+        bool *used;     /* for each node: jobs of the plan use it */
 };
 
 const char *plan_reason_text(enum plan_reason r)
@@ -62,20 +62,20 @@ uint64_t plan_fits(const struct plan_room *room, const struct plan_room *need)
         return n;
 }
 
-static void take(struct plan_room *room, const struct plan_room *need, uint64_t times)
+static void take_room(struct plan_room *room, const struct plan_room *need, uint64_t times)
 {
         room->cpus -= need->cpus * (int64_t)times;
         room->memory_mib -= need->memory_mib * (int64_t)times;
         room->disk_kib -= need->disk_kib * (int64_t)times;
 }
 
-/* Puts as many slots of the demand into the room as fit, *left at most. */
-static uint64_t fill(struct plan_room *room, const struct plan_demand *d, uint64_t *left)
+/* Places as many slots of the demand as fit into the room, at most *left. */
+static uint64_t room_fill(struct plan_room *room, const struct plan_demand *d, uint64_t *left)
 {
         uint64_t n = plan_fits(room, &d->need);
 
         n = n < *left ? n : *left;
-        take(room, &d->need, n);
+        take_room(room, &d->need, n);
         *left -= n;
         return n;
 }
@@ -93,7 +93,7 @@ static int64_t period_of(const struct plan_input *in, size_t provisioner, int64_
         return plan_period_micro(price_micro, in->provisioners[provisioner].period_ms);
 }
 
-/* ---- what is there */
+/* ---- existing nodes */
 
 static void count_nodes(struct count *x)
 {
@@ -113,8 +113,8 @@ static void count_nodes(struct count *x)
         }
 }
 
-/* Renewals that are due in a moment come before anything new; a node that cannot be paid goes. A period of
- * each node is kept back, for one that goes may take until the next has begun. */
+/* Reserves money for renewals that are due soon, before any new node; a node that cannot be paid is drained.
+ * A period of each node is kept back, since draining may take until the next has begun. */
 static void look_at_payments(struct count *x)
 {
         const struct plan_input *in = x->in;
@@ -151,14 +151,14 @@ static void use_nodes(struct count *x)
 
                         if (!in->demands[k].suits[n->shape] || x->left[k] == 0)
                                 continue;
-                        placed = fill(&room, &in->demands[k], &x->left[k]);
+                        placed = room_fill(&room, &in->demands[k], &x->left[k]);
                         x->plan->demands[k].placed += placed;
                         x->used[i] |= placed > 0;
                 }
         }
 }
 
-/* ---- what may go */
+/* ---- nodes to drain */
 
 static void leave_idle(struct count *x)
 {
@@ -183,13 +183,13 @@ static void leave_idle(struct count *x)
                 }
                 x->plan->leaves[i] = PLAN_LEAVES_IDLE;
                 x->spent_micro -=
-                        period_of(in, n->provisioner, n->price_micro); /* look_at_payments kept it */
+                        period_of(in, n->provisioner, n->price_micro); /* look_at_payments kept it back */
         }
 }
 
 /* ---- wishes */
 
-/* May one more of the shape be started for the account (PLAN_NONE: nobody)? */
+/* Returns whether one more node of the shape may be started for the account (PLAN_NONE: none). */
 static enum plan_reason allowed(const struct count *x, size_t shape, size_t account)
 {
         const struct plan_input *in = x->in;
@@ -252,10 +252,10 @@ static void use_wished(struct count *x, size_t demand)
 
         for (size_t i = 0; i < x->bin_count && x->left[demand]; i++)
                 if (d->suits[x->bins[i].shape])
-                        x->plan->demands[demand].wished += fill(&x->bins[i].free, d, &x->left[demand]);
+                        x->plan->demands[demand].wished += room_fill(&x->bins[i].free, d, &x->left[demand]);
 }
 
-/* The price for each job that the node would run of it. */
+/* Returns the price for each job of the demand that the node would run. */
 static double price_each(const struct plan_shape *s, const struct plan_demand *d, uint64_t left)
 {
         uint64_t n = plan_fits(&s->room, &d->need);
@@ -276,12 +276,14 @@ static bool is_better(const struct count *x, size_t a, size_t b, const struct pl
 
 static void say_why_not(struct plan *p, size_t shape, enum plan_reason why)
 {
-        /* Reasons against a shape are told before a better shape is; that nobody wants it says least. */
+        /* A reason against a shape takes precedence over "a better shape exists", and that over "no jobs
+         * want it". */
         if (p->shapes[shape].why <= PLAN_DEARER || why > PLAN_DEARER)
                 p->shapes[shape].why = why;
 }
 
-/* One more node for the demand. False: no shape that suits may be started; `why` of the demand says so. */
+/* Wishes one more node for the demand. False: no suitable shape may be started; `why` of the demand has the
+ * reason. */
 static bool wish_one(struct count *x, size_t demand)
 {
         const struct plan_input *in = x->in;

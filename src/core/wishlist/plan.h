@@ -1,19 +1,19 @@
-/* plan: how many nodes of which shape the queue wants, and which may go.
+/* plan: decides how many nodes of each shape to start, and which to drain.
  *
- * Arithmetic only: the caller says what shapes there are, which nodes of theirs exist, what waits, and what
- * may be spent; the plan says what to start, what to drain, and for each shape and each group of jobs why not
- * more. Nothing is remembered between two plans.
+ * Pure arithmetic: the caller gives the shapes, their nodes, the waiting jobs and the budget; the plan says
+ * what to start, what to drain, and for each shape and each group of jobs why not more. No state is kept
+ * between plans.
  *
- * Rules. Jobs are first put on what is there or boots. For the rest nodes are wished one at a time, in turns
- * of the groups of jobs, so that no group waits for another one; each takes the shape that costs least for
- * each job that it would run there, of those that may be started now. A shape that is closed (no capacity) or
- * full is passed over, and the next best is taken. A node that had nothing to do for a while goes at the end
- * of the time that is paid for, unless jobs want it or its shape has a minimum; a node whose next time cannot
- * be paid goes whatever it does. Of the month's budget a period of each node is kept back, for the time that
- * its going takes.
+ * Rules. Jobs are first placed on nodes that run or boot. For the rest nodes are added one at a time, in
+ * turns of the groups of jobs, so that no group waits for another. Each node has the shape with the lowest
+ * cost for each job that it would run, among those that may be started now; a shape that is closed (no
+ * capacity) or full is passed over for the next best. A node that was idle for a while is drained at the end
+ * of its paid period, unless jobs want it or its shape has a minimum; a node whose next period cannot be
+ * paid is drained even if it is busy. A period of each node is kept back from the month's budget, for the
+ * time that draining takes.
  *
- * Money is counted in millionths of whatever the prices are in, time in milliseconds, memory in MiB, disk in
- * KiB. Texts are borrowed, and what a plan says borrows them.
+ * Money is in millionths of the unit of the prices, time in milliseconds, memory in MiB, disk in KiB. Texts
+ * are borrowed, also by the plan.
  */
 #pragma once
 #include <stdbool.h>
@@ -32,45 +32,46 @@ struct plan_shape {
         struct str name;
         size_t provisioner; /* number below plan_input.provisioner_count */
         struct plan_room room;
-        int64_t price_micro; /* of an hour */
+        int64_t price_micro; /* price of an hour */
         uint32_t min, max;
-        int64_t boot_ms;    /* as learned; 0: not known */
-        const char *closed; /* none may be started now: why; NULL: they may */
+        int64_t boot_ms;    /* learned boot time; 0: not known */
+        const char *closed; /* reason why none may be started now; NULL: they may be */
 };
 struct plan_provisioner {
-        uint32_t max;      /* of its nodes */
-        int64_t period_ms; /* the time that is paid for at once */
-        int64_t stop_ms;   /* a node that is to be gone by the end of that is drained so long before */
-        int64_t idle_ms;   /* a node goes that had nothing to do for so long */
+        uint32_t max;      /* most nodes */
+        int64_t period_ms; /* length of a paid period */
+        int64_t stop_ms;   /* lead time of draining before the end of the paid period */
+        int64_t idle_ms;   /* idle time after which a node is drained */
 };
 enum plan_node_state { PLAN_NODE_BOOTS, PLAN_NODE_RUNS, PLAN_NODE_LEAVES };
 struct plan_node {
-        size_t shape; /* PLAN_NONE: one that the settings have no more; it only costs, and goes when idle */
+        size_t shape; /* PLAN_NONE: a shape that is no longer configured; the node counts as cost, and is
+                         drained when idle */
         size_t provisioner;
         enum plan_node_state state;
-        struct plan_room free; /* of one that runs */
-        struct str account;    /* for whose jobs it was started; empty: nobody's */
+        struct plan_room free; /* of a running node */
+        struct str account;    /* account for whose jobs it was started; empty: none */
         int64_t price_micro;
-        int64_t idle_ms;      /* so long without jobs; -1: it has some */
-        int64_t paid_left_ms; /* until the time that is paid for ends */
+        int64_t idle_ms;      /* time without jobs; -1: it has jobs */
+        int64_t paid_left_ms; /* rest of the paid period */
 };
-/* Jobs that are alike for the plan. */
+/* A group of jobs that are alike for the plan. */
 struct plan_demand {
         uint64_t jobs;
-        uint64_t slots; /* of them, to be run at a time; 1 to jobs */
+        uint64_t slots; /* number of jobs to run at a time; 1 to `jobs` */
         struct plan_room need;
         struct str account;
         const bool *suits; /* for each shape */
 };
 struct plan_account {
         struct str name;
-        uint32_t max; /* nodes that are started for it */
+        uint32_t max; /* most nodes started for it */
 };
 struct plan_rules {
-        uint32_t max;        /* nodes of all provisioners; 0: no bound */
-        int64_t hour_micro;  /* sum of the prices of all nodes; -1: no bound */
-        int64_t month_micro; /* -1: no bound */
-        int64_t spent_micro; /* of the month */
+        uint32_t max;        /* most nodes of all provisioners; 0: no bound */
+        int64_t hour_micro;  /* most for the prices of all nodes; -1: no bound */
+        int64_t month_micro; /* budget of the month; -1: no bound */
+        int64_t spent_micro; /* spent this month */
 };
 struct plan_input {
         const struct plan_provisioner *provisioners;
@@ -79,7 +80,7 @@ struct plan_input {
         size_t shape_count;
         const struct plan_node *nodes;
         size_t node_count;
-        const struct plan_demand *demands; /* the first in the order come first */
+        const struct plan_demand *demands; /* in the order of their priority */
         size_t demand_count;
         const struct plan_account *accounts;
         size_t account_count;
@@ -88,9 +89,9 @@ struct plan_input {
 
 enum plan_reason {
         PLAN_WISHED,
-        PLAN_NO_JOBS, /* none of those that wait wants more of it */
+        PLAN_NO_JOBS, /* no waiting job wants more of it */
         PLAN_UNSUITED,
-        PLAN_DEARER, /* another shape costs less for those that wait */
+        PLAN_DEARER, /* another shape costs less for the waiting jobs */
         PLAN_CLOSED,
         PLAN_SHAPE_MAX,
         PLAN_PROVISIONER_MAX,
@@ -98,7 +99,7 @@ enum plan_reason {
         PLAN_MAX,
         PLAN_HOUR,
         PLAN_MONTH,
-        PLAN_LATER, /* the plan has as many wishes as one may have */
+        PLAN_LATER, /* the plan has the maximum of wishes */
         PLAN_REASONS
 };
 const char *plan_reason_text(enum plan_reason r); /* "another shape costs less for the jobs that wait" */
@@ -109,23 +110,23 @@ struct plan_wish {
 };
 enum plan_leave { PLAN_STAYS, PLAN_LEAVES_IDLE, PLAN_LEAVES_MONTH };
 struct plan {
-        struct plan_wish *wishes; /* in the order in which they are to be started */
+        struct plan_wish *wishes; /* in the order of starting */
         size_t wish_count, wish_cap;
         struct {
                 uint32_t nodes, wished;
-                enum plan_reason why; /* it is not wished, or not more often */
+                enum plan_reason why; /* reason why it is not wished, or not more often */
         } * shapes;
         struct {
-                uint64_t placed;      /* slots on nodes that are there or boot */
-                uint64_t wished;      /* on those that are wished */
-                enum plan_reason why; /* of what is left */
+                uint64_t placed;      /* slots on nodes that run or boot */
+                uint64_t wished;      /* slots on wished nodes */
+                enum plan_reason why; /* reason for the rest */
         } * demands;
         enum plan_leave *leaves; /* for each node */
 };
-/* The plan owns what is in it; plan_deinit. */
+/* Makes a plan; free its content with plan_deinit. */
 void plan_make(const struct plan_input *in, struct plan *ret);
 void plan_deinit(struct plan *p);
-/* The cost of a period of a node, rounded up. */
+/* Returns the cost of a period of a node, rounded up. */
 int64_t plan_period_micro(int64_t price_micro, int64_t period_ms);
-/* The number of slots that fit in. */
+/* Returns the number of slots that fit into the room. */
 uint64_t plan_fits(const struct plan_room *room, const struct plan_room *need);

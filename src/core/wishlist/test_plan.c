@@ -1,4 +1,4 @@
-/* Plans of nodes: what is wished, what goes, and why not more; and what holds of every plan, by chance. */
+/* Plans of nodes: wishes, drains, and reasons against more; and invariants of random plans. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +57,7 @@ static void test_the_cheapest_for_the_jobs(void **state)
         plan_deinit(&p);
 }
 
-/* Nodes that are there or boot are used first; one that leaves is not. */
+/* Running and booting nodes are used first; a draining one is not. */
 static void test_nodes_that_are_there(void **state)
 {
         const struct plan_shape shapes[] = {small, large};
@@ -89,7 +89,7 @@ static void test_nodes_that_are_there(void **state)
         plan_deinit(&p);
 }
 
-/* A shape without capacity falls to the next best; who needs exactly that shape waits, and nobody else. */
+/* A shape without capacity is replaced by the next best; only jobs that need exactly that shape wait. */
 static void test_a_closed_shape(void **state)
 {
         struct plan_shape shapes[] = {small, large};
@@ -161,7 +161,7 @@ static void test_bounds(void **state)
         plan_deinit(&p);
 }
 
-/* An idle node goes after a while, at the end of what is paid for, when nobody wants it. */
+/* An idle node is drained at the end of its paid period if no jobs want it. */
 static void test_idle_nodes(void **state)
 {
         struct plan_shape shapes[] = {small, large};
@@ -279,7 +279,7 @@ static void game_make(struct game *g, uint64_t seed)
         g->in.rules.month_micro = g->in.rules.month_micro < 0 ? -1 : g->in.rules.month_micro;
 }
 
-/* The plan's answer to it. */
+/* Returns the plan's decision. */
 struct after {
         uint32_t shapes[SHAPES], provisioners[2], account, all, wished;
         int64_t hour, spent, kept, paid;
@@ -326,7 +326,7 @@ static void after_plan(const struct game *g, const struct plan *p, struct after 
         }
 }
 
-/* No bound is passed by what the plan adds, and what it leaves out has a bound in its way. */
+/* The plan exceeds no bound, and each rejected node has a bound as the reason. */
 static void check(const struct game *g, const struct plan *p)
 {
         struct after a;
@@ -382,7 +382,7 @@ static void test_by_chance(void **state)
         }
 }
 
-/* Where nothing is shared, what others want of another shape changes nothing. */
+/* Without shared bounds the demand for one shape does not affect another. */
 static void test_no_shape_holds_up_another(void **state)
 {
         (void)state;

@@ -1,7 +1,7 @@
-/* Which nodes a queue wants, machines that are started for it, and what they cost; and that a replay says the
- * same. */
+/* Wished nodes, the machines started for them, and their cost; a replay gives the same. */
 #include "core/test_story.h"
 
+#include "core/model/core_parts.h"
 #include "core/wishlist/wishlist.h"
 
 #define AD "Cpus = 2; TotalCpus = 2; Memory = 4000; TotalMemory = 4000; Disk = 100000; "
@@ -117,7 +117,46 @@ static void test_who_asks(void **state)
         cloud_deinit(&x);
 }
 
-/* Each state of a machine's life, and what the plan makes of it. */
+/* Thousands of classes of one user, with expensive expressions, leave wishes for others. */
+static void test_one_of_many_kinds(void **state)
+{
+        struct story *s = *state;
+        static const char *const memory[] = {"1 + $(Process)", "901 + $(Process)", "1801 + $(Process)"};
+        BUF_CLEANUP struct buf sum = {0};
+        struct cloud x;
+        uint64_t steps;
+
+        s->owner = "mallory@local";
+        for (size_t i = 0; i < 3; i++)
+                story_submit(s, 900,
+                             (const char *const[]){"Requirements", "true", "RequestCpus", "1",
+                                                   "RequestMemory", memory[i], NULL},
+                             NULL);
+        cloud_init(&x, s->core);
+        cloud_plan(&x, s->core);
+        assert_int_equal(x.w.in.demand_count, WISHLIST_DEMANDS_MAX); /* nobody else wants any */
+        s->owner = NULL;
+        SUBMIT(1, "RequestCpus", "2");
+        cloud_plan(&x, s->core);
+        bool seen = false;
+        for (size_t i = 0; i < x.w.in.demand_count; i++)
+                seen |= str_eqz(x.w.who[i].owner, "ann@local");
+        assert_true(seen);
+        s->owner = "mallory@local";
+        buf_addz(&sum, "sum({1");
+        for (unsigned i = 0; i < 9000; i++)
+                buf_addz(&sum, ",1");
+        buf_addz(&sum, "}) + RequestMemory < 0");
+        story_submit(s, 200,
+                     (const char *const[]){"Requirements", buf_z(&sum), "RequestMemory", memory[0], NULL},
+                     NULL);
+        steps = s->core->eval.steps_all;
+        cloud_plan(&x, s->core);
+        assert_true(s->core->eval.steps_all - steps < 2 * WISHLIST_STEPS_OF_ONE);
+        cloud_deinit(&x);
+}
+
+/* Each state of a machine, and the plan's decision for it. */
 static void test_a_life(void **state)
 {
         struct story *s = *state;
@@ -169,7 +208,8 @@ static void test_a_life(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {STORY(test_who_asks), STORY(test_a_life)};
+        const struct CMUnitTest tests[] = {STORY(test_who_asks), STORY(test_one_of_many_kinds),
+                                           STORY(test_a_life)};
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

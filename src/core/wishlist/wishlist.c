@@ -15,7 +15,11 @@ struct making {
         const struct wishlist_settings *s;
         struct wishlist *w;
         size_t node_cap;
-        const struct ad **ads; /* of each shape */
+        const struct ad **ads; /* ad of each shape */
+        unsigned looked;       /* number of classes examined */
+        bool shared;           /* an account that has had its share waits until all have */
+        const struct job_class **deferred;
+        size_t deferred_count;
 };
 
 static size_t shape_find(const struct wishlist_settings *s, const struct node_instance *i)
@@ -37,7 +41,7 @@ static size_t provisioner_find(const struct wishlist_settings *s, struct str nam
 
 /* ---- nodes */
 
-/* The queue of the node that has most to offer. */
+/* Returns the node's queue with the most resources. */
 static struct queue *queue_of(struct core *c, const struct core_agent *a)
 {
         struct queue *best = NULL;
@@ -61,7 +65,7 @@ static void room_of(struct core *c, const struct ad *ad, struct plan_room *ret)
         eval_integer(&c->eval, ad, NULL, c->attr.Disk, &ret->disk_kib);
 }
 
-/* Places of the node within the horizon: where jobs end soon, all that it has. */
+/* Computes the node's room within the horizon: everything it has where jobs end soon. */
 static void room_for(struct making *m, const struct core_agent *a, const struct plan_shape *shape,
                      struct plan_room *ret)
 {
@@ -159,7 +163,23 @@ static bool suits(struct making *m, const struct job_class *k, size_t shape)
         return yes;
 }
 
-/* The number of its jobs that want to run at a time. */
+/* Finds the shapes that suit the class. Expressions within the limit of one evaluation may still take long,
+ * so an account has a number of steps in each plan. */
+static bool suits_any(struct making *m, const struct job_class *k, bool *fits)
+{
+        uint64_t before = m->c->eval.steps_all;
+        bool any = false;
+
+        if (!may_wish(m->c, k) || (k->account && k->account->wished.steps > WISHLIST_STEPS_OF_ONE))
+                return false;
+        for (size_t i = 0; i < m->s->plan.shape_count; i++)
+                any |= fits[i] = suits(m, k, i);
+        if (k->account)
+                k->account->wished.steps += m->c->eval.steps_all - before;
+        return any;
+}
+
+/* Returns how many of its jobs want to run at a time. */
 static uint64_t slots_of(struct making *m, const struct job_class *k, uint64_t jobs)
 {
         const struct part *p = job_class_first_part(k);
@@ -183,6 +203,14 @@ static bool alike(const struct making *m, const struct plan_demand *a, const str
                memcmp(a->suits, b->suits, m->s->plan.shape_count * sizeof(bool)) == 0;
 }
 
+static void defer_class(struct making *m, const struct job_class *k)
+{
+        if (m->deferred_count < WISHLIST_CLASSES_MAX)
+                m->deferred[m->deferred_count++] = k;
+        else
+                m->w->left_out += k->idle;
+}
+
 static void demand_add(struct making *m, const struct job_class *k, const struct plan_demand *d)
 {
         struct wishlist *w = m->w;
@@ -192,6 +220,11 @@ static void demand_add(struct making *m, const struct job_class *k, const struct
 
         while (i < w->in.demand_count && !alike(m, &w->demands[i], d))
                 i++;
+        if (m->shared && i == w->in.demand_count && k->account &&
+            k->account->wished.demands == WISHLIST_DEMANDS_OF_ONE) {
+                defer_class(m, k);
+                return;
+        }
         if (i == WISHLIST_DEMANDS_MAX) {
                 w->left_out += d->jobs;
                 return;
@@ -206,6 +239,8 @@ static void demand_add(struct making *m, const struct job_class *k, const struct
                                                      .member = first == SET_END ? 0 : (uint32_t)first,
                                                      .owner = str_of(k->owner)};
                 w->in.demand_count++;
+                if (k->account)
+                        k->account->wished.demands++;
         } else {
                 w->demands[i].jobs += d->jobs;
                 w->demands[i].slots += d->slots;
@@ -220,13 +255,10 @@ static void look_at_class(struct making *m, const struct job_class *k)
         MEM_CLEANUP bool *fits = mem_zalloc((shapes + 1) * sizeof(*fits));
         struct plan_demand d = {.jobs = k->idle, .account = account_of(k), .suits = fits};
         struct need need;
-        bool any = false;
 
         if (c->now_ms - job_class_first_bucket(k)->request->submitted_ms < m->s->wait_ms)
                 return;
-        for (size_t i = 0; i < shapes && may_wish(c, k); i++)
-                any |= fits[i] = suits(m, k, i);
-        if (!any) {
+        if (!suits_any(m, k, fits)) {
                 m->w->left_out += k->idle;
                 return;
         }
@@ -237,20 +269,41 @@ static void look_at_class(struct making *m, const struct job_class *k)
         demand_add(m, k, &d);
 }
 
+static void look_or_leave(struct making *m, const struct job_class *k)
+{
+        if (m->looked++ < WISHLIST_CLASSES_MAX)
+                look_at_class(m, k);
+        else
+                m->w->left_out += k->idle;
+}
+
+/* Examines the classes, which are in no order, in turns of accounts: otherwise an account with many classes
+ * could take up a whole plan. */
 static void look_at_jobs(struct making *m)
 {
-        unsigned looked = 0;
+        const struct map *all = m->c->classes->by_key;
+        struct account *a;
         void *value;
 
-        for (size_t at = 0; m->s->plan.shape_count && looked < WISHLIST_CLASSES_MAX &&
-                            map_next(m->c->classes->by_key, &at, NULL, &value);) {
+        if (!m->s->plan.shape_count)
+                return;
+        for (size_t at = 0; map_next(all, &at, NULL, &value);)
+                if ((a = ((const struct job_class *)value)->account))
+                        memset(&a->wished, 0, sizeof(a->wished));
+        m->deferred = mem_array(NULL, WISHLIST_CLASSES_MAX, sizeof(*m->deferred));
+        m->shared = true;
+        for (size_t at = 0; map_next(all, &at, NULL, &value);) {
                 const struct job_class *k = value;
 
-                if (k->idle == 0)
-                        continue;
-                looked++;
-                look_at_class(m, k);
+                if (k->idle && k->account && k->account->wished.classes++ >= WISHLIST_CLASSES_OF_ONE)
+                        defer_class(m, k);
+                else if (k->idle)
+                        look_or_leave(m, k);
         }
+        m->shared = false;
+        for (size_t i = 0; i < m->deferred_count; i++)
+                look_or_leave(m, m->deferred[i]);
+        free(m->deferred);
 }
 
 void wishlist_make(struct core *c, const struct wishlist_settings *s, struct wishlist *ret)

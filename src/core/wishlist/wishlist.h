@@ -1,37 +1,42 @@
-/* wishlist: which nodes the queue would have started, and which may go: the jobs that wait, put into groups,
- * and the nodes of provisioners as they are, given to a plan (plan.h).
+/* wishlist: gives the waiting jobs, in groups, and the provisioners' nodes to a plan (plan.h), which says
+ * which nodes to start and which to drain.
  *
- * Jobs want as many places at a time as let them end within the horizon, by what is known of how long they
- * run; of which nothing is known, a place each. Those that no machine would help are left out: they wait for
- * a time of day or for units of a limit; they are placement jobs; or their data are labelled, for which
- * nodes are cleared by name. Nothing here changes the core but when a node had its last job, which is noticed
- * by looking.
+ * Jobs want as many places at a time as let them end within the horizon, by their predicted run times; jobs
+ * without a prediction want one place each. Jobs that no machine would help are left out: those that wait
+ * for a time of day or for units of a limit, placement jobs, and jobs with labelled data, for which nodes
+ * are cleared by name. The only change to the core is the time of a node's last job, which is recorded when
+ * the node is examined.
  */
 #pragma once
-#include "base/owners.h"
+#include "base/job/owners.h"
 #include "core/query.h"
 #include "core/wishlist/plan.h"
 
-#define WISHLIST_CLASSES_MAX 2000u /* that are looked at in one plan */
+#define WISHLIST_CLASSES_MAX 2000u /* most classes examined in one plan */
 #define WISHLIST_DEMANDS_MAX 256u
+/* Limits of one plan, and of an account in it before all others have had as much; the steps (eval.h) that
+ * its expressions may take. Classes beyond the limits are left out. */
+#define WISHLIST_CLASSES_OF_ONE 250u
+#define WISHLIST_DEMANDS_OF_ONE 32u
+#define WISHLIST_STEPS_OF_ONE   400000u
 
 struct wishlist_shape {
         struct str provisioner;
-        const struct ad *ad;  /* as an agent there would offer its machine, until one has: borrowed, with the
-                                 core's symbols */
-        struct owners owners; /* whose jobs agents there run; empty: everybody's */
+        const struct ad *ad; /* ad of a machine of this shape, until an agent there has offered one: borrowed,
+                                with the core's symbols */
+        struct owners owners; /* owners whose jobs agents there run; empty: everybody's */
 };
-/* Arrays are as long as those of `plan`, whose nodes, demands and spent_micro are filled in here; all is
- * borrowed. */
+/* Arrays have the lengths of those in `plan`, whose nodes, demands and spent_micro are filled in by
+ * wishlist_make; everything is borrowed. */
 struct wishlist_settings {
         struct plan_input plan;
         const struct wishlist_shape *shapes;
-        const struct str *provisioners; /* their names */
+        const struct str *provisioners; /* names of the provisioners */
         int64_t horizon_ms;
         int64_t wait_ms; /* jobs that have waited for less are left out */
 };
 struct wishlist_demand {
-        uint64_t request; /* one of those that asked */
+        uint64_t request; /* one of the requests of the group */
         uint32_t member;
         uint32_t classes;
         struct str owner;
@@ -41,14 +46,15 @@ struct wishlist {
         struct plan plan;
         struct wishlist_demand *who; /* for each demand */
         const char **names;          /* for each node */
-        uint64_t left_out;           /* jobs that no machine would help, or that no shape suits */
-        bool *suits;                 /* what the demands' point to */
-        int64_t *boot_ms;            /* of each shape, as learned; 0: not known */
-        struct ad **learned;         /* of each shape, what an agent that is there offers; NULL: none is */
-        struct plan_shape *shapes;   /* as given, with boot_ms */
+        uint64_t left_out;   /* jobs that no machine would help, that suit no shape, or that are beyond the
+                                limits */
+        bool *suits;         /* storage for the demands' `suits` */
+        int64_t *boot_ms;    /* learned boot time of each shape; 0: not known */
+        struct ad **learned; /* ad of an existing agent of each shape; NULL: none */
+        struct plan_shape *shapes; /* copy of the given shapes, with boot_ms */
         struct plan_node *nodes;
         struct plan_demand *demands;
 };
-/* Texts in it are borrowed until the core changes. */
+/* Makes a wishlist; its texts are borrowed and valid until the core changes. */
 void wishlist_make(struct core *c, const struct wishlist_settings *s, struct wishlist *ret);
 void wishlist_deinit(struct wishlist *w);
