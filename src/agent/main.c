@@ -8,17 +8,21 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "agent/attempt/chirp.h"
 #include "agent/attempt/event.h"
 #include "agent/attempt/journal.h"
 #include "agent/attempt/kill.h"
 #include "agent/attempt/life.h"
 #include "agent/attempt/limits.h"
+#include "agent/attempt/live_output.h"
 #include "agent/attempt/location.h"
 #include "agent/attempt/sandboxes.h"
 #include "agent/attempt/streams.h"
 #include "agent/environment/environments.h"
 #include "agent/import/galaxy.h"
+#include "agent/metrics/metrics.h"
 #include "agent/outbox/outbox.h"
+#include "agent/queue/leave.h"
 #include "agent/queue/mapping.h"
 #include "agent/queue/offers.h"
 #include "agent/queue/queues.h"
@@ -31,19 +35,19 @@
 #include "agent/transfer/stage.h"
 #include "agent/transfer/stage_work.h"
 #include "agent/transfer/stores.h"
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/log.h"
-#include "base/secret.h"
-#include "base/uuid.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
+#include "base/system/secret.h"
+#include "base/system/uuid.h"
 #include "ev/service.h"
 
 #define EXIT_USAGE 2
 #define TICK_MS    1000
-#define TICKS_AWAY 30  /* with `users`: without a shepherd */
-#define LOCK_TRIES 150 /* of 20 ms */
+#define TICKS_AWAY 30  /* with `users`: ticks without a shepherd before the agent exits */
+#define LOCK_TRIES 150 /* attempts at intervals of 20 ms */
 
-/* What was gathered while callbacks ran leaves in one order. */
+/* Ends a turn: carries out what callbacks have gathered, in a fixed order. */
 static void agent_turn(void *arg)
 {
         struct agent *a = arg;
@@ -86,17 +90,18 @@ static void on_lease(void *arg)
                                 attempt_abandon(at);
                         }
         lease_clock_release_all(&a->lease);
-        /* whoever stood still, the server or we: it may not have seen the end of it yet, and would wait for
-         * what is given up for as long as we renew. A new session begins with what we have */
+        /* after a stop of the server or the agent: the server may not have noticed the end of the lease, and
+         * would wait for given-up attempts while renewals go on. A new session begins with the present state
+         */
         connect_anew(a);
         agent_turn_later(a);
 }
 
 static void on_tick(void *arg)
 {
-        static unsigned ticks_away; /* of the shepherd */
+        static unsigned ticks_away; /* ticks without the shepherd */
         struct agent *a = arg;
-        if (timer_running(a->lease_timer)) /* its timer has stood still while the machine was asleep */
+        if (timer_running(a->lease_timer)) /* the timer did not run while the machine was suspended */
                 on_lease(a);
         limits_sample(a);
         attempt_kill_tick(a);
@@ -104,6 +109,9 @@ static void on_tick(void *arg)
         stage_tick(a);
         attempt_tick(a);
         streams_tick(a);
+        chirp_tick(a);
+        live_output_tick(a);
+        leave_tick(a);
         offers_update(a, true);
         stores_tick(a);
         attempt_location_tell(a);
@@ -120,7 +128,8 @@ static void on_tick(void *arg)
 static void on_stop(void *arg)
 {
         struct agent *a = arg;
-        loop_stop(a->loop);
+        if (!leave_told(a))
+                loop_stop(a->loop);
 }
 
 static void on_interrupt(void *arg)
@@ -130,8 +139,8 @@ static void on_interrupt(void *arg)
         loop_stop(a->loop);
 }
 
-/* Whoever sends it means a daemon that reads its file again, or has closed the terminal it was started at:
- * neither is a reason to leave the jobs alone. */
+/* Ignores SIGHUP: its sender means a daemon that reads its file again, or has closed the terminal it was
+ * started at; neither is a reason to stop. */
 static void on_hang_up(void *arg)
 {
         (void)arg;
@@ -144,7 +153,7 @@ static int open_state(struct agent *a, struct err *err)
         int lock = a->dir < 0 ? -1 : openat(a->dir, "agent.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         if (lock < 0)
                 return err_set(err, -errno, "cannot use the folder %s: %s", a->config.dir, strerror(errno));
-        /* one that was just killed may still be on its way out */
+        /* an agent that was just killed may not have exited yet */
         int busy = -1;
         for (int i = 0; i < LOCK_TRIES && (busy = flock(lock, LOCK_EX | LOCK_NB)) < 0; i++)
                 usleep(20000);
@@ -170,7 +179,7 @@ static int open_state(struct agent *a, struct err *err)
         return fs_write(a->dir, "instance", str_of(a->instance), 0600, true, err);
 }
 
-/* The same as the shepherd hides from jobs. */
+/* Hides the same folders that the shepherd hides from jobs. */
 static void hide_folders(struct agent *a)
 {
         const struct config *c = &a->config;
@@ -209,7 +218,9 @@ static int open_all(struct agent *a, struct err *err)
                         log_warn("msg=\"no control groups\" error=\"%s\"", LOG_TEXT(str_of(why.text)));
         }
         outbox_open(a);
+        leave_open(a);
         streams_open(a);
+        chirps_open(a);
         a->attempts = map_new();
         a->templates = map_new();
         a->credentials = map_new();
@@ -237,6 +248,8 @@ static int open_all(struct agent *a, struct err *err)
         if (r == 0)
                 r = journal_open(a, err);
         if (r == 0)
+                r = metrics_open(a, err);
+        if (r == 0)
                 connect_open(a);
         return r;
 }
@@ -256,6 +269,7 @@ static void note_stopped(struct agent *a)
 static void close_all(struct agent *a)
 {
         a->stopping = true;
+        metrics_close(a);
         sensors_close(a);
         connect_close(a);
         if (a->journal && a->config.kill_on_stop)
@@ -274,6 +288,7 @@ static void close_all(struct agent *a)
                 attempt_free(value);
         }
         streams_close(a);
+        chirps_close(a);
         spool_close(a);
         inputs_close(a);
         cache_close(a->cache);
@@ -287,6 +302,7 @@ static void close_all(struct agent *a)
         map_free(a->templates);
         map_free(a->credentials);
         outbox_close(a);
+        leave_close(a);
         if (a->cgroups && a->config.kill_on_stop)
                 cgroups_sweep(a->cgroups);
         cgroups_free(a->cgroups);
@@ -301,7 +317,7 @@ static void close_all(struct agent *a)
         close(a->dir);
 }
 
-/* All users of a machine see its processes' words. */
+/* Overwrites the token in the arguments, which all users of the machine can see. */
 static void hide_token(int argc, char **argv)
 {
         for (int i = 1; i < argc; i++) {
@@ -322,7 +338,8 @@ int main(int argc, char **argv)
         struct err err = {""};
         bool done;
         secret_no_dumps();
-        if (argc == 2 && !strcmp(argv[1], "--stage")) /* our own child, as a job's user: see stage_work.h */
+        /* the agent's own child, as a job's user: see stage_work.h */
+        if (argc == 2 && !strcmp(argv[1], "--stage"))
                 return stage_work_child();
         if (argc >= 2 && !strcmp(argv[1], "import-galaxy"))
                 return galaxy_import(argc - 2, argv + 2);

@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
 #include "run/process/shepherd_protocol.h"
 
 static void joins_and_offers(void **s)
@@ -22,13 +22,13 @@ static void joins_and_offers(void **s)
         Drover__ToServer *m = rig_hear(DROVER__TO_SERVER__KIND_INVENTORY);
         assert_int_equal(m->inventory->n_running + m->inventory->n_finished, 0);
         m = rig_hear(DROVER__TO_SERVER__KIND_OFFER);
-        while (m->offer->jobs_max == 0) /* before the shepherd is there */
+        while (m->offer->jobs_max == 0) /* the shepherd is not running yet */
                 m = rig_hear(DROVER__TO_SERVER__KIND_OFFER);
         assert_string_equal(m->offer->queue, "default");
         assert_int_equal(m->offer->jobs_max, 4);
         assert_non_null(strstr(m->offer->ad, "TotalCpus = 4;"));
         assert_non_null(strstr(m->offer->ad, "Memory = 4096;"));
-        assert_int_equal(m->offer->n_owners, 1); /* its own user's jobs */
+        assert_int_equal(m->offer->n_owners, 1); /* only jobs of the agent's own user */
         snprintf(rig.owner, sizeof(rig.owner), "%s", m->offer->owners[0]);
         struct stat st;
         BUF_CLEANUP struct buf key = {0};
@@ -135,7 +135,7 @@ static void holds_what_cannot_run(void **s)
         r = rig_result(22);
         assert_int_equal(r->hold_code, 12);
         assert_non_null(strstr(r->reason, "did not make its output promised"));
-        /* what leads out of the sandbox is not read */
+        /* a link out of the sandbox is not followed */
         rig_assign(&(struct job){.request = 23, .script = "ln -s /etc/passwd leak", .output = "leak"});
         r = rig_result(23);
         assert_int_equal(r->hold_code, 12);
@@ -164,14 +164,14 @@ static void obeys_controls(void **s)
         rig_control(30, DROVER__COMMAND__REMOVE);
         Drover__JobResult *r = rig_result(30);
         assert_int_equal(r->outcome, DROVER__OUTCOME__KILLED);
-        /* and before it was started */
+        /* killed before it was started */
         rig_assign(&(struct job){.request = 31, .script = "true", .wait_for_go = true});
         rig_hear(DROVER__TO_SERVER__KIND_ACCEPT);
         rig_control(31, DROVER__COMMAND__HOLD);
         assert_int_equal(rig_result(31)->outcome, DROVER__OUTCOME__KILLED);
 }
 
-/* Others that come while it waits for Go do not take its place, however short they are. */
+/* Later jobs do not take the room of a job that waits for Go, however short they are. */
 static void keeps_room_until_go(void **s)
 {
         (void)s;
@@ -206,7 +206,8 @@ static void reads_not_ahead_after_it_gave_back(void **s)
         rig_assign(&(struct job){.request = 190, .script = "exec sleep 1000"});
         rig_assign(&(struct job){.request = 191, .script = "true", .cpus = 4});
         assert_string_equal(rig_hear(DROVER__TO_SERVER__KIND_REFUSE)->refuse->reason, "busy");
-        rig_assign(&(struct job){.request = 192, .script = "exec sleep 1000"}); /* then there is an offer */
+        /* the agent makes an offer then */
+        rig_assign(&(struct job){.request = 192, .script = "exec sleep 1000"});
         const char *ad = rig_hear(DROVER__TO_SERVER__KIND_OFFER)->offer->ad;
         assert_true(number_in(ad, " Cpus = ") == number_in(ad, " FreeCpus = "));
         for (uint64_t request = 190; request <= 192; request += 2) {
@@ -284,7 +285,7 @@ static void carries_through_the_spool(void **s)
         assert_int_equal(r->outputs[0]->size, 12);
         assert_string_equal(r->outputs[1]->name, "RESULT");
         assert_false(rig_exists("RESULT"));
-        /* once in the cache it is not asked for again, and a wrong one is never used */
+        /* a cached file is not requested again, and a wrong one is never used */
         rig_assign(&(struct job){.request = 41,
                                  .spooled_name = "data",
                                  .spooled_text = "shipped text",
@@ -358,7 +359,7 @@ static void a_killed_agent_loses_nothing(void **s)
         assert_int_equal(r->steps[0]->exit_code, 17);
         rig_content("adopted", "lived\n");
         rig_content("product", "made\n");
-        /* one that ends while there is no agent */
+        /* a job that ends while no agent runs */
         unlink("begun");
         rig_assign(&(struct job){
                 .request = 61, .script = "echo x > $DROVER_SCRATCH/../../../iwd/again; sleep 0.3; exit 18"});
@@ -369,7 +370,7 @@ static void a_killed_agent_loses_nothing(void **s)
         assert_int_equal(rig_result(61)->steps[0]->exit_code, 18);
 }
 
-/* A task at the shepherd, as an agent with a map of users has them: /bin/true, waited for. */
+/* Leaves a task at the shepherd, as an agent with a map of users does: /bin/true, not forgotten. */
 static void leave_a_stage(uint64_t request)
 {
         struct {
@@ -419,7 +420,7 @@ static void a_stage_of_an_earlier_life_is_no_step(void **s)
         assert_int_equal(r->steps[0]->exit_code, 19);
 }
 
-/* Its journal cannot be written, as on a full disk. */
+/* The agent starts although its journal cannot be written, as on a full disk. */
 static void it_starts_where_nothing_can_be_written(void **s)
 {
         (void)s;
@@ -468,8 +469,8 @@ static void a_dead_shepherd_means_lost(void **s)
         rig_wait_for("mark");
         kill(shepherd_pid(), SIGKILL);
         assert_int_equal(rig_result(70)->outcome, DROVER__OUTCOME__LOST);
-        /* The next shepherd is there, or will be: it waits for it. No offer need tell, none may have changed.
-         */
+        /* The agent waits until the next shepherd is there. No new offer is required, since none may have
+         * changed. */
         rig_assign(&(struct job){.request = 71, .script = "exit 1"});
         assert_int_equal(rig_result(71)->steps[0]->exit_code, 1);
 }
@@ -496,7 +497,7 @@ static void the_lease_ends_without_the_server(void **s)
         while (kill((pid_t)pid, 0) == 0 && clock_boot_ms() - start < PATIENCE_MS)
                 rig_run_for(20);
         assert_int_equal(kill((pid_t)pid, 0), -1);
-        /* a server that only stood still learns that it is given up, and does not wait for it */
+        /* a server that was only stopped learns that the job is given up, and does not wait for it */
         assert_int_equal(rig_hear(DROVER__TO_SERVER__KIND_INVENTORY)->inventory->n_running, 0);
         rig.answer_renewals = true;
         rig.lease_ms = 60000;

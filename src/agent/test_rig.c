@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "auth/ca.h"
-#include "base/clock.h"
-#include "base/fs.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
 
 struct rig rig;
 
@@ -23,7 +23,7 @@ static struct tls_context *tls;
 static struct ca *ca;
 static uint64_t offer_serial;
 
-/* what came, in order, until somebody expects it */
+/* received messages, in order, until a test expects them */
 struct heard {
         struct heard *next;
         Drover__ToServer *m;

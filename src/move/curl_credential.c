@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/secret.h"
+#include "base/system/secret.h"
 
 /* ---- S3 */
 
@@ -50,7 +50,7 @@ static bool setting(struct str text, const char *name, struct str *ret)
         return found;
 }
 
-/* As a path is signed: every byte but these, and '/', is escaped, once. */
+/* Appends a path in the form that is signed: every byte but these, and '/', is escaped once. */
 static void add_path(struct buf *out, struct str path)
 {
         for (size_t i = 0; i < path.n; i++) {
@@ -200,7 +200,7 @@ struct curl_slist *curl_credential_set(const struct curl_credential *c, CURL *h,
         } else if (!strcmp(c->c->type, "proxy")) {
                 set_certificate(c->c, h);
         } else if (!strcmp(c->c->type, "s3")) {
-                curl_easy_setopt(h, CURLOPT_FOLLOWLOCATION, 0L); /* a signature is for one host */
+                curl_easy_setopt(h, CURLOPT_FOLLOWLOCATION, 0L); /* a signature is valid for one host */
                 curl_easy_setopt(h, CURLOPT_AWS_SIGV4, c->sign.p);
                 curl_easy_setopt(h, CURLOPT_USERNAME, c->id.p);
                 curl_easy_setopt(h, CURLOPT_PASSWORD, c->secret.p);
@@ -209,7 +209,8 @@ struct curl_slist *curl_credential_set(const struct curl_credential *c, CURL *h,
                         lines = curl_slist_append(lines, c->session.p);
         } else {
                 snprintf(path, sizeof(path), "/proc/self/fd/%d", c->file);
-                curl_easy_setopt(h, CURLOPT_FRESH_CONNECT, 1L); /* the next one may be another's */
+                /* the next request may have another credential */
+                curl_easy_setopt(h, CURLOPT_FRESH_CONNECT, 1L);
                 curl_easy_setopt(h, CURLOPT_FORBID_REUSE, 1L);
                 curl_easy_setopt(h, CURLOPT_SSH_AUTH_TYPES, (long)CURLSSH_AUTH_PUBLICKEY);
                 curl_easy_setopt(h, CURLOPT_SSH_PRIVATE_KEYFILE, path);

@@ -1,10 +1,11 @@
-/* What the curl back end does at a URL besides getting and putting contents: looking, removing, making
- * folders, listing them, and having one server copy from another. FTP and SFTP do it by commands of the
- * session, files by our own hand, HTTP by the methods of WebDAV (RFC 4918).
+/* Operations of the curl back end at a URL besides getting and putting contents: looking, removing, making
+ * folders, listing them, and having one server copy from another. FTP and SFTP use commands of the session,
+ * local files are handled directly, HTTP uses the methods of WebDAV (RFC 4918).
  *
- * A copy between servers is HTTP-TPC as the grid has it: COPY to the server that is to have the file, with
- * the URL of the other one in the header Source. It answers at once and says in lines of its body how far it
- * is; only the last line says whether it was done. */
+ * A copy between servers is HTTP-TPC as on the grid: COPY to the destination server, with the URL of the
+ * source in the header Source. The server answers at once and reports progress in lines of its body; only
+ * the last line says whether the copy succeeded.
+ */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -14,13 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fs.h"
+#include "base/format/url.h"
 #include "base/mem.h"
-#include "base/url.h"
+#include "base/system/fs.h"
 #include "move/curl_exchange.h"
 
 #define LIST_BYTES  (16u << 20)
-#define MARK_BYTES  4096 /* of what a copying server says last */
+#define MARK_BYTES  4096 /* bytes kept of the last lines of a copying server */
 #define DAV_COLLECT "collection"
 
 /* ---- looking */
@@ -69,7 +70,7 @@ static char *command_path(const struct transfer *t)
         return NULL;
 }
 
-/* One command for each folder above the path, and one for itself; or one for the path only. */
+/* Returns one command for each folder above the path and one for the path; or one for the path only. */
 static struct curl_slist *commands(const struct transfer *t, const char *ftp, const char *sftp, bool above)
 {
         MEM_CLEANUP char *path = command_path(t);
@@ -83,7 +84,7 @@ static struct curl_slist *commands(const struct transfer *t, const char *ftp, co
                         continue;
                 }
                 MEM_CLEANUP char *folder = mem_dup(path, next ? (size_t)(next - path) : strlen(path));
-                buf_printf(&b, "*%s ", is_sftp ? sftp : ftp); /* a failure is seen afterwards */
+                buf_printf(&b, "*%s ", is_sftp ? sftp : ftp); /* a failure is found afterwards */
                 if (is_sftp)
                         curl_quote_sftp(&b, folder);
                 else
@@ -117,7 +118,7 @@ static int run_commands(struct transfer *t, struct curl_slist *list, struct err 
         return r;
 }
 
-/* ---- what servers of WebDAV say */
+/* ---- answers of WebDAV servers */
 
 struct listing {
         struct transfer *t;
@@ -126,7 +127,7 @@ struct listing {
         void *arg;
 };
 
-/* The value of the next element of this name, whatever its prefix is. */
+/* Finds the value of the next element of this name, with any prefix. */
 static bool element(struct str *rest, const char *name, struct str *ret)
 {
         size_t n = strlen(name);
@@ -174,8 +175,8 @@ static int file_remove(const struct transfer *t, struct err *err)
 
 static size_t on_list(char *p, size_t size, size_t n, void *arg);
 
-/* Is it a folder, as far as its server says? DELETE would remove it with all that is in it (RFC 4918, 9.6.1).
- */
+/* Returns whether the URL is a folder, as far as its server says. DELETE would remove a folder with
+ * everything in it (RFC 4918, 9.6.1). */
 static bool is_collection(struct transfer *t)
 {
         struct listing l = {.text = {.max = LIST_BYTES}};
@@ -370,7 +371,7 @@ int curl_list(struct transfer *t, mover_listed_fn *fn, void *arg, struct err *er
 /* ---- one server copies from another */
 
 struct marks {
-        struct buf text; /* the end of what came */
+        struct buf text; /* the end of the received text */
         uint64_t moved;
         void (*told)(void *arg, uint64_t bytes);
         void *arg;
@@ -409,7 +410,7 @@ static bool last_word(const struct marks *m, struct str *ret)
         return str_istarts(*ret, STR("success"));
 }
 
-/* Is what was copied what it should be, as far as its server says? */
+/* Compares the copy with the expected checksum, as far as its server reports one. */
 static int compare_copy(struct transfer *t, const char *url, const struct mover_pull *p, struct err *err)
 {
         int r = look_at(t, url, err);

@@ -5,11 +5,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
 #include "move/curl_exchange.h"
 
-#define REDIRECTED "http,https" /* a server may not send us to a file */
+#define REDIRECTED "http,https" /* a redirection to a file is refused */
 #define STALL_MS   60000
 #define CONNECT_S  30L
 #define HOPS       5L
@@ -52,7 +52,7 @@ static bool header_is(struct str line, const char *name, struct str *ret)
         return true;
 }
 
-/* Some stores know it as zero before they have taken it. */
+/* Takes an Adler-32 from a header. Some stores report zero before they have computed it. */
 static void take_adler(struct transfer *t, struct str hex)
 {
         BUF_CLEANUP struct buf text = {0};
@@ -87,7 +87,7 @@ static size_t on_header(char *p, size_t size, size_t n, void *arg)
         struct transfer *t = x->t;
         struct str line = str_make(p, size * n), v;
         note_answer(x);
-        if (str_starts(line, STR("HTTP/"))) { /* of a new answer, perhaps behind a redirection */
+        if (str_starts(line, STR("HTTP/"))) { /* begins a new answer, perhaps after a redirection */
                 t->found.etag[0] = 0;
                 t->found.modified_s = 0;
                 free(t->digest);
@@ -113,7 +113,8 @@ int exchange_begin_body(struct exchange *x)
         x->body = !x->http || x->code == 200 || x->code == 206;
         if (!x->body)
                 return 0;
-        if (x->http && x->asked && x->code == 200) { /* from its beginning after all */
+        /* the server ignored the range and sends from the beginning */
+        if (x->http && x->asked && x->code == 200) {
                 int r = transfer_restart(t);
                 if (r < 0)
                         return r;
@@ -123,7 +124,7 @@ int exchange_begin_body(struct exchange *x)
                 t->found.size = t->done + (uint64_t)length;
         t->piece = t->found;
         t->resumable = x->http && (t->found.etag[0] || t->found.modified_s) &&
-                       t->found.etag[0] != 'W'; /* a weak one: alike, not the same */
+                       t->found.etag[0] != 'W'; /* a weak ETag does not identify identical contents */
         return 0;
 }
 
@@ -168,7 +169,7 @@ static CURL *handle;
 
 void exchange_forget(void)
 {
-        handle = NULL; /* to close it would end what the other process says over TLS */
+        handle = NULL; /* closing it would end the other process's TLS sessions */
 }
 
 static CURL *the_handle(void)
@@ -183,7 +184,7 @@ static CURL *the_handle(void)
         return handle;
 }
 
-/* A server of SSH is believed only when its key is known (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT). */
+/* Accepts a server of SSH only if its key is known (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT). */
 static void set_known_hosts(CURL *h, const struct mover_config *c)
 {
         BUF_CLEANUP struct buf path = {0};
@@ -233,8 +234,10 @@ void exchange_init(struct exchange *x, struct transfer *t, const char *url)
         x->lines = curl_credential_set(shown, x->h, NULL);
 }
 
-/* An outcome for what curl says, which may be about any of its protocols. */
-static int curl_outcome(CURLcode r)
+/* Maps an error of libcurl, for any of its protocols, to an outcome. `code`: the last reply of an FTP
+ * server. Only 53x refuses a login (RFC 959, 5.4); with 500 vsftpd reports that one of its processes has
+ * died. */
+static int curl_outcome(CURLcode r, long code)
 {
         switch (r) {
         case CURLE_UNSUPPORTED_PROTOCOL:
@@ -246,13 +249,13 @@ static int curl_outcome(CURLcode r)
         case CURLE_SSL_CACERT_BADFILE:
         case CURLE_TOO_MANY_REDIRECTS:
         case CURLE_QUOTE_ERROR: return MOVER_REFUSED;
-        case CURLE_LOGIN_DENIED:
+        case CURLE_LOGIN_DENIED: return code / 10 == 50 ? MOVER_AGAIN : MOVER_DENIED;
         case CURLE_SSL_CERTPROBLEM: return MOVER_DENIED;
         default: return MOVER_AGAIN;
         }
 }
 
-/* What an S3 store says in its own words: <Code>...</Code>; empty: nothing. */
+/* Returns the error code in an S3 store's answer, <Code>...</Code>; empty: none. */
 static struct str s3_code(const struct exchange *x)
 {
         struct str rest = str_make(x->said, x->said_n), code = STR_NONE;
@@ -301,7 +304,8 @@ int exchange_perform(struct exchange *x, struct err *err)
                 return x->error;
         if (r == CURLE_OK)
                 return 0;
-        return err_set(err, curl_outcome(r), "%s%s%s", curl_easy_strerror(r), *x->why ? ": " : "", x->why);
+        return err_set(err, curl_outcome(r, x->code), "%s%s%s", curl_easy_strerror(r), *x->why ? ": " : "",
+                       x->why);
 }
 
 struct curl_slist *exchange_line(struct curl_slist *list, const char *name, const char *value)
@@ -312,7 +316,7 @@ struct curl_slist *exchange_line(struct curl_slist *list, const char *name, cons
         return curl_slist_append(list, buf_z(&b));
 }
 
-/* ---- what is asked for */
+/* ---- requests */
 
 void exchange_download(struct exchange *x)
 {

@@ -1,5 +1,6 @@
-/* Sending with curl: by HTTP as one request, which servers show when it is whole; into a file under a
- * temporary name, by our own hand; by FTP and SFTP under one too, which the session renames. */
+/* Sends with curl: by HTTP as one request, which servers show when it is complete; into a local file under a
+ * temporary name, without libcurl; by FTP and SFTP also under a temporary name, which the session renames.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -49,7 +50,8 @@ static int http_put_once(struct exchange *x, struct transfer *t, const char *url
         return exchange_perform(x, err);
 }
 
-/* What the store says it has now; a store that does not answer this is believed. */
+/* Compares the size and checksum that the store reports now; a store that does not report them is trusted.
+ */
 static int compare_sent(struct transfer *t, const char *url, struct err *err)
 {
         struct exchange x;
@@ -72,7 +74,8 @@ static int http_put_at(struct transfer *t, const char *url, struct err *err)
         long code = 0;
         int r = http_put_once(&x, t, url, err);
         if (r == 0 && !exchange_s3(t) && (x.code == 404 || x.code == 409 || x.code == 500)) {
-                r = make_folders(t, t->task->url, &made, &code, err); /* one is missing; 500 is nginx's */
+                /* a folder is missing; nginx answers 500 then */
+                r = make_folders(t, t->task->url, &made, &code, err);
                 if (r == 0 && made)
                         r = http_put_once(&x, t, url, err);
         }
@@ -90,7 +93,7 @@ char *curl_temporary(const struct transfer *t)
         return buf_take(&b);
 }
 
-static int move(struct transfer *t, const char *from, long *ret_code, struct err *err)
+static int resource_move(struct transfer *t, const char *from, long *ret_code, struct err *err)
 {
         struct exchange x;
         exchange_init(&x, t, from);
@@ -104,8 +107,8 @@ static int move(struct transfer *t, const char *from, long *ret_code, struct err
         return r;
 }
 
-/* Has the server the method MOVE? Asked once for each, with a name that is not there: who has it does not
- * find it. */
+/* Returns whether the server supports the method MOVE. Each server is asked once, with a name that does not
+ * exist: a server with MOVE answers that it is not found. */
 bool curl_can_move(struct transfer *t, const char *temporary)
 {
         static char last[256];
@@ -117,7 +120,7 @@ bool curl_can_move(struct transfer *t, const char *temporary)
                 return false;
         if (!strcmp(host, last))
                 return last_can;
-        if (move(t, temporary, &code, &err) == MOVER_AGAIN && code == 0)
+        if (resource_move(t, temporary, &code, &err) == MOVER_AGAIN && code == 0)
                 return false;
         snprintf(last, sizeof(last), "%s", host);
         last_can = code >= 400 && code != 400 && code != 403 && code != 405 && code != 501;
@@ -130,13 +133,13 @@ int curl_move(struct transfer *t, const char *temporary, struct err *err)
         struct err first = {""};
         struct exchange x;
         long code;
-        int r = move(t, temporary, &code, &first);
+        int r = resource_move(t, temporary, &code, &first);
         if (r == 0)
                 return 0;
         exchange_init(&x, t, t->task->url);
         curl_easy_setopt(x.h, CURLOPT_CUSTOMREQUEST, "DELETE");
         if (exchange_perform(&x, err) == 0 && x.code >= 200 && x.code < 300)
-                return move(t, temporary, &code, err);
+                return resource_move(t, temporary, &code, err);
         return err_set(err, r, "%s", first.text);
 }
 
@@ -148,7 +151,8 @@ void curl_drop(struct transfer *t, const char *temporary)
         exchange_perform(&x, NULL);
 }
 
-/* Some servers show what has come so far of a file whose sender has died. */
+/* Sends by HTTP, under a temporary name if the server can rename: some servers show an incomplete file whose
+ * sender has died. */
 static int http_put(struct transfer *t, struct err *err)
 {
         MEM_CLEANUP char *temporary = curl_temporary(t);
@@ -255,17 +259,17 @@ void curl_quote_sftp(struct buf *b, const char *path)
         buf_char(b, '"');
 }
 
-/* The commands that make the temporary file the one that is meant. */
+/* Returns the commands that rename the temporary file to its final name. */
 static struct curl_slist *renaming(const struct transfer *t, const char *path, const char *temp)
 {
         BUF_CLEANUP struct buf b = {0};
         struct curl_slist *list;
         const char *last = strrchr(path, '/'), *temp_last = strrchr(temp, '/');
-        if (!exchange_scheme(t, "sftp")) { /* the session stands in the folder */
+        if (!exchange_scheme(t, "sftp")) { /* the session's current folder is the file's */
                 list = exchange_line(NULL, "RNFR ", temp_last ? temp_last + 1 : temp);
                 return exchange_line(list, "RNTO ", last ? last + 1 : path);
         }
-        buf_addz(&b, "*rm "); /* with * it may fail; most servers don't rename onto a file */
+        buf_addz(&b, "*rm "); /* with * it may fail; most servers do not rename onto an existing file */
         curl_quote_sftp(&b, path);
         list = curl_slist_append(NULL, buf_z(&b));
         buf_reset(&b);
@@ -292,7 +296,7 @@ static int renamed_put(struct transfer *t, struct err *err)
         curl_easy_setopt(x.h, CURLOPT_FTP_CREATE_MISSING_DIRS, (long)CURLFTP_CREATE_DIR);
         int r = exchange_perform(&x, err);
         curl_slist_free_all(rename);
-        if (r != 0 && t->config->flow) { /* its beginning may be there */
+        if (r != 0 && t->config->flow) { /* an incomplete file may be there */
                 struct exchange gone;
                 BUF_CLEANUP struct buf b = {0};
                 bool is_sftp = exchange_scheme(t, "sftp");

@@ -1,6 +1,6 @@
-/* What both sides know is in memory that they share; a pipe's worth of system calls a block is saved by
- * waking the other side only when it waits (futex(2)), and every wait ends by itself after a while to look
- * whether the other side still lives. */
+/* The state is in memory that both sides share. A side is woken only if it waits (futex(2)), which saves the
+ * system calls of a pipe; every wait ends by itself after a while to check whether the other side still
+ * lives. */
 #include "move/flow.h"
 
 #include <errno.h>
@@ -16,15 +16,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/hex.h"
+#include "base/format/hex.h"
 #include "base/mem.h"
 
 #define LOOK_MS 200
-#define HOLE    (1u << 20) /* given back to the disk in pieces of at least so many bytes */
+#define HOLE    (1u << 20) /* least number of bytes freed on the disk at a time */
 
 struct shared {
-        atomic_uint changes; /* what both wait on */
+        atomic_uint changes; /* counter that both sides wait on */
         atomic_uint waiting;
+        atomic_uint beats;
         atomic_uint_fast64_t done, size, sent;
         atomic_bool sized, ended, stopped, taken; /* taken: some byte was given out */
         struct move_answer answer;
@@ -62,7 +63,7 @@ static void changed(struct flow *f)
                 syscall(SYS_futex, &f->s->changes, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Until something has changed since `seen` was read, or a while has passed. */
+/* Waits until something has changed since `seen` was read, or a while has passed. */
 static int wait_for_change(struct flow *f, unsigned seen, flow_alive_fn *alive, void *arg)
 {
         struct timespec a_while = {0, LOOK_MS * 1000000L};
@@ -199,4 +200,14 @@ bool flow_sum(const struct flow *f, enum sum_type type, char ret[SUMS_TEXT])
 uint64_t flow_done(const struct flow *f)
 {
         return atomic_load(&f->s->done);
+}
+
+void flow_beat(struct flow *f)
+{
+        atomic_fetch_add(&f->s->beats, 1);
+}
+
+unsigned flow_beats(const struct flow *f)
+{
+        return atomic_load(&f->s->beats);
 }

@@ -1,5 +1,5 @@
-/* drover-mover: a worker that copies, one task at a time, for the agent that holds the other end of its
- * standard input; or, with words behind it, for people. See move/task.h and drover-mover(8). */
+/* drover-mover: a worker that copies, one task at a time, for the agent at the other end of its standard
+ * input; or, with arguments, a command for people. See move/task.h and drover-mover(8). */
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/crypto.h>
@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/hex.h"
-#include "base/json.h"
+#include "base/format/hex.h"
+#include "base/format/json.h"
 #include "base/mem.h"
-#include "base/secret.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/secret.h"
 #include "move/mover.h"
 #include "move/placement.h"
 
@@ -108,7 +108,7 @@ struct owner {
         int64_t told_ms;
 };
 
-/* It hears from us each second; when it is gone, so are we. */
+/* Sends a sign of life each second, and ends the transfer when the agent is gone. */
 static int alive(void *arg)
 {
         struct owner *o = arg;
@@ -253,8 +253,6 @@ static int by_hand(struct options *o, const char *op, const char *url, const cha
 
 /* ---- a placement */
 
-#define EXIT_AGAIN 75 /* as sendmail has it (sysexits.h, EX_TEMPFAIL): it may work later */
-
 static void print_line(struct buf *b)
 {
         buf_char(b, '\n');
@@ -352,7 +350,8 @@ static int place(struct options *o, int argc, char **argv)
         char tag[32];
         unsigned op = 0;
         int i = 0, r = 2;
-        /* A program for a scheme is shown what is for its URL, and nothing else that the job has. */
+        /* Variables of a job's credentials, which a program for a scheme does not get: it gets only the
+         * credential for its URL. */
         static const char *const shown[] = {"X509_USER_PROXY",   "X509_USER_CERT",
                                             "X509_USER_KEY",     "BEARER_TOKEN",
                                             "BEARER_TOKEN_FILE", "AWS_SHARED_CREDENTIALS_FILE",
@@ -382,7 +381,8 @@ static int place(struct options *o, int argc, char **argv)
                 placement_run(&o->config, &p, &report);
                 print_report(&p, &report);
                 r = report.result == PLACEMENT_DONE        ? 0
-                    : report.result == PLACEMENT_TEMPORARY ? EXIT_AGAIN
+                    : report.result == PLACEMENT_TEMPORARY ? PLACEMENT_EXIT_AGAIN
+                    : report.denied                        ? PLACEMENT_EXIT_DENIED
                                                            : 1;
         }
         placement_deinit(&p);

@@ -1,13 +1,14 @@
-/* The back end for what libcurl speaks: what is fetched, and asked for. What one request is and what its
- * answer means is in curl_exchange.c, sending in curl_put.c.
+/* The back end for the protocols of libcurl: getting and probing. Single requests and their answers are in
+ * curl_exchange.c, sending in curl_put.c.
  *
- * HTTP: a piece is gone on with by a range that holds only if the file is still the same (If-Range); a PUT is
- * one request, which servers show when it is whole, and folders that are missing are made as WebDAV has it.
- * FTP, SFTP and files are written under a temporary name and renamed. */
+ * HTTP: a piece is continued by a range request that is valid only if the file is unchanged (If-Range); a
+ * PUT is one request, which servers show when it is complete, and missing folders are made by WebDAV. FTP,
+ * SFTP and files are written under a temporary name and renamed.
+ */
 #include <stdio.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "move/curl_exchange.h"
 
 static bool handles(const struct mover_config *c, struct str scheme)
@@ -56,18 +57,18 @@ static int http_get(struct exchange *x, struct err *err)
                 return r;
         if (x->code == 304 && x->t->task->known)
                 return MOVER_UNCHANGED;
-        if (x->code == 416 && x->asked) { /* our piece is as long as it, or longer */
+        if (x->code == 416 && x->asked) { /* our piece is as long as the file, or longer */
                 x->t->resumable = false;
                 return err_set(err, MOVER_AGAIN, "it has changed while it was fetched");
         }
         if (x->code != 200 && x->code != 206)
                 return exchange_refused(x, err);
-        if (!x->begun) /* it is empty */
+        if (!x->begun) /* the file is empty */
                 return exchange_begin_body(x);
         return 0;
 }
 
-/* Size and time first; then the contents, if these are others than those known. */
+/* Gets size and time first, then the contents, if size or time have changed. */
 static int plain_get(struct exchange *x, struct err *err)
 {
         struct transfer *t = x->t;
@@ -85,7 +86,7 @@ static int plain_get(struct exchange *x, struct err *err)
                                  .modified_s = when > 0 ? when : 0};
         if (t->task->known && f->modified_s && f->modified_s == now.modified_s && f->size == now.size)
                 return MOVER_UNCHANGED;
-        /* a piece of the same version is gone on with */
+        /* continues a piece of the same version */
         bool same = t->resumable && t->done && t->piece.modified_s == now.modified_s &&
                     t->piece.size == now.size && t->done < now.size;
         r = same ? 0 : transfer_restart(t);
@@ -116,8 +117,8 @@ static int64_t time_of(const struct exchange *x, CURLINFO what)
         return us;
 }
 
-/* It failed, but did the server say something, if only that it will not talk like this? With TLS 1.3 it says
- * that it wants a certificate by ending what seemed to be set up. */
+/* Returns whether the server answered the failed request at all, if only by refusing the connection's terms.
+ * With TLS 1.3 a server that wants a certificate ends a connection that seemed to be set up. */
 static bool has_spoken(const struct exchange *x)
 {
         switch (x->result) {
@@ -128,11 +129,11 @@ static bool has_spoken(const struct exchange *x)
         case CURLE_GOT_NOTHING: return false;
         case CURLE_SEND_ERROR:
         case CURLE_RECV_ERROR: return time_of(x, CURLINFO_APPCONNECT_TIME_T) > 0;
-        default: return true; /* of TLS, SSH or FTP: there was a connection */
+        default: return true; /* errors of TLS, SSH or FTP: there was a connection */
         }
 }
 
-/* Any answer will do, a refusal too: it came from there. */
+/* Probes the store. Any answer counts, an error too: it came from the store. */
 static int probe_it(struct transfer *t, struct err *err)
 {
         struct exchange x;
@@ -144,13 +145,13 @@ static int probe_it(struct transfer *t, struct err *err)
                 connected = time_of(&x, CURLINFO_CONNECT_TIME_T);
         bool silent = r < 0 || (r == MOVER_AGAIN && !t->latency_us && !has_spoken(&x));
         if (connected > named)
-                t->latency_us = (uint64_t)(connected - named); /* one way and back */
+                t->latency_us = (uint64_t)(connected - named); /* one round trip */
         else if (!silent)
                 t->latency_us = (uint64_t)(clock_mono_ns() - x.began_ns) / 1000;
         return silent ? r : 0;
 }
 
-/* With what the store is to be shown. */
+/* Calls fn with the task's credential prepared. */
 static int shown(struct transfer *t, int (*fn)(struct transfer *t, struct err *err), struct err *err)
 {
         struct curl_credential c;
@@ -163,12 +164,12 @@ static int shown(struct transfer *t, int (*fn)(struct transfer *t, struct err *e
         return r;
 }
 
-static int get(struct transfer *t, struct err *err)
+static int get_file(struct transfer *t, struct err *err)
 {
         return shown(t, get_it, err);
 }
 
-static int put(struct transfer *t, struct err *err)
+static int put_file(struct transfer *t, struct err *err)
 {
         return shown(t, curl_put, err);
 }
@@ -178,7 +179,7 @@ static int probe(struct transfer *t, struct err *err)
         return shown(t, probe_it, err);
 }
 
-static int look(struct transfer *t, struct err *err)
+static int stat_url(struct transfer *t, struct err *err)
 {
         return shown(t, curl_look, err);
 }
@@ -193,7 +194,7 @@ static int make_folder(struct transfer *t, struct err *err)
         return shown(t, curl_make_folder, err);
 }
 
-static int list(struct transfer *t, mover_listed_fn *fn, void *arg, struct err *err)
+static int list_folder(struct transfer *t, mover_listed_fn *fn, void *arg, struct err *err)
 {
         struct curl_credential c;
         int r = curl_credential_init(&c, t, err);
@@ -217,5 +218,5 @@ static int pull(struct transfer *t, const struct mover_pull *p, struct err *err)
         return r;
 }
 
-const struct mover_kind mover_curl = {"curl", handles,   get,         put,  probe,
-                                      look,   remove_it, make_folder, list, pull};
+const struct mover_kind mover_curl = {"curl",   handles,   get_file,    put_file,    probe,
+                                      stat_url, remove_it, make_folder, list_folder, pull};

@@ -1,7 +1,6 @@
-/* The back end for everything else: a program, started for each attempt, that is told what to do in one line
- * of JSON on its standard input and answers in lines of JSON on its standard output. The file is its
- * descriptor
- * 3. What it writes is looked at afterwards, so it is trusted with the copying only. */
+/* The back end for all other schemes: a program, started for each attempt, gets its request as one line of
+ * JSON on its standard input and answers in lines of JSON on its standard output. The file is its descriptor
+ * 3. Its result is verified afterwards, so it is trusted with the copying only. */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -13,9 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
 #include "move/mover.h"
 
 #define FILE_FD        3
@@ -27,9 +26,9 @@
 struct helper {
         struct transfer *t;
         const char *op;
-        bool echoed; /* its answer names the operation: it knows it */
+        bool echoed; /* the answer names the operation, so the program knows it */
         pid_t pid;
-        int out; /* its standard output */
+        int out; /* standard output of the program */
         struct buf line;
         int64_t heard_ms;
         bool answered;
@@ -76,7 +75,7 @@ static void write_request(const struct transfer *t, const char *op, struct buf *
                                     json_pack("{s:s, s:s}", "type", task->credential.type, "name",
                                               task->credential.name));
         char *text = json_dumps(o, JSON_COMPACT);
-        buf_addz(out, text ? text : "{}"); /* a URL that is no UTF-8: the program says so */
+        buf_addz(out, text ? text : "{}"); /* a URL that is not UTF-8: the program reports the error */
         buf_char(out, '\n');
         free(text);
         json_decref(o);
@@ -86,7 +85,7 @@ static void write_request(const struct transfer *t, const char *op, struct buf *
 
 struct files { /* -1: none */
         int in, out, file, credential;
-        const char *type; /* of the credential */
+        const char *type; /* type of the credential */
 };
 
 /* The environment names its file, as the tools of its kind look for it; what the agent has of the kind for
@@ -131,7 +130,7 @@ __attribute__((noreturn)) static void become(const char *program, const char *op
         _exit(errno == ENOENT ? 127 : 126);
 }
 
-static int start(struct helper *x, const char *program, struct err *err)
+static int start_helper(struct helper *x, const char *program, struct err *err)
 {
         int in[2], out[2];
         BUF_CLEANUP struct buf request = {0};
@@ -165,7 +164,7 @@ static int start(struct helper *x, const char *program, struct err *err)
                 return err_set(err, -EAGAIN, "cannot start %s", program);
         }
         fs_write_all(in[1], request.p,
-                     request.n); /* shorter than a pipe holds; what a dead one misses shows */
+                     request.n); /* fits into a pipe; a program that has died is noticed later */
         close(in[1]);
         return 0;
 }
@@ -225,11 +224,11 @@ static void take_line(struct helper *x, struct str line)
                                                                           : MOVER_REFUSED;
                 take_answer(x, err_set(x->err, outcome, "%s",
                                        text && *text ? text : "its program did not say why"));
-        } /* "progress", and what a later version may say: signs of life */
+        } /* "progress", and lines of later versions, count as signs of life */
         json_decref(o);
 }
 
-/* False: it has closed its output. */
+/* Reads the program's output. Returns false if it has closed its output. */
 static bool take_output(struct helper *x)
 {
         char room[4096];
@@ -248,10 +247,15 @@ static bool take_output(struct helper *x)
         return n < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-/* Until it is over, or must be. 0 or -errno. */
+static uint64_t stall_ms(const struct helper *x)
+{
+        return x->t->config->stall_ms ? x->t->config->stall_ms : STALL_MS;
+}
+
+/* Handles the program's output until it ends, or has to be ended. Returns 0 or -errno. */
 static int listen_to(struct helper *x)
 {
-        uint64_t stall = x->t->config->stall_ms ? x->t->config->stall_ms : STALL_MS;
+        uint64_t stall = stall_ms(x);
         struct pollfd p = {.fd = x->out, .events = POLLIN};
         for (;;) {
                 int r = transfer_alive(x->t);
@@ -265,14 +269,33 @@ static int listen_to(struct helper *x)
         }
 }
 
-static int end(struct helper *x, const char *program, int r)
+/* Waits for the exit of a program that has closed its output, for a limited time. Returns 0 or -errno. */
+static int wait_for_end(struct helper *x)
+{
+        siginfo_t ended = {0};
+        x->heard_ms = clock_mono_ns() / 1000000;
+        for (int step_ms = 1;; step_ms = step_ms < STEP_MS ? step_ms * 2 : STEP_MS) {
+                if (waitid(P_PID, (id_t)x->pid, &ended, WEXITED | WNOHANG | WNOWAIT) < 0 || ended.si_pid)
+                        return 0;
+                int r = transfer_alive(x->t);
+                if (r < 0)
+                        return r;
+                if (clock_mono_ns() / 1000000 - x->heard_ms > (int64_t)stall_ms(x))
+                        return x->answered ? 0
+                                           : err_set(x->err, -ETIMEDOUT,
+                                                     "its program has closed its output and does not end");
+                poll(NULL, 0, step_ms);
+        }
+}
+
+static int end_helper(struct helper *x, const char *program, int r)
 {
         int status = 0;
-        if (r < 0 || x->line.n > LINE_MAX_BYTES)
-                kill(-x->pid, SIGKILL);
+        if (r == 0 && x->line.n <= LINE_MAX_BYTES)
+                r = wait_for_end(x);
+        kill(-x->pid, SIGKILL);
         while (waitpid(x->pid, &status, 0) < 0 && errno == EINTR)
                 ;
-        kill(-x->pid, SIGKILL); /* what it left behind */
         close(x->out);
         if (r < 0)
                 return r;
@@ -293,9 +316,9 @@ static int run_op(struct transfer *t, const char *op, bool *ret_echoed, struct e
         if (!err)
                 x.err = &none;
         int64_t began = clock_mono_ns();
-        int r = start(&x, program, x.err);
+        int r = start_helper(&x, program, x.err);
         if (r == 0)
-                r = end(&x, program, listen_to(&x));
+                r = end_helper(&x, program, listen_to(&x));
         else if (x.out >= 0)
                 close(x.out);
         if (r >= 0)
@@ -306,7 +329,7 @@ static int run_op(struct transfer *t, const char *op, bool *ret_echoed, struct e
         return r == -ETIMEDOUT ? MOVER_AGAIN : r;
 }
 
-static int run(struct transfer *t, struct err *err)
+static int run_transfer(struct transfer *t, struct err *err)
 {
         return run_op(t, move_op_names[t->task->op], NULL, err);
 }
@@ -319,7 +342,7 @@ static int run_known(struct transfer *t, const char *op, struct err *err)
         return r == 0 && !echoed ? err_set(err, MOVER_REFUSED, "its program does not know how to %s", op) : r;
 }
 
-static int look(struct transfer *t, struct err *err)
+static int stat_url(struct transfer *t, struct err *err)
 {
         t->named = (struct sum){SUM_NONE, ""};
         return run_known(t, "look", err);
@@ -335,11 +358,11 @@ static int make_folder(struct transfer *t, struct err *err)
         return run_known(t, "mkdir", err);
 }
 
-static int get(struct transfer *t, struct err *err)
+static int get_file(struct transfer *t, struct err *err)
 {
         int r = transfer_restart(t);
         if (r == 0)
-                r = run(t, err);
+                r = run_transfer(t, err);
         if (r == 0)
                 r = transfer_look(t);
         if (r == 0)
@@ -347,9 +370,9 @@ static int get(struct transfer *t, struct err *err)
         return r;
 }
 
-static int put(struct transfer *t, struct err *err)
+static int put_file(struct transfer *t, struct err *err)
 {
-        int r = lseek(t->fd, (off_t)t->task->at, SEEK_SET) < 0 ? -errno : run(t, err);
+        int r = lseek(t->fd, (off_t)t->task->at, SEEK_SET) < 0 ? -errno : run_transfer(t, err);
         if (r == 0 && t->found.size != MOVE_SIZE_ANY && t->found.size != t->task->size)
                 return err_set(err, MOVER_AGAIN, "the store has %llu bytes of %llu",
                                (unsigned long long)t->found.size, (unsigned long long)t->task->size);
@@ -360,9 +383,9 @@ static int put(struct transfer *t, struct err *err)
 
 const struct mover_kind mover_exec = {.name = "exec",
                                       .handles = handles,
-                                      .get = get,
-                                      .put = put,
-                                      .probe = run,
-                                      .look = look,
+                                      .get = get_file,
+                                      .put = put_file,
+                                      .probe = run_transfer,
+                                      .look = stat_url,
                                       .remove = remove_it,
                                       .make_folder = make_folder};

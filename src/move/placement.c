@@ -1,5 +1,5 @@
-/* See placement.h. Folders and patterns become a list of files first; each file then has its tries. One try
- * of a file is one pass over the ways to it. */
+/* Does placement jobs, see placement.h. Folders and patterns are first expanded to a list of files; each
+ * file then has its attempts. One attempt tries every way to the file once. */
 #include "move/placement.h"
 
 #include <errno.h>
@@ -14,12 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/file_key.h"
-#include "base/fs.h"
-#include "base/hex.h"
+#include "base/format/hex.h"
+#include "base/job/file_key.h"
 #include "base/mem.h"
-#include "base/secret.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/secret.h"
 #include "move/curl_exchange.h"
 
 #define WINDOW    (64u << 20) /* bytes that are got and not yet put */
@@ -29,8 +29,9 @@
 #define TELL_MS   1000
 #define FILES_MAX 1000000u
 #define DEPTH_MAX 64
-#define LEFT_MAX  8 /* attempts before this one that may have left something */
-#define PUT_TRIES 3 /* of what is still here */
+#define LEFT_MAX  8 /* earlier attempts whose temporary files are removed */
+#define PUT_TRIES 3 /* attempts to send a file that is still here */
+#define SILENT_MS 60000
 
 const char *const placement_op_names[PLACEMENT_OPS] = {"transfer", "rm", "mkdir", "stage", "verify"};
 
@@ -45,10 +46,13 @@ struct work {
         struct pair *files;
         size_t file_count, file_cap;
         int64_t began_ms, told_ms, try_end_ms;
-        uint64_t now, now_size; /* of the file under way */
+        uint64_t now, now_size; /* bytes moved, and size, of the present file */
         struct flow *flow;
         pid_t getter;
-        bool getter_died;
+        bool getter_died, getter_hung;
+        unsigned beats;               /* the getter's beats at the last check */
+        int64_t looked_ms, silent_ms; /* time of that check, and time since the beats last changed */
+        bool refused;                 /* a store refused the credential */
 };
 
 static int64_t now_ms(void)
@@ -73,7 +77,7 @@ static struct str last_part(struct str url)
 
 /* ---- tasks */
 
-/* Of those that are for the URL, the one that is for the longest prefix of it. */
+/* Returns the credential for the longest prefix of the URL; NULL: none. */
 static const struct placement_credential *credential_for(const struct placement *p, const char *url)
 {
         struct file_credential list[PLACEMENT_CREDENTIALS_MAX];
@@ -99,7 +103,7 @@ static char *plain_url(const char *url)
         return buf_take(&b);
 }
 
-/* Read anew for each task, for its owner may have replaced it. */
+/* Reads a credential; called for each task, because its owner may have replaced it. */
 static bool credential_read(const struct placement_credential *c, struct buf *out)
 {
         return fs_read(AT_FDCWD, c->file, MOVE_CREDENTIAL_MAX, out, NULL) == 0;
@@ -121,15 +125,33 @@ static void task_make(const struct work *w, enum move_op op, const char *url, st
         }
 }
 
-/* ---- signs of life */
+/* ---- signs of life of the getter */
 
-static void tell(struct work *w)
+static void tell_progress(struct work *w)
 {
         int64_t now = now_ms();
         if (!w->p->progress || now - w->told_ms < TELL_MS)
                 return;
         w->told_ms = now;
         w->p->progress(w->p->arg, w->report->bytes + w->now, w->now_size, w->report->files, w->file_count);
+}
+
+/* Ends a getter that sends no beat for as long as a store may be silent. A gap between two checks counts as
+ * a second at most: this process may have been stopped, and the getter with it. */
+static void look_at_getter(struct work *w)
+{
+        unsigned beats = flow_beats(w->flow);
+        int64_t now = now_ms(), passed = now - w->looked_ms;
+        int64_t most = (int64_t)(w->config->stall_ms ? w->config->stall_ms : SILENT_MS);
+        w->looked_ms = now;
+        w->silent_ms = beats != w->beats ? 0 : w->silent_ms + (passed < 1000 ? passed : 1000);
+        w->beats = beats;
+        if (w->silent_ms <= most)
+                return;
+        kill(w->getter, SIGKILL);
+        waitpid(w->getter, NULL, 0);
+        w->getter = 0;
+        w->getter_died = w->getter_hung = true;
 }
 
 /* 0; -EPIPE: the getter is not there any more; -ETIMEDOUT: this try has taken too long. */
@@ -140,7 +162,7 @@ static int alive(void *arg)
         int status;
         if (w->flow && !w->getter_died)
                 w->now = flow_done(w->flow);
-        tell(w);
+        tell_progress(w);
         if (w->config->alive && w->config->alive(w->config->arg) < 0)
                 return -ECANCELED;
         if (now_ms() > w->try_end_ms)
@@ -149,12 +171,20 @@ static int alive(void *arg)
                 w->getter = 0;
                 w->getter_died = !flow_ended(w->flow, &a);
         }
+        if (w->getter > 0)
+                look_at_getter(w);
         return w->getter_died ? -EPIPE : 0;
 }
 
 /* ---- the getter */
 
-/* A file without a name where this process stands, which is the job's own folder. */
+static int getter_alive(void *arg)
+{
+        flow_beat(arg);
+        return 0;
+}
+
+/* Makes an unnamed file in the current folder, which is the job's own. */
 static int scratch_file(void)
 {
         int fd = open(".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -175,7 +205,8 @@ __attribute__((noreturn)) static void get_in_child(const struct work *w, const s
         c.flow = w->flow;
         c.wanted = w->p->wanted;
         c.sums = sums_new(false, c.wanted.type == SUM_MD5);
-        c.alive = NULL;
+        c.alive = getter_alive;
+        c.arg = w->flow;
         transfer_run(&c, task, fd, &answer);
         flow_end(w->flow, &answer, c.sums);
         _exit(0);
@@ -193,8 +224,11 @@ static int getter_start(struct work *w, const char *url, int fd, uint64_t window
         task.summed = w->p->wanted.type == SUM_SHA256;
         if (task.summed)
                 hex_read(str_of(w->p->wanted.hex), task.sha256, sizeof(task.sha256));
-        w->getter_died = false;
+        w->getter_died = w->getter_hung = false;
         w->now = 0;
+        w->beats = 0;
+        w->silent_ms = 0;
+        w->looked_ms = now_ms();
         fflush(NULL);
         w->getter = fork();
         if (w->getter == 0)
@@ -210,11 +244,12 @@ static void getter_end(struct work *w)
                 waitpid(w->getter, NULL, 0);
         }
         w->getter = 0;
+        w->getter_died = w->getter_hung = false;
         flow_free(w->flow);
         w->flow = NULL;
 }
 
-/* What a move_answer's errno is as an outcome. */
+/* Maps the errno of a move_answer to an outcome. */
 static int outcome_of(int error)
 {
         return error == ENOENT || error == EPROTONOSUPPORT ? MOVER_REFUSED
@@ -222,7 +257,7 @@ static int outcome_of(int error)
                                                            : MOVER_AGAIN;
 }
 
-/* Why there is nothing more to put, in the words of who should have got it. */
+/* Returns the error with which the getter ended. */
 static int getter_failed(struct work *w, int r, struct err *err)
 {
         struct move_answer a;
@@ -232,12 +267,14 @@ static int getter_failed(struct work *w, int r, struct err *err)
                 return r;
         if (flow_ended(w->flow, &a) && a.status == MOVE_FAILED)
                 return err_set(err, outcome_of(a.error), "%s", a.text);
+        if (w->getter_hung)
+                return err_set(err, MOVER_AGAIN, "the process that fetched it hung, and was ended");
         if (w->getter_died)
                 return err_set(err, MOVER_AGAIN, "the process that fetched it died");
         return err_set(err, MOVER_AGAIN, "%s", strerror(r < 0 ? -r : EIO));
 }
 
-/* Reads what is got, and keeps none of it. */
+/* Reads everything that the getter writes, and discards it. */
 static int drain(struct work *w, struct err *err)
 {
         uint64_t at = 0;
@@ -288,7 +325,7 @@ static int call_make_folder(struct transfer *t, const struct mover_kind *k, void
                               : err_set(err, MOVER_REFUSED, "nothing here makes folders there");
 }
 
-/* *ret_transfer says what was found. */
+/* Calls a back end for a URL; *ret_transfer has the facts found. */
 static int at_url(struct work *w, const char *url,
                   int (*call)(struct transfer *t, const struct mover_kind *k, void *arg, struct err *err),
                   void *arg, struct transfer *ret_transfer, struct err *err)
@@ -305,7 +342,7 @@ static int at_url(struct work *w, const char *url,
 
 /* ---- one try of one file by one way */
 
-/* What is at the end now is what was got? */
+/* Compares the file at the destination with the file that was read. */
 static int compare_end(struct work *w, const char *url, uint64_t size, const char *adler, const char *sha256,
                        struct err *err)
 {
@@ -321,7 +358,7 @@ static int compare_end(struct work *w, const char *url, uint64_t size, const cha
                                : 0;
         }
         if (at_url(w, url, call_look, NULL, &t, &look) != 0)
-                return 0; /* it was put, and nobody says that it is not there */
+                return 0; /* the put succeeded, and no store contradicts it */
         if (t.found.size != MOVE_SIZE_ANY && t.found.size != size)
                 return err_set(err, MOVER_AGAIN, "the store has %llu bytes of %llu",
                                (unsigned long long)t.found.size, (unsigned long long)size);
@@ -354,7 +391,7 @@ static int put_size(struct work *w, const char *url, int fd, uint64_t size, stru
         return err_set(err, outcome_of(answer.error), "%s", answer.text);
 }
 
-/* Until all of it is here. */
+/* Waits until the whole file is here. */
 static int wait_for_all(struct work *w, uint64_t *ret_size)
 {
         struct move_answer a;
@@ -387,7 +424,7 @@ static int stream(struct work *w, const struct pair *f, struct err *err)
                 r = getter_failed(w, r, err);
         else if (r == 0)
                 r = put_size(w, f->dest, fd, size, err);
-        if (r == 0 && size == 0) { /* nothing of it was asked for, so nobody has waited for its end */
+        if (r == 0 && size == 0) { /* no byte was requested, so nothing has waited for the getter's end */
                 struct err why = {""};
                 r = drain(w, &why);
                 if (r != 0)
@@ -417,7 +454,7 @@ static void on_moved(void *arg, uint64_t bytes)
 {
         struct work *w = arg;
         w->now = bytes;
-        tell(w);
+        tell_progress(w);
 }
 
 static int call_pull(struct transfer *t, const struct mover_kind *k, void *arg, struct err *err)
@@ -430,8 +467,8 @@ static bool is_web(const char *url)
         return curl_scheme_in("http,https,dav,davs", mover_scheme(str_of(url)));
 }
 
-/* Does the way go from server to server? A credential is shown to the other server only when its owner says
- * so. */
+/* Returns whether the transfer may go from server to server. A credential is sent to the other server only
+ * if its owner allows it. */
 static bool may_pull(const struct work *w, const struct pair *f)
 {
         MEM_CLEANUP char *url = plain_url(f->src);
@@ -451,7 +488,7 @@ static int pull_once(struct work *w, const struct pair *f, struct mover_pull *p,
         int r = at_url(w, f->dest, call_pull, p, &t, err);
         if (r == 0 || at_url(w, above, call_make_folder, NULL, &t, &again) != 0)
                 return r;
-        return at_url(w, f->dest, call_pull, p, &t, err); /* its folder was missing, perhaps */
+        return at_url(w, f->dest, call_pull, p, &t, err); /* the folder may have been missing */
 }
 
 /* 0: the file is there, by its server's word and checksum. Else the bytes have to go through here. */
@@ -504,7 +541,8 @@ static int try_pair(struct work *w, const struct pair *f, struct err *err)
                 if (r == 0)
                         return 0;
         }
-        if (str_istarts(str_of(f->dest), STR("file://"))) { /* as other stores make the folders above */
+        /* other stores make missing parent folders, too */
+        if (str_istarts(str_of(f->dest), STR("file://"))) {
                 MEM_CLEANUP char *above = mem_dup(f->dest, strlen(f->dest) - last_part(str_of(f->dest)).n);
                 r = at_url(w, above, call_make_folder, NULL, &t, err);
                 if (r != 0)
@@ -515,7 +553,7 @@ static int try_pair(struct work *w, const struct pair *f, struct err *err)
 
 /* ---- the ways to one file */
 
-/* With another scheme. */
+/* Returns the URL with another scheme. */
 static char *with_scheme(const char *url, struct str scheme)
 {
         struct buf b = {0};
@@ -551,7 +589,7 @@ static bool is_any(const char *url)
         return url && str_istarts(str_of(url), STR("any://"));
 }
 
-/* Every protocol for what is any://; both ends with the same one first. */
+/* Adds the ways of an any:// URL: every protocol, first those that are the same at both ends. */
 static void add_any(const struct work *w, struct ways *ways, const struct pair *f)
 {
         struct str schemes[16];
@@ -598,7 +636,14 @@ static void ways_free(struct ways *ways)
         }
 }
 
-/* One pass over the ways that are not known to be wrong. 0; MOVER_AGAIN, or what none of them will change. */
+static bool shows_something(const struct work *w, const struct pair *f)
+{
+        MEM_CLEANUP char *src = plain_url(f->src), *dest = f->dest ? plain_url(f->dest) : NULL;
+        return credential_for(w->p, src) || (dest && credential_for(w->p, dest));
+}
+
+/* Tries each way that is not known to fail once. Returns 0; MOVER_AGAIN, or an outcome that no other way
+ * will change. */
 static int try_ways(struct work *w, struct ways *ways, struct err *err)
 {
         int worst = MOVER_REFUSED;
@@ -615,6 +660,7 @@ static int try_ways(struct work *w, struct ways *ways, struct err *err)
                 if (r == -ECANCELED)
                         return r;
                 ways->dead[i] = r == MOVER_REFUSED || r == MOVER_DENIED;
+                w->refused |= r == MOVER_DENIED && shows_something(w, &ways->v[i]);
                 worst = ways->dead[i] ? worst : MOVER_AGAIN;
                 if (!*err->text || !ways->dead[i])
                         *err = one;
@@ -639,8 +685,7 @@ static bool time_left(const struct work *w, uint64_t wait)
         return !w->p->limit_ms || now_ms() + (int64_t)wait < w->began_ms + (int64_t)w->p->limit_ms;
 }
 
-/* What earlier attempts, which were killed, have left under their temporary names. The tag of the n-th ends
- * in -n. */
+/* Removes temporary files of killed attempts. The tag of the n-th attempt ends in -n. */
 static void remove_left(struct work *w, const struct pair *f)
 {
         const char *tag = w->p->tag, *dash = strrchr(tag, '-');
@@ -750,7 +795,7 @@ static int call_list(struct transfer *t, const struct mover_kind *k, void *arg, 
                        : err_set(err, MOVER_REFUSED, "nothing here lists its folders");
 }
 
-/* Both end with a slash; dest may be NULL. */
+/* Lists a folder into pairs. src and dest end with a slash; dest may be NULL. */
 static int list_folder(struct work *w, const char *src, const char *dest, const char *pattern, int depth,
                        struct err *err)
 {
@@ -791,7 +836,7 @@ static int find_files(struct work *w, struct err *err)
                 return 0;
         }
         if ((strpbrk(pattern, "*[") && !strchr(pattern, '?')) ||
-            last.n == 0) { /* a question mark begins a query */
+            last.n == 0) { /* a question mark would begin a query */
                 if (dest && !to_folder)
                         return err_set(err, MOVER_REFUSED,
                                        "several files go into a folder: write a slash at the end of %.300s",
@@ -861,6 +906,7 @@ void placement_run(const struct mover_config *c, const struct placement *p, stru
         ret->result = worst == 0             ? PLACEMENT_DONE
                       : worst == MOVER_AGAIN ? PLACEMENT_TEMPORARY
                                              : PLACEMENT_FAILED;
+        ret->denied = ret->result == PLACEMENT_FAILED && w.refused;
         ret->took_ms = now_ms() - w.began_ms;
         if (worst != 0 && w.file_count > 1)
                 snprintf(ret->text, sizeof(ret->text), "%zu of %zu files: %.900s", failed, w.file_count,

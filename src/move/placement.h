@@ -1,12 +1,11 @@
-/* placement: what a placement job does, from its beginning to its end: a transfer between two URLs, or
- * something done at one.
+/* placement: the work of a placement job: a transfer between two URLs, or an operation at one.
  *
- * The bytes of a transfer go from a process that gets them through a file of a bounded size to one that puts
- * them (move/flow.h), so any two back ends can be joined; between two servers of HTTP they go directly where
- * both can. What is at the end is compared with what was got, by our own checksum, with what the stores name,
- * and with what the author has said.
+ * The bytes of a transfer go from a process that gets them through a file of bounded size to one that puts
+ * them (move/flow.h), so that any two back ends can be combined; between two HTTP servers they go directly
+ * if both support that. The result is compared with the source by our own checksum, with the checksums that
+ * the stores name, and with the one that the author gave.
  *
- * Several ways to the same file (other protocols) are tried in turn. What may work later is tried again, with
+ * Several ways to the same file (other protocols) are tried in turn. Temporary failures are retried after
  * pauses that double.
  */
 #pragma once
@@ -22,26 +21,26 @@ extern const char *const placement_op_names[PLACEMENT_OPS]; /* "transfer", ... *
 enum placement_third { THIRD_AUTO, THIRD_NEVER, THIRD_ALWAYS };
 
 struct placement_credential {
-        char *type, *file; /* of move/task.h; the file's last part is its name */
-        char *urls;        /* what it is shown to: prefixes as file_prefix makes them, parted by blanks */
+        char *type, *file; /* type: of move/task.h; file: its last component is the credential's name */
+        char *urls; /* URLs that it is used for: prefixes as file_prefix makes them, separated by blanks */
 };
 
 struct placement {
         enum placement_op op;
-        const char *src;          /* or the only URL */
-        const char *dest;         /* of a transfer */
+        const char *src;          /* source, or the only URL */
+        const char *dest;         /* destination of a transfer */
         const char *alternatives; /* "https-https, ftp-sftp": protocols in place of those of src and dest; may
                                      be NULL */
-        struct sum wanted;        /* of what is read */
+        struct sum wanted;        /* required checksum of the source */
         enum placement_third third;
-        bool read_back;    /* the file is read from where it was put, and compared */
-        uint32_t tries;    /* of the whole; 0: 5 */
-        uint64_t try_ms;   /* for one of them; 0: no limit */
-        uint64_t limit_ms; /* for all; 0: no limit */
-        const char *tag;   /* of temporary names: no other writer has it */
+        bool read_back;    /* the file is read back from its destination */
+        uint32_t tries;    /* attempts; 0: 5 */
+        uint64_t try_ms;   /* time for one attempt; 0: no limit */
+        uint64_t limit_ms; /* time for all attempts; 0: no limit */
+        const char *tag;   /* part of temporary names; unique to this writer */
         struct placement_credential credentials[PLACEMENT_CREDENTIALS_MAX];
         size_t credential_count;
-        /* Called once a second or so with what was moved so far, and of how much (MOVE_SIZE_ANY: not known).
+        /* Called about once a second with the bytes moved so far, and of how many (MOVE_SIZE_ANY: unknown).
          */
         void (*progress)(void *arg, uint64_t bytes, uint64_t size, uint64_t files, uint64_t files_all);
         void *arg;
@@ -49,20 +48,26 @@ struct placement {
 
 enum placement_result {
         PLACEMENT_DONE,
-        PLACEMENT_FAILED,   /* it will not work: not there, not allowed, not what it should be */
-        PLACEMENT_TEMPORARY /* it may work later */
+        PLACEMENT_FAILED,   /* will not succeed: missing, not allowed, wrong contents */
+        PLACEMENT_TEMPORARY /* may succeed later */
 };
+
+/* Exit codes of `drover-mover place` besides 0 and 1, as in sysexits.h: may succeed later; may succeed with
+ * another credential. */
+#define PLACEMENT_EXIT_AGAIN  75
+#define PLACEMENT_EXIT_DENIED 77
 
 struct placement_report {
         enum placement_result result;
-        uint64_t bytes, files; /* that are at the end now, or were read */
+        uint64_t bytes, files; /* moved to the destination, or read */
         uint32_t tries;
-        bool third_party;                           /* bytes went from server to server, of the last file */
-        char sha256[SUMS_TEXT], adler32[SUMS_TEXT]; /* of the last file; "": not known */
-        char way[MOVE_URL_MAX / 8];                 /* the URL it came from, without a password */
-        char text[1024];                            /* why it failed */
+        bool denied; /* with PLACEMENT_FAILED: a store refused the credential, so another one may succeed */
+        bool third_party;                           /* the last file went from server to server */
+        char sha256[SUMS_TEXT], adler32[SUMS_TEXT]; /* checksums of the last file; "": unknown */
+        char way[MOVE_URL_MAX / 8];                 /* URL that it came from, without password */
+        char text[1024];                            /* error message */
         int64_t took_ms;
 };
 
 void placement_run(const struct mover_config *c, const struct placement *p, struct placement_report *ret);
-void placement_deinit(struct placement *p); /* its credentials */
+void placement_deinit(struct placement *p); /* frees the credentials */

@@ -6,15 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hex.h"
+#include "base/format/hex.h"
 #include "base/mem.h"
 
 #define ADLER_MODULO 65521u
-#define ADLER_STEP   5552u /* so many bytes cannot overflow the second sum (RFC 1950, 9) */
+#define ADLER_STEP   5552u /* number of bytes that cannot overflow the second sum (RFC 1950, 9) */
 
 struct sums {
         EVP_MD_CTX *sha256, *md5;
-        uint32_t low, high; /* of Adler-32 */
+        uint32_t low, high; /* the two sums of Adler-32 */
 };
 
 static const struct {
@@ -121,7 +121,7 @@ bool sum_parse(struct str text, struct sum *ret)
                 if (str_ieqz(name, types[i].name) || str_ieqz(name, types[i].other))
                         s.type = (enum sum_type)i;
         if (s.type == SUM_NONE || hex.n > types[s.type].digits || hex.n == 0 ||
-            (hex.n < types[s.type].digits && s.type != SUM_ADLER32)) /* some leave its zeros out */
+            (hex.n < types[s.type].digits && s.type != SUM_ADLER32)) /* some stores omit its leading zeros */
                 return false;
         memset(s.hex, '0', types[s.type].digits - hex.n);
         for (size_t i = 0; i < hex.n; i++) {

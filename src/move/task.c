@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/pack.h"
-#include "base/secret.h"
+#include "base/system/fs.h"
+#include "base/system/secret.h"
 
 enum packet { PACKET_TASK = 1, PACKET_ANSWER, PACKET_SIGN };
 
@@ -43,7 +43,7 @@ void move_task_credential(struct move_task *t, const char *type, const char *nam
         c->type = mem_dupz(type);
         c->name = mem_dupz(name);
         buf_add(&c->data, data.p, data.n);
-        buf_z(&c->data); /* may be read as text */
+        buf_z(&c->data); /* NUL-terminated, so that it can be read as text */
 }
 
 void move_task_copy(struct move_task *to, const struct move_task *from)
@@ -200,7 +200,7 @@ bool move_unpack_answer(struct str bytes, struct move_answer *ret)
         ret->took_us = unpack_u64(&u);
         ret->latency_us = unpack_u64(&u);
         text_into(&u, ret->text, sizeof(ret->text));
-        for (char *p = ret->text; *p; p++) /* a job's owner reads it in a line of his log */
+        for (char *p = ret->text; *p; p++) /* a job's owner reads the text in a line of a log */
                 if ((unsigned char)*p < ' ' || *p == 0x7f)
                         *p = ' ';
         return right && unpack_done(&u);
@@ -208,7 +208,7 @@ bool move_unpack_answer(struct str bytes, struct move_answer *ret)
 
 /* ---- as packets */
 
-#define FDS_MAX 2 /* that travel with a task */
+#define FDS_MAX 2 /* most descriptors in a packet */
 
 union control {
         char room[CMSG_SPACE(FDS_MAX * sizeof(int))];
@@ -270,7 +270,8 @@ int move_send_task(int socket, const struct move_task *t, int fd)
 {
         SECRET_CLEANUP struct buf b = {0};
         const int fds[FDS_MAX] = {fd, t->from};
-        buf_room(&b, MOVE_PACKET_MAX); /* so that no part of a credential stays where it grew out of */
+        /* reserved, so that no part of a credential stays in freed memory after the buffer grew */
+        buf_room(&b, MOVE_PACKET_MAX);
         move_pack_task(t, &b);
         return send_packet(socket, buf_view(&b), fds, fd < 0 ? 0 : t->from < 0 ? 1 : 2, MSG_DONTWAIT);
 }
@@ -287,7 +288,7 @@ int move_send_sign(int socket)
         BUF_CLEANUP struct buf b = {0};
         pack_u64(&b, PACKET_SIGN);
         int r = send_packet(socket, buf_view(&b), NULL, 0, MSG_DONTWAIT);
-        return r == -EAGAIN ? 0 : r; /* nobody has looked at the last ones yet */
+        return r == -EAGAIN ? 0 : r; /* earlier signs have not been read yet */
 }
 
 int move_receive_task(int socket, struct move_task *ret, int *ret_fd)

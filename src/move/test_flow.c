@@ -61,7 +61,8 @@ static void finish(struct flow *f, enum move_status status)
         sums_free(s);
 }
 
-/* All bytes arrive, no more than the window is ahead, and the last comes when all is known to be good. */
+/* All bytes arrive, the getter is at most a window ahead, and the last byte arrives after the verification.
+ */
 static void test_through(void **state)
 {
         int fd = memfd_create("flow", MFD_CLOEXEC), go[2];
@@ -92,7 +93,7 @@ static void test_through(void **state)
                 at += (uint64_t)n;
                 flow_sent(f, at);
         }
-        assert_int_equal(at, SIZE - 1); /* and there it stops */
+        assert_int_equal(at, SIZE - 1); /* the putter waits there */
         assert_int_equal(write(go[1], "x", 1), 1);
         assert_int_equal(flow_wait(f, at, 10, alive, &g), 1);
         flow_sent(f, SIZE);
@@ -132,7 +133,7 @@ static void test_getter_fails(void **state)
         close(fd);
 }
 
-/* One that is killed says nothing; who waits for it looks whether it lives. */
+/* The putter notices that a getter was killed. */
 static void test_getter_dies(void **state)
 {
         int fd = memfd_create("flow", MFD_CLOEXEC);

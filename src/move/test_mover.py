@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """A mover for a scheme of our own: copy:///path is the file /path. See drover-mover(8) for what is said.
 
-A second scheme, bad:, does what a bad program does: bad://silent/, bad://crash/, bad://chatter/, bad://again/.
+A second scheme, bad:, does what a bad program does: bad://silent/, bad://lingers/, bad://crash/, bad://chatter/, bad://again/.
 """
 import json
 import os
@@ -48,6 +48,9 @@ def put(request, path):
 
 def misbehave(how):
     if how == "silent":
+        time.sleep(600)
+    elif how == "lingers":
+        os.close(1)
         time.sleep(600)
     elif how == "crash":
         os.abort()

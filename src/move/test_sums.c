@@ -24,7 +24,7 @@ static void check(const char *text, enum sum_type type, const char *hex)
         sums_free(s);
 }
 
-/* Of RFC 1321, FIPS 180-2, and zlib's adler32(). */
+/* Values from RFC 1321, FIPS 180-2, and zlib's adler32(). */
 static void test_values(void **state)
 {
         (void)state;
@@ -74,7 +74,7 @@ static void test_parse(void **state)
                 assert_false(sum_parse(str_of(wrong[i]), &s));
                 assert_string_equal(s.hex, "kept");
         }
-        assert_true(sum_parse(STR(" adler32:2E1 "), &s)); /* some leave zeros out */
+        assert_true(sum_parse(STR(" adler32:2E1 "), &s)); /* some stores omit zeros */
         assert_int_equal(s.type, SUM_ADLER32);
         assert_string_equal(s.hex, "000002e1");
         assert_true(sum_parse(STR("MD5=900150983cd24fb0d6963f7d28e17f72"), &s));

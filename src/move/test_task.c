@@ -70,7 +70,7 @@ static void packets_keep_everything(void **state)
         assert_string_equal(back.text, "cannot fetch it");
 }
 
-/* A mover may have gone wrong in any way: whatever it sends is taken apart without harm. */
+/* Any bytes from a faulty mover are parsed without harm. */
 static void torn_packets_are_refused(void **state)
 {
         struct move_task t, got;
@@ -134,7 +134,7 @@ static void a_descriptor_goes_along(void **state)
         close(fd);
 }
 
-/* What comes back is of a process that is less trusted: it hands over nothing that would stay open. */
+/* A packet from a less trusted process cannot pass descriptors that stay open. */
 static void descriptors_of_a_mover_are_dropped(void **state)
 {
         int pair[2], before = dup(0), after;

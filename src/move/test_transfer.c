@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/fs.h"
 #include "base/mem.h"
+#include "base/system/fs.h"
 #include "move/mover.h"
 
 static char top[64], path[160];
@@ -75,7 +75,7 @@ static void gets_and_tells_what_it_got(void)
         assert_memory_equal(a.sha256, sum, 4);
         content("here", "hello");
 
-        /* nothing has changed since: nothing comes */
+        /* unchanged since: nothing is transferred */
         move_task_init(&t, MOVE_GET);
         t.known = true;
         t.facts = a.facts;
@@ -121,7 +121,7 @@ static void does_not_keep_what_is_wrong(void)
         move_task_init(&t, MOVE_GET);
         run(&t, "nothing-there", "here", &a);
         assert_int_equal(a.status, MOVE_FAILED);
-        assert_true(a.tries == 1); /* what is not there is not asked for again */
+        assert_true(a.tries == 1); /* a missing file is not requested again */
         assert_non_null(strstr(a.text, "nothing-there"));
 }
 
@@ -201,6 +201,11 @@ static void bad_programs_harm_nobody(void **state)
         run_url(&t, "bad://silent/", "here", &a);
         assert_int_equal(a.status, MOVE_FAILED);
         move_task_init(&t, MOVE_GET);
+        t.limit_ms = 300;
+        /* closes its output, so that its end is not noticed there */
+        run_url(&t, "bad://lingers/", "here", &a);
+        assert_int_equal(a.status, MOVE_FAILED);
+        move_task_init(&t, MOVE_GET);
         run_url(&t, "gone://x/", "here", &a);
         assert_non_null(strstr(a.text, "cannot be run"));
 }
@@ -230,7 +235,7 @@ static void checks_a_file(void **state)
         assert_memory_equal(a.sha256, sum, 4);
 }
 
-/* No more than is asked for, whoever writes on; less is a failure, and is told at once. */
+/* At most the requested size is copied, even if the source grows; a short source fails at once. */
 static void copies_what_somebody_else_brought(void **state)
 {
         struct move_task t;
@@ -290,6 +295,6 @@ int main(void)
                 cmocka_unit_test(conforms), cmocka_unit_test(bad_programs_harm_nobody),
                 cmocka_unit_test(unknown_schemes_are_named), cmocka_unit_test(checks_a_file),
                 cmocka_unit_test(copies_what_somebody_else_brought)};
-        signal(SIGPIPE, SIG_IGN); /* as the program does: a mover may end before it has read its task */
+        signal(SIGPIPE, SIG_IGN); /* like the program: a mover may end before it has read its task */
         return cmocka_run_group_tests(tests, setup, teardown);
 }

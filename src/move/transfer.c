@@ -1,6 +1,6 @@
-/* A task, attempt by attempt. What is received is summed as it is written, so a copy that came in two pieces
- * is compared as one; a piece is gone on with only when the store has said what it is the beginning of. The
- * first cause is what people are told, for the later ones often follow from it. */
+/* Does a task, attempt by attempt. Received bytes are summed as they are written, so a file that came in two
+ * pieces is verified as one; a piece is continued only if the store has identified the version that it
+ * belongs to. The first error is reported, because later ones often follow from it. */
 #include <errno.h>
 #include <openssl/evp.h>
 #include <poll.h>
@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/log.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
 #include "move/mover.h"
 
 #define TRIES     5
@@ -21,7 +21,7 @@
 #define ROOM      (1u << 17)
 #define ALIVE_MS  500
 #define COPY_ROOM (1u << 20)
-#define ROOM_STEP (4u << 20) /* a body may have no end: the disk is looked at after so many bytes */
+#define ROOM_STEP (4u << 20) /* bytes after which free disk space is checked: a body may have no end */
 
 static const struct mover_kind *const kinds[] = {&mover_exec, &mover_curl};
 
@@ -54,7 +54,7 @@ bool mover_config_exec(struct mover_config *c, const char *text)
         return true;
 }
 
-/* ---- what back ends call */
+/* ---- functions for back ends */
 
 int transfer_restart(struct transfer *t)
 {
@@ -68,7 +68,7 @@ int transfer_restart(struct transfer *t)
         return ftruncate(t->fd, 0) < 0 || lseek(t->fd, 0, SEEK_SET) < 0 ? -errno : 0;
 }
 
-/* So many bytes more are in the file, and these are they. */
+/* Records n more bytes of the file. */
 static int have(struct transfer *t, const void *p, size_t n)
 {
         EVP_DigestUpdate(t->sum, p, n);
@@ -107,7 +107,7 @@ long transfer_read(struct transfer *t, uint64_t at, void *p, size_t n)
                 got = pread(t->fd, p, left < n ? (size_t)left : n, (off_t)(t->task->at + at));
         while (got < 0 && errno == EINTR);
         if (got == 0 && left > 0)
-                return -ESTALE; /* it has shrunk */
+                return -ESTALE; /* the file has shrunk */
         return got < 0 ? -errno : got;
 }
 
@@ -122,12 +122,15 @@ int transfer_alive(struct transfer *t)
 int transfer_look(struct transfer *t)
 {
         MEM_CLEANUP char *room = mem_alloc(ROOM);
+        bool part = t->task->op == MOVE_CHECK;
+        uint64_t from = part ? t->task->at : 0, size = part ? t->task->size : MOVE_SIZE_ANY;
         t->done = 0;
         EVP_DigestInit_ex(t->sum, EVP_sha256(), NULL);
         if (t->config->sums)
                 sums_restart(t->config->sums);
         for (;;) {
-                ssize_t n = pread(t->fd, room, ROOM, (off_t)t->done);
+                uint64_t left = size - t->done;
+                ssize_t n = pread(t->fd, room, left < ROOM ? (size_t)left : ROOM, (off_t)(from + t->done));
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n <= 0)
@@ -150,8 +153,9 @@ static void sum_so_far(const struct transfer *t, unsigned char ret[32])
         EVP_MD_CTX_free(copy);
 }
 
-/* Is it what it should be? A difference may come from the way, so that another attempt is worth it. */
-static int compare(struct transfer *t, unsigned char sum[32], struct err *err)
+/* Compares the checksum with the required one. The transfer may have caused a difference, so another attempt
+ * is worthwhile. */
+static int compare_checksum(struct transfer *t, unsigned char sum[32], struct err *err)
 {
         const struct move_task *task = t->task;
         unsigned char digest[64] = "";
@@ -177,7 +181,7 @@ static int compare(struct transfer *t, unsigned char sum[32], struct err *err)
         return 0;
 }
 
-static int get(struct transfer *t, const struct mover_kind *k, struct move_answer *a, struct err *err)
+static int get_file(struct transfer *t, const struct mover_kind *k, struct move_answer *a, struct err *err)
 {
         int r = t->resumable ? 0 : transfer_restart(t);
         free(t->digest);
@@ -185,7 +189,7 @@ static int get(struct transfer *t, const struct mover_kind *k, struct move_answe
         if (r == 0)
                 r = k->get(t, err);
         if (r == 0)
-                r = compare(t, a->sha256, err);
+                r = compare_checksum(t, a->sha256, err);
         if (r == 0 && !t->task->scratch && fsync(t->fd) < 0)
                 r = -errno;
         a->size = t->done;
@@ -194,8 +198,9 @@ static int get(struct transfer *t, const struct mover_kind *k, struct move_answe
         return r;
 }
 
-/* The other file is somebody else's, who may be writing in it still: no more is read than is asked for. */
-static int copy(struct transfer *t, struct move_answer *a)
+/* Copies the source, which belongs to another user that may still be writing: no more than the requested
+ * size is read. */
+static int copy_data(struct transfer *t, struct move_answer *a)
 {
         const struct move_task *task = t->task;
         MEM_CLEANUP char *room = mem_alloc(COPY_ROOM);
@@ -217,7 +222,7 @@ static int copy(struct transfer *t, struct move_answer *a)
         return r;
 }
 
-static int check(struct transfer *t, struct move_answer *a)
+static int check_transfer(struct transfer *t, struct move_answer *a)
 {
         int r = transfer_look(t);
         if (r < 0)
@@ -231,10 +236,10 @@ static int attempt(struct transfer *t, const struct mover_kind *k, struct move_a
 {
         struct stat st;
         switch (t->task->op) {
-        case MOVE_GET: return get(t, k, a, err);
+        case MOVE_GET: return get_file(t, k, a, err);
         case MOVE_PROBE: return k->probe(t, err);
-        case MOVE_CHECK: return check(t, a);
-        case MOVE_COPY: return copy(t, a);
+        case MOVE_CHECK: return check_transfer(t, a);
+        case MOVE_COPY: return copy_data(t, a);
         case MOVE_PUT: break;
         }
         if (t->config->flow) {

@@ -1,6 +1,7 @@
-/* sandbox_names: what a job's folder has of ours, by name: for who makes it, who writes scripts that use it,
- * and the shepherd, which has nothing but the C library. */
+/* sandbox_names: names of Drover's own files in a job's folder, shared by the code that makes the folder,
+ * the code that writes scripts, and the shepherd, which links only the C library. */
 #pragma once
 
 #define SANDBOX_CREDENTIALS ".drover_credentials" /* a folder of private files, one for each credential */
+#define SANDBOX_CHIRP       ".drover_chirp"       /* a socket: agent/attempt/chirp.h */
 #define SANDBOX_TMP         ".drover_tmp"         /* a folder, /tmp of the job */

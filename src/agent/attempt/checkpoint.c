@@ -7,9 +7,9 @@
 #include "agent/attempt/kill.h"
 #include "agent/attempt/life.h"
 #include "agent/outbox/outbox.h"
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/sm.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 
 static const char *const state_names[] = {"none", "saving", "carrying", "unacked"};
 static const uint32_t moves[] = {
@@ -58,7 +58,7 @@ void checkpoint_save(struct attempt *at)
         if (at->t->own_cwd)
                 delivery_checkpoint(at, NULL);
         else
-                checkpoint_saved(at, NULL); /* its files are where they belong */
+                checkpoint_saved(at, NULL); /* its files are delivered */
 }
 
 void checkpoint_saved(struct attempt *at, const char *reason)

@@ -18,8 +18,8 @@ struct console {
         struct buf in, out;
         uint64_t taken;   /* bytes of input */
         uint64_t dropped; /* bytes of output in front of `out` */
-        bool input_ends;  /* behind `in` */
-        bool unopened;    /* no process had the terminal open when it was looked at */
+        bool input_ends;  /* the input ends after `in` */
+        bool unopened;    /* no process had the terminal open at the last check */
         bool ended;       /* the command has */
 };
 

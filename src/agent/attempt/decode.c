@@ -64,9 +64,9 @@ static const Drover__Item *assign_item(const Drover__Group *g, uint32_t member)
         return NULL;
 }
 
-#define ATTEMPT_BYTES 256 /* of one that has nothing of its own */
+#define ATTEMPT_BYTES 256 /* memory of an attempt without texts of its own */
 
-/* Bytes of the server's words that are kept for this attempt alone. */
+/* Returns the memory that is kept for this attempt alone. */
 static uint64_t own_bytes(const struct attempt *at)
 {
         uint64_t n = ATTEMPT_BYTES + strlen(at->iwd) + (at->set_machines ? strlen(at->set_machines) : 0);

@@ -1,13 +1,14 @@
-/* decode: attempts and templates from the server's messages, and from the journal, which has the same. */
+/* decode: makes attempts and templates from messages of the server and from the journal, which has the same
+ * messages. */
 #pragma once
 #include "agent/model/attempt.h"
 #include "wire/drover.pb-c.h"
 
-#define ASSIGN_MEMBERS_MAX 100000 /* of one Assign; more than any offer asks for */
+#define ASSIGN_MEMBERS_MAX 100000 /* limit of members in one Assign; more than any offer asks for */
 
-/* The key of a template in agent->templates, 12 bytes. */
+/* Writes the key of a template in agent->templates, 12 bytes. */
 void template_key(char room[32], uint64_t request, uint32_t part);
-/* Of a packed Template; kept in a->templates. NULL: the bytes are none. */
+/* Unpacks a Template and keeps it in a->templates. Returns NULL if the bytes are malformed. */
 struct template *assign_template(struct agent *a, const void *p, size_t n);
-void assign_templates_drop(struct agent *a); /* those in use stay with their attempts */
+void assign_templates_drop(struct agent *a); /* templates in use stay with their attempts */
 struct attempt *assign_member(struct queue *q, struct template *t, const Drover__Group *g, uint32_t member);

@@ -1,5 +1,5 @@
-/* What the runner tells of an attempt's tasks: of the one that runs, and of those that an earlier life of the
- * agent left to it. */
+/* Handles the runner's events about an attempt's tasks: of the running task, and of tasks that an earlier
+ * agent started. */
 #include "agent/attempt/event.h"
 
 #include <errno.h>
@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "agent/attempt/checkpoint.h"
+#include "agent/attempt/chirp.h"
 #include "agent/attempt/journal.h"
 #include "agent/attempt/kill.h"
 #include "agent/attempt/life.h"
+#include "agent/attempt/live_output.h"
 #include "agent/attempt/location.h"
 #include "agent/attempt/sandboxes.h"
 #include "agent/attempt/streams.h"
@@ -22,8 +24,8 @@
 #include "agent/queue/wait.h"
 #include "agent/transfer/movers.h"
 #include "agent/transfer/stage.h"
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 #include "run/process/user_command.h"
 
 static unsigned step_of(const struct run_event *e)
@@ -43,7 +45,7 @@ static void record(struct attempt *at, const struct run_event *e)
         r->signaled = e->signaled;
         r->exit_code = e->exit_code;
         if (*at->t->m->steps[step].container && !r->signaled && r->exit_code > 128 &&
-            r->exit_code <= 128 + SIGSYS) { /* so an engine says it */
+            r->exit_code <= 128 + SIGSYS) { /* an engine reports a signal in this way */
                 r->signaled = true;
                 r->exit_code -= 128;
         }
@@ -63,14 +65,15 @@ static void record(struct attempt *at, const struct run_event *e)
         offers_job_took(at, ms ? ms * 1000 : 700);
 }
 
-/* Nothing of its step ran, nor will, for no fault of the job's. The attempt may be gone then. */
+/* Called when nothing of the step ran or will run, through no fault of the job. The attempt may be freed by
+ * the call. */
 static void not_begun(struct attempt *at, const char *why)
 {
         bool first = at->step == 0 && at->checkpoint.round == 0 && !at->adopted;
         at->stepping = false;
         if (at->kill.state == KILL_ABANDONED) {
                 attempt_forget(at);
-        } else if (at->result.set || !first) { /* it was told to end meanwhile; or has begun before */
+        } else if (at->result.set || !first) { /* ended meanwhile, or an earlier task has begun */
                 attempt_lost(at, why);
         } else {
                 log_warn("msg=\"an attempt was not begun\" job=%llu.%u fence=%u why=\"%s\"",
@@ -80,7 +83,7 @@ static void not_begun(struct attempt *at, const char *why)
         }
 }
 
-/* It was not started: whose fault is it? */
+/* Called when a task could not be started: decides whether the job is at fault. */
 static void start_failed(struct attempt *at, const struct run_event *e)
 {
         const struct job_step *step = &at->t->m->steps[step_of(e)];
@@ -122,9 +125,9 @@ static void start_failed(struct attempt *at, const struct run_event *e)
         attempt_finish(at);
 }
 
-/* ---- what the runner tells */
+/* ---- events of the runner */
 
-/* One that the runner no longer tells of. */
+/* Handles an attempt that the runner no longer lists. */
 static void not_known(struct attempt *at)
 {
         bool local = queue_is_local(at->q);
@@ -170,12 +173,13 @@ static void on_ready(void *arg, uint32_t containment, int hide_error)
                 user_commands_back(a->user_commands);
                 environments_back(a);
                 if (!a->swept)
-                        sandbox_sweep(a); /* of jobs that are gone: now, though a batch system may be away */
+                        sandbox_sweep(a); /* removes sandboxes of jobs that are gone, although a batch system
+                                             may be unreachable */
         }
         bool all = true;
         for (size_t i = 0; i < a->backend_count; i++)
                 all = all && a->backends[i]->ready;
-        if (!a->swept && all) { /* what no attempt claims */
+        if (!a->swept && all) { /* removes what no attempt claims */
                 a->swept = true;
                 containers_sweep(a);
                 if (a->cgroups)
@@ -186,7 +190,7 @@ static void on_ready(void *arg, uint32_t containment, int hide_error)
         agent_turn_later(a);
 }
 
-/* Its tasks go on; it is given no new ones until it is back. */
+/* Called when a runner is unreachable: its tasks go on, and it gets no new ones until it answers. */
 static void on_unreachable(void *arg, const char *why)
 {
         struct backend *b = arg;
@@ -205,7 +209,8 @@ static void on_unreachable(void *arg, const char *why)
         if (b->runner == a->runner)
                 user_commands_away(a->user_commands);
         if (b->runner == a->runner && a->users_path && !a->stopping) {
-                /* only root can start another: who started us, shall again */
+                /* only root can start another shepherd: the agent exits so that its service manager starts
+                 * it again */
                 a->exit_code = 1;
                 loop_stop(a->loop);
         }
@@ -213,8 +218,8 @@ static void on_unreachable(void *arg, const char *why)
         agent_turn_later(a);
 }
 
-/* The runner's tasks are as they were. No new ones are given to it until it answers; what it was told waits.
- */
+/* Called when the runner is silent: its tasks go on. It gets no new tasks until it answers; requests sent to
+ * it wait. */
 static void on_silent(void *arg, const char *why)
 {
         struct backend *b = arg;
@@ -232,13 +237,13 @@ static void on_silent(void *arg, const char *why)
 
 /* ---- a runner that is silent */
 
-#define LATE_MS 1000 /* by then what the runner has written down in time is seen */
+#define LATE_MS 1000 /* time after which a record that the runner wrote in time is visible */
 
 /* The tasks that the runner has begun, asked for once a turn. */
 struct begun {
         struct buf ids;
         bool asked;
-        int result; /* of asking */
+        int result; /* result of the question */
 };
 
 static bool can_tell(struct begun *b, struct runner *r)
@@ -249,19 +254,20 @@ static bool can_tell(struct begun *b, struct runner *r)
         return b->result == 0;
 }
 
-/* Whether it has begun is not known, and can be by now. */
+/* Returns whether it is unknown, and can be found out now, if the task has begun. */
 static bool is_due(const struct attempt *at, int64_t now)
 {
         if (at->begun)
                 return false;
-        if (at->state == ATTEMPT_WAITING) /* of an earlier life, and the runner has told us nothing yet */
+        /* attempt of an earlier agent, which the runner has not listed yet */
+        if (at->state == ATTEMPT_WAITING)
                 return at->adopted && !at->q->backend->ready;
         return at->state == ATTEMPT_RUNNING && at->stepping && !at->task_runs && at->begin_by_ms &&
                now > at->begin_by_ms + LATE_MS;
 }
 
-/* Is the attempt among the tasks that were begun (`ids`)? One that runs must be there with its step; of one
- * that an earlier life of the agent left, any step counts, for nobody knows which one it had come to. */
+/* Returns whether the attempt is among the begun tasks (`ids`). A running attempt must be there with its
+ * step; for an attempt of an earlier agent any step counts, because its step is unknown. */
 static bool is_begun(const struct attempt *at, struct str ids)
 {
         struct run_id id, task = attempt_task(at);
@@ -283,7 +289,7 @@ static void look_whether_begun(struct attempt *at, struct str ids)
         else if (!at->begun)
                 not_begun(at, at->q->backend->unreachable);
         else if (at->state == ATTEMPT_RUNNING && !at->result.started_ms)
-                at->result.started_ms = (uint64_t)clock_wall_ms(); /* it runs: more is not known */
+                at->result.started_ms = (uint64_t)clock_wall_ms(); /* begun, the time is unknown */
 }
 
 static void look_at_silent(struct queue *q)
@@ -307,8 +313,8 @@ void attempt_tick(struct agent *a)
                         look_at_silent(a->queues[i]);
 }
 
-/* How a task of an earlier life ended. It is told each time that the runner has been away, and counts once.
- * What was followed until the runner went away has ended meanwhile: look_through goes on with it. */
+/* Records how a task of an earlier agent ended. The runner reports it after each absence, and it counts
+ * once. For a task followed until the runner was lost, look_through continues with it. */
 static void known_end(struct attempt *at, const struct run_event *e)
 {
         bool followed = at->stepping && run_id_eq(e->id, attempt_task(at));
@@ -328,7 +334,7 @@ void attempt_signal(struct attempt *at, unsigned number)
                 at->signals |= UINT64_C(1) << (number - 1);
 }
 
-/* Its program runs, or waits to: what was said for it meanwhile is done. */
+/* Called when the task is known to run or wait: carries out requests that were made meanwhile. */
 static void runs(struct attempt *at, bool now)
 {
         uint64_t signals = now ? at->signals : 0;
@@ -340,7 +346,7 @@ static void runs(struct attempt *at, bool now)
                 at->signals = 0;
 }
 
-/* A task that the runner had from an earlier life. */
+/* Handles a task that the runner knows from before. */
 static void known(struct attempt *at, const struct run_event *e)
 {
         struct agent *a = at->a;
@@ -368,6 +374,8 @@ static void known(struct attempt *at, const struct run_event *e)
                 runs(at, true);
                 at->pid = e->native;
                 at->result.started_ms = e->started_ms;
+                chirp_open(at);
+                live_output_begin(at);
                 log_info("msg=adopted job=%llu.%u fence=%u pid=%lld", (unsigned long long)at->request,
                          at->member, at->fence, (long long)e->native);
         } else if (e->state == RUN_ENDED) {
@@ -379,7 +387,7 @@ static void known(struct attempt *at, const struct run_event *e)
         }
 }
 
-/* Is this the task whose end the attempt waits for? */
+/* Returns whether the attempt waits for the end of this task. */
 static bool is_followed(struct attempt *at, struct run_id id)
 {
         return at->state == ATTEMPT_RUNNING && run_id_eq(id, attempt_task(at)) && at->stepping &&
@@ -395,14 +403,14 @@ static void on_event(struct backend *b, const struct run_event *e)
         struct attempt *at = agent_find(a, e->id.request, e->id.member, e->id.fence);
         if (!at || (e->id.step & STEP_NO_JOBS) || step_of(e) >= at->t->m->step_count ||
             round_of(e) < at->checkpoint.round) {
-                /* nobody's any more; or a stage's, of an earlier life */
+                /* a task without an attempt, or of a stage of an earlier agent */
                 if (e->state == RUN_RUNNING || e->state == RUN_WAITING)
                         runner_kill(b->runner, e->id, 0);
                 else
                         runner_forget(b->runner, e->id);
                 return;
         }
-        if (at->state == ATTEMPT_DONE) { /* its result is in the journal */
+        if (at->state == ATTEMPT_DONE) { /* the result is in the journal */
                 runner_forget(b->runner, e->id);
                 return;
         }
@@ -439,8 +447,7 @@ static void on_tasks(void *arg, const struct run_event *events, size_t count)
 {
         struct backend *b = arg;
         struct agent *a = b->a;
-        /* what waits is started in the places that are free now, before the outputs of what ended are looked
-         * after */
+        /* waiting attempts are started in the freed room before the outputs of ended ones are handled */
         bool freed = false;
         for (size_t i = 0; i < count; i++)
                 freed |= attempt_frees(a, &events[i]);

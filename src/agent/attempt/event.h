@@ -1,8 +1,8 @@
-/* event: what runners tell of attempts' tasks. */
+/* event: handles the runners' events about tasks. */
 #pragma once
 #include "agent/model/attempt.h"
 
-extern const struct run_observer attempt_observer;        /* its arg is the backend */
-void attempt_signal(struct attempt *at, unsigned number); /* to its program, once that runs */
-/* Every second: what a runner that is silent has not begun in its time goes back. */
+extern const struct run_observer attempt_observer;        /* `arg` of its calls is the backend */
+void attempt_signal(struct attempt *at, unsigned number); /* sends a signal to the program, once it runs */
+/* Called every second: gives back attempts that a silent runner has not begun in time. */
 void attempt_tick(struct agent *a);

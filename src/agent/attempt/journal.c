@@ -1,8 +1,8 @@
-/* What a restart must know: STATE/journal, records appended in one write at the end of a turn, before
- * anything of the turn is told or started. With process queues only it is not flushed to disk: after a power
- * cut the processes are gone as well, and what the journal then lacks the server finds lost. A record is a
- * struct head and `size` bytes; the first that is not whole ends the file. When most of it is of the past it
- * is written anew from what is held. */
+/* The file is STATE/journal: records, appended in one write at the end of a turn before anything of the turn
+ * is told or started. With process queues only it is not flushed to disk: a power cut also ends the
+ * processes, and the server finds attempts that the journal lacks lost. A record is a struct head and `size`
+ * bytes; the first incomplete record ends the file. When most records are obsolete, the file is written anew
+ * from the present state. */
 #include "agent/attempt/journal.h"
 
 #include <errno.h>
@@ -15,9 +15,9 @@
 #include "agent/environment/environments.h"
 #include "agent/outbox/outbox.h"
 #include "agent/queue/queues.h"
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
 
 #define JOURNAL_MAX   (1u << 30)
 #define REWRITE_BYTES (8u << 20)
@@ -38,16 +38,17 @@ enum kind {
 };
 struct head {
         uint32_t size, kind;
-        uint64_t check; /* of size and kind and the first bytes: a torn record is seen */
+        uint64_t check; /* checksum of size, kind and the first bytes, which detects a torn record */
 };
 
 struct journal {
         int fd;
         struct buf out;
-        uint64_t bytes, live_bytes; /* of the file; after it was written anew */
+        /* bytes: size of the file; live_bytes: its size after the last compaction */
+        uint64_t bytes, live_bytes;
         int64_t again_ms;
         bool durable;              /* jobs of batch systems outlive this machine: it is flushed to disk */
-        const struct queue *queue; /* of the last KIND_QUEUE that was written */
+        const struct queue *queue; /* queue of the last KIND_QUEUE record */
 };
 
 static uint64_t check_of(uint32_t size, uint32_t kind, const void *p)
@@ -59,7 +60,7 @@ static uint64_t check_of(uint32_t size, uint32_t kind, const void *p)
         return (h ^ size ^ ((uint64_t)kind << 32)) * 0x100000001b3u;
 }
 
-static void put(struct buf *out, uint32_t kind, const void *p, size_t n)
+static void put_record(struct buf *out, uint32_t kind, const void *p, size_t n)
 {
         struct head h = {(uint32_t)n, kind, check_of((uint32_t)n, kind, p)};
         buf_add(out, &h, sizeof(h));
@@ -70,7 +71,7 @@ static void put_template(struct buf *out, const struct template *t)
 {
         BUF_CLEANUP struct buf b = {0};
         job_template_pack(t->m, &b);
-        put(out, KIND_TEMPLATE, b.p, b.n);
+        put_record(out, KIND_TEMPLATE, b.p, b.n);
 }
 
 static void put_group(struct buf *out, const Drover__Group *g)
@@ -78,7 +79,7 @@ static void put_group(struct buf *out, const Drover__Group *g)
         size_t n = drover__group__get_packed_size(g);
         MEM_CLEANUP uint8_t *room = mem_alloc(n);
         drover__group__pack(g, room);
-        put(out, KIND_GROUP, room, n);
+        put_record(out, KIND_GROUP, room, n);
 }
 
 static void put_queue(struct journal *j, struct buf *out, const struct queue *q)
@@ -89,7 +90,7 @@ static void put_queue(struct journal *j, struct buf *out, const struct queue *q)
         j->queue = q;
         buf_add(&b, q->config->name, strlen(q->config->name) + 1);
         buf_addz(&b, q->config->runner);
-        put(out, KIND_QUEUE, b.p, b.n);
+        put_record(out, KIND_QUEUE, b.p, b.n);
 }
 
 void journal_accepted(struct queue *q, struct template *t, const Drover__Group *g)
@@ -110,14 +111,14 @@ static void put_devices(struct buf *out, const struct attempt *at)
         agent_key(key, at->request, at->member, at->fence);
         buf_add(&b, key, 16);
         buf_addz(&b, at->devices);
-        put(out, KIND_DEVICES, b.p, b.n);
+        put_record(out, KIND_DEVICES, b.p, b.n);
 }
 
 static void put_stopped(struct buf *out, const struct attempt *at)
 {
         char key[17];
         agent_key(key, at->request, at->member, at->fence);
-        put(out, KIND_STOPPED, key, 16);
+        put_record(out, KIND_STOPPED, key, 16);
 }
 
 void journal_devices(const struct attempt *at)
@@ -129,7 +130,7 @@ void journal_result(struct attempt *at)
 {
         BUF_CLEANUP struct buf b = {0};
         outbox_pack_result(at, &b);
-        put(&at->a->journal->out, KIND_RESULT, b.p, b.n);
+        put_record(&at->a->journal->out, KIND_RESULT, b.p, b.n);
 }
 
 void journal_stopped(struct attempt *at)
@@ -142,7 +143,7 @@ void journal_gone(struct agent *a, uint64_t request, uint32_t member, uint32_t f
 {
         char key[17];
         agent_key(key, request, member, fence);
-        put(&a->journal->out, KIND_GONE, key, 16);
+        put_record(&a->journal->out, KIND_GONE, key, 16);
 }
 
 static void put_filled(struct buf *out, Drover__Group *g, const struct attempt *at)
@@ -161,12 +162,12 @@ static void put_filled(struct buf *out, Drover__Group *g, const struct attempt *
         put_group(out, g);
 }
 
-/* All that is held, as records. */
+/* Appends records of everything that is held. */
 static void put_all(struct agent *a, struct buf *out)
 {
         struct str key;
         void *value;
-        put(out, KIND_BEGIN, a->boot_id, strlen(a->boot_id));
+        put_record(out, KIND_BEGIN, a->boot_id, strlen(a->boot_id));
         a->journal->queue = NULL;
         for (size_t i = 0; map_next(a->templates, &i, &key, &value);)
                 ((struct template *)value)->journaled = false;
@@ -212,7 +213,7 @@ static void put_all(struct agent *a, struct buf *out)
                 if (at->state == ATTEMPT_DONE) {
                         BUF_CLEANUP struct buf b = {0};
                         outbox_pack_result(at, &b);
-                        put(out, KIND_RESULT, b.p, b.n);
+                        put_record(out, KIND_RESULT, b.p, b.n);
                 }
         }
 }
@@ -302,6 +303,14 @@ static void read_group(struct queue *q, const void *p, size_t n)
         drover__group__free_unpacked(g, NULL);
 }
 
+static struct output_ref read_output(const Drover__OutputRef *r)
+{
+        struct output_ref o = {.name = mem_dupz(r->name), .size = r->size, .mode = r->mode};
+        if (r->sha256.len == 32)
+                memcpy(o.sha256, r->sha256.data, 32);
+        return o;
+}
+
 static void read_result(struct agent *a, const void *p, size_t n)
 {
         Drover__JobResult *r = drover__job_result__unpack(NULL, n, p);
@@ -322,18 +331,20 @@ static void read_result(struct agent *a, const void *p, size_t n)
                 at->checkpoint.in_result = r->checkpoint;
                 for (size_t i = 0; i < r->n_steps && i < STEPS_MAX; i++) {
                         at->result.steps[i] =
-                                (struct step_result){r->steps[i]->signaled, r->steps[i]->exit_code,
-                                                     r->steps[i]->started_ms, r->steps[i]->ended_ms};
+                                (struct step_result){r->steps[i]->signaled,
+                                                     r->steps[i]->exit_code,
+                                                     r->steps[i]->started_ms,
+                                                     r->steps[i]->ended_ms,
+                                                     {r->steps[i]->stdout_end, r->steps[i]->stderr_end}};
                         at->result.step_count = (unsigned)i + 1;
                 }
                 for (size_t i = 0; i < r->n_outputs; i++) {
                         MEM_GROW(at->result.outputs, at->result.output_cap, at->result.output_count + 1);
-                        struct output_ref *o = &at->result.outputs[at->result.output_count++];
-                        *o = (struct output_ref){.name = mem_dupz(r->outputs[i]->name),
-                                                 .size = r->outputs[i]->size,
-                                                 .mode = r->outputs[i]->mode};
-                        if (r->outputs[i]->sha256.len == 32)
-                                memcpy(o->sha256, r->outputs[i]->sha256.data, 32);
+                        at->result.outputs[at->result.output_count++] = read_output(r->outputs[i]);
+                }
+                for (size_t i = 0; i < r->n_sent; i++) {
+                        MEM_GROW(at->result.sent, at->result.sent_cap, at->result.sent_count + 1);
+                        at->result.sent[at->result.sent_count++] = read_output(r->sent[i]);
                 }
                 streams_restore_tail(at, 0, r->stdout_tail.data, r->stdout_tail.len, r->stdout_size);
                 streams_restore_tail(at, 1, r->stderr_tail.data, r->stderr_tail.len, r->stderr_size);
@@ -388,7 +399,7 @@ int journal_open(struct agent *a, struct err *err)
         if (r < 0 && r != -ENOENT)
                 return r;
         size_t at = 0;
-        struct queue *q = a->queues[0]; /* of a journal from the days of one queue */
+        struct queue *q = a->queues[0]; /* for journals of versions with one queue */
         while (at + sizeof(struct head) <= text.n) {
                 struct head h;
                 memcpy(&h, text.p + at, sizeof(h));
@@ -409,7 +420,7 @@ int journal_open(struct agent *a, struct err *err)
                          queues_count(a, ATTEMPT_DONE));
         bool is_there = r == 0;
         r = write_anew(a, err);
-        if (r < 0 && is_there) { /* what runs goes on, and is told of */
+        if (r < 0 && is_there) { /* running attempts go on and are reported */
                 has_failed(a, r);
                 r = 0;
         }

@@ -5,16 +5,17 @@
 #include "agent/attempt/checkpoint.h"
 #include "agent/attempt/life.h"
 #include "agent/transfer/output_transfers.h"
-#include "base/clock.h"
 #include "base/sm.h"
+#include "base/system/clock.h"
 
 #define VACATE_MS 60000
 
-static const char *const state_names[] = {"none", "vacating", "killed", "abandoned"};
+static const char *const state_names[] = {"none", "vacating", "killed", "ended", "abandoned"};
 static const uint32_t moves[] = {
-        [KILL_NONE] = SM_TO(KILL_VACATING) | SM_TO(KILL_KILLED) | SM_TO(KILL_ABANDONED),
+        [KILL_NONE] = SM_TO(KILL_VACATING) | SM_TO(KILL_KILLED) | SM_TO(KILL_ENDED) | SM_TO(KILL_ABANDONED),
         [KILL_VACATING] = SM_TO(KILL_ABANDONED),
         [KILL_KILLED] = SM_TO(KILL_ABANDONED),
+        [KILL_ENDED] = SM_TO(KILL_ABANDONED),
         [KILL_ABANDONED] = 0,
 };
 static const struct sm machine = {"kill", state_names, moves, KILL_STATES};
@@ -37,12 +38,12 @@ void attempt_kill(struct attempt *at, enum outcome outcome, uint64_t grace_ms, c
                   uint32_t hold_code)
 {
         if (at->state == ATTEMPT_DELIVERING &&
-            output_transfers_wait_for_store(at)) { /* nobody knows how long */
+            output_transfers_wait_for_store(at)) { /* the wait has no known end */
                 attempt_stop_delivery(at, outcome, reason, hold_code);
                 return;
         }
         if (at->state >= ATTEMPT_DELIVERING)
-                return; /* it has ended by itself */
+                return; /* the program has ended by itself */
         attempt_set_outcome(at, outcome, hold_code, "%s", reason);
         if (at->kill.state == KILL_NONE)
                 kill_move(at, KILL_KILLED);
@@ -54,6 +55,17 @@ void attempt_kill(struct attempt *at, enum outcome outcome, uint64_t grace_ms, c
         attempt_finish(at);
 }
 
+void attempt_end(struct attempt *at, const char *reason)
+{
+        if (at->state != ATTEMPT_RUNNING || !at->stepping || at->result.set) {
+                attempt_kill(at, OUTCOME_KILLED, at->a->config.kill_grace_ms, reason, 0);
+                return;
+        }
+        if (at->kill.state == KILL_NONE)
+                kill_move(at, KILL_ENDED);
+        runner_kill(at->q->backend->runner, attempt_task(at), at->a->config.kill_grace_ms);
+}
+
 void attempt_abandon(struct attempt *at)
 {
         struct agent *a = at->a;
@@ -61,7 +73,7 @@ void attempt_abandon(struct attempt *at)
                 kill_move(at, KILL_ABANDONED);
         agent_turn_later(a);
         if (at->state == ATTEMPT_DELIVERING) {
-                attempt_stop_work(at); /* what is not yet in place stays away */
+                attempt_stop_work(at); /* what is not yet delivered is not delivered */
                 attempt_finish(at);
                 return;
         }
@@ -78,7 +90,7 @@ void attempt_abandon(struct attempt *at)
 void attempt_send_signal(struct attempt *at, int number)
 {
         struct runner *r = at->q->backend->runner;
-        if (at->suspended) /* what is stopped hears nothing */
+        if (at->suspended) /* a stopped process handles no signal */
                 r->kind->resume(r, attempt_task(at));
         runner_signal(r, attempt_task(at), number ? number : SIGTERM);
 }
@@ -88,11 +100,11 @@ bool attempt_vacate(struct attempt *at, const char *reason)
         const struct job_template *m = at->t->m;
         if ((at->kill.state == KILL_VACATING || at->kill.state == KILL_ABANDONED) &&
             at->state == ATTEMPT_RUNNING)
-                return true; /* said again, by a server that is back; or it is ended already */
+                return true; /* repeated by a reconnected server, or already being ended */
         if ((!m->checkpointing && !m->keeps_when_evicted && !m->kill_signal) || at->result.set)
                 return false;
         if (at->adopted && at->state == ATTEMPT_WAITING && !at->q->backend->ready) {
-                at->kill.vacate_later = reason; /* it may have made its checkpoint while nobody looked */
+                at->kill.vacate_later = reason; /* a checkpoint may have been made meanwhile */
                 return true;
         }
         if (at->state != ATTEMPT_RUNNING || (!at->stepping && !checkpoint_under_way(at)))
@@ -124,8 +136,8 @@ void attempt_vacate_unheard(struct attempt *at)
         at->kill.nobody_hears = at->kill.state == KILL_VACATING;
 }
 
-/* Is the time over that a vacated attempt has to end by itself? An attempt that waits at another place needs
- * none, unless a checkpoint that it made before is still on its way to the server. */
+/* Returns whether a vacated attempt has used up its time to end by itself. An attempt that waits at another
+ * place needs no time, unless a checkpoint that it made before is still on its way to the server. */
 static bool is_time(const struct attempt *at, int64_t now)
 {
         return at->kill.at_ms && at->stepping &&

@@ -1,4 +1,4 @@
-/* The life of an attempt; the diagram is in model/attempt.h. attempt_move alone changes the state, and keeps
+/* The life of an attempt; the diagram is in model/attempt.h. Only attempt_move changes the state and updates
  * the lists. */
 #include "agent/attempt/life.h"
 
@@ -7,9 +7,11 @@
 #include <stdio.h>
 
 #include "agent/attempt/checkpoint.h"
+#include "agent/attempt/chirp.h"
 #include "agent/attempt/delivery.h"
 #include "agent/attempt/journal.h"
 #include "agent/attempt/limits.h"
+#include "agent/attempt/live_output.h"
 #include "agent/attempt/sandboxes.h"
 #include "agent/attempt/staging.h"
 #include "agent/attempt/streams.h"
@@ -27,12 +29,13 @@
 #include "agent/transfer/spool.h"
 #include "agent/transfer/stage.h"
 #include "agent/transfer/stage_work.h"
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/sm.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
+#include "move/placement.h"
 
 #define LOOK_MAX 64 /* waiting attempts looked at in one turn, when the first ones do not fit */
-#define SLICE_MS 20 /* of a turn, for starting them */
+#define SLICE_MS 20 /* time in a turn for starting attempts */
 
 static const char *const state_names[] = {"waiting", "staging", "running", "delivering", "done"};
 static const uint32_t moves[] = {
@@ -73,9 +76,9 @@ static void list_take(struct attempt *at)
         at->keeps_room = false;
 }
 
-/* ---- what it holds */
+/* ---- resources */
 
-/* It fits (offers_fits), or it had them before a restart. */
+/* Takes devices for an attempt that fits (offers_fits), or takes those that it had before a restart. */
 static void take_devices(struct attempt *at)
 {
         struct buf b = {0};
@@ -162,6 +165,8 @@ void attempt_free(struct attempt *at)
         list_take(at);
         commit(at, false);
         streams_forget(at);
+        chirp_close(at);
+        live_output_end(at);
         attempt_stop_work(at);
         environments_release(at);
         credentials_release(at);
@@ -185,6 +190,8 @@ void attempt_free(struct attempt *at)
         for (size_t i = 0; i < at->result.output_count; i++)
                 free(at->result.outputs[i].name);
         free(at->result.outputs);
+        output_transfers_drop_sent(at);
+        free(at->result.sent);
         free(at->result.reason);
         streams_drop_tails(at);
         at->magic = 0;
@@ -233,8 +240,10 @@ void attempt_finish(struct attempt *at)
                 return;
         }
         streams_end(at);
+        chirp_close(at);
+        live_output_end(at);
         checkpoint_carry_stop(at);
-        at->checkpoint.in_result |= at->checkpoint.state == CHECKPOINT_UNACKED; /* told once more */
+        at->checkpoint.in_result |= at->checkpoint.state == CHECKPOINT_UNACKED; /* sent again */
         if (!at->result.ended_ms)
                 at->result.ended_ms = (uint64_t)clock_wall_ms();
         bool ran = at->state == ATTEMPT_RUNNING || at->state == ATTEMPT_DELIVERING;
@@ -242,6 +251,7 @@ void attempt_finish(struct attempt *at)
         environments_release(at);
         at->leaves_sandbox = at->a->sandboxes_wait = true;
         attempt_move(at, ATTEMPT_DONE);
+        at->q->ended[at->result.outcome]++;
         journal_result(at);
         if (ran) {
                 forget_tasks(at); /* leaves after the journal is written */
@@ -255,7 +265,7 @@ void attempt_finish(struct attempt *at)
 
 /* ---- going on */
 
-static void begin(struct attempt *at)
+static void begin_attempt(struct attempt *at)
 {
         attempt_move(at, ATTEMPT_STAGING);
         staging_begin(at);
@@ -275,7 +285,7 @@ static void schedule_queue(struct queue *q)
                         looked++;
                         continue;
                 }
-                begin(at);
+                begin_attempt(at);
                 if (clock_boot_ms() >= end) { /* many, and a slow disk */
                         agent_turn_later(q->a);
                         return;
@@ -289,7 +299,8 @@ void attempt_schedule(struct agent *a)
                 schedule_queue(a->queues[i]);
 }
 
-/* A runner that falls silent with the task unread shall not begin it when nobody waits for it any more. */
+/* Returns the time by which the task must begin, so that a runner that falls silent does not begin it when
+ * the attempt has been given up. */
 static int64_t begin_by(const struct attempt *at)
 {
         uint64_t wait_ms = at->a->config.shepherd_silence_ms;
@@ -302,6 +313,8 @@ void attempt_submit_step(struct attempt *at)
         at->container.over = at->container.out_of_memory = at->task_runs = false;
         at->begin_by_ms = begin_by(at);
         at->begun = false;
+        chirp_open(at);
+        live_output_begin(at);
         if (step_submit(at, &err) == 0) {
                 at->stepping = true;
                 return;
@@ -332,11 +345,13 @@ static void deliver_outputs(struct attempt *at)
 {
         checkpoint_outputs_drop(at);
         streams_end(at);
+        chirp_close(at);
+        live_output_end(at);
         attempt_move(at, ATTEMPT_DELIVERING);
         delivery_begin(at);
 }
 
-/* No process is left: what it used is counted, and its outputs go where they belong. */
+/* Called when no process is left: counts the usage and delivers the outputs. */
 static void deliver(struct attempt *at)
 {
         at->stepping = false;
@@ -349,7 +364,7 @@ static void deliver(struct attempt *at)
                 attempt_finish(at);
                 return;
         }
-        if (!streams_wait(at))
+        if (!streams_wait(at) && !live_output_wait(at))
                 deliver_outputs(at);
 }
 
@@ -364,7 +379,7 @@ static void on_printed(struct attempt *at)
 void attempt_lost(struct attempt *at, const char *why)
 {
         if (at->state == ATTEMPT_RUNNING && at->stepping && !at->result.started_ms)
-                at->result.started_ms = clock_wall_ms(); /* its runner had it, and may have begun */
+                at->result.started_ms = clock_wall_ms(); /* the runner had the task and may have begun it */
         at->stepping = false;
         container_step_lost(at);
         if (at->cgroup)
@@ -376,7 +391,7 @@ void attempt_lost(struct attempt *at, const char *why)
         attempt_finish(at);
 }
 
-/* The step's task is over; what it gave is in results[step]. */
+/* Called when the step's task is over; its result is in results[step]. */
 void attempt_step_over(struct attempt *at, enum run_why why)
 {
         if (at->state != ATTEMPT_RUNNING || container_step_ended(at, why))
@@ -387,6 +402,11 @@ void attempt_step_over(struct attempt *at, enum run_why why)
         bool failed = r->signaled || r->exit_code != 0;
         BUF_CLEANUP struct buf words = {0};
         at->stepping = false;
+        if (why == RUN_ITSELF && config_queue_places(at->q->config) && !r->signaled &&
+            r->exit_code == PLACEMENT_EXIT_DENIED)
+                attempt_set_outcome(at, OUTCOME_STAGING_FAILED, HOLD_CREDENTIAL,
+                                    "a store refuses what a credential of the job shows; replace it with "
+                                    "`drover credential add`, and the job is released");
         if (why == RUN_ITSELF && activate_failed(at, &words))
                 attempt_set_outcome(at, OUTCOME_NOT_STARTED, HOLD_NOT_STARTED, "%s", buf_z(&words));
         if (why == RUN_WALLTIME && walltime_of(at))
@@ -411,11 +431,11 @@ void attempt_step_over(struct attempt *at, enum run_why why)
                 attempt_set_outcome(at, OUTCOME_LOST, 0, "the lease ended while the agent was away");
         else if (why == RUN_KILLED)
                 attempt_set_outcome(at, OUTCOME_LOST, 0, "it was ended by an agent that is gone");
-        if (why == RUN_ITSELF && checkpoint_made(at, r)) {
+        if (why == RUN_ITSELF && at->kill.state != KILL_ENDED && checkpoint_made(at, r)) {
                 checkpoint_save(at);
                 return;
         }
-        if (!at->result.set && at->kill.state != KILL_ABANDONED && (!failed || step->ignore_failure) &&
+        if (!at->result.set && at->kill.state == KILL_NONE && (!failed || step->ignore_failure) &&
             at->step + 1 < at->t->m->step_count) {
                 at->step++;
                 attempt_submit_step(at);
@@ -438,9 +458,10 @@ bool attempt_frees(struct agent *a, const struct run_event *e)
         return true;
 }
 
-/* ---- what the parts tell */
+/* ---- reports of the other parts */
 
-/* One that waited for it goes on; one that runs has the new contents in its files. */
+/* Called when a credential has arrived: continues an attempt that waited for it, and replaces the files of a
+ * running one. */
 static void on_credential(struct attempt *at)
 {
         if (at->state == ATTEMPT_STAGING && at->staging == STAGING_CREDENTIALS)

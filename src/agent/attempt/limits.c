@@ -1,5 +1,5 @@
-/* Limits while it runs: a control group where there are any; else what the tree uses is looked at every tick.
- */
+/* Limits of a running attempt are enforced by a control group if available; otherwise the usage of its
+ * processes is checked at every tick. */
 #include "agent/attempt/limits.h"
 
 #include <dirent.h>
@@ -13,10 +13,10 @@
 #include "agent/attempt/streams.h"
 #include "agent/container/container_step.h"
 #include "agent/model/sandbox.h"
-#include "base/fs.h"
-#include "base/log.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
 
-#define ENGINE_BYTES (64u << 20) /* what podman and its monitor take for themselves */
+#define ENGINE_BYTES (64u << 20) /* memory that podman and its monitor use */
 #define DISK_EVERY   10          /* ticks */
 #define DISK_FILES   100000
 
@@ -28,7 +28,7 @@ void limits_prepare(struct attempt *at)
         struct cgroup_limits l = {
                 .memory_bytes = at->memory_bytes, .cpus_milli = at->cpus_milli, .pids = a->config.pids_max};
         struct err err = {""};
-        if (container_step_elsewhere(at)) /* only the engine's own command is in it */
+        if (container_step_elsewhere(at)) /* the group contains only the engine's own command */
                 l.memory_bytes = l.pids = 0;
         else if (attempt_has_container(at) && l.memory_bytes)
                 l.memory_bytes += ENGINE_BYTES;
@@ -38,8 +38,8 @@ void limits_prepare(struct attempt *at)
 
 void limits_release(struct attempt *at)
 {
-        /* An agent that goes and leaves its jobs running leaves them their groups: putting one back would
-         * kill. */
+        /* An agent that stops and leaves its jobs running keeps their groups: giving one back would kill the
+         * job. */
         bool leaves = at->a->stopping && !at->a->config.kill_on_stop;
         if (at->cgroup && !leaves)
                 cgroup_put(at->cgroup);
@@ -88,10 +88,10 @@ struct process {
         int pid, parent, session;
         uint64_t bytes;
         bool known; /* `task` is */
-        int task; /* by pid: of this process and those above it, the first that a task began with; 0: none */
+        int task;   /* task of the nearest of this process and its ancestors, by pid; 0: none */
 };
 
-/* What the agent's tasks use, by the pid of each one's first process. */
+/* Usage of the agent's tasks, by the pid of each task's first process. */
 struct task {
         int pid;
         uint64_t bytes;
@@ -169,14 +169,14 @@ static const struct task *task_begins(const struct sample *s, const struct proce
         return t ? t : task_find(s, p->session);
 }
 
-/* A job may have any number of processes, each the child of the one before: the climb ends where an earlier
- * one has been. */
+/* Finds the task of a process by walking up its ancestors; the walk ends at a process that was reached
+ * before, since a job may have a chain of any length. */
 static void climb(const struct sample *s, struct process *p)
 {
         struct process *up = p;
         const struct task *t = NULL;
         while (up && !up->known && !(t = task_begins(s, up))) {
-                up->known = true; /* a circle, of processes that were read at different times, ends here */
+                up->known = true; /* ends a cycle of processes that were read at different times */
                 up = up->parent > 1 ? process_find(s, up->parent) : NULL;
         }
         int task = t ? t->pid : up ? up->task : 0;
@@ -208,7 +208,7 @@ static bool needs_sampling(const struct attempt *at)
                !(at->cgroup && (cgroups_limits(at->a->cgroups) & CGROUP_MEMORY));
 }
 
-/* True: it was ended for its memory. */
+/* Checks the attempt's memory. Returns whether it was ended for exceeding the limit. */
 static bool sample_memory(struct attempt *at, const struct sample *s)
 {
         const struct task *t = needs_sampling(at) ? task_find(s, at->pid) : NULL;

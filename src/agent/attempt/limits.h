@@ -1,12 +1,15 @@
-/* limits: of memory, processors and disk, while an attempt runs. */
+/* limits: enforces limits of memory, processors and disk while an attempt runs. */
 #pragma once
 #include "agent/model/attempt.h"
 
 void limits_prepare(struct attempt *at); /* takes a control group */
 void limits_release(struct attempt *at);
-void limits_usage(struct attempt *at); /* adds what the control group counted to the result */
-/* The job's processes met the limit of their memory: one that failed did so for that. */
+void limits_usage(struct attempt *at); /* adds the control group's usage to the result */
+/* Returns whether the job's processes reached their memory limit, so that a failure counts as caused by it.
+ */
 bool limits_oom(struct attempt *at);
-/* The kernel has killed processes of it for their memory, whether its program noticed or not. */
+/* Returns whether the kernel killed processes of the job for lack of memory, whether or not its program
+ * noticed. */
 bool limits_killed(struct attempt *at);
-void limits_sample(struct agent *a); /* memory and disk of what runs, where no group limits it */
+void limits_sample(
+        struct agent *a); /* checks memory and disk of running attempts that no control group limits */

@@ -1,7 +1,6 @@
-/* Tells the server where attempts are: what is done for them before they run and after, what the batch system
- * calls them, or, of those that were handed on to another server, their path there. It informs only, so it
- * has time: what is over within a second is never told of, and of bytes it is told when some more have come.
- */
+/* Tells the server where attempts are: the agent's work before and after they run, their id in the batch
+ * system, or for delegated ones their path at other servers. The information is for people only, so it may
+ * be late: what is over within a second is never reported, and progress in bytes only in steps. */
 #include "agent/attempt/location.h"
 
 #include <stdio.h>
@@ -13,23 +12,23 @@
 #include "agent/transfer/inputs.h"
 #include "agent/transfer/output_transfers.h"
 #include "base/arena.h"
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "move/task.h"
 
 #define AFTER_MS         1000
 #define WAITING_AFTER_MS 10000 /* many are read ahead, and wait for a moment */
-#define MANY             1000  /* in one message */
-#define DOING_MAX        256u  /* bytes of words */
-#define STEPS_TOLD       16u   /* in so many steps of a size that is known */
+#define MANY             1000  /* limit in one message */
+#define DOING_MAX        256u  /* bytes of a description */
+#define STEPS_TOLD       16u   /* progress is reported in so many steps of a known size */
 #define STEP_BYTES       (64u << 20)
 
-struct doing { /* words empty: nothing of its own */
+struct doing { /* `words` empty: the agent does nothing for the attempt */
         struct buf words;
         int64_t since_ms;
         uint64_t bytes, bytes_all;
 };
 
-/* ---- what is done for it */
+/* ---- the agent's work for an attempt */
 
 static void fetching(const struct attempt *at, struct doing *d)
 {
@@ -76,7 +75,7 @@ static void waiting(const struct attempt *at, struct doing *d)
                 buf_addz(&d->words, "waiting for room in the queue");
 }
 
-static void look(const struct attempt *at, int64_t now_ms, struct doing *d)
+static void look_at_attempt(const struct attempt *at, int64_t now_ms, struct doing *d)
 {
         d->since_ms = at->entered_ms;
         if (now_ms - at->entered_ms < (at->state == ATTEMPT_WAITING ? WAITING_AFTER_MS : AFTER_MS))
@@ -100,7 +99,7 @@ static void where_is(const struct attempt *at, struct run_where *ret)
         else if (at->pid && at->state == ATTEMPT_RUNNING)
                 snprintf(ret->native, sizeof(ret->native), "%lld", (long long)at->pid);
         if (at->q->backend->unreachable && at->state == ATTEMPT_RUNNING) {
-                ret->word = "unreachable"; /* what was known before may be so no more */
+                ret->word = "unreachable"; /* what was known before may be outdated */
                 ret->said = at->q->backend->unreachable;
         }
         if (!ret->word)
@@ -142,7 +141,7 @@ static uint64_t hash(const struct run_where *w, const struct doing *d)
                (d->words.n ? (uint64_t)d->since_ms + d->bytes / step * 3 : 0) + 1;
 }
 
-/* False: there is nothing to tell of it. */
+/* Returns whether there is something new to report about the attempt. */
 static bool has_changed(struct attempt *at, const struct run_where *w, const struct doing *d)
 {
         bool something = *w->native || *w->said || w->hops.n || d->words.n;
@@ -176,7 +175,7 @@ void attempt_location_tell(struct agent *a)
                         if (now - at->assigned_ms < AFTER_MS)
                                 continue;
                         where_is(at, &w);
-                        look(at, now_unix, &d);
+                        look_at_attempt(at, now_unix, &d);
                         if (has_changed(at, &w, &d))
                                 list[m.n_attempts++] = describe(at, &w, &d, &room);
                         buf_deinit(&d.words);

@@ -2,6 +2,6 @@
 #pragma once
 #include "agent/model/attempt.h"
 
-void attempt_location_tell(struct agent *a); /* every second */
-/* Before its end is told: the path at other servers of one that failed there. */
+void attempt_location_tell(struct agent *a); /* called every second */
+/* Called before the result is sent: tells the path at other servers of an attempt that failed there. */
 void attempt_location_tell_end(const struct attempt *at);

@@ -1,4 +1,4 @@
-/* Sandboxes of attempts that are over, and of those that nobody knows any more, are removed. */
+/* Removes sandboxes of attempts that are over, and sandboxes of no known attempt. */
 #include "agent/attempt/sandboxes.h"
 
 #include <dirent.h>
@@ -10,8 +10,8 @@
 #include "agent/environment/environments.h"
 #include "agent/model/sandbox.h"
 #include "agent/transfer/stage.h"
-#include "base/fs.h"
-#include "base/log.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
 
 void sandbox_remove(struct attempt *at)
 {
@@ -33,7 +33,8 @@ void sandbox_remove(struct attempt *at)
         at->has_sandbox = false;
 }
 
-/* Not before: an agent that is started again in between brings the outputs home from it once more. */
+/* Removes sandboxes only when the results are recorded: an agent restarted before that delivers the outputs
+ * again. */
 void sandbox_remove_left(struct agent *a)
 {
         if (!a->sandboxes_wait)
@@ -57,11 +58,12 @@ void sandbox_sweep(struct agent *a)
                 unsigned member = 0, fence = 0, empty = 0;
                 if (sscanf(e->d_name, SANDBOX_EMPTY, &empty) == 1 && empty >= a->empty_sandboxes &&
                     !a->users_path)
-                        fs_remove_tree(a->jobs, e->d_name); /* of an earlier life */
+                        fs_remove_tree(a->jobs, e->d_name); /* left by an earlier agent */
                 if (e->d_name[0] == '.' ||
                     str_starts(str_of(e->d_name),
-                               STR("batch.")) ||                  /* of users, see run/batch/submit_user.c */
-                    str_starts(str_of(e->d_name), STR("hop.")) || /* and run/drover/user.c */
+                               STR("batch.")) || /* folders of users, see run/batch/submit_user.c */
+                    /* folders of users, see run/drover/user.c */
+                    str_starts(str_of(e->d_name), STR("hop.")) ||
                     str_starts(str_of(e->d_name), STR(SANDBOX_OF_ENGINE)) ||
                     environments_folder(a, e->d_name))
                         continue;

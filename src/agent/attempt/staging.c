@@ -10,8 +10,8 @@
 #include "agent/model/sandbox.h"
 #include "agent/transfer/inputs.h"
 #include "agent/transfer/stage.h"
-#include "base/log.h"
 #include "base/sm.h"
+#include "base/system/log.h"
 
 static const char *const state_names[] = {"credentials", "images",  "inputs",
                                           "environment", "copying", "placing"};
@@ -54,7 +54,7 @@ static void place(struct attempt *at)
         int r = sandbox_make(at);
         if (r == 0)
                 r = credentials_place(at);
-        if (r > 0) { /* and then staging_ended is called again */
+        if (r > 0) { /* staging_ended is called again afterwards */
                 stage_credentials(at);
                 return;
         }

@@ -1,9 +1,9 @@
-/* staging: what comes before an attempt runs, one thing after the other. */
+/* staging: prepares an attempt before it runs, one thing after the other. */
 #pragma once
 #include "agent/model/attempt.h"
 
 void staging_begin(struct attempt *at); /* ATTEMPT_STAGING */
-/* What it waited for is here: goes on with what comes next. The attempt may be gone then. */
+/* Continues the preparation after a wait. The attempt may be freed by the call. */
 void staging_go_on(struct attempt *at);
-/* Its inputs or its credentials are in the sandbox; or (hold_code) something of it cannot be had. */
+/* Called when the inputs or credentials are in the sandbox, or (hold_code not 0) cannot be had. */
 void staging_ended(struct attempt *at, int hold_code, const char *reason);

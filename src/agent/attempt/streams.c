@@ -1,7 +1,7 @@
-/* Nothing tells when a file grows on every file system that a sandbox may be on (inotify(7) sees no writes of
- * other machines), so the files that somebody asks about are looked at every LOOK_MS. An answer with little
- * in it is not followed by the next one before that, so that a program that prints line by line costs its
- * followers some twenty messages a second. */
+/* Polls the files of followed streams every LOOK_MS, since no notification works on every file system that a
+ * sandbox may be on (inotify(7) does not see writes of other machines). After a short answer the next one is
+ * not sent before that time, so that a program that prints line by line costs its followers some twenty
+ * messages a second. */
 #include "agent/attempt/streams.h"
 
 #include <errno.h>
@@ -16,47 +16,48 @@
 #include "agent/outbox/outbox.h"
 #include "agent/step/submit.h"
 #include "agent/transfer/stage.h"
-#include "base/args.h"
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/job/args.h"
 #include "base/share.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
 #include "run/process/user_command.h"
 
 #define LOOK_MS       40
-#define LOOK_FAST_MS  10    /* at a terminal: somebody types there */
-#define IDLE_MS       5000  /* between looks when nothing is asked */
-#define FOLLOWED_MS   30000 /* after the last question: the files are closed */
+#define LOOK_FAST_MS  10    /* at a terminal, where somebody types */
+#define IDLE_MS       5000  /* interval of looks without requests */
+#define FOLLOWED_MS   30000 /* time after the last request at which the files are closed */
 #define WAIT_MAX_MS   60000
 #define QUESTIONS_MAX 2000
 #define FOLLOWED_MAX  500   /* attempts, and commands beside them; shared by their owners */
 #define FILES_MAX     2000  /* open, of all */
-#define INPUT_MS      10000 /* for a command to make room for more of its input */
+#define INPUT_MS      10000 /* time for a command to make room for more input */
 #define MOST_MAX      (64u << 10)
-#define TAIL_MAX      (64u << 10) /* of a stream, in its result */
+#define TAIL_MAX      (64u << 10) /* bytes of a stream's end in the result */
 #define KEPT_BYTES                                                                                           \
-        (8ull << 20) /* of a stream without a name, on the disk; and half of what is there then              \
+        (8ull << 20) /* bytes of an unnamed stream that trimming leaves; a file of twice the size is trimmed \
                       */
-#define KEPT_FOLLOWED (512ull << 20) /* while somebody follows it */
+#define KEPT_FOLLOWED (512ull << 20) /* while somebody follows the stream */
 #define FAR_TICKS     30             /* the sandboxes of batch systems' jobs may be on a slow file system */
-#define TRIM_AGAIN_MS 5000           /* as another user */
-#define FAR_TAIL_MS   5000           /* for another server to tell the end of what was printed there */
-#define TAILS_MAX     (64u << 20)    /* of all results that wait for the server */
+#define TRIM_AGAIN_MS 5000           /* interval and longest time of trimming as another user */
+#define FAR_TAIL_MS   5000           /* time for another server to send the end of the output there */
+#define TAILS_MAX     (64u << 20)    /* memory for all results that wait for the server */
 
 struct file {
         int index; /* ".drover_out.INDEX" */
         int fd;    /* -1: it is not there yet */
-        bool kept; /* its begin may be gone: see attempt/streams_keep */
+        bool kept; /* its beginning may have been trimmed: see trim() */
 };
 struct stream {
-        struct file *files; /* in the order of the steps */
+        struct file *files; /* files in the order of the steps */
         size_t count, cap;
 };
 /* The offsets count on through the steps, and through the attempts that the other server makes of each. */
 struct far {
-        uint32_t step;    /* of the task that was asked about last */
+        uint32_t step;    /* step of the last requested task */
         uint64_t attempt; /* there */
-        uint64_t base[2]; /* what was printed before that one */
-        uint64_t next[2]; /* behind the last byte that was told */
+        uint64_t base[2]; /* bytes printed before that attempt */
+        uint64_t next[2]; /* offset after the last byte that was sent */
 };
 struct followed {
         struct followed *next;
@@ -64,19 +65,19 @@ struct followed {
         uint64_t request;
         uint32_t member, fence;
         struct attempt *at;       /* NULL: it is gone */
-        unsigned steps;           /* whose files are listed */
+        unsigned steps;           /* number of steps whose files are listed */
         struct stream streams[2]; /* stdout, stderr */
-        bool over;                /* nothing is written any more */
-        struct far far;           /* of one that was handed on to another server */
-        uint64_t exec;            /* not of the attempt, but of a command beside it; 0: of the attempt */
+        bool over;                /* nothing more is written */
+        struct far far;           /* for an attempt that was delegated to another server */
+        uint64_t exec;            /* number of a command beside the attempt; 0: the attempt itself */
         struct run_id task;       /* that command */
-        bool signaled;            /* with over */
+        bool signaled;            /* with `over` */
         int32_t exit_code;
         char *error; /* why it was not started; or NULL */
         struct streams *all;
-        struct console *console; /* of a command with input or a terminal; else NULL */
-        bool terminal;           /* its output is the console's */
-        uint64_t input_serial;   /* of input that there was no room for yet; 0: none */
+        struct console *console; /* console of a command with input or a terminal; else NULL */
+        bool terminal;           /* the output comes from the console */
+        uint64_t input_serial;   /* serial of input that still needs room; 0: none */
         int64_t input_until_ms;
         int64_t asked_ms, told_ms; /* boot clock: last question, last answer */
 };
@@ -85,12 +86,12 @@ struct question {
         struct followed *of;
         uint64_t serial, offset[2];
         bool wanted[2];
-        uint64_t last;  /* of one that was handed on, until it is answered */
+        uint64_t last;  /* of a delegated attempt, until it is answered */
         uint64_t asked; /* number of the call to the other server that is under way; 0: none */
         size_t most;
         int64_t until_ms;
 };
-struct tail_wait { /* the end of what was printed at another server is asked for */
+struct tail_wait { /* a request to another server for the end of the output there */
         struct tail_wait *next;
         uint64_t request, asked;
         uint32_t member, fence;
@@ -102,9 +103,9 @@ struct streams {
         struct question *questions;
         struct tail_wait *waits;
         uint64_t last_asked;
-        struct share *share; /* of what is followed */
+        struct share *share; /* the owner's share of followed attempts */
         size_t question_count, file_count;
-        size_t tail_bytes; /* of results that the server does not have yet */
+        size_t tail_bytes; /* bytes in results that the server does not have yet */
         struct timer *timer;
 };
 
@@ -118,15 +119,23 @@ static int open_file(const struct attempt *at, const char *name)
         int dir = openat(at->a->jobs, sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (dir < 0)
                 return -1;
-        uid_t user = fstat(dir, &st) == 0 ? st.st_uid : 0; /* with `users`, whom the shepherd made it for */
-        /* no link of the job's is followed, and no pipe of its waited for */
-        int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        /* with `users`: the user for whom the shepherd made it */
+        uid_t user = fstat(dir, &st) == 0 ? st.st_uid : 0;
+        /* links and pipes of the job are refused: no link is followed, and opening does not block */
+        int fd = fs_open_beneath(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
         close(dir);
         if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != user)) {
                 close(fd);
                 return -1;
         }
         return fd;
+}
+
+int streams_open_file(const struct attempt *at, int index)
+{
+        BUF_CLEANUP struct buf name = {0};
+        expand_stream_name(at, index, &name);
+        return open_file(at, buf_z(&name));
 }
 
 static bool has_file(const struct stream *s, int index)
@@ -166,18 +175,17 @@ static void list_exec_files(struct followed *f)
         }
 }
 
-static void file_name(const struct followed *f, int index, char room[48])
+static void file_name(const struct followed *f, int index, struct buf *out)
 {
         if (f->exec)
-                snprintf(room, 48, index ? STEP_EXEC_ERR : STEP_EXEC_OUT, f->task.step);
+                buf_printf(out, index ? STEP_EXEC_ERR : STEP_EXEC_OUT, f->task.step);
         else
-                snprintf(room, 48, ".drover_out.%d", index);
+                expand_stream_name(f->at, index, out);
 }
 
-/* Opens those that are there. */
-static void look(struct streams *all, struct followed *f)
+/* Opens the files that exist. */
+static void look_at_stream(struct streams *all, struct followed *f)
 {
-        char name[48];
         if (!f->at || f->over || f->terminal || f->at->state < ATTEMPT_RUNNING)
                 return;
         if (!f->exec)
@@ -187,8 +195,9 @@ static void look(struct streams *all, struct followed *f)
                         struct file *file = &f->streams[k].files[i];
                         if (file->fd >= 0 || all->file_count >= FILES_MAX)
                                 continue;
-                        file_name(f, file->index, name);
-                        file->fd = open_file(f->at, name);
+                        BUF_CLEANUP struct buf name = {0};
+                        file_name(f, file->index, &name);
+                        file->fd = open_file(f->at, buf_z(&name));
                         all->file_count += file->fd >= 0;
                 }
 }
@@ -214,7 +223,7 @@ static uint64_t skip_hole(const struct file *f, uint64_t at, uint64_t size)
         return data < 0 ? size : (uint64_t)data;
 }
 
-/* Appends at most so many bytes; *offset becomes that of the first of them. */
+/* Appends at most `most` bytes; *offset becomes the offset of the first of them. */
 static void stream_read(const struct stream *s, uint64_t *offset, size_t most, struct buf *out)
 {
         uint64_t base = 0, at = *offset;
@@ -224,7 +233,7 @@ static void stream_read(const struct stream *s, uint64_t *offset, size_t most, s
                 while (at - base < size && out->n < most) {
                         uint64_t from = skip_hole(f, at - base, size);
                         if (from > at - base && out->n)
-                                return; /* what is behind the hole is another answer's */
+                                return; /* bytes behind the hole go into another answer */
                         at = base + from;
                         if (!out->n)
                                 *offset = at;
@@ -242,7 +251,7 @@ static void stream_read(const struct stream *s, uint64_t *offset, size_t most, s
         }
 }
 
-/* ---- who is followed */
+/* ---- followed attempts and commands */
 
 static struct followed *followed_find(const struct streams *all, uint64_t request, uint32_t member,
                                       uint32_t fence, uint64_t exec)
@@ -285,7 +294,7 @@ static void followed_free(struct streams *all, struct followed *f)
         }
         share_give(all->share, str_of(f->owner));
         free(f->owner);
-        if (f->exec && !f->over) { /* nobody asks for it any more */
+        if (f->exec && !f->over) { /* there are no more requests for it */
                 runner_kill(all->a->runner, f->task, 0);
                 agent_turn_later(all->a);
         }
@@ -307,8 +316,8 @@ static void tell_unknown(struct agent *a, uint64_t serial)
         outbox_send(a, &to);
 }
 
-static void tell(struct streams *all, const struct question *q, const uint64_t offset[2],
-                 const struct str out[2], bool over)
+static void tell_question(struct streams *all, const struct question *q, const uint64_t offset[2],
+                          const struct str out[2], bool over)
 {
         Drover__Streams m = DROVER__STREAMS__INIT;
         Drover__ToServer to = DROVER__TO_SERVER__INIT;
@@ -348,10 +357,10 @@ static int ask_far(struct streams *all, const struct attempt *at, const struct r
 static void tell_nothing(struct streams *all, const struct question *q)
 {
         static const struct str none[2] = {{0}};
-        tell(all, q, q->offset, none, false);
+        tell_question(all, q, q->offset, none, false);
 }
 
-/* True: there is no more time for it, and the question was answered so. */
+/* Answers a request whose time is up. Returns whether it did. */
 static bool answer_far(struct streams *all, struct question *q, int64_t now)
 {
         struct followed *f = q->of;
@@ -373,7 +382,7 @@ static bool answer_far(struct streams *all, struct question *q, int64_t now)
         return true;
 }
 
-/* True: the question was answered. */
+/* Answers from the other server's output. Returns whether it did. */
 static bool take_far(struct streams *all, struct question *q, const struct run_output *said, int64_t now)
 {
         struct far *far = &q->of->far;
@@ -396,11 +405,11 @@ static bool take_far(struct streams *all, struct question *q, const struct run_o
         }
         if (!any && !(said->over && !said->failed) && now < q->until_ms)
                 return false;
-        tell(all, q, offset, out, said->over && !said->failed);
+        tell_question(all, q, offset, out, said->over && !said->failed);
         return true;
 }
 
-/* What a command has written to its terminal. False: there is nothing to say yet. */
+/* Answers with the output of a command's terminal. Returns false if there is nothing to send yet. */
 static bool answer_terminal(struct streams *all, struct question *q, int64_t now)
 {
         struct followed *f = q->of;
@@ -411,14 +420,14 @@ static bool answer_terminal(struct streams *all, struct question *q, int64_t now
         bool told = over || out[0].n >= q->most || now >= q->until_ms ||
                     (out[0].n && now - f->told_ms >= LOOK_FAST_MS);
         if (told) {
-                tell(all, q, offset, out, over);
+                tell_question(all, q, offset, out, over);
                 f->told_ms = now;
         }
         return told;
 }
 
-/* False: there is nothing to say yet. */
-static bool answer(struct streams *all, struct question *q, int64_t now)
+/* Answers a request. Returns false if there is nothing to send yet. */
+static bool question_answer(struct streams *all, struct question *q, int64_t now)
 {
         struct followed *f = q->of;
         if (f->at && !f->over && !f->exec && is_far(f->at))
@@ -428,7 +437,7 @@ static bool answer(struct streams *all, struct question *q, int64_t now)
         struct buf out[2] = {{0}};
         uint64_t offset[2] = {q->offset[0], q->offset[1]};
         bool full = false, any = false, over = f->over;
-        look(all, f);
+        look_at_stream(all, f);
         for (int k = 0; k < 2; k++) {
                 if (!q->wanted[k])
                         continue;
@@ -440,7 +449,7 @@ static bool answer(struct streams *all, struct question *q, int64_t now)
         bool told = over || full || now >= q->until_ms || (any && now - f->told_ms >= LOOK_MS);
         if (told) {
                 const struct str bytes[2] = {buf_view(&out[0]), buf_view(&out[1])};
-                tell(all, q, offset, bytes, over);
+                tell_question(all, q, offset, bytes, over);
                 f->told_ms = now;
         }
         buf_deinit(&out[0]);
@@ -456,12 +465,12 @@ static void question_free(struct streams *all, struct question **link)
         free(q);
 }
 
-/* Answers what can be answered; of: only what is asked about this one; NULL: all. */
+/* Answers every request that can be answered. of: only requests about this attempt or command; NULL: all. */
 static void answer_all(struct streams *all, const struct followed *of)
 {
         int64_t now = clock_boot_ms();
         for (struct question **link = &all->questions; *link;)
-                if ((!of || (*link)->of == of) && answer(all, *link, now))
+                if ((!of || (*link)->of == of) && question_answer(all, *link, now))
                         question_free(all, link);
                 else
                         link = &(*link)->next;
@@ -488,7 +497,7 @@ static bool is_asked(const struct streams *all, const struct followed *f)
         return false;
 }
 
-/* Input that waits for room is told when there is some, or when its time is up. */
+/* Answers input that waits for room when there is some, or when its time is up. */
 static void answer_input(struct followed *f, int64_t now)
 {
         if (!f->input_serial || (!f->over && !console_is_deaf(f->console) && !console_has_room(f->console) &&
@@ -548,12 +557,12 @@ void streams_get(struct agent *a, const Drover__StreamsGet *m)
         all->questions = q;
         all->question_count++;
         f->asked_ms = now;
-        look(all, f);
+        look_at_stream(all, f);
         for (int k = 0; k < 2 && m->last && !(f->at && is_far(f->at)); k++) {
                 uint64_t size = stream_size(&f->streams[k]);
                 q->offset[k] = size > m->last ? size - m->last : 0;
         }
-        if (answer(all, q, now))
+        if (question_answer(all, q, now))
                 question_free(all, &all->questions);
         set_timer(all);
 }
@@ -572,7 +581,8 @@ static void set_tail(struct attempt *at, int stream, const void *bytes, size_t c
         struct streams *all = at->a->streams;
         struct stream_tail *t = &at->result.tails[stream];
         size_t left = all->tail_bytes < TAILS_MAX ? TAILS_MAX - all->tail_bytes : 0;
-        size_t most = left > TAIL_MAX ? left : TAIL_MAX / 64; /* a server that is away for long takes none */
+        /* results that wait for an absent server have used up the room */
+        size_t most = left > TAIL_MAX ? left : TAIL_MAX / 64;
         if (t->bytes || !count)
                 return;
         if (count > most) {
@@ -598,7 +608,7 @@ static bool is_unnamed(const struct attempt *at, int stream)
         return !*(stream ? s->stderr_file : s->stdout_file);
 }
 
-/* The file is here, or cannot be had (said NULL, or failed): the attempt goes on. */
+/* Called when the output has arrived or cannot be had (said NULL, or failed): continues the attempt. */
 static void take_far_tail(struct streams *all, struct tail_wait **link, const struct run_output *said)
 {
         struct attempt *at = agent_find(all->a, (*link)->request, (*link)->member, (*link)->fence);
@@ -619,7 +629,7 @@ static void ask_for_tails(struct streams *all, int64_t now)
                 const struct attempt *at = agent_find(all->a, w->request, w->member, w->fence);
                 int r = w->asked ? 0 : at ? ask_far(all, at, &ask, &w->asked) : -ENOENT;
                 if (r == -EAGAIN && now < w->until_ms)
-                        return; /* nor can those behind it be asked for */
+                        return; /* requests behind it cannot be sent either */
                 if (r < 0)
                         take_far_tail(all, link, NULL);
                 else
@@ -666,8 +676,9 @@ static void on_far(void *arg, uint64_t number, const struct run_output *said)
 
 /* ---- streams without a name
  *
- * Nobody has said where they shall go, so they must not fill the disk: what lies before their end becomes a
- * hole in the file. A job of another user's is not ours to change, and so is its file: that user does it. */
+ * Nobody has named a destination for these, so they must not fill the disk: everything before their end
+ * becomes a hole in the file. The files of another user's job are changed by that user.
+ */
 
 static bool kept_file(const struct attempt *at, int dir, bool is_stderr, char name[32], struct stat *ret)
 {
@@ -787,9 +798,9 @@ struct ending {
 static void add_tail(const struct attempt *at, int index, uint64_t size, struct buf *out)
 {
         size_t most = TAIL_MAX, n = size < most ? (size_t)size : most;
-        char name[32];
-        snprintf(name, sizeof(name), ".drover_out.%d", index);
-        int fd = open_file(at, name);
+        BUF_CLEANUP struct buf name = {0};
+        expand_stream_name(at, index, &name);
+        int fd = open_file(at, buf_z(&name));
         char *room = fd >= 0 ? buf_room(out, n) : NULL;
         ssize_t got = room ? pread(fd, room, n, (off_t)(size - n)) : -1;
         if (got > 0)
@@ -803,15 +814,15 @@ static void add_tail(const struct attempt *at, int index, uint64_t size, struct 
 static void end_file(struct ending *e, unsigned step, bool is_stderr, struct buf *out, uint64_t *size)
 {
         const struct attempt *at = e->at;
-        char name[32];
+        BUF_CLEANUP struct buf name = {0};
         struct stat st;
         bool kept;
         int index = expand_stream_file(at, step, is_stderr, &kept, NULL);
         if (index < 0 || (e->seen[index / 64] >> (index % 64)) & 1)
                 return;
         e->seen[index / 64] |= 1ull << (index % 64);
-        snprintf(name, sizeof(name), ".drover_out.%d", index);
-        if (fstatat(e->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        expand_stream_name(at, index, &name);
+        if (fstatat(e->dir, buf_z(&name), &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return;
         if (S_ISREG(st.st_mode) && st.st_size > 0) {
                 add_tail(at, index, (uint64_t)st.st_size, out);
@@ -820,10 +831,10 @@ static void end_file(struct ending *e, unsigned step, bool is_stderr, struct buf
         if (!kept || at->a->users_path)
                 return;
         if (!e->recycles || !S_ISREG(st.st_mode) || st.st_size > 0)
-                unlinkat(e->dir, name, 0);
+                unlinkat(e->dir, buf_z(&name), 0);
 }
 
-/* followed: somebody has its files open. */
+/* followed: a requester has the attempt's files open. */
 static void keep_tails(struct attempt *at, bool followed)
 {
         struct ending e = {.at = at, .recycles = !followed && sandbox_may_recycle(at)};
@@ -833,8 +844,10 @@ static void keep_tails(struct attempt *at, bool followed)
         if (e.dir < 0)
                 return;
         for (unsigned step = 0; step <= at->step; step++)
-                for (int k = 0; k < 2; k++)
+                for (int k = 0; k < 2; k++) {
                         end_file(&e, step, k, &out[k], &size[k]);
+                        at->result.steps[step].printed[k] = size[k];
+                }
         close(e.dir);
         at->recycles = e.recycles;
         for (int k = 0; k < 2; k++) {
@@ -848,14 +861,14 @@ void streams_end(struct attempt *at)
         struct streams *all = at->a->streams;
         struct followed *f = followed_find(all, at->request, at->member, at->fence, 0);
         if (f && !f->over) {
-                look(all, f);
+                look_at_stream(all, f);
                 f->over = true;
                 answer_all(all, f);
                 set_timer(all);
         }
         for (struct followed *x = all->followed; x; x = x->next)
                 if (x->exec && x->at == at && !x->over) {
-                        look(all, x);
+                        look_at_stream(all, x);
                         runner_kill(at->a->runner, x->task, 0);
                 }
         if (at->state == ATTEMPT_RUNNING && (at->has_sandbox || at->adopted))
@@ -881,7 +894,7 @@ void streams_forget(struct attempt *at)
         struct streams *all = at->a->streams;
         if (!all)
                 return;
-        if (!at->a->stopping) /* then its runner has gone */
+        if (!at->a->stopping) /* the runner has ended by then */
                 streams_end(at);
         for (struct followed *f = all->followed; f; f = f->next)
                 if (f->at == at)
@@ -982,7 +995,7 @@ void streams_input(struct agent *a, const Drover__ExecInput *m)
                 return;
         }
         f->input_until_ms = now;
-        answer_input(f, now); /* one that is sent again takes its place */
+        answer_input(f, now); /* a repeated input replaces the earlier one */
         console_resize(f->console, m->rows, m->columns);
         console_take(f->console, m->offset, str_make((const char *)m->data.data, m->data.len), m->end);
         f->input_serial = m->serial;
@@ -994,10 +1007,10 @@ void streams_input(struct agent *a, const Drover__ExecInput *m)
 static void remove_exec_files(const struct followed *f)
 {
         int dir = f->at && !f->at->a->users_path ? open_sandbox(f->at) : -1;
-        char name[48];
         for (int k = 0; k < 2 && dir >= 0; k++) {
-                file_name(f, k, name);
-                unlinkat(dir, name, 0);
+                BUF_CLEANUP struct buf name = {0};
+                file_name(f, k, &name);
+                unlinkat(dir, buf_z(&name), 0);
         }
         if (dir >= 0)
                 close(dir);
@@ -1013,7 +1026,7 @@ bool streams_event(struct agent *a, const struct run_event *e)
                 return f != NULL;
         BUF_CLEANUP struct buf why = {0};
         runner_forget(a->runner, e->id);
-        look(all, f);
+        look_at_stream(all, f);
         remove_exec_files(f);
         f->over = true;
         f->signaled = e->state == RUN_ENDED && e->signaled;
@@ -1049,7 +1062,7 @@ void streams_close(struct agent *a)
         while (all->waits)
                 wait_free(&all->waits);
         while (all->followed) {
-                all->followed->over = true; /* its runner has gone */
+                all->followed->over = true; /* the runner has ended */
                 followed_free(all, all->followed);
         }
         timer_free(all->timer);

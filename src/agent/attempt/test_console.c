@@ -153,8 +153,8 @@ static void terminal(void **state)
         close_side(&s);
 }
 
-/* What is in the terminal when the command ends is not lost, and somebody who still has it is not waited for.
- */
+/* Output in the terminal is not lost when the command ends, and a process that still has the terminal is not
+ * waited for. */
 static void terminal_ends(void **state)
 {
         struct side s;

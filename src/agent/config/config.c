@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "agent/config/users.h"
-#include "base/fs.h"
-#include "base/program.h"
-#include "base/quantity.h"
+#include "base/format/quantity.h"
+#include "base/system/fs.h"
+#include "base/system/program.h"
 
 #define S(member, kind, argument, help)                                                                      \
         {                                                                                                    \
@@ -59,6 +59,8 @@ static const struct setting settings[] = {
         S(transfer_tries, SETTING_COUNT, "N", "attempts at one; 5"),
         {"transfer_retry", SETTING_TIME, offsetof(struct config, transfer_retry_ms), "TIME",
          "before the second attempt; twice as long before each further one; 1s"},
+        {"transfer_stall", SETTING_TIME, offsetof(struct config, transfer_stall_ms), "TIME",
+         "an attempt in which nothing moves for so long is given up; 1m"},
         {"probe", SETTING_TIME, offsetof(struct config, probe_ms), "TIME",
          "how often to measure the way to each store; 0: never; 5m"},
         S(movers, SETTING_WORDS, NULL, NULL), /* in the file only */
@@ -67,8 +69,15 @@ static const struct setting settings[] = {
         S(mover, SETTING_TEXT, "PROGRAM", "drover-mover beside this program"),
         S(ca_file, SETTING_TEXT, "FILE", "authorities of https stores, in PEM; the system's"),
         S(known_hosts, SETTING_TEXT, "FILE", "keys of sftp stores; ~/.ssh/known_hosts of the mover's user"),
+        S(metrics, SETTING_TEXT, "HOST:PORT", "GET /metrics for Prometheus, to whoever can connect; none"),
         S(kill_on_stop, SETTING_SWITCH, NULL,
           "SIGTERM ends the jobs; without it they go on and the next agent takes them over"),
+        {"leave_after", SETTING_TIME, offsetof(struct config, leave_after_ms), "TIME",
+         "then the agent ends; jobs that take longer than what is left are not taken; never"},
+        {"leave_idle", SETTING_TIME, offsetof(struct config, leave_idle_ms), "TIME",
+         "the agent ends when it had nothing to run for so long; never"},
+        {"leave_unknown", SETTING_TIME, offsetof(struct config, leave_unknown_ms), "TIME",
+         "that must be left for a job that does not say how long it runs; half of --leave-after"},
         S(shepherd, SETTING_TEXT, "PROGRAM", "drover-shepherd beside this program"),
         {"staging_silence", SETTING_TIME, offsetof(struct config, staging_silence_ms), "TIME",
          "without progress of a copy, until it fails and the queues take no more jobs; 0: never; 10m"},
@@ -94,6 +103,7 @@ void config_init(struct config *c)
                              .transfer_limit_ms = 12ull * 3600000,
                              .transfer_tries = 5,
                              .transfer_retry_ms = 1000,
+                             .transfer_stall_ms = 60000,
                              .probe_ms = 300000};
         config_queue_init(&c->queue);
 }
@@ -101,7 +111,7 @@ void config_init(struct config *c)
 void config_deinit(struct config *c)
 {
         settings_deinit(table, c);
-        c->queue.name = NULL; /* in the table as `queue` */
+        c->queue.name = NULL; /* set in the table as `queue` */
         config_queue_deinit(&c->queue);
         for (size_t i = 0; i < c->queue_count; i++) {
                 config_queue_deinit(c->queues[i]);
@@ -113,8 +123,8 @@ void config_deinit(struct config *c)
         memset(c, 0, sizeof(*c));
 }
 
-/* A setting of the agent, or of all its queues; *ret_object is where it is. */
-static const struct setting *find(struct config *c, struct str name, void **ret_object)
+/* Finds a setting of the agent, or of all its queues; *ret_object is the struct that has it. */
+static const struct setting *find_setting(struct config *c, struct str name, void **ret_object)
 {
         const struct setting *s = settings_find(table, name);
         *ret_object = s ? (void *)c : &c->queue;
@@ -139,9 +149,9 @@ static int read_settings(struct config *c, const struct doc *root, struct err *e
         for (const struct doc *d = root->first; d && r == 0; d = d->next) {
                 void *object;
                 if (str_eqz(d->key, "queues") || str_eqz(d->key, "health") ||
-                    str_eqz(d->key, "sensors")) /* in config_finish: what options say is their default */
+                    str_eqz(d->key, "sensors")) /* read in config_finish, after the options */
                         continue;
-                const struct setting *s = find(c, d->key, &object);
+                const struct setting *s = find_setting(c, d->key, &object);
                 r = settings_read(object, s, d, err);
                 if (r < 0)
                         doc_where(err, r, d);
@@ -243,7 +253,7 @@ int config_options(struct config *c, int argc, char **argv, bool *ret_done, stru
                 struct str name = str_skip(option, 2), value = name;
                 bool inlined = str_cut(&value, '=', &name) && value.p;
                 void *object;
-                const struct setting *s = find(c, name, &object);
+                const struct setting *s = find_setting(c, name, &object);
                 if (!s)
                         return err_set(err, -EINVAL, "there is no option %s; see drover-agent --help",
                                        argv[i]);
@@ -270,8 +280,7 @@ int config_where(const struct config *c, const char *key, int code, struct err *
         return d ? doc_where(err, code, d) : code;
 }
 
-/* Who has joined needs no token: its file may be gone. `agent` is the agent's own part of the folder where it
- * runs jobs of several users. */
+/* Returns whether the agent has joined: it needs no token then, whose file may be gone. */
 static bool has_joined(const struct config *c)
 {
         BUF_CLEANUP struct buf path = {0};
@@ -295,8 +304,7 @@ static int read_token(struct config *c, struct err *err)
         return r;
 }
 
-/* Jobs run as the agent does. What others could make root do by a job of theirs nobody may: root's agent runs
- * root's. */
+/* Checks the owners: jobs run as the agent's user, so an agent of root runs jobs of root only. */
 static int check_owners(struct config *c, struct err *err)
 {
         const struct passwd *pw = getpwuid(getuid());

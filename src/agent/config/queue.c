@@ -1,13 +1,13 @@
-/* Settings of a queue, and the list of queues. */
+/* Reads the settings of a queue, and the list of queues. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "agent/config/config.h"
+#include "base/format/name.h"
 #include "base/mem.h"
-#include "base/name.h"
 #include "place/offer.h"
 
-#define PLACEMENTS 4 /* jobs of a queue for placement jobs whose file does not say */
+#define PLACEMENTS 4 /* default number of jobs of a queue for placement jobs */
 
 #define Q(member)  offsetof(struct config_queue, member)
 static const struct setting table[] = {
@@ -147,7 +147,7 @@ static int check_trigger(const char *name, const char *text, struct err *err)
                        : err_set(err, -EINVAL, "%s cannot be read: %s", name, text);
 }
 
-/* What the server could not read shall be said here. */
+/* Checks that the server will be able to parse the ad, so that errors are reported here. */
 static int check_ad(const struct config_queue *q, struct err *err)
 {
         struct offer_place p = {.name = "n",
@@ -200,8 +200,8 @@ bool config_queue_places(const struct config_queue *q)
         return !strcmp(q->runner, CONFIG_MOVER);
 }
 
-/* The queue for placement jobs, unless the file has one, or another of its name. What the file's top says of
- * programs and their devices is not for it. */
+/* Adds the queue for placement jobs, unless the file has one or another queue of its name. Settings of
+ * programs and devices at the file's top do not apply to it. */
 static void add_data_queue(struct config *c)
 {
         struct config_queue plain;

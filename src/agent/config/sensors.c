@@ -1,4 +1,4 @@
-/* `health` and `sensors` of the file, and `node`, which says what the machine is. */
+/* Reads `health`, `sensors` and `node` (facts about the machine) of the file. */
 #include "agent/config/config.h"
 
 #include <errno.h>

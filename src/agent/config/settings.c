@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/format/quantity.h"
 #include "base/mem.h"
-#include "base/quantity.h"
 #include "place/pull_policy.h"
 
 #define SIZE_BARE_MIN (1 << 20) /* a smaller size needs a unit */
@@ -69,7 +69,7 @@ void settings_copy(struct settings t, void *to, const void *from)
                         const char *text = *(char *const *)src;
                         *(char **)d = text ? mem_dupz(text) : NULL;
                 } else if (s->kind == SETTING_GPUS) {
-                        continue; /* with the resources */
+                        continue; /* handled with the resources */
                 } else if (is_list(s->kind)) {
                         const struct config_list *l = src;
                         struct config_list *copy = d;
@@ -86,7 +86,7 @@ void settings_copy(struct settings t, void *to, const void *from)
         }
 }
 
-/* ---- words */
+/* ---- options */
 
 static int list_add(struct config_list *l, const struct setting *s, char *taken, struct err *err)
 {
@@ -110,7 +110,7 @@ static int set_switch(bool *at, struct str value)
         return 0;
 }
 
-/* A line of a resource; one of the same name goes. `line` is taken. */
+/* Sets a resource's line, which replaces one of the same name. */
 static int put_resource(struct config_list *l, const struct setting *s, struct str name, char *line,
                         struct err *err)
 {
@@ -131,7 +131,8 @@ static int set_resource(struct config_list *l, const struct setting *s, struct s
         return put_resource(l, s, name, buf_take(&b), err);
 }
 
-/* A size that was meant in units of its own: "16" of a machine's memory. 0 is none, or no limit. */
+/* Parses a size and refuses one that was probably meant in larger units, such as "16" for a machine's
+ * memory. 0 means none or no limit. */
 static int set_size(uint64_t *at, struct str value)
 {
         uint64_t n;
@@ -285,7 +286,7 @@ int settings_read(void *object, const struct setting *s, const struct doc *d, st
         if (s->kind == SETTING_RESOURCES && d->kind == DOC_MAP)
                 return read_resources(at, s, d, err);
         settings_clear(object, s);
-        if (d->empty && is_list(s->kind)) /* its lines are comments, say */
+        if (d->empty && is_list(s->kind)) /* for example, only comments */
                 return 0;
         if (d->kind == DOC_WORD)
                 return settings_set(object, s, d->text, err);

@@ -12,7 +12,7 @@
 
 #include "agent/config/config.h"
 #include "agent/config/users.h"
-#include "base/fs.h"
+#include "base/system/fs.h"
 
 static char top[64], path[96];
 
@@ -164,7 +164,7 @@ static void says_what_is_wrong_with_a_queue(void **state)
                  "\"fast\" is "
                  "not"},
                 {"queues:\n  - name: a\n    attributes: Rack 7\n", ":3: attributes cannot be read"},
-                /* what nobody would read, and whose jobs would run here */
+                /* settings that would have no effect, while the jobs would run here */
                 {"queues:\n  - name: a\n    slurm: {partition: main}\n",
                  ":4: queue a has settings of slurm, and its runner is process: write `runner: slurm`"},
                 {"queues:\n  - name: a\n    runner: pbs\n    exec: {program: x}\n",
@@ -188,7 +188,7 @@ static void says_what_is_wrong_with_a_queue(void **state)
         }
 }
 
-/* Whose lines are comments, as those of an example that is only half wanted. */
+/* A map with only comments, as in a half-used example, counts as empty. */
 static void nothing_is_an_empty_map(void **state)
 {
         (void)state;
@@ -247,6 +247,27 @@ static void a_token_is_in_a_file_of_ones_own(void **state)
         unlink(buf_z(&token));
 }
 
+/* Owners match by the rule of base/job/owners.h, like in the server's offers. */
+static void runs_jobs_of_its_owners(void **state)
+{
+        static char one[] = "a@b", all[] = "*@c", any[] = "any";
+        char *const entries[] = {one, all, any};
+        static const struct {
+                size_t first, count;
+                const char *owner;
+                bool own;
+        } rows[] = {
+                {0, 0, "x@y", true}, {0, 1, "a@b", true},  {0, 1, "x@b", false},
+                {0, 2, "x@c", true}, {1, 1, "a@b", false}, {2, 1, "x@y", true},
+        };
+        (void)state;
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct config c = {.owners.n = rows[i].count};
+                memcpy(c.owners.v, entries + rows[i].first, rows[i].count * sizeof(*entries));
+                assert_int_equal(users_own(&c, rows[i].owner), rows[i].own);
+        }
+}
+
 static void maps_owners_to_users(void **state)
 {
         (void)state;
@@ -264,7 +285,7 @@ static void maps_owners_to_users(void **state)
         } cases[] = {
                 {"a@b", "nobody", NULL},
                 {"nobody@c", "nobody", NULL},
-                {"daemon@c", "nobody", NULL}, /* its own line goes first */
+                {"daemon@c", "nobody", NULL}, /* an owner's own line comes first */
                 {"anyone@d", "nobody", NULL},
                 {"z@b", NULL, "name no local user for z@b"},
                 {"a@bb", NULL, "name no local user"},
@@ -291,7 +312,7 @@ static void maps_owners_to_users(void **state)
         users_print(&c, &text);
         assert_non_null(strstr(buf_z(&text), "\na@b nobody\n"));
         assert_non_null(strstr(buf_z(&text), "\n*@c *\n"));
-        c.agent_uid = 65534; /* its key would be theirs */
+        c.agent_uid = 65534; /* such a job could read the agent's key */
         assert_int_equal(users_find(&c, "a@b", &e, &err), -EPERM);
         assert_non_null(strstr(err.text, "the agent's own user"));
         config_deinit(&c);
@@ -311,9 +332,8 @@ static void says_what_is_wrong(void **state)
                 {"pull_policy: load=2\n", "load"},
                 {"memory: 16\n", ":1: memory cannot be '16': write a size with its unit"},
                 {"disk: 1048575\n", "disk cannot be '1048575'"},
-                {"memory: 16GB\n", "memory cannot be '16GB': write a size with its unit, as in 512M or 16G"},
-                {"walltime_max: 1-00:00:00\n",
-                 "walltime_max cannot be '1-00:00:00': write a time, as in 90s"},
+                {"memory: 16Q\n", "memory cannot be '16Q': write a size with its unit, as in 512M or 16G"},
+                {"walltime_max: 1-\n", "walltime_max cannot be '1-': write a time, as in 90s"},
                 {"cpus: all\n", "cpus cannot be 'all': write a number"},
                 {"cgroups: maybe\n", "cgroups cannot be 'maybe': write on or off"},
                 {"name: [a, b]\n", "name cannot be a list: write one value behind the colon"},
@@ -397,6 +417,7 @@ int main(void)
                                            cmocka_unit_test(nothing_is_an_empty_map),
                                            cmocka_unit_test(a_token_is_for_the_first_time),
                                            cmocka_unit_test(a_token_is_in_a_file_of_ones_own),
+                                           cmocka_unit_test(runs_jobs_of_its_owners),
                                            cmocka_unit_test(maps_owners_to_users),
                                            cmocka_unit_test(says_what_is_wrong)};
         return cmocka_run_group_tests(tests, setup, teardown);

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define OWN_USER "drover-agent" /* not the server's, which could read the agent's key */
+#include "base/job/owners.h"
 
-/* An entry is kept as the shepherd reads it: "owner user". */
+#define OWN_USER "drover-agent" /* a user different from the server's, which could read the agent's key */
+
+/* Splits an entry, which is kept in the shepherd's form: "owner user". */
 static struct str owner_of(const char *entry, struct str *ret_user)
 {
         struct str rest = str_of(entry), owner;
@@ -18,7 +20,7 @@ static struct str owner_of(const char *entry, struct str *ret_user)
         return owner;
 }
 
-/* Why nobody may run as this user; NULL: it is fine. */
+/* Returns why no job may run as this user; NULL: jobs may. */
 static const char *unfit(const struct config *c, const struct passwd *pw, char room[64])
 {
         gid_t groups[64];
@@ -40,7 +42,7 @@ static const char *unfit(const struct config *c, const struct passwd *pw, char r
         return NULL;
 }
 
-/* The user that the map says, which may not exist. */
+/* Finds the user that the map names, which may not exist. */
 static bool map_says(const struct config *c, const char *owner, struct str *ret)
 {
         const char *at = strchr(owner, '@');
@@ -120,7 +122,7 @@ static int check_line(const struct config *c, const char *line, struct err *err)
                 return 0;
         MEM_CLEANUP char *name = str_dupz(user);
         const struct passwd *pw = getpwnam(name);
-        const char *why = pw ? unfit(c, pw, room) : NULL; /* who isn't there yet may come */
+        const char *why = pw ? unfit(c, pw, room) : NULL; /* a missing user may be added later */
         return why ? err_set(err, -EINVAL, "users: " STR_FMT " is mapped to %s, %s", STR_ARG(owner), name,
                              why)
                    : 0;
@@ -157,8 +159,13 @@ int users_check(struct config *c, struct err *err)
 bool users_own(const struct config *c, const char *owner)
 {
         const struct config_list *l = &c->owners;
-        for (size_t i = 0; i < l->n; i++)
-                if (!strcmp(l->v[i], "any") || !strcmp(l->v[i], owner))
-                        return true;
-        return l->n == 0;
+        bool own = l->n == 0;
+        for (size_t i = 0; i < l->n; i++) {
+                struct str entry = str_of(l->v[i]);
+                const struct owners one = {&entry, 1};
+                if (owners_deny(&one, str_of(owner)).p)
+                        return false;
+                own |= str_eqz(entry, "any") || owners_allow(&one, str_of(owner));
+        }
+        return own;
 }

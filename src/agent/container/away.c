@@ -1,26 +1,27 @@
-/* Images that cannot be fetched for now: the registry or the network is in trouble. The jobs that waited for
- * one are given back, and the queues of the engine take none with it until a pause is over; each failure
- * makes the next pause twice as long. The condition in their ads gives the engine's words as its value, so
- * that `why` says them.
+/* Remembers images that cannot be pulled now because of trouble with the registry or the network. The jobs
+ * that waited for one are given back, and the queues of the engine take no jobs with it until a pause is
+ * over; each failure doubles the next pause. The condition in their ads has the engine's error message as
+ * its value, so that `why` shows it.
  *
- * Where the engine fetches an image itself, as a job starts, the words are those with which the job's command
- * has ended, and it is the job that says them: they hold for jobs of its owner and of nobody else. */
+ * If the engine pulls an image itself when a job starts, the message is that of the job's command, which the
+ * job controls: it applies to jobs of the same owner only.
+ */
 #include <stdlib.h>
 
 #include "agent/container/engine.h"
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 #include "place/offer.h"
 
 #define PAUSE_MAX_MS 600000
-#define FORGET_MS    3600000 /* so long after a pause the next failure is a first one again */
-#define AWAY_MAX     64u     /* each is a condition in the ads */
+#define FORGET_MS    3600000 /* time after a pause at which the next failure counts as the first */
+#define AWAY_MAX     64u     /* each entry is a condition in the ads */
 
 struct away {
         struct away *next;
         char *image, *why;
-        char *owner; /* whose jobs wait; NULL: everybody's */
-        bool anew;   /* it is here: only who wants it fetched anew waits */
+        char *owner; /* owner whose jobs wait; NULL: all jobs */
+        bool anew;   /* the image is present: only jobs that want it pulled again wait */
         unsigned tries;
         int64_t until_ms; /* boot clock: the pause's end */
 };
@@ -38,7 +39,7 @@ static bool is_for(const struct away *x, const char *image, const char *owner)
         return !strcmp(x->image, image) && (owner ? x->owner && !strcmp(x->owner, owner) : !x->owner);
 }
 
-static struct away **find(struct engine *e, const char *image, const char *owner)
+static struct away **find_away(struct engine *e, const char *image, const char *owner)
 {
         struct away **link = &e->aways;
         while (*link && !is_for(*link, image, owner))
@@ -46,7 +47,7 @@ static struct away **find(struct engine *e, const char *image, const char *owner
         return link;
 }
 
-static void drop(struct away **link)
+static void drop_away(struct away **link)
 {
         struct away *x = *link;
         *link = x->next;
@@ -62,7 +63,7 @@ static void on_timer(void *arg)
                 struct away *x = *link;
                 int64_t next = now < x->until_ms ? x->until_ms : x->until_ms + FORGET_MS;
                 if (now >= next) {
-                        drop(link);
+                        drop_away(link);
                         continue;
                 }
                 first = next < first ? next : first;
@@ -81,12 +82,12 @@ static void make_room(struct engine *e)
                 if ((*link)->until_ms < (*oldest)->until_ms)
                         oldest = link;
         if (n >= AWAY_MAX)
-                drop(oldest);
+                drop_away(oldest);
 }
 
 void containers_image_away(struct engine *e, const char *image, const char *owner, const char *why)
 {
-        struct away *x = *find(e, image, owner);
+        struct away *x = *find_away(e, image, owner);
         int64_t pause = (int64_t)e->a->config.transfer_retry_ms;
         if (!x) {
                 make_room(e);
@@ -113,16 +114,16 @@ void containers_image_away(struct engine *e, const char *image, const char *owne
 
 const char *away_why(struct engine *e, const char *image)
 {
-        const struct away *x = *find(e, image, NULL);
+        const struct away *x = *find_away(e, image, NULL);
         return x && clock_boot_ms() < x->until_ms ? x->why : NULL;
 }
 
 void away_forget(struct engine *e, const char *image)
 {
-        struct away **link = find(e, image, NULL);
+        struct away **link = find_away(e, image, NULL);
         if (!*link)
                 return;
-        drop(link);
+        drop_away(link);
         engine_changed(e);
 }
 
@@ -150,5 +151,5 @@ void aways_close(struct engine *e)
         timer_free(e->away_timer);
         e->away_timer = NULL;
         while (e->aways)
-                drop(&e->aways);
+                drop_away(&e->aways);
 }

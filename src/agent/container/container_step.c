@@ -2,29 +2,33 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/container/containers.h"
 #include "agent/machine/kernel_log.h"
 #include "agent/model/expand.h"
 #include "agent/model/sandbox.h"
-#include "base/fs.h"
-#include "base/log.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
 #include "run/call/command.h"
 #include "run/process/shepherd_protocol.h"
 
 #define TAIL_MAX 8192
 
-struct ending { /* of a container: what is asked before its step is over */
+struct ending { /* the end of a container: the engine is asked about it before its step is over */
         struct attempt *at;
         enum run_why why;
         struct command *command;
         bool removing;
+        bool asked; /* the engine is, whether it works: an agent that was started again goes on behind that */
 };
 
 bool container_step_elsewhere(const struct attempt *at)
@@ -76,11 +80,19 @@ void container_step_deinit(struct container_step *c)
         args_deinit(&c->after);
         args_deinit(&c->words);
         args_deinit(&c->covered);
+        for (size_t i = 0; i < c->mount_count; i++) {
+                free(c->mounts[i].from);
+                free(c->mounts[i].to);
+        }
+        free(c->mounts);
+        if (c->has_input)
+                close(c->input);
         buf_deinit(&c->program);
         buf_deinit(&c->cwd);
         buf_deinit(&c->streams);
         buf_deinit(&c->env_file);
         buf_deinit(&c->folder);
+        buf_deinit(&c->workdir);
 }
 
 const char *container_step_target(const struct job_step *step, const char *sandbox)
@@ -95,7 +107,7 @@ static int make_folder(const struct attempt *at, const struct run_spec *spec, st
                        const struct buf *file, struct err *err)
 {
         char name[64], path[128];
-        bool shared = sandbox_is_shared(at); /* nobody but its user comes so far */
+        bool shared = sandbox_is_shared(at); /* only its user can get here */
         sandbox_name(at, name);
         snprintf(path, sizeof(path), "%s/" CONTAINER_FOLDER ".%u", name, at->step);
         int r = fs_mkdirs_beneath(at->a->jobs, path, 0700);
@@ -112,7 +124,8 @@ static int make_folder(const struct attempt *at, const struct run_spec *spec, st
         return r < 0 ? err_set(err, r, "cannot use %s: %s", buf_z(&c->folder), strerror(-r)) : 0;
 }
 
-/* Here the engine has our environment: its settings are the admin's. On a node it has the script's. */
+/* Sets the engine's environment: on this machine the agent's own, whose settings are the administrator's; on
+ * a node the script's. */
 static void engine_environment(const struct attempt *at, const struct run_spec *spec,
                                struct container_step *c, const struct args *more)
 {
@@ -139,14 +152,14 @@ static void on_gpus(void *arg, struct str name, struct str ids)
                 buf_str(arg, ids);
 }
 
-/* Ours; podman lowers its own to `most` first. */
+/* Returns the agent's own hard limit; podman first lowers its own to `most`. */
 static uint64_t hard_limit(int resource, uint64_t most)
 {
         struct rlimit l;
         return getrlimit((__rlimit_resource_t)resource, &l) < 0 || l.rlim_max > most ? most : l.rlim_max;
 }
 
-/* subuid(5): has he numbers to give away? */
+/* Returns whether the user has subordinate user ids (subuid(5)). */
 static bool has_more_ids(const struct passwd *pw)
 {
         BUF_CLEANUP struct buf text = {0};
@@ -161,7 +174,7 @@ static bool has_more_ids(const struct passwd *pw)
         return false;
 }
 
-/* What the runner starts is the engine; the batch system looks for it where it runs. */
+/* Makes the engine the program that the runner starts; a batch system searches it where the job runs. */
 static void run_engine(struct run_spec *spec, struct container_step *c, bool local)
 {
         buf_reset(&c->program);
@@ -188,7 +201,7 @@ static const char *env_value(char *const *envp, const char *head)
 static int refuse_hidden(const struct agent *a, const char *path, struct err *err)
 {
         int fd = path ? open(path, O_PATH | O_CLOEXEC) : -1;
-        int r = fd < 0 ? 0 : hidden_check(a->hidden, fd); /* of what is not there the engine will speak */
+        int r = fd < 0 ? 0 : hidden_check(a->hidden, fd); /* the engine reports missing files */
         if (fd >= 0)
                 close(fd);
         return r == HIDDEN_INSIDE ? err_set(err, -EINVAL, "%s is in a folder of Drover's own", path)
@@ -209,6 +222,79 @@ static int mounts_hide(const struct agent *a, const struct container_job *job, s
                 args_add(&c->covered, str_of(folder));
                 free(folder);
         }
+        return r;
+}
+
+/* Opens standard input. A program without a container opens it where Drover's own folders are hidden; an
+ * engine sees them. On this machine the file is therefore opened and then checked, so that nobody can change
+ * a link in between. With `users` the job's user opens it, who may not read these folders; a batch system's
+ * script opens it where the job runs. */
+static int take_input(const struct attempt *at, struct run_spec *spec, struct container_step *c,
+                      struct err *err)
+{
+        const char *path = spec->stdin_path;
+        struct stat st;
+        if (at->a->users_path || !path || *path != '/')
+                return 0;
+        if (!queue_is_local(at->q))
+                return refuse_hidden(at->a, path, err);
+        int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        int r = fd < 0 ? -errno : hidden_check(at->a->hidden, fd);
+        if (r == 0 && (fstat(fd, &st) < 0 || (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode))))
+                r = -EINVAL;
+        if (r != 0) {
+                if (fd >= 0)
+                        close(fd);
+                return r == HIDDEN_INSIDE
+                               ? err_set(err, -EINVAL, "%s is in a folder of Drover's own", path)
+                               : err_set(err, r, "cannot open the standard input %s: %s", path, strerror(-r));
+        }
+        c->has_input = true;
+        c->input = spec->stdin_fd = fd;
+        spec->flags |= RUN_STDIN_FD;
+        return 0;
+}
+
+/* Checks that a mount is not a link: an earlier step may have put one in its place, which the engine would
+ * follow. No process of the job runs now. */
+static int check_mount(int sandbox, const char *name, struct err *err)
+{
+        struct open_how how = {.flags = O_PATH | O_CLOEXEC, /* O_NOFOLLOW would open a last link itself */
+                               .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
+        int fd = (int)syscall(SYS_openat2, sandbox, name, &how, sizeof(how)), r = fd < 0 ? -errno : 0;
+        if (fd >= 0)
+                close(fd);
+        return r < 0 ? err_set(err, r == -ELOOP ? -EINVAL : r, "cannot mount %s of the job's folder: %s",
+                               name, r == -ELOOP ? "there is a link on its way" : strerror(-r))
+                     : 0;
+}
+
+static int find_mounts(const struct attempt *at, const struct run_spec *spec, struct container_step *c,
+                       struct err *err)
+{
+        const struct job_template *m = at->t->m;
+        char sandbox[64];
+        int r = 0;
+        if (!m->mount_count)
+                return 0;
+        sandbox_name(at, sandbox);
+        int dir = openat(at->a->jobs, sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (dir < 0)
+                return err_set(err, -errno, "the job's folder is gone: %s", strerror(errno));
+        c->mounts = mem_array(NULL, m->mount_count, sizeof(*c->mounts));
+        for (size_t i = 0; i < m->mount_count && r == 0; i++) {
+                BUF_CLEANUP struct buf name = {.max = 65536}, to = {.max = 65536}, from = {0};
+                r = expand_text(at, m->mounts[i].name, &name, err);
+                if (r == 0)
+                        r = expand_text(at, m->mounts[i].path, &to, err);
+                if (str_ends(buf_view(&name), STR("/")))
+                        buf_truncate(&name, name.n - 1);
+                if (r == 0)
+                        r = check_mount(dir, buf_z(&name), err);
+                buf_printf(&from, "%s/%s", spec->sandbox, buf_z(&name));
+                c->mounts[c->mount_count++] = (struct container_mount){buf_take(&from), buf_take(&to)};
+        }
+        close(dir);
         return r;
 }
 
@@ -233,6 +319,10 @@ int container_step_start(struct attempt *at, const struct job_step *step, struct
                 return err_set(err, -EINVAL, "%s: %s", refused, buf_z(&network));
         container_environment(s, h->engine, spec->envp, &file, &c->words, &engine_env);
         r = make_folder(at, spec, c, &file, err);
+        if (r == 0)
+                r = find_mounts(at, spec, c, err);
+        if (r == 0)
+                r = expand_text(at, step->container_workdir, &c->workdir, err);
         if (r < 0)
                 return r;
         const struct passwd *pw = at->a->users_path ? getpwnam(at->t->user.name) : NULL;
@@ -251,6 +341,10 @@ int container_step_start(struct attempt *at, const struct job_step *step, struct
                 .target = target,
                 .home = env_value(spec->envp, "HOME="),
                 .cwd = spec->cwd,
+                .own_workdir = step->container_own_workdir,
+                .workdir = c->workdir.n ? buf_z(&c->workdir) : NULL,
+                .mounts = c->mounts,
+                .mount_count = c->mount_count,
                 .program = buf_z(&c->program),
                 .mount_program =
                         step->transfer_executable && !inside && spec->path[0] == '/' ? spec->path : NULL,
@@ -261,7 +355,8 @@ int container_step_start(struct attempt *at, const struct job_step *step, struct
                 .uid = pw ? pw->pw_uid : geteuid(),
                 .gid = pw ? pw->pw_gid : getegid(),
                 .one_id = pw && !has_more_ids(pw),
-                .memory_bytes = local ? spec->memory_bytes : 0, /* there the batch system's limits hold */
+                .memory_bytes =
+                        local ? spec->memory_bytes : 0, /* elsewhere the batch system's limits apply */
                 .cpus_milli = local ? spec->cpus_milli : 0,
                 .pids = local ? at->a->config.pids_max : 0,
                 .files = local ? hard_limit(RLIMIT_NOFILE, 1048576) : 0,
@@ -270,6 +365,8 @@ int container_step_start(struct attempt *at, const struct job_step *step, struct
                 .self_removing = !local || pw,
         };
         r = mounts_hide(at->a, &job, c, err);
+        if (r == 0)
+                r = take_input(at, spec, c, err);
         job.covered = c->covered.n ? c->covered.v : NULL;
         if (r == 0)
                 r = container_start(s, h, &job, &c->argv, err);
@@ -331,18 +428,23 @@ int container_step_exec(struct attempt *at, struct run_spec *spec, const struct 
 
 static void read_tail(const struct attempt *at, struct buf *out)
 {
-        char name[64], path[128], file[32] = "stderr", room[TAIL_MAX];
+        BUF_CLEANUP struct buf file = {0};
+        char name[64], path[128], room[TAIL_MAX];
         bool kept;
         int index = expand_stream_file(at, at->step, true, &kept, NULL);
         struct stat st;
         sandbox_name(at, name);
         snprintf(path, sizeof(path), "%s/" CONTAINER_FOLDER ".%u", name, at->step);
         if (index >= 0)
-                snprintf(file, sizeof(file), ".drover_out.%d", index);
-        /* no link of the job's is followed, and no pipe of its waited for */
+                expand_stream_name(at, index, &file);
+        else
+                buf_addz(&file, "stderr");
+        /* links and pipes of the job are refused: no link is followed, and opening does not block */
         int dir =
                 openat(at->a->jobs, index >= 0 ? name : path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        int fd = dir < 0 ? -1 : openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        int fd = dir < 0 ? -1
+                         : fs_open_beneath(dir, buf_z(&file),
+                                           O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
         off_t end = fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ? -1 : lseek(fd, 0, SEEK_END);
         ssize_t n = end < 0 ? -1 : pread(fd, room, sizeof(room), end > TAIL_MAX ? end - TAIL_MAX : 0);
         if (fd >= 0)
@@ -362,7 +464,8 @@ static bool told_memory(const struct attempt *at)
         return faccessat(at->a->jobs, path, F_OK, 0) == 0;
 }
 
-/* An engine that fetches images itself may have met a registry in trouble. */
+/* Handles an engine that did not start the container: one that pulls images itself may have failed at a
+ * registry. */
 static void not_started(struct attempt *at, struct str words)
 {
         BUF_CLEANUP struct buf why = {0}, image = {0};
@@ -377,8 +480,8 @@ static void not_started(struct attempt *at, struct str words)
                             buf_z(&why));
 }
 
-/* True: it was the engine that failed, and the attempt is finished. */
-static bool failed(struct attempt *at)
+/* Finishes the attempt if the engine failed. Returns whether it did. */
+static bool container_failed(struct attempt *at)
 {
         const struct step_result *r = &at->result.steps[at->step];
         const struct job_step *step = &at->t->m->steps[at->step];
@@ -444,10 +547,16 @@ bool container_step_ended(struct attempt *at, enum run_why why)
         const struct container_host *h = engine_host(at->q->engine);
         ARGS_CLEANUP struct args words = {0};
         char name[96];
+        if (*at->t->m->steps[at->step].container && engine_is_asked(at->q->engine)) {
+                at->container.ending = mem_new(struct ending);
+                *at->container.ending = (struct ending){.at = at, .why = why, .asked = true};
+                at->stepping = true; /* not over yet */
+                return true;
+        }
         if (!*at->t->m->steps[at->step].container || !h)
                 return false;
         if (at->container.over || !queue_is_local(at->q) || h->engine == CONTAINER_APPTAINER)
-                return why == RUN_ITSELF && failed(at);
+                return why == RUN_ITSELF && container_failed(at);
         struct ending *x = mem_new(struct ending);
         *x = (struct ending){.at = at, .why = why};
         at->container.ending = x;
@@ -462,6 +571,22 @@ bool container_step_ended(struct attempt *at, enum run_why why)
                 remove_now(x);
         }
         return true;
+}
+
+void container_steps_go_on(struct agent *a)
+{
+        for (size_t i = 0; i < a->queue_count; i++)
+                for (struct attempt *at = a->queues[i]->lists[ATTEMPT_RUNNING], *next; at; at = next) {
+                        struct ending *x = at->container.ending;
+                        next = at->next;
+                        if (!x || !x->asked || engine_is_asked(at->q->engine))
+                                continue;
+                        enum run_why why = x->why;
+                        at->container.ending = NULL;
+                        free(x);
+                        a->news->step_over(at, why);
+                        agent_turn_later(a);
+                }
 }
 
 void container_step_lost(struct attempt *at)

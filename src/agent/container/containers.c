@@ -7,19 +7,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/container/container_step.h"
 #include "agent/container/engine.h"
 #include "agent/container/left.h"
 #include "agent/model/sandbox.h"
 #include "agent/transfer/stores.h"
-#include "base/fs.h"
-#include "base/log.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
 #include "run/call/command.h"
 #include "run/process/user_command.h"
 
 #define ASK_MS       60000
-#define AGAIN_MS     60000    /* an engine that is named and does not answer is asked again */
-#define FIRST_MS     1000     /* after the start: one that nobody named */
-#define IMAGES       "images" /* in the agent's folder: apptainer's */
+#define AGAIN_MS     60000    /* pause after which a configured engine that does not answer is asked again */
+#define FIRST_MS     1000     /* delay after the start until a search for an engine that is not configured */
+#define IMAGES       "images" /* folder of Apptainer's images in the agent's folder */
 #define IMAGES_MAX   4096u
 #define REMOVE_TRIES 3
 
@@ -54,8 +55,8 @@ struct command *containers_ask(struct engine *e, const struct attempt *at, const
         return user_command_run(e->a->user_commands, &spec, done, arg);
 }
 
-/* Of what the agent was started with a user's engine has what engines and their way to registries are set by:
- * the rest may be anybody's secret. */
+/* Returns whether a variable of the agent's environment configures engines or their access to registries,
+ * and is passed to a user's engine; other variables may be secrets. */
 static bool is_engines(const char *variable)
 {
         static const char *const heads[] = {
@@ -87,13 +88,24 @@ void containers_environment(const struct attempt *at, struct args *out)
         buf_reset(&text);
         buf_printf(&text, "XDG_RUNTIME_DIR=/run/user/%u", (unsigned)pw->pw_uid);
         struct str dir = str_skip(buf_view(&text), strlen("XDG_RUNTIME_DIR="));
-        if (access(dir.p, X_OK) == 0 || errno == EACCES) /* of a user who is logged in, or stays so */
+        if (access(dir.p, X_OK) == 0 || errno == EACCES) /* exists for a user who is logged in or lingers */
                 args_add(out, buf_view(&text));
 }
 
 const struct container_host *engine_host(const struct engine *e)
 {
         return e && e->works ? &e->host : NULL;
+}
+
+bool engine_is_asked(const struct engine *e)
+{
+        return e && !e->works && !e->answered;
+}
+
+static void answered(struct engine *e)
+{
+        e->answered = true;
+        container_steps_go_on(e->a);
 }
 
 bool engine_lists(const struct engine *e)
@@ -106,7 +118,7 @@ const struct container_settings *engine_settings(const struct engine *e)
         return &e->settings;
 }
 
-/* ---- what it says of itself */
+/* ---- facts about an engine */
 
 void engine_attributes(const struct engine *e, struct buf *out)
 {
@@ -140,7 +152,7 @@ void engine_changed(struct engine *e)
 
 /* ---- images */
 
-static bool has(const struct args *list, const char *word)
+static bool args_has(const struct args *list, const char *word)
 {
         for (size_t i = 0; i < list->n; i++)
                 if (!strcmp(list->v[i], word))
@@ -150,14 +162,14 @@ static bool has(const struct args *list, const char *word)
 
 bool engine_has_image(const struct engine *e, const char *image)
 {
-        return has(&e->images, image);
+        return args_has(&e->images, image);
 }
 
 static void on_image(void *arg, struct str name, uint64_t bytes)
 {
         struct engine *e = arg;
         MEM_CLEANUP char *z = str_dupz(name);
-        if (e->images.n >= IMAGES_MAX || has(&e->images, z))
+        if (e->images.n >= IMAGES_MAX || args_has(&e->images, z))
                 return;
         args_add(&e->images, name);
         stores_hold(e->a, name, bytes, CACHED_IMAGE);
@@ -177,7 +189,7 @@ static void on_images(void *arg, int status, struct str out, struct str errors)
                 e->images = (struct args){0};
                 container_each_image(e->host.engine, out, on_image, e);
                 for (size_t i = 0; i < before.n; i++)
-                        if (!has(&e->images, before.v[i]))
+                        if (!args_has(&e->images, before.v[i]))
                                 stores_release(e->a, str_of(before.v[i]));
                 args_deinit(&before);
         }
@@ -185,6 +197,7 @@ static void on_images(void *arg, int status, struct str out, struct str errors)
                 log_info("msg=\"containers run here\" engine=%s version=\"%s\" images=%zu",
                          container_engine_name(e->host.engine), e->host.version, e->images.n);
         e->works = true;
+        answered(e);
         engine_changed(e);
         containers_sweep(e->a);
         if (e->relist && !e->command)
@@ -194,7 +207,7 @@ static void on_images(void *arg, int status, struct str out, struct str errors)
 static void list_images(struct engine *e)
 {
         ARGS_CLEANUP struct args words = {0};
-        e->relist = e->command != NULL; /* one question at a time */
+        e->relist = e->command != NULL; /* one command at a time */
         container_images(&e->settings, e->host.engine, &words);
         if (words.n && !e->relist)
                 e->command = containers_ask(e, NULL, &words, on_images, e);
@@ -249,7 +262,8 @@ static void on_probe(void *arg, int status, struct str out, struct str errors)
                 list_images(e);
                 return;
         }
-        e->works = true; /* it keeps no list */
+        e->works = true; /* this engine has no list of images */
+        answered(e);
         engine_changed(e);
 }
 
@@ -260,12 +274,13 @@ static void probe(struct engine *e)
         e->command = containers_ask(e, NULL, &words, on_probe, e);
 }
 
-/* Of an engine that was named there is no other; a daemon may come up later. */
+/* Checks the next engine. If one is configured, it is checked again later: a daemon may come up. */
 static void try_next(struct engine *e)
 {
         size_t i = 0;
         if (!e->settings.automatic) {
                 timer_start(e->timer, AGAIN_MS);
+                answered(e);
                 return;
         }
         while (i < 3 && e->trying != CONTAINER_NONE && order[i] != e->trying)
@@ -277,6 +292,7 @@ static void try_next(struct engine *e)
                         probe(e);
                         return;
                 }
+        answered(e);
 }
 
 static void on_timer(void *arg)
@@ -365,8 +381,8 @@ void containers_close(struct agent *a)
 
 static void on_removed(void *arg, int status, struct str out, struct str errors);
 
-/* What is left of it may have kept its files busy, or another command the engine. With `users` it is the
- * user's engine, and he may be gone. */
+/* Tries again to remove a container: its processes may have kept files busy, or another command the engine.
+ * With `users` it is the user's engine, and the user may be gone. */
 static bool removed_again(struct removal *r)
 {
         ARGS_CLEANUP struct args words = {0};
@@ -440,7 +456,7 @@ static void on_left(void *arg, int status, struct str out, struct str errors)
                         continue;
                 at = agent_find(e->a, id.request, id.member, id.fence);
                 if (at && at->state != ATTEMPT_DONE)
-                        continue; /* its attempt sees to it */
+                        continue; /* its attempt removes it */
                 log_info("msg=\"a container of an earlier life is removed\" container=%s", name);
                 containers_remove(e, NULL, name, NULL, NULL);
         }

@@ -9,12 +9,12 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "base/fs.h"
+#include "base/system/fs.h"
 
 #define DEPTH_MAX 8
 
-/* A monitor of our own user's. Its command line is in its memory, and whoever reads that waits for as long as
- * the process wants (shepherd/look.c): no other process's is read. */
+/* Returns whether the process may be a monitor of the agent's own user. A command line is in the process's
+ * memory, and a reader waits for as long as the process wants (shepherd/look.c): no other user's is read. */
 static bool may_be_monitor(long pid)
 {
         BUF_CLEANUP struct buf status = {0};
@@ -26,7 +26,7 @@ static bool may_be_monitor(long pid)
                str_search(buf_view(&status), str_of(uid)) > 0;
 }
 
-/* Words of /proc/PID/cmdline end with a NUL each. */
+/* Searches the arguments in /proc/PID/cmdline, which end with a NUL each. */
 static bool is_monitor(long pid, const char *name)
 {
         BUF_CLEANUP struct buf words = {0};

@@ -1,11 +1,12 @@
-/* left: what podman forgets.
+/* left: kills containers that podman has lost.
  *
- * A container is started by a monitor, conmon, which outlives the command. When the command is killed before
- * it has written down that the container was made, `podman rm` removes its record only: monitor and runtime
- * wait for ever, without the job's marker in their environment. The monitor has the container's name among
- * its words.
+ * A container is started by a monitor, conmon, which outlives the command. If the command is killed before
+ * it has recorded that the container was made, `podman rm` removes only its record: monitor and runtime wait
+ * for ever, without the job's marker in their environment. The monitor has the container's name among its
+ * arguments.
  */
 #pragma once
 
-/* Kills what the monitor of this container has started; the monitor then ends. Nothing, if there is none. */
+/* Kills the processes that this container's monitor has started; the monitor then ends. Does nothing if
+ * there is no such monitor. */
 void container_left_kill(const char *name);

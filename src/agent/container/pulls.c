@@ -1,17 +1,17 @@
-/* Images on their way. Several attempts may wait for one; each is in its list by name, so that who has gone
- * is seen. A pull that nobody wants any more is ended: an image can be many gigabytes. What an engine has of
- * it by then it keeps or removes as it does when a user interrupts it; its command has a session of its own,
- * for engines have helpers. */
+/* Pulls of images. Several attempts may wait for one; each is in its list by name, so that attempts that
+ * have gone are noticed. A pull that no attempt waits for is ended: an image can be many gigabytes. The
+ * engine keeps or removes the part that it has, as after an interrupt by a user; its command has a session
+ * of its own, because engines have helper processes. */
 #include <stdlib.h>
 
 #include "agent/container/container_step.h"
 #include "agent/container/engine.h"
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 
-#define END_MS 10000 /* after SIGTERM, for an engine to put its store in order */
+#define END_MS 10000 /* time after SIGTERM for an engine to put its store in order */
 
-struct pull { /* one image on its way */
+struct pull { /* pull of one image */
         struct pull *next;
         struct engine *e;
         char *image;
@@ -19,8 +19,8 @@ struct pull { /* one image on its way */
         struct command *command;
         int64_t began_ms; /* Unix */
         struct name_list waiting;
-        size_t wanted; /* of those: how many still wait */
-        bool unwanted; /* none: it is being ended, and nobody else waits for it */
+        size_t wanted; /* number of attempts that still wait */
+        bool unwanted; /* no attempt waits: the pull is being ended, and no new attempt joins it */
 };
 
 static void pull_free(struct pull *p)
@@ -49,7 +49,7 @@ static void pull_end(struct pull *p, const char *why, bool passes)
                 link = &(*link)->next;
         *link = p->next;
         if (!why && !engine_has_image(e, p->image))
-                args_add(&e->images, str_of(p->image)); /* until the list says it, with its size */
+                args_add(&e->images, str_of(p->image)); /* added until the next list has it with its size */
         for (size_t i = 0; i < p->waiting.n; i++) {
                 const struct attempt_name *n = &p->waiting.v[i];
                 struct attempt *at = agent_find(e->a, n->request, n->member, n->fence);
@@ -101,7 +101,8 @@ static void pull_start(struct pull *p)
                                  on_pulled, p);
 }
 
-/* It may have come here by another way since the list was made. */
+/* Called with the answer whether the image exists: it may have been loaded in another way since the list was
+ * made. */
 static void on_exists(void *arg, int status, struct str out, struct str errors)
 {
         struct pull *p = arg;

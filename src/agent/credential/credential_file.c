@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fs.h"
+#include "base/system/fs.h"
 #include "run/sandbox_names.h"
 
 int credential_write(int sandbox, const char *name, struct str text)

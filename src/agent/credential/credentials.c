@@ -9,10 +9,10 @@
 #include "agent/credential/credential_file.h"
 #include "agent/model/sandbox.h"
 #include "agent/outbox/outbox.h"
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/log.h"
-#include "base/secret.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
+#include "base/system/secret.h"
 #include "move/task.h"
 #include "run/sandbox_names.h"
 
@@ -21,9 +21,9 @@ struct credential {
         uint32_t part;
         char *name, *type, *error;
         struct buf data;
-        char *urls;         /* what it is for: canonical prefixes, parted by blanks */
-        int64_t expires_ms; /* Unix time; 0: it does not say */
-        uint64_t version;   /* since the agent began; of all */
+        char *urls;         /* URLs that it is for: canonical prefixes, separated by blanks */
+        int64_t expires_ms; /* Unix time; 0: unknown */
+        uint64_t version;   /* number of this version, unique in the agent's life */
         bool here;
         unsigned refs; /* attempts */
 };
@@ -33,7 +33,8 @@ static void key_of(struct buf *out, uint64_t request, uint32_t part, const char 
         buf_printf(out, "%llu.%u/%s", (unsigned long long)request, part, name);
 }
 
-static struct credential *find(const struct agent *a, uint64_t request, uint32_t part, const char *name)
+static struct credential *find_credential(const struct agent *a, uint64_t request, uint32_t part,
+                                          const char *name)
 {
         BUF_CLEANUP struct buf key = {0};
         key_of(&key, request, part, name);
@@ -42,12 +43,12 @@ static struct credential *find(const struct agent *a, uint64_t request, uint32_t
 
 static struct credential *of(const struct attempt *at, size_t i)
 {
-        return find(at->a, at->request, at->part, at->t->m->credentials[i]);
+        return find_credential(at->a, at->request, at->part, at->t->m->credentials[i]);
 }
 
 /* ---- asking */
 
-static void ask(struct agent *a, const struct credential *c)
+static void ask_for_credential(struct agent *a, const struct credential *c)
 {
         if (a->greeted)
                 outbox_credential_get(a, c->request, c->part, c->name);
@@ -72,7 +73,7 @@ static void hold(struct attempt *at)
                         c->name = mem_dupz(m->credentials[i]);
                         key_of(&key, c->request, c->part, c->name);
                         map_put(a->credentials, buf_view(&key), c);
-                        ask(a, c);
+                        ask_for_credential(a, c);
                 }
                 c->refs++;
         }
@@ -317,7 +318,7 @@ int credentials_show(struct attempt *at, struct move_task *t, uint64_t *ret_vers
         *ret_version = 0;
         if (at->t->m->credential_count == 0)
                 return 0;
-        if (at->adopted && !at->credential_count) { /* an earlier life of the agent had them */
+        if (at->adopted && !at->credential_count) { /* an earlier agent requested them */
                 at->credentials_placed = true;
                 hold(at);
         }
@@ -361,7 +362,7 @@ bool credentials_denied(struct attempt *at, const char *url, uint64_t version, s
         return false;
 }
 
-/* ---- the server's words */
+/* ---- messages of the server */
 
 static void add_urls(const struct credential_given *m, struct buf *out)
 {
@@ -369,7 +370,7 @@ static void add_urls(const struct credential_given *m, struct buf *out)
                 buf_printf(out, "%s%s", i ? " " : "", m->urls[i]);
 }
 
-static void keep(struct credential *c, const struct credential_given *m)
+static void keep_credential(struct credential *c, const struct credential_given *m)
 {
         static uint64_t versions;
         struct buf urls = {0};
@@ -408,12 +409,12 @@ static bool holds(const struct attempt *at, const struct credential_given *m)
 
 void credentials_given(struct agent *a, const struct credential_given *m)
 {
-        struct credential *c = find(a, m->request, m->part, m->name);
+        struct credential *c = find_credential(a, m->request, m->part, m->name);
         if (!c || (c->here && !c->error && *m->error))
-                return; /* what a job has it keeps */
+                return; /* a job keeps the credential that it has */
         bool same = is_same(c, m);
         if (!same)
-                keep(c, m);
+                keep_credential(c, m);
         for (size_t i = 0; i < a->queue_count && !same; i++)
                 for (int s = ATTEMPT_WAITING; s <= ATTEMPT_DELIVERING; s++)
                         for (struct attempt *at = a->queues[i]->lists[s], *next; at; at = next) {
@@ -428,7 +429,7 @@ void credentials_greeted(struct agent *a)
 {
         struct str key;
         void *v;
-        /* those of an earlier life of the agent have their files */
+        /* attempts of an earlier agent have their files */
         for (size_t at = 0; map_next(a->attempts, &at, &key, &v);) {
                 struct attempt *one = v;
                 if (one->adopted && one->t->m->credential_count && !one->credential_count &&
@@ -438,5 +439,5 @@ void credentials_greeted(struct agent *a)
                 }
         }
         for (size_t at = 0; map_next(a->credentials, &at, &key, &v);)
-                ask(a, v);
+                ask_for_credential(a, v);
 }

@@ -1,7 +1,8 @@
-/* A folder jobs/env.NUMBER is the sandbox of the user command that makes it: `env` is the environment, `log`
- * what its makers said. The user command prints its size once all of it is flushed to the disk; then the
- * index is written, and from then on it is used. A user command of an earlier life is ended by the shepherd's
- * first list (attempt/event.c), and its folder is one that nobody knows. */
+/* A folder jobs/env.NUMBER is the sandbox of the user command that makes the environment: `env` is the
+ * environment, `log` the output of the makers. The user command prints the size when everything is flushed
+ * to the disk; then the index is written, and from then on the environment is used. A user command of an
+ * earlier agent is ended by the shepherd's first list (attempt/event.c), and its folder belongs to no known
+ * environment. */
 #include "agent/environment/environments.h"
 
 #include <errno.h>
@@ -15,66 +16,66 @@
 #include "agent/transfer/inputs.h"
 #include "agent/transfer/stage.h"
 #include "agent/transfer/stores.h"
-#include "base/clock.h"
-#include "base/fs.h"
 #include "base/heap.h"
-#include "base/log.h"
 #include "base/pack.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
 #include "ev/children.h"
 #include "place/lru.h"
 #include "run/call/command.h"
 #include "run/process/user_command.h"
 
-#define INDEX              "environments"
-#define INDEX_MAGIC        "drover-environments-1"
-#define INDEX_MAX          (16u << 20)
-#define FILE_MAX           (1u << 20) /* what one is made of */
-#define FIRST_MS           1000 /* after the start, if no job asks before: agents that are gone soon need not know */
+#define INDEX       "environments"
+#define INDEX_MAGIC "drover-environments-1"
+#define INDEX_MAX   (16u << 20)
+#define FILE_MAX    (1u << 20) /* largest file that an environment is made of */
+/* delay of the probe after the start, unless a job asks before: short-lived agents need not probe */
+#define FIRST_MS           1000
 #define ENVIRONMENT_FOLDER "env."
 #define PROBE_MS           60000
 /* Packages of a file of requirements run code while they are installed, which sees no more than the job will.
  * The network is where its packages are. */
-#define CONTAINED (RUN_HIDE | RUN_NO_PRIVILEGES | RUN_FILTER | RUN_CONTAIN_ALL)
-#define END_MS    3000 /* after SIGTERM, for what nobody wants any more */
-#define SIZE_KIB_MAX                                                                                         \
-        (1ull << 40)   /* its maker is the job's user, who may say anything: sums do not overflow */
-#define WORDS_MAX 180u /* bytes of what went wrong: a hold's reason is not much longer */
+#define CONTAINED    (RUN_HIDE | RUN_NO_PRIVILEGES | RUN_FILTER | RUN_CONTAIN_ALL)
+#define END_MS       3000         /* time after SIGTERM for a cancelled making */
+#define SIZE_KIB_MAX (1ull << 40) /* limit of a reported size, which the job's user controls */
+#define WORDS_MAX    180u         /* bytes of an error message: a hold's reason is not much longer */
 
 struct environment {
-        struct lru_node use; /* in the list once it is ready */
+        struct lru_node use; /* in the list when it is ready */
         struct agent *a;
         struct environment *next;
         enum environment_kind kind;
         unsigned char sha256[32];
-        char *maker; /* what it depends on here: the Python */
-        char *user;  /* whose it is; "" without `users` */
+        char *maker; /* identity of the Python that it was made with */
+        char *user;  /* user that it belongs to; "" without `users` */
         uint64_t number;
         bool ready;
-        char *file; /* as the first attempt calls it */
+        char *file; /* the first attempt's name for it */
         struct command *command;
         int64_t began_ms; /* Unix: the making */
         struct name_list waiting;
-        size_t wanted; /* of those that wait: how many still do */
-        bool unwanted; /* none: the making is being ended, and a new one does not wait for it */
+        size_t wanted; /* number of attempts that still wait */
+        bool unwanted; /* no attempt waits: the making is being ended, and a new one does not wait for it */
 };
 struct environments {
         struct environment *first;
         struct lru by_use;
         bool dirty;
         uint64_t last_number;
-        struct timer *timer; /* of the probe; NULL: none are made */
+        struct timer *timer; /* timer of the probe; NULL: no environments are made */
         struct command *probe;
         bool probed;
-        struct name_list waiting;      /* for it, or for the shepherd */
+        struct name_list waiting;      /* attempts that wait for the probe or the shepherd */
         char *python, *python_version; /* "cpython-311", "3.11.2"; NULL: none are made */
         char *conda;                   /* the program; NULL: none are made */
-        bool micro;                    /* it is micromamba */
+        bool micro;                    /* conda is micromamba */
 };
 
 static const char *const environment_words[] = {
         [ENVIRONMENT_CONDA] = "conda environment", [ENVIRONMENT_PYTHON] = "Python environment"};
 
-/* Who makes that kind here, as far as it makes a difference; NULL: nobody. */
+/* Returns the identity of the program that makes this kind here; NULL: there is none. */
 static const char *environments_maker(const struct environments *all, enum environment_kind kind)
 {
         if (kind == ENVIRONMENT_CONDA)
@@ -179,7 +180,8 @@ static void no_matter(void *arg, struct child *child, int status)
         (void)arg, (void)child, (void)status;
 }
 
-/* As who made it: there may be a great many files in it, and none is ours to touch with `users`. */
+/* Removes the folder as the user that made it: it may have many files, and with `users` the agent may not
+ * touch them. */
 static void remove_folder(struct agent *a, const char *name)
 {
         BUF_CLEANUP struct buf path = {0};
@@ -230,16 +232,16 @@ static void environment_drop(struct agent *a, struct environment *e)
         remove_folder(a, name);
 }
 
-static void go(void *arg, struct lru_node *n)
+static void environment_evict(void *arg, struct lru_node *n)
 {
         environment_drop(arg, container_of(n, struct environment, use));
 }
 
-/* The index first says that it is gone. */
+/* Removes environments beyond the limit; the index is written before a folder is removed. */
 static void environments_trim(struct agent *a)
 {
         struct environments *all = a->environments;
-        lru_trim(&all->by_use, a->config.environments_bytes, go, a);
+        lru_trim(&all->by_use, a->config.environments_bytes, environment_evict, a);
         if (all->dirty)
                 environments_write(a, false);
 }
@@ -290,7 +292,8 @@ static const char script[] =
 
 /* ---- making */
 
-/* What is wrong is said last: as many whole lines from the end as there is room for, in one line. */
+/* Appends the last lines of an error output, which name the cause: as many whole lines as there is room for,
+ * in one line. */
 static void add_words(struct str errors, struct buf *out)
 {
         struct str all = str_trim(errors), kept = STR_NONE, line;
@@ -319,7 +322,7 @@ static bool read_size(struct str out, uint64_t *ret_bytes)
         return true;
 }
 
-/* Those that waited for it, the caller's now; it may go. */
+/* Takes the list of waiting attempts, which the caller then owns. The environment may be freed. */
 static struct name_list take_waiting(struct environment *e)
 {
         struct name_list waiting = e->waiting;
@@ -334,7 +337,7 @@ static struct name_list take_waiting(struct environment *e)
         return waiting;
 }
 
-/* `lost`, if why is not NULL: it is nobody's fault, and the job begins anew. */
+/* Tells the waiting attempts. why: the error, or NULL. lost: the job is not at fault, and starts again. */
 static void tell_waiting(struct agent *a, struct name_list *waiting, const char *why, bool lost)
 {
         for (size_t i = 0; i < waiting->n; i++) {
@@ -364,10 +367,10 @@ static void made(struct environment *e, uint64_t bytes)
         e->ready = true;
         e->unwanted = false;
         e->use.bytes = bytes;
-        e->use.pins++; /* until all have it */
+        e->use.pins++; /* pinned until all waiters have it */
         lru_put(&all->by_use, &e->use);
         if (environments_write(a, true) < 0)
-                all->dirty = true; /* it is made anew after a restart */
+                all->dirty = true; /* it is made again after a restart */
         environment_told(a, e, true);
         log_info("msg=\"an environment is made\" kind=%s folder=" ENVIRONMENT_FOLDER "%llu bytes=%llu",
                  environment_kind_name(e->kind), (unsigned long long)e->number, (unsigned long long)bytes);
@@ -384,8 +387,9 @@ static void environment_unwanted(struct environment *e)
         command_end(e->command, END_MS);
 }
 
-/* A file that cannot be made is its job's fault. A shepherd that went away is nobody's: it is made anew. When
- * our lease has ended, all that ran was ended with it, and the server has given the jobs up: so do we. */
+/* Called when making failed. If the file is at fault, the waiting jobs are held. If the shepherd was lost,
+ * it is made again. If the agent's lease has ended, everything was ended with it and the server has given up
+ * the jobs, so they are given up here too. */
 static void not_made(struct environment *e, int status, struct str errors)
 {
         struct agent *a = e->a;
@@ -413,7 +417,8 @@ static void on_made(void *arg, int status, struct str out, struct str errors)
         agent_turn_later(a);
 }
 
-/* Of what the agent has: the words of its makers, and the way out of the site. */
+/* Returns whether a variable of the agent's environment is passed to the makers: their settings, and the
+ * site's proxies. */
 static bool passes(const char *variable)
 {
         static const char *const heads[] = {
@@ -452,7 +457,7 @@ static void maker_words(const struct agent *a, enum environment_kind kind, struc
                 args_add(argv, str_of(a->config.pip_options.v[i]));
 }
 
-/* A number that no folder has had: later than all that were made before. */
+/* Returns a number that no folder has had: larger than all that were used before. */
 static uint64_t next_number(struct environments *all)
 {
         uint64_t now = (uint64_t)clock_wall_ms();
@@ -508,7 +513,7 @@ static int environment_make(struct attempt *at, enum environment_kind kind, cons
         return 0;
 }
 
-/* ---- what can be made here */
+/* ---- which environments can be made here */
 
 void environments_attributes(const struct queue *q, struct buf *out)
 {
@@ -596,8 +601,8 @@ static void environments_probe(struct agent *a)
 
 /* ---- for attempts */
 
-static struct environment *find(const struct attempt *at, enum environment_kind kind,
-                                const unsigned char *sha256, bool any_maker)
+static struct environment *find_environment(const struct attempt *at, enum environment_kind kind,
+                                            const unsigned char *sha256, bool any_maker)
 {
         const struct environments *all = at->a->environments;
         const char *maker = environments_maker(all, kind);
@@ -615,7 +620,7 @@ static void wait_in(struct attempt *at, struct name_list *list)
         at->environment.waits = true;
 }
 
-/* Somebody may have removed it behind our back. */
+/* Returns whether the folder still exists: somebody may have removed it. */
 static bool is_there(const struct environment *e)
 {
         char path[64];
@@ -623,7 +628,7 @@ static bool is_there(const struct environment *e)
         return faccessat(e->a->jobs, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-static void take(struct attempt *at, struct environment *e)
+static void take_environment(struct attempt *at, struct environment *e)
 {
         struct environments *all = at->a->environments;
         at->environment.used = e;
@@ -650,13 +655,13 @@ int environments_want(struct attempt *at, struct err *err)
         }
         if (!environments_maker(all, kind))
                 return err_set(err, -EINVAL, "no %s is made at this place", environment_words[kind]);
-        struct environment *e = find(at, kind, file->sha256, false);
+        struct environment *e = find_environment(at, kind, file->sha256, false);
         if (e && e->ready && e->use.pins == 0 && !is_there(e)) {
                 environment_drop(at->a, e);
                 e = NULL;
         }
         if (e && e->ready) {
-                take(at, e);
+                take_environment(at, e);
                 return 0;
         }
         if (!e && !at->a->backends[0]->ready) {
@@ -698,9 +703,9 @@ void environments_adopt(struct attempt *at)
 {
         enum environment_kind kind;
         const struct spool_ref *file = environment_asked(at) ? environment_file(at, &kind) : NULL;
-        struct environment *e = file ? find(at, kind, file->sha256, true) : NULL;
+        struct environment *e = file ? find_environment(at, kind, file->sha256, true) : NULL;
         if (e)
-                take(at, e);
+                take_environment(at, e);
 }
 
 void environments_release(struct attempt *at)

@@ -1,32 +1,32 @@
-/* What Galaxy gives to a batch system, in words of the agent's file: settings of the queue where there are
- * some, else a note that says which line of a submit file does the same. Options are those of sbatch(1),
+/* Translates Galaxy's native options of a batch system: into settings of the queue where they exist, else
+ * into a note that names the line of a submit file with the same effect. Options are those of sbatch(1),
  * qsub(1) of Grid Engine, and qsub of Torque and PBS Pro. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "agent/import/galaxy.h"
-#include "base/args.h"
-#include "base/quantity.h"
+#include "base/format/quantity.h"
+#include "base/job/args.h"
 
 #define SLURM      1u
 #define GRIDENGINE 2u
 #define PBS        4u
 
 enum does {
-        SETTING,  /* of the batch system, by the name `word` */
-        WALLTIME, /* of the queue */
-        ASK,      /* the job says it: `word` = VALUE */
+        SETTING,  /* setting of the batch system named `word` */
+        WALLTIME, /* walltime of the queue */
+        ASK,      /* set in the submit file: `word` = VALUE */
         LIST,     /* resources, NAME=VALUE, with commas */
-        SAME,     /* is done anyway */
+        SAME,     /* no setting needed: done anyway */
         PARALLEL, /* Grid Engine's -pe NAME SLOTS */
 };
 
 static const struct option {
         unsigned systems;
-        const char *name, *long_name; /* with their dashes */
+        const char *name, *long_name; /* names with their dashes */
         enum does does;
-        bool flag; /* has no value */
+        bool flag; /* takes no value */
         const char *word;
 } options[] = {
         {SLURM, "-p", "--partition", SETTING, false, "partition"},
@@ -118,8 +118,8 @@ bool galaxy_time(struct str text, bool in_minutes, uint64_t *ret_s)
         return true;
 }
 
-static void ask(struct galaxy_conf *c, const struct galaxy_queue *q, struct str option, const char *keyword,
-                struct str value, unsigned line)
+static void note_request(struct galaxy_conf *c, const struct galaxy_queue *q, struct str option,
+                         const char *keyword, struct str value, unsigned line)
 {
         galaxy_note(c, line, "%s: " STR_FMT " is what a job asks for itself: %s, here " STR_FMT, q->place->id,
                     STR_ARG(option), keyword, STR_ARG(value));
@@ -165,11 +165,11 @@ static void one_resource(struct galaxy_conf *c, struct galaxy_queue *q, struct s
                 if (r->does == WALLTIME)
                         set_walltime(c, q, value, line);
                 else
-                        ask(c, q, name, r->word, value, line);
+                        note_request(c, q, name, r->word, value, line);
                 return;
         }
         if (system_of(q) == PBS && (str_eqz(name, "nodes") || str_eqz(name, "select")))
-                ask(c, q, name, "request_cpus", value, line);
+                note_request(c, q, name, "request_cpus", value, line);
         else if (system_of(q) & (GRIDENGINE | PBS))
                 add_resource(q, item, line);
         else
@@ -186,7 +186,8 @@ void galaxy_resource_list(struct galaxy_conf *c, struct galaxy_queue *q, struct 
                         one_resource(c, q, str_trim(item), line);
 }
 
-/* What stands behind an option: in the same word ("--x=V", "-xV"), or the next one. */
+/* Returns whether the word is the option, and finds its value: in the same word ("--x=V", "-xV"), or in the
+ * next one. */
 static bool is_option(const struct option *o, struct str word, bool *ret_inlined, struct str *ret_value)
 {
         struct str rest = word, head;
@@ -217,7 +218,7 @@ static void use_option(struct galaxy_conf *c, struct galaxy_queue *q, const stru
         case PARALLEL: set_setting(q, o->word, value, line); break;
         case WALLTIME: set_walltime(c, q, value, line); break;
         case LIST: galaxy_resource_list(c, q, value, line); break;
-        case ASK: ask(c, q, word, o->word, value, line); break;
+        case ASK: note_request(c, q, word, o->word, value, line); break;
         case SAME:
                 if (o->word && !str_eqz(value, o->word))
                         galaxy_note(c, line,
@@ -286,6 +287,6 @@ void galaxy_native(struct galaxy_conf *c, struct galaxy_queue *q, const struct g
                         value = str_of(words.v[++i]);
                 use_option(c, q, &options[k], option, value, given->line);
                 if (options[k].does == PARALLEL && i + 1 < words.n)
-                        ask(c, q, option, "request_cpus", str_of(words.v[++i]), given->line);
+                        note_request(c, q, option, "request_cpus", str_of(words.v[++i]), given->line);
         }
 }

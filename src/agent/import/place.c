@@ -1,9 +1,11 @@
-/* Which queue a place becomes: its runner, by the class that Galaxy would load, and what its params say. */
+/* Decides which queue a place becomes: its runner, by the class that Galaxy would load, and its settings, by
+ * its params. */
 #include <stdlib.h>
 
 #include "agent/import/galaxy.h"
 
-/* Of "module:Class"; the first that is found in it. runner NULL: no agent has such queues, and why. */
+/* Names searched in "module:Class"; the first match counts. runner NULL: no agent has such queues; then the
+ * reason. */
 static const struct known {
         const char *in_load, *runner, *why_not;
 } known[] = {
@@ -24,7 +26,7 @@ static const struct known {
         {"AWSBatch", NULL, "there is no runner for AWS Batch"},
 };
 
-static bool has(const char *text, const char *part)
+static bool text_has(const char *text, const char *part)
 {
         return text && str_search(str_of(text), str_of(part)) >= 0;
 }
@@ -50,17 +52,18 @@ static const char *guess_drmaa(struct galaxy_conf *c, const struct galaxy_runner
         const struct galaxy_word *library = galaxy_word(&r->params, "drmaa_library_path");
         const char *path = library ? library->value : "", *native = native_of(p);
 
-        if (has(path, "slurm") || has(r->id, "slurm"))
+        if (text_has(path, "slurm") || text_has(r->id, "slurm"))
                 return "slurm";
-        if (has(path, "sge") || has(path, "gridengine") || has(path, "univa") || has(r->id, "sge"))
+        if (text_has(path, "sge") || text_has(path, "gridengine") || text_has(path, "univa") ||
+            text_has(r->id, "sge"))
                 return "gridengine";
-        if (has(path, "pbs") || has(path, "torque") || has(r->id, "pbs"))
+        if (text_has(path, "pbs") || text_has(path, "torque") || text_has(r->id, "pbs"))
                 return "pbs";
-        if (has(path, "condor") || has(r->id, "condor"))
+        if (text_has(path, "condor") || text_has(r->id, "condor"))
                 return "htcondor";
-        if (has(native, "--"))
+        if (text_has(native, "--"))
                 return "slurm";
-        if (has(native, "walltime=") || has(native, "nodes="))
+        if (text_has(native, "walltime=") || text_has(native, "nodes="))
                 return "pbs";
         galaxy_note(c, p->line, "%s: which batch system is behind DRMAA is not said; gridengine is written",
                     p->id);
@@ -74,19 +77,19 @@ static void guess_cli(struct galaxy_queue *q)
                                                  {"LSF", "exec"},        {"SGE", "gridengine"}};
         const char *job = param(q->place, "job_plugin"), *shell = param(q->place, "shell_plugin");
 
-        if (shell && !has(shell, "Local")) {
+        if (shell && !text_has(shell, "Local")) {
                 q->why_not = "its jobs are submitted through a shell on another host: run drover-agent there";
                 return;
         }
         for (size_t i = 0; job && i < sizeof(plugins) / sizeof(*plugins); i++)
-                if (has(job, plugins[i][0])) {
+                if (text_has(job, plugins[i][0])) {
                         q->runner = plugins[i][1];
                         return;
                 }
         q->why_not = "its batch system needs a program for the runner exec; there is none to name";
 }
 
-/* As the head of dist/runners/lsf has it. */
+/* Sets the options as described at the top of dist/runners/lsf. */
 static void use_lsf(struct galaxy_queue *q, struct galaxy_conf *c)
 {
         static const char *const words[][2] = {{"program", "lsf"},
@@ -113,7 +116,7 @@ static void find_runner(struct galaxy_queue *q, struct galaxy_conf *c)
                 return;
         }
         for (size_t i = 0; r && i < sizeof(known) / sizeof(*known); i++) {
-                if (!has(r->load, known[i].in_load))
+                if (!text_has(r->load, known[i].in_load))
                         continue;
                 q->why_not = known[i].why_not;
                 q->runner = known[i].runner;
@@ -150,7 +153,7 @@ static bool is_condor(const struct galaxy_queue *q)
         return strcmp(q->runner, "htcondor") == 0;
 }
 
-/* A setting of an HTCondor queue; elsewhere said in the submit file. */
+/* Adds a setting of an HTCondor queue; for other runners a note for the submit file. */
 static void condor_setting(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
 {
         if (is_condor(q))
@@ -159,7 +162,7 @@ static void condor_setting(struct galaxy_conf *c, struct galaxy_queue *q, const 
                 as_submit_keyword(c, q, w);
 }
 
-/* Which pool it is; other runners have none. */
+/* Sets the HTCondor pool; other runners have none. */
 static void condor_pool(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
 {
         struct str name = str_skip(str_of(w->name), strlen("htcondor_"));

@@ -3,15 +3,15 @@
 #include <errno.h>
 
 #include "agent/import/galaxy.h"
+#include "base/format/xml.h"
 #include "base/mem.h"
-#include "base/xml.h"
 
 static struct str attribute(const struct xml *x, const char *name)
 {
         return str_of(xml_get(x, name));
 }
 
-/* Of an element that the form has, but which asks for nothing that an agent does. */
+/* Adds a note for an element of the form that has no equivalent. */
 static void note_unknown(struct galaxy_conf *c, const struct xml *x, const char *within)
 {
         galaxy_note(c, x->line, "<%s> in %s has no equivalent", x->name, within);

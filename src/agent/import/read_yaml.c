@@ -1,9 +1,9 @@
-/* job_conf.yml: runners, handling, execution.environments, resources, tools, limits. What is a map by id may
- * be a list of maps with an `id` as well. */
+/* job_conf.yml: runners, handling, execution.environments, resources, tools, limits. A map by id may also be
+ * a list of maps with an `id`. */
 #include <errno.h>
 
 #include "agent/import/galaxy.h"
-#include "base/doc.h"
+#include "base/format/doc.h"
 #include "base/mem.h"
 
 static struct str text_of(const struct doc *d)
@@ -23,7 +23,7 @@ static struct str id_of(const struct doc *d)
         return d->key.p ? d->key : text_of(doc_get(d, "id"));
 }
 
-/* A word as it is, a list of words as "a, b". False: it is something else. */
+/* Joins a word or a list of words into "a, b". Returns false for anything else. */
 static bool join(const struct doc *d, struct buf *out)
 {
         if (d->kind == DOC_MAP)

@@ -1,4 +1,4 @@
-/* What is written is read by the agent's own reader, for each sample of tests/golden/galaxy_conf. */
+/* The agent's own reader reads the written file, for each sample of tests/golden/galaxy_conf. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 
 #include "agent/config/config.h"
 #include "agent/import/galaxy.h"
-#include "base/fs.h"
+#include "base/system/fs.h"
 
 static char dir[] = "/tmp/drover-import-XXXXXX";
 
@@ -75,7 +75,7 @@ static void what_is_written_is_read(void **state)
         assert_true(written >= 3);
 }
 
-/* Whatever an id, a tag or an option holds. */
+/* Any id, tag or option is quoted correctly. */
 static void words_are_quoted(void **state)
 {
         const char text[] =

@@ -1,5 +1,5 @@
-/* From the model to the agent's YAML. A setting is written only if the agent's own table has it; what it
- * cannot say becomes a note. */
+/* Writes the agent's YAML from the model. A setting is written only if the agent's own table has it;
+ * everything else becomes a note. */
 #include <ctype.h>
 #include <errno.h>
 
@@ -10,7 +10,7 @@
 
 #define NAME_MAX_BYTES 64
 
-/* As a word that YAML reads back as the same text. */
+/* Appends a text as a word that YAML parses back to the same text. */
 static void word(struct buf *out, struct str s)
 {
         static const char *const taken[] = {"true", "false", "yes", "no", "on", "off", "null"};
@@ -60,7 +60,7 @@ static bool is_type(const struct galaxy_limit *l, const char *now, const char *b
         return l->type && (strcmp(l->type, now) == 0 || strcmp(l->type, before) == 0);
 }
 
-/* How many jobs a place may have, of all users. */
+/* Applies a limit on the jobs of all users at a place. */
 static void jobs_limit(struct galaxy_conf *c, const struct galaxy_limit *l, struct galaxy_queue *queues,
                        size_t n)
 {
@@ -173,14 +173,15 @@ static void note_tools(struct galaxy_conf *c, const struct galaxy_queue *queues)
 
 /* ---- queues */
 
-/* A place's id in the letters that a queue's name may have. */
+/* Converts a place's id to the characters allowed in a queue's name. */
 static void name_of(const char *id, struct buf *out)
 {
         for (const char *z = *id ? id : "destination"; *z && out->n < NAME_MAX_BYTES; z++)
                 buf_char(out, isalnum((unsigned char)*z) || strchr("-_.+", *z) ? *z : '_');
 }
 
-/* Two ids may become one name: the later one gets a number, for which a long name is cut. */
+/* Returns a unique name: if two ids map to the same name, the later one gets a number, and a long name is
+ * cut. */
 static char *name_of_its_own(const struct map *names, const char *id)
 {
         BUF_CLEANUP struct buf name = {0}, number = {0};
@@ -196,7 +197,7 @@ static char *name_of_its_own(const struct map *names, const char *id)
         return buf_take(&name);
 }
 
-/* Those whose id can be the name have it; then the others, which find it taken. */
+/* Names the queues: first those whose id is a valid name, then the others, which may find it taken. */
 static void name_queues(struct galaxy_conf *c, struct galaxy_queue *queues)
 {
         struct map *names = map_new();
@@ -220,7 +221,7 @@ static void name_queues(struct galaxy_conf *c, struct galaxy_queue *queues)
         map_free(names);
 }
 
-/* The default one goes first; who counts on that shall know when there is none. */
+/* Adds a note if the default place has no queue, which would be written first. */
 static void note_default(struct galaxy_conf *c, const struct galaxy_queue *queues)
 {
         size_t i = 0;

@@ -53,7 +53,7 @@ static bool valid_id(struct str s)
         return s.n > 0 && s.n <= 128;
 }
 
-static struct device *find(const struct devices *d, struct str name, struct str id)
+static struct device *find_device(const struct devices *d, struct str name, struct str id)
 {
         for (size_t i = 0; i < d->n; i++)
                 if (str_ieqz(name, d->v[i].name) && str_eqz(id, d->v[i].id))
@@ -65,7 +65,7 @@ static int add_one(struct devices *d, struct device_set *s, struct str name, str
 {
         if (!valid_id(id))
                 return err_set(err, -EINVAL, "'" STR_FMT "' is no name of a device", STR_ARG(id));
-        struct device *known = find(d, name, id);
+        struct device *known = find_device(d, name, id);
         if (!known) {
                 if (d->n == DEVICES_MAX)
                         return err_set(err, -EINVAL, "more than %d devices", DEVICES_MAX);
@@ -117,7 +117,7 @@ int devices_add(struct devices *d, struct device_set *s, struct str line, struct
         return r;
 }
 
-static size_t count(const struct devices *d, const struct device_set *s, const char *name, bool all)
+static size_t count_devices(const struct devices *d, const struct device_set *s, const char *name, bool all)
 {
         size_t n = 0;
         for (size_t i = 0; i < s->n; i++) {
@@ -129,12 +129,12 @@ static size_t count(const struct devices *d, const struct device_set *s, const c
 
 size_t devices_total(const struct devices *d, const struct device_set *s, const char *name)
 {
-        return count(d, s, name, true);
+        return count_devices(d, s, name, true);
 }
 
 size_t devices_available(const struct devices *d, const struct device_set *s, const char *name)
 {
-        return count(d, s, name, false);
+        return count_devices(d, s, name, false);
 }
 
 /* Calls fn with the name of each resource of the set. */
@@ -214,7 +214,7 @@ static void mark(void *arg, struct str name, struct str ids)
         struct marking *m = arg;
         struct str id;
         while (ids.n && str_cut(&ids, ',', &id)) {
-                struct device *one = find(m->d, name, id);
+                struct device *one = find_device(m->d, name, id);
                 if (one)
                         one->taken = m->taken;
         }

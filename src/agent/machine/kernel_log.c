@@ -1,4 +1,4 @@
-/* A read of /dev/kmsg gives one record, the oldest first (Documentation/ABI/testing/dev-kmsg). */
+/* Each read of /dev/kmsg returns one record, the oldest first (Documentation/ABI/testing/dev-kmsg). */
 #include "agent/machine/kernel_log.h"
 
 #include <errno.h>
@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #define RECORD_MAX  8192
-#define RECORDS_MAX 200000 /* a log that grows as quickly as we read */
+#define RECORDS_MAX 200000 /* bound for a log that grows as fast as it is read */
 
 static bool says_so(struct str record, struct str part)
 {

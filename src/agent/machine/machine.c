@@ -1,4 +1,4 @@
-/* Found out by looking, never by running something: a capability is a program in PATH that we may run, a
+/* Finds capabilities without running any program: a capability is a program in PATH that we may execute, a
  * socket that we may use, or a file that the software installs. */
 #include "agent/machine/machine.h"
 
@@ -12,12 +12,12 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
 
 #define MEASURE_MS 15000
-#define INODES_MIN 64 /* a job takes some before it runs */
+#define INODES_MIN 64 /* inodes that a job needs before it runs */
 #define GPUS_MAX   256
 
 static uint64_t processors(void)
@@ -89,7 +89,7 @@ static bool has_modules(const char *root)
         return false;
 }
 
-/* Engines that somebody who runs here can use: docker's is its daemon's socket. */
+/* Appends the container engines that a user of this machine can use: Docker by its daemon's socket. */
 static void engines(const char *path, const char *root, struct buf *out)
 {
         static const char *const programs[] = {"apptainer", "singularity", "podman"};
@@ -166,7 +166,7 @@ static bool has_flags(struct str flags, const char *names)
         return all;
 }
 
-/* As HTCondor advertises them; the levels are those of the x86-64 psABI. */
+/* Appends the extensions as HTCondor advertises them; levels are those of the x86-64 psABI. */
 static void processor_extensions(struct str flags, struct buf *out)
 {
         static const char *const levels[] = {"cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3",

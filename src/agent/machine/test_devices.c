@@ -12,7 +12,7 @@
 
 #include "agent/machine/devices.h"
 #include "agent/machine/machine.h"
-#include "base/fs.h"
+#include "base/system/fs.h"
 
 static size_t one_wanted(const void *arg, const char *name)
 {
@@ -94,7 +94,7 @@ static void finds_what_is_usable(void **state)
         snprintf(path, sizeof(path), "relative:%s:%s/none", top, top);
         touch(top, "conda", 0700);
         touch(top, "podman", 0700);
-        touch(top, "cwltool", 0600); /* nobody may run it */
+        touch(top, "cwltool", 0600); /* not executable */
         buf_printf(&dev, "%s/etc", top);
         assert_int_equal(fs_mkdirs(buf_z(&dev), 0700), 0);
         touch(top, "etc/os-release", 0600);

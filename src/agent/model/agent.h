@@ -1,17 +1,19 @@
-/* agent: the agent as its parts know it: what it was told, who it is, and a pointer to each part's own state.
+/* agent: the struct that all parts of the agent share: configuration, identity, and a pointer to each part's
+ * own state.
  *
- * One thread, one loop; other threads copy files (workers). What happens in a turn of the loop is gathered
- * and leaves at its end, in this order (main.c): the journal is written, tasks go to the runner, messages go
- * to the server, offers are brought up to date. So nothing is told or started that a restart would not know.
+ * One thread runs one loop; other threads copy files (workers). The effects of a turn of the loop are
+ * gathered and carried out at its end in this order (main.c): the journal is written, tasks go to the
+ * runner, messages go to the server, offers are updated. Nothing is therefore told or started that a
+ * restarted agent would not know.
  */
 #pragma once
 #include "agent/config/config.h"
 #include "agent/machine/machine.h"
 #include "base/buf.h"
-#include "base/cgroup.h"
 #include "base/err.h"
-#include "base/hidden.h"
 #include "base/map.h"
+#include "base/system/cgroup.h"
+#include "base/system/hidden.h"
 #include "ev/loop.h"
 #include "place/lease_clock.h"
 #include "run/runner.h"
@@ -25,54 +27,58 @@ struct agent {
         uint32_t magic;
         struct loop *loop;
         struct config config;
-        /* who and where it is */
+        /* identity and folders */
         int dir, jobs; /* descriptors: state folder, sandboxes */
         char *jobs_path;
-        /* with `users`, else NULL: the folder of root and the shepherd, and its map */
+        /* with `users`, else NULL: folder of root and the shepherd, and path of the map of users */
         char *shepherd_dir, *users_path;
-        /* Drover's own folders; with `users` NULL: what is opened there is opened by users */
+        /* Drover's own folders; NULL with `users`, because paths are opened with the users' rights then */
         struct hidden *hidden;
-        unsigned containment; /* parts that jobs can have here: flags of run_spec */
+        unsigned containment; /* parts of containment that are available: flags of run_spec */
         char instance[37], boot_id[64], hostname[256], user[64], home[256];
         struct machine machine;
-        struct devices *devices;                           /* of the machine */
-        uint64_t machine_cpus_milli, machine_memory_bytes; /* for all process queues together */
-        struct cgroups *cgroups;                           /* NULL: there are none */
+        struct devices *devices;                           /* devices of the machine */
+        uint64_t machine_cpus_milli, machine_memory_bytes; /* resources of all process queues together */
+        struct cgroups *cgroups;                           /* NULL: control groups cannot be used */
 
-        const struct attempt_news *news; /* whom the parts tell of attempts */
+        const struct attempt_news *news; /* functions by which the parts report results of attempts */
         void (*turn)(void *agent);       /* see agent_turn_later */
         bool turn_set, stopping;
-        bool sandboxes_wait;      /* some attempt leaves its sandbox */
-        unsigned empty_sandboxes; /* for attempts that come: sandbox_recycle */
-        char *empty_owner;        /* whose these are */
-        bool swept;               /* of what no attempt claims, once all runners have told what they have */
+        bool sandboxes_wait;      /* some attempt's sandbox has to be removed */
+        unsigned empty_sandboxes; /* number of empty sandboxes kept for reuse: sandbox_recycle */
+        char *empty_owner;        /* owner of the empty sandboxes */
+        bool swept; /* left-over sandboxes and containers were removed, after all runners listed their tasks
+                     */
         int exit_code;
 
-        struct map *attempts;    /* by name: agent_key */
+        struct map *attempts;    /* by agent_key */
         struct map *templates;   /* "request.part" */
-        uint64_t held_bytes;     /* of all templates in use or kept, and of what attempts have of their own */
-        uint64_t template_bytes; /* of those that came in this session */
+        uint64_t held_bytes;     /* memory of all templates and of what attempts own */
+        uint64_t template_bytes; /* memory of the templates received in this session */
         struct queue **queues;   /* in the order of the configuration, then the retired ones */
         size_t queue_count, queue_cap;
         struct backend **backends;
         size_t backend_count, backend_cap;
-        struct runner *runner; /* of the processes of this machine: backends[0]'s */
+        struct runner *runner; /* runner of processes on this machine: backends[0]'s */
         struct user_commands *user_commands;
 
         struct lease_clock lease;
         struct timer *lease_timer, *tick;
-        bool greeted; /* the server knows what we have: messages and offers may go */
+        bool greeted; /* the server has the inventory: messages and offers may be sent */
         struct journal *journal;
-        int journal_error; /* -errno: it cannot be written now, so no work is taken; 0 */
+        int journal_error; /* -errno: the journal cannot be written now, so no work is accepted; 0: it can */
 
-        /* the parts' own */
+        /* state of the parts */
         struct connection *connection;
         struct outbox *outbox;
-        struct streams *streams; /* of attempts that somebody follows */
-        struct map *credentials; /* of jobs' owners, see credentials.h */
+        struct streams *streams; /* streams of attempts that somebody follows */
+        struct live_output
+                *live_outputs;   /* attempts whose streams are copied to the submitter while they run */
+        struct chirps *chirps;   /* calls of programs to the server */
+        struct map *credentials; /* credentials of jobs' owners, see credentials.h */
         struct stages *stages;
         struct cache *cache;
-        struct inputs *inputs; /* what is being fetched */
+        struct inputs *inputs; /* files being fetched */
         struct movers *movers;
         struct stores *stores;
         struct spool *spool;
@@ -80,12 +86,14 @@ struct agent {
         struct environments *environments;
         struct sensors *sensors;
         struct queue_uses *uses;
-        struct config_list *denied; /* "!owner why": asked for, and not allowed by `users` */
+        struct leave *leave;
+        struct http_server *metrics; /* NULL: metrics are not served */
+        struct config_list *denied;  /* "!owner why": configured owners that `users` does not allow */
 };
 
-/* The end of this turn of the loop calls agent->turn, once, after all callbacks. */
+/* Has agent->turn called once at the end of this turn of the loop, after all callbacks. */
 void agent_turn_later(struct agent *a);
-/* NULL: the agent holds no such attempt. */
+/* Returns the attempt; NULL: the agent has no such attempt. */
 struct attempt *agent_find(const struct agent *a, uint64_t request, uint32_t member, uint32_t fence);
-/* The attempt's key in agent->attempts, 16 bytes. */
+/* Writes the attempt's key in agent->attempts, 16 bytes. */
 void agent_key(char room[17], uint64_t request, uint32_t member, uint32_t fence);

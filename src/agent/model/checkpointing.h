@@ -1,16 +1,19 @@
-/* checkpointing: what a template says of checkpoints, and the files that an attempt goes on from. Making and
- * saving them is attempt/checkpoint.h. */
+/* checkpointing: the checkpoint settings of a template, and the files from which an attempt resumes.
+ * attempt/checkpoint.h makes and saves checkpoints. */
 #pragma once
 #include "agent/model/attempt.h"
 
-/* The step has ended as its description says that one does which has made a checkpoint. */
+/* Returns whether the step ended in the way that its description names for a checkpoint. */
 bool checkpoint_ended_so(const struct attempt *at, const struct step_result *r);
-/* It has ended so, and came from another server, which keeps what it makes by itself: to this one that is its
- * end. */
+/* Returns whether the step ended so and its job came from another server, which keeps such a checkpoint
+ * itself. The attempt ends with it at this agent. */
 bool checkpoint_goes_home(const struct attempt *at, const struct step_result *r);
-/* For a runner that hands it on. `files` is its own. 0, or -EINVAL. */
+/* Fills in the settings for a runner that delegates the job. `files` keeps the list of names that *ret
+ * borrows. Returns 0, or -EINVAL with err. */
 int checkpoint_hop(const struct attempt *at, struct buf *files, struct run_checkpoints *ret, struct err *err);
-/* What it shall find: copies of those that have a name and a checksum. */
+/* Sets the files that the attempt resumes from: copies those that have a name and a checksum. */
 void checkpoint_restore(struct attempt *at, const struct spool_ref *files, size_t count);
-bool checkpoint_restores(const struct attempt *at, const char *name); /* in the sandbox */
+bool checkpoint_restores(
+        const struct attempt *at,
+        const char *name); /* returns whether the name in the sandbox is one of these files */
 void checkpoint_free(struct attempt *at);

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "agent/model/sandbox.h"
-#include "base/macro.h"
-#include "base/match_macro.h"
+#include "base/job/macro.h"
+#include "base/job/match_macro.h"
 
 #define TEXT_MAX (4u << 20)
 
-static enum macro_found lookup(void *arg, struct str name, struct buf *out)
+static enum macro_found macro_lookup(void *arg, struct str name, struct buf *out)
 {
         const struct attempt *at = arg;
         const struct job_template *m = at->t->m;
@@ -44,7 +44,7 @@ static bool filled_value(void *arg, struct str inside, struct buf *out)
         return false;
 }
 
-/* HTCondor's other word for $(Node). */
+/* HTCondor's other name of $(Node). */
 static const char node_word[] = "#pArAlLeLnOdE#";
 
 static void fill_node(const struct attempt *at, struct str s, struct buf *out)
@@ -73,7 +73,8 @@ int expand_text(const struct attempt *at, const char *text, struct buf *out, str
                 return 0;
         }
         uint64_t random = macro_job_seed(at->request, at->member);
-        struct macro_world w = {.arg = (void *)at, .lookup = lookup, .random = &random, .cwd = at->t->m->iwd};
+        struct macro_world w = {
+                .arg = (void *)at, .lookup = macro_lookup, .random = &random, .cwd = at->t->m->iwd};
         BUF_CLEANUP struct buf expanded = {.max = TEXT_MAX};
         int r = macro_expand(&w, s, &expanded, NULL, err);
         if (r == 0)
@@ -132,7 +133,7 @@ int expand_path(const struct attempt *at, const struct job_step *step, struct bu
         else if (step->transfer_executable)
                 in_iwd(at, path, out);
         else
-                buf_str(out, path); /* as the job's folder finds it */
+                buf_str(out, path); /* relative to the job's folder */
         return path.n ? 0 : err_set(err, -EINVAL, "the job names no program");
 }
 
@@ -185,6 +186,15 @@ int expand_stream_file(const struct attempt *at, unsigned step, bool is_stderr, 
         return expand_stream(at, text, NULL, err);
 }
 
+void expand_stream_name(const struct attempt *at, int index, struct buf *out)
+{
+        const struct job_template *m = at->t->m;
+        const struct job_step *s = &m->steps[index / 2];
+        const char *text = index % 2 ? s->stderr_file : s->stdout_file;
+        if (!m->streams_in_sandbox || !*text || expand_text(at, text, out, NULL) < 0)
+                buf_printf(out, ".drover_out.%d", index);
+}
+
 /* The input of a step: 0, or -EINVAL. An empty path is none. */
 int expand_input(const struct attempt *at, const struct job_step *step, struct buf *out, struct err *err)
 {
@@ -192,7 +202,9 @@ int expand_input(const struct attempt *at, const struct job_step *step, struct b
         int r = expand_text(at, step->stdin_file, &text, err);
         if (r < 0 || text.n == 0 || str_eqz(buf_view(&text), "/dev/null"))
                 return r;
-        if (is_spooled(at, base_name(buf_view(&text))))
+        if (at->t->m->streams_in_sandbox)
+                buf_str(out, buf_view(&text));
+        else if (is_spooled(at, base_name(buf_view(&text))))
                 buf_str(out, base_name(buf_view(&text)));
         else
                 in_iwd(at, buf_view(&text), out);

@@ -1,25 +1,30 @@
-/* expand: texts of a job's template with the member's macros filled in: $(Process), the values of its item,
- * and what a match has found for $$(). */
+/* expand: fills a member's macros into texts of its job's template: $(Process), the values of its item, and
+ * the values that the match gave to $$(). */
 #pragma once
 #include "agent/model/attempt.h"
 
-/* The text with the member's macros filled in; "" for NULL. 0, or -EINVAL with err. */
+/* Appends the text with macros expanded; text may be NULL for "". Returns 0, or -EINVAL with err. */
 int expand_text(const struct attempt *at, const char *text, struct buf *out, struct err *err);
-/* Sets at->iwd, once the item is known. A folder whose macros cannot be expanded stays as it is written, and
- * its files are not found. */
+/* Sets at->iwd; call it once the item is known. A folder whose macros cannot be expanded stays unexpanded,
+ * and its files will not be found. */
 void expand_iwd(struct attempt *at);
-/* The program's path as it is run. 0, or -EINVAL with err. */
+/* Appends the path of the program to run. Returns 0, or -EINVAL with err. */
 int expand_path(const struct attempt *at, const struct job_step *step, struct buf *out, struct err *err);
-/* The same for people, as far as it can be expanded. */
+/* Appends the program's path for people, expanded as far as possible. */
 void expand_program(const struct attempt *at, const struct job_step *step, struct buf *out);
-/* What a step reads: a path, or a name in the sandbox; empty: nothing. 0, or -EINVAL. */
+/* Appends the step's standard input: a path or a name in the sandbox; nothing if it reads nothing. Returns
+ * 0, or -EINVAL. */
 int expand_input(const struct attempt *at, const struct job_step *step, struct buf *out, struct err *err);
-/* A stream's file beneath the sandbox (".drover_out.0"), NULL for none; *ret_index is its number. */
+/* Sets *ret_path to a stream's file beneath the sandbox (".drover_out.0"), NULL for none, and *ret_index to
+ * its number. Returns 0, or -EINVAL with err. */
 int expand_stream(const struct attempt *at, const char *text, struct buf *ret_path, struct err *err);
-/* The job names no file for that stream, so it is one of the sandbox that is delivered nowhere. */
+/* Returns whether the job names no file for the stream, so that its file in the sandbox is not delivered. */
 bool expand_stream_is_kept(const struct attempt *at, unsigned step, bool is_stderr);
-/* The number of the file that a step's stdout or stderr is written to; *ret_kept as above. -ENOENT: it goes
- * nowhere; -EINVAL with err. */
+/* Returns the number of the file that a step's stdout or stderr is written to; *ret_kept: see
+ * expand_stream_is_kept. -ENOENT: the stream is discarded; -EINVAL with err. */
 int expand_stream_file(const struct attempt *at, unsigned step, bool is_stderr, bool *ret_kept,
                        struct err *err);
-uint64_t expand_gpus(const struct job_template *m); /* that a job of it asks for */
+/* Appends the file's name beneath the sandbox: ".drover_out." and its number, or the job's own name for it;
+ * nothing if its macros cannot be expanded. */
+void expand_stream_name(const struct attempt *at, int index, struct buf *out);
+uint64_t expand_gpus(const struct job_template *m); /* GPUs that a job of the template asks for */

@@ -34,7 +34,7 @@ static void shipped_add(const struct attempt *at, const char *text, struct shipp
 {
         BUF_CLEANUP struct buf b = {.max = 1 << 20};
         if (expand_text(at, text, &b, NULL) < 0)
-                return; /* said where it is used */
+                return; /* the error is reported where the name is used */
         struct str rest = buf_view(&b), path;
         while (rest.n && str_cut(&rest, ',', &path)) {
                 path = str_trim(path);
@@ -59,7 +59,7 @@ void shipped_read(const struct attempt *at, struct shipped *ret)
                 shipped_add(at, m->input_files[i], ret);
         enum environment_kind kind;
         const char *environment = queue_hands_on(at->q) ? environment_path_asked(at, &kind) : NULL;
-        if (environment) /* of which the other server's place makes one */
+        if (environment) /* the other server's place makes an environment from it */
                 shipped_add(at, environment, ret);
 }
 
@@ -85,6 +85,12 @@ bool shipped_name_valid(const char *name)
         return true;
 }
 
+static struct str name_asked(struct str element)
+{
+        ptrdiff_t at = str_search(element, STR("#name=")), url = str_search(element, STR("://"));
+        return url > 0 && at > url ? str_skip(element, (size_t)at + 6) : STR_NONE;
+}
+
 bool inputs_is_url(struct str element, char **ret_path)
 {
         if (ret_path)
@@ -93,7 +99,9 @@ bool inputs_is_url(struct str element, char **ret_path)
                 return false;
         if (!str_istarts(element, STR("file://")))
                 return true;
-        struct str path = str_skip(element, 7);
+        struct str path = str_skip(element, 7), asked = name_asked(element);
+        if (asked.p)
+                path = str_head(path, (size_t)(asked.p - path.p) - strlen("#name="));
         ptrdiff_t slash = str_find(path, '/');
         if (ret_path)
                 *ret_path = str_dupz(slash > 0 ? str_skip(path, (size_t)slash) : path);
@@ -102,6 +110,11 @@ bool inputs_is_url(struct str element, char **ret_path)
 
 struct str inputs_name(struct str element)
 {
+        struct str asked = name_asked(element);
+        if (asked.p) {
+                MEM_CLEANUP char *z = str_dupz(asked);
+                return shipped_name_valid(z) ? asked : STR_NONE;
+        }
         if (str_search(element, STR("://")) > 0) {
                 struct str rest = element;
                 str_cut(&rest, '#', &element);

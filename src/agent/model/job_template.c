@@ -1,4 +1,4 @@
-/* Texts and lists of texts stay where the message was unpacked; what else is a list is made anew. */
+/* Texts and lists of texts stay in the memory of the unpacked message; other lists are copied. */
 #include "agent/model/job_template.h"
 
 #include "base/arena.h"
@@ -37,6 +37,8 @@ static void take_steps(struct unpacked *u)
                                           .container_network = s->container_network,
                                           .container_target_dir = s->container_target_dir,
                                           .container_pull_always = s->container_pull_always,
+                                          .container_workdir = s->container_workdir,
+                                          .container_own_workdir = s->container_own_workdir,
                                           .container_override_entrypoint = s->container_override_entrypoint};
         }
 }
@@ -57,6 +59,10 @@ static void take_lists(struct unpacked *u)
         for (size_t i = 0; i < m->n_output_remaps; i++)
                 u->t.output_remaps[i] =
                         (struct job_remap){m->output_remaps[i]->name, m->output_remaps[i]->path};
+        u->t.mount_count = m->n_mounts;
+        u->t.mounts = arena_alloc(&u->room, (m->n_mounts + 1) * sizeof(*u->t.mounts));
+        for (size_t i = 0; i < m->n_mounts; i++)
+                u->t.mounts[i] = (struct job_mount){m->mounts[i]->name, m->mounts[i]->path};
         u->t.resource_count = m->n_resources;
         u->t.resources = arena_alloc(&u->room, (m->n_resources + 1) * sizeof(*u->t.resources));
         for (size_t i = 0; i < m->n_resources; i++)
@@ -129,10 +135,14 @@ struct job_template *job_template_unpack(const void *p, size_t n)
                                      .keeps_when_evicted = m->keeps_when_evicted,
                                      .credentials = m->credentials,
                                      .credential_count = m->n_credentials,
+                                     .streams_in_sandbox = m->streams_in_sandbox,
                                      .modules = m->modules,
                                      .conda_env = m->conda_env,
                                      .python_env = m->python_env,
-                                     .file_list = m->file_list};
+                                     .file_list = m->file_list,
+                                     .chirps = m->chirps,
+                                     .streams_back = {m->stream_stdout, m->stream_stderr},
+                                     .register_outputs = m->register_outputs};
         take_steps(u);
         take_lists(u);
         take_origin(u, m->origin);
@@ -146,6 +156,16 @@ void job_template_pack(const struct job_template *t, struct buf *out)
         size_t n = drover__template__get_packed_size(u->m);
         drover__template__pack(u->m, buf_room(out, n));
         out->n += n;
+}
+
+uint64_t job_template_nodes(const struct job_template *t)
+{
+        uint64_t n;
+        for (size_t i = 0; i < t->attribute_count; i++)
+                if (str_ieqz(str_of(t->attributes[i].name), "NodeCount") &&
+                    str_to_u64(str_of(t->attributes[i].value), &n) == 0 && n > 1)
+                        return n;
+        return 1;
 }
 
 void job_template_set_transfer(struct job_template *t, enum job_transfer how)

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "agent/model/attempt.h"
+#include "base/format/name.h"
 #include "base/mem.h"
-#include "base/name.h"
 
 bool queue_is_local(const struct queue *q)
 {

@@ -1,10 +1,10 @@
-/* queue: one way in at an agent: its limits, its offers, what runs there.
+/* queue: a queue of an agent: its limits, its offers, its attempts.
  *
- * The queues of an agent whose runner is `process` share the machine: together they give out no more of it
- * than is there (struct machine), and a device goes to one job at a time, whichever queue it came by.
+ * Queues whose runner is `process` share the machine: together they never commit more than it has (struct
+ * machine), and a device is held by one job at a time, whichever queue the job came by.
  *
- * A queue that has gone from the agent's file while it had jobs is retired: it offers nothing, and goes with
- * the last of them.
+ * A queue that was removed from the agent's file while it had jobs is retired: it offers nothing, and is
+ * removed with its last job.
  */
 #pragma once
 #include "agent/config/config.h"
@@ -16,7 +16,7 @@ struct agent;
 struct attempt;
 struct engine;
 
-struct name_list { /* attempts to be named in one message */
+struct name_list { /* attempts to name in one message */
         struct attempt_name {
                 uint64_t request;
                 uint32_t fence, member;
@@ -33,62 +33,79 @@ enum attempt_state {
         ATTEMPT_STATES
 };
 
-struct backend { /* a runner that is open. The process queues share one */
+/* How an attempt ended. Numbers are those of the protocol. */
+enum outcome {
+        OUTCOME_EXITED,
+        OUTCOME_NOT_STARTED,
+        OUTCOME_STAGING_FAILED,
+        OUTCOME_LIMIT_EXCEEDED,
+        OUTCOME_KILLED,
+        OUTCOME_LOST,
+        OUTCOMES
+};
+
+struct backend { /* an open runner */
         struct agent *a;
         struct runner *runner;
-        const char *queue;         /* its name, the configuration's; NULL: the process queues share it */
-        struct run_word *settings; /* of a batch system; the words are the configuration's */
+        const char *queue; /* name of its queue, borrowed from the configuration; NULL: shared by the process
+                              queues */
+        struct run_word *settings; /* settings of a batch system; borrows from the configuration */
         bool ready, silent;        /* silent: see RUN_SILENT */
-        char *unreachable; /* why it does not answer, though its tasks go on; NULL: it does, or has not yet */
-        uint64_t generation; /* of its listing of what it knows */
+        char *unreachable;   /* why the batch system does not answer, while its tasks go on; NULL: it answers,
+                                or has not been asked yet */
+        uint64_t generation; /* generation of its listing of known tasks */
 };
 
 struct queue_wait {         /* see queue/wait.h */
-        int64_t next_ms;    /* boot clock: not asked again before */
-        uint64_t begins_ms; /* Unix time at which a job would begin; 0: at once, or nobody knows */
+        int64_t next_ms;    /* boot clock: earliest time of the next question */
+        uint64_t begins_ms; /* Unix time at which a job would begin; 0: at once, or unknown */
         bool asking;
-        bool unknown; /* it would not begin at once, and the system cannot say when it would */
+        bool unknown; /* a job would wait, and the batch system cannot say for how long */
 };
 
 struct queue {
         struct agent *a;
         const struct config_queue *config;
         struct backend *backend;
-        struct engine *engine; /* of containers; NULL: none */
+        struct engine *engine; /* container engine; NULL: none */
         bool retired;
         struct attempt *lists[ATTEMPT_STATES];
         struct attempt **waiting_last;
         size_t counts[ATTEMPT_STATES];
-        size_t kept; /* WAITING ones that keep their room */
-        /* what these, STAGING and RUNNING ones asked for */
+        size_t kept; /* number of WAITING attempts with reserved room */
+        /* resources requested by these, STAGING and RUNNING attempts */
         uint64_t committed_cpus_milli, committed_memory_bytes, committed_disk_bytes;
-        struct device_set devices; /* that it may give out */
+        struct device_set devices; /* devices that the queue may give to jobs */
         struct pull_use use;
         struct queue_wait wait;
         struct offers *offers;
         bool ad_stale;      /* see queue_ad_changed */
-        unsigned wishes[3]; /* OFFER_WISHES_MAX: the server has said them, in place of the file; 0: no more */
+        unsigned wishes[3]; /* at most OFFER_WISHES_MAX wishes set by the server in place of the file's; 0
+                               ends them */
         bool wishes_said;
-        struct name_list accepted; /* in this turn */
-        uint64_t staging_failures; /* attempts that could not be brought to their start, since the agent began
-                                    */
+        struct name_list accepted; /* attempts accepted in this turn */
+        uint64_t ended[OUTCOMES];  /* number of ended attempts since the agent started */
+        uint64_t staging_failures; /* number of attempts that failed before their program started, since the
+                                      agent started */
 };
 
-struct queue *queue_find(const struct agent *a, const char *name); /* NULL: there is none */
-/* A queue that hands jobs on makes an offer for each kind of places there; the first is named as the queue,
- * the others NAME+2 and so on. False: there is no name for an offer of this kind. */
+struct queue *queue_find(const struct agent *a, const char *name); /* returns NULL if there is none */
+/* Appends the name of the queue's offer for a kind of places. A queue that delegates makes one offer for
+ * each kind of places there; the first is named as the queue, the others NAME+2 and so on. Returns false if
+ * there is no name for the kind. */
 bool queue_offer_name(const struct queue *q, unsigned kind, struct buf *out);
 struct queue *queue_find_offer(const struct agent *a, const char *name, unsigned *ret_kind); /* or NULL */
-/* Lines "name value" as pairs, in one allocation that is the caller's. */
+/* Splits lines "name value" into pairs, in one allocation that the caller frees. */
 struct run_word *queue_words(const struct config_list *l);
-bool queue_is_local(const struct queue *q); /* its jobs are processes of this machine */
-bool queue_hands_on(const struct queue *q); /* to another server, which has the containers and environments */
-/* Parts of containment around its jobs, flags of run_spec; 0 where they are no processes of this machine. */
+bool queue_is_local(const struct queue *q); /* returns whether its jobs are processes on this machine */
+bool queue_hands_on(const struct queue *q); /* returns whether it delegates to another server, which provides
+                                               containers and environments */
+/* Returns the parts of containment for its jobs, flags of run_spec; 0 if jobs do not run on this machine. */
 unsigned queue_containment(const struct queue *q);
-/* What its ad says beyond numbers is another: it is made anew before it is sent. */
+/* Marks the ad as stale after a change of more than numbers: it is built anew before it is sent. */
 void queue_ad_changed(struct queue *q);
 size_t queues_count(const struct agent *a, enum attempt_state state);
-/* Of this machine, by all its process queues. */
+/* Resources committed by all process queues together. */
 uint64_t queues_committed_cpus(const struct agent *a);
 uint64_t queues_committed_memory(const struct agent *a);
 

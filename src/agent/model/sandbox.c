@@ -10,21 +10,22 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "base/fs.h"
 #include "base/mem.h"
+#include "base/system/fs.h"
 
 #define EMPTY_MAX  64
-#define FOLDER_MAX 4096 /* bytes: one that has had many files stays large */
+#define FOLDER_MAX 4096 /* bytes of a folder: one that has had many files stays large */
 
 void sandbox_name(const struct attempt *at, char room[64])
 {
         snprintf(room, 64, "%llu.%u.%u", (unsigned long long)at->request, at->member, at->fence);
 }
 
-/* A batch script, and what a container's engine is given, are the agent's. */
+/* A sandbox is shared if the agent writes files into it: a batch script, a container engine's files, the
+ * socket for calls. */
 bool sandbox_is_shared(const struct attempt *at)
 {
-        return at->a->users_path && (!queue_is_local(at->q) || attempt_has_container(at));
+        return at->a->users_path && (!queue_is_local(at->q) || attempt_has_container(at) || at->t->m->chirps);
 }
 
 /* ---- empty ones */
@@ -55,28 +56,29 @@ static bool take_empty(const struct attempt *at, const char *name)
                 return true;
         }
         if (errno == ENOENT)
-                a->empty_sandboxes--; /* somebody has removed it */
+                a->empty_sandboxes--; /* the folder was removed by somebody */
         return false;
 }
 
-/* Attributes that a file has only if somebody gave them to it. */
+/* File attributes that are set only on request. */
 #define GIVEN                                                                                                \
         (STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND | STATX_ATTR_COMPRESSED | STATX_ATTR_NODUMP |              \
          STATX_ATTR_ENCRYPTED | STATX_ATTR_VERITY)
 
-/* Finds, in a list of extended attributes, those that a job can give: texts of its own, and who else may
- * read. Labels of the machine's security are no job's. */
+/* Returns whether a list of extended attributes has some that a job can set: its own texts, and access
+ * lists. Security labels are set by the machine. */
 static bool has_given(const char *names, ssize_t n)
 {
         if (n < 0)
-                return errno != EOPNOTSUPP; /* a file system without any */
+                return errno != EOPNOTSUPP; /* a file system without extended attributes */
         for (const char *p = names; p < names + n; p += strlen(p) + 1)
                 if (strncmp(p, "security.", strlen("security.")) != 0)
                         return true;
         return false;
 }
 
-/* Nothing was written to the file, and nothing done to it that would tell in the next attempt. */
+/* Returns whether the stream file is unused: empty, and without a change that the next attempt could notice.
+ */
 static bool is_new_stream(int dir, const char *name, uid_t user)
 {
         struct statx st;
@@ -88,7 +90,7 @@ static bool is_new_stream(int dir, const char *name, uid_t user)
                !(st.stx_attributes & GIVEN) && !has_given(given, llistxattr(path, given, sizeof(given)));
 }
 
-/* Whether it has nothing but the files of streams. */
+/* Returns whether the folder has nothing but unused stream files. */
 static bool has_streams_only(int dir, uid_t user)
 {
         _Alignas(struct dirent64) char room[2048];
@@ -113,8 +115,8 @@ static bool is_as_made(int dir)
                !has_given(given, flistxattr(dir, given, sizeof(given))) && has_streams_only(dir, st.stx_uid);
 }
 
-/* A process of one owner may have handed the folder, open, to another of his that goes on. So empty ones are
- * for jobs of one owner; those of another go first. */
+/* Reserves the empty sandboxes for an owner, and removes those of the former one: a process may have passed
+ * the open folder to another process of its owner that goes on. */
 static void empty_become(struct agent *a, const char *owner)
 {
         char empty[32];
@@ -185,7 +187,7 @@ int sandbox_make(struct attempt *at)
         if (mkdirat(at->a->jobs, name, 0700) < 0) {
                 if (errno != EEXIST)
                         return -errno;
-                int r = fs_remove_tree(at->a->jobs, name); /* of an earlier life */
+                int r = fs_remove_tree(at->a->jobs, name); /* left by an earlier agent */
                 if (r < 0 && r != -ENOENT)
                         return r;
                 if (mkdirat(at->a->jobs, name, 0700) < 0)

@@ -3,19 +3,19 @@
 #pragma once
 #include "agent/model/attempt.h"
 
-#define SANDBOX_OF_ENGINE "engine."   /* and "batch.": beside the sandboxes, folders of users */
-#define SANDBOX_EMPTY     ".empty.%u" /* those that wait for attempts, from 0 on */
+#define SANDBOX_OF_ENGINE "engine."   /* with "batch.": users' folders beside the sandboxes */
+#define SANDBOX_EMPTY     ".empty.%u" /* empty sandboxes kept for reuse, numbered from 0 */
 
 void sandbox_name(const struct attempt *at, char room[64]);
 int sandbox_make(struct attempt *at); /* 0 or -errno */
-/* Making and removing a folder and the files of two streams takes longer than all else that the agent does
- * for a short job. Where nothing is left of an attempt but such empty files, the next one is given the folder
- * as it is, if it is the same owner's. Never with `users`, and only after an attempt whose processes were all
- * in a control group: none of them is left that could have the folder open. May the attempt's be such a one?
- */
+/* Returns whether the attempt's sandbox may be reused by a later attempt. Making and removing a folder and
+ * two stream files takes longer than all else that the agent does for a short job, so an attempt that leaves
+ * only such empty files passes its folder to the next attempt of the same owner. Never with `users`, and
+ * only if all processes of the attempt were in a control group, so that none is left that could have the
+ * folder open. */
 bool sandbox_may_recycle(const struct attempt *at);
-/* True: it is one, and the attempt has it no more. Else files of streams that were left for that are removed.
- */
+/* Takes the sandbox from the attempt for reuse and returns true, or removes stream files that were left for
+ * that and returns false. */
 bool sandbox_recycle(struct attempt *at);
-/* With `users`: the agent itself writes in it, too. */
+/* With `users`: returns whether the agent itself may write in the sandbox. */
 bool sandbox_is_shared(const struct attempt *at);

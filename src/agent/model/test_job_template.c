@@ -1,4 +1,5 @@
-/* What a server sends is what the agent's parts see, of every field; and what the journal has is that. */
+/* Every field that a server sends arrives at the agent's parts, and the journal's form has the same fields.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,6 +40,8 @@ static void pack(struct buf *out, size_t sum_size)
                               .container_network = (char *)"none",
                               .container_target_dir = (char *)"/work",
                               .container_pull_always = true,
+                              .container_workdir = (char *)"/in",
+                              .container_own_workdir = true,
                               .container_override_entrypoint = true};
         ref.name = (char *)"file";
         ref.sha256 = (ProtobufCBinaryData){sum_size, sum};
@@ -83,6 +86,9 @@ static void pack(struct buf *out, size_t sum_size)
                                .outputs_on_failure = true,
                                .output_remaps = remaps,
                                .n_output_remaps = 1,
+                               .mounts = remaps,
+                               .n_mounts = 1,
+                               .streams_in_sandbox = true,
                                .output_destination = (char *)"https://d",
                                .resources = resources,
                                .n_resources = 1,
@@ -98,6 +104,7 @@ static void pack(struct buf *out, size_t sum_size)
                                .modules = (char *)"gcc",
                                .conda_env = (char *)"c",
                                .file_list = (char *)"list",
+                               .register_outputs = true,
                                .python_env = (char *)"p"};
         out->n += drover__template__pack(&m, buf_room(out, drover__template__get_packed_size(&m)));
 }
@@ -127,6 +134,11 @@ static void assert_all(const struct job_template *t)
         assert_string_equal(s->container, "image");
         assert_string_equal(s->container_network, "none");
         assert_string_equal(s->container_target_dir, "/work");
+        assert_true(s->container_own_workdir && t->streams_in_sandbox);
+        assert_string_equal(s->container_workdir, "/in");
+        assert_int_equal(t->mount_count, 1);
+        assert_string_equal(t->mounts[0].name, "from");
+        assert_string_equal(t->mounts[0].path, "to");
         assert_int_equal(t->input_file_count, 1);
         assert_string_equal(t->input_files[0], "a");
         assert_int_equal(t->output_file_count, 1);
@@ -169,6 +181,7 @@ static void assert_all(const struct job_template *t)
         assert_string_equal(t->conda_env, "c");
         assert_string_equal(t->python_env, "p");
         assert_string_equal(t->file_list, "list");
+        assert_true(t->register_outputs);
 }
 
 static void test_every_field(void **state)
@@ -192,7 +205,7 @@ static void test_every_field(void **state)
         job_template_free(t);
 }
 
-/* Nothing that was said: texts are empty, and not missing. */
+/* In an empty template texts are empty, not missing. */
 static void test_an_empty_one(void **state)
 {
         (void)state;

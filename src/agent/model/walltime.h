@@ -1,10 +1,10 @@
 /* walltime: how long a job of a queue may run.
  *
- * A job says it itself, or has what the file gives its queue. A batch system has limits of its own, which it
- * may not refuse at the submit: a Slurm job that asks for more than its partition gives waits there for ever.
- * So where a runner knows such a limit (run_capacity.walltime_max_ms) the queue's ad has it, jobs that ask
- * for more go elsewhere, and those that ask for nothing are given no more. A job that names a partition or
- * the like itself has that one's limit, which nobody here knows.
+ * The limit is the job's own, or the one that the file gives to its queue. A batch system has limits of its
+ * own, which it may not enforce at submission: a Slurm job that asks for more than its partition allows
+ * waits there for ever. Where a runner knows such a limit (run_capacity.walltime_max_ms) the queue's ad has
+ * it, jobs that ask for more go elsewhere, and jobs that ask for nothing get no more. A job that names a
+ * partition or the like itself has that partition's limit, which is not known here.
  */
 #pragma once
 #include <stdint.h>
@@ -16,12 +16,13 @@ struct attempt;
 struct queue;
 struct run_capacity;
 
-/* In milliseconds; 0: it has none but what the batch system keeps to itself. */
+/* Returns the attempt's limit in milliseconds; 0: none except what the batch system enforces on its own. */
 uint64_t walltime_of(const struct attempt *at);
-/* The same of a job that says nothing at all. */
+/* Returns the limit of a job that asks for none. */
 uint64_t walltime_of_queue(const struct queue *q, const struct run_capacity *has);
-/* The longest that the system gives such a job; UINT64_MAX: any. */
+/* Returns the longest time that the batch system allows such a job; UINT64_MAX: no limit. */
 uint64_t walltime_limit(const struct job_template *m, const struct run_capacity *has);
-/* For the ad: what is known, and which jobs it keeps away. */
+/* Appends the limit as an attribute of the queue's ad. walltime_requirement: the condition that keeps longer
+ * jobs away. */
 void walltime_attribute(const struct run_capacity *has, struct buf *out);
 extern const char walltime_requirement[];

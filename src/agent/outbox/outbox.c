@@ -1,13 +1,13 @@
-/* Names of attempts that are gathered over a turn become ranges. */
+/* Names of attempts are gathered over a turn and sent as ranges. */
 #include "agent/outbox/outbox.h"
 
 #include <errno.h>
 
 #include "base/arena.h"
-#include "base/clock.h"
+#include "base/system/clock.h"
 
-#define RESULTS_MAX 256        /* in one message */
-#define TAILS_MAX   (2u << 20) /* bytes of what its jobs have printed, and those of one job more */
+#define RESULTS_MAX 256        /* limit in one message */
+#define TAILS_MAX   (2u << 20) /* limit of the output in a message, exceeded by at most one job's */
 #define JOIN_MS     5          /* between two messages of results, unless one is full */
 
 struct refusal {
@@ -17,7 +17,7 @@ struct refusal {
         char *reason;
 };
 struct outbox {
-        struct session *session; /* NULL: there is none, and what is sent is dropped */
+        struct session *session; /* NULL: there is none, and messages are dropped */
         struct name_list started;
         struct timer *join; /* runs while results wait for others */
         int64_t results_ms; /* boot clock: when the last ones left */
@@ -147,6 +147,8 @@ static Drover__StepResult *pack_step(const struct step_result *from, struct aren
         to->exit_code = from->exit_code;
         to->started_ms = from->started_ms;
         to->ended_ms = from->ended_ms;
+        to->stdout_end = from->printed[0];
+        to->stderr_end = from->printed[1];
         return to;
 }
 
@@ -157,6 +159,21 @@ static ProtobufCBinaryData tail_of(const struct stream_tail *t)
 
 _Static_assert((int)OUTCOME_EXITED == DROVER__OUTCOME__EXITED && (int)OUTCOME_LOST == DROVER__OUTCOME__LOST,
                "the numbers are the wire's");
+
+static Drover__OutputRef **pack_outputs(const struct output_ref *list, size_t count, struct arena *room)
+{
+        Drover__OutputRef **to = arena_alloc(room, (count + 1) * sizeof(Drover__OutputRef *));
+        for (size_t i = 0; i < count; i++) {
+                Drover__OutputRef *o = to[i] = arena_alloc(room, sizeof(*o));
+                drover__output_ref__init(o);
+                o->name = list[i].name;
+                o->sha256.data = (uint8_t *)(uintptr_t)list[i].sha256;
+                o->sha256.len = 32;
+                o->size = list[i].size;
+                o->mode = list[i].mode;
+        }
+        return to;
+}
 
 static void fill_result(const struct attempt *at, Drover__JobResult *r, struct arena *room)
 {
@@ -185,16 +202,9 @@ static void fill_result(const struct attempt *at, Drover__JobResult *r, struct a
         r->stdout_size = at->result.tails[0].size;
         r->stderr_size = at->result.tails[1].size;
         r->n_outputs = at->result.output_count;
-        r->outputs = arena_alloc(room, (at->result.output_count + 1) * sizeof(*r->outputs));
-        for (size_t i = 0; i < at->result.output_count; i++) {
-                Drover__OutputRef *o = r->outputs[i] = arena_alloc(room, sizeof(*o));
-                drover__output_ref__init(o);
-                o->name = at->result.outputs[i].name;
-                o->sha256.data = at->result.outputs[i].sha256;
-                o->sha256.len = 32;
-                o->size = at->result.outputs[i].size;
-                o->mode = at->result.outputs[i].mode;
-        }
+        r->outputs = pack_outputs(at->result.outputs, at->result.output_count, room);
+        r->n_sent = at->result.sent_count;
+        r->sent = pack_outputs(at->result.sent, at->result.sent_count, room);
 }
 
 void outbox_pack_result(const struct attempt *at, struct buf *out)
@@ -231,7 +241,7 @@ static void send_results(struct queue *q, struct arena *room)
         size_t tails = 0;
         for (struct attempt *at = q->lists[ATTEMPT_DONE]; at; at = at->next) {
                 if (at->result_sent)
-                        break; /* newest first: what is behind was sent */
+                        break; /* newest first: all later ones were sent */
                 at->result_sent = true;
                 list[m.n_jobs] = arena_alloc(room, sizeof(**list));
                 fill_result(at, list[m.n_jobs++], room);
@@ -245,8 +255,8 @@ static void send_results(struct queue *q, struct arena *room)
                 outbox_send(q->a, &to);
 }
 
-/* True: there are results, but the last ones left a moment ago. A server that hears of each job by itself
- * wakes up and commits for each. */
+/* Returns whether results should wait because the last ones were sent a moment ago: a server that receives
+ * each result alone wakes up and commits for each. */
 static bool results_wait(const struct agent *a)
 {
         struct outbox *o = a->outbox;
@@ -279,7 +289,8 @@ static void send_accepted(struct queue *q, struct arena *room)
         outbox_send(q->a, &to);
 }
 
-/* An attempt may have ended before its begin was told, and deliver for long: to the server it runs. */
+/* Gathers started attempts. An attempt may have ended before its start was reported, and its delivery may
+ * take long: the server shows it as running. */
 static void gather_started(struct queue *q)
 {
         static const enum attempt_state states[] = {ATTEMPT_RUNNING, ATTEMPT_DELIVERING};

@@ -2,7 +2,7 @@
 
 #include "agent/model/agent.h"
 #include "agent/model/queue.h"
-#include "base/log.h"
+#include "base/system/log.h"
 #include "run/process/shepherd_protocol.h"
 #include "run/runner.h"
 

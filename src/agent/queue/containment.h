@@ -1,14 +1,14 @@
-/* containment: which parts of containment are put around a queue's jobs, and what its ad says of them.
- * The parts themselves are in shepherd/containment.h, what the file says of them is read by
- * config_containment. */
+/* containment: which parts of containment a queue's jobs get, and their names in its ad.
+ * shepherd/containment.h implements the parts, config_containment reads the file. */
 #pragma once
 #include "agent/config/config.h"
 
 struct agent;
 struct queue;
 
-/* Attributes of the queue's ad: `Containment = {"hide", "filter"}; `, without those that the machine lacks.
- */
+/* Appends an attribute of the queue's ad, `Containment = {"hide", "filter"}; `, without parts that the
+ * machine lacks. */
 void queue_containment_attributes(const struct queue *q, struct buf *out);
-/* The shepherd has told what the machine has: says in the log what is missing. `no_view`: an errno. */
+/* Called when the shepherd has reported the available parts: logs the missing ones. no_view: errno of the
+ * failed mount view; 0: none. */
 void queue_containment_told(struct agent *a, unsigned parts, int no_view);

@@ -9,15 +9,15 @@
 
 #include "agent/config/users.h"
 #include "agent/model/queue.h"
-#include "base/cgroup.h"
-#include "base/fs.h"
-#include "base/log.h"
-#include "base/program.h"
-#include "base/uuid.h"
+#include "base/system/cgroup.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
+#include "base/system/program.h"
+#include "base/system/uuid.h"
 
 #define SHEPHERD_WAIT_MS 20000
 
-/* A folder in root's: of this user and group, with this mode. */
+/* Makes a folder in root's folder, with this user, group and mode. */
 static int make_folder(int dir, const char *name, uid_t uid, gid_t gid, mode_t mode, struct err *err)
 {
         if (mkdirat(dir, name, 0700) < 0 && errno != EEXIST)
@@ -32,7 +32,7 @@ static int make_folder(int dir, const char *name, uid_t uid, gid_t gid, mode_t m
         return fd;
 }
 
-/* The shepherd compares it with what marks an earlier life's processes: it is root's to keep. */
+/* Reads the instance's id, with which the shepherd finds processes of an earlier agent: root keeps it. */
 static int read_instance(struct agent *a, int dir, struct err *err)
 {
         BUF_CLEANUP struct buf id = {0};
@@ -44,7 +44,7 @@ static int read_instance(struct agent *a, int dir, struct err *err)
         return fs_write(dir, "instance", str_of(a->instance), 0644, true, err);
 }
 
-/* What runners keep beside the agent's folder; scripts on nodes look there for the lease. */
+/* Makes the runners' folders beside the agent's; scripts on nodes look there for the lease. */
 static int make_runners_folders(const struct config *c, int dir, struct err *err)
 {
         for (size_t i = 0; i < c->queue_count; i++) {
@@ -61,7 +61,8 @@ static int make_runners_folders(const struct config *c, int dir, struct err *err
         return 0;
 }
 
-/* One who was another user's before would fail later, and say less. */
+/* Checks that the agent's key is readable: if the folder was another user's before, the agent would fail
+ * later with a worse message. */
 static int check_key(int folder, const struct config *c, struct err *err)
 {
         struct stat st;
@@ -121,7 +122,7 @@ static int make_folders(struct agent *a, struct err *err)
 struct waiting {
         struct loop *loop;
         bool ready;
-        char why[512]; /* it cannot be started */
+        char why[512]; /* reason why it cannot be started */
 };
 
 static void on_ready(void *arg, uint32_t containment, int hide_error)
@@ -140,7 +141,7 @@ static void on_unreachable(void *arg, const char *why)
                 snprintf(w->why, sizeof(w->why), "%s", why);
 }
 
-/* Of tasks of an earlier life nothing is done yet. */
+/* Ignores tasks of an earlier agent; they are handled later. */
 static void on_tasks(void *arg, const struct run_event *events, size_t count)
 {
         (void)arg;
@@ -159,7 +160,8 @@ static void on_late(void *arg)
         loop_stop(((struct waiting *)arg)->loop);
 }
 
-/* A shepherd that nobody talks to stays long enough for us to come back as somebody else. */
+/* Starts the shepherd as root. Without an agent it stays long enough for the agent to connect again as its
+ * own user. */
 static int start_shepherd(struct agent *a, struct err *err)
 {
         static const struct run_observer observer = {
@@ -190,7 +192,7 @@ static int start_shepherd(struct agent *a, struct err *err)
         return error;
 }
 
-static int become(const struct config *c, struct err *err)
+static int become_user(const struct config *c, struct err *err)
 {
         if (setgroups(0, NULL) < 0 || setresgid(c->agent_gid, c->agent_gid, c->agent_gid) < 0 ||
             setresuid(c->agent_uid, c->agent_uid, c->agent_uid) < 0)
@@ -223,7 +225,7 @@ int mapping_begin(struct agent *a, struct err *err)
         if (r == 0)
                 r = start_shepherd(a, err);
         if (r == 0)
-                r = become(&a->config, err);
+                r = become_user(&a->config, err);
         if (r == 0)
                 log_info("msg=\"root's rights are gone\" uid=%u min_uid=%llu", (unsigned)a->config.agent_uid,
                          (unsigned long long)a->config.min_uid);

@@ -1,5 +1,4 @@
-/* What each queue offers: what does not change of its ad, and when it is sent. What there is room for is in
- * room.c. */
+/* Builds the constant part of each queue's ad and decides when offers are sent. room.c computes the room. */
 #include "agent/queue/offers.h"
 
 #include <stdlib.h>
@@ -9,14 +8,15 @@
 #include "agent/model/walltime.h"
 #include "agent/outbox/outbox.h"
 #include "agent/queue/containment.h"
+#include "agent/queue/leave.h"
 #include "agent/step/activate.h"
-#include "base/clock.h"
-#include "base/condor_like.h"
+#include "base/job/condor_like.h"
+#include "base/system/clock.h"
 #include "place/pool_kind.h"
 
-#define GIVE_BACK_MS 3000 /* an attempt that waited so long for room goes back */
+#define GIVE_BACK_MS 3000 /* time for room after which a waiting attempt goes back */
 
-/* ---- what does not change */
+/* ---- constant parts of the ad */
 
 static void extra_attributes(const struct queue *q, struct buf *out)
 {
@@ -48,7 +48,7 @@ static void extra_attributes(const struct queue *q, struct buf *out)
         buf_addz(out, "; ");
         if (queue_is_local(q))
                 buf_str(out, buf_view(&a->machine.processor));
-        if (!q->offers->kinds_digest) { /* else the other server's places show their own */
+        if (!q->offers->kinds_digest) { /* otherwise the other server's places have their own */
                 buf_str(out, buf_view(&a->machine.attributes));
                 activate_attributes(c, out);
                 environments_attributes(q, out);
@@ -80,18 +80,20 @@ static char *limits_text(const struct agent *a, const struct queue *q)
         return buf_take(&b);
 }
 
-/* A job of a batch queue has one node. */
+/* Number of nodes of a batch job: NodeCount, or one; each has an equal part of the job's resources. */
+#define NODES_OF_JOB "ifThenElse(TARGET.NodeCount =?= undefined, 1, TARGET.NodeCount)"
 static const char batch_requirements[] =
-        "(TARGET.RequestCpus =?= undefined || TARGET.RequestCpus <= MY.NodeCpus) && "
-        "(TARGET.RequestMemory =?= undefined || TARGET.RequestMemory <= MY.NodeMemory) && "
+        "(TARGET.NodeCount =?= undefined || TARGET.NodeCount == 1 || TARGET.NodeCount <= MY.MaxNodes) && "
+        "(TARGET.RequestCpus =?= undefined || TARGET.RequestCpus <= MY.NodeCpus * " NODES_OF_JOB ") && "
+        "(TARGET.RequestMemory =?= undefined || TARGET.RequestMemory <= MY.NodeMemory * " NODES_OF_JOB ") && "
         "(TARGET.RequestGPUs =?= undefined || MY.NodeGPUs =?= undefined || TARGET.RequestGPUs <= "
-        "MY.NodeGPUs)";
+        "MY.NodeGPUs * " NODES_OF_JOB ")";
 
-/* Likewise, of a queue that hands jobs on: what one place there has. */
+/* Condition on the disk for a queue that delegates: NodeDisk is the disk of one place there. */
 static const char disk_requirement[] = "TARGET.RequestDisk =?= undefined || MY.NodeDisk =?= undefined || "
                                        "TARGET.RequestDisk <= MY.NodeDisk";
 
-/* The other server's words about its places, as far as they count. */
+/* Sets the accepted attributes of the other server's places. */
 static void describe_kinds(struct queue *q, const struct run_capacity *has)
 {
         for (size_t k = 0; k < RUN_KINDS_MAX; k++) {
@@ -128,6 +130,7 @@ static void describe(struct queue *q)
                                      queue_is_local(q) ? NULL : batch_requirements,
                                      o->kinds_digest ? disk_requirement : NULL,
                                      queue_is_local(q) ? NULL : walltime_requirement,
+                                     leave_has_time(q->a) ? leave_requirement : NULL,
                                      q->config->requirements,
                                      images.n ? buf_z(&images) : NULL};
         buf_reset(&o->extra);
@@ -138,6 +141,16 @@ static void describe(struct queue *q)
                         buf_printf(&o->requirements, "%s(%s)", o->requirements.n ? " && " : "", parts[i]);
         o->place.requirements = o->requirements.n ? buf_z(&o->requirements) : NULL;
         o->place.extra = buf_z(&o->extra);
+}
+
+/* Jobs at a login node see that one's files, not this machine's. */
+static const char *filesystem_domain(const struct agent *a, const struct config_queue *c)
+{
+        const struct config_list *words = config_queue_words(c);
+        for (size_t i = 0; words && i < words->n; i++)
+                if (str_starts(str_of(words->v[i]), STR("ssh ")))
+                        return words->v[i] + sizeof("ssh ") - 1;
+        return a->config.filesystem_domain;
 }
 
 void offers_open(struct agent *a, struct queue *q)
@@ -152,7 +165,7 @@ void offers_open(struct agent *a, struct queue *q)
                 .name = a->config.name,
                 .machine = a->hostname,
                 .queue = c->name,
-                .filesystem_domain = a->config.filesystem_domain,
+                .filesystem_domain = filesystem_domain(a, c),
                 .arch = a->machine.arch,
                 .opsys = a->machine.opsys,
                 .limits = o->limits,
@@ -188,7 +201,7 @@ void offers_close(struct queue *q)
         q->offers = NULL;
 }
 
-/* ---- what they are told */
+/* ---- requests of the server */
 
 void offers_job_took(const struct attempt *at, uint64_t micros)
 {
@@ -210,7 +223,8 @@ static void none_sent(struct agent *a)
                         a->queues[i]->offers->said[k].sent = false;
 }
 
-/* The oldest goes when there are too many: he is asked for again, and denied again. */
+/* Adds an owner that is excluded. If there are too many, the oldest is dropped: the server offers that
+ * owner's jobs again, and the owner is excluded again. */
 void offers_deny(struct agent *a, const char *owner, const char *why)
 {
         struct config_list *l = a->denied ? a->denied : (a->denied = mem_new(struct config_list));
@@ -256,7 +270,7 @@ void offers_allow(struct agent *a, const char *owner)
 
 /* ---- sending */
 
-/* What waits for room too long is given back: somebody else may have it now. */
+/* Gives back attempts that wait for room too long: another agent may have room. */
 static void give_back(struct queue *q)
 {
         int64_t now = clock_boot_ms();
@@ -328,6 +342,9 @@ static void update_kind(struct queue *q, unsigned kind, bool force)
         if (s->sent && !force && left > 0 && r.jobs >= left && r.jobs - left < (r.jobs + 3) / 4)
                 return;
         struct offer_place place = o->place;
+        uint64_t time_left = leave_left_ms(q->a);
+        if (time_left && (!place.walltime_max_ms || time_left < place.walltime_max_ms))
+                place.walltime_max_ms = time_left;
         if (o->kinds_digest) {
                 place.arch = place.opsys = NULL;
                 place.shows = buf_z(&s->shows);
@@ -344,7 +361,7 @@ static void update_kind(struct queue *q, unsigned kind, bool force)
                 send_offer(q, kind, r.jobs);
 }
 
-/* There are no places of this kind any more: an offer of nothing takes the place of the last one. */
+/* Replaces the last offer of a kind that no longer has places by an empty one. */
 static void end_kind(struct queue *q, unsigned kind)
 {
         struct offers *o = q->offers;
@@ -359,7 +376,7 @@ static void end_kind(struct queue *q, unsigned kind)
                 send_offer(q, kind, 0);
 }
 
-static void update(struct queue *q, bool force)
+static void offer_update(struct queue *q, bool force)
 {
         struct offers *o = q->offers;
         const struct run_capacity has = offers_capacity(q);
@@ -402,7 +419,7 @@ void offers_wish(struct agent *a, const Drover__Wishes *m)
                             m->wishes[k] <= DROVER__WISH__WISH_LARGE_MEMORY)
                                 q->wishes[n++] = m->wishes[k];
                 q->wishes_said = true;
-                queue_ad_changed(q); /* an offer with them is due */
+                queue_ad_changed(q); /* an offer with the devices is due */
         }
         agent_turn_later(a);
 }
@@ -416,5 +433,5 @@ void offers_update(struct agent *a, bool force)
         if (force)
                 machine_measure(&a->machine, a->dir);
         for (size_t i = 0; i < a->queue_count; i++)
-                update(a->queues[i], force);
+                offer_update(a->queues[i], force);
 }

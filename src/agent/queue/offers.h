@@ -1,7 +1,8 @@
-/* offers: what each queue of the agent would take now, as its offers say it to the server.
+/* offers: the offers of the agent's queues: what each would take now.
  *
- * An offer is an ad of the queue, made by place/offer.h, and a number of jobs. It is sent when it has changed
- * enough to matter: with short jobs read ahead, a quarter of the depth; otherwise at once.
+ * An offer is an ad of the queue, made by place/offer.h, and a number of jobs. It is sent when it has
+ * changed enough to matter: when short jobs are read ahead, by a quarter of the depth; otherwise at any
+ * change.
  */
 #pragma once
 #include "agent/model/job_template.h"
@@ -14,52 +15,59 @@ struct agent;
 struct attempt;
 struct queue;
 
-struct offers_said {                /* an offer of one kind of places */
-        struct buf shows, requires; /* of the other server's places; empty where jobs stay with this agent */
-        struct buf last;            /* the ad as it was sent */
+struct offers_said { /* offer for one kind of places, as last sent */
+        struct buf shows,
+                requires; /* from the other server's places; empty where jobs stay with this agent */
+        struct buf last;  /* ad as last sent */
         uint64_t sent_jobs, assigned;
         bool sent;
 };
 
-struct offers { /* a queue's */
+struct offers { /* offers of a queue */
         struct offer_place place;
-        struct buf extra, requirements; /* of the ad, what does not change */
-        struct buf devices;             /* of the ad, what offers_look() has seen */
+        struct buf extra, requirements; /* constant parts of the ad */
+        struct buf devices;             /* devices for the ad, set by offers_look() */
         char *limits, *policy;
         struct buf ad;
         uint64_t serial;
-        struct offers_said said[RUN_KINDS_MAX];   /* a queue that hands nothing on has one */
-        uint64_t kinds_digest;                    /* of what `said` shows */
-        uint64_t mean_us, mean_cpus, mean_memory; /* of the last jobs; cpus in thousandths, memory in bytes */
-        int64_t gave_back_ms; /* boot clock: when a job had last waited too long for room; 0: never */
+        struct offers_said said[RUN_KINDS_MAX]; /* a queue that does not delegate has one */
+        uint64_t kinds_digest;                  /* hash of the kinds in `said` */
+        uint64_t mean_us, mean_cpus,
+                mean_memory;  /* means of the last jobs; cpus in thousandths, memory in bytes */
+        int64_t gave_back_ms; /* boot clock: last time that a job waited too long for room; 0: never */
 };
 
 struct offers_room {
         struct offer_now ad;
-        uint64_t jobs; /* to take at most */
+        uint64_t jobs; /* most jobs to take */
 };
 
 /* ---- offers.c */
 void offers_open(struct agent *a, struct queue *q);
-void offers_close(struct queue *q); /* also one that was never opened */
-/* Sends what there is to send, once the server has greeted. force: also when little has changed, and after a
- * new greeting even when nothing has; attempts that have waited too long for room are given back. */
+void offers_close(struct queue *q); /* also for a queue that was never opened */
+/* Sends changed offers, once the server has greeted. force: sends also small changes, and all offers after a
+ * new greeting; gives back attempts that have waited too long for room. */
 void offers_update(struct agent *a, bool force);
-/* A job of the queue has ended: how long it took from its assignment. The mean decides on reading ahead. */
+/* Called when a job of the queue has ended, `micros` after its assignment. The mean decides on reading
+ * ahead. */
 void offers_job_took(const struct attempt *at, uint64_t micros);
-void offers_assigned(struct queue *q, unsigned kind, uint64_t jobs);   /* of what the last offer would take */
-void offers_wish(struct agent *a, const Drover__Wishes *m);            /* from now on, until the agent ends */
-void offers_deny(struct agent *a, const char *owner, const char *why); /* from the next offer on */
-void offers_allow(struct agent *a, const char *owner); /* likewise, whatever he was denied for */
+void offers_assigned(struct queue *q, unsigned kind,
+                     uint64_t jobs); /* counts jobs assigned from the last offer */
+void offers_wish(struct agent *a,
+                 const Drover__Wishes *m); /* sets the wishes from now on, until the agent ends */
+void offers_deny(struct agent *a, const char *owner,
+                 const char *why); /* excludes the owner from the next offer on */
+void offers_allow(struct agent *a,
+                  const char *owner); /* ends the exclusion from the next offer on, whatever its reason */
 void offers_denied_free(struct agent *a);
 
 /* ---- room.c */
-/* Is there room for it now? */
+/* Returns whether there is room for the attempt now. */
 bool offers_fits(const struct attempt *at);
-/* Will there ever be? NULL, or why not. */
+/* Returns why a job of the template can never fit the queue; NULL: it can. */
 const char *offers_never_fits(const struct queue *q, const struct job_template *m);
-/* The next offer of this kind of places. ret->ad.devices is the queue's, until the next call.
- */
+/* Computes the next offer for a kind of places. ret->ad.devices is borrowed from the queue until the next
+ * call. */
 void offers_look(struct queue *q, unsigned kind, struct offers_room *ret);
-/* Facts about the places behind the queue; none where its jobs run here. */
+/* Returns facts about the places behind the queue; empty where its jobs run here. */
 struct run_capacity offers_capacity(const struct queue *q);

@@ -9,7 +9,7 @@
 #include "agent/queue/mapping.h"
 #include "agent/queue/offers.h"
 #include "agent/queue/use.h"
-#include "base/log.h"
+#include "base/system/log.h"
 #include "run/process/user_command.h"
 
 /* ---- runners */
@@ -106,8 +106,8 @@ static int queue_open(struct agent *a, const struct config_queue *c, const struc
         return r;
 }
 
-/* What the process queues have together: what the file's top says; else what the machine has, or the largest
- * queue says, if that is more. */
+/* Sets the resources of all process queues together: those at the file's top; else the machine's, or the
+ * largest queue's if that is more. */
 static void machine_budget(struct agent *a)
 {
         const struct config_queue *top = &a->config.queue;
@@ -124,7 +124,7 @@ static void machine_budget(struct agent *a)
         }
 }
 
-/* Where in the text this stands as a word; NULL: nowhere. */
+/* Returns the position of a word in the text; NULL: not found. */
 static const char *word_in(const char *text, struct str word)
 {
         for (const char *at = text; word.n && (at = strstr(at, word.p)); at++)
@@ -134,7 +134,7 @@ static const char *word_in(const char *text, struct str word)
         return NULL;
 }
 
-/* The setting in a map that a text speaks of first; `otherwise` when it speaks of none. */
+/* Returns the setting of a map that a text names first; `otherwise` if it names none. */
 static const struct doc *spoken_of(const struct doc *map, const char *text, const struct doc *otherwise)
 {
         const char *first = NULL;

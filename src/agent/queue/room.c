@@ -1,16 +1,18 @@
-/* What a queue has room for: for one attempt now, for a job ever, and what its next offer says of it. */
+/* Computes what a queue has room for: for one attempt now, for a job ever, and for its next offer. */
 #include "agent/model/expand.h"
 #include "agent/model/walltime.h"
+#include "agent/queue/leave.h"
 #include "agent/queue/offers.h"
 #include "agent/queue/sensors.h"
 #include "agent/queue/wait.h"
 #include "agent/transfer/stage.h"
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "base/u64.h"
 
-#define NO_END_CPUS  1000u    /* what load=inf offers at once */
-#define QUEUED_MAX   1000000u /* jobs that wait in a batch system, whatever is said */
-#define NOT_AHEAD_MS 30000    /* a job waited here in vain: no more is asked for than there is room for */
+#define NO_END_CPUS 1000u    /* processors that load=inf offers at once */
+#define QUEUED_MAX  1000000u /* upper bound of jobs that wait in a batch system */
+/* after a job waited here in vain, no more is requested for this time than there is room for */
+#define NOT_AHEAD_MS 30000
 
 /* ---- does it fit? */
 
@@ -21,14 +23,14 @@ static uint64_t cpus_limit(const struct queue *q)
         return percent == PULL_NO_LIMIT ? NO_END_CPUS * 1000 : q->offers->place.cpus_milli * percent / 100;
 }
 
-/* The same of the machine, for a process queue: what the others have taken is not there. */
+/* Returns the machine's processors that a process queue may use: those not taken by other queues. */
 static uint64_t machine_cpus_limit(const struct queue *q)
 {
         uint64_t percent = q->config->pull_policy.load_percent;
         return percent == PULL_NO_LIMIT ? NO_END_CPUS * 1000 : q->a->machine_cpus_milli * percent / 100;
 }
 
-/* The queue's file says that it has none. */
+/* Returns whether the queue's file says that the queue has none of the resource. */
 static bool has_none(const struct config_queue *c, const char *resource)
 {
         BUF_CLEANUP struct buf none = {0};
@@ -39,15 +41,15 @@ static bool has_none(const struct config_queue *c, const char *resource)
         return false;
 }
 
-/* GPUs of a batch system, and what places behind another server have: those count it themselves where the
- * queue's file does not. */
+/* Returns whether the system counts the resource: GPUs of a batch system, and resources of another server's
+ * places that the queue's file does not name. */
 static bool system_counts(const struct queue *q, const char *resource)
 {
         return !queue_is_local(q) && (queue_hands_on(q) || str_ieqz(STR("GPUs"), resource)) &&
                !has_none(q->config, resource) && devices_total(q->a->devices, &q->devices, resource) == 0;
 }
 
-/* How many one node has, of those that have most. */
+/* Returns the number of units of a resource on the nodes that have most. */
 static uint64_t system_has(const struct run_capacity *has, const char *resource)
 {
         uint64_t most = str_ieqz(STR("GPUs"), resource) ? has->node_gpus : 0;
@@ -66,7 +68,7 @@ struct run_capacity offers_capacity(const struct queue *q)
         return has;
 }
 
-/* The same of the places of one kind; of a system that says nothing of kinds, all of it. */
+/* Returns the capacity of the places of one kind; if the system reports no kinds, all of the system's. */
 static struct run_capacity kind_capacity(const struct queue *q, unsigned kind)
 {
         struct run_capacity has = offers_capacity(q);
@@ -88,7 +90,7 @@ static bool devices_fit(const struct attempt *at)
         for (size_t i = 0; i < at->t->m->resource_count; i++) {
                 const struct job_resource *r = &at->t->m->resources[i];
                 if (system_counts(at->q, r->name))
-                        continue; /* as with its processors: what has gone meanwhile is waited for there */
+                        continue; /* as for processors: a job waits there for what has gone meanwhile */
                 if (devices_available(at->a->devices, &at->q->devices, r->name) < r->count)
                         return false;
         }
@@ -104,7 +106,7 @@ bool offers_fits(const struct attempt *at)
         if (q->config->jobs_max && running >= q->config->jobs_max)
                 return false;
         if (config_queue_places(q->config))
-                return true; /* its mover waits most of the time, and takes no processor from others */
+                return true; /* its mover mostly waits, and uses no processor */
         if (!devices_fit(at))
                 return false;
         if (queue_is_local(q)) {
@@ -113,7 +115,7 @@ bool offers_fits(const struct attempt *at)
                              memory + at->memory_bytes > q->a->machine_memory_bytes))
                         return false;
         } else if (!q->config->cpus_milli) {
-                return true; /* it was offered; if the room has gone, it waits there */
+                return true; /* offered; if the room has gone, the job waits there */
         }
         if (running == 0 || q->committed_cpus_milli == 0)
                 return true;
@@ -130,7 +132,11 @@ const char *offers_never_fits(const struct queue *q, const struct job_template *
                 return NULL;
         if (!queue_is_local(q))
                 q->backend->runner->kind->capacity(q->backend->runner, &has);
-        if (has.known && (m->cpus_milli > has.node_cpus_milli || m->memory_bytes > has.node_memory_bytes))
+        uint64_t nodes = job_template_nodes(m);
+        if (!has.server && nodes > u64_max(has.task_nodes, 1))
+                return "the job asks for more nodes than a job of this queue may have";
+        if (has.known &&
+            (m->cpus_milli / nodes > has.node_cpus_milli || m->memory_bytes / nodes > has.node_memory_bytes))
                 return "the job asks for more than a node of this queue has";
         uint64_t memory = p->memory_bytes;
         if (has.kind_count) { /* `place` is of one kind only */
@@ -152,13 +158,13 @@ const char *offers_never_fits(const struct queue *q, const struct job_template *
         return NULL;
 }
 
-/* ---- what is free */
+/* ---- free resources */
 
 static void waiting_needs(const struct queue *q, unsigned kind, uint64_t *cpus_milli, uint64_t *memory_bytes)
 {
         for (const struct attempt *at = q->lists[ATTEMPT_WAITING]; at; at = at->next) {
                 if (at->keeps_room || at->kind != kind)
-                        continue; /* one that keeps room is counted already */
+                        continue; /* an attempt with reserved room is counted already */
                 *cpus_milli += at->cpus_milli;
                 *memory_bytes += at->memory_bytes;
         }
@@ -183,12 +189,13 @@ static void running_use(const struct queue *q, struct pull_now *now)
                                         ? (uint64_t)ms - at->result.started_ms
                                         : 0;
                 now->running_walltime_ms += wall;
-                now->running_cpu_ms += wall * at->cpus_milli / 1000; /* at most: measured when it ends */
+                /* upper bound; measured when the job ends */
+                now->running_cpu_ms += wall * at->cpus_milli / 1000;
                 now->running_memory_mib_s += (at->memory_seen >> 20) * (wall / 1000);
         }
 }
 
-/* What all process queues may still take of the machine. */
+/* Computes what all process queues together may still use of the machine. */
 static void machine_left(const struct queue *q, uint64_t *cpus, uint64_t *memory)
 {
         const struct agent *a = q->a;
@@ -221,14 +228,15 @@ static void look_at_resources(const struct queue *q, const struct pull_allowance
                                                                                q->counts[ATTEMPT_STAGING] +
                                                                                q->counts[ATTEMPT_RUNNING]));
         else if (r->ad.cpus_milli + r->ad.ahead * r->ad.job_cpus_milli > 0 && r->jobs == 0 && may->jobs > 0)
-                r->jobs = 1; /* a part of a processor */
+                r->jobs = 1; /* a fraction of a processor */
 }
 
-struct unseen { /* attempts that what a batch system told of its nodes does not reflect yet */
+struct unseen { /* attempts that a batch system's last report of its nodes does not include */
         uint64_t cpus_milli, waiting;
 };
 
-/* A queue for placement jobs has as many units as jobs: one is taken as a processor is in other queues. */
+/* Computes the room of a queue for placement jobs, which has as many units as jobs: a job takes a unit as it
+ * takes a processor in other queues. */
 static void look_at_places(const struct queue *q, struct offers_room *r)
 {
         uint64_t taken = q->counts[ATTEMPT_WAITING] + q->counts[ATTEMPT_STAGING] + q->counts[ATTEMPT_RUNNING];
@@ -238,7 +246,7 @@ static void look_at_places(const struct queue *q, struct offers_room *r)
         r->ad.job_cpus_milli = 1000;
 }
 
-/* They wait there, or began since. */
+/* Sums jobs that the system's last report does not include: they wait there, or began since. */
 static struct unseen not_reflected(const struct queue *q, unsigned kind, uint64_t at_ms)
 {
         struct unseen u = {0};
@@ -288,9 +296,8 @@ static size_t waiting_of_kind(const struct queue *q, unsigned kind)
         return n;
 }
 
-/* What the queue's own bounds leave of the cluster for jobs that are not there yet: `cpus` and the load
- * target, where they are less than the cluster. Otherwise it is full when it has no room, and more may wait
- * there. */
+/* Returns what the queue's own bounds leave of the cluster for new jobs: `cpus` and the load target, if they
+ * are less than the cluster. Otherwise the cluster is full when it has no room, and more may wait there. */
 static uint64_t bounds_leave(const struct queue *q, const struct pull_allowance *may,
                              const struct run_capacity *has, uint64_t waiting_cpus)
 {
@@ -301,8 +308,8 @@ static uint64_t bounds_leave(const struct queue *q, const struct pull_allowance 
         return u64_left(may->cpus_milli, waiting_cpus);
 }
 
-/* How large a job that would wait there is taken to be: when nothing is idle whatever comes waits, and only
- * the number of jobs is bounded. Otherwise like those that are there, or were. */
+/* Returns the assumed size of a job that would wait there: if nothing is idle every job waits, and only
+ * their number is bounded; otherwise the size of the present or the last jobs. */
 static uint64_t size_ahead(const struct queue *q, bool only_ahead)
 {
         uint64_t cpus = q->offers->mean_cpus ? q->offers->mean_cpus : 1000;
@@ -313,8 +320,8 @@ static uint64_t size_ahead(const struct queue *q, bool only_ahead)
         return cpus;
 }
 
-/* A batch queue offers what is idle, and a few jobs more that may wait there: as many as its processors, or
- * queued_max. All others wait in Drover, where another place may take them. */
+/* Computes the room of a batch queue: what is idle, and a few jobs more that may wait there, as many as its
+ * processors or queued_max. All other jobs wait in Drover, where another place may take them. */
 static void look_at_batch(struct queue *q, unsigned kind, const struct pull_allowance *may,
                           const struct run_capacity *has, struct offers_room *r)
 {
@@ -346,7 +353,8 @@ static void print_units(struct buf *out, const char *name, uint64_t idle, uint64
                    (unsigned long long)all, name, (unsigned long long)node);
 }
 
-/* A job's units are on its one node; those of the cluster are offered when they are idle, none ahead. */
+/* Computes the resources of a batch queue. A job's units are on one node; idle ones of the cluster are
+ * offered, none ahead. */
 static void batch_resources(const struct queue *q, unsigned kind, const struct run_capacity *has,
                             struct buf *out)
 {
@@ -376,6 +384,8 @@ static void batch_place(struct queue *q, unsigned kind, const struct run_capacit
                 buf_printf(&o->devices, "Nodes = %llu; NodeCpus = %llu; NodeMemory = %llu; ",
                            (unsigned long long)has->nodes, (unsigned long long)(has->node_cpus_milli / 1000),
                            (unsigned long long)(has->node_memory_bytes >> 20));
+        if (has->task_nodes > 1)
+                buf_printf(&o->devices, "MaxNodes = %llu; ", (unsigned long long)has->task_nodes);
         if (has->known)
                 batch_resources(q, kind, has, &o->devices);
         if (kind < has->kind_count && has->kinds[kind].node_disk_bytes)
@@ -386,7 +396,7 @@ static void batch_place(struct queue *q, unsigned kind, const struct run_capacit
                 buf_printf(&o->devices, "DroverServer = \"%s\"; ", has->server);
 }
 
-/* For people: what keeps it from taking jobs, whatever it has room for. */
+/* Sets the reason, for people, why the queue takes no jobs, whatever it has room for. */
 static void why_closed(const struct queue *q, const struct run_capacity *has,
                        const struct pull_allowance *may, int journal, struct buf *out)
 {
@@ -395,6 +405,8 @@ static void why_closed(const struct queue *q, const struct run_capacity *has,
                 buf_printf(&why, "its agent cannot write what it takes to its disk: %s", strerror(-journal));
         else if (machine_lacks_inodes(&q->a->machine))
                 buf_addz(&why, MACHINE_NO_INODES);
+        else if (leave_begun(q->a))
+                buf_addz(&why, "its agent leaves");
         else if (q->config->closed)
                 buf_addz(&why, "closed in its agent's configuration");
         else if (has->nothing)
@@ -408,7 +420,7 @@ static void why_closed(const struct queue *q, const struct run_capacity *has,
         buf_addz(out, "; ");
 }
 
-/* Each place has its own; a job is bounded by NodeDisk. */
+/* Returns the sum of the places' disks; a single job is bounded by NodeDisk. */
 static uint64_t disks_of(const struct run_kind *k)
 {
         return u64_min(k->node_disk_bytes, UINT64_C(1) << 45) * u64_min(u64_max(k->places, 1), 10000);
@@ -431,7 +443,7 @@ void offers_look(struct queue *q, unsigned kind, struct offers_room *ret)
                 now.cpus_milli = o->place.cpus_milli;
                 cpus = u64_left(
                         cpus,
-                        not_reflected(q, kind, UINT64_MAX).cpus_milli); /* what waits there is no load */
+                        not_reflected(q, kind, UINT64_MAX).cpus_milli); /* jobs that wait there are no load */
         }
         now.committed_milli = cpus;
         running_use(q, &now);
@@ -459,11 +471,12 @@ void offers_look(struct queue *q, unsigned kind, struct offers_room *ret)
                         buf_printf(&o->devices, "QueueWait = %llu; ", (unsigned long long)queue_wait_s(q));
         }
         sensors_advertise(a, &o->devices);
+        leave_advertise(a, &o->devices);
         int journal = a->journal_error;
         why_closed(q, &has, &may, journal, &o->devices);
         ret->ad.devices = buf_z(&o->devices);
         if (!q->backend->ready || unreachable || may.closed || q->config->closed || journal ||
-            machine_lacks_inodes(&a->machine))
+            leave_begun(a) || machine_lacks_inodes(&a->machine))
                 return;
         if (config_queue_places(q->config))
                 look_at_places(q, ret);

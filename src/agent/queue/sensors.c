@@ -8,15 +8,15 @@
 #include <unistd.h>
 
 #include "agent/model/agent.h"
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 #include "ev/children.h"
 #include "place/offer.h"
 #include "place/sensor.h"
 #include "run/call/command.h"
 
-#define TEXT_MAX     65536u /* of what one says at a time */
-#define AGAIN_MS     10000  /* until one that is kept running is started again */
+#define TEXT_MAX     65536u /* bytes of one output */
+#define AGAIN_MS     10000  /* pause before a sensor that is kept running is restarted */
 #define FRESH_TIMES  3
 #define FIRST_SPREAD 200 /* ms between the first runs of sensors */
 #define READ_MS      200
@@ -25,19 +25,19 @@ struct sensor {
         struct agent *a;
         const struct config_sensor *config;
         struct timer *timer;
-        struct command *command; /* it runs, on a schedule */
-        struct child *child;     /* it is kept running */
+        struct command *command; /* running command of a scheduled sensor */
+        struct child *child;     /* process of a sensor that is kept running */
         struct watch *watch;
-        int fd;                             /* to read from; -1: none */
-        struct buf block;                   /* what came since the last "-" */
+        int fd;                             /* its output; -1: none */
+        struct buf block;                   /* output since the last "-" */
         struct buf said;                    /* attributes */
-        int64_t said_wall_ms, said_boot_ms; /* 0: it has said nothing yet */
+        int64_t said_wall_ms, said_boot_ms; /* time of the last output; 0: none yet */
         bool failing;
 };
 struct sensors {
         struct sensor *v;
-        size_t n;     /* with the health check, which is the last if there is one */
-        char *unwell; /* why the machine is not well; NULL: it is, as far as is known */
+        size_t n;     /* number of sensors, with the health check, which is the last if there is one */
+        char *unwell; /* why the machine is unhealthy; NULL: it is healthy or unknown */
 };
 
 static bool is_health(const struct sensor *s)
@@ -45,9 +45,9 @@ static bool is_health(const struct sensor *s)
         return s->config == &s->a->config.health;
 }
 
-/* ---- what they say */
+/* ---- output of sensors */
 
-static void take(struct sensor *s, struct str text)
+static void take_line(struct sensor *s, struct str text)
 {
         size_t bad;
         buf_reset(&s->said);
@@ -62,7 +62,7 @@ static void take(struct sensor *s, struct str text)
         agent_turn_later(s->a);
 }
 
-static void failed(struct sensor *s, const char *why)
+static void sensor_failed(struct sensor *s, const char *why)
 {
         if (!s->failing)
                 log_warn("msg=\"a sensor failed\" name=%s why=\"%s\"", s->config->name,
@@ -111,9 +111,9 @@ static void judge(struct sensor *s, int status, struct str out, struct str error
 
 /* ---- on a schedule */
 
-static void start(void *arg);
+static void start_sensor(void *arg);
 
-static void done(void *arg, int status, struct str out, struct str errors)
+static void sensor_done(void *arg, int status, struct str out, struct str errors)
 {
         struct sensor *s = arg;
         BUF_CLEANUP struct buf why = {0};
@@ -121,10 +121,10 @@ static void done(void *arg, int status, struct str out, struct str errors)
         if (is_health(s)) {
                 judge(s, status, out, errors);
         } else if (status == 0) {
-                take(s, out);
+                take_line(s, out);
         } else {
                 say_status(&why, status, errors);
-                failed(s, buf_z(&why));
+                sensor_failed(s, buf_z(&why));
         }
         timer_start(s->timer, (int64_t)s->config->interval_ms);
 }
@@ -151,11 +151,11 @@ static void ended(void *arg, struct child *child, int status)
         stop_reading(s);
         s->said_boot_ms = 0;
         say_status(&why, status, STR("it has ended, and is started again"));
-        failed(s, buf_z(&why));
+        sensor_failed(s, buf_z(&why));
         timer_start(s->timer, AGAIN_MS);
 }
 
-/* What stands before the last line "-", behind the one before; what is behind it waits. */
+/* Handles the complete sets of lines: those before the last line "-". Later output waits. */
 static void take_blocks(struct sensor *s)
 {
         struct str text = buf_view(&s->block), last = STR_NONE;
@@ -172,7 +172,7 @@ static void take_blocks(struct sensor *s)
                 from = at + 1;
         }
         if (used) {
-                take(s, last);
+                take_line(s, last);
                 memmove(s->block.p, s->block.p + used, s->block.n - used);
                 s->block.n -= used;
         }
@@ -183,18 +183,18 @@ static void readable(void *arg, int what)
         struct sensor *s = arg;
         ssize_t n;
         (void)what;
-        if (s->block.n >= TEXT_MAX) { /* it never ends what it says */
-                failed(s, "it printed 64 KiB without a line of '-'");
+        if (s->block.n >= TEXT_MAX) { /* the sensor never ends a set of lines */
+                sensor_failed(s, "it printed 64 KiB without a line of '-'");
                 buf_reset(&s->block);
         }
         n = read(s->fd, buf_room(&s->block, 4096), 4096);
         if (n > 0) {
                 s->block.n += (size_t)n;
                 take_blocks(s);
-                watch_set(s->watch, 0); /* whatever it prints, the server is not told more often */
+                watch_set(s->watch, 0); /* limits how often the server is told */
                 timer_start(s->timer, READ_MS);
         } else if (n == 0 || errno != EAGAIN) {
-                watch_set(s->watch, 0); /* its end is told by `ended` */
+                watch_set(s->watch, 0); /* `ended` reports the end */
         }
 }
 
@@ -221,7 +221,7 @@ static int spawn(struct sensor *s, struct err *err)
         return 0;
 }
 
-static void start(void *arg)
+static void start_sensor(void *arg)
 {
         struct sensor *s = arg;
         struct err err = {""};
@@ -231,9 +231,9 @@ static void start(void *arg)
         }
         if (s->config->interval_ms) {
                 s->command = command_run(s->a->loop, &s->config->command, NULL, STR_NONE,
-                                         (int64_t)s->config->timeout_ms, done, s);
+                                         (int64_t)s->config->timeout_ms, sensor_done, s);
         } else if (spawn(s, &err) < 0) {
-                failed(s, err.text);
+                sensor_failed(s, err.text);
                 timer_start(s->timer, AGAIN_MS);
         }
 }
@@ -249,7 +249,7 @@ void sensors_open(struct agent *a)
                 struct sensor *s = &all->v[i];
                 *s = (struct sensor){.a = a, .fd = -1};
                 s->config = i < a->config.sensor_count ? &a->config.sensors[i] : &a->config.health;
-                s->timer = timer_new(a->loop, start, s);
+                s->timer = timer_new(a->loop, start_sensor, s);
                 timer_start(s->timer, (int64_t)i * FIRST_SPREAD);
         }
 }

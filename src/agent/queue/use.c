@@ -5,13 +5,13 @@
 
 #include "agent/model/agent.h"
 #include "agent/model/queue.h"
-#include "base/clock.h"
-#include "base/fs.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
 
 #define WRITE_EVERY 20 /* ticks */
 
 struct queue_uses {
-        struct buf kept; /* as STATE/use has it */
+        struct buf kept; /* contents of STATE/use */
         unsigned ticks;
 };
 
@@ -22,7 +22,7 @@ static void read_line(struct agent *a, char *line)
         int end = 0;
         if (sscanf(line, "%lld %llu %llu %llu %llu%n", &day, &n[0], &n[1], &n[2], &n[3], &end) != 5)
                 return;
-        /* without a name: from the days of one queue */
+        /* a line without a name is from a version with one queue */
         struct queue *q = line[end] == ' ' ? queue_find(a, line + end + 1) : a->queues[0];
         if (q)
                 q->use = (struct pull_use){day, n[0], n[1], n[2], n[3]};

@@ -2,13 +2,14 @@
 
 #include "agent/model/walltime.h"
 #include "agent/step/submit.h"
-#include "base/clock.h"
+#include "base/system/clock.h"
 
 #define EVERY_MS   60000
 #define UNKNOWN_MS 600000
-#define PENDING_MS 30000 /* what waits there so long, while processors are idle, waits for something else */
+/* a job that waits there so long while processors are idle waits for something else */
+#define PENDING_MS 30000
 
-/* The one that waits there longest; NULL: none does. */
+/* Returns the attempt that waits there longest; NULL: none waits. */
 static const struct attempt *longest(const struct queue *q)
 {
         const struct attempt *found = NULL;

@@ -1,4 +1,4 @@
-/* What the server says about attempts: taken, refused, gone on with, ended. */
+/* Handles the server's messages about attempts: accepts, refuses, continues and ends them. */
 #include "agent/session/assign.h"
 
 #include "agent/attempt/checkpoint.h"
@@ -11,8 +11,8 @@
 #include "agent/outbox/outbox.h"
 #include "agent/queue/offers.h"
 #include "agent/session/connect.h"
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 
 /* Bytes of templates and attempts: their journal is read as a whole. */
 #define HELD_MAX (UINT64_C(512) << 20)
@@ -32,6 +32,10 @@ static const char *unfit(const struct queue *q, const struct template *t, bool *
                         return why;
                 }
         *ret_hold = false;
+        if (queue_hands_on(q) && (m->step_count > 1 || m->mount_count || m->streams_in_sandbox))
+                return "the job has several steps, or files that its containers mount, which is not handed "
+                       "on to "
+                       "another server";
         if (t->not_mapped)
                 return t->not_mapped;
         if (!a->users_path && !users_own(&a->config, m->owner))
@@ -41,7 +45,7 @@ static const char *unfit(const struct queue *q, const struct template *t, bool *
         return offers_never_fits(q, m);
 }
 
-/* Each is looked for among the others (assign_member). */
+/* Returns whether the items are sorted, so that one can be found by a search (assign_member). */
 static bool items_are_in_order(const Drover__Group *g)
 {
         for (size_t i = 1; i < g->n_items; i++)
@@ -69,7 +73,7 @@ static void taken_add(struct taken *t, uint32_t member)
         t->v[t->n++].count = 1;
 }
 
-/* The server's words on a group may name more members than were taken. */
+/* Records the accepted members, which may be fewer than the message names. */
 static void write_down(struct queue *q, struct template *t, const Drover__Group *g, const struct taken *taken)
 {
         MEM_CLEANUP Drover__Range **list = mem_array(NULL, taken->n + 1, sizeof(*list));
@@ -98,7 +102,7 @@ static void take_group(struct agent *a, const char *name, const Drover__Group *g
                 for (uint32_t k = 0; k<g->members[i]->count && * left> 0; k++, (*left)--) {
                         uint32_t member = g->members[i]->first + k;
                         if (agent_find(a, g->request, member, g->fence))
-                                continue; /* we have it already */
+                                continue; /* known already */
                         if (!why && a->held_bytes > HELD_MAX)
                                 why = "the agent holds as much as it can keep";
                         if (why) {
@@ -143,15 +147,15 @@ void assign_message(struct agent *a, const Drover__Assign *m)
                 take_template(a, m->templates[i]);
         for (size_t i = 0; i < m->n_groups; i++)
                 take_group(a, m->queue, m->groups[i], &left);
-        if (a->template_bytes > HELD_MAX / 2) /* the next session begins without those that nobody uses */
+        if (a->template_bytes > HELD_MAX / 2) /* unused templates are dropped when the next session begins */
                 connect_anew(a);
 }
 
-static void each(struct agent *a, Drover__Attempts *const *list, size_t count,
-                 void (*fn)(struct attempt *at, void *arg), void *arg)
+static void attempts_each(struct agent *a, Drover__Attempts *const *list, size_t count,
+                          void (*fn)(struct attempt *at, void *arg), void *arg)
 {
         size_t left =
-                map_count(a->attempts) + ASSIGN_MEMBERS_MAX; /* some may be gone; none is told of twice */
+                map_count(a->attempts) + ASSIGN_MEMBERS_MAX; /* some may be gone; none is counted twice */
         for (size_t i = 0; i < count; i++)
                 for (size_t r = 0; r < list[i]->n_members; r++)
                         for (uint32_t k = 0; k < list[i]->members[r]->count && left > 0; k++, left--) {
@@ -162,7 +166,7 @@ static void each(struct agent *a, Drover__Attempts *const *list, size_t count,
                         }
 }
 
-static void go(struct attempt *at, void *arg)
+static void attempt_go(struct attempt *at, void *arg)
 {
         (void)arg;
         at->wait_for_go = false;
@@ -170,7 +174,7 @@ static void go(struct attempt *at, void *arg)
 
 void assign_go(struct agent *a, const Drover__Go *m)
 {
-        each(a, m->attempts, m->n_attempts, go, NULL);
+        attempts_each(a, m->attempts, m->n_attempts, attempt_go, NULL);
 }
 
 static void control(struct attempt *at, void *arg)
@@ -192,8 +196,10 @@ static void control(struct attempt *at, void *arg)
         } else if (command == DROVER__COMMAND__SIGNAL) {
                 if (m->signal >= 1 && m->signal <= 64)
                         attempt_signal(at, m->signal);
+        } else if (command == DROVER__COMMAND__END) {
+                attempt_end(at, "ended with its set");
         } else if (command == DROVER__COMMAND__VACATE && at->state == ATTEMPT_DELIVERING) {
-                return; /* there is nothing left to run elsewhere */
+                return; /* nothing is left to run elsewhere */
         } else if (command == DROVER__COMMAND__REMOVE && at->state == ATTEMPT_DELIVERING) {
                 attempt_stop_delivery(at, OUTCOME_KILLED, reasons[command], 0);
         } else if (command <= DROVER__COMMAND__VACATE &&
@@ -204,7 +210,7 @@ static void control(struct attempt *at, void *arg)
 
 void assign_control(struct agent *a, const Drover__Control *m)
 {
-        each(a, m->attempts, m->n_attempts, control, (void *)(uintptr_t)m);
+        attempts_each(a, m->attempts, m->n_attempts, control, (void *)(uintptr_t)m);
 }
 
 static void acked(struct attempt *at, void *arg)
@@ -222,12 +228,12 @@ static void checkpoint_ack(struct attempt *at, void *arg)
 
 void assign_checkpoint_acked(struct agent *a, const Drover__ResultAck *m)
 {
-        each(a, m->attempts, m->n_attempts, checkpoint_ack, NULL);
+        attempts_each(a, m->attempts, m->n_attempts, checkpoint_ack, NULL);
 }
 
 void assign_acked(struct agent *a, const Drover__ResultAck *m)
 {
-        each(a, m->attempts, m->n_attempts, acked, NULL);
+        attempts_each(a, m->attempts, m->n_attempts, acked, NULL);
 }
 
 static void stale(struct attempt *at, void *arg)
@@ -238,8 +244,8 @@ static void stale(struct attempt *at, void *arg)
 
 void assign_inventory(struct agent *a, const Drover__InventoryReply *m)
 {
-        each(a, m->kill, m->n_kill, stale, NULL);
-        /* what is done and was not refused is told again */
+        attempts_each(a, m->kill, m->n_kill, stale, NULL);
+        /* results that were not refused are sent again */
         for (size_t i = 0; i < a->queue_count; i++) {
                 struct queue *q = a->queues[i];
                 for (struct attempt *at = q->lists[ATTEMPT_DONE]; at; at = at->next)

@@ -1,4 +1,4 @@
-/* assign: what the server says of attempts. */
+/* assign: handles the server's messages about attempts. */
 #pragma once
 #include "agent/model/attempt.h"
 #include "wire/drover.pb-c.h"

@@ -1,11 +1,13 @@
-/* The session with the server: joining, greeting, renewing, and dialling again.
+/* The session with the server: joining, greeting, renewing, and connecting again.
  *
  *   start --no certificate--> joining --Joined--> dialling --Welcome--> greeted --InventoryReply--> ready
  *                 ^                                  ^  |                  |                          |
  *                 +---- refused certificate ---------|--+---- closed ------+--------------------------+
  *
- * Waiting between attempts begins short, doubles, and is spread at random, so that a thousand agents do not
- * come back at once. Key and certificate are files of the state folder, readable by us only. */
+ * The pause between attempts begins short, doubles, and is randomized, so that a thousand agents do not
+ * connect at the same time. Key and certificate are files in the state folder, readable by the agent's user
+ * only.
+ */
 #include "agent/session/connect.h"
 
 #include <errno.h>
@@ -13,6 +15,7 @@
 #include <stdio.h>
 
 #include "agent/attempt/checkpoint.h"
+#include "agent/attempt/chirp.h"
 #include "agent/attempt/decode.h"
 #include "agent/attempt/streams.h"
 #include "agent/credential/credentials.h"
@@ -20,15 +23,16 @@
 #include "agent/queue/offers.h"
 #include "agent/session/assign.h"
 #include "agent/session/script.h"
+#include "agent/transfer/file_requests.h"
 #include "agent/transfer/spool.h"
 #include "agent/transfer/stores.h"
 #include "agent/transfer/userlog.h"
 #include "auth/csr.h"
-#include "base/backoff.h"
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/log.h"
-#include "base/owners.h"
+#include "base/job/owners.h"
+#include "base/system/backoff.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
 
 #define RETRY_FIRST_MS 50
 #define RETRY_MAX_MS   30000
@@ -74,7 +78,8 @@ static bool load_credential(struct connection *c)
         return clock_wall_ms() < facts.until_ms;
 }
 
-/* Two thirds of the certificate's time are over: a new one is asked for with the next Hello. */
+/* Returns whether two thirds of the certificate's validity are over, so that the next Hello requests a new
+ * one. */
 static bool wants_renewal(const struct connection *c)
 {
         return clock_wall_ms() > c->cert_from_ms + (c->cert_until_ms - c->cert_from_ms) / 3 * 2;
@@ -86,7 +91,7 @@ static void again(struct connection *c)
         c->server = (c->server + 1) % c->a->config.servers.n;
 }
 
-static void drop(struct connection *c)
+static void drop_connection(struct connection *c)
 {
         struct agent *a = c->a;
         session_free(c->session);
@@ -97,8 +102,9 @@ static void drop(struct connection *c)
                 spool_session_lost(a);
         }
         streams_session_lost(a);
+        chirp_session_lost(a);
         outbox_session(a, NULL);
-        assign_templates_drop(a); /* a new session sends them again */
+        assign_templates_drop(a); /* the next session sends them again */
 }
 
 static void send_join(struct connection *c)
@@ -158,15 +164,15 @@ static void on_closed(void *arg, struct session *s, const struct err *why)
 {
         struct connection *c = arg;
         (void)s;
-        /* what ends at once is tried again before it is told: a server may be starting */
+        /* a connection that ends at once is retried before it is logged */
         if (c->a->greeted || c->wait.ms > 1000 || clock_boot_ms() - c->dialled_ms > SLOW_MS)
                 log_warn("msg=\"no session with the server\" address=%s why=\"%s\"",
                          LOG_TEXT(str_of(c->a->config.servers.v[c->server])), LOG_TEXT(str_of(why->text)));
-        drop(c);
+        drop_connection(c);
         again(c);
 }
 
-static int keep(struct connection *c, const char *file, const char *text)
+static int keep_file(struct connection *c, const char *file, const char *text)
 {
         struct err err;
         int r = fs_write(c->a->dir, file, str_of(text), 0600, true, &err);
@@ -179,9 +185,9 @@ static void on_joined(struct connection *c, const Drover__Joined *j)
 {
         log_info("msg=joined name=%s server=%s", j->name, j->server_uuid);
         /* the certificate last: with it the credential is whole */
-        if (keep(c, "agent.key", buf_z(&c->key)) == 0 && keep(c, "ca.crt", j->ca_pem) == 0)
-                keep(c, AGENT_CERTIFICATE, j->cert_pem);
-        drop(c);
+        if (keep_file(c, "agent.key", buf_z(&c->key)) == 0 && keep_file(c, "ca.crt", j->ca_pem) == 0)
+                keep_file(c, AGENT_CERTIFICATE, j->cert_pem);
+        drop_connection(c);
         backoff_reset(&c->wait);
         timer_start(c->retry, 0);
 }
@@ -208,7 +214,7 @@ static void on_welcome(struct connection *c, const Drover__Welcome *w)
                                                    : (int64_t)w->renew_ms;
         if (*w->cert_pem && !cert_fits_key(str_of(w->cert_pem), buf_view(&c->key)))
                 log_warn("msg=\"the server's new certificate is not for our key, and is not kept\"");
-        else if (*w->cert_pem && keep(c, AGENT_CERTIFICATE, w->cert_pem) == 0)
+        else if (*w->cert_pem && keep_file(c, AGENT_CERTIFICATE, w->cert_pem) == 0)
                 load_credential(c);
         int64_t life = c->cert_until_ms - clock_wall_ms();
         timer_start(c->refresh, life > 90000 ? life - life / 4 : 60000);
@@ -228,7 +234,7 @@ static void on_welcome(struct connection *c, const Drover__Welcome *w)
         timer_start(c->renew, c->renew_ms);
 }
 
-/* What is held may run until then, also if we should die. */
+/* Tells the shepherd until when jobs may run, even if the agent dies. */
 static void tell_lease(struct agent *a)
 {
         int64_t end = lease_clock_end(&a->lease);
@@ -245,7 +251,7 @@ void connect_lease_changed(struct agent *a)
         tell_lease(a);
 }
 
-/* ---- messages that are told in words of our own */
+/* ---- messages that are passed on as structs of our own */
 
 static struct str bytes_of(const ProtobufCBinaryData *b)
 {
@@ -287,6 +293,33 @@ static void take_userlog(struct agent *a, const Drover__UserLogWrite *m)
                 a, &(struct userlog_lines){m->serial, m->owner, m->path, bytes_of(&m->text), m->maybe_there});
 }
 
+static void take_chirp_reply(struct agent *a, const Drover__ChirpReply *m)
+{
+        chirp_answer(a, m->serial,
+                     &(struct chirp_answer){.error = m->error < 4096 ? (int)m->error : EPROTO,
+                                            .text = m->text,
+                                            .data = bytes_of(&m->data),
+                                            .size = m->size,
+                                            .mode = m->mode,
+                                            .changed = m->changed});
+}
+
+static void take_file_call(struct agent *a, const Drover__FileCall *m)
+{
+        const Drover__Chirp *c = m->call;
+        if (c)
+                file_request_begin(a, &(struct file_request){.serial = m->serial,
+                                                             .owner = m->owner,
+                                                             .folder = m->folder,
+                                                             .call = {.op = (enum file_op)c->op,
+                                                                      .name = str_of(c->name),
+                                                                      .data = bytes_of(&c->data),
+                                                                      .offset = c->offset,
+                                                                      .length = c->length,
+                                                                      .flags = c->flags,
+                                                                      .mode = c->mode}});
+}
+
 static void on_message(void *arg, struct session *s, const ProtobufCMessage *base)
 {
         struct connection *c = arg;
@@ -310,7 +343,7 @@ static void on_message(void *arg, struct session *s, const ProtobufCMessage *bas
                         loop_stop(a->loop);
                 } else if (m->error->code == 2) {
                         c->refused = true;
-                } else if (m->error->code == 5) { /* two that took turns would end each other's jobs */
+                } else if (m->error->code == 5) { /* another agent has the name; no retry */
                         c->wait.ms = RETRY_MAX_MS;
                 }
                 return;
@@ -338,6 +371,8 @@ static void on_message(void *arg, struct session *s, const ProtobufCMessage *bas
         case DROVER__TO_AGENT__KIND_EXEC: streams_exec(a, m->exec); return;
         case DROVER__TO_AGENT__KIND_EXEC_INPUT: streams_input(a, m->exec_input); return;
         case DROVER__TO_AGENT__KIND_STREAMS_GET: streams_get(a, m->streams_get); return;
+        case DROVER__TO_AGENT__KIND_CHIRP_REPLY: take_chirp_reply(a, m->chirp_reply); return;
+        case DROVER__TO_AGENT__KIND_FILE_CALL: take_file_call(a, m->file_call); return;
         case DROVER__TO_AGENT__KIND_CREDENTIAL: take_credential(a, m->credential); break;
         case DROVER__TO_AGENT__KIND_STORES: stores_message(a, m->stores); break;
         case DROVER__TO_AGENT__KIND_SPOOL_DATA: take_spool_data(a, m->spool_data); break;
@@ -365,8 +400,9 @@ static void on_renew(void *arg)
 void connect_anew(struct agent *a)
 {
         struct connection *c = a->connection;
-        if (c->session && !c->joining) { /* also one that has said what we had, and waits for the answer */
-                drop(c);
+        /* also a session that has sent the inventory and waits for the answer */
+        if (c->session && !c->joining) {
+                drop_connection(c);
                 timer_start(c->retry, 0);
         }
 }

@@ -1,10 +1,10 @@
-/* connect: the session with the server. */
+/* connect: opens the session with the server, and opens it again when it is lost. */
 #pragma once
 #include "agent/model/agent.h"
 
-void connect_open(struct agent *a); /* begins to dial */
+void connect_open(struct agent *a); /* starts connecting */
 void connect_close(struct agent *a);
-/* The lease's end has moved: the shepherd must know. */
+/* Tells the shepherd the new end of the lease. */
 void connect_lease_changed(struct agent *a);
-/* If there is a session, it ends, and the next one begins with what we have now. */
+/* Ends the session, if there is one; the next one begins with the present state. */
 void connect_anew(struct agent *a);

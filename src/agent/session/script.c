@@ -1,4 +1,4 @@
-/* The script of a batch job, as it was submitted, for whoever asks the server for it. */
+/* Answers requests for the script of a batch job as it was submitted. */
 #include "agent/session/script.h"
 
 #include <errno.h>
@@ -6,7 +6,7 @@
 
 #include "agent/outbox/outbox.h"
 
-/* Of an attempt that is over: whoever of the runners has kept it. */
+/* Finds the script of an attempt that is over, in the runner that has kept it. */
 static int kept_script(const struct agent *a, struct run_id id, struct buf *out)
 {
         int r = -ENOENT;

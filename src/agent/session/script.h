@@ -1,4 +1,4 @@
-/* script: what was submitted to the batch system for an attempt. */
+/* script: sends the server the script that was submitted to the batch system for an attempt. */
 #pragma once
 #include "agent/model/attempt.h"
 #include "wire/drover.pb-c.h"

@@ -1,6 +1,6 @@
-/* What was begun and is not forgotten, in a file that the agent reads when we do not answer: what it finds
- * there may run, or have run, and what it does not find there may be begun elsewhere. An entry costs no
- * system call. Places that are free again are used first, so that the same few pages are written. */
+/* A file lists the tasks that were begun and are not forgotten; the agent reads it when the shepherd does
+ * not answer: tasks in the file may run or have run, others may be started elsewhere. An entry costs no
+ * system call. Free entries are reused first, so that the same few pages are written. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -14,15 +14,16 @@
 static uint32_t unused[SHEPHERD_BEGUN_MAX];
 static size_t unused_count;
 
-/* All of it has its room on the disk: a page that finds none when it is written would end us. A descriptor or
- * -errno. */
+/* Makes the file with all its disk blocks allocated: a mapped page without a block would end the shepherd
+ * when it is written. Returns a descriptor or -errno. */
 static int make_file(struct shepherd *s)
 {
-        unlinkat(s->dir, SHEPHERD_BEGUN, 0); /* somebody may still read the last one's */
+        unlinkat(s->dir, SHEPHERD_BEGUN, 0); /* an agent may still read the previous shepherd's file */
         int fd = openat(s->dir, SHEPHERD_BEGUN, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0)
                 return -errno;
-        /* an agent of another user reads it, and may not write: a file that shrinks would end us, too */
+        /* an agent of another user may read the file but not write it: a shortened file would end the
+         * shepherd */
         int r = s->agent_uid != s->uid && fchmod(fd, 0644) < 0
                         ? errno
                         : posix_fallocate(fd, 0, sizeof(struct shepherd_begun));

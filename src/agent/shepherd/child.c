@@ -1,12 +1,13 @@
-/* From the fork to the program.
+/* Takes a child from the fork to its program.
  *
- * A child that must become another user is forked: a process of that user shall share no memory with the
- * shepherd, not for a moment. Any other is made by a launcher (launcher.c), and shares the memory until it is
- * in its program: it writes to its own entry and stack only.
+ * A child that must become another user is forked: a process of that user must never share memory with the
+ * shepherd. Any other child is made by a launcher (launcher.c) and shares the memory until it executes its
+ * program: it writes to its own entry and stack only.
  *
  * Order in the child: session, control groups, limits, containment, user, death signal, folder, streams, the
- * rest of containment, program. The death signal is set after the change of user, because that change clears
- * it (prctl(2)), as entering a namespace of users does; then whether the shepherd still lives. */
+ * rest of containment, program. The death signal is set after the change of user, which clears it
+ * (prctl(2)), as does entering a user namespace; then the child checks that the shepherd still lives.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -48,7 +49,7 @@ static void take_stream(const struct plan *p, int sandbox, const char *path, int
                         enum shepherd_where where)
 {
         at(p, where);
-        /* not to wait for the other end of a pipe */
+        /* avoids waiting for the other end of a pipe */
         int fd = open_stream(sandbox, path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
         struct stat st;
         if (fd < 0)
@@ -83,14 +84,14 @@ static void take_terminal(const struct plan *p)
                 fail(p, SHEPHERD_AT_STDIN, errno);
 }
 
-static void become(const struct plan *p)
+static void become_job(const struct plan *p)
 {
         const struct user *u = p->user;
         if (syscall(SYS_setgroups, (size_t)u->group_count, u->groups) < 0 ||
             syscall(SYS_setresgid, u->gid, u->gid, u->gid) < 0 ||
             syscall(SYS_setresuid, u->uid, u->uid, u->uid) < 0)
                 fail(p, SHEPHERD_AT_USER, errno);
-        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* fs.suid_dumpable may say otherwise */
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* fs.suid_dumpable may have set it */
 }
 
 static void __attribute__((noreturn)) in_child(const struct plan *p)
@@ -104,7 +105,7 @@ static void __attribute__((noreturn)) in_child(const struct plan *p)
         at(p, SHEPHERD_AT_RLIMIT);
         for (unsigned i = 0; i < r->rlimit_count; i++) {
                 struct rlimit l = {r->rlimits[i].soft, r->rlimits[i].hard}, now;
-                /* never above our own, also where we could */
+                /* never above our own limit, even if that is permitted */
                 if (syscall(SYS_prlimit64, 0, r->rlimits[i].resource, NULL, &now) == 0 &&
                     now.rlim_max < l.rlim_max) {
                         l.rlim_max = now.rlim_max;
@@ -119,7 +120,7 @@ static void __attribute__((noreturn)) in_child(const struct plan *p)
                 fail(p, SHEPHERD_AT_CONTAINMENT, error);
         at(p, SHEPHERD_AT_USER);
         if (p->user)
-                become(p);
+                become_job(p);
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         if (getppid() != p->parent)
                 _exit(127);

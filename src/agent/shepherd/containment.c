@@ -1,19 +1,18 @@
-/* How the parts are made.
+/* The view is a mount namespace, made by a process of its own that ends at once: the shepherd keeps the
+ * namespace by a descriptor, and a job enters it with setns, which takes some 10 us, where making a
+ * namespace for each job takes 120 us (both on the machine of docs/benchmarks.md). Mounts made later on the
+ * machine appear in it where the machine's mounts are shared; otherwise the view is made anew when poll of
+ * /proc/self/mounts reports a change (proc(5)). Folders are hidden as a whole, never single files: a mount
+ * on a file is lost when the file is replaced. Own folders for /tmp need a namespace for each job, so only
+ * jobs of other users get them by default.
  *
- * The view is a mount namespace, made by a process of its own that ends at once: the shepherd keeps the
- * namespace by its descriptor, and a job enters it with setns, which costs some 10 us where making a
- * namespace for each job costs 120 (both on the machine of docs/benchmarks.md). Mounts that are made on the
- * machine later arrive in it where the machine's mounts are shared; where they are not, the view is made
- * anew, which poll of /proc/self/mounts tells (proc(5)). Folders are covered whole, never single files: a
- * cover on a file goes away when the file is replaced.
+ * In a user namespace a process may not trace processes outside of it, nor access them through
+ * /proc/PID/root, whatever its uid (ptrace(2)). Without one the capabilities that would allow it are dropped
+ * from root's jobs.
  *
- * Own folders for /tmp need a namespace for each job, so only jobs of others get them by default.
- *
- * In a user namespace a process may not trace, or look through /proc/PID/root into, processes outside of it,
- * whatever its uid (ptrace(2)). Without one the capabilities that would allow it are dropped from root's
- * jobs.
- *
- * The filter is made when Drover is built (make_filter.c). A job that takes it starts some 50 us later. */
+ * The filter is generated when Drover is built (make_filter.c). A job that installs it starts some 50 us
+ * later.
+ */
 #include "agent/shepherd/containment.h"
 
 #include <errno.h>
@@ -42,9 +41,9 @@
 
 #include "run/sandbox_names.h"
 
-#define VIEW_LIMIT_S 5 /* to make one: a folder on a server that does not answer */
+#define VIEW_LIMIT_S 5 /* time to make a view, for folders on a server that does not answer */
 #define PATH_SIZE    4096
-#define LOGINS       "/run/user" /* sockets of programs that run for users who are logged in */
+#define LOGINS       "/run/user" /* sockets of the programs of logged-in users */
 
 static const struct sock_filter filter_code[] = {
 #include "agent/shepherd_filter.inc"
@@ -67,7 +66,7 @@ static bool beneath(const char *path, const char *folder)
         return !strncmp(path, folder, n) && (path[n] == '/' || !path[n]);
 }
 
-static int put(const char *path, const char *text)
+static int put_text(const char *path, const char *text)
 {
         int fd = open(path, O_WRONLY | O_CLOEXEC);
         int r = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : errno;
@@ -76,19 +75,19 @@ static int put(const char *path, const char *text)
         return r;
 }
 
-/* Our own ids are the only ones of the namespace, and mean what they mean outside. */
+/* Enters a user namespace in which only our own ids exist, unchanged. */
 static int own_user_space(uid_t uid, gid_t gid)
 {
         char map[64];
         int r;
         if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
                 return errno;
-        r = put("/proc/self/setgroups", "deny");
+        r = put_text("/proc/self/setgroups", "deny");
         snprintf(map, sizeof(map), "%u %u 1", uid, uid);
         if (r == 0)
-                r = put("/proc/self/uid_map", map);
+                r = put_text("/proc/self/uid_map", map);
         snprintf(map, sizeof(map), "%u %u 1", gid, gid);
-        return r ? r : put("/proc/self/gid_map", map);
+        return r ? r : put_text("/proc/self/gid_map", map);
 }
 
 static int make_folders(const char *above, const char *path)
@@ -138,7 +137,7 @@ static int view_mounts(const struct containment *c)
                 if (r)
                         return r;
         }
-        /* its user's part of the control groups, where a job could lift its own limits */
+        /* the user's part of the control groups */
         if (!c->root)
                 mount_setattr(AT_FDCWD, "/sys/fs/cgroup", AT_RECURSIVE, &readonly, sizeof(readonly));
         return 0;
@@ -150,7 +149,7 @@ static void __attribute__((noreturn)) view_make(const struct containment *c, int
         uid_t uid = getuid();
         gid_t gid = getgid();
         int r, fds[2];
-        prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* what /proc has of us is ours again */
+        prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* makes our /proc entries our own again */
         r = !c->root ? own_user_space(uid, gid) : unshare(CLONE_NEWNS) < 0 ? errno : 0;
         if (r == 0)
                 r = view_mounts(c);
@@ -289,12 +288,12 @@ int containment_plan(struct containment *c, uint32_t asked, const char *const *p
                      struct containment_job *job)
 {
         uint32_t wanted = asked & SHEPHERD_CONTAINMENT;
-        /* without rights of its own a process gets namespaces only inside the view's */
+        /* an unprivileged process gets namespaces only inside the view's */
         if (!c->root && (wanted & (SHEPHERD_OWN_TMP | SHEPHERD_NO_NETWORK)))
                 wanted |= SHEPHERD_HIDE;
         uint32_t had = c->parts;
         if (!c->root && !(wanted & c->parts & (SHEPHERD_HIDE | SHEPHERD_NO_PRIVILEGES)))
-                had &= ~(uint32_t)SHEPHERD_FILTER; /* nothing of it allows one */
+                had &= ~(uint32_t)SHEPHERD_FILTER; /* the present filter does not allow another one */
         if ((asked & SHEPHERD_CONTAIN_ALL) && (wanted & ~had))
                 return ENOSYS;
         job->flags = wanted & had;
@@ -313,8 +312,8 @@ int containment_plan(struct containment *c, uint32_t asked, const char *const *p
 
 /* ---- in the child */
 
-/* The folder belongs to the job's user, who may have put anything there in an earlier step: made and opened
- * with his rights. Returns a copy of its mount, or -1. */
+/* Makes and opens a folder for /tmp with the user's rights: the sandbox belongs to the user, who may have
+ * put anything there in an earlier step. Returns a copy of its mount, or -1. */
 static int tmp_folder(const struct containment_job *job)
 {
         int tree = -1;
@@ -363,7 +362,7 @@ static int own_network(void)
         return r;
 }
 
-/* Without NO_PRIVILEGES it takes the rights that the child has in the beginning. */
+/* Installs the filter. Without NO_PRIVILEGES this needs the rights that the child has at the beginning. */
 static int filter(const struct containment_job *job)
 {
         if (!(job->flags & SHEPHERD_FILTER))
@@ -392,7 +391,7 @@ int containment_enter(const struct containment_job *job)
         return r == 0 && !(job->flags & SHEPHERD_NO_PRIVILEGES) ? filter(job) : r;
 }
 
-/* With these a process of root's leaves a mount namespace, or reaches into processes outside. */
+/* Capabilities by which a process of root could leave a mount namespace, or reach into processes outside. */
 static const unsigned ways_out[] = {
         CAP_SYS_ADMIN,          CAP_SYS_PTRACE, CAP_SYS_CHROOT, CAP_DAC_READ_SEARCH, CAP_PERFMON, CAP_BPF,
         CAP_CHECKPOINT_RESTORE, CAP_SYS_MODULE, CAP_SYS_RAWIO,  CAP_MKNOD,           CAP_SYS_BOOT};

@@ -1,18 +1,19 @@
-/* Control groups: those that the agent has made for its jobs, and, where jobs run as other users, the
- * shepherd's own.
+/* Control groups: those that the agent has made for its jobs and, if jobs run as other users, the shepherd's
+ * own.
  *
- * An agent of our own user names the directories of its groups, since it has them measured and limited, and
- * may be started again in another place. An agent of another user names nothing: it could name a file, or a
- * link to one, of root's. For its children we make groups ourselves, beneath a directory that whoever started
- * us as root has named (--cgroup): a job's processes cannot leave its group, whatever sessions they make and
+ * An agent of our own user names the directories of its groups, because it measures and limits them, and may
+ * be started again in another place. An agent of another user names nothing: it could name a file of root's,
+ * or a link to one. For its children we make groups ourselves, beneath a directory that was named when we
+ * were started as root (--cgroup): a job's processes cannot leave its group, whatever sessions they make and
  * whatever they wipe from their environment.
  *
- * Either way a directory must be the kernel's (fstatfs), and the files in it are opened beneath it, without
- * following links.
+ * In both cases a directory must be the kernel's (fstatfs), and the files in it are opened beneath it,
+ * without following links.
  *
- * Version 2 kills a whole group at once. Where that is missing (version 1's freezer) the group is frozen, all
- * that is listed is killed, and it is thawed so that it can die; what was started meanwhile is found by the
- * next look (tree.c). */
+ * Version 2 kills a whole group at once. Otherwise (version 1's freezer) the group is frozen, all listed
+ * processes are killed, and it is thawed so that they can die; processes started meanwhile are found by the
+ * next look (tree.c).
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -85,7 +86,7 @@ static void slot_close(struct slot *sl)
         free(sl);
 }
 
-/* A group that was removed and made again says ENODEV by its old file. */
+/* Returns whether the group still exists: a removed one fails with ENODEV, even if it was made again. */
 static bool slot_lives(const struct slot *sl)
 {
         char c;
@@ -182,7 +183,7 @@ int slot_find(struct shepherd *s, const struct shepherd_start *r, const char *di
 
 /* ---- our own groups */
 
-/* A group of ours by its name, made if it isn't there; NULL: it cannot be. */
+/* Opens a group of our own by its name, made if it is missing; NULL: on failure. */
 static struct slot *own_open(struct shepherd *s, const char *name)
 {
         if (mkdirat(s->groups, name, 0755) < 0 && errno != EEXIST)
@@ -201,7 +202,7 @@ static struct slot *own_open(struct shepherd *s, const char *name)
         return sl;
 }
 
-/* Kills what an earlier shepherd has left in the groups; those that are empty then are removed. */
+/* Kills processes that an earlier shepherd has left in the groups; removes empty groups. */
 static void sweep(struct shepherd *s)
 {
         int fd = open_beneath(s->groups, ".", O_RDONLY | O_DIRECTORY);
@@ -282,7 +283,7 @@ void groups_give(struct shepherd *s, struct slot *sl)
                 s->idle_groups = sl;
                 return;
         }
-        slot_close(sl); /* of a process that the kernel does not let go: nobody gets that group again */
+        slot_close(sl); /* a process in it cannot be killed now: the group is not used again */
 }
 
 static void remove_agents(char *dir, unsigned count)

@@ -1,21 +1,23 @@
-/* Launchers make children that borrow the shepherd's memory until they are in their programs
- * (CLONE_VM | CLONE_VFORK). Nothing is copied, neither page tables nor each page that is written to next,
- * where a fork costs a short job a tenth of its processor time.
+/* Launchers make children that share the shepherd's memory until they execute their programs (CLONE_VM |
+ * CLONE_VFORK). Neither page tables nor pages written to afterwards are copied; a fork costs a short job a
+ * tenth of its processor time.
  *
- * The kernel holds up who makes such a child until the child executes its program, and between the two the
- * child opens files and may be frozen. A launcher is therefore a thread of its own: it stands still with its
- * child, and the shepherd's loop goes on as soon as there is a child with a number. Each launcher has a copy
- * of the plan, because the request and what was made of it are gone by the time that the child reads them.
- * The thread has the C library's errno, too, that the child writes to.
+ * The kernel suspends the maker of such a child until the child executes its program, and before that the
+ * child opens files and may be frozen. A launcher is therefore a thread of its own: it is suspended with its
+ * child, and the shepherd's loop continues as soon as the child has a pid. Each launcher has a copy of the
+ * plan, because the request and what was made from it are gone when the child reads them. The child also
+ * writes to the thread's errno.
  *
- * A child that enters a user namespace gets the dumpable state that fs.suid_dumpable says, and with the
- * memory the shepherd does, for a moment. Where that is 1 (proc(5): for debugging) such a child is forked.
+ * A child that enters a user namespace gets the dumpable state of fs.suid_dumpable, and so does the
+ * shepherd, for a moment, through the shared memory. If that is 1 (proc(5): for debugging) such a child is
+ * forked.
  *
- * CLONE_VFORK also keeps the kernel from choosing the child when a job's group is out of memory, and with it
- * all that shares its memory.
+ * CLONE_VFORK also keeps the kernel from killing the child, and with it all processes that share its memory,
+ * when a job's group is out of memory.
  *
- * When all launchers stand still, and for a request that is large, the caller forks. Launchers live as long
- * as the shepherd: a child's death signal comes when the thread that has made it ends (prctl(2)). */
+ * If all launchers are suspended, or a request is large, the caller forks. Launchers live as long as the
+ * shepherd: a child's death signal is sent when the thread that has made it ends (prctl(2)).
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -41,7 +43,7 @@ enum { NOT_BORN, BORN, NO_CHILD };
 
 struct launcher {
         _Atomic uint32_t busy; /* set by the loop, cleared by the launcher when the child is in its program */
-        _Atomic uint32_t answer; /* NOT_BORN until there is a child, or error says why there is none */
+        _Atomic uint32_t answer; /* NOT_BORN until there is a child, or `error` is set */
         int error;
         struct plan plan;
         void (*child)(const struct plan *p);
@@ -61,7 +63,7 @@ static void futex_set(_Atomic uint32_t *word, uint32_t value)
         syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1);
 }
 
-static int begin(void *arg)
+static int begin_launcher(void *arg)
 {
         struct launcher *l = arg;
         futex_set(&l->answer, BORN);
@@ -69,14 +71,14 @@ static int begin(void *arg)
         _exit(127);
 }
 
-static void *run(void *arg)
+static void *run_launcher(void *arg)
 {
         struct launcher *l = arg;
         _Alignas(16) char stack[CHILD_STACK];
         for (;;) {
                 futex_wait(&l->busy, 0);
                 /* the child's number is in the table before the child runs */
-                if (clone(begin, stack + sizeof(stack),
+                if (clone(begin_launcher, stack + sizeof(stack),
                           CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD, l,
                           &l->plan.entry->pid) < 0) {
                         l->error = errno;
@@ -95,7 +97,7 @@ static struct launcher *launcher_new(void)
         pthread_attr_init(&attributes);
         pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
         pthread_attr_setstacksize(&attributes, THREAD_STACK);
-        if (pthread_create(&thread, &attributes, run, l) != 0) {
+        if (pthread_create(&thread, &attributes, run_launcher, l) != 0) {
                 free(l);
                 l = NULL;
         }
@@ -103,7 +105,7 @@ static struct launcher *launcher_new(void)
         return l;
 }
 
-/* One that waits; NULL: there is none, and none can be made. */
+/* Returns an idle launcher, or a new one; NULL: none can be made. */
 static struct launcher *launcher_find(void)
 {
         static struct launcher *launchers[LAUNCHERS_MAX];
@@ -140,7 +142,7 @@ static void take_plan(struct launcher *l, const struct plan *p)
         *words = NULL;
 }
 
-/* Whether a change of its rights opens a process's memory to others of its user. */
+/* Returns whether a change of its rights opens a process's memory to other processes of its user. */
 static bool rights_open_memory(void)
 {
         static int known = -1;

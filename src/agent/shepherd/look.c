@@ -1,10 +1,9 @@
-/* What a process was started with.
- *
- * The kernel reads a process's environment under the lock of its address space, and any user can have that
- * lock held for ever: a file system of his own need only not answer (fuse(4)). Whoever reads then waits until
- * SIGKILL. Therefore a child of ours reads, one for each round of looks, and is killed when it does not
- * answer in time. The process that it waited for is passed over for a while, and the rest of that round as
- * well, so that a round takes no longer than one such wait. */
+/* Reads the environment that a process was started with. The kernel does so under the lock of the process's
+ * address space, and any user can have that lock held for ever, by a file system of its own that does not
+ * answer (fuse(4)). The reader then waits until SIGKILL. Therefore a child of the shepherd reads, one for
+ * each round of looks, and is killed if it does not answer in time. The process that it waited for is
+ * skipped for a while, and so is the rest of that round, so that a round takes no longer than one such wait.
+ */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,8 +16,8 @@
 
 #include "agent/shepherd/shepherd.h"
 
-#define ANSWER_MS 500   /* for the child to read one environment */
-#define PASS_MS   60000 /* before a process that did not let it is looked at again */
+#define ANSWER_MS 500   /* time for the child to read one environment */
+#define PASS_MS   60000 /* pause before a process that blocked a look is examined again */
 #define PASS_MAX  256   /* the oldest are forgotten */
 
 struct question {
@@ -30,8 +29,8 @@ struct question {
 
 static struct {
         pid_t child; /* 0: none */
-        int to;      /* its socket */
-        bool late;   /* it did not answer: the round is over */
+        int to;      /* socket to the child */
+        bool late;   /* the child did not answer: the round is over */
 } look;
 
 static struct {
@@ -69,7 +68,7 @@ static bool has_marker(const struct question *q)
         return found;
 }
 
-/* The child. Of what the shepherd has open it keeps nothing: a connection must be able to end. */
+/* The child's main function. It closes all of the shepherd's descriptors, so that a connection can end. */
 static void __attribute__((noreturn)) answer(int from, pid_t parent)
 {
         struct question q;
@@ -85,7 +84,7 @@ static void __attribute__((noreturn)) answer(int from, pid_t parent)
         _exit(0);
 }
 
-static bool start(void)
+static bool start_looking(void)
 {
         const struct timeval limit = {.tv_usec = ANSWER_MS * 1000};
         int ends[2];
@@ -106,8 +105,9 @@ static bool start(void)
         return true;
 }
 
-/* One that was late may be where no signal reaches it: it is reaped like any other child (tree_reap). */
-static void stop(void)
+/* Ends the child. If it was late it may be unkillable for now: it is reaped like any other child
+ * (tree_reap). */
+static void stop_looking(void)
 {
         if (!look.child)
                 return;
@@ -148,21 +148,22 @@ bool look_for(pid_t pid, const char *marker, size_t length, bool whole)
         struct question q = {.pid = pid, .whole = whole, .length = length};
         char found = 0;
         int64_t now = boot_ms();
-        if (look.late || length > sizeof(q.marker) || is_passed(pid, now) || (!look.child && !start()))
+        if (look.late || length > sizeof(q.marker) || is_passed(pid, now) ||
+            (!look.child && !start_looking()))
                 return false;
         memcpy(q.marker, marker, length);
         if (send(look.to, &q, sizeof(q), MSG_NOSIGNAL) == (ssize_t)sizeof(q) &&
             recv(look.to, &found, 1, 0) == 1)
                 return found;
         look.late = true;
-        stop();
+        stop_looking();
         pass(pid, now);
         return false;
 }
 
 bool look_end(void)
 {
-        stop();
+        stop_looking();
         return !look.late;
 }
 

@@ -1,9 +1,10 @@
 /* drover-shepherd --dir STATE --instance UUID [--users FILE --min-uid N --agent-uid N] [--ready-fd N]
  *
- * Started by the agent, away from its session, and lives on when the agent dies. The lock file is held for
- * life: a second shepherd on the same folder ends at once and says so by its exit code (3). SIGTERM kills all
- * children and ends. When its agent is gone and nothing runs it ends by itself, after the lease of what it
- * has still to tell. */
+ * The agent starts the shepherd in a session of its own; it survives the agent's death. The lock file is
+ * held all the time: a second shepherd on the same folder ends at once with exit code 3. SIGTERM kills all
+ * children and ends the shepherd. If the agent is gone and nothing runs, it ends by itself, after the lease
+ * of children whose end is still to be reported.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -24,7 +25,8 @@
 
 #define WAIT_MAX_MS 1000
 
-/* A path may be longer than a socket's address: it is named through the folder's descriptor. */
+/* Listens on a socket in the folder. Its path may be too long for a socket's address, so it is named through
+ * the folder's descriptor. */
 static int listen_in(int dir, uid_t uid, uid_t agent_uid)
 {
         struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -52,8 +54,8 @@ static int signals_open(void)
         sigaddset(&set, SIGCHLD);
         sigaddset(&set, SIGTERM);
         sigprocmask(SIG_BLOCK, &set, NULL);
-        /* A shell's background job has SIGINT and SIGQUIT ignored, and so would all jobs of an agent started
-         * there. */
+        /* resets signals: a shell's background job has SIGINT and SIGQUIT ignored, which all jobs of an
+         * agent started there would inherit */
         for (int i = 1; i <= SIGRTMAX; i++)
                 signal(i, SIG_DFL);
         signal(SIGPIPE, SIG_IGN);
@@ -70,8 +72,8 @@ static void on_signal(struct shepherd *s)
                         s->quit = true;
 }
 
-/* With nobody to tell and nothing running: may we end? Exits that were not told wait for the end of the
- * lease. */
+/* Returns whether the shepherd may exit: no agent is connected and nothing runs. Unreported exits wait for
+ * the end of the lease. */
 static bool finished(struct shepherd *s, int64_t now, int64_t *timeout)
 {
         if (s->agent >= 0 || s->running_count > 0) {
@@ -90,7 +92,7 @@ static bool finished(struct shepherd *s, int64_t now, int64_t *timeout)
         return false;
 }
 
-static void run(struct shepherd *s)
+static void run_shepherd(struct shepherd *s)
 {
         while (!s->quit) {
                 bool more = tree_reap(s);
@@ -109,7 +111,7 @@ static void run(struct shepherd *s)
                         {.fd = s->listener, .events = POLLIN},
                         {.fd = s->agent, .events = (short)(POLLIN | (serve_waits(s) ? POLLOUT : 0))},
                 };
-                /* a wait does not count the time that the machine sleeps, a lease does */
+                /* poll does not count time in which the machine is suspended, but a lease does */
                 if (poll(fds, 3, timeout > WAIT_MAX_MS ? WAIT_MAX_MS : (int)timeout) < 0 && errno != EINTR)
                         break;
                 if (fds[0].revents)
@@ -119,7 +121,7 @@ static void run(struct shepherd *s)
                 if (fds[1].revents)
                         serve_accept(s);
         }
-        /* told to end: all children first */
+        /* told to end: ends all children first */
         int64_t until = boot_ms() + 10000;
         for (struct child *c = s->running; c; c = c->run_next)
                 tree_kill(s, c, SHEPHERD_KILLED, 0);
@@ -151,7 +153,7 @@ struct options {
         int ready; /* descriptor; -1: none */
 };
 
-/* -1: go on; otherwise the exit code. */
+/* Reads the options. Returns -1 to continue, or an exit code. */
 static int read_options(int argc, char **argv, struct shepherd *s, struct options *o)
 {
         for (int i = 1; i < argc; i++) {
@@ -190,7 +192,7 @@ static int read_options(int argc, char **argv, struct shepherd *s, struct option
         return o->dir && s->instance && *s->instance ? -1 : usage(2);
 }
 
-/* For the log, and for who started us. */
+/* Reports the error in the log and to the parent. */
 static int cannot_start(const struct options *o, const char *what, int error)
 {
         complain("msg=\"%s\" dir=%s error=\"%s\"", what, o->dir, strerror(error));
@@ -227,7 +229,7 @@ int main(int argc, char **argv)
         if (o.agent_uid && s.users_path && s.uid == 0)
                 s.agent_uid = (uid_t)strtoul(o.agent_uid, NULL, 10);
         s.dir = open(o.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (s.dir >= 0 && (r = sandbox_open(&s)) < 0) /* before anything is made in it */
+        if (s.dir >= 0 && (r = sandbox_open(&s)) < 0) /* must precede anything made in it */
                 return cannot_start(&o, "cannot trust the state folder", -r);
         int lock = s.dir < 0
                            ? -1
@@ -254,7 +256,7 @@ int main(int argc, char **argv)
                 (void)!write(o.ready, SHEPHERD_IS_READY, strlen(SHEPHERD_IS_READY));
                 close(o.ready);
         }
-        run(&s);
+        run_shepherd(&s);
         groups_remove(&s);
         unlinkat(s.dir, SHEPHERD_SOCKET, 0);
         unlinkat(s.dir, SHEPHERD_BEGUN, 0);

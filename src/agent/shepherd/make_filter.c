@@ -1,9 +1,10 @@
-/* Prints the filter of system calls that jobs get (containment.h), as the rows of an array of struct
- * sock_filter: libseccomp compiles it when Drover is built, so that the shepherd, whose pages are copied for
- * each job, carries neither the library nor the memory that compiling takes.
+/* Prints the filter of system calls for jobs (containment.h), as the rows of an array of struct sock_filter:
+ * libseccomp compiles it when Drover is built, so that the shepherd, whose pages are copied for each job,
+ * has neither the library nor the memory that compiling takes.
  *
- * The filter answers with errors and ends nobody. Other architectures of the same machine are in it, so that
- * 32-bit calls are no way around it. The kernel reads 32 bits of an ioctl's number, so the comparison does.
+ * The filter returns errors and kills no process. Other architectures of the same machine are included, so
+ * that 32-bit calls cannot bypass it. The kernel uses 32 bits of an ioctl's number, so the comparison does,
+ * too.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -17,11 +18,11 @@ static const struct {
         const char *name;
         int error;
 } refused[] = {
-        /* keys of the user: a container's engine goes on without them when they are not there */
+        /* keyrings: a container engine continues without them */
         {"add_key", ENOSYS},
         {"request_key", ENOSYS},
         {"keyctl", ENOSYS},
-        {"io_uring_setup", ENOSYS}, /* its calls pass no filter */
+        {"io_uring_setup", ENOSYS}, /* requests through it pass no filter */
         {"acct", EPERM},
         {"bpf", EPERM},
         {"clock_settime", EPERM},
@@ -50,7 +51,7 @@ static const struct {
 };
 static const unsigned refused_ioctls[] = {TIOCSTI, TIOCLINUX};
 
-/* A call that libseccomp does not know is not on this architecture. */
+/* Adds the rules. A call unknown to libseccomp does not exist on this architecture. */
 static int filter_rules(scmp_filter_ctx f)
 {
 #if defined(__x86_64__)
@@ -78,7 +79,8 @@ int main(void)
         scmp_filter_ctx f = seccomp_init(SCMP_ACT_ALLOW);
         int fd = memfd_create("filter", MFD_CLOEXEC);
         struct sock_filter row;
-        /* a tree: the kernel runs it once for each call that there is whenever a job takes it */
+        /* a binary tree, because the kernel runs the filter once for each system call whenever a job
+         * installs it */
         if (!f || fd < 0 || seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2) < 0 || filter_rules(f) < 0 ||
             seccomp_export_bpf(f, fd) < 0 || lseek(fd, 0, SEEK_SET) < 0) {
                 fprintf(stderr, "make_filter: libseccomp cannot make the filter\n");

@@ -9,7 +9,7 @@
 #include "agent/shepherd/shepherd.h"
 #include "run/sandbox_names.h"
 
-#define CREDENTIALS_MAX 1024 /* files in its folder: whoever has more has put them there himself */
+#define CREDENTIALS_MAX 1024 /* files in the folder: more were put there by the user */
 
 static bool is_roots(int fd)
 {
@@ -62,7 +62,7 @@ int sandbox_make(struct shepherd *s, const char *path, const struct user *user, 
         if (!error && (fd < 0 || fstat(fd, &st) < 0))
                 error = errno;
         if (!error && !made && st.st_uid != user->uid)
-                error = EPERM; /* somebody else's */
+                error = EPERM; /* belongs to somebody else */
         if (!error && (made || share))
                 error = open_to_agent(s, fd, user, share);
         if (error && made)
@@ -79,8 +79,9 @@ void sandbox_remove(struct shepherd *s, const char *name)
                 complain("msg=\"cannot remove a sandbox\" sandbox=%s error=\"%s\"", name, strerror(errno));
 }
 
-/* The agent may be gone for long, or for good. What is in the folder is its user's: no link is followed, and
- * nothing is touched that he could not remove himself. */
+/* Removes the credentials, because the agent may be gone for long or for ever. The contents of the folder
+ * are under the user's control: no link is followed, and nothing is touched that the user could not remove.
+ */
 void sandbox_drop_credentials(const struct shepherd *s, const char *path)
 {
         char *name = sandbox_name_of(path);

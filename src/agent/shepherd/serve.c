@@ -1,4 +1,4 @@
-/* The agent's messages, the children by name, and telling what has changed. */
+/* Handles the agent's messages, finds children by id, and reports changes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -132,7 +132,7 @@ static void clear_dirty(struct shepherd *s)
         s->list_left = 0;
 }
 
-/* It cannot be told any more; what it sent before its end is still read. */
+/* Stops sending to the agent, whose socket is closed; what it sent before its end is still read. */
 static void stop_telling(struct shepherd *s)
 {
         s->greeted = s->asked = s->pinged = false;
@@ -160,7 +160,7 @@ int64_t serve_time(const struct shepherd *s)
         return s->dirty_first && s->tell_at ? s->tell_at : INT64_MAX;
 }
 
-/* False: the socket takes no more now, or nobody is there any more. */
+/* Sends one message. Returns false if the socket takes no more now, or no agent is connected. */
 static bool send_some(struct shepherd *s, const void *p, size_t n)
 {
         if (send(s->agent, p, n, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
@@ -205,12 +205,12 @@ static void send_pong(struct shepherd *s)
                 s->pinged = false;
 }
 
-/* One message of what is dirty; false as send_some. */
+/* Sends one message about dirty children; returns false like send_some. */
 static bool send_dirty(struct shepherd *s)
 {
         size_t n = 0, count = 0;
         struct child *c = s->dirty_first;
-        static char room[32768]; /* on the stack its pages would be copied for each job */
+        static char room[32768]; /* static, because fork would copy pages on the stack for each job */
         for (; c && n + sizeof(c->tell) <= sizeof(room) && (!s->listing || count < s->list_left);
              c = c->dirty_next, count++) {
                 memcpy(room + n, &c->tell, sizeof(c->tell));
@@ -248,13 +248,13 @@ void serve_flush(struct shepherd *s)
         }
 }
 
-/* A time of the agent's, within what can be reckoned with. */
+/* Returns a time sent by the agent, limited to a range without overflow. */
 static int64_t bounded(uint64_t ms, int64_t most)
 {
         return ms < (uint64_t)most ? (int64_t)ms : most;
 }
 
-static void handle(struct shepherd *s, const struct shepherd_record *r)
+static void record_handle(struct shepherd *s, const struct shepherd_record *r)
 {
         const struct shepherd_name *name = (const void *)r;
         const struct shepherd_kill *k = (const void *)r;
@@ -308,7 +308,7 @@ bool serve_batch(struct shepherd *s, const char *p, size_t n)
                 const struct shepherd_record *r = (const void *)p;
                 if (r->size < sizeof(*r) || r->size > n || r->size % 8)
                         return false;
-                handle(s, r);
+                record_handle(s, r);
                 p += r->size;
                 n -= r->size;
         }
@@ -321,7 +321,7 @@ static bool walk_memory(struct shepherd *s, int fd)
         const int seals = F_SEAL_SHRINK | F_SEAL_WRITE;
         int has;
         if (fstat(fd, &st) < 0 || st.st_size <= 0 || st.st_size > SHEPHERD_BATCH_MAX ||
-            (has = fcntl(fd, F_GET_SEALS)) < 0 || (has & seals) != seals) /* it must not change under us */
+            (has = fcntl(fd, F_GET_SEALS)) < 0 || (has & seals) != seals) /* sealed: it cannot change */
                 return false;
         void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (p == MAP_FAILED)
@@ -351,7 +351,7 @@ static bool take_passed(struct msghdr *m, int *ret)
         return count <= 1;
 }
 
-/* One message; false when there is none, or no agent any more. */
+/* Handles one message; false: there is none, or no agent any more. */
 static bool serve_one(struct shepherd *s)
 {
         union {
@@ -362,8 +362,7 @@ static bool serve_one(struct shepherd *s)
         struct msghdr m = {
                 .msg_iov = &io, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
         ssize_t n = recvmsg(s->agent, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-        /* an agent that ends with messages of ours unread resets the connection; what it sent before still
-         * counts */
+        /* an agent that ends with unread messages resets the connection; what it sent before still counts */
         if (n < 0 && errno == ECONNRESET)
                 n = recvmsg(s->agent, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -411,7 +410,7 @@ void serve_accept(struct shepherd *s)
                 return;
         struct ucred peer;
         socklen_t n = sizeof(peer);
-        /* ours, or that of an agent which was root and has its own user now */
+        /* our own user, or that of an agent which was root and has its own user now */
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0 ||
             (peer.uid != s->uid && peer.uid != s->agent_uid)) {
                 complain("msg=\"refused a connection\" uid=%d", (int)peer.uid);
@@ -420,7 +419,7 @@ void serve_accept(struct shepherd *s)
         }
         int size = 1 << 20;
         setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-        /* what the last one has sent counts; it does not go on for ever */
+        /* handles what the last agent has sent, but not endlessly */
         for (int i = 0; i < 64 && s->agent >= 0 && serve_one(s); i++)
                 continue;
         drop_agent(s);

@@ -1,10 +1,11 @@
-/* Starting one child: what its request says is checked here, before anything is made of it.
+/* Starts one child: its request is checked here before anything is made from it.
  *
- * The shepherd does not wait until the child is in its program (child.c): between its beginning and that
- * the child opens files and enters control groups, and a file server that is away or a frozen group would
- * hold up every other job and every lease. The child shares the table of pids: it writes there which step it
- * has come to, and what goes wrong before execve, with the exit code 127. A child that is not in its program
- * after start_max_ms is killed, and told as failed at that step (tree.c). */
+ * The shepherd does not wait until the child executes its program (child.c): before that the child opens
+ * files and enters control groups, and a file server that does not answer or a frozen group would delay
+ * every other job and every lease. The child shares the table of pids: it writes its present step there, and
+ * the error before execve, with the exit code 127. A child that has not executed its program after
+ * start_max_ms is killed and reported as failed at that step (tree.c).
+ */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -14,8 +15,8 @@
 
 #include "agent/shepherd/shepherd.h"
 
-/* The next string of the request, or NULL when it isn't whole. */
-static const char *next(const char **at, size_t *left)
+/* Returns the next string of the request, or NULL if it is incomplete. */
+static const char *next_text(const char **at, size_t *left)
 {
         const char *p = *at, *end = *left ? memchr(p, 0, *left) : NULL;
         if (!end)
@@ -28,7 +29,7 @@ static const char *next(const char **at, size_t *left)
 static bool take_words(char **to, uint32_t count, const char **at, size_t *left)
 {
         for (uint32_t i = 0; i < count; i++)
-                if (!(to[i] = (char *)next(at, left)))
+                if (!(to[i] = (char *)next_text(at, left)))
                         return false;
         to[count] = NULL;
         return true;
@@ -54,7 +55,8 @@ static struct child *child_new(struct shepherd *s, const struct shepherd_start *
         return c;
 }
 
-/* The marker of this very attempt, if the child gets it: what has any other is nothing of the child's. */
+/* Returns the marker of this attempt, if it is in the child's environment: processes with another marker are
+ * not the child's. */
 static char *find_marker(const struct shepherd *s, const struct plan *p)
 {
         char want[256];
@@ -71,7 +73,7 @@ static char *find_marker(const struct shepherd *s, const struct plan *p)
         return NULL;
 }
 
-static void refuse(struct shepherd *s, struct child *c, enum shepherd_where where, int error)
+static void refuse_child(struct shepherd *s, struct child *c, enum shepherd_where where, int error)
 {
         c->failed = true;
         c->tell.where = where;
@@ -90,9 +92,9 @@ static bool agent_is_gone(const struct shepherd *s)
         return poll(&agent, 1, 0) > 0 && (agent.revents & (POLLHUP | POLLERR));
 }
 
-/* False: nobody waits for the child any more, and its attempt may be begun somewhere else. It is written down
- * first: who reads after the time of the request that it is not there may rely on it, wherever we stood still
- * meanwhile. */
+/* Records the task as begun and returns whether the child may start. Returns false if its deadline is over:
+ * its attempt may be started somewhere else. The record is written first, so that an agent that does not
+ * find it after the deadline may rely on that, even if the shepherd was stopped meanwhile. */
 static bool may_begin(struct shepherd *s, struct child *c)
 {
         c->begun = begun_add(s, &c->tell.id);
@@ -103,10 +105,10 @@ static bool may_begin(struct shepherd *s, struct child *c)
         return false;
 }
 
-/* What a request has behind it, in this order; the plan borrows the rest of it. */
+/* Strings that follow a request, in this order; the plan borrows the rest. */
 struct texts {
         const char *owner, *user;
-        const char *dirs; /* of control groups */
+        const char *dirs; /* paths of control groups */
         size_t dirs_size;
         const char *words; /* arguments, then the environment */
         size_t words_size;
@@ -119,13 +121,14 @@ static bool read_texts(struct plan *p, const char *strings, size_t size, struct 
         if (r->cgroup_count > SHEPHERD_CGROUPS_MAX || r->rlimit_count > SHEPHERD_RLIMITS_MAX ||
             r->argc == 0 || r->argc > SHEPHERD_WORDS_MAX || r->envc > SHEPHERD_WORDS_MAX)
                 return false;
-        if (!(t->owner = next(&at, &size)) || !(t->user = next(&at, &size)) ||
-            !(p->sandbox = next(&at, &size)) || !(p->cwd = next(&at, &size)) || !(p->in = next(&at, &size)) ||
-            !(p->out = next(&at, &size)) || !(p->err = next(&at, &size)) || !(p->path = next(&at, &size)))
+        if (!(t->owner = next_text(&at, &size)) || !(t->user = next_text(&at, &size)) ||
+            !(p->sandbox = next_text(&at, &size)) || !(p->cwd = next_text(&at, &size)) ||
+            !(p->in = next_text(&at, &size)) || !(p->out = next_text(&at, &size)) ||
+            !(p->err = next_text(&at, &size)) || !(p->path = next_text(&at, &size)))
                 return false;
         t->dirs = at;
         for (uint32_t i = 0; i < r->cgroup_count; i++)
-                if (!next(&at, &size))
+                if (!next_text(&at, &size))
                         return false;
         t->dirs_size = (size_t)(at - t->dirs);
         t->words = at;
@@ -143,10 +146,10 @@ static struct child *host_of(const struct shepherd *s, const struct shepherd_id 
         return NULL;
 }
 
-/* All that the child needs before it is made; `user` is where the plan's may be kept. 0, or an errno with
- * what it is about. */
-static int prepare(struct shepherd *s, struct plan *p, struct child *c, const struct texts *t, char **words,
-                   struct user *user, enum shepherd_where *ret_where)
+/* Prepares everything that the child needs; `user` is storage for the plan's user. Returns 0, or an errno
+ * with its subject. */
+static int prepare_child(struct shepherd *s, struct plan *p, struct child *c, const struct texts *t,
+                         char **words, struct user *user, enum shepherd_where *ret_where)
 {
         const struct shepherd_start *r = p->r;
         const char *at = t->words;
@@ -209,7 +212,7 @@ static int prepare(struct shepherd *s, struct plan *p, struct child *c, const st
 void start_child(struct shepherd *s, const struct shepherd_start *r, const char *strings, size_t size)
 {
         if (child_by_id(s, &r->id))
-                return; /* sent twice: it is running or told already */
+                return; /* sent twice: it is running or reported already */
         if (s->child_count >= CHILDREN_MAX) {
                 complain("msg=\"the agent forgets none of its children; no more are started\" children=%zu",
                          s->child_count);
@@ -219,33 +222,34 @@ void start_child(struct shepherd *s, const struct shepherd_start *r, const char 
         struct plan p = {.r = r, .parent = getpid(), .passed = s->passed};
         struct texts t;
         if (!read_texts(&p, strings, size, &t)) {
-                refuse(s, c, SHEPHERD_AT_REQUEST, EINVAL);
+                refuse_child(s, c, SHEPHERD_AT_REQUEST, EINVAL);
                 return;
         }
-        if (is_late(s)) { /* before anything is made for it */
-                refuse(s, c, SHEPHERD_AT_DEADLINE, ETIMEDOUT);
+        if (is_late(s)) { /* before anything is made for the child */
+                refuse_child(s, c, SHEPHERD_AT_DEADLINE, ETIMEDOUT);
                 return;
         }
         c->container = r->flags & SHEPHERD_CONTAINER;
         char **words = must(malloc((r->argc + r->envc + 2) * sizeof(*words)));
         struct user user;
         enum shepherd_where where;
-        int error = prepare(s, &p, c, &t, words, &user, &where);
+        int error = prepare_child(s, &p, c, &t, words, &user, &where);
         if (!error && !may_begin(s, c)) {
                 where = SHEPHERD_AT_DEADLINE;
                 error = ETIMEDOUT;
         }
         if (error) {
                 free(words);
-                refuse(s, c, where, error);
+                refuse_child(s, c, where, error);
                 return;
         }
-        c->marker = find_marker(s, &p); /* a guest has that of its attempt as well, which is the other's */
+        /* a guest also has its attempt's marker, which is the other child's */
+        c->marker = find_marker(s, &p);
         pid_t pid = child_start(&p);
         error = errno;
         free(words);
         if (pid < 0) {
-                refuse(s, c, SHEPHERD_AT_FORK, error);
+                refuse_child(s, c, SHEPHERD_AT_FORK, error);
                 return;
         }
         p.entry->pid = pid;

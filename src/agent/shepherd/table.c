@@ -1,7 +1,7 @@
-/* The pids of the children, in a file mapped by all: an entry costs no system call. A pid alone says nothing
- * after a while, so each is written with the time of its start, which /proc tells again in clock ticks since
- * boot. The file is never flushed: it need not outlive the machine. One that is damaged is no reason to leave
- * processes behind: those that have the marker in their environment are found without it. */
+/* The pids of the children, in a file that all children map: an entry costs no system call. A pid alone may
+ * be reused, so each is written with the start time of its process, which /proc has in clock ticks since
+ * boot. The file is never flushed: it need not survive a crash of the machine. If it is damaged, processes
+ * with the marker in their environment are still found. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,8 @@ static void read_boot_id(char *room, size_t size)
         }
 }
 
-/* When the process started, in ms since boot; -1 when there is none. Field 22 of /proc/PID/stat (proc(5)). */
+/* Returns the process's start in ms since boot; -1: no such process. Field 22 of /proc/PID/stat (proc(5)).
+ */
 static int64_t start_of(pid_t pid)
 {
         char path[64], text[1024];
@@ -47,13 +48,13 @@ static int64_t start_of(pid_t pid)
         return p ? strtoll(p, NULL, 10) * 1000 / sysconf(_SC_CLK_TCK) : -1;
 }
 
-/* A write that never reached the disk, or somebody else's bytes: such an entry names no process. */
+/* Returns whether the entry is damaged, by a lost write or foreign bytes: it names no process then. */
 static bool is_damaged(const struct table_entry *e, int64_t now)
 {
         return e->pid < 0 || e->zero || e->start_boot_ms < 0 || e->start_boot_ms > now;
 }
 
-/* Of a table of this boot. Returns how many entries are damaged. */
+/* Kills the processes in a table of this boot. Returns how many entries are damaged. */
 static unsigned kill_recorded(struct shepherd *s)
 {
         int64_t tick_ms = 1000 / sysconf(_SC_CLK_TCK), now = boot_ms();
@@ -66,13 +67,14 @@ static unsigned kill_recorded(struct shepherd *s)
                 }
                 if (e->pid <= 1)
                         continue;
-                int fd = pidfd_open(e->pid, 0); /* before its start is read: it is this process or none */
+                /* opened before the start is read, so that it is this process or none */
+                int fd = pidfd_open(e->pid, 0);
                 int64_t start = fd < 0 ? -1 : start_of(e->pid);
                 /* the entry's time was read just before the start */
                 if (start >= 0 && start >= e->start_boot_ms - 2 * tick_ms &&
                     start <= e->start_boot_ms + 1000) {
                         complain("msg=\"ending a process of the last shepherd\" pid=%d", (int)e->pid);
-                        kill(-e->pid, SIGKILL); /* its group has its number while it is there */
+                        kill(-e->pid, SIGKILL); /* the group keeps its number while it exists */
                         pidfd_send_signal(fd, SIGKILL, NULL, 0);
                 }
                 if (fd >= 0)
@@ -128,7 +130,7 @@ int table_open(struct shepherd *s)
                          "marker alone\" bytes=%lld of=%zu damaged_entries=%u",
                          (long long)size, sizeof(struct table), damaged);
         int n = snprintf(marker, sizeof(marker), SHEPHERD_MARKER "%s/", s->instance);
-        tree_kill_strays(marker, (size_t)n); /* whatever the table says, or has lost */
+        tree_kill_strays(marker, (size_t)n); /* also processes that the table lacks */
         memset(s->table, 0, sizeof(*s->table));
         memcpy(s->table->boot_id, boot, sizeof(boot));
         s->table->magic = TABLE_MAGIC;
@@ -142,7 +144,7 @@ unsigned table_take(struct shepherd *s)
                 if (s->table->entries[at].pid)
                         continue;
                 unsigned entry = at;
-                s->table->entries[entry] = (struct table_entry){.pid = 1}; /* taken, nobody's */
+                s->table->entries[entry] = (struct table_entry){.pid = 1}; /* taken, not yet a process */
                 at = (at + 1) % TABLE_MAX;
                 return entry;
         }

@@ -1,4 +1,4 @@
-/* Each part of containment on a child of ours, as root and as an ordinary user. */
+/* Tests each part of containment on a child, as root and as an ordinary user. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@
 
 #include "agent/shepherd/containment.h"
 
-#define ORDINARY 65533 /* a uid that is nobody's */
+#define ORDINARY 65533 /* an unused uid */
 
 /* top/state has a key, other/ and jobs/1, which is the sandbox */
 static char top[64], state[96], jobs[112], sandbox[128], key[112];
@@ -60,7 +60,7 @@ static int teardown(void **arg)
         return system(command);
 }
 
-/* What a contained child finds, as the exit code of `look`; 200: it could not be contained. */
+/* Runs `look` in a contained child and returns its exit code; 200: it could not be contained. */
 static int contained_as(uid_t uid, uint32_t flags, int (*look)(void))
 {
         int status, why;
@@ -117,7 +117,7 @@ static void test_hide(void **arg)
         assert_int_equal(access(key, F_OK), 0);
 }
 
-/* A file that is replaced is as hidden as the one before. */
+/* A replaced file stays hidden. */
 static int replaced(void)
 {
         return access(key, F_OK) == 0;
@@ -144,7 +144,7 @@ static void test_hide_replaced(void **arg)
         containment_free(c);
 }
 
-/* Of one's own uid, outside: its memory and files are closed. */
+/* Memory and files of a process outside with the same uid are not accessible. */
 static int look_outside(void)
 {
         char path[64];
@@ -251,7 +251,7 @@ static void test_no_network(void **arg)
         assert_int_equal(on_all(SHEPHERD_NO_NETWORK, lone_loopback), 0);
 }
 
-/* A job whose files lie in /tmp shares it; one that asks for what is not there is told. */
+/* A job whose files are in /tmp shares it; a request for a missing part fails. */
 static void test_plan(void **arg)
 {
         (void)arg;

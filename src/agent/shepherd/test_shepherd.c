@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
-#include "base/fs.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
 #include "run/process/shepherd_protocol.h"
 
 static char top[64];
@@ -65,7 +65,8 @@ static void dial(void)
         say(&h, sizeof(h));
 }
 
-/* The next record of that kind about that request (0: any); others are passed over. False after 10 s. */
+/* Receives the next record of that kind about that request (0: any) and skips others. Returns false after 10
+ * s. */
 static char batch[65536];
 static size_t batch_at, batch_size;
 static bool hear(uint32_t kind, uint64_t request, void *ret, size_t size)
@@ -314,7 +315,7 @@ static void ends_the_whole_tree(void **state)
                                      "while [ ! -s left ]; do sleep 0.01; done"}});
         assert_int_equal(ended(20).state, SHEPHERD_EXITED);
         assert_true(dies(pid_in("left")));
-        /* and one that is killed, deaf to SIGTERM */
+        /* a child that ignores SIGTERM is killed */
         start(&(struct ask){
                 .request = 21,
                 .argv = {"/bin/sh", "-c",
@@ -328,7 +329,7 @@ static void ends_the_whole_tree(void **state)
         assert_int_equal(c.why, SHEPHERD_KILLED);
         assert_int_equal(WTERMSIG(c.status), 9);
         assert_true(dies(deaf));
-        /* one job's end does not touch another's orphans */
+        /* the end of one job does not affect another's orphans */
         start(&(struct ask){.request = 22,
                             .argv = {"/bin/sh", "-c",
                                      "(setsid sh -c 'echo $$ > other; exec sleep 1000' &) ; sleep 1000"}});
@@ -353,7 +354,8 @@ static void no_terminal(void **state)
         assert_int_equal(c.error, EINVAL);
 }
 
-/* In the control group of another, which goes on without it; and it does not go on without the other. */
+/* A guest runs in the control group of another child, which continues when the guest ends; the guest ends
+ * with the other child. */
 static void guests(void **state)
 {
         (void)state;
@@ -387,7 +389,7 @@ static void guests(void **state)
 
 #define HANGING 12 /* more than the shepherd has launchers */
 
-/* A file system whose server never answers, as a file server that has gone away. */
+/* A child hangs on a file system whose server never answers. */
 static void nobody_waits_for_one_that_hangs(void **state)
 {
         (void)state;
@@ -413,7 +415,7 @@ static void nobody_waits_for_one_that_hangs(void **state)
                 assert_int_equal(c.where, SHEPHERD_AT_STDIN);
                 assert_int_equal(c.error, ETIMEDOUT);
         }
-        /* nobody takes the other for one that hangs */
+        /* the other child does not count as hanging */
         struct shepherd_kill k = {{sizeof(k), SHEPHERD_KILL}, {.request = 36, .fence = 1}, 0};
         say(&k, sizeof(k));
         assert_int_equal(ended(36).why, SHEPHERD_KILLED);
@@ -437,7 +439,7 @@ static void limits(void **state)
         struct shepherd_lease l = {{sizeof(l), SHEPHERD_LEASE}, (uint64_t)clock_boot_ms() + 50};
         say(&l, sizeof(l));
         assert_int_equal(ended(32).why, SHEPHERD_LEASE_ENDED);
-        /* also for one that has been told to end, and has long to do so */
+        /* also for a child that was told to end and has a long time */
         l.until_boot_ms = 0;
         say(&l, sizeof(l));
         start(&(struct ask){
@@ -509,7 +511,7 @@ static void signals_reach_the_group(void **state)
         assert_int_equal(c.why, SHEPHERD_ITSELF);
         assert_int_equal(WEXITSTATUS(c.status), 5);
         assert_int_equal(pid_in("heard"), 1);
-        say(&sig, sizeof(sig)); /* nobody is hit */
+        say(&sig, sizeof(sig)); /* no process is signalled */
 }
 
 static void remembers_for_the_next_agent(void **state)

@@ -1,12 +1,15 @@
-/* Ending all that a child started, and knowing when nothing is left.
+/* Ends all processes that a child started, and finds out when none is left.
  *
- * With a control group that is the group (groups.c). Without one it is the child's process group, and those
- * that left it: the kernel hands us their orphans, since we are the subreaper, and each still has the marker
- * in the environment it was started with. An orphan that has wiped its environment belongs to nobody we know;
- * it is ended when nothing of the agent's runs. A container's processes are found by the marker alone,
- * wherever its engine has put them. A child whose main process has ended is ENDING until the last of its tree
- * is dead, looked at every few milliseconds; what survives SIGKILL for ENDING_MAX_MS (a process stuck in the
- * kernel) is left to the next sweep. */
+ * With a control group these are the processes in the group (groups.c). Without one they are the child's
+ * process group and processes that left it: the kernel makes their orphans our children, since we are the
+ * subreaper, and each still has the marker in the environment it was started with. An orphan that has wiped
+ * its environment cannot be attributed; it is ended when nothing of the agent's runs. A container's
+ * processes are found by the marker alone, wherever its engine has put them.
+ *
+ * A child whose main process has ended is ENDING until the last process of its tree is dead, which is
+ * checked every few milliseconds; a process that survives SIGKILL for ENDING_MAX_MS (stuck in the kernel) is
+ * left to the next sweep.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,22 +27,23 @@
 #define ENDING_MAX_MS 5000
 #define AGAIN_MS      2
 #define AGAIN_MAX_MS  10
-#define PF_FORKNOEXEC 0x40 /* linux/sched.h: forked, and executes no program of its own yet */
+#define PF_FORKNOEXEC 0x40 /* linux/sched.h: forked, and has not executed a program yet */
 #define REAP_MAX      256 /* dead children in one turn: a job may make orphans faster than they can be reaped */
-#define LOOK_AGAIN_MS 100 /* at all orphans */
-#define STOP_AGAIN_MS 250 /* a container that starts, or makes processes, while it is stopped */
+#define LOOK_AGAIN_MS 100 /* interval of looks at all orphans */
+/* repeats a stop of a container that starts, or makes processes, while it is being stopped */
+#define STOP_AGAIN_MS 250
 
 static struct slot *slot_of(struct shepherd *s, const struct child *c)
 {
         if (c->guest)
-                return NULL; /* the group is not its own */
+                return NULL; /* the process is in another group */
         if (c->group || s->agent_uid != s->uid)
                 return c->group;
         return c->tell.slot < SLOTS_MAX ? s->slots[c->tell.slot] : NULL;
 }
 
-/* Whether it had the marker, and was signalled. The process that is looked at is the one that is signalled:
- * its number may be another's in between, its descriptor may not. */
+/* Signals the process if it has the marker. Returns whether it did. A descriptor ensures that the examined
+ * process is the one that is signalled, even if its number is reused. */
 static bool signal_if_marked(pid_t pid, const char *marker, size_t length, bool whole, int sig)
 {
         if (!look_for(pid, marker, length, whole))
@@ -54,7 +58,7 @@ static bool signal_if_marked(pid_t pid, const char *marker, size_t length, bool 
 
 void tree_kill_strays(const char *marker, size_t length)
 {
-        /* twice: the second look finds what was started during the first */
+        /* repeated: the next look finds processes started during the last one */
         for (int round = 0; round < 8; round++) {
                 DIR *dir = opendir("/proc");
                 struct dirent *e;
@@ -82,8 +86,9 @@ static ino_t pid_namespace(const char *pid)
         return stat(path, &st) == 0 ? st.st_ino : 0;
 }
 
-/* A container's processes are neither our children nor in the group of the engine that was started. Those of
- * the engine itself are never stopped: it may hold a lock that every other of its commands waits for. */
+/* Signals the processes with the child's marker. A container's processes are neither our children nor in the
+ * group of the engine that was started. Processes of the engine itself are never stopped: it may hold a lock
+ * that all its other commands wait for. */
 static unsigned signal_marked(const struct child *c, int sig)
 {
         if (!c->container || !c->marker)
@@ -117,8 +122,8 @@ static const char *read_proc(const char *path, char *room, size_t size)
         return room;
 }
 
-/* Kills our children that are no job's main process, orphans of jobs, as far as `which` says; returns how
- * many there were. */
+/* Kills children of ours that are orphans of jobs, not main processes, if `which` selects them; returns
+ * their number. */
 static unsigned kill_orphans_if(struct shepherd *s,
                                 bool (*which)(struct shepherd *s, const struct child *c, pid_t pid),
                                 const struct child *c)
@@ -141,17 +146,16 @@ static unsigned kill_orphans_if(struct shepherd *s,
         return found;
 }
 
-/* Those of c; or all when nothing else runs. */
+/* Returns whether the process belongs to c; always true if nothing else runs. */
 static bool is_of(struct shepherd *s, const struct child *c, pid_t pid)
 {
         bool alone = s->running == c && !c->run_next;
         return alone || (c->marker && look_for(pid, c->marker, strlen(c->marker), true));
 }
 
-/* A process of podman's container that is our child: its monitor, whose child it was, is dead. It may be the
- * one that waits to become the program, which has no marker yet and is in no group of the job's; podman
- * forgets it when it had not been told of it, and it would wait for ever. (Monitors are in groups of other
- * names.) */
+/* Returns whether a process of podman's container has lost its monitor, because it is our child now. It may
+ * be the one that waits to become the program, which has no marker yet and is in no group of the job's; if
+ * podman had not recorded it, it would wait for ever. (Monitors are in groups of other names.) */
 static bool has_no_monitor(struct shepherd *s, const struct child *c, pid_t pid)
 {
         char path[64], room[16384];
@@ -228,7 +232,7 @@ void tree_kill(struct shepherd *s, struct child *c, enum shepherd_why why, int64
                         tree_suspend(s, c, false);
                 signal_group(c, SIGTERM);
         } else if (grace_ms <= 0) {
-                c->kill_at = boot_ms() + AGAIN_MS; /* again until it is gone */
+                c->kill_at = boot_ms() + AGAIN_MS; /* repeated until it is gone */
                 kill_now(s, c);
         }
 }
@@ -243,7 +247,7 @@ static void try_end(struct shepherd *s, struct child *c, int64_t now)
         child_done(s, c);
 }
 
-/* Has the child's process executed its program? Field 9 of /proc/PID/stat (proc(5)). */
+/* Returns whether the child's process has executed its program. Field 9 of /proc/PID/stat (proc(5)). */
 static bool in_program(pid_t pid)
 {
         char path[64], room[1024];
@@ -254,8 +258,8 @@ static bool in_program(pid_t pid)
         return p && !(strtoul(p, NULL, 10) & PF_FORKNOEXEC);
 }
 
-/* The time in which the child should have come to its program is over. One that hangs on the way is killed;
- * one that the kernel does not let go even then is told as failed and left behind. */
+/* Handles a child that has not executed its program in time: it is killed; if the kernel does not end it
+ * even then, it is reported as failed and left behind. */
 static void check_start(struct shepherd *s, struct child *c, int64_t now)
 {
         if (!c->stuck && (c->suspended || in_program(c->tell.pid))) {
@@ -283,7 +287,7 @@ static uint64_t micros(struct timeval t)
         return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_usec;
 }
 
-/* A child that has died and is not reaped; 0: there is none. */
+/* Returns a dead child that is not reaped; 0: none. */
 static pid_t next_dead(void)
 {
         siginfo_t info = {0};
@@ -305,12 +309,12 @@ bool tree_reap(struct shepherd *s)
         pid_t pid = 0;
         for (unsigned n = 0; n < REAP_MAX && (pid = next_dead()) > 0; n++) {
                 struct child *c = child_by_pid(s, pid);
-                if (c) /* while nobody else can have its number */
+                if (c) /* while its number cannot be reused */
                         kill(-pid, SIGKILL);
                 if (wait4(pid, &status, WNOHANG | __WALL, &u) != pid)
                         break;
                 if (!c) {
-                        orphan = true; /* its children are ours now */
+                        orphan = true; /* its children are now ours */
                         continue;
                 }
                 c->tell.status = status;
@@ -370,7 +374,7 @@ int64_t tree_timers(struct shepherd *s, int64_t now)
                         if (c->again_at < first)
                                 first = c->again_at;
                 }
-                bool waits = !c->kill_at || c->kill_at > now + AGAIN_MAX_MS; /* for a long grace */
+                bool waits = !c->kill_at || c->kill_at > now + AGAIN_MAX_MS; /* waits for a long grace */
                 if (ended && waits)
                         tree_kill(s, c, SHEPHERD_LEASE_ENDED, 0);
                 if (c->walltime_at && now >= c->walltime_at && !c->kill_at)

@@ -1,6 +1,6 @@
-/* Who may become whom. The file belongs to root: lines "owner user", "*@domain *" for the same name, "#"
- * comments. Whatever it says, nobody becomes uid 0, a user below min_uid, or the agent's own user. Read again
- * for each request: it is short, and a change then holds from the next job on. */
+/* The map of owners to users. The file belongs to root: lines "owner user", "*@domain *" for the same name,
+ * "#" comments. Whatever it says, nobody becomes uid 0, a user below min_uid, or the agent's own user. It is
+ * read for each request: it is short, and a change then applies from the next job on. */
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include "agent/shepherd/shepherd.h"
 
-/* Does the line's pattern name this owner as this user? */
+/* Returns whether the line maps this owner to this user. */
 static bool line_says(const char *pattern, const char *as, const char *owner, const char *user)
 {
         const char *at = strchr(owner, '@');
@@ -48,7 +48,7 @@ bool users_find(const struct shepherd *s, const char *owner, const char *user, s
                 return false;
         const struct passwd *pw = getpwnam(user);
         if (!pw || pw->pw_uid == 0 || pw->pw_uid < s->min_uid || pw->pw_gid == 0 ||
-            (s->agent_uid != s->uid && pw->pw_uid == s->agent_uid)) /* its key would be theirs */
+            (s->agent_uid != s->uid && pw->pw_uid == s->agent_uid)) /* such a job could read its key */
                 return false;
         *ret = (struct user){.uid = pw->pw_uid, .gid = pw->pw_gid, .group_count = 64};
         if (getgrouplist(user, pw->pw_gid, ret->groups, &ret->group_count) < 0)

@@ -8,7 +8,7 @@
 
 #include "agent/shepherd/shepherd.h"
 
-#define LINES_MAX 200 /* in a minute: an agent that has gone mad must not fill the disk */
+#define LINES_MAX 200 /* lines per minute, so that a misbehaving agent cannot fill the disk */
 
 static int64_t clock_ms(clockid_t id)
 {
@@ -62,7 +62,7 @@ void complain(const char *fmt, ...)
         int more = vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
         va_end(ap);
         n += more < 0 ? 0 : (size_t)more < sizeof(line) - n - 1 ? (size_t)more : sizeof(line) - n - 2;
-        for (size_t i = 0; i < n; i++) /* whatever names are in it, it is one line */
+        for (size_t i = 0; i < n; i++) /* keeps the message on one line, whatever names it has */
                 if ((unsigned char)line[i] < ' ')
                         line[i] = '?';
         line[n++] = '\n';

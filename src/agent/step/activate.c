@@ -9,20 +9,20 @@
 #include "agent/environment/environments.h"
 #include "agent/model/expand.h"
 #include "agent/model/sandbox.h"
-#include "base/fs.h"
+#include "base/system/fs.h"
 
-#define WORDS_MAX 4096 /* bytes of what went wrong */
-#define ENVS_MAX  256  /* told in an ad */
+#define WORDS_MAX 4096 /* bytes of an error message */
+#define ENVS_MAX  256  /* environments named in an ad */
 #define FAILED    125
 
-/* bash where it is, since scripts of activate.d may be written for it. */
+/* Runs bash if it exists, since scripts of activate.d may be written for it. */
 static const char choose[] = "if command -v bash >/dev/null 2>&1; then exec bash -c \"$@\"; fi\n"
                              "exec /bin/sh -c \"$@\"\n";
 
-/* A job's variable may have any other name, and its program sees it as the job has it.
- * Its arguments: a file for what goes wrong, the modules' init file, the modules, conda's root, the
- * environment, a folder of a Python's; of a dataset the list, the job's first line and how many, the file
- * that gets them; then the program and its own. */
+/* The script's own variables begin with drover_, so that all others reach the program as the job has set
+ * them. Arguments: a file for error messages, the modules' init file, the modules, conda's root, the conda
+ * environment, the folder of a Python environment; for a job of a dataset the list, its first line, the
+ * number of lines and the file that gets them; then the program and its arguments. */
 static const char script[] =
         "drover_words=$1 drover_init=$2 drover_modules=$3 drover_root=$4 drover_env=$5 drover_venv=$6\n"
         "drover_list=$7 drover_first=$8 drover_count=$9\n"
@@ -175,7 +175,7 @@ static int add_modules(struct str text, struct buf *out, struct err *err)
         return 0;
 }
 
-/* What was made of a file is a folder here. */
+/* Replaces a file by the folder of the environment that was made from it. */
 static int add_environment(const struct attempt *at, struct buf *env, struct buf *venv, struct err *err)
 {
         struct buf path = {0};

@@ -1,4 +1,4 @@
-/* What a step is started with: arguments, environment, streams, limits, containment. */
+/* Builds what a step is started with: arguments, environment, streams, limits, containment. */
 #include "agent/step/submit.h"
 
 #include <errno.h>
@@ -16,14 +16,15 @@
 #include "agent/model/walltime.h"
 #include "agent/step/activate.h"
 #include "agent/transfer/movers.h"
-#include "base/args.h"
+#include "base/job/args.h"
 #include "place/handover.h"
 #include "run/process/shepherd_protocol.h"
+#include "run/sandbox_names.h"
 
 #define TEXT_MAX   (4u << 20)
-#define EXEC_BYTES (256u << 20) /* that a command beside a job may print */
+#define EXEC_BYTES (256u << 20) /* limit of the output of a command beside a job */
 
-/* Was that stream's file written by an earlier step or round, or by this step's stdout? */
+/* Returns whether the stream's file was written by an earlier step or round, or by this step's stdout. */
 static bool stream_goes_on(const struct attempt *at, int index, bool is_stderr)
 {
         char name[32];
@@ -76,7 +77,7 @@ static void devices(const struct attempt *at, struct args *env)
                 devices_each(str_of(at->devices), name_devices, &n);
         if (n.gpus || devices_total(at->a->devices, &at->q->devices, "GPUs") == 0)
                 return;
-        env_set(env, "CUDA_VISIBLE_DEVICES", ""); /* those that are there are other jobs' */
+        env_set(env, "CUDA_VISIBLE_DEVICES", ""); /* the present GPUs belong to other jobs */
         env_set(env, "NVIDIA_VISIBLE_DEVICES", "none");
 }
 
@@ -90,8 +91,8 @@ static void queue_environment(const struct config_queue *c, struct args *env)
         }
 }
 
-/* Who starts together with it. The names with _CONDOR_ are those that HTCondor gives to nodes of the parallel
- * universe (manual, "Parallel Applications"). */
+/* Sets the variables about the members that start together. The names with _CONDOR_ are those that HTCondor
+ * gives to nodes of the parallel universe (manual, "Parallel Applications"). */
 static void set_variables(const struct attempt *at, struct args *env)
 {
         char number[24];
@@ -164,8 +165,13 @@ static int environment(const struct attempt *at, const struct job_step *step, co
         env_set(env, "DROVER_QUEUE", at->q->config->name);
         credentials_env(at, sandbox, env);
         if (queue_is_local(at->q))
-                devices(at, env); /* a batch system gives its own */
+                devices(at, env); /* a batch system sets its own */
         queue_environment(at->q->config, env);
+        if (at->chirp) {
+                BUF_CLEANUP struct buf socket = {0};
+                buf_printf(&socket, "%s/" SANDBOX_CHIRP, sandbox);
+                env_set(env, "DROVER_CHIRP", buf_z(&socket));
+        }
         env_set(env, "DROVER_SCRATCH", sandbox);
         env_set(env, "_CONDOR_SCRATCH_DIR", sandbox);
         env_set(env, "TMPDIR", sandbox);
@@ -173,7 +179,7 @@ static int environment(const struct attempt *at, const struct job_step *step, co
         env_set(env, "HOME", contained ? sandbox : a->users_path ? at->t->user.home : a->home);
         env_set(env, "USER", a->users_path ? at->t->user.name : a->user);
         env_set(env, "LOGNAME", a->users_path ? at->t->user.name : a->user);
-        if (!contained) /* an image has its own */
+        if (!contained) /* an image has its own environment */
                 env_set(env, "PATH", "/usr/local/bin:/usr/bin:/bin");
         BUF_CLEANUP struct buf marker = {0};
         buf_printf(&marker, SHEPHERD_MARKER "%s/%s.%u", a->instance, job, at->fence);
@@ -210,7 +216,7 @@ static unsigned limits(const struct attempt *at, struct run_rlimit room[4])
         room[n++] = (struct run_rlimit){RLIMIT_CORE, 0, 0};
         if (at->memory_bytes && !attempt_has_container(at) &&
             !(at->cgroup && (cgroups_limits(at->a->cgroups) & CGROUP_MEMORY))) {
-                /* a far fence: what is really used is sampled */
+                /* a loose limit: the real use is sampled */
                 uint64_t bytes = at->memory_bytes * 2 + (256u << 20);
                 room[n++] = (struct run_rlimit){RLIMIT_DATA, bytes, bytes};
         }
@@ -225,7 +231,7 @@ static struct run_word *words_of(const struct job_template *m)
         return words;
 }
 
-/* What a batch system is asked for. */
+/* Sets what is requested from a batch system. */
 static void asks_for(const struct attempt *at, const struct run_word *words, struct run_spec *ret)
 {
         const struct job_template *m = at->t->m;
@@ -237,7 +243,8 @@ static void asks_for(const struct attempt *at, const struct run_word *words, str
         ret->word_count = m->attribute_count;
 }
 
-/* What it leaves, as far as its author has said; of a step that is not the last, every new file is. */
+/* Appends the names of the step's outputs, if its author named them; of a step that is not the last, every
+ * new file is one. */
 static int outputs_of(const struct attempt *at, struct buf *out, struct err *err)
 {
         const struct job_template *m = at->t->m;
@@ -250,13 +257,13 @@ static int outputs_of(const struct attempt *at, struct buf *out, struct err *err
         return r;
 }
 
-/* What a step is started with; the spec that a runner gets borrows it. */
+/* Storage of what a step is started with; the runner's spec borrows from it. */
 struct expanded {
         struct buf path, in, outputs, credentials, checkpoint_files;
         struct run_checkpoints checkpoints;
         struct args argv, env;
-        struct args carried;         /* what `attributes` look at */
-        struct run_word *attributes; /* that go along to another server */
+        struct args carried;         /* texts that `attributes` borrow */
+        struct run_word *attributes; /* attributes for another server */
         size_t attribute_count;
         int out, err; /* numbers of the files of its streams; -ENOENT: none */
 };
@@ -293,7 +300,7 @@ static int carried(const struct attempt *at, struct expanded *x, struct err *err
         return 0;
 }
 
-/* For a runner that hands the job on. */
+/* Returns the delegation of the job, for a runner that delegates it. */
 static struct run_delegation delegation_of(const struct attempt *at, const char *job, struct expanded *x)
 {
         static const struct job_origin none = {(char *)"", (char *)"", (char *)"", (char *)"", (char *)"", 0};
@@ -340,8 +347,8 @@ void step_quote(const struct attempt *at)
         at->q->backend->runner->kind->quote(at->q->backend->runner, &spec);
 }
 
-/* A placement job is a command of the agent's own mover, whatever program its template names. The name of
- * what it writes on the way holds the fence, so that no two attempts write the same. */
+/* Builds the command of a placement job: the agent's own mover, whatever program its template names. The
+ * names of temporary files contain the fence, so that two attempts never write the same file. */
 static int placement(struct attempt *at, const struct job_step *step, struct expanded *x, struct err *err)
 {
         const struct job_origin *o = at->t->m->origin;
@@ -408,6 +415,18 @@ static int expand_step(struct attempt *at, const char *sandbox, struct expanded 
         return x->err < 0 && x->err != -ENOENT ? -EINVAL : 0;
 }
 
+/* Checks that a job whose streams are in its sandbox names no other file: the runner opens the names. */
+static int streams_beneath(const struct attempt *at, const struct buf *const names[3], struct err *err)
+{
+        for (size_t i = 0; i < 3 && at->t->m->streams_in_sandbox; i++)
+                if (str_starts(buf_view(names[i]), STR("/")))
+                        return err_set(err, -EINVAL,
+                                       "StreamsInSandbox: " STR_FMT " is not in the job's folder: name a "
+                                       "file without / in front",
+                                       STR_ARG(str_head(buf_view(names[i]), 500)));
+        return 0;
+}
+
 int step_submit(struct attempt *at, struct err *err)
 {
         const struct job_template *m = at->t->m;
@@ -418,15 +437,20 @@ int step_submit(struct attempt *at, struct err *err)
                                                                        .credentials = {.max = 65536},
                                                                        .checkpoint_files = {.max = 1 << 20}};
         CONTAINER_STEP_CLEANUP struct container_step contained = {0};
-        char name[64], sandbox[4352], out[32], error[32], job[64];
+        BUF_CLEANUP struct buf out = {0}, error = {0};
+        char name[64], sandbox[4352], job[64];
         struct run_rlimit room[4];
         sandbox_name(at, name);
         snprintf(sandbox, sizeof(sandbox), "%s/%s", at->a->jobs_path, name);
         int r = expand_step(at, sandbox, &x, err);
         if (r < 0)
                 return r;
-        snprintf(out, sizeof(out), ".drover_out.%d", x.out);
-        snprintf(error, sizeof(error), ".drover_out.%d", x.err);
+        if (x.out >= 0)
+                expand_stream_name(at, x.out, &out);
+        if (x.err >= 0)
+                expand_stream_name(at, x.err, &error);
+        if ((r = streams_beneath(at, (const struct buf *const[]){&x.in, &out, &error}, err)) < 0)
+                return r;
         snprintf(job, sizeof(job), "%llu.%u", (unsigned long long)at->request, at->member);
         MEM_CLEANUP struct run_word *words = words_of(m);
         struct run_spec spec = {
@@ -438,8 +462,8 @@ int step_submit(struct attempt *at, struct err *err)
                 .sandbox = sandbox,
                 .cwd = at->t->own_cwd ? NULL : at->iwd,
                 .stdin_path = buf_z(&x.in),
-                .stdout_path = x.out < 0 ? NULL : out,
-                .stderr_path = x.err < 0 ? NULL : error,
+                .stdout_path = x.out < 0 ? NULL : buf_z(&out),
+                .stderr_path = x.err < 0 ? NULL : buf_z(&error),
                 .path = buf_z(&x.path),
                 .argv = x.argv.v,
                 .envp = x.env.v,
@@ -468,7 +492,7 @@ int step_submit(struct attempt *at, struct err *err)
         return 0;
 }
 
-/* The words of the command where no container is around it. */
+/* Builds the arguments of the command outside of a container. */
 static int exec_words(struct attempt *at, const struct step_exec *exec, const char *sandbox,
                       struct expanded *x, struct err *err)
 {
@@ -515,7 +539,7 @@ int step_exec(struct attempt *at, struct run_id id, const struct step_exec *exec
                 .argv = x.argv.v,
                 .envp = x.env.v,
                 .rlimits = limits,
-                .rlimit_count = exec->terminal ? 1 : 2, /* no file grows by what goes to a terminal */
+                .rlimit_count = exec->terminal ? 1 : 2, /* output to a terminal is in no file */
                 .cgroup_dirs = at->cgroup ? cgroup_dirs(at->cgroup) : NULL,
                 .slot = at->cgroup ? cgroup_number(at->cgroup) : UINT32_MAX,
                 .job = job,

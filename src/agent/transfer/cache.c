@@ -10,12 +10,12 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/fs.h"
+#include "base/format/hex.h"
 #include "base/heap.h"
-#include "base/hex.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/pack.h"
+#include "base/system/fs.h"
 
 #define INDEX       "index"
 #define INDEX_MAGIC "drover-cache-1"
@@ -23,7 +23,7 @@
 #define NAMES_MAX   1000000u
 #define SAME_MAX    100u /* names of the same contents */
 
-struct told {           /* what the server is to know of a number */
+struct told {           /* change to report to the server about a file */
         unsigned count; /* names and contents that have it */
         uint64_t size;
         bool told, listed;
@@ -123,7 +123,8 @@ static struct cached *cached_of(struct lru_node *n)
         return container_of(n, struct cached, use);
 }
 
-static struct cached *add(struct cache *c, const unsigned char sha256[32], uint64_t size, int64_t used_ms)
+static struct cached *add_cached(struct cache *c, const unsigned char sha256[32], uint64_t size,
+                                 int64_t used_ms)
 {
         struct cached *e = mem_new(struct cached);
         memcpy(e->sha256, sha256, 32);
@@ -170,7 +171,7 @@ void cache_drop(struct cache *c, struct cached *e)
         entry_free(c, e);
 }
 
-static void go(void *arg, struct lru_node *n)
+static void cache_evict(void *arg, struct lru_node *n)
 {
         cache_drop(arg, cached_of(n));
 }
@@ -183,7 +184,7 @@ static bool too_many(const struct cache *c)
 
 void cache_trim(struct cache *c, uint64_t bytes)
 {
-        lru_trim(&c->contents_by_use, bytes < c->limit ? bytes : c->limit, go, c);
+        lru_trim(&c->contents_by_use, bytes < c->limit ? bytes : c->limit, cache_evict, c);
         for (struct lru_node *n = c->contents_by_use.oldest, *next; n && too_many(c); n = next) {
                 next = n->newer;
                 if (n->pins == 0)
@@ -273,17 +274,17 @@ int cache_keep(struct cache *c, const char *part, const unsigned char sha256[32]
         struct cached *e = cache_find(c, sha256);
         char name[65];
         hex_print(name, sha256, 32);
-        if (e && !e->checked && e->use.bytes != size) { /* it was not what its name says */
+        if (e && !e->checked && e->use.bytes != size) { /* the size does not match the checksum in the name */
                 cache_drop(c, e);
                 e = NULL;
         }
         if (e && e->checked) {
                 unlinkat(c->dir, part, 0);
-        } else if (renameat(c->dir, part, c->dir, name) < 0) { /* in place of what nobody has looked at */
+        } else if (renameat(c->dir, part, c->dir, name) < 0) { /* replaces unverified ones */
                 return -errno;
         }
         if (!e)
-                e = add(c, sha256, size, now_ms);
+                e = add_cached(c, sha256, size, now_ms);
         e->checked = true;
         cache_use(c, e, now_ms);
         *ret = e;
@@ -356,7 +357,7 @@ void cache_write(struct cache *c)
                 c->dirty = false;
 }
 
-/* The contents an entry speaks of: those of the folder, if they have its size. */
+/* Returns the contents that an entry names, if the folder has them with that size. */
 static struct cached *unpack_entry(struct cache *c, struct unpack *u)
 {
         struct str sum = unpack_str(u);
@@ -370,7 +371,7 @@ static struct cached *unpack_entry(struct cache *c, struct unpack *u)
         if (fstatat(c->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
             (uint64_t)st.st_size != size || map_get(c->contents, sum))
                 return NULL;
-        return add(c, (const unsigned char *)sum.p, size, used_ms);
+        return add_cached(c, (const unsigned char *)sum.p, size, used_ms);
 }
 
 static void unpack_names(struct cache *c, struct cached *e, struct unpack *u)
@@ -379,7 +380,7 @@ static void unpack_names(struct cache *c, struct cached *e, struct unpack *u)
         for (uint64_t i = 0; i < count && !u->bad; i++) {
                 struct move_facts f = {0};
                 struct str key = unpack_str(u);
-                unpack_u64(u); /* its number: the key says it */
+                unpack_u64(u); /* skips the id, which follows from the key */
                 f.size = unpack_u64(u);
                 f.modified_s = unpack_i64(u);
                 struct str etag = unpack_str(u);
@@ -406,7 +407,8 @@ static void read_index(struct cache *c)
                 unpack_names(c, unpack_entry(c, &u), &u);
 }
 
-/* What the index does not speak of: contents without a name are known by their checksum; the rest goes. */
+/* Reads contents that the index does not name: they are known by their checksum; all other files are
+ * removed. */
 static void read_folder(struct cache *c)
 {
         int fd = openat(c->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -421,7 +423,7 @@ static void read_folder(struct cache *c)
                     !S_ISREG(st.st_mode))
                         unlinkat(c->dir, e->d_name, 0);
                 else if (!cache_find(c, sum))
-                        add(c, sum, (uint64_t)st.st_size, (int64_t)st.st_mtim.tv_sec * 1000);
+                        add_cached(c, sum, (uint64_t)st.st_size, (int64_t)st.st_mtim.tv_sec * 1000);
         }
         if (dir)
                 closedir(dir);

@@ -1,5 +1,5 @@
-/* fetch: one thing on its way into the cache, for the attempts that wait for it. inputs.c makes and ends it;
- * spool.c brings what was shipped with a submit, fetch_url.c what is at URLs. */
+/* fetch: one file on its way into the cache, for the attempts that wait for it. inputs.c makes and ends
+ * fetches; spool.c brings files that were shipped with a submit, fetch_url.c brings files from URLs. */
 #pragma once
 #include "agent/model/attempt.h"
 #include "agent/transfer/cache.h"
@@ -7,54 +7,58 @@
 struct move;
 struct fetch {
         struct fetch *next, **link;
-        struct fetch *waiting, **waiting_link; /* among those of its owner that wait for their turn; NULL: it
-                                                  has had that */
-        char *id;                              /* what it is found by, until it has ended */
-        char *owner;                           /* whose share of what goes at a time it takes */
+        struct fetch *waiting, **waiting_link; /* list of the owner's fetches that wait for their turn; NULL:
+                                                  the fetch has begun */
+        char *id;                              /* key under which it is found until it ends */
+        char *owner;                           /* owner in whose share of concurrent fetches it counts */
         struct agent *a;
         struct waiter *waiters;
         bool shipped, ended;
         int64_t began_ms; /* Unix */
-        bool summed;      /* sha256 is what it must have */
+        bool summed;      /* sha256 is the required checksum */
         unsigned char sha256[32];
-        char part[32]; /* the file that it is written into; "": none yet */
+        char part[32]; /* temporary file of the cache; "": none yet */
         int fd;
-        struct cached *held; /* pinned meanwhile: being checked, or perhaps unchanged */
+        struct cached *held; /* pinned contents that are being verified, or may be unchanged at the URL */
         struct move *move;
-        /* shipped */
-        char *name; /* of the file, as who asked first calls it */
-        uint64_t request, offset,
-                size;     /* request: one that waits for it, or did; the server is asked for it */
-        unsigned refused; /* requests for which the server has refused it since it last gave any */
+        /* shipped files */
+        char *name;                     /* name that the first attempt uses for the file */
+        uint64_t request, offset, size; /* request: the request whose file is asked from the server; it waits
+                                           for the fetch, or did */
+        unsigned refused; /* number of requests for which the server has refused the file since it last sent a
+                             part */
         void *sum;
         int64_t began_ns;
-        /* of a URL */
+        /* files at URLs */
         char *url, *key;
-        char *user; /* whose mover fetches it; NULL: the agent's own does */
-        struct move_answer
-                *claims;   /* with `user`: what his mover says of it, while it is copied; else NULL */
-        uint64_t shown;    /* version of the credential that the move has; 0: none */
-        size_t store, way; /* the way it is tried now; 0: as it was named */
+        char *user;                 /* local user whose mover fetches it; NULL: the agent's own mover */
+        struct move_answer *claims; /* with `user`: unverified answer of that user's mover, while the file is
+                                       copied; else NULL */
+        uint64_t shown;             /* version of the credential that the transfer uses; 0: none */
+        size_t store, way;          /* way: index of the URL variant in use; 0: as the job named it */
         bool made_room;
         char *first_error;
-        bool silence, spoken;     /* of the ways that failed: one was silent, one said why */
-        bool doubts;              /* it has failed; whether its store is there at all is being asked */
-        int error;                /* with doubts */
-        const char *silent_store; /* it ends for this; borrowed */
+        bool silence, spoken; /* among the variants that failed: one did not answer, one gave a reason */
+        bool doubts; /* the fetch failed, and the store is being probed to find out whether it answers */
+        int error;   /* errno of the failure, with `doubts` */
+        const char *silent_store; /* name of the silent store that ends the fetch; borrowed */
 };
 
-/* It is in the cache, or (contents NULL) why not. Frees it. */
+/* Ends and frees the fetch and tells the attempts that wait. contents: the result, in the cache; NULL:
+ * failure with `error` and `why`. */
 void fetch_end(struct fetch *f, struct cached *contents, int error, const char *why);
 struct fetch *fetch_find_shipped(const struct agent *a, const unsigned char sha256[32]);
 struct fetch *fetch_first(const struct agent *a);
-struct attempt *fetch_for(const struct fetch *f); /* one that waits for it; there is one until it ends */
-/* For a shipped file: another request that waits for the file is the one to ask for. False: there is none
- * that the server has not refused. */
+struct attempt *fetch_for(
+        const struct fetch *f); /* an attempt that waits for it; never NULL before the end */
+/* For a shipped file: chooses another waiting request to ask the server with. Returns false if the server
+ * has refused all of them. */
 bool fetch_for_another(struct fetch *f);
-void fetch_get(struct fetch *f); /* from where it is, whatever the cache has */
-void fetch_url(struct fetch *f); /* fetch_url.c: from its URL */
-/* Ends those that asked whether this store is there. Stores may have other numbers, or none. */
+void fetch_get(struct fetch *f); /* fetches from the origin, without asking the cache */
+void fetch_url(struct fetch *f); /* fetches from the URL; in fetch_url.c */
+/* Ends the fetches that wait to know whether this store answers. */
 void fetch_store_known(struct agent *a, size_t store, bool answers);
 void fetch_stores_changed(struct agent *a);
-/* It is not in the cache since its store does not answer: who waits for it is given back. Frees it. */
+/* Ends and frees a fetch whose store does not answer. The attempts that wait for it go back to the server's
+ * queue. */
 void fetch_end_silent(struct fetch *f);

@@ -1,9 +1,10 @@
-/* Fetches of what is at URLs: by movers, with the credential of a job that waits for it, by one way to its
- * store after the other.
+/* Fetches files from URLs by movers, with the credential of a waiting job, trying one way to the store after
+ * the other.
  *
- * With `users`, what only some may have is fetched by a mover of the job's user, and what is the same for all
- * by one of the agent's own. The user's has the file open for writing and may keep it so; a mover of the
- * agent's copies it, and the sum of the copy is what counts. */
+ * With `users`, files that only some may have are fetched by a mover of the job's user, files that are the
+ * same for all by one of the agent's own. A user's mover has the file open for writing and may keep it open;
+ * a mover of the agent's copies it, and the checksum of the copy counts.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -13,12 +14,13 @@
 #include "agent/transfer/fetch.h"
 #include "agent/transfer/movers.h"
 #include "agent/transfer/stores.h"
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 
-#define LITTLE_ROOM (1ull << 30) /* above it nobody is believed that the disk is full */
+/* with more free space than this, a user's claim of a full disk is not believed */
+#define LITTLE_ROOM (1ull << 30)
 
-/* The URL as it is asked for now: without what is only for us. */
+/* Returns the URL to request now, without the parts that are meant for the agent only. */
 static char *url_now(const struct fetch *f)
 {
         BUF_CLEANUP struct buf other = {0};
@@ -36,8 +38,7 @@ static void url_failed(struct fetch *f, const struct move_answer *answer)
         struct agent *a = f->a;
         BUF_CLEANUP struct buf other = {0}, words = {0};
         if (answer->error == ENOSPC && !f->made_room &&
-            (!f->user || cache_room(a->cache) <
-                                 LITTLE_ROOM)) { /* what is kept for later gives way to what is needed now */
+            (!f->user || cache_room(a->cache) < LITTLE_ROOM)) { /* evicts unused files for this one */
                 f->made_room = true;
                 cache_trim(a->cache, 0);
                 fetch_get(f);
@@ -47,7 +48,7 @@ static void url_failed(struct fetch *f, const struct move_answer *answer)
         if (answer->error == EACCES) {
                 MEM_CLEANUP char *url = url_now(f);
                 if (credentials_denied(fetch_for(f), url, f->shown, &words)) {
-                        fetch_get(f); /* its owner has replaced it meanwhile */
+                        fetch_get(f); /* the owner has replaced the credential meanwhile */
                         return;
                 }
         }
@@ -83,7 +84,8 @@ void fetch_store_known(struct agent *a, size_t store, bool answers)
                 }
 }
 
-/* Who asked asks again, since nobody would tell it any more. */
+/* Finds the stores of all fetches again, and asks again for those that wait to know whether their store
+ * answers: the earlier question is lost with the old list. */
 void fetch_stores_changed(struct agent *a)
 {
         for (struct fetch *f = fetch_first(a); f; f = f->next)
@@ -182,8 +184,8 @@ static void on_copied(void *arg, const struct move_answer *copied)
         got(f, &answer);
 }
 
-/* A mover of a user says that it has brought the file. */
-static void copy(struct fetch *f, const struct move_answer *claims)
+/* Copies a file that a user's mover claims to have fetched. */
+static void copy_claims(struct fetch *f, const struct move_answer *claims)
 {
         struct move_answer failed = *claims;
         struct stat st;
@@ -218,7 +220,7 @@ static void on_got(void *arg, const struct move_answer *answer)
         struct fetch *f = arg;
         f->move = NULL;
         if (f->user && answer->status == MOVE_DONE)
-                copy(f, answer);
+                copy_claims(f, answer);
         else
                 got(f, answer);
 }
@@ -238,7 +240,7 @@ void fetch_url(struct fetch *f)
         move_task_init(&t, MOVE_GET);
         t.url = url_now(f);
         int r = credentials_show(fetch_for(f), &t, &f->shown, &err);
-        if (r != 0) { /* 1 cannot be: nothing is staged before they are here */
+        if (r != 0) { /* never 1: staging begins after the credentials have arrived */
                 move_task_deinit(&t);
                 f->shown = 1;
                 fetch_end(f, NULL, EACCES, err.text);

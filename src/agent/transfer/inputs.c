@@ -1,18 +1,17 @@
-/* What an attempt needs from elsewhere: files that were shipped with its submit, and URLs. What is in the
- * cache and good is pinned at once; for the rest the attempt waits for a fetch, which it may share with
- * others.
+/* Inputs from other places are files that were shipped with the submit, and URLs. Verified contents of the
+ * cache are pinned at once; for other inputs the attempt waits for a fetch, which attempts may share.
  *
- * A copy of a URL is used without a question for `cache_fresh`. After that its store is asked whether it is
- * still the same (by ETag, date and size); a store that does not answer makes the job wait, and then fail: an
- * old copy is not used in silence. Contents that were here before the agent started are summed before their
- * first use.
+ * A copy of a URL is used without asking for `cache_fresh`. After that its store is asked whether the file
+ * is unchanged (by ETag, date and size); if the store does not answer, the job waits and then fails: an old
+ * copy is never used silently. Contents from before the agent's start are summed before their first use.
  *
- * Contents of URLs are reached by the URL only, and by who may ask for it (stores_key), also when the URL
- * says what checksum they have: a checksum is no key to what others have fetched, whatever their rights or
- * its labels were. The server answers for what was shipped.
+ * Contents of a URL are found by the URL only, and only for jobs that may request it (stores_key), even if
+ * the URL names a checksum: a checksum gives no access to files that others have fetched. The server vouches
+ * for shipped files.
  *
- * A fetch has descriptors from its start to its end, and the agent has few. Of one owner no more than
- * AT_ONCE of them, beside `transfers`, go at a time; the others wait, and hold up nobody else's. */
+ * A fetch has open descriptors from start to end, and their number is limited. An owner has at most AT_ONCE
+ * fetches at a time, besides `transfers`; further ones wait, and do not delay those of other owners.
+ */
 #include "agent/transfer/inputs.h"
 
 #include <errno.h>
@@ -28,28 +27,28 @@
 #include "agent/transfer/movers.h"
 #include "agent/transfer/spool.h"
 #include "agent/transfer/stores.h"
-#include "base/clock.h"
-#include "base/file_key.h"
-#include "base/hex.h"
-#include "base/log.h"
+#include "base/format/hex.h"
+#include "base/job/file_key.h"
 #include "base/map.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 
 #define AT_ONCE  16
-#define URLS_MAX 10000u /* of one job */
+#define URLS_MAX 10000u /* limit of URLs of one job */
 
 struct waiter {
         struct waiter *next;
         struct attempt *at;
-        char *key; /* what the attempt calls it */
+        char *key; /* the attempt's name for the file */
 };
-struct share { /* of one owner */
+struct share { /* fetches of one owner */
         unsigned fetches, going;
-        struct fetch *first, **last; /* those that wait for their turn */
+        struct fetch *first, **last; /* fetches that wait for their turn */
 };
 struct inputs {
         struct fetch *first;
-        struct map *by_id;  /* those that have not ended */
-        struct map *shares; /* by owner, of those who have a fetch */
+        struct map *by_id;  /* fetches that have not ended, by id */
+        struct map *shares; /* by owner */
         bool deferred;
 };
 
@@ -113,7 +112,7 @@ static void waiter_free(struct waiter *w)
 
 static void fetch_free(struct fetch *f);
 
-/* The attempt's waiters of a fetch; true: now nobody waits for it. */
+/* Removes the attempt's waiters of a fetch. Returns whether no waiter is left. */
 static bool drop_waiters(struct fetch *f, struct attempt *at)
 {
         bool dropped = false;
@@ -161,7 +160,7 @@ struct attempt *fetch_for(const struct fetch *f)
         return f->waiters->at;
 }
 
-/* Those of the request that was refused go to the end. */
+/* Moves the waiters of the refused request to the end. */
 bool fetch_for_another(struct fetch *f)
 {
         unsigned count = 0;
@@ -184,7 +183,7 @@ bool fetch_for_another(struct fetch *f)
         return false;
 }
 
-/* What a fetch of these contents is found by. */
+/* Returns the id of a fetch of these contents. */
 static char *shipped_id(const unsigned char sha256[32])
 {
         char key[72];
@@ -202,7 +201,7 @@ static char *url_id(const struct fetch *f)
         return buf_take(&id);
 }
 
-static struct fetch *find(const struct agent *a, const char *id)
+static struct fetch *find_fetch(const struct agent *a, const char *id)
 {
         return map_get(a->inputs->by_id, str_of(id));
 }
@@ -210,7 +209,7 @@ static struct fetch *find(const struct agent *a, const char *id)
 struct fetch *fetch_find_shipped(const struct agent *a, const unsigned char sha256[32])
 {
         MEM_CLEANUP char *id = shipped_id(sha256);
-        return find(a, id);
+        return find_fetch(a, id);
 }
 
 /* ---- turns */
@@ -240,7 +239,7 @@ static void share_enter(struct fetch *f, const char *owner)
         s->last = &f->waiting;
 }
 
-/* No longer one of those who wait for their turn. */
+/* Removes the fetch from those that wait for their turn. */
 static void share_stop_waiting(struct share *s, struct fetch *f)
 {
         if ((*f->waiting_link = f->waiting))
@@ -261,7 +260,7 @@ static void share_leave(struct fetch *f)
                 share_stop_waiting(s, f);
         else
                 s->going--;
-        if (s->first && !a->inputs->deferred) { /* not from within: a fetch may end at once */
+        if (s->first && !a->inputs->deferred) { /* deferred, because a fetch may end at once */
                 loop_defer(a->loop, on_turns, a);
                 a->inputs->deferred = true;
         }
@@ -273,7 +272,7 @@ static void share_leave(struct fetch *f)
 
 static void fetch_start(struct fetch *f);
 
-/* Its turn, if its owner has room for it. */
+/* Starts the fetch if its owner has room for it, or queues it. */
 static void fetch_go(struct fetch *f)
 {
         struct share *s = share_of(f->a, f->owner);
@@ -303,8 +302,7 @@ static void on_turns(void *arg)
                 fetch_go(f);
 }
 
-/* One more owner wants what waits for its turn among another's: he has room for it, or waits like the other.
- */
+/* Called when another owner wants a queued fetch: starts it if that owner has room. */
 static void fetch_join(struct fetch *f, const char *owner)
 {
         if (!f->waiting_link || !strcmp(f->owner, owner) || !has_room(f->a, share_of(f->a, owner)))
@@ -353,7 +351,7 @@ static void fetch_free(struct fetch *f)
         free(f);
 }
 
-static void fail(const struct fetch *f, struct attempt *at, int error, const char *why)
+static void fail_fetch(const struct fetch *f, struct attempt *at, int error, const char *why)
 {
         inputs_forget(at);
         if (f->silent_store) {
@@ -379,7 +377,7 @@ void fetch_end(struct fetch *f, struct cached *contents, int error, const char *
         f->doubts = false;
         map_take(a->inputs->by_id, str_of(f->id));
         if (contents)
-                cache_pin(contents); /* until all have it */
+                cache_pin(contents); /* pinned until all waiters have it */
         while (f->waiters) {
                 struct waiter *w = f->waiters;
                 struct attempt *at = w->at;
@@ -390,7 +388,7 @@ void fetch_end(struct fetch *f, struct cached *contents, int error, const char *
                         if (at->fetches.waits == 0)
                                 at->a->news->stage(at);
                 } else {
-                        fail(f, at, error, why ? why : "an input did not come");
+                        fail_fetch(f, at, error, why ? why : "an input did not come");
                 }
                 waiter_free(w);
         }
@@ -400,7 +398,7 @@ void fetch_end(struct fetch *f, struct cached *contents, int error, const char *
         agent_turn_later(a);
 }
 
-/* What the cache has for it, good or not yet looked at. */
+/* Returns the cache's contents for the fetch, verified or not. */
 static struct cached *present(const struct fetch *f)
 {
         struct cache *c = f->a->cache;
@@ -410,7 +408,7 @@ static struct cached *present(const struct fetch *f)
         return n && (!f->summed || !memcmp(n->contents->sha256, f->sha256, 32)) ? n->contents : NULL;
 }
 
-/* May it be used without asking the store? */
+/* Returns whether the copy may be used without asking the store. */
 static bool fresh(const struct fetch *f)
 {
         struct cached_name *n = f->summed ? NULL : cache_find_name(f->a->cache, str_of(f->key));
@@ -436,7 +434,7 @@ static void on_checked(void *arg, const struct move_answer *answer)
         fetch_start(f);
 }
 
-static void check(struct fetch *f, struct cached *e)
+static void check_fetched(struct fetch *f, struct cached *e)
 {
         struct move_task t;
         int fd = cache_open_contents(f->a->cache, e);
@@ -459,7 +457,7 @@ static void fetch_start(struct fetch *f)
 {
         struct cached *e = present(f);
         if (e && !e->checked)
-                check(f, e);
+                check_fetched(f, e);
         else if (e && fresh(f))
                 fetch_end(f, e, 0, NULL);
         else
@@ -474,7 +472,7 @@ void fetch_get(struct fetch *f)
                 fetch_url(f);
 }
 
-/* ---- what an attempt wants */
+/* ---- inputs of an attempt */
 
 /* The id is taken. */
 static struct fetch *fetch_add(struct attempt *at, const struct fetch *like, char *id)
@@ -543,13 +541,14 @@ static int want_url(void *arg, struct str element, struct err *err)
                 return 0;
         }
         MEM_CLEANUP char *id = url_id(&like);
-        struct fetch *f = find(at->a, id);
+        struct fetch *f = find_fetch(at->a, id);
         bool is_new = !f;
         if (is_new) {
                 f = fetch_add(at, &like, mem_dupz(id));
                 f->key = mem_dupz(like.key);
                 f->url = mem_dupz(url);
-                /* a mover of one of those who share it could give the others what it likes, or fail them */
+                /* with a mover of one user, that user could pass any contents to the other waiters, or let
+                 * them fail */
                 if (at->a->users_path && !file_key_is_common(buf_view(&key)))
                         f->user = mem_dupz(at->t->user.name);
         }
@@ -569,7 +568,7 @@ static int want_files(struct attempt *at, struct err *err)
         for (size_t i = 0; i < m->spooled_count; i++) {
                 const struct spool_ref *ref = &m->spooled[i];
                 if (ref->sha256 && shipped_name_valid(ref->name) && shipped_wants(&shipped, ref->name))
-                        want_shipped(at, ref); /* of the others move_in will say what is wrong */
+                        want_shipped(at, ref); /* for invalid names move_in reports the error */
         }
         shipped_deinit(&shipped);
         for (size_t i = 0; i < at->checkpoint.restore_count; i++)
@@ -583,7 +582,7 @@ int inputs_want(struct attempt *at, struct err *err)
         if (at->fetches.wanted)
                 return at->fetches.waits > 0;
         at->fetches.wanted = true;
-        at->fetches.waits++; /* nothing that ends meanwhile goes on without us */
+        at->fetches.waits++; /* keeps fetches that end meanwhile from continuing the attempt */
         enum environment_kind kind;
         const struct spool_ref *of = environment_asked(at) ? environment_file(at, &kind) : NULL;
         if (of)

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/pack.h"
+#include "base/system/fs.h"
 
 #define MAGIC     "drover-links-1"
 #define BYTES_MAX (1u << 20)
@@ -42,7 +42,7 @@ struct clocks {
         int64_t boot_ms, wall_ms;
 };
 
-/* 0 stays what it is: never. */
+/* Packs a time; 0 stays 0, which means never. */
 static void pack_time(struct buf *b, int64_t at_ms, const struct clocks *c)
 {
         pack_i64(b, at_ms ? c->wall_ms - (c->boot_ms - at_ms) : 0);

@@ -8,12 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fs.h"
 #include "base/mem.h"
+#include "base/system/fs.h"
 
 #define DEPTH_MAX 128
 
-static int say(struct err *err, int r, const char *what, const char *path)
+static int move_error(struct err *err, int r, const char *what, const char *path)
 {
         if (r == HIDDEN_INSIDE)
                 return err_set(err, -EACCES, "cannot %s %s: it is in a folder of Drover's own", what, path);
@@ -71,7 +71,7 @@ static int copy_in(const struct hidden *hidden, int dirfd, const char *from, int
                 buf_printf(&sub, "%s%s%s", contents ? "" : name, contents ? "" : "/", e->d_name);
                 r = copy_in(hidden, fd, e->d_name, sandbox, buf_z(&sub), false, extra, depth + 1, pace,
                             bytes);
-                /* sockets, pipes, links to nowhere are left out, and what is Drover's own */
+                /* sockets, pipes, dangling links and Drover's own folders are left out */
                 if (r == -EINVAL || r == -ENOENT || r == HIDDEN_INSIDE)
                         r = 0;
         }
@@ -91,18 +91,18 @@ int move_in(const struct hidden *hidden, const char *from, int sandbox, const ch
         }
         if (r == 0)
                 r = copy_in(hidden, AT_FDCWD, from, sandbox, name, contents, extra_mode, 0, pace, bytes);
-        return r != 0 ? say(err, r, "read the input", from) : 0;
+        return r != 0 ? move_error(err, r, "read the input", from) : 0;
 }
 
 /* ---- out */
 
-/* Where an output belongs: a name in a folder that is open. */
+/* Destination of an output: a name in an open folder. */
 struct place {
         int dir;
         const char *name;
         bool exists;
-        mode_t mode;  /* of what exists */
-        char *target; /* of the link that stood there; `name` points into it */
+        mode_t mode;  /* mode of the existing file */
+        char *target; /* target of the link at the destination; `name` points into it */
 };
 
 static void place_deinit(struct place *p)
@@ -118,10 +118,10 @@ static int place_open(const struct hidden *hidden, const char *to, struct place 
         struct stat st;
         *p = (struct place){.dir = -1};
         if (lstat(to, &st) == 0 && S_ISLNK(st.st_mode))
-                p->target = realpath(to, NULL); /* to nowhere: the link itself is replaced */
+                p->target = realpath(to, NULL); /* a dangling link is replaced */
         int r = hidden_open_parent(hidden, p->target ? p->target : to, &p->dir, &p->name);
         if (r != 0)
-                return r == -EINVAL ? -EISDIR : r; /* a name that ends with a slash is a folder's */
+                return r == -EINVAL ? -EISDIR : r; /* a name that ends with a slash names a folder */
         p->exists = fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISLNK(st.st_mode);
         p->mode = p->exists ? st.st_mode : 0;
         return p->exists && S_ISDIR(st.st_mode) ? -EISDIR : 0;
@@ -154,7 +154,7 @@ static int copy_to(int from, const struct place *to, uint32_t fence, mode_t mode
         return r;
 }
 
-/* Into a device or a pipe that stands there. */
+/* Writes into an existing device or pipe. */
 static int write_into(int from, const struct place *to, struct fs_pace *pace, uint64_t *bytes)
 {
         int fd = openat(to->dir, to->name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
@@ -226,11 +226,11 @@ static int out_tree(const struct hidden *hidden, int sandbox, const char *name, 
 {
         int fd = fs_open_beneath(sandbox, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
         if (fd < 0)
-                return say(err, fd, "read the output", name);
+                return move_error(err, fd, "read the output", name);
         int r = depth > DEPTH_MAX ? -ENAMETOOLONG : make_folder(hidden, to);
         if (r != 0) {
                 close(fd);
-                return say(err, r, "make the folder", to);
+                return move_error(err, r, "make the folder", to);
         }
         DIR *dir = fdopendir(fd);
         struct dirent *e;
@@ -294,7 +294,7 @@ int move_out(const struct hidden *hidden, int sandbox, const char *name, const c
                 r = out_file(sandbox, name, &place, fence, small_only, pace, bytes);
         place_deinit(&place);
         if (r == HIDDEN_INSIDE)
-                return say(err, r, "write the output", to);
+                return move_error(err, r, "write the output", to);
         if (r == -EINVAL || r == -EISDIR) {
                 int fd = fs_open_beneath(sandbox, name, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
                 if (fd >= 0) {
@@ -308,6 +308,6 @@ int move_out(const struct hidden *hidden, int sandbox, const char *name, const c
         if (r == -ENOENT && faccessat(sandbox, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
                 return err_set(err, r, "the job did not make its output %s", name);
         if (r == -EINVAL || r == -ELOOP)
-                return say(err, -EINVAL, "deliver", name);
-        return r < 0 ? say(err, r, "write the output", to) : 0;
+                return move_error(err, -EINVAL, "deliver", name);
+        return r < 0 ? move_error(err, r, "write the output", to) : 0;
 }

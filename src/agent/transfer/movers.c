@@ -10,32 +10,33 @@
 
 #include "agent/model/attempt.h"
 #include "agent/model/queue.h"
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/program.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
+#include "base/system/program.h"
 #include "ev/children.h"
 
-#define IDLE_MS    10000  /* a mover that had nothing to do so long is let go */
-#define SILENCE_MS 120000 /* it says something every second */
+#define IDLE_MS    10000  /* idle time after which a mover is ended */
+#define SILENCE_MS 120000 /* silence after which a mover is given up; it sends a sign every second */
 #define LOOK_MS    5000
-#define LATE_MS    5000 /* of a transfer's limit, which a mover keeps itself */
+#define LATE_MS    5000 /* grace beyond a transfer's limit, which the mover enforces itself */
 #define LIVES      2    /* movers that one transfer may bring down */
 #define AT_ONCE    64   /* packets of one mover that are read before the others have their turn */
-#define SIGNS_MAX  1000 /* in LOOK_MS; of an honest one as many at once as a socket holds */
-#define MEMBER     2    /* of request 0: a mover's run_id. Serials come from a clock, and so have any bits */
+#define SIGNS_MAX  1000 /* signs accepted in LOOK_MS; after a stop an honest mover's socket may hold many */
+/* member of request 0 in a mover's run_id. Serials come from a clock, and may have any bits set */
+#define MEMBER 2
 
 struct mover {
         struct agent *a;
         struct mover *next;
-        char *user; /* NULL: as we are */
+        char *user; /* NULL: the agent's own user */
         int socket;
         struct watch *watch;
-        struct child *child; /* ours; else the shepherd's, by id */
+        struct child *child; /* child of the agent; NULL: the shepherd's child, by id */
         struct run_id id;
-        struct move *move; /* that it does */
+        struct move *move; /* its transfer */
         int64_t began_ms;
-        int64_t heard_ms; /* or when it became idle */
-        unsigned signs;   /* since the last look */
+        int64_t heard_ms; /* last message, or start of idleness */
+        unsigned signs;   /* signs since the last check */
 };
 struct move {
         struct agent *a;
@@ -44,13 +45,13 @@ struct move {
         int fd;
         char *owner, *user;
         unsigned lives;
-        struct mover *mover; /* that does it */
+        struct mover *mover; /* mover that does the transfer */
         move_done_fn *done;
         void *arg;
 };
 struct movers {
         struct mover *list;
-        struct move *first, **last; /* those that wait */
+        struct move *first, **last; /* waiting transfers */
         unsigned busy;
         uint32_t serial;
         bool deferred;
@@ -60,7 +61,7 @@ struct movers {
 
 static void go_on(struct agent *a);
 
-/* Checksums and probes are short, and not held up by what is long. */
+/* Returns whether the task may be long. Checksums and probes are short, and do not wait for long ones. */
 static bool is_long(const struct move *m)
 {
         return m->task.op == MOVE_GET || m->task.op == MOVE_PUT || m->task.op == MOVE_COPY;
@@ -106,7 +107,7 @@ static void mover_free(struct mover *v)
                 link = &(*link)->next;
         *link = v->next;
         watch_free(v->watch);
-        close(v->socket); /* which ends it */
+        close(v->socket); /* ends the mover */
         if (v->child) {
                 child_kill(v->child, SIGKILL);
                 child_forget(v->child);
@@ -118,7 +119,8 @@ static void mover_free(struct mover *v)
         free(v);
 }
 
-/* A mover has ended: its task is done by another one, or has failed. `how` is the predicate of a sentence. */
+/* Handles the end of a mover: its task goes to another one, or has failed. `how` is the predicate of a
+ * sentence. */
 static void mover_lost(struct mover *v, const char *how)
 {
         struct agent *a = v->a;
@@ -155,7 +157,7 @@ static void on_exit_of(void *arg, struct child *c, int status)
         mover_lost(v, how);
 }
 
-/* Can this be the answer to that? */
+/* Returns whether the answer is possible for the task. */
 static bool makes_sense(const struct move_task *t, const struct move_answer *a)
 {
         return a->status != MOVE_UNCHANGED || (t->op == MOVE_GET && t->known);
@@ -177,7 +179,7 @@ static void on_packet(void *arg, int what)
                 if (r == 0 || !v->move) {
                         if (++n < AT_ONCE)
                                 continue;
-                        return; /* of the rest we are told again */
+                        return; /* the watch reports the rest again */
                 }
                 struct move *m = v->move;
                 v->move = NULL;
@@ -186,11 +188,11 @@ static void on_packet(void *arg, int what)
                 move_free(m);
                 go_on(a);
                 agent_turn_later(a);
-                return; /* v may be gone; the rest is told again */
+                return; /* v may be freed; the watch reports the rest again */
         }
         if (r == -EAGAIN)
                 return;
-        if (!v->child || r == -EPROTO) { /* of our own we hear how they ended */
+        if (!v->child || r == -EPROTO) { /* the end of the agent's own children is reported separately */
                 mover_lost(v, r == -EPROTO ? "talked nonsense" : "ended");
                 return;
         }
@@ -231,6 +233,11 @@ static void arguments(const struct agent *a, char **argv, size_t max, struct buf
         snprintf(retry_ms, sizeof(retry_ms), "%llu", (unsigned long long)c->transfer_retry_ms);
         argv[n++] = (char *)(uintptr_t) "--retry";
         argv[n++] = retry_ms;
+        static char stall_s[24]; /* at least a second: 0 is the default to the mover */
+        snprintf(stall_s, sizeof(stall_s), "%llu",
+                 (unsigned long long)(c->transfer_stall_ms < 1000 ? 1 : c->transfer_stall_ms / 1000));
+        argv[n++] = (char *)(uintptr_t) "--stall";
+        argv[n++] = stall_s;
         argv[n++] = (char *)(uintptr_t) "serve";
         argv[n] = NULL;
 }
@@ -251,7 +258,7 @@ static int start_as_we_are(struct mover *v, char **argv, int theirs, struct err 
         return child_spawn(v->a->loop, &spec, on_exit_of, v, &v->child, err);
 }
 
-/* By the shepherd, which asks the map of users again. */
+/* Starts a mover through the shepherd, which checks the map of users again. */
 static void start_as_user(struct mover *v, const struct move *m, char **argv, int theirs)
 {
         char *envp[] = {(char *)(uintptr_t) "PATH=/usr/bin:/bin", NULL};
@@ -309,7 +316,7 @@ static struct mover *idle_mover(struct movers *all, const struct move *m)
         return v;
 }
 
-static void begin(struct agent *a, struct move *m)
+static void begin_move(struct agent *a, struct move *m)
 {
         struct err err = {""};
         struct mover *v = idle_mover(a->movers, m);
@@ -333,7 +340,7 @@ static void begin(struct agent *a, struct move *m)
         a->movers->busy += is_long(m);
 }
 
-/* With `users`: is there none under way of its owner? */
+/* With `users`: returns whether the owner has no transfer under way. */
 static bool is_first(const struct agent *a, const struct move *m)
 {
         if (!a->users_path || !m->owner)
@@ -360,7 +367,7 @@ static struct move *next_to_do(struct agent *a)
 static void go_on(struct agent *a)
 {
         for (struct move *m; (m = next_to_do(a));)
-                begin(a, m);
+                begin_move(a, m);
 }
 
 static void on_defer(void *arg)
@@ -370,7 +377,7 @@ static void on_defer(void *arg)
         go_on(a);
 }
 
-/* Not from within: done may be called at once. */
+/* Continues waiting transfers from the loop, because `done` may be called at once. */
 static void go_on_later(struct agent *a)
 {
         if (!a->movers->deferred)
@@ -391,7 +398,7 @@ struct move *movers_start(struct agent *a, const struct move_task *task, int fd,
         m->done = done;
         m->arg = arg;
         if (task->op == MOVE_COPY)
-                wait_first(a->movers, m); /* what it copies has been fetched, and takes room until then */
+                wait_first(a->movers, m); /* copies go first: their fetched source takes room */
         else
                 wait_last(a->movers, m);
         go_on_later(a);
@@ -435,7 +442,7 @@ bool movers_event(struct agent *a, const struct run_event *e)
         while (v && !run_id_eq(v->id, e->id))
                 v = v->next;
         if (e->state == RUN_RUNNING && !v)
-                runner_kill(a->runner, e->id, 0); /* of an earlier life */
+                runner_kill(a->runner, e->id, 0); /* mover of an earlier agent */
         if (e->state == RUN_WAITING || e->state == RUN_RUNNING)
                 return true;
         runner_forget(a->runner, e->id);
@@ -453,14 +460,14 @@ bool movers_event(struct agent *a, const struct run_event *e)
         return true;
 }
 
-/* Beyond its limit, and after it should have ended by itself. */
+/* Returns whether the transfer is beyond its limit, which the mover should have enforced. */
 static bool is_late(const struct mover *v, int64_t now)
 {
         uint64_t limit = v->move ? v->move->task.limit_ms : 0;
         return limit && now - v->began_ms > (int64_t)(limit + LATE_MS);
 }
 
-/* Idle ones go; silent ones too, and those that would never end. */
+/* Ends movers that are idle, silent, or beyond their limit. */
 static void on_look(void *arg)
 {
         struct agent *a = arg;
@@ -490,7 +497,7 @@ static char *find_program(struct agent *a)
                 return mem_dupz(a->config.mover);
         if (program_find("drover-mover", &path, NULL) != 0) {
                 buf_reset(&path);
-                buf_addz(&path, "drover-mover"); /* it may come later */
+                buf_addz(&path, "drover-mover"); /* the program may be installed later */
         }
         return buf_take(&path);
 }
@@ -499,7 +506,7 @@ void movers_open(struct agent *a)
 {
         struct movers *all = a->movers = mem_new(struct movers);
         all->last = &all->first;
-        all->serial = (uint32_t)clock_boot_ms() & 0xffffff; /* not the ids of an earlier life */
+        all->serial = (uint32_t)clock_boot_ms() & 0xffffff; /* avoids ids of an earlier agent */
         all->program = find_program(a);
         all->look = timer_new(a->loop, on_look, a);
         timer_start(all->look, LOOK_MS);
@@ -526,4 +533,12 @@ void movers_close(struct agent *a)
         free(all->program);
         free(all);
         a->movers = NULL;
+}
+
+size_t movers_count(const struct agent *a, size_t *ret_waiting)
+{
+        *ret_waiting = 0;
+        for (const struct move *m = a->movers->first; m; m = m->next)
+                ++*ret_waiting;
+        return a->movers->busy;
 }

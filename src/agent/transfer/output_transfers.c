@@ -1,9 +1,13 @@
-/* Outputs to URLs, one after the other, each tried as often as movers do. With `users` the contents are in a
- * file that a process of the job's user made (stage_work.h), and a mover of the same user sends them from
- * there.
+/* Sends outputs to URLs one after the other, each with the retries of movers. With `users` the contents are
+ * in a file that a process of the job's user made (stage_work.h), and a mover of the same user sends them
+ * from there.
  *
- * A store that is silent holds no job: what was to be sent waits until it answers, which stores.c asks it now
- * and then. The job's room is free meanwhile. */
+ * If the server is to know the file (register_outputs), a mover of the agent's own first computes its
+ * checksum, because an answer of the job's user is not trusted.
+ *
+ * A store that does not answer does not fail a job: the outputs wait until it answers a probe (stores.c).
+ * The job's room is free meanwhile.
+ */
 #include "agent/transfer/output_transfers.h"
 
 #include <errno.h>
@@ -15,18 +19,20 @@
 #include "agent/model/sandbox.h"
 #include "agent/transfer/movers.h"
 #include "agent/transfer/stores.h"
-#include "base/fs.h"
-#include "base/log.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
 
 struct output_transfers {
         const struct outputs *outputs;
         size_t index;
         struct move *move;
+        bool summed; /* the next output was summed, with this checksum */
+        unsigned char sha256[32];
         uint64_t shown;              /* version of the credential that the move has; 0: none */
-        bool waits;                  /* for one */
-        size_t store;                /* of the file that is sent; or FILE_STORE_NONE */
-        bool silent;                 /* and that does not answer: it is waited for */
-        struct move_answer *doubted; /* that was the last; whether the store is there at all is being asked */
+        bool waits;                  /* waits for a credential */
+        size_t store;                /* store of the present output; or FILE_STORE_NONE */
+        bool silent;                 /* the store does not answer, and is waited for */
+        struct move_answer *doubted; /* failed answer, kept while the store is probed */
 };
 
 void outputs_deinit(struct outputs *o)
@@ -42,6 +48,13 @@ void outputs_deinit(struct outputs *o)
         if (o->data >= 0)
                 close(o->data);
         *o = (struct outputs){.data = -1};
+}
+
+void output_transfers_drop_sent(struct attempt *at)
+{
+        for (size_t i = 0; i < at->result.sent_count; i++)
+                free(at->result.sent[i].name);
+        at->result.sent_count = 0;
 }
 
 void output_transfers_forget(struct attempt *at)
@@ -80,9 +93,9 @@ static void all_sent(struct attempt *at)
         at->a->news->delivered(at, 0, NULL);
 }
 
-static void failed(struct attempt *at, int hold_code, int error, const char *why)
+static void outputs_failed(struct attempt *at, int hold_code, int error, const char *why)
 {
-        char text[768]; /* why may be of what is freed */
+        char text[768]; /* copied, since `why` may be in freed memory */
         snprintf(text, sizeof(text), "%s", why);
         log_warn("msg=\"an output cannot be sent\" error=\"%s\"", LOG_TEXT(str_of(text)));
         output_transfers_forget(at);
@@ -90,7 +103,7 @@ static void failed(struct attempt *at, int hold_code, int error, const char *why
         at->a->news->delivered(at, hold_code, text);
 }
 
-static void next(struct attempt *at);
+static void next_transfer(struct attempt *at);
 
 static void on_failed(struct attempt *at, const struct move_answer *answer)
 {
@@ -99,9 +112,10 @@ static void on_failed(struct attempt *at, const struct move_answer *answer)
         bool denied = answer->error == EACCES;
         buf_addz(&words, answer->text);
         if (denied && credentials_denied(at, s->outputs->files[s->index].url, s->shown, &words))
-                next(at); /* its owner has replaced it meanwhile */
+                next_transfer(at); /* the owner has replaced the credential meanwhile */
         else
-                failed(at, denied && s->shown ? HOLD_CREDENTIAL : HOLD_OUTPUT, answer->error, buf_z(&words));
+                outputs_failed(at, denied && s->shown ? HOLD_CREDENTIAL : HOLD_OUTPUT, answer->error,
+                               buf_z(&words));
 }
 
 static void wait_for_store(struct attempt *at)
@@ -112,7 +126,7 @@ static void wait_for_store(struct attempt *at)
                  (unsigned long long)at->request, at->member);
 }
 
-/* Nobody was there, it seems. False: it is not that. */
+/* Handles a transfer that failed without an answer. Returns false if the store is not the cause. */
 static bool is_silence(struct attempt *at, const struct move_answer *answer)
 {
         struct output_transfers *s = at->output_transfers;
@@ -138,7 +152,7 @@ static void on_sent(void *arg, const struct move_answer *answer)
                 return;
         }
         const struct output_transfer *f = &s->outputs->files[s->index];
-        if (!at->a->users_path) { /* else a process of the job's user says so */
+        if (!at->a->users_path) { /* with `users` the answer is only a claim of the job's user */
                 if (answer->tries == 1)
                         stores_measured(at->a, s->store, PROBE_OUT, answer->moved, answer->took_us);
                 stores_answered(at->a, s->store);
@@ -147,8 +161,46 @@ static void on_sent(void *arg, const struct move_answer *answer)
         log_info("msg=sent url=\"%s\" bytes=%llu ms=%llu", LOG_TEXT(str_of(shown)),
                  (unsigned long long)f->size, (unsigned long long)answer->took_us / 1000);
         at->result.bytes_out += f->size;
+        if (s->summed) {
+                MEM_GROW(at->result.sent, at->result.sent_cap, at->result.sent_count + 1);
+                struct output_ref *o = &at->result.sent[at->result.sent_count++];
+                *o = (struct output_ref){.name = mem_dupz(shown), .size = f->size};
+                memcpy(o->sha256, s->sha256, 32);
+                s->summed = false;
+        }
         s->index++;
-        next(at);
+        next_transfer(at);
+}
+
+static void on_summed(void *arg, const struct move_answer *answer)
+{
+        struct attempt *at = arg;
+        struct output_transfers *s = at->output_transfers;
+        const struct output_transfer *f = &s->outputs->files[s->index];
+        s->move = NULL;
+        if (answer->status != MOVE_DONE || answer->size != f->size) {
+                BUF_CLEANUP struct buf why = {0};
+                buf_printf(&why, "the output %s could not be read before it was sent: %s", f->from,
+                           answer->status == MOVE_DONE ? "it has another size now" : answer->text);
+                outputs_failed(at, HOLD_OUTPUT, answer->error, buf_z(&why));
+                return;
+        }
+        s->summed = true;
+        memcpy(s->sha256, answer->sha256, 32);
+        next_transfer(at);
+}
+
+static void sum(struct attempt *at, int fd)
+{
+        struct output_transfers *s = at->output_transfers;
+        const struct output_transfer *f = &s->outputs->files[s->index];
+        struct move_task t;
+        move_task_init(&t, MOVE_CHECK);
+        t.at = f->at;
+        t.size = f->size;
+        t.tries = 1;
+        s->move = movers_start(at->a, &t, fd, NULL, NULL, on_summed, at);
+        move_task_deinit(&t);
 }
 
 static int open_output(struct attempt *at, const struct output_transfer *f)
@@ -166,7 +218,7 @@ static int open_output(struct attempt *at, const struct output_transfer *f)
         return fd;
 }
 
-static void next(struct attempt *at)
+static void next_transfer(struct attempt *at)
 {
         struct output_transfers *s = at->output_transfers;
         struct agent *a = at->a;
@@ -186,7 +238,13 @@ static void next(struct attempt *at)
         if (fd < 0) {
                 BUF_CLEANUP struct buf why = {0};
                 buf_printf(&why, "the output %s went away before it was sent: %s", f->from, strerror(-fd));
-                failed(at, HOLD_OUTPUT, -fd, buf_z(&why));
+                outputs_failed(at, HOLD_OUTPUT, -fd, buf_z(&why));
+                return;
+        }
+        /* files of unnamed streams are not registered as outputs */
+        if (at->t->m->register_outputs && !s->summed && !str_starts(str_of(f->from), STR(".drover_out."))) {
+                sum(at, fd);
+                close(fd);
                 return;
         }
         move_task_init(&t, MOVE_PUT);
@@ -197,7 +255,7 @@ static void next(struct attempt *at)
                 close(fd);
                 move_task_deinit(&t);
                 if (r < 0)
-                        failed(at, HOLD_CREDENTIAL, EACCES, err.text);
+                        outputs_failed(at, HOLD_CREDENTIAL, EACCES, err.text);
                 return;
         }
         t.at = f->at;
@@ -214,7 +272,7 @@ static void next(struct attempt *at)
 void output_transfers_go_on(struct attempt *at)
 {
         if (at->output_transfers && at->output_transfers->waits)
-                next(at);
+                next_transfer(at);
 }
 
 bool output_transfers_wait_for_store(const struct attempt *at)
@@ -222,7 +280,8 @@ bool output_transfers_wait_for_store(const struct attempt *at)
         return at->output_transfers && at->output_transfers->silent;
 }
 
-/* Nobody is told twice: what was waited for is forgotten first. */
+/* Continues a transfer that waited for the store; the wait is cleared first, so that it is reported once
+ * only. */
 static void store_known(struct attempt *at, bool answers)
 {
         struct output_transfers *s = at->output_transfers;
@@ -235,7 +294,7 @@ static void store_known(struct attempt *at, bool answers)
                 on_failed(at, doubted);
         } else if (s->silent) {
                 s->silent = false;
-                next(at);
+                next_transfer(at);
         }
         free(doubted);
 }
@@ -289,5 +348,6 @@ void output_transfers_start(struct attempt *at, const struct outputs *outputs)
 {
         at->output_transfers = mem_new(struct output_transfers);
         at->output_transfers->outputs = outputs;
-        next(at);
+        output_transfers_drop_sent(at);
+        next_transfer(at);
 }

@@ -1,6 +1,6 @@
-/* Objects of the server's spool, in chunks: inputs that were shipped with a submit, into the cache; and
- * outputs of jobs whose submitter's folders are not ours, to the server, one file at a time. Both go on where
- * they stopped when a session was lost. */
+/* Transfers objects of the server's spool in chunks: shipped inputs into the cache; outputs of jobs whose
+ * submit folders are not accessible here to the server, one file at a time. Both continue where they stopped
+ * when a session was lost. */
 #include "agent/transfer/spool.h"
 
 #include <errno.h>
@@ -13,9 +13,9 @@
 #include "agent/outbox/outbox.h"
 #include "agent/transfer/fetch.h"
 #include "agent/transfer/stores.h"
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
 
 #define CHUNK    (512u << 10)
 #define AGAIN_MS 1000
@@ -24,7 +24,7 @@ struct upload {
         struct upload *next;
         struct attempt *at; /* NULL: not wanted any more */
         char **paths;
-        int data; /* all contents, one after the other; -1: they are in the sandbox */
+        int data; /* file with all contents, one after the other; -1: they */
         size_t index;
         uint64_t offset;
         int fd;
@@ -79,7 +79,7 @@ void spool_close(struct agent *a)
 
 /* ---- fetching */
 
-static void ask(struct agent *a, struct fetch *f)
+static void ask_for_piece(struct agent *a, struct fetch *f)
 {
         if (a->greeted)
                 outbox_spool_read(a, f->request, f->sha256, f->offset, CHUNK);
@@ -91,11 +91,11 @@ void spool_fetch(struct agent *a, struct fetch *f)
         f->sum = EVP_MD_CTX_new();
         EVP_DigestInit_ex(f->sum, EVP_sha256(), NULL);
         f->began_ns = clock_mono_ns();
-        ask(a, f);
+        ask_for_piece(a, f);
 }
 
 /* error: an errno, with why. */
-static void end(struct agent *a, struct fetch *f, int error, const char *why)
+static void end_fetch(struct agent *a, struct fetch *f, int error, const char *why)
 {
         struct cached *e = NULL;
         unsigned char got[32];
@@ -119,11 +119,12 @@ void spool_data(struct agent *a, const struct spool_piece *p)
         struct fetch *f = p->sha256 ? fetch_find_shipped(a, p->sha256) : NULL;
         if (!f || !f->sum || (!*p->error && p->offset != f->offset))
                 return;
-        if (*p->error) { /* of a request that may be over; the others have nothing to do with that */
+        /* the error concerns one request, which may be over; other waiters are asked instead */
+        if (*p->error) {
                 if (fetch_for_another(f))
-                        ask(a, f);
+                        ask_for_piece(a, f);
                 else
-                        end(a, f, EIO, p->error);
+                        end_fetch(a, f, EIO, p->error);
                 return;
         }
         f->refused = 0;
@@ -131,15 +132,15 @@ void spool_data(struct agent *a, const struct spool_piece *p)
         if (r < 0) {
                 BUF_CLEANUP struct buf why = {0};
                 buf_printf(&why, "cannot write an input from the spool into the cache: %s", strerror(-r));
-                end(a, f, -r, buf_z(&why));
+                end_fetch(a, f, -r, buf_z(&why));
                 return;
         }
         EVP_DigestUpdate(f->sum, p->data.p, p->data.n);
         f->offset += p->data.n;
         if (f->offset >= p->object_size || p->data.n == 0)
-                end(a, f, EIO, NULL);
+                end_fetch(a, f, EIO, NULL);
         else
-                ask(a, f);
+                ask_for_piece(a, f);
 }
 
 void spool_forget(struct attempt *at)
@@ -184,8 +185,7 @@ static int upload_open(struct agent *a, struct upload *u)
 static void upload_next(struct agent *a)
 {
         struct spool *f = a->spool;
-        if (f->asked) /* also of one that is not wanted any more: its answer must not be taken for another's
-                       */
+        if (f->asked) /* also for a cancelled upload: its answer must not be taken for another's */
                 return;
         while (f->uploads && !f->uploads->at) {
                 struct upload *u = f->uploads;
@@ -280,6 +280,6 @@ void spool_session_ready(struct agent *a)
 {
         for (struct fetch *f = fetch_first(a); f; f = f->next)
                 if (f->shipped && f->sum)
-                        ask(a, f);
+                        ask_for_piece(a, f);
         upload_next(a);
 }

@@ -1,6 +1,8 @@
-/* Inputs into the sandbox, and the way of every stage: to who does it, and back. What is quick (small files)
- * is done at once; copies are the workers', threads that see nothing but a struct stage each: paths, and
- * a word that it is not wanted any more. An owner's jobs have two of them at most. */
+/* Stages inputs into the sandbox, and hands every stage to its worker or child and back.
+ *
+ * Small files are handled at once. Copies are done by workers, threads that see only a struct stage each:
+ * paths and a flag that cancels the work. An owner's jobs have two workers at most.
+ */
 #include "agent/transfer/stage.h"
 
 #include <errno.h>
@@ -11,20 +13,22 @@
 #include <unistd.h>
 
 #include "agent/model/checkpointing.h"
+#include "agent/model/expand.h"
 #include "agent/model/input_names.h"
 #include "agent/model/sandbox.h"
+#include "agent/transfer/file_requests.h"
 #include "agent/transfer/inputs.h"
 #include "agent/transfer/stage_task.h"
 #include "agent/transfer/userlog.h"
 #include "agent/transfer/userlog_file.h"
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 
 #define WORKERS_MAX  8
 #define HELD_MAX     8 /* more, that a file system holds */
-#define OWNER_MAX    2 /* of them, for one owner's jobs: others find one that is free */
+#define OWNER_MAX    2 /* workers for one owner's jobs at most, so that other owners find a free one */
 #define LOOK_LATE_MS 5000
-#define CLOSE_MS     10000 /* for a worker to see that it is cancelled */
+#define CLOSE_MS     10000 /* time for a worker to notice a cancellation */
 
 /* Threads of one agent, started when there is work for one more. */
 struct workers {
@@ -36,7 +40,7 @@ struct workers {
                 struct stage *doing; /* NULL: waits for work */
                 bool ended;
                 /* the loop's thread looks whether it makes progress */
-                bool held; /* it makes none, and does not count until it does */
+                bool held; /* the worker makes no progress, and is not counted until it does */
                 const struct stage *seen;
                 uint64_t steps;
                 int64_t since_ms;
@@ -73,7 +77,7 @@ void stage_free(struct stage *s)
 
 /* The first whose owner has not all the workers that he may; NULL: there is none. Lines of a log do not wait
  * for files: an owner has them written one after the other anyway. */
-static struct stage *take(struct workers *all)
+static struct stage *take_stage(struct workers *all)
 {
         for (struct stage **link = &all->first; *link; link = &(*link)->next) {
                 struct stage *s = *link;
@@ -97,7 +101,7 @@ static void *work(void *arg)
         struct workers *all = w->all;
         pthread_mutex_lock(&all->lock);
         for (;;) {
-                struct stage *s = take(all);
+                struct stage *s = take_stage(all);
                 if (!s && all->quit)
                         break;
                 if (!s) {
@@ -198,7 +202,7 @@ static void done_in(struct attempt *at, struct stage *s)
         at->a->news->staged(at, s->w.result < 0 ? HOLD_INPUT : 0, s->w.err.text);
 }
 
-/* A file of the cache, by its path, which is taken; `name` too. */
+/* Adds a file of the cache; takes `path` and `name`. */
 static struct stage_file *add_cached(struct stage *s, struct buf *path, char *name)
 {
         struct stage_file *f = stage_work_file(&s->w, buf_take(path), name);
@@ -207,7 +211,7 @@ static struct stage_file *add_cached(struct stage *s, struct buf *path, char *na
         return f;
 }
 
-/* One element of input_files: a URL that is in the cache, or a path. */
+/* Adds one element of input_files: a URL that is in the cache, or a path. */
 static int add_input(void *arg, struct str element, struct err *err)
 {
         struct stage *s = arg;
@@ -225,10 +229,12 @@ static int add_input(void *arg, struct str element, struct err *err)
         }
         if (file)
                 path = str_of(file);
-        bool contents = path.n > 1 && path.p[path.n - 1] == '/';
+        bool named = file && str_search(element, STR("#name=")) >= 0,
+             contents = !named && path.n > 1 && path.p[path.n - 1] == '/';
         while (path.n > 1 && path.p[path.n - 1] == '/')
                 path.n--;
-        name = inputs_name(path);
+        if (!named)
+                name = inputs_name(path);
         if (!file &&
             (shipped_has(s->shipped, name) || (contents && !at->t->same_domain && at->t->m->spooled_count)))
                 return 0;
@@ -256,7 +262,8 @@ static void add_shipped(struct stage *s)
         }
 }
 
-/* Behind the inputs: a file that it has changed is as its checkpoint has it. */
+/* Adds the checkpoint's files behind the inputs, so that a changed input is restored as in the checkpoint.
+ */
 static void add_restored(struct stage *s)
 {
         const struct attempt *at = s->at;
@@ -274,7 +281,24 @@ bool stage_any_inputs(const struct attempt *at)
 {
         const struct job_template *m = at->t->m;
         return m->transfer != TRANSFER_NO &&
-               (m->spooled_count || m->input_file_count || at->checkpoint.restore_count);
+               (m->spooled_count || m->input_file_count || m->mount_count || at->checkpoint.restore_count);
+}
+
+/* Folders that its containers mount are there before anything is in them. */
+static int add_folders(struct stage *s, struct err *err)
+{
+        const struct job_template *m = s->at->t->m;
+        int r = 0;
+        for (size_t i = 0; i < m->mount_count && r == 0; i++) {
+                struct buf name = {.max = 65536};
+                r = expand_text(s->at, m->mounts[i].name, &name, err);
+                if (r == 0 && str_ends(buf_view(&name), STR("/"))) {
+                        buf_truncate(&name, name.n - 1);
+                        stage_work_file(&s->w, mem_dupz(""), buf_take(&name))->folder = true;
+                }
+                buf_deinit(&name);
+        }
+        return r;
 }
 
 void stage_in(struct attempt *at)
@@ -282,7 +306,7 @@ void stage_in(struct attempt *at)
         struct agent *a = at->a;
         struct err err = {""};
         char name[64];
-        bool first = sandbox_is_shared(at); /* it must be there before anything of it is started */
+        bool first = sandbox_is_shared(at); /* the sandbox must exist before anything is started in it */
         int r = sandbox_make(at);
         struct stage *s = stage_new(at, STAGE_IN);
         sandbox_name(at, name);
@@ -290,8 +314,10 @@ void stage_in(struct attempt *at)
                 struct shipped shipped;
                 shipped_read(at, &shipped);
                 s->shipped = &shipped;
+                r = add_folders(s, &err);
                 add_shipped(s);
-                r = inputs_each(at, add_input, s, &err);
+                if (r == 0)
+                        r = inputs_each(at, add_input, s, &err);
                 s->shipped = NULL;
                 shipped_deinit(&shipped);
                 add_restored(s);
@@ -316,6 +342,11 @@ void stage_finish(struct stage *s)
         if (s->w.kind == STAGE_LOG && !a->stopping) {
                 struct userlog_file_result result = {s->w.files[0].again, s->w.files[0].added};
                 userlog_written(a, s->log_serial, s->w.result, &result, &s->w.err);
+        }
+        if (s->w.kind == STAGE_FILE) {
+                a->stages->file_calls--;
+                if (!a->stopping)
+                        file_request_done(a, s->log_serial, &s->w);
         }
         if (at) {
                 at->stage = NULL;
@@ -374,7 +405,7 @@ static void give_up(struct stage *s)
         struct agent *a = s->a;
         BUF_CLEANUP struct buf why = {.max = 1024};
         stage_silence(&why, a->config.staging_silence_ms, s->w.where);
-        if (s->w.kind == STAGE_LOG) { /* its owner's later lines wait, and nothing else */
+        if (stage_work_is_apart(&s->w)) { /* only the owner's later lines or a job's call wait for it */
                 log_warn("msg=\"%s\" owner=\"%s\"", LOG_TEXT(buf_view(&why)), LOG_TEXT(str_of(s->owner)));
                 return;
         }
@@ -385,7 +416,7 @@ static void give_up(struct stage *s)
         stage_leave(s, buf_z(&why));
 }
 
-/* Has made no progress for so long, for the first time it is looked at so. */
+/* Returns whether the worker, if it is not held yet, has made no progress for so long. */
 static bool is_silent(struct worker *w, int64_t now, uint64_t silence_ms)
 {
         const struct stage *s = w->doing;
@@ -489,14 +520,14 @@ void stage_workers_close(struct agent *a)
         all->last = &all->first;
         pthread_mutex_unlock(&all->lock);
         mailbox_free(back, drop_mail);
-        for (struct stage *next; left; left = next) { /* no worker was left for them */
+        for (struct stage *next; left; left = next) { /* no worker was left for these */
                 next = left->next;
                 drop_mail(&left->mail);
         }
         for (size_t i = 0; i < all->count; i++)
                 if (all->worker[i].ended)
                         pthread_join(all->worker[i].thread, NULL);
-        if (stuck) { /* what they look at stays until the process ends, which is now */
+        if (stuck) { /* memory of stuck workers is kept until the process ends */
                 log_warn("msg=\"a file system holds workers that stage files: not waited for\" workers=%zu",
                          stuck);
                 a->hidden = NULL;

@@ -1,4 +1,4 @@
-/* Stages that other processes do: with `users`, whoever the files belong to does the work (see stage_work.h),
+/* Stages done by other processes: with `users` a child of the files' user does the work (see stage_work.h),
  * as a task of the shepherd. */
 #include <errno.h>
 #include <fcntl.h>
@@ -7,14 +7,15 @@
 
 #include "agent/credential/credentials.h"
 #include "agent/model/sandbox.h"
+#include "agent/transfer/file_requests.h"
 #include "agent/transfer/stage_task.h"
 #include "agent/transfer/userlog.h"
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/program.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
+#include "base/system/program.h"
 #include "run/process/shepherd_protocol.h"
 
-#define CHILD_LIMIT_MS (6ull * 3600000u) /* nothing is staged longer */
+#define CHILD_LIMIT_MS (6ull * 3600000u) /* longest time for staging */
 
 static int child_file(struct agent *a, struct stage *s)
 {
@@ -37,14 +38,14 @@ static void child_start(struct stage *s, const char *sandbox, const char *owner,
                    s->id.member, s->id.fence);
         char *argv[] = {(char *)"drover-agent", (char *)"--stage", NULL},
              *envp[] = {(char *)buf_z(&marker), (char *)"PATH=/usr/bin:/bin", NULL};
-        bool log = s->w.kind == STAGE_LOG;
+        bool apart = stage_work_is_apart(&s->w);
         struct run_spec spec = {
                 .id = s->id,
                 .owner = owner,
                 .user = user,
-                .sandbox = log ? NULL : buf_z(&path),
-                .cwd = log ? "/" : NULL,
-                .flags = log ? RUN_STDIN_FD : RUN_STDIN_FD | RUN_MAKE_SANDBOX,
+                .sandbox = apart ? NULL : buf_z(&path),
+                .cwd = apart ? "/" : NULL,
+                .flags = apart ? RUN_STDIN_FD : RUN_STDIN_FD | RUN_MAKE_SANDBOX,
                 .stdin_fd = s->w.data,
                 .path = program_self(),
                 .argv = argv,
@@ -53,7 +54,7 @@ static void child_start(struct stage *s, const char *sandbox, const char *owner,
                 .walltime_ms = CHILD_LIMIT_MS,
         };
         if (s->w.kind == STAGE_CREDENTIALS && !s->at)
-                spec.flags &= ~(unsigned)RUN_MAKE_SANDBOX; /* a job that has gone needs none */
+                spec.flags &= ~(unsigned)RUN_MAKE_SANDBOX; /* a job that has ended needs none */
         if (s->at && sandbox_is_shared(s->at))
                 spec.flags |= RUN_SHARE_SANDBOX;
         if (stage_work_empties(&s->w))
@@ -79,7 +80,7 @@ void stage_child_go_on(struct stage *s)
 
 uint32_t stage_task_step(struct agent *a)
 {
-        if (!a->stages->child_serial) /* not those of an earlier life, which the shepherd may know */
+        if (!a->stages->child_serial) /* avoids serials of an earlier agent, which the shepherd may know */
                 a->stages->child_serial = (uint32_t)clock_boot_ms() * 16;
         return STEP_NO_JOBS | ++a->stages->child_serial;
 }
@@ -128,7 +129,8 @@ void stage_remove(struct agent *a, const char *name, uint64_t request, uint32_t 
         child_start(s, name, owner, user.name);
 }
 
-/* An owner's lines leave one after the other, in the order in which they came. */
+/* Returns whether lines of the owner are being written; an owner's lines are written one after the other, in
+ * order. */
 static bool log_is_under_way(const struct agent *a, const char *owner)
 {
         const struct stage *const lists[] = {a->stages->children, a->stages->logs_begun};
@@ -198,7 +200,7 @@ void stage_log(struct agent *a, const struct userlog_lines *m, const struct user
         child_id(s, 0, 0, 0);
         struct stage_file *f = stage_work_file(&s->w, mem_dupz(""), mem_dupz(m->path));
         f->maybe_there = m->maybe_there;
-        f->again = true; /* until the child says otherwise */
+        f->again = true; /* until the child reports otherwise */
         int r = child_file(a, s);
         if (r == 0)
                 r = stage_work_text(&s->w, f, m->text);
@@ -211,9 +213,36 @@ void stage_log(struct agent *a, const struct userlog_lines *m, const struct user
                 log_wait(s, m->owner, user ? user->name : "");
 }
 
+void stage_file_call(struct agent *a, const struct file_request *m, const struct users_entry *user)
+{
+        struct stage *s = mem_new(struct stage);
+        BUF_CLEANUP struct buf packed = {0};
+        s->a = a;
+        s->owner = mem_dupz(m->owner);
+        s->log_serial = m->serial;
+        a->stages->file_calls++;
+        stage_work_init(&s->w, STAGE_FILE, 0);
+        s->w.hidden = a->hidden;
+        child_id(s, 0, 0, 0);
+        struct stage_file *f = stage_work_file(&s->w, mem_dupz(m->folder), mem_dupz(""));
+        file_call_pack(&packed, &m->call);
+        int r = child_file(a, s);
+        if (r == 0)
+                r = stage_work_text(&s->w, f, buf_view(&packed));
+        if (r == 0)
+                r = stage_work_write(&s->w);
+        s->w.result = r;
+        if (r < 0)
+                stage_finish(s);
+        else if (user)
+                child_start(s, "", m->owner, user->name);
+        else
+                stage_to_worker(s);
+}
+
 /* ---- children that make no progress */
 
-/* Others of the same owner may be held still. */
+/* Ends the hold of the stage's owner, unless another stage of the owner is held. */
 static void allow(const struct stage *s)
 {
         for (const struct stage *o = s->a->stages->children; o; o = o->child_next)
@@ -223,8 +252,8 @@ static void allow(const struct stage *s)
         s->a->news->owner_held(s->a, s->owner, NULL);
 }
 
-/* The files are their owner's, and so may be what does not answer: only his jobs go elsewhere, until the
- * child has ended. When the shepherd is silent that is no fault of theirs. */
+/* Gives up a stage without progress. The file system that does not answer may be the owner's, so only that
+ * owner's jobs go elsewhere until the child has ended; not if the shepherd is silent. */
 static void give_up(struct stage *s, const char *where)
 {
         struct agent *a = s->a;
@@ -243,14 +272,15 @@ static void give_up(struct stage *s, const char *where)
         stage_leave(s, buf_z(&why));
 }
 
-/* No file is left to do; or the shepherd says nothing, and what would be told can wait for it. */
+/* Returns whether the stage may be silent: it has been given up, no file is left to do, or the shepherd is
+ * silent and no job waits for its start. */
 static bool may_wait(const struct stage *s, uint64_t steps)
 {
         bool staging = s->w.kind == STAGE_IN || s->w.kind == STAGE_CREDENTIALS;
         return s->given_up || (s->a->backends[0]->silent ? !staging : steps == STAGE_STEPS_DONE);
 }
 
-/* The next that has made no progress for so long, for the first time it is looked at so; NULL: none. */
+/* Returns the next stage that is not held yet and has made no progress for so long; NULL: none. */
 static struct stage *next_silent(struct agent *a, int64_t now, const char **ret_where)
 {
         for (struct stage *s = a->stages->children; s; s = s->child_next) {
@@ -278,7 +308,7 @@ void stage_child_tick(struct agent *a, int64_t now, bool still)
         }
 }
 
-/* What its child left in the file of the task, or why there is nothing. */
+/* Reads the child's results from the task file, or sets the reason why there are none. */
 static void child_answered(struct stage *s, const struct run_event *e)
 {
         bool empties = s->w.kind == STAGE_OUT && stage_work_empties(&s->w);
@@ -336,7 +366,7 @@ static void add_credential(void *arg, const char *file, struct str data)
                         stage_work_text(&s->w, stage_work_file(&s->w, mem_dupz(""), mem_dupz(file)), data);
 }
 
-/* Those of a job that runs are replaced beside what else is done for it: nobody waits for that. */
+/* Credentials of a running job are replaced in the background: nothing waits for it. */
 void stage_credentials(struct attempt *at)
 {
         struct agent *a = at->a;

@@ -1,5 +1,6 @@
-/* Outputs that are folders, where files travel one by one: each becomes the regular files that are in it. As
- * where a folder is moved as a whole (move_files.c), links and devices are left out; so are empty folders. */
+/* Expands outputs that are folders, if files are sent one by one: each becomes the regular files in it.
+ * Links, devices and empty folders are left out; where a folder is moved as a whole (move_files.c), links
+ * and devices are left out, too. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +10,8 @@
 #include <unistd.h>
 
 #include "agent/transfer/stage_work.h"
-#include "base/fs.h"
 #include "base/mem.h"
+#include "base/system/fs.h"
 
 #define DEPTH_MAX 128
 
@@ -21,7 +22,8 @@ static struct str no_slash(struct str s)
         return s;
 }
 
-/* "SUB/x" -> "there/x"; without a place of its own, what is in it stands by itself. */
+/* Maps "SUB/x" to "there/x"; if the folder has no destination of its own, its contents are placed
+ * separately. */
 static char *inner(struct str folder, const char *name)
 {
         struct buf b = {0};
@@ -70,7 +72,8 @@ int stage_work_folders(struct stage_work *w)
         int r = 0;
         for (size_t i = 0; i < listed; i++) {
                 struct stage_file f = w->files[i];
-                bool alone = w->kind == STAGE_HASH || stage_work_is_url(f.to); /* else it is moved as it is */
+                /* otherwise the folder is moved as a whole */
+                bool alone = w->kind == STAGE_HASH || stage_work_is_url(f.to);
                 int fd =
                         r < 0 || !alone || f.stands_in
                                 ? -1

@@ -1,6 +1,6 @@
-/* Outputs out of the sandbox: to where they belong, to the spool, or to URLs; and what a checkpoint keeps.
- * What is quick (renames within the file system of the sandboxes) is done at once; another file system may
- * not answer, and only a worker waits for it. */
+/* Brings outputs out of the sandbox: to their destinations, to the spool, or to URLs; and files of
+ * checkpoints. Quick operations (renames within the file system of the sandboxes) are done at once; another
+ * file system may not answer, so a worker does the rest. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -39,6 +39,8 @@ static int add_streams(struct stage *s, struct err *err)
         struct attempt *at = s->at;
         const struct job_template *m = at->t->m;
         uint64_t seen[2] = {0};
+        if (m->streams_in_sandbox)
+                return 0;
         for (size_t i = 0; i < m->step_count && i <= at->step; i++) {
                 const char *const names[2] = {m->steps[i].stdout_file, m->steps[i].stderr_file};
                 for (int k = 0; k < 2; k++) {
@@ -58,7 +60,7 @@ static int add_streams(struct stage *s, struct err *err)
         return 0;
 }
 
-/* A new file is neither an input nor older than the job. */
+/* Records the inputs and the start of the job: a new file is neither an input nor older than the job. */
 static void know_inputs(struct stage *s)
 {
         struct attempt *at = s->at;
@@ -82,7 +84,7 @@ static void find_new(struct stage *s)
         know_inputs(s);
 }
 
-/* Names of a list of texts, but for those that are among the first `listed` already. */
+/* Adds the names of a list, except those among the first `listed` files. */
 static int add_names(struct stage *s, char *const *list, size_t count, bool optional, size_t listed)
 {
         int r = 0;
@@ -105,7 +107,7 @@ static int add_names(struct stage *s, char *const *list, size_t count, bool opti
         return r;
 }
 
-/* Those behind the first `count` have the names that they have in the sandbox. */
+/* Gives files behind the first `count` the names that they have in the sandbox. */
 static void keep_names(struct stage *s, size_t count)
 {
         for (size_t i = count; i < s->w.count; i++) {
@@ -114,7 +116,7 @@ static void keep_names(struct stage *s, size_t count)
         }
 }
 
-/* A checkpoint's files, or what would be the outputs. */
+/* Adds a checkpoint's files, or else the outputs. */
 static int add_kept(struct stage *s)
 {
         const struct job_template *m = s->at->t->m;
@@ -125,12 +127,12 @@ static int add_kept(struct stage *s)
         keep_names(s, first);
         if (count == 0 && r == 0)
                 find_new(s);
-        s->w.new_optional = true; /* it may write on */
+        s->w.new_optional = true; /* the program may still be writing */
         return r;
 }
 
-/* A checkpoint of a job that came from another server: it goes on in the folder there, as if it were this
- * one, so outputs that are here already go along. */
+/* Adds the checkpoint of a job that came from another server. The job goes on there in its folder, so
+ * outputs that are already here are sent with it. */
 static int add_home(struct stage *s)
 {
         const struct job_template *m = s->at->t->m;
@@ -151,7 +153,8 @@ static int add_outputs(struct stage *s)
         const struct step_result *last =
                 at->result.step_count ? &at->result.steps[at->result.step_count - 1] : NULL;
         bool failed =
-                at->result.outcome != OUTCOME_EXITED || (last && (last->signaled || last->exit_code != 0));
+                at->result.outcome != OUTCOME_EXITED || (last && (last->signaled || last->exit_code != 0) &&
+                                                         !m->steps[at->result.step_count - 1].ignore_failure);
         if (m->transfer == TRANSFER_NO || at->result.outcome != OUTCOME_EXITED)
                 return 0;
         if (last && checkpoint_goes_home(at, last))
@@ -160,10 +163,10 @@ static int add_outputs(struct stage *s)
                 return 0;
         int r = add_remaps(s);
         size_t first = s->w.count;
-        if (r == 0) /* after a restart it may have been delivered already */
+        if (r == 0) /* after a restart the file may have been delivered already */
                 r = add_names(s, m->output_files, m->output_file_count, at->adopted, 0);
         if (s->w.kind == STAGE_HASH && m->origin && *m->origin->job)
-                keep_names(s, first); /* where they belong is known where it came from */
+                keep_names(s, first); /* destinations are known at the server that it came from */
         if (m->output_file_count || r < 0)
                 return r;
         find_new(s);
@@ -190,7 +193,8 @@ static size_t take_transfers(struct stage *s, struct output_transfer **ret)
         return count;
 }
 
-/* What goes to the server's spool: names into at->result.outputs, and the files' paths. */
+/* Takes the outputs for the server's spool: their names go to at->result.outputs, their paths are returned.
+ */
 static char **take_outputs(struct attempt *at, const struct stage *s)
 {
         char **paths = mem_array(NULL, s->w.count + 1, sizeof(*paths));
@@ -243,7 +247,7 @@ bool stage_is_near(const struct agent *a, const char *path)
         return near;
 }
 
-/* What can be done at once, is; true when nothing is left. */
+/* Delivers what can be delivered at once. Returns true when nothing is left. */
 static bool quick(struct stage *s)
 {
         size_t kept = 0;
@@ -271,7 +275,7 @@ static bool quick(struct stage *s)
         return kept == 0 || s->w.result < 0;
 }
 
-/* True: the folder was empty and is gone. */
+/* Removes the folder if it is empty. Returns whether it did. */
 static bool leave_empty(struct attempt *at, const char *name)
 {
         if (sandbox_recycle(at))
@@ -282,7 +286,7 @@ static bool leave_empty(struct attempt *at, const char *name)
         return true;
 }
 
-/* Where outputs go. */
+/* Sets the destinations of the outputs. */
 static int add_places(struct stage *s)
 {
         BUF_CLEANUP struct buf b = {.max = 65536};
@@ -298,7 +302,8 @@ static int add_places(struct stage *s)
         return r == 0 ? add_streams(s, &s->w.err) : r;
 }
 
-/* With `users` all is named, and the job's user does it. True: there is nothing to do, or it cannot be. */
+/* With `users`: lists all outputs for the child of the job's user. Returns true if there is nothing to do,
+ * or on an error. */
 static bool name_outputs(struct stage *s)
 {
         int r = add_places(s);
@@ -308,21 +313,21 @@ static bool name_outputs(struct stage *s)
         return r < 0 || (s->w.count == 0 && !s->w.find_new);
 }
 
-/* Else what is quick is done. True: that is all, or something of it cannot be. */
+/* Without `users`: delivers what can be delivered at once. Returns true if that is all, or on an error. */
 static bool bring_outputs(struct attempt *at, struct stage *s)
 {
         int r = add_places(s);
         char name[64];
         sandbox_name(at, name);
-        /* most often that is all, and the folder is empty then: removing it says so */
+        /* usually no file is left then, and removing the empty folder shows that */
         bool maybe_all =
                 r == 0 && s->w.kind == STAGE_OUT && at->t->m->output_file_count == 0 && at->input_count == 0;
         if (maybe_all && s->w.count == 0 && leave_empty(at, name))
                 return true;
         s->w.sandbox = openat(at->a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (s->w.sandbox < 0 && errno == ENOENT && at->adopted && maybe_all) {
-                /* an agent that died since has left it empty, and nothing else removes it before its result
-                 * is kept */
+                /* a sandbox emptied before the agent was killed: nothing else removes it before the result
+                 * is recorded */
                 at->has_sandbox = false;
                 return true;
         }
@@ -349,7 +354,7 @@ void stage_out(struct attempt *at)
         struct stage *s = stage_new(at, at->t->same_domain ? STAGE_OUT : STAGE_HASH);
         s->w.over = at->t->m->credential_count > 0;
         if (s->w.over)
-                credentials_drop(at); /* of an empty folder nothing else is looked at */
+                credentials_drop(at); /* an empty folder can then go at once */
         if (at->a->users_path ? name_outputs(s) : bring_outputs(at, s)) {
                 stage_done_out(at, s);
                 stage_free(s);
@@ -358,7 +363,7 @@ void stage_out(struct attempt *at)
         }
 }
 
-/* Files that stand in for those of the sandbox. */
+/* Adds files that stand in for files of the sandbox. */
 static void add_carried(struct stage *s, struct str lines)
 {
         struct str from, to;
@@ -373,7 +378,7 @@ static int add_checkpoint(struct stage *s)
         for (size_t i = 0; i < 2 * s->at->t->m->step_count && r == 0; i++) {
                 BUF_CLEANUP struct buf name = {0};
                 if (expand_stream_is_kept(s->at, (unsigned)i / 2, i % 2))
-                        continue; /* nobody is given it */
+                        continue; /* not delivered anywhere */
                 buf_printf(&name, ".drover_out.%zu", i);
                 if (!stage_work_lists(&s->w, buf_view(&name), carried))
                         r = stage_work_output(&s->w, buf_view(&name), true);

@@ -13,12 +13,13 @@
 #include <unistd.h>
 
 #include "agent/credential/credential_file.h"
+#include "agent/transfer/file_call.h"
 #include "agent/transfer/move_files.h"
 #include "agent/transfer/userlog_file.h"
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/pack.h"
-#include "base/secret.h"
+#include "base/system/fs.h"
+#include "base/system/secret.h"
 #include "run/sandbox_names.h"
 
 #define STAGE_MAGIC 0x31676174532d7244u /* "Dr-Stag1" */
@@ -26,13 +27,14 @@
 #define TASK_MAX    (64u << 20)
 #define ROOM        (1u << 17)
 #define LIST_MAX    1000000
-#define ROOM_LEFT   (64ull << 20) /* on the disk, by what a copy takes */
+#define ROOM_LEFT   (64ull << 20) /* bytes that a copy leaves free on the disk */
 
 struct head {
         uint64_t magic, task_at, task_size, answer_at, answer_size;
 };
 
-/* Behind the head. The child has it in memory; the agent, whose child may make the file smaller, reads it. */
+/* Offset of the progress, after the head. The child maps it; the agent, whose child may shorten the file,
+ * reads it. */
 #define PROGRESS_AT 64
 struct stage_progress {
         atomic_uint_fast64_t steps, number;
@@ -101,8 +103,10 @@ bool stage_work_is_pattern(struct str name)
         return str_find(name, '*') >= 0 || str_find(name, '?') >= 0 || str_find(name, '[') >= 0;
 }
 
-/* A pattern is remapped to a folder, whose name ends with a slash, or to a name for the one file that there
- * is. */
+/* A pattern is remapped to a folder, whose name ends with a slash, or to a name for the only match. In the
+ * folder a file has its last component as name, or everything after "/./" in the pattern. */
+#define KEPT_FROM "/./"
+
 static char *destination_in(const struct stage_work *w, struct str to, struct str base)
 {
         BUF_CLEANUP struct buf b = {0};
@@ -120,10 +124,18 @@ static char *stage_work_destination(const struct stage_work *w, const char *name
         for (size_t i = 0; i < w->remap_count; i++)
                 if (!strcmp(w->remaps[i].from, name))
                         return stage_work_place(w, str_of(w->remaps[i].to));
-        for (size_t i = 0; i < w->remap_count; i++)
-                if (stage_work_is_pattern(str_of(w->remaps[i].from)) &&
-                    fnmatch(w->remaps[i].from, name, FNM_PATHNAME | FNM_PERIOD) == 0)
-                        return destination_in(w, str_of(w->remaps[i].to), to);
+        for (size_t i = 0; i < w->remap_count; i++) {
+                BUF_CLEANUP struct buf pattern = {0};
+                struct str from = str_of(w->remaps[i].from);
+                ptrdiff_t cut = str_search(from, STR(KEPT_FROM));
+                if (!stage_work_is_pattern(from))
+                        continue;
+                buf_str(&pattern, str_head(from, cut >= 0 ? (size_t)cut + 1 : from.n));
+                buf_str(&pattern, str_skip(from, cut >= 0 ? (size_t)cut + strlen(KEPT_FROM) : from.n));
+                if (fnmatch(buf_z(&pattern), name, FNM_PATHNAME | FNM_PERIOD) == 0)
+                        return destination_in(w, str_of(w->remaps[i].to),
+                                              cut >= 0 ? str_skip(str_of(name), (size_t)cut + 1) : to);
+        }
         return stage_work_place(w, to);
 }
 
@@ -189,12 +201,12 @@ static bool is_own(const char *name)
 }
 
 struct matching {
-        size_t pattern; /* its number among the files */
+        size_t pattern; /* index of the pattern among the files */
         bool keep;      /* files have their names in the sandbox where they go, too */
         bool found;     /* anything */
 };
 
-/* One that a pattern stands for. */
+/* Adds a match of a pattern. */
 static int add_match(struct stage_work *w, const struct stage_file *pattern, struct str name,
                      struct matching *m)
 {
@@ -205,7 +217,7 @@ static int add_match(struct stage_work *w, const struct stage_file *pattern, str
                 return 0;
         m->found = true;
         if (stage_work_lists(w, name, w->count))
-                return 0; /* by its name, or by another pattern */
+                return 0; /* already listed, by its name or by another pattern */
         int r = stage_work_output(w, name, optional);
         if (r == 0 && m->keep) {
                 free(w->files[w->count - 1].to);
@@ -240,7 +252,7 @@ static int find_matches(struct stage_work *w, struct matching *m, struct str pat
         return r;
 }
 
-/* Puts what they stand for in the place of patterns. */
+/* Replaces patterns by their matches. */
 static int find_patterns(struct stage_work *w)
 {
         size_t listed = w->count, kept = 0;
@@ -306,7 +318,7 @@ static int write_at(int fd, const char *p, size_t n, uint64_t at)
         return 0;
 }
 
-/* A part of a file, to a place in another; fewer bytes than there should be is an error. */
+/* Copies a part of a file to a place in another; a short source is an error. */
 static int copy_part(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t size, struct fs_pace *pace)
 {
         MEM_CLEANUP char *room = mem_alloc(ROOM);
@@ -351,7 +363,8 @@ static int carry_in(struct stage_work *w, const struct stage_file *f)
         return r < 0 ? err_set(&w->err, r, "cannot write the input %s: %s", f->to, strerror(-r)) : 0;
 }
 
-/* A hole takes no room where it is, but does in a copy: it is not begun where it would fill the disk. */
+/* Returns whether the disk has room for the copy of a hole, which takes no room in the source but may in the
+ * copy. */
 static bool has_room(int fd, uint64_t bytes)
 {
         struct statvfs v;
@@ -359,12 +372,12 @@ static bool has_room(int fd, uint64_t bytes)
         return bytes <= ROOM_LEFT || (bytes < room && room - bytes >= ROOM_LEFT);
 }
 
-/* A hole of a file, which may be empty, and the data behind that. */
+/* A hole of a file, which may be empty, and the data after it. */
 struct extent {
         uint64_t data, end;
 };
 
-/* The one at `at`. Where the filesystem does not say, all is data. */
+/* Finds the extent at `at`. If the file system does not report holes, all is data. */
 static struct extent extent_find(int fd, uint64_t at, uint64_t size)
 {
         off_t data = lseek(fd, (off_t)at, SEEK_DATA), end = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
@@ -374,7 +387,7 @@ static struct extent extent_find(int fd, uint64_t at, uint64_t size)
                                end > data && (uint64_t)end < size ? (uint64_t)end : size};
 }
 
-/* With a file of the task the contents go there as they are read, but for holes, which stay such. */
+/* Sums a file; with a task file its contents are copied there as they are read, and holes stay holes. */
 static int hash_file(struct stage_work *w, struct stage_file *f)
 {
         int fd = fs_open_beneath(w->sandbox, f->from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
@@ -389,7 +402,8 @@ static int hash_file(struct stage_work *w, struct stage_file *f)
         MEM_CLEANUP char *room = mem_alloc(ROOM);
         f->at = w->data >= 0 ? w->data_end : 0;
         struct extent next = {0};
-        while (r == 0 && f->size < (uint64_t)st.st_size) { /* what grows meanwhile has no end */
+        /* stops at the old size, because the file may be growing */
+        while (r == 0 && f->size < (uint64_t)st.st_size) {
                 if (f->size == next.end) {
                         next = extent_find(fd, f->size, (uint64_t)st.st_size);
                         w->holes += next.data - f->size;
@@ -454,6 +468,41 @@ static int write_log(struct stage_work *w, struct stage_file *f)
         return r;
 }
 
+/* Does a file operation. The answer is written after the task in a child's file; a worker reads no task
+ * there. */
+static int do_file_call(struct stage_work *w, struct stage_file *f)
+{
+        BUF_CLEANUP struct buf packed = {.max = TASK_MAX + 1}, out = {0};
+        struct file_answer answer = {0};
+        struct file_call call;
+        int r = read_bytes(w->data, f->at, f->size, &packed);
+        if (r == 0 && !file_call_unpack(buf_view(&packed), &call))
+                r = -EPROTO;
+        if (r < 0)
+                return err_set(&w->err, r, "the call cannot be read");
+        r = file_call_run(w->hidden, f->from, &call, &answer, &w->err);
+        file_answer_pack(&out, &answer);
+        buf_deinit(&answer.data);
+        f->at = w->data_end;
+        f->size = out.n;
+        w->data_end += out.n;
+        if (r == 0 && (r = write_at(w->data, out.p, out.n, f->at)) < 0)
+                err_set(&w->err, r, "the answer cannot be kept: %s", strerror(-r));
+        return r;
+}
+
+int stage_work_said(const struct stage_work *w, struct buf *out)
+{
+        return w->count == 1 && w->files[0].size < FILE_CALL_DATA_MAX + 1024
+                       ? read_bytes(w->data, w->files[0].at, w->files[0].size, out)
+                       : -EPROTO;
+}
+
+bool stage_work_is_apart(const struct stage_work *w)
+{
+        return w->kind == STAGE_LOG || w->kind == STAGE_FILE;
+}
+
 /* The mover has it from the sandbox; here it is only seen that it can. */
 static int look_at(struct stage_work *w, struct stage_file *f)
 {
@@ -476,7 +525,7 @@ static int write_credential(struct stage_work *w, const struct stage_file *f)
         return r < 0 ? err_set(&w->err, r, "cannot write the credential %s: %s", f->to, strerror(-r)) : 0;
 }
 
-/* In `room`, or static. */
+/* Returns an error text, in `room` or static. */
 static const char *why_unread(const struct stage_work *w, int r, char room[160])
 {
         if (r != -EFBIG)
@@ -487,12 +536,22 @@ static const char *why_unread(const struct stage_work *w, int r, char room[160])
         return room;
 }
 
+static int make_folder(struct stage_work *w, const struct stage_file *f)
+{
+        int r = fs_mkdirs_beneath(w->sandbox, f->to, 0700);
+        return r < 0 ? err_set(&w->err, r, "cannot make the folder %s: %s", f->to, strerror(-r)) : 0;
+}
+
 static int stage_work_do(struct stage_work *w, struct stage_file *f)
 {
         if (w->kind == STAGE_LOG)
                 return write_log(w, f);
+        if (w->kind == STAGE_FILE)
+                return do_file_call(w, f);
         if (w->kind == STAGE_CREDENTIALS)
                 return write_credential(w, f);
+        if (w->kind == STAGE_IN && f->folder)
+                return make_folder(w, f);
         if (w->kind == STAGE_IN && f->carried)
                 return carry_in(w, f);
         if (w->kind == STAGE_IN)
@@ -522,7 +581,7 @@ static int stage_work_do(struct stage_work *w, struct stage_file *f)
         return r;
 }
 
-/* What the inputs were when the job began tells its outputs from them. */
+/* Records time and size of the inputs when the job begins, which tell outputs from inputs later. */
 static void look_at_inputs(struct stage_work *w)
 {
         for (size_t i = 0; i < w->count; i++) {
@@ -535,7 +594,7 @@ static void look_at_inputs(struct stage_work *w)
         }
 }
 
-/* For people. */
+/* Returns the file's name for messages. */
 static const char *name_of(const struct stage_work *w, const struct stage_file *f)
 {
         return w->kind == STAGE_OUT || w->kind == STAGE_LOG || f->cached ? f->to : f->from;
@@ -599,7 +658,7 @@ static void pack_work(const struct stage_work *w, struct buf *b)
                                     (f->optional ? 8u : 0u) | (f->missing ? 16u : 0u) |
                                     (f->maybe_there ? 32u : 0u) | (f->again ? 64u : 0u) |
                                     (f->added ? 128u : 0u) | (f->stands_in ? 256u : 0u) |
-                                    (f->pattern ? 512u : 0u));
+                                    (f->pattern ? 512u : 0u) | (f->folder ? 1024u : 0u));
                 pack_str(b, str_make((const char *)f->sha256, 32));
                 pack_u64(b, f->size);
                 pack_u64(b, f->at);
@@ -623,6 +682,7 @@ static void unpack_file(struct unpack *u, struct stage_work *w)
         f->added = flags & 128;
         f->stands_in = flags & 256;
         f->pattern = flags & 512;
+        f->folder = flags & 1024;
         struct str sum = unpack_str(u);
         if (sum.n == 32)
                 memcpy(f->sha256, sum.p, 32);
@@ -691,7 +751,7 @@ int stage_work_write(struct stage_work *w)
         for (size_t i = 0; i < w->count && r == 0 && (r = fs_pace_step(&w->pace)) == 0; i++) {
                 struct stage_file *f = &w->files[i];
                 struct stat st;
-                bool text = w->kind == STAGE_LOG || w->kind == STAGE_CREDENTIALS;
+                bool text = stage_work_is_apart(w) || w->kind == STAGE_CREDENTIALS;
                 if (text)
                         w->data_end = f->at + f->size;
                 if (!f->carried || text)
@@ -726,7 +786,7 @@ int stage_work_answer(struct stage_work *w)
                 return -EPROTO;
         stage_work_init(&got, w->kind, w->fence);
         bool ok = unpack_work(buf_view(&b), &got) && got.kind == w->kind &&
-                  got.count <= STAGE_FILES_MAX + 1000 && (got.kind != STAGE_LOG || got.count == 1);
+                  got.count <= STAGE_FILES_MAX + 1000 && (!stage_work_is_apart(&got) || got.count == 1);
         if (ok) {
                 files_free(w);
                 w->files = got.files;
@@ -795,9 +855,9 @@ int stage_work_child(void)
                 return 2;
         w.data = 0;
         w.data_end = h.task_at + h.task_size;
-        if (w.kind != STAGE_LOG)
+        if (!stage_work_is_apart(&w))
                 w.sandbox = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (w.sandbox < 0 && w.kind != STAGE_LOG)
+        if (w.sandbox < 0 && !stage_work_is_apart(&w))
                 w.result = err_set(&w.err, -errno, "the job's folder cannot be opened: %s", strerror(errno));
         if (w.result == 0)
                 w.result = show_progress(&w);

@@ -1,12 +1,12 @@
-/* stage_work: what is done to stage the files of one attempt, and how it is told to another process.
+/* stage_work: the work of staging the files of one attempt, and its form for another process.
  *
- * Knows paths and descriptors only. An agent that runs its own user's jobs works by itself (stage.c); one
- * that runs the jobs of several users has a child of the job's user do it (stage_child.c), so that no path
- * named by a user is opened with other rights than his. Both call the same functions.
+ * Uses paths and descriptors only. An agent that runs its own user's jobs does the work itself (stage.c);
+ * one that runs jobs of several users has a child of the job's user do it (stage_child.c), so that a path
+ * named by a user is opened with that user's rights only. Both call the same functions.
  *
- * A task for a child travels in one unnamed file, the child's standard input: a head; the contents of inputs
- * that only the agent may read (its cache); the task. The child appends the contents of outputs that only it
- * may read, and the task again with what came of it. All numbers in it are checked by who reads it.
+ * A task for a child is one unnamed file, the child's standard input: a head, the contents of inputs that
+ * only the agent may read (its cache), the task. The child appends the contents of outputs that only it may
+ * read, and the task again with the results. Every number in the file is checked by its reader.
  */
 #pragma once
 #include <stdbool.h>
@@ -15,120 +15,130 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/fs.h"
-#include "base/hidden.h"
+#include "base/system/fs.h"
+#include "base/system/hidden.h"
 
 #define STAGE_FILES_MAX 100000
-#define STAGE_HOLES_MAX (64ull << 30) /* the least that holes_max may be: a minute's work */
+#define STAGE_HOLES_MAX (64ull << 30) /* lower bound of holes_max, about a minute's work */
 
 struct staged_input {
-        char *name; /* in the sandbox, at its top */
+        char *name; /* name at the top of the sandbox */
         int64_t mtime_ns;
         uint64_t size;
 };
 
 enum stage_kind {
-        STAGE_IN,     /* into the sandbox */
-        STAGE_OUT,    /* to where the job's owner wants it */
-        STAGE_HASH,   /* what is to be sent: checksums, and the contents in a child's file */
-        STAGE_LOG,    /* lines to be added to a user's log: the carried text, to the file `to`. No sandbox */
-        STAGE_REMOVE, /* nothing but emptying the sandbox */
-        STAGE_CREDENTIALS, /* carried texts, to private files in a folder of the sandbox, each in one step */
+        STAGE_IN,   /* copies files into the sandbox */
+        STAGE_OUT,  /* moves outputs to the places that the job's owner named */
+        STAGE_HASH, /* computes checksums of outputs that are to be sent; a child also copies the contents to
+                       its file */
+        STAGE_LOG,  /* appends the carried text to the user log `to`. No sandbox */
+        STAGE_REMOVE, /* only empties the sandbox */
+        STAGE_FILE,   /* one operation on a file beneath the folder `from` (file_call.h): the carried text is
+                         the call and then the answer. No sandbox */
+        STAGE_CREDENTIALS, /* writes carried texts to private files in a folder of the sandbox, each in one
+                              step */
 };
 struct stage_file {
-        /* OUT, HASH: `to` may be a URL. Then the file is not moved: what it holds is looked at, and with a
-         * file of the task goes there. */
+        /* OUT, HASH: `to` may be a URL. The file is not moved then: its checksum is computed, and with a
+         * task file its contents are copied there. */
         char *from, *to;
-        bool contents; /* IN: of a folder, what is in it */
+        bool contents; /* IN: copy what is in the folder, not the folder itself */
+        bool folder;   /* IN: make an empty folder `to` if it does not exist; `from` is not used */
         bool executable;
-        bool cached;   /* IN: it is the agent's own, of its cache; a child has it carried */
-        bool carried;  /* IN: the contents are in the file of the task, `size` bytes at `at` */
-        bool optional; /* OUT, HASH: it may have been delivered before a restart, or was never written */
+        bool cached;   /* IN: the file is in the agent's cache; a child gets it carried */
+        bool carried;  /* IN: the contents are in the task file, `size` bytes at `at` */
+        bool optional; /* OUT, HASH: the file may be missing: delivered before a restart, or never written */
         bool maybe_there, again, added; /* LOG: see userlog_file.h; the last two are results */
-        bool pattern; /* OUT, HASH: stands for all that is called like `from`, unless that is a name itself */
-        bool stands_in;  /* HASH: for what the sandbox has as `to` */
-        bool missing;    /* result: it was optional, and wasn't there */
-        uint32_t number; /* in a child: of the task's files, from 1; 0: it was found there */
+        bool pattern;    /* OUT, HASH: `from` is a pattern for names, unless a file has just that name */
+        bool stands_in;  /* HASH: the file stands in for what the sandbox has as `to` */
+        bool missing;    /* result: the optional file was not there */
+        uint32_t number; /* in a child: number among the task's files, from 1; 0: found by the child */
         unsigned char sha256[32];
         uint64_t size, at;
         uint32_t mode;
-        int64_t mtime_ns; /* IN, result: of what stands at the sandbox's top; INT64_MIN: nothing of the kind
-                           */
+        int64_t mtime_ns; /* IN, result: time of the file at the sandbox's top; INT64_MIN: not at the top */
 };
 struct stage_remap {
         char *from, *to;
 };
 struct stage_work {
         enum stage_kind kind;
-        int sandbox; /* descriptor, owned; -1: none */
-        int data;    /* the file of the task, owned; -1: none */
-        const struct hidden
-                *hidden; /* where no path of the job's may lead; NULL: a child, whose rights say */
+        int sandbox;                 /* descriptor, owned; -1: none */
+        int data;                    /* the task file, owned; -1: none */
+        const struct hidden *hidden; /* folders that no path of the job may lead into; NULL in a child, which
+                                        has the user's rights only */
         uint64_t data_end;
         uint32_t fence;
-        _Atomic(const char *) where; /* what the worker is at, as the job names it; NULL: not yet at a file */
-        struct stage_progress *progress; /* of a child, in the file of its task; else NULL */
-        struct fs_pace pace; /* the loop's thread looks at it, and cancels, while a worker does it */
+        _Atomic(const char *) where; /* file that the worker handles now, by the job's name; NULL: none yet */
+        struct stage_progress *progress; /* progress of a child, mapped from its task file; else NULL */
+        struct fs_pace pace;             /* read, and cancelled, by the loop's thread while a worker works */
         struct stage_file *files;
         size_t count, cap;
-        /* also every new file at the sandbox's top: neither one of these inputs nor older than new_since_ms
-         */
+        /* find_new: also handle every new file at the sandbox's top, that is, neither one of these inputs
+         * nor older than new_since_ms */
         bool find_new, new_optional;
-        uint64_t holes_max, holes; /* HASH: bytes of holes in the files: at most, and so far */
-        bool over;                 /* no step follows: its credentials go first */
+        uint64_t holes_max, holes; /* HASH: bytes of holes in the files: limit and sum so far */
+        bool over;                 /* no step follows: the credentials are removed first */
         struct staged_input *inputs;
         size_t input_count, input_cap;
         int64_t new_since_ms;
         char *iwd;
-        char *destination; /* a URL, in place of iwd; NULL: none */
+        char *destination; /* URL for outputs, in place of iwd; NULL: none */
         struct stage_remap *remaps;
         size_t remap_count, remap_cap;
-        /* what came of it */
-        int result; /* 0 or -errno, with err */
+        /* results */
+        int result; /* 0, or -errno with err */
         uint64_t bytes;
         struct err err;
 };
 
 void stage_work_init(struct stage_work *w, enum stage_kind kind, uint32_t fence);
 void stage_work_deinit(struct stage_work *w);
-struct stage_file *stage_work_file(struct stage_work *w, char *from, char *to); /* both taken */
-/* An output by its name in the sandbox, with the place where it belongs. 0, or -E2BIG with w->err. */
+struct stage_file *stage_work_file(struct stage_work *w, char *from, char *to); /* takes both strings */
+/* Adds an output by its name in the sandbox, with its destination. Returns 0, or -E2BIG with w->err. */
 int stage_work_output(struct stage_work *w, struct str name, bool optional);
-/* The same of a name with * ? or [ in it, which stands for the files and folders that are called so when the
- * outputs are looked for, but for inputs as they were; none is -ENOENT unless it is optional. */
+/* Adds outputs by a pattern with * ? or [, which is matched when outputs are searched, and does not match
+ * unchanged inputs. No match is -ENOENT unless `optional`. Returns 0, or -E2BIG with w->err. */
 int stage_work_pattern(struct stage_work *w, struct str name, bool optional);
 bool stage_work_is_pattern(struct str name);
-/* Where a file belongs for which the job's owner gave this name, absolute (OUT) or relative to iwd (HASH); a
- * URL stays one. The caller's. */
+/* Returns the destination for the name that the job's owner gave: absolute (OUT) or relative to iwd (HASH);
+ * a URL is returned unchanged. The caller frees it. */
 char *stage_work_place(const struct stage_work *w, struct str name);
 bool stage_work_is_url(const char *place);
-char *stage_work_join(const char *dir,
-                      struct str name); /* dir/name; an absolute name as it is; the caller's */
-/* Is the name among the first `count` files? */
+char *stage_work_join(
+        const char *dir,
+        struct str name); /* returns dir/name, or an absolute name unchanged; the caller frees it */
+/* Returns whether the name is among the first `count` files. */
 bool stage_work_lists(const struct stage_work *w, struct str name, size_t count);
-/* Adds what find_new and patterns ask for, and is not listed yet. 0, or -errno with w->err. */
+/* Adds the files that find_new and patterns select and that are not listed yet. Returns 0, or -errno with
+ * w->err. */
 int stage_work_find(struct stage_work *w);
-/* HASH, and what goes to URLs: folders among the files become the files in them. 0, or -errno with w->err.
- * Done by stage_work_run; stage_folders.c. */
+/* HASH, and outputs for URLs: replaces folders among the files by the files in them. Called by
+ * stage_work_run. Returns 0, or -errno with w->err. In stage_folders.c. */
 int stage_work_folders(struct stage_work *w);
-/* Does the files, in turn, until one fails. What came of it is in *w. */
+/* Handles the files in turn until one fails. Results are in *w. */
 void stage_work_run(struct stage_work *w);
 
-/* LOG, CREDENTIALS: a file's text, before the task is written. 0, or -errno with w->err. */
+/* LOG, CREDENTIALS: adds a file's text, before the task is written. Returns 0, or -errno with w->err. */
 int stage_work_text(struct stage_work *w, struct stage_file *f, struct str text);
-/* Copies the carried inputs, and writes the task, into w->data. 0, or -errno with w->err. */
+/* FILE: appends the packed answer, after the work is done. Returns 0, or -EPROTO. */
+int stage_work_said(const struct stage_work *w, struct buf *out);
+/* Returns whether the work needs no sandbox. */
+bool stage_work_is_apart(const struct stage_work *w);
+/* Copies the carried inputs and writes the task into w->data. Returns 0, or -errno with w->err. */
 int stage_work_write(struct stage_work *w);
-/* Reads what the child wrote into w->data: files, result, bytes, err. 0, or -EPROTO: nothing fit to be read.
- */
+/* Reads the child's results from w->data: files, result, bytes, err. Returns 0, or -EPROTO if they are
+ * malformed. */
 int stage_work_answer(struct stage_work *w);
-/* How far its child says that it is; it may lie. *ret_steps changes while there is progress, and is
- * STAGE_STEPS_DONE when no file is left to do; *ret_where is the file, borrowed from w, or NULL. 0 or -errno.
- */
+/* Reads the progress that the child reports, which is not trusted. *ret_steps changes while there is
+ * progress, and is STAGE_STEPS_DONE when no file is left; *ret_where is the current file, borrowed from w,
+ * or NULL. Returns 0 or -errno. */
 #define STAGE_STEPS_DONE UINT64_MAX
 int stage_work_look(const struct stage_work *w, uint64_t *ret_steps, const char **ret_where);
-/* Does its child leave the folder empty? REMOVE; and OUT, where nothing goes on to a URL: what has been sent
- * is not yet in its place, and an agent that is killed meanwhile needs the files once more. */
+/* Returns whether the child empties the folder: REMOVE, and OUT without outputs for URLs. Files that are
+ * still being sent may be needed again if the agent is killed. */
 bool stage_work_empties(const struct stage_work *w);
-/* The child: reads the task from its standard input, does it in its current folder, answers, empties the
- * folder if the task says so. Its exit status. */
+/* The child's main function: reads the task from standard input, does it in the current folder, writes the
+ * results, and empties the folder if the task says so. Returns the exit status. */
 int stage_work_child(void);

@@ -1,8 +1,9 @@
-/* Places for files that the server has told us of: what their files are called, and how far they are. What
- * the cache holds and what was measured goes to the server here, at the end of a turn in which it changed.
+/* Keeps the stores that the server has named: the keys of their files, their latency and bandwidth. Changes
+ * of the cache and of measurements go to the server here, at the end of a turn.
  *
- * A look at a store is one small request every `probe`; its bandwidth comes from the transfers of jobs. Only
- * where there have been none, and the store's configuration names a file to read, that file is read once. */
+ * A probe of a store is one small request every `probe`; bandwidth comes from the transfers of jobs. Only if
+ * there were none, and the store's configuration names a file to read, that file is read once.
+ */
 #include "agent/transfer/stores.h"
 
 #include <errno.h>
@@ -17,17 +18,17 @@
 #include "agent/transfer/movers.h"
 #include "agent/transfer/output_transfers.h"
 #include "base/arena.h"
-#include "base/clock.h"
-#include "base/file_key.h"
-#include "base/image.h"
-#include "base/log.h"
-#include "base/quantity.h"
+#include "base/format/quantity.h"
+#include "base/job/file_key.h"
+#include "base/job/image.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 
 #define STORES_MAX  255u
 #define SPREAD_MS   500     /* between the first looks at two stores */
-#define AGAIN_MS    30000   /* after one that failed */
+#define AGAIN_MS    30000   /* pause after a failed probe */
 #define READ_MS     3600000 /* bandwidth from a file: at most so often */
-#define CHANGES_MAX 4000u   /* in one message */
+#define CHANGES_MAX 4000u   /* limit in one message */
 #define WRITE_TICKS 5
 #define DAY_MS      86400000 /* bandwidth that no job has measured for so long is read again, where it can be */
 
@@ -36,18 +37,18 @@ struct store {
         struct str *prefixes;
         size_t prefix_count;
         struct probe_estimate estimate, told;
-        int64_t down_ms; /* Unix: since when no way to it answers; 0: it does, as far as we know */
+        int64_t down_ms; /* Unix time since which no way to it answers; 0: it answers, as far as known */
         int64_t told_down_ms;
         char *down_why;
-        bool doubted;             /* a transfer has failed: does it answer at all? */
-        bool silence, spoken;     /* of the ways that were looked at since it answered last */
-        size_t tried;             /* of them */
+        bool doubted;             /* a transfer has failed, and the store is being probed */
+        bool silence, spoken;     /* results of the ways probed since the store last answered */
+        size_t tried;             /* number of ways tried */
         int64_t look_ms, read_ms; /* next, at the earliest; boot clock */
         struct move *move;
         struct agent *a;
         size_t way; /* the prefix that is looked at */
 };
-struct held { /* what others keep here */
+struct held { /* something that other parts keep here */
         uint64_t id;
         char *name;
         enum cached_kind kind;
@@ -58,10 +59,10 @@ struct stores {
         size_t held_count, held_cap;
         struct store **v; /* the last is the server's spool */
         struct store_urls *urls;
-        size_t count; /* without the spool */
+        size_t count; /* number of stores without the spool */
         bool tell_all, changed, write;
         unsigned ticks;
-        struct link_file kept; /* what was measured in an earlier life */
+        struct link_file kept; /* measurements of an earlier agent */
 };
 
 static void store_free(struct store *s)
@@ -82,7 +83,7 @@ static struct str first_prefix(const struct store *s)
         return s->prefix_count ? s->prefixes[0] : STR_NONE;
 }
 
-/* What is known of a store that was just made. */
+/* Restores the measurements of a new store. */
 static void remember(struct stores *all, struct store *s)
 {
         const struct probe_estimate *e = link_file_find(&all->kept, s->name, first_prefix(s));
@@ -90,7 +91,7 @@ static void remember(struct stores *all, struct store *s)
                 s->estimate = *e;
 }
 
-/* A store that was taken out of the configuration is forgotten here, too. */
+/* Writes the measurements. A store that was removed from the configuration is forgotten in the file, too. */
 static void write_links(struct agent *a)
 {
         struct stores *all = a->stores;
@@ -196,7 +197,7 @@ void stores_close(struct agent *a)
 bool stores_key(const struct attempt *at, struct str url, struct buf *ret_key, size_t *ret_store)
 {
         const struct job_origin *o = at->t->m->origin;
-        bool handed_on = o && *o->job; /* else it came to this server first */
+        bool handed_on = o && *o->job; /* otherwise this is the job's first server */
         struct str rest = str_of(handed_on ? o->servers : ""), first = STR_NONE;
         BUF_CLEANUP struct buf who = {0};
         MEM_CLEANUP struct file_credential *credentials = credentials_list(at);
@@ -283,7 +284,7 @@ void stores_message(struct agent *a, const Drover__Stores *m)
         output_transfers_stores_changed(a);
 }
 
-/* ---- how far they are */
+/* ---- probes */
 
 void stores_measured(struct agent *a, size_t store, enum probe_way way, uint64_t bytes, uint64_t took_us)
 {
@@ -315,7 +316,7 @@ bool stores_is_silence(int error)
         return error == EAGAIN || error == ETIMEDOUT;
 }
 
-/* It is known now whether it answers; who asked is told. */
+/* Called when it is known whether the store answers: tells those who asked. */
 static void known(struct store *s, bool answers, const char *why)
 {
         struct agent *a = s->a;
@@ -355,7 +356,7 @@ enum store_word stores_doubt(struct agent *a, size_t store)
         if (s->down_ms)
                 return STORE_SILENT;
         s->doubted = true;
-        s->look_ms = clock_boot_ms(); /* with the next tick */
+        s->look_ms = clock_boot_ms(); /* probes at the next tick */
         return STORE_ASKED;
 }
 
@@ -373,7 +374,7 @@ static void on_read(void *arg, const struct move_answer *answer)
         agent_turn_later(s->a);
 }
 
-/* Nobody has fetched anything from there: the file that is for this is read, and thrown away. */
+/* Reads the store's probe file and discards it, to measure bandwidth where no job has fetched anything. */
 static void read_probe(struct store *s)
 {
         struct move_task t;
@@ -389,8 +390,8 @@ static void read_probe(struct store *s)
         close(fd);
 }
 
-/* Nothing answered by one way. A connection that leads to silence is no proof, for what is asked may just
- * take long there; unless a transfer has failed, too. */
+/* Called when one way did not answer. A connection followed by silence is no proof, since the answer may
+ * just take long; unless a transfer has failed, too. */
 static void look_failed(struct store *s, const struct move_answer *answer)
 {
         uint64_t probe_ms = s->a->config.probe_ms;
@@ -429,7 +430,7 @@ static void on_looked(void *arg, const struct move_answer *answer)
         known(s, true, NULL);
 }
 
-static void look(struct store *s, int64_t now)
+static void look_at_store(struct store *s, int64_t now)
 {
         BUF_CLEANUP struct buf url = {0};
         struct move_task t;
@@ -450,7 +451,7 @@ void stores_tick(struct agent *a)
                 struct store *s = all->v[i];
                 bool wanted = s->doubted || s->tried || (a->greeted && (a->config.probe_ms || s->down_ms));
                 if (wanted && !s->move && now >= s->look_ms)
-                        look(s, now);
+                        look_at_store(s, now);
         }
         if (++all->ticks % WRITE_TICKS != 0)
                 return;
@@ -458,7 +459,7 @@ void stores_tick(struct agent *a)
         write_links(a);
 }
 
-/* ---- what the server is told */
+/* ---- reports to the server */
 
 struct delta {
         struct agent *a;

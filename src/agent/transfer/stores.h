@@ -1,6 +1,5 @@
-/* stores: the stores that the server knows by name: which URLs are theirs, how fast they are from here, and
- * whether they answer; and what is kept here, for the server to know.
- */
+/* stores: the stores that the server knows by name: which URLs belong to them, how fast they are from here,
+ * and whether they answer; and the files that are kept here, as told to the server. */
 #pragma once
 #include "agent/model/attempt.h"
 #include "place/probe_estimate.h"
@@ -9,35 +8,41 @@
 void stores_open(struct agent *a);
 /* The numbers are the wire's. */
 enum cached_kind { CACHED_FILE, CACHED_IMAGE, CACHED_ENVIRONMENT };
-/* Something that others keep here, which counts like contents of the cache. An image has the name that a job
- * has for it, or is a path. Nothing changes when it is known already; or, of stores_release, is not. */
+/* Registers or removes something that other parts keep here, which is reported like contents of the cache.
+ * name of an image: the job's name for it, or a path. Registering twice, or removing what is not registered,
+ * changes nothing. */
 void stores_hold(struct agent *a, struct str name, uint64_t size, enum cached_kind kind);
 void stores_release(struct agent *a, struct str name);
 void stores_close(struct agent *a);
 void stores_message(struct agent *a, const Drover__Stores *m);
-void stores_greeted(struct agent *a); /* tells all that the server is to know */
-void stores_turn(struct agent *a);    /* tells what has changed */
-void stores_tick(struct agent *a);    /* every second */
-/* What the cache knows a URL by, as the attempt asks for it (base/file_key.h); *ret_store is an index, or
- * FILE_STORE_NONE. False: it is none. */
+void stores_greeted(struct agent *a); /* sends the full state to the server */
+void stores_turn(struct agent *a);    /* sends changes, at the end of a turn */
+void stores_tick(struct agent *a);    /* called every second */
+/* Computes the cache key of a URL as the attempt asks for it (base/job/file_key.h). *ret_store: index of the
+ * store, or FILE_STORE_NONE. Returns false if it is not a valid URL. */
 bool stores_key(const struct attempt *at, struct str url, struct buf *ret_key, size_t *ret_store);
-/* The URL by its own way, as the cache's key has it (base/file_key.h). False: it is asked for as it is. */
+/* Computes the URL by the store's own way, as in the cache's key (base/job/file_key.h). Returns false if the
+ * URL is used unchanged. */
 bool stores_own_way(const struct agent *a, struct str url, size_t store, struct buf *ret);
-/* Another way to the same file: the URL under the store's n-th prefix, but the one it has. False: no more. */
+/* Computes another URL of the same file: under the store's n-th prefix, not counting its present one.
+ * Returns false if there are no more. */
 bool stores_other_way(const struct agent *a, struct str url, size_t store, size_t n, struct buf *ret);
 size_t stores_of(const struct agent *a, struct str url);
-/* A transfer was measured; store may be FILE_STORE_NONE. SIZE_MAX - 1 is the server's spool. */
+/* Records the measured speed of a transfer. store: may be FILE_STORE_NONE, or STORE_SPOOL for the server's
+ * spool. */
 #define STORE_SPOOL (SIZE_MAX - 1)
 void stores_measured(struct agent *a, size_t store, enum probe_way way, uint64_t bytes, uint64_t took_us);
-/* A transfer to or from it has succeeded; store may be FILE_STORE_NONE. */
+/* Records that a transfer to or from the store succeeded; store may be FILE_STORE_NONE. */
 void stores_answered(struct agent *a, size_t store);
-/* One has failed with this error (of a move_answer) as if nobody was there: STORE_SILENT, the store is known
- * not to answer; STORE_ASKED, it is asked, and fetch_store_known is called; STORE_ANSWERS: it is not that. */
+/* Called when a transfer failed without an answer from the store. Returns STORE_SILENT if the store is known
+ * not to answer; STORE_ASKED if the store is probed now, and fetch_store_known will be called; STORE_ANSWERS
+ * if the store is not the cause. */
 enum store_word { STORE_ANSWERS, STORE_SILENT, STORE_ASKED };
 enum store_word stores_doubt(struct agent *a, size_t store);
 bool stores_is_silence(int error);
-/* Is it known not to answer, and what was said then? NULL: it answers, or is none. Borrowed. */
+/* stores_is_down: returns whether the store is known not to answer. stores_down_why: returns the last error
+ * seen, borrowed; NULL: the store answers, or there is none. */
 bool stores_is_down(const struct agent *a, size_t store);
 const char *stores_down_why(const struct agent *a, size_t store);
-/* The name of a store; NULL: there is no such one. */
+/* Returns the name of a store; NULL: no such store. */
 const char *stores_name(const struct agent *a, size_t store);

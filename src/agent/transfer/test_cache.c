@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "agent/transfer/cache.h"
-#include "base/fs.h"
 #include "base/mem.h"
+#include "base/system/fs.h"
 
 static char top[64], folder[96];
 static int dir;
@@ -69,7 +69,7 @@ static void contents_are_there_once(void **state)
         assert_true(cache_bytes(c) == 5);
         assert_int_equal(files_in_folder(), 1);
         assert_ptr_equal(cache_find_name(c, STR("https://a/x"))->contents, a);
-        /* other contents at a URL: the old ones stay for their other name */
+        /* new contents at a URL: the old ones stay under their other name */
         struct cached *d = keep_named(c, "other", "https://a/x", 3);
         assert_ptr_equal(cache_find_name(c, STR("https://a/x"))->contents, d);
         assert_ptr_equal(cache_find_name(c, STR("https://b/y"))->contents, a);
@@ -112,7 +112,7 @@ static void a_restart_finds_it_unchecked(void **state)
         keep_named(c, "hello", "https://a/x", 7);
         keep(c, "shipped", 8);
         cache_close(c);
-        /* what a crash leaves: a part, and an index that knows nothing of the last contents */
+        /* a crash leaves a partial file, and an index without the last contents */
         c = open_it(1000);
         assert_true(cache_begin(c, part) >= 0);
         keep(c, "unknown to the index", 9);
@@ -126,14 +126,14 @@ static void a_restart_finds_it_unchecked(void **state)
         SHA256((const unsigned char *)"unknown to the index", 20, sum);
         assert_non_null(cache_find(again, sum));
         assert_int_equal(files_in_folder(), 4);
-        /* what is fetched again takes the place of what nobody looked at */
+        /* a file fetched again replaces unverified contents */
         assert_ptr_equal(keep(again, "hello", 10), n->contents);
         assert_true(n->contents->checked);
         cache_close(again);
         cache_close(c);
 }
 
-/* Whatever the index says: it cannot be made to name what is not there, and a torn one is no index. */
+/* A damaged or forged index cannot name contents that do not exist; a torn one is ignored. */
 static void a_torn_index_is_left_alone(void **state)
 {
         BUF_CLEANUP struct buf good = {0};
@@ -185,7 +185,7 @@ static void changes_are_told_once(void **state)
         struct cached *e = keep_named(c, "hello", "https://a/x", 1);
         assert_true(cache_changed(c));
         cache_changes(c, false, hear, &h);
-        assert_true(h.came == 2 && h.went == 0); /* by its URL and by its checksum */
+        assert_true(h.came == 2 && h.went == 0); /* reported by its URL and by its checksum */
         assert_false(cache_changed(c));
         cache_drop(c, keep(c, "gone before it was told", 2));
         h = (struct heard){0};

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "agent/transfer/link_file.h"
-#include "base/fs.h"
+#include "base/system/fs.h"
 
 #define DAY_MS 86400000LL
 #define NOW_MS 1700000000000LL
@@ -32,7 +32,7 @@ static void write_two(void)
         link_file_deinit(&l);
 }
 
-/* On a machine that was started anew, an hour later: its clock of time since then is behind. */
+/* After a reboot an hour later the boot clock is behind; ages continue. */
 static void ages_go_on(void **state)
 {
         (void)state;
@@ -53,7 +53,7 @@ static void ages_go_on(void **state)
         link_file_deinit(&l);
 }
 
-/* What is new then counts nearly alone, and what is too old is gone, number by number. */
+/* A new measurement outweighs old ones, and each value that is too old is dropped. */
 static void old_numbers_fade(void **state)
 {
         (void)state;
@@ -70,7 +70,7 @@ static void old_numbers_fade(void **state)
         link_file_deinit(&l);
 }
 
-/* A clock that was set back makes nothing older than it can be; "never" is no time. */
+/* A clock that was set back makes no value impossibly old; "never" is no time. */
 static void clocks_jump(void **state)
 {
         (void)state;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "agent/transfer/stage_work.h"
-#include "base/fs.h"
+#include "base/system/fs.h"
 
 static char top[64], path[160];
 
@@ -42,7 +42,7 @@ static void begin(struct stage_work *w, enum stage_kind kind)
         assert_true(w->data >= 0);
 }
 
-/* As the shepherd does it, but as ourselves. */
+/* Runs the child as the shepherd does, but with our own user. */
 static int run_child(const struct stage_work *w)
 {
         int status;
@@ -112,7 +112,7 @@ static void a_child_takes_outputs_away(void **state)
         assert_string_equal(room, "an output\n");
         stage_work_deinit(&w);
 
-        /* and to where it belongs, by its new name; then its folder is empty */
+        /* outputs are moved to their destinations under their new names, and the folder is empty */
         put("box/.drover_out.0", "stream\n");
         assert_int_equal(mkdir(in_top("home"), 0755), 0);
         begin(&w, STAGE_OUT);
@@ -133,7 +133,7 @@ static void a_child_takes_outputs_away(void **state)
         assert_int_equal(mkdir(in_top("box"), 0700), 0);
         stage_work_deinit(&w);
 
-        /* what goes on to a URL is needed again, if the agent dies before it is there */
+        /* files for a URL are kept, because they are needed again if the agent dies before they are sent */
         put("box/sent", "far away\n");
         begin(&w, STAGE_OUT);
         w.iwd = mem_dupz(in_top("home"));
@@ -170,8 +170,26 @@ static bool is_there(const struct stage_work *w, const char *from)
         return false;
 }
 
-/* In a child, too; inputs as they were, what is the agent's, and hidden files are none of the job's outputs.
- */
+/* Folders are made in a child, too; unchanged inputs, the agent's own and hidden files are no outputs. */
+static void folders_are_made(void **state)
+{
+        (void)state;
+        struct stage_work w;
+        struct stat st;
+        begin(&w, STAGE_IN);
+        stage_work_file(&w, mem_dupz(""), mem_dupz("vol/a/b"))->folder = true;
+        stage_work_file(&w, mem_dupz(""), mem_dupz("vol/a"))->folder = true; /* is there */
+        stage_work_file(&w, mem_dupz(""), mem_dupz("../outside"))->folder = true;
+        assert_int_equal(stage_work_write(&w), 0);
+        assert_int_equal(run_child(&w), 0);
+        assert_int_equal(stage_work_answer(&w), 0);
+        assert_int_not_equal(w.result, 0);
+        assert_non_null(strstr(w.err.text, "../outside"));
+        assert_true(stat(in_top("box/vol/a/b"), &st) == 0 && S_ISDIR(st.st_mode));
+        assert_int_not_equal(stat(in_top("outside"), &st), 0);
+        stage_work_deinit(&w);
+}
+
 static void patterns_become_their_files(void **state)
 {
         (void)state;
@@ -213,6 +231,17 @@ static void patterns_become_their_files(void **state)
         content("gone/first", "1");
         content("gone/b.root", "22");
         content("gone/below/d.root", "333");
+        stage_work_deinit(&w);
+
+        /* folders after "/./" in a pattern are kept */
+        begin(&w, STAGE_OUT);
+        w.iwd = mem_dupz(in_top("gone"));
+        MEM_GROW(w.remaps, w.remap_cap, 1);
+        w.remaps[w.remap_count++] = (struct stage_remap){mem_dupz("s/./*/?.x"), mem_dupz("https://h/d/")};
+        assert_int_equal(stage_work_output(&w, STR("s/t/u.x"), true), 0);
+        assert_string_equal(w.files[0].to, "https://h/d/t/u.x");
+        assert_int_equal(stage_work_output(&w, STR("s/u.x"), true), 0);
+        assert_string_equal(w.files[1].to, in_top("gone/u.x"));
         stage_work_deinit(&w);
 
         /* none at all is an error, which has the pattern */
@@ -264,7 +293,7 @@ static void folders_become_their_files(void **state)
         stage_work_deinit(&w);
 }
 
-/* A hole costs its maker nothing, and its copy the agent's disk. */
+/* A hole takes no room in the source, but its copy could fill the agent's disk. */
 static void a_hole_does_not_fill_the_disk(void **state)
 {
         (void)state;
@@ -325,7 +354,7 @@ static void holes_are_hashed_and_bounded(void **state)
         assert_int_equal(unlink(in_top("box/holes")), 0);
 }
 
-/* What a child of another user leaves is not believed further than it goes. */
+/* Answers of another user's child are checked. */
 static void answers_are_checked(void **state)
 {
         (void)state;
@@ -344,7 +373,7 @@ static void answers_are_checked(void **state)
                 for (unsigned flip = 1; flip < 256; flip <<= 1) {
                         unsigned char bad = good[i] ^ (unsigned char)flip;
                         assert_int_equal(pwrite(w.data, &bad, 1, (off_t)head[3] + i), 1);
-                        stage_work_answer(&w); /* whatever it says: no fault */
+                        stage_work_answer(&w); /* must not crash, whatever the answer */
                         assert_true(w.result <= 0);
                         assert_int_equal(pwrite(w.data, &good[i], 1, (off_t)head[3] + i), 1);
                 }
@@ -376,6 +405,7 @@ int main(void)
         const struct CMUnitTest tests[] = {cmocka_unit_test(a_child_brings_inputs),
                                            cmocka_unit_test(a_child_takes_outputs_away),
                                            cmocka_unit_test(folders_become_their_files),
+                                           cmocka_unit_test(folders_are_made),
                                            cmocka_unit_test(patterns_become_their_files),
                                            cmocka_unit_test(a_hole_does_not_fill_the_disk),
                                            cmocka_unit_test(holes_are_hashed_and_bounded),

@@ -185,7 +185,7 @@ static void test_null_takes_all(void **state)
         assert_refused("/dev/zero", EINVAL);
 }
 
-/* What was written of a text that does not fit is cut off. */
+/* A partly written text is cut off again. */
 static void test_whole_or_nothing(void **state)
 {
         struct rlimit was, small;

@@ -1,6 +1,6 @@
-/* Lines of users' logs. They are written by ourselves, with the rights by which jobs run here and their
- * outputs are delivered: at once, or by a worker where a file system may not answer. With `users` a child of
- * the owner's user writes them. */
+/* Writes lines of users' logs with the rights by which jobs run here and their outputs are delivered: at
+ * once, or by a worker if a file system may not answer. With `users` a child of the owner's user writes
+ * them. */
 #include "agent/transfer/userlog.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include "agent/outbox/outbox.h"
 #include "agent/transfer/stage.h"
 #include "agent/transfer/userlog_file.h"
-#include "base/log.h"
+#include "base/system/log.h"
 
 void userlog_written(struct agent *a, uint64_t serial, int r, const struct userlog_file_result *result,
                      struct err *err)

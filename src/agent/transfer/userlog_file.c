@@ -1,7 +1,7 @@
-/* Events of a text that was sent before are looked for in the last TAIL_BYTES of the file, from where the one
- * before was found: they stand there in the order in which they were sent, with others' between them. What
- * is not found costs a look at all that is left; past SEARCH_BYTES the rest is taken for new, which costs a
- * line that is there twice, no more. */
+/* Events of a text that may have been sent before are searched in the last TAIL_BYTES of the file, each from
+ * the end of the one before: they are there in the order in which they were sent, with events of others
+ * between them. An event that is not found costs a search of the whole rest; after SEARCH_BYTES the
+ * remaining events are taken as new, which at worst writes a line twice. */
 #include "agent/transfer/userlog_file.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static bool may_pass(int error)
                error == EMFILE || error == ENOMEM || error == ETIMEDOUT || error == EAGAIN || error == EINTR;
 }
 
-/* The last bytes of the file; nothing when it cannot be read. */
+/* Reads the last bytes of the file; nothing if it cannot be read. */
 static void read_tail(int dir, const char *name, off_t size, struct buf *tail)
 {
         int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -55,8 +55,9 @@ static struct str cut_event(struct str *rest)
         return event;
 }
 
-/* Where the event ends in the tail, at a line's beginning and at or after `from`; 0: it is not there. */
-static size_t find(struct str tail, size_t from, struct str event, size_t *effort)
+/* Returns the offset in the tail at which the event ends, if it begins at a line's start at or after `from`;
+ * 0: not found. */
+static size_t find_event(struct str tail, size_t from, struct str event, size_t *effort)
 {
         while (from + event.n <= tail.n && *effort < SEARCH_BYTES) {
                 ptrdiff_t at = str_search(str_skip(tail, from), event);
@@ -73,7 +74,8 @@ static size_t find(struct str tail, size_t from, struct str event, size_t *effor
         return 0;
 }
 
-/* How much of the event's beginning the file ends with: who wrote it was killed in the middle. */
+/* Returns the length of the event's beginning with which the file ends: its writer was killed in the middle.
+ */
 static size_t torn(struct str tail, struct str event)
 {
         for (size_t n = event.n - 1 < tail.n ? event.n - 1 : tail.n; n > 0; n--)
@@ -83,7 +85,7 @@ static size_t torn(struct str tail, struct str event)
         return 0;
 }
 
-/* True: the last event was not there. */
+/* Leaves out events that are there. Returns whether the last event was missing. */
 static bool leave_out(struct str tail, struct str text, struct buf *rest)
 {
         size_t from = 0, effort = 0;
@@ -91,7 +93,7 @@ static bool leave_out(struct str tail, struct str text, struct buf *rest)
 
         while (text.n) {
                 struct str event = cut_event(&text);
-                size_t end = find(tail, from, event, &effort);
+                size_t end = find_event(tail, from, event, &effort);
 
                 if (end)
                         from = end;
@@ -118,7 +120,8 @@ static int write_all(int fd, struct str text, off_t size)
                         continue;
                 }
                 error = n < 0 ? error : ENOSPC;
-                /* half an event would spoil those after it; but what others appended meanwhile is theirs */
+                /* removes half an event, which would spoil later ones, unless others have appended meanwhile
+                 */
                 if (done && fstat(fd, &st) == 0 && st.st_size == size + (off_t)done &&
                     ftruncate(fd, size) < 0)
                         error = EIO;

@@ -1,24 +1,24 @@
-/* The commands that are run, and what the system is told to do with its tasks: all natives of a verb at once.
- */
+/* Gives the system its verbs: one command for all ids of a verb. */
 #include "run/batch/acts.h"
 
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 #include "run/batch/calls.h"
 #include "run/batch/state.h"
 #include "run/batch/submit_user.h"
 #include "run/batch/tasks.h"
 
-#define TRIES 5 /* of a command: what is refused as often will be refused again */
+#define TRIES 5 /* failures of a command in a row after which it is not repeated */
 
 struct acts {
-        char *acting; /* those that a command is about, parted by spaces; NULL: none is under way */
+        char *acting; /* ids that the command in progress is for, separated by spaces; NULL: none is in
+                         progress */
         enum batch_verb acting_verb;
-        bool unheard;  /* some task is */
+        bool unheard;  /* some task has verbs whose command failed */
         bool wanted;   /* some task has verbs that wait for an answer */
-        bool ask_soon; /* there are new ones since the last answer */
+        bool ask_soon; /* verbs were requested since the last answer */
 };
 
 struct acts *batch_acts_new(void)
@@ -43,7 +43,7 @@ bool batch_has(const struct batch *b, enum batch_verb verb)
         return b->verbs & (1u << verb);
 }
 
-/* The number is its own: no other job of ours, nor a stranger's, was seen with it since. */
+/* Returns whether the id still belongs to the task: no other job has been seen with it since. */
 static bool has_its_number(const struct batch *b, const struct task *t)
 {
         BUF_CLEANUP struct buf key = {0};
@@ -100,7 +100,8 @@ void batch_native_known(struct batch *b, struct submission *s, struct str native
         }
 }
 
-/* The answer names it, or its submit's own answer is younger than the question. */
+/* Returns whether the last status answer names the task, or its submission was answered after that query was
+ * made. */
 static bool was_named(const struct batch *b, const struct task *t)
 {
         return t->seen == b->query.generation || t->in_ms > b->query.asked_ms;
@@ -127,8 +128,8 @@ void batch_acts_named(struct batch *b)
 #define HOLDS (1u << BATCH_HOLD | 1u << BATCH_RELEASE)
 #define STOPS (1u << BATCH_STOP | 1u << BATCH_CONTINUE)
 
-/* One command is about many, so it is not known which of them it has reached; but these may be told twice. An
- * end is told again anyway, and what a nudge is about is found without it. */
+/* Records the result of a command for all of its tasks, since it is not known which of them it has reached;
+ * holds and stops may be repeated. An end is repeated in any case, and a nudge has no need of it. */
 static void was_heard(struct batch *b, bool heard)
 {
         struct str rest = str_of(b->acts->acting), native;
@@ -146,7 +147,7 @@ static void was_heard(struct batch *b, bool heard)
         b->acts->acting = NULL;
 }
 
-/* As it shall be now: meanwhile it may have been told something else. */
+/* Requests the verb for the task's present state, which may have changed since the command failed. */
 static void tell_again(struct batch *b, struct task *t)
 {
         if (!t->killing && !t->begun && t->unheard & HOLDS)
@@ -175,7 +176,7 @@ static void acted(void *arg, int status, struct str out, struct str errors)
                          LOG_TEXT(str_head(errors, errors.n > 300 ? 300 : errors.n)));
 }
 
-/* At most 500 of a verb's natives, in one command. Which: the caller's to free. */
+/* Prepares a command for at most 500 ids of a verb. Returns these ids; the caller frees them. */
 static char *next_act(struct batch *b, struct submit_user *p, enum batch_verb verb, struct batch_call *call)
 {
         struct buf *all = &p->acts[verb];
@@ -189,7 +190,7 @@ static char *next_act(struct batch *b, struct submit_user *p, enum batch_verb ve
         return natives;
 }
 
-/* True: a command runs. */
+/* Starts a command for the user's pending verbs. Returns true if one runs. */
 static bool act_for(struct batch *b, struct submit_user *p)
 {
         for (int verb = 0; verb < BATCH_VERBS_COUNT; verb++) {
@@ -210,8 +211,8 @@ static bool act_for(struct batch *b, struct submit_user *p)
         return false;
 }
 
-/* One command for all natives of a verb; the next verb with the next tick. Who had his turn goes to the end.
- */
+/* Runs one command for all ids of a verb; the next verb follows with the next tick. A user who has had a
+ * turn goes to the end of the list. */
 void batch_acts_run(struct batch *b)
 {
         struct submit_user **link = &b->submit_users, **last;
@@ -231,7 +232,6 @@ void batch_acts_run(struct batch *b)
         }
 }
 
-/* At once, for we end. */
 void batch_act_now(struct batch *b, enum batch_verb verb)
 {
         struct submit_user *p = b->user_commands ? NULL : b->submit_users;

@@ -1,4 +1,4 @@
-/* Pieces that the readers of answers share. */
+/* Functions shared by the readers of answers. */
 #include <ctype.h>
 
 #include "base/u64.h"
@@ -6,7 +6,7 @@
 
 #define WORD_MAX   256
 #define NATIVE_MAX 128
-/* More than any machine has, so that sums of what an answer says cannot overflow. */
+/* Limits above any real machine, so that sums over an answer cannot overflow. */
 #define NODE_CPUS_MAX  100000u
 #define NODE_BYTES_MAX (1ull << 50)
 #define NODES_MAX      1000000u
@@ -88,7 +88,7 @@ struct str batch_whole(const struct batch_system *s, struct str native)
 {
         BUF_CLEANUP struct buf pattern = {0};
         if (s->native_of)
-                s->native_of("", 0, &pattern); /* "_0", ".1", "[1]": what parts them */
+                s->native_of("", 0, &pattern); /* "_0", ".1", "[1]": shows the separator */
         ptrdiff_t at = pattern.n ? str_rfind(native, pattern.p[0]) : -1;
         return at < 0 ? native : str_head(native, (size_t)at);
 }
@@ -102,7 +102,7 @@ struct str batch_last_line(struct str out)
         return last;
 }
 
-/* In place: what is left is never longer. */
+/* Replaces entities in place; the text never grows. */
 static struct str undo_entities(struct str s)
 {
         static const struct {

@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
 
 #define ARCHIVE_MAX 1000
 #define SCRIPT_MAX  (4u << 20)
 
 struct archive {
         int fd;
-        char *names[ARCHIVE_MAX]; /* a ring; the oldest is at `next`, once it is full */
+        char *names[ARCHIVE_MAX]; /* a ring; once it is full, the oldest is at `next` */
         size_t next;
         uint64_t serial;
 };
@@ -82,7 +82,7 @@ int archive_read(const struct archive *k, struct run_id id, struct buf *out)
 {
         BUF_CLEANUP struct buf of = {0};
         buf_printf(&of, "-%llu.%u.", (unsigned long long)id.request, id.member);
-        for (size_t i = 1; k && i <= ARCHIVE_MAX; i++) { /* from the newest on */
+        for (size_t i = 1; k && i <= ARCHIVE_MAX; i++) { /* newest first */
                 const char *name = k->names[(k->next + ARCHIVE_MAX - i) % ARCHIVE_MAX];
                 if (name && str_starts(str_skip(str_of(name), 16), buf_view(&of)))
                         return fs_read_regular(k->fd, name, SCRIPT_MAX, out, NULL);

@@ -1,13 +1,17 @@
-/* archive: scripts of tasks that are over, for people: the last thousand of a queue.
+/* archive: the scripts of a queue's last thousand ended tasks, kept for people to read.
  *
- * In DIR/kept/ as SERIAL-REQUEST.MEMBER.FENCE.STEP.sh, a second name of the file in the task's folder, which
- * goes. Serials are of one length and grow, so that the order of names is that of time. */
+ * Scripts are in DIR/kept/ as SERIAL-REQUEST.MEMBER.FENCE.STEP.sh, each a hard link to the file in the
+ * task's folder, which is removed. Serials have a fixed length and grow, so the order of names is the order
+ * of time.
+ */
 #pragma once
 #include "run/task/run_id.h"
 
 struct archive;
-struct archive *archive_open(int dirfd); /* of DIR. Without a folder it keeps nothing */
-void archive_close(struct archive *a);   /* NULL is fine */
-void archive_add(struct archive *a, struct run_id id, const char *script); /* its path */
-/* The newest of that job, appended; fence and step are not looked at. 0, -ENOENT, or another -errno. */
+/* Dirfd: of DIR. An archive whose folder cannot be made keeps nothing. */
+struct archive *archive_open(int dirfd);
+void archive_close(struct archive *a);                                     /* NULL is fine */
+void archive_add(struct archive *a, struct run_id id, const char *script); /* script: a path */
+/* Appends the newest script of that job; fence and step are ignored. Returns 0, -ENOENT, or another -errno.
+ */
 int archive_read(const struct archive *a, struct run_id id, struct buf *out);

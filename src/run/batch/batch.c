@@ -1,4 +1,4 @@
-/* The runner's verbs over the table of tasks. */
+/* Implements the runner's calls on the table of tasks. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -6,12 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
 #include "run/batch/acts.h"
 #include "run/batch/journal.h"
 #include "run/batch/orders.h"
+#include "run/batch/remote.h"
 #include "run/batch/runner.h"
 #include "run/batch/state.h"
 #include "run/batch/submit.h"
@@ -26,19 +27,19 @@ static struct batch *self(struct runner *r)
         return (struct batch *)(void *)r;
 }
 
-static struct task *find(struct batch *b, struct run_id id)
+static struct task *find_task(struct batch *b, struct run_id id)
 {
         return map_get(b->table.tasks, run_key(&id));
 }
 
-/* Nobody reads it before it has a submission: so not by a rename, of which a queue full would be many. What
- * an earlier step has left there may be anything. */
+/* Writes a script. No rename is needed, since the script is not read before it is submitted, and renames are
+ * slow for a whole queue. A file of any kind that an earlier step left in its place is replaced. */
 static int write_script(const char *path, struct str text, mode_t mode)
 {
         unlink(path);
         int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         int r = fd < 0 ? -errno : fs_write_all(fd, text.p, text.n);
-        if (fd >= 0 && r == 0 && fchmod(fd, mode) < 0) /* whatever our umask is */
+        if (fd >= 0 && r == 0 && fchmod(fd, mode) < 0) /* independent of the umask */
                 r = -errno;
         if (fd >= 0 && close(fd) < 0 && r == 0)
                 r = -errno;
@@ -48,7 +49,7 @@ static int write_script(const char *path, struct str text, mode_t mode)
 void batch_submit(struct runner *r, const struct run_spec *spec)
 {
         struct batch *b = self(r);
-        if (find(b, spec->id))
+        if (find_task(b, spec->id))
                 return;
         struct task *t =
                 batch_task_new(b, batch_submit_user(b, spec->owner, spec->user), spec->id, spec->sandbox);
@@ -79,8 +80,8 @@ void batch_submit(struct runner *r, const struct run_spec *spec)
 void batch_kill(struct runner *r, struct run_id id, uint64_t grace_ms)
 {
         struct batch *b = self(r);
-        struct task *t = find(b, id);
-        (void)grace_ms; /* the script's and the system's own */
+        struct task *t = find_task(b, id);
+        (void)grace_ms; /* the script and the system have their own grace */
         if (!t || t->state == TASK_OVER)
                 return;
         t->killing = true;
@@ -92,7 +93,7 @@ void batch_kill(struct runner *r, struct run_id id, uint64_t grace_ms)
                 return;
         }
         batch_journal_kill(b, t);
-        if (t->stopped) /* its script may be, too */
+        if (t->stopped) /* the script may be stopped, too */
                 batch_stop(b, t, false);
         batch_act(b, t, BATCH_END);
 }
@@ -107,7 +108,7 @@ static void hold(struct batch *b, struct task *t, bool on)
                 batch_submit_later(b);
 }
 
-/* What is told to one that waits is known after a restart, too: else nothing would undo it. */
+/* Records in the journal what a waiting task was told, so that it can be undone after a restart. */
 static void wait_as(struct batch *b, struct task *t, bool held, bool suspended)
 {
         bool same = t->held == held && t->suspended == suspended;
@@ -120,17 +121,17 @@ static void wait_as(struct batch *b, struct task *t, bool held, bool suspended)
 void batch_suspend(struct runner *r, struct run_id id)
 {
         struct batch *b = self(r);
-        struct task *t = find(b, id);
+        struct task *t = find_task(b, id);
         if (t && t->begun)
                 batch_stop(b, t, true);
         else if (t)
-                wait_as(b, t, true, true); /* it may begin all the same */
+                wait_as(b, t, true, true); /* it may begin nevertheless */
 }
 
 void batch_resume(struct runner *r, struct run_id id)
 {
         struct batch *b = self(r);
-        struct task *t = find(b, id);
+        struct task *t = find_task(b, id);
         if (t && t->begun)
                 batch_stop(b, t, false);
         if (t)
@@ -140,7 +141,7 @@ void batch_resume(struct runner *r, struct run_id id)
 void batch_hold(struct runner *r, struct run_id id)
 {
         struct batch *b = self(r);
-        struct task *t = find(b, id);
+        struct task *t = find_task(b, id);
         if (t)
                 wait_as(b, t, true, t->suspended);
 }
@@ -148,7 +149,7 @@ void batch_hold(struct runner *r, struct run_id id)
 void batch_release(struct runner *r, struct run_id id)
 {
         struct batch *b = self(r);
-        struct task *t = find(b, id);
+        struct task *t = find_task(b, id);
         if (t)
                 wait_as(b, t, false, t->suspended);
 }
@@ -156,7 +157,7 @@ void batch_release(struct runner *r, struct run_id id)
 void batch_signal(struct runner *r, struct run_id id, int signal)
 {
         struct batch *b = self(r);
-        struct task *t = find(b, id);
+        struct task *t = find_task(b, id);
         if (t && (signal == SIGSTOP || signal == SIGCONT))
                 batch_stop(b, t, signal == SIGSTOP);
         else if (t)
@@ -167,7 +168,7 @@ void batch_status(struct runner *r, const struct run_id *ids, size_t count)
 {
         struct batch *b = self(r);
         for (size_t i = 0; i < count; i++) {
-                struct task *t = find(b, ids[i]);
+                struct task *t = find_task(b, ids[i]);
                 if (t)
                         batch_tell(b, t, true);
         }
@@ -176,16 +177,16 @@ void batch_status(struct runner *r, const struct run_id *ids, size_t count)
 void batch_forget(struct runner *r, struct run_id id)
 {
         struct batch *b = self(r);
-        struct task *t = find(b, id);
+        struct task *t = find_task(b, id);
         if (!t)
                 return;
-        batch_act_unasked(b, t, BATCH_END); /* of one that is not over: nobody wants it */
+        batch_act_unasked(b, t, BATCH_END); /* if it is not over: it is not wanted any more */
         batch_journal_gone(b, t);
         batch_task_free(b, t);
 }
 
-/* The time of the file lease.end, by the file system's clock, is that of the lease's end. Without it scripts
- * reckon for themselves, which takes a few processes. */
+/* Sets the time of the file lease.end, by the file system's clock, to the lease's end. Without it scripts
+ * compute the end themselves, which takes a few processes. */
 static void lease_end(struct batch *b, int64_t term_s)
 {
         struct stat st;
@@ -201,8 +202,8 @@ none:
         unlinkat(b->fd, BATCH_LEASE_END, 0);
 }
 
-/* A full disk has no room for another file, but what is there can be written over: it is of about the same
- * length, and no longer than what a disk writes at once. */
+/* Overwrites the file in place, which works on a full disk: the text has about the same length, and fits
+ * into one block. */
 static int write_over(int dirfd, const char *name, struct str text)
 {
         int fd = openat(dirfd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -214,7 +215,8 @@ static int write_over(int dirfd, const char *name, struct str text)
         return r;
 }
 
-/* Scripts count from when the serial changes; so clocks of other machines do not matter. */
+/* Writes the lease. Scripts measure it from the time at which its serial changes, so other machines' clocks
+ * do not matter. */
 void batch_lease(struct runner *r, int64_t until_boot_ms)
 {
         struct batch *b = self(r);
@@ -223,19 +225,22 @@ void batch_lease(struct runner *r, int64_t until_boot_ms)
         struct err err = {""};
         if (until_boot_ms == 0 || left <= 0)
                 return;
+        int64_t late_ms = !b->remote ? 0 : left / 4 < BATCH_REMOTE_LATE_MS ? left / 4 : BATCH_REMOTE_LATE_MS;
+        left -= late_ms;
         int64_t term = batch_script_lease(clock_wall_ms(), ++b->lease_serial, left, b->watch_s, &text);
-        lease_end(b, term); /* first: it is true whatever follows */
+        lease_end(b, term); /* first, since it holds whatever follows */
         int result = fs_write(b->fd, "lease", buf_view(&text), 0644, false, &err);
         if ((result == -ENOSPC || result == -EDQUOT) && write_over(b->fd, "lease", buf_view(&text)) == 0)
                 result = 0;
         if (result < 0)
                 log_error("msg=\"cannot renew the lease of batch jobs\" error=\"%s\"",
                           LOG_TEXT(str_of(err.text)));
+        batch_remote_lease(b, buf_view(&text), late_ms);
 }
 
 int batch_script_of(struct runner *r, struct run_id id, struct buf *out)
 {
-        const struct task *t = find(self(r), id);
+        const struct task *t = find_task(self(r), id);
         BUF_CLEANUP struct buf path = {0};
         if (!t)
                 return archive_read(self(r)->archive, id, out);
@@ -246,7 +251,7 @@ int batch_script_of(struct runner *r, struct run_id id, struct buf *out)
 int batch_where(struct runner *r, struct run_id id, struct run_where *ret)
 {
         struct batch *b = self(r);
-        const struct task *t = find(b, id);
+        const struct task *t = find_task(b, id);
         BUF_CLEANUP struct buf native = {0};
         if (!t)
                 return -ENOENT;

@@ -30,29 +30,29 @@
  * program its signals back, and NAME.sh, NAME.list.* and NAME.*.log of submissions.
  */
 #pragma once
-#include "base/args.h"
+#include "base/job/args.h"
 #include "base/map.h"
 #include "run/call/command.h"
 #include "run/call/request.h"
 #include "run/runner.h"
 
 #define BATCH_STEP  ".drover_step"
-#define BATCH_NAMES "drover-" /* what the names of all submissions begin with, but short ones */
+#define BATCH_NAMES "drover-" /* prefix of all submissions' names, except short ones */
 
 enum batch_phase {
         BATCH_WAITING,
         BATCH_RUNNING,
         BATCH_OVER,      /* the script came to its end */
-        BATCH_CANCELLED, /* by us or by somebody */
-        BATCH_TIMEOUT,   /* by the system's clock */
-        BATCH_MEMORY,    /* it used more than it asked for */
-        BATCH_LOST,      /* its node failed, or it had to make room */
+        BATCH_CANCELLED, /* cancelled by Drover or by a user */
+        BATCH_TIMEOUT,   /* ended at the system's time limit */
+        BATCH_MEMORY,    /* used more memory than it asked for */
+        BATCH_LOST,      /* its node failed, or it was preempted */
         BATCH_UNFIT,     /* the system found out late that it cannot run it */
 };
-struct batch_line {                            /* of a status query; borrowed */
+struct batch_line {                            /* one line of a status answer; borrowed */
         struct str native, name, reason, user; /* user: whose it is there; empty: it does not say */
         enum batch_phase phase;
-        bool stopped; /* it runs, but somebody has suspended it there */
+        bool stopped; /* running, but suspended in the system */
         bool stays;   /* over, but the system keeps it until it is ended there */
         bool bare;    /* over, and nothing is said of its end: what never began may have been cancelled */
         bool others;  /* native is an array's: its members that the answer does not name are meant */
@@ -81,95 +81,101 @@ struct batch_call { /* a command to be made, or requests */
         const struct batch_settings *settings;
         struct args argv;
         struct buf input;   /* a command's standard input, or the body of each request */
-        const char *method; /* of requests; NULL: it is a command */
-        struct args paths;  /* what is requested, one after the other */
+        const char *method; /* HTTP method; NULL: the call is a command */
+        struct args paths;  /* paths requested one after the other */
         bool once;          /* a request that must not be made again by itself */
-        const char
-                *version; /* requests: the API's, that they are made for; NULL: they are as well with any */
+        /* API version that the requests are made for; NULL: any. */
+        const char *version;
 };
 void batch_call_deinit(struct batch_call *c);
 void batch_path_add(struct batch_call *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void batch_word_add(struct batch_call *c, const char *word);
 void batch_words_add(struct batch_call *c, struct str words); /* parted by blanks */
 
-struct batch_sending {             /* what a submit command is about */
+struct batch_sending {             /* a submission */
         const char *name, *script; /* the script's path */
-        const char *head;          /* its lines that ask for resources */
+        const char *head;          /* the script's lines that ask for resources */
         unsigned count;            /* more than 1: an array */
-        const char *log;           /* LOG.INDEX.log is for what the system catches of it; NULL: no matter */
-        struct str text;           /* the script; of a system with a service only */
-        const struct args *env;    /* the same: what a command would have */
+        const char *log;           /* the system writes a member's output to LOG.INDEX.log; NULL: nowhere */
+        struct str text;           /* the script's text; only for a system with a service */
+        const struct args *env;    /* with a service: the environment that a command would have */
 };
 
-/* Answers are read whole; they may be written to. What is not understood is passed over. */
+/* Answers are read whole, may be modified, and lines that make no sense are skipped. */
 typedef void batch_take_fn(void *arg, const struct batch_line *line);
 
-struct batch_variable {             /* from the setting, else from our own environment */
-        const char *name, *setting; /* setting NULL: only from there */
+struct batch_variable {             /* set from the setting, else from the agent's own environment */
+        const char *name, *setting; /* setting NULL: only from the environment */
 };
 
 struct batch_system {
         const char *name;
-        const char *const
-                *settings; /* names that a queue may set beside settings.c's; NULL behind the last */
-        const struct batch_variable
-                *variables;         /* of its commands' environment; a NULL name behind the last */
-        const char *index_variable; /* which member of an array a task is */
-        const char *traps; /* lines of the script: what the system announces by signals; NULL: nothing */
+        /* Settings of a queue beside those of settings.c; NULL behind the last. */
+        const char *const *settings;
+        const struct batch_variable *variables; /* environment of its commands; a NULL name behind the last */
+        const char *index_variable;             /* variable with a task's index in its array */
+        /* Shell lines that handle the signals by which the system announces things; or NULL. */
+        const char *traps;
         unsigned index_first, array_max;
-        unsigned past_max;    /* tasks that `past` can be asked about at once; 0: many */
-        unsigned wordless_s;  /* how late the system's word of an end may be; 0: 10 */
-        unsigned verbs;       /* bits 1 << verb of those that it has */
-        const char *set_free; /* settings whose names begin so are the site's own; NULL: none */
-        bool gpus_left;       /* of GPUs `capacity` tells how many are left, not how many there are */
-        bool owners;          /* without a map of users, too, its lines name users as this machine does */
-        bool short_names;     /* of submissions: 15 letters and digits, for 30 letters, digits and hyphens */
-        /* It is asked by requests to the settings' `rest`, with `token_file`; lines of its rows are what the
-         * calls below read. Its `arg` is the name of the user whose the jobs shall be, NULL with a map of
-         * users. NULL: by commands. */
+        unsigned past_max;    /* most tasks in one call of `past`; 0: no limit */
+        unsigned wordless_s;  /* seconds by which the system may report an end late; 0: 10 */
+        unsigned verbs;       /* bits 1 << verb of the verbs that it has */
+        const char *set_free; /* prefix of settings that are the site's own; NULL: none */
+        bool gpus_left;       /* `capacity` tells the GPUs that are free, not how many there are */
+        bool owners;          /* lines have this machine's user names, also without a map of users */
+        /* The setting without which no task has more than one node; "": any task may; NULL: none ever. */
+        const char *nodes_setting;
+        bool short_names; /* names of submissions have 15 letters and digits, not 30 with hyphens */
+        /* The system is asked by HTTP requests to the setting `rest`, with `token_file`; its answers become
+         * the lines that the calls below read. `arg` is the user that jobs are submitted for, NULL with a map
+         * of users. NULL: the system is asked by commands. */
         const struct request_service *service;
-        int none_there; /* a status of `status` that means: no job is there; 0: no such thing */
-        unsigned (*verbs_of)(const struct batch_settings *s); /* in place of verbs; NULL: those */
-        /* Whether the queue's settings make sense. 0, or -EINVAL with err. NULL: always. */
+        int none_there; /* exit status of `status` that means "no jobs"; 0: there is none */
+        unsigned (*verbs_of)(const struct batch_settings *s); /* replaces `verbs`; or NULL */
+        /* Checks the queue's settings. 0, or -EINVAL with err. NULL: nothing to check. */
         int (*check)(const struct batch_settings *s, struct err *err);
-        /* Lines at the head of a script: what the task asks for. -EINVAL with err: a word that cannot be. */
+        /* Appends the lines at the head of a script that ask for the task's resources. 0; -EINVAL with err: a
+         * word of the job cannot be used. */
         int (*resources)(const struct batch_settings *s, const struct run_spec *spec, struct buf *out,
                          struct err *err);
         void (*naming)(const char *name, const char *log, unsigned count,
                        struct buf *out); /* count 1: no array */
         void (*submit)(struct batch_call *c, const struct batch_sending *s);
         bool (*submitted)(struct str out, struct buf *ret_native);
-        /* The system has refused it for good. Otherwise nobody knows whether it has it. */
+        /* Returns whether the system has refused the submission for good. If not, it may or may not have it.
+         */
         bool (*refused)(int exit_code, struct str errors);
-        /* It has not taken it, for there are too many in it; later it may. Asked before `refused`. NULL:
+        /* Returns whether the system is too full to take the submission now. Asked before `refused`. NULL:
          * never. */
         bool (*full)(struct str errors);
-        /* In lines of a head that say whose limits it is under, beside the user's. NULL: none. */
+        /* Options in the head that name further limits beside the user's. NULL: none. */
         const char *const *limited_by;
-        bool (*refused_array)(struct str errors); /* the array, not the task. NULL: never */
+        bool (*refused_array)(struct str errors); /* the array as such was refused. NULL: never */
         void (*native_of)(const char *native, unsigned index,
-                          struct buf *out); /* of an array's member; NULL: it has none */
+                          struct buf *out); /* id of an array's member; NULL: there are no arrays */
         void (*status)(struct batch_call *c, const char *user);
-        bool (*is_answer)(struct str out); /* to `status`; else it has failed. NULL: always */
+        bool (*is_answer)(struct str out); /* out answers `status`; else the call has failed. NULL: always */
         void (*status_read)(struct str out, batch_take_fn *take, void *arg);
         void (*past)(struct batch_call *c, const char *user,
-                     const char *natives); /* user as of `status`; "1,2_3". NULL: none */
+                     const char *natives); /* asks about ended tasks, "1,2_3". NULL: there is no accounting */
         void (*past_read)(struct str out, batch_take_fn *take, void *arg);
-        /* `past` has failed: for now, so that what it says later is worth waiting for. NULL: never. */
+        /* Returns whether `past` has failed only for now, so that a later answer is worth waiting for. NULL:
+         * never. */
         bool (*past_away)(struct str errors);
-        const char
-                *memory_words; /* in what it caught of a script that it killed for its memory; NULL: none */
-        /* Asks why it found a task unfit, whose status line had no reason. NULL: it always says. */
+        const char *memory_words; /* text in the log of a script that was killed for its memory; NULL: none */
+        /* Asks why the system found a task unfit when its status line has no reason. NULL: it always says. */
         void (*explain)(struct batch_call *c, struct str native);
         struct str (*explained)(struct str out); /* borrowed from out */
-        /* parted by blanks. Requests may have no path in the end: the service has no such verb for these */
+        /* natives are separated by blanks. A call may end up without a path: the service lacks the verb */
         void (*act)(struct batch_call *c, enum batch_verb verb, struct str natives);
-        void (*capacity)(struct batch_call *c); /* NULL: it cannot say */
+        void (*capacity)(struct batch_call *c); /* NULL: the system cannot say */
         void (*capacity_read)(const struct batch_settings *s, struct str out, struct run_capacity *c);
-        /* When would the script begin? NULL: it cannot say. True: *ret_ms is Unix time. */
+        /* Asks when the script would begin. NULL: the system cannot say. when_said: true, and *ret_ms is Unix
+         * time. */
         void (*when)(struct batch_call *c, const struct batch_sending *s);
         bool (*when_said)(struct str out, struct str errors, uint64_t *ret_ms);
-        bool when_is_now; /* `when` asks whether it would begin now: a refusal of that is none for good */
+        bool when_is_now; /* `when` asks only whether the script would begin now, so its refusal is not final
+                           */
 };
 
 extern const struct batch_system batch_slurm, batch_slurm_rest, batch_gridengine, batch_exec, batch_pbs,
@@ -177,55 +183,55 @@ extern const struct batch_system batch_slurm, batch_slurm_rest, batch_gridengine
 
 /* ---- script.c */
 
-/* The script of one step: `head` are its resources. It does not begin when the lease file is older than the
- * lease. */
-struct batch_guard {       /* beside the program */
-        const char *lease; /* file */
-        const char *traps; /* batch_system's */
-        unsigned every_s;  /* how often it looks */
+/* Writes the script of one step; `head` has the lines that ask for resources. The script does not begin when
+ * the lease file is older than the lease. */
+struct batch_guard {       /* the process beside the program that watches the lease */
+        const char *lease; /* path of the lease file */
+        const char *traps; /* traps of the batch_system */
+        unsigned every_s;  /* interval between looks at the lease */
 };
 void batch_script(const struct run_spec *spec, const char *head, const struct batch_guard *guard,
                   struct buf *out);
-/* What is submitted: finds the script of the member in the list, and becomes it. The list is files LIST.K,
- * each of BATCH_LIST_PART members. */
+/* Writes the script of an array, which finds its member's script in the list and runs it. The list is files
+ * LIST.K, each of BATCH_LIST_PART members. */
 #define BATCH_LIST_PART 64
 void batch_script_array(const char *index_variable, unsigned index_first, const char *head, const char *list,
                         struct buf *out);
-/* A member's line, the next from 0 on; behind a part's last one stands "esac". */
+/* Appends a member's line to the list, from index 0 on; "esac" follows a part's last one. */
 void batch_script_member(unsigned index, const char *script, struct buf *out);
-void batch_quote(struct buf *out, const char *text); /* a word of the shell */
-/* The lease file: what is left of the lease, less what a script needs to see that it is over, and to end.
- * Serial: differs in each; the time makes it differ from those of an earlier life. every_s: how often scripts
- * look at most. Returns after how many seconds scripts hold it to be over. */
+void batch_quote(struct buf *out, const char *text); /* appends text as one word of the shell */
+/* Writes the lease file: the rest of the lease, less the time that a script needs to notice its end and to
+ * stop. The serial differs in each file; the time makes it differ from those of an earlier agent. every_s:
+ * the longest interval between a script's looks. Returns the seconds after which scripts take the lease to be
+ * over. */
 int64_t batch_script_lease(int64_t wall_ms, uint64_t serial, int64_t left_ms, unsigned every_s,
                            struct buf *out);
-/* Reads BOX/.drover_step.N.done into e, but for the times, which are those of the files; its text is static.
- * False: it is not what a script writes, or not all of it. */
+/* Reads BOX/.drover_step.N.done into e, except the times, which are those of the files; e->text is static.
+ * False: the text is not what a script writes, or not complete. */
 bool batch_script_done(struct str text, struct run_event *e);
 
-/* ---- answers.c: what answers are made of */
+/* ---- answers.c: pieces that readers of answers share */
 
-/* Whether it may stand in a line of a script: at most 256 letters, digits and ordinary signs, no blank, no
- * quote, no end of the line; not an option. */
+/* Returns whether text may stand in a line of a script: at most 256 letters, digits and ordinary signs,
+ * without blanks, quotes and line ends, and not an option. */
 bool batch_plain(const char *text);
-bool batch_contains(struct str text, const char *const *words); /* one of them; NULL behind the last */
-/* What may be a number of a job there: it goes into the journal, and onto command lines, parted by blanks and
- * commas. At most 128 letters without blanks, commas and quotes; not an option. */
+bool batch_contains(struct str text, const char *const *words); /* any of the words; NULL behind the last */
+/* Returns whether s can be a system's id of a job, which goes into the journal and, separated by blanks and
+ * commas, onto command lines: at most 128 characters without blanks, commas and quotes, and not an option. */
 bool batch_is_native(struct str s);
-/* The number of the array that a member's number is of; of others it is their own. */
+/* Returns the id of the array that a member's id belongs to; any other id is returned as it is. */
 struct str batch_whole(const struct batch_system *s, struct str native);
-/* A machine that a system has, added to *c; its idle GPUs only with an idle processor. A task may have up to
- * task_cpus of its processors. More than 100,000 processors or GPUs, or 1 PiB, count as so many; a millionth
- * machine is the last. */
+/* Adds a machine of the system to *c; its idle GPUs count only if a processor is idle. A task may have up to
+ * task_cpus of its processors. At most 100,000 processors or GPUs and 1 PiB are counted for a machine, and at
+ * most a million machines. */
 struct batch_node {
         uint64_t cpus, idle_cpus, memory_bytes, idle_memory_bytes, gpus, idle_gpus;
 };
 void batch_node_add(struct run_capacity *c, const struct batch_node *n, uint64_t task_cpus);
-/* The last line that is not empty. */
+/* Returns the last line that is not empty. */
 struct str batch_last_line(struct str out);
-/* The next element of XML that programs print: its tag's name, and the text behind it up to the next tag,
- * with entities undone in place. Attributes are as they stand; a closing tag is "/NAME". False: none is left.
- */
+/* Reads the next tag of XML that programs print: its name, its attributes as they stand, and the text up to
+ * the next tag with entities replaced in place. A closing tag is "/NAME". False: there is none left. */
 bool batch_next_tag(struct str *rest, struct str *ret_tag, struct str *ret_attributes, struct str *ret_text);
 /* "23.5G", "100mb", "2048kb": bytes; a number alone counts `unit`. False: it is none. */
 bool batch_size(struct str text, uint64_t unit, uint64_t *ret_bytes);

@@ -1,19 +1,21 @@
-/* The commands and requests that are under way, one for each purpose: as ourselves, or as a user of the map.
- */
+/* Commands and requests in progress, one for each purpose, as the agent's user or as a user of the map. */
 #include "run/batch/calls.h"
 
 #include <stdlib.h>
+#include <sys/wait.h>
 
+#include "run/batch/remote.h"
 #include "run/batch/settings.h"
 #include "run/batch/state.h"
 #include "run/batch/submit_user.h"
+#include "run/call/ssh.h"
 
 #define COMMAND_MS 60000
-#define NOW_MS     10000 /* that the system has when we end */
+#define NOW_MS     10000 /* time for each command while the agent shuts down */
 
 struct slot {
         struct calls *calls;
-        struct command *command; /* NULL: it is free */
+        struct command *command; /* NULL: the slot is free */
         struct submit_user *submit_user;
         struct batch_call call; /* a request that waits for its user's folder */
         command_done_fn *done;
@@ -22,9 +24,10 @@ struct slot {
 
 struct calls {
         struct loop *loop;
-        struct user_commands *user_commands; /* NULL: all is ours */
-        struct request_server server;        /* of a system with a service */
-        struct requests *requests;           /* NULL: it has commands */
+        struct user_commands *user_commands; /* NULL: all commands run as the agent's user */
+        struct request_server server;        /* for a system with a service */
+        struct requests *requests;           /* NULL: the system has commands */
+        bool remote;                         /* commands run at a login node */
         struct args env;
         struct slot slots[SLOTS];
 };
@@ -96,10 +99,13 @@ bool batch_speaks(const struct batch *b)
         return !b->calls->requests || !b->system->service->versions || requests_version(b->calls->requests);
 }
 
+/* Ends a call. A call without a connection counts as unanswered. */
 static void on_done(void *arg, int status, struct str out, struct str errors)
 {
         struct slot *s = arg;
         s->command = NULL;
+        if (s->calls->remote && status > 0 && WIFEXITED(status) && WEXITSTATUS(status) == SSH_AWAY)
+                status = -1;
         s->done(s->arg, status, out, errors);
 }
 
@@ -153,11 +159,13 @@ void batch_run_as(struct batch *b, struct submit_user *p, enum batch_slot slot, 
 {
         struct slot *s = &b->calls->slots[slot];
         ARGS_CLEANUP struct args nothing = {0};
+        b->calls->remote = b->remote != NULL;
+        if (b->remote)
+                batch_remote_wrap(b->remote, &b->calls->env, call);
         s->done = done;
         s->arg = arg;
         s->submit_user = p && p->user ? p : NULL;
-        if (call->method && s->submit_user &&
-            !p->made) { /* a user command of his that does nothing makes his folder */
+        if (call->method && s->submit_user && !p->made) { /* an empty user command makes the user's folder */
                 args_add(&nothing, STR("true"));
                 s->call = *call;
                 *call = (struct batch_call){0};
@@ -167,8 +175,8 @@ void batch_run_as(struct batch *b, struct submit_user *p, enum batch_slot slot, 
         } else if (s->submit_user) {
                 s->command = user_command(s, &call->argv, buf_view(&call->input), on_done);
         } else {
-                s->command = command_run(b->loop, &call->argv, b->calls->env.v, buf_view(&call->input),
-                                         COMMAND_MS, on_done, s);
+                s->command = command_run(b->loop, &call->argv, b->remote ? NULL : b->calls->env.v,
+                                         buf_view(&call->input), COMMAND_MS, on_done, s);
         }
         batch_call_deinit(call);
 }
@@ -186,7 +194,9 @@ void batch_run_now(struct batch *b, struct batch_call *call)
                 spec.timeout_ms = NOW_MS;
                 request_now(&b->calls->server, &spec);
         } else {
-                command_now(&call->argv, b->calls->env.v, buf_view(&call->input), NOW_MS);
+                if (b->remote)
+                        batch_remote_wrap(b->remote, &b->calls->env, call);
+                command_now(&call->argv, b->remote ? NULL : b->calls->env.v, buf_view(&call->input), NOW_MS);
         }
         batch_call_deinit(call);
 }

@@ -1,25 +1,25 @@
-/* What the system has: its nodes, asked for now and then, sooner when tasks have ended since. */
+/* Asks the system at intervals for its nodes, and sooner after tasks have ended. */
 #include "run/batch/capacity.h"
 
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 #include "base/u64.h"
 #include "run/batch/calls.h"
 #include "run/batch/runner.h"
 #include "run/batch/state.h"
 #include "run/batch/throttle.h"
 
-#define CAPACITY_MS 5000 /* between looks at the nodes */
-#define ENDED_MS    1000 /* and when tasks have ended since */
+#define CAPACITY_MS 5000 /* interval between queries */
+#define ENDED_MS    1000 /* interval when tasks have ended since */
 #define SAID_MAX    300
 
 struct nodes {
         struct run_capacity last;
         int64_t asked_ms; /* boot clock; 0: never */
         uint64_t asked_wall_ms;
-        char *nothing; /* why the system has nothing for the queue; NULL: it has */
+        char *nothing; /* why the system has no nodes for the queue; NULL: it has some */
 };
 
 struct nodes *batch_nodes_new(void)
@@ -34,7 +34,8 @@ void batch_nodes_free(struct nodes *r)
         free(r);
 }
 
-/* A queue that takes nothing, for its settings name what is not there or is closed, says so once. */
+/* Logs once that the queue can run nothing, because its settings name something that does not exist or is
+ * closed. */
 static void nothing_there(struct batch *b, const char *why, struct str errors)
 {
         const char *const names[] = {"partition", "queue"};
@@ -53,7 +54,7 @@ static void nothing_there(struct batch *b, const char *why, struct str errors)
         b->nodes->nothing = buf_take(&text);
 }
 
-/* A system that tells only how many are left had as many as it ever had left. */
+/* Keeps the largest number of free GPUs ever seen as the total, for a system that reports only free ones. */
 static void remember_gpus(const struct batch *b, struct run_capacity *c)
 {
         if (!b->system->gpus_left)
@@ -62,7 +63,7 @@ static void remember_gpus(const struct batch *b, struct run_capacity *c)
         c->node_gpus = u64_max(c->node_gpus, b->nodes->last.node_gpus);
 }
 
-/* Grid Engine's qstat has no words for a queue that is not there. */
+/* Returns why a query failed; Grid Engine's qstat prints no error for an unknown queue. */
 static const char *no_answer(const struct batch *b, struct str errors)
 {
         if (!str_trim(errors).n && batch_setting(&b->settings, "queue"))
@@ -104,11 +105,18 @@ void batch_capacity_look(struct batch *b, int64_t now)
                 ask_capacity(b);
 }
 
+static bool gives_several_nodes(const struct batch *b)
+{
+        const char *setting = b->system->nodes_setting;
+        return setting && (!*setting || batch_setting(&b->settings, setting));
+}
+
 void batch_capacity(struct runner *r, struct run_capacity *ret)
 {
         const struct batch *b = (const struct batch *)(const void *)r;
         *ret = b->nodes->last;
         ret->nothing = b->nodes->nothing;
-        if (batch_throttled(b)) /* no more than may wait */
+        ret->task_nodes = gives_several_nodes(b) ? ret->nodes : 1;
+        if (batch_throttled(b)) /* no more than is waiting */
                 ret->idle_cpus_milli = ret->idle_gpus = 0;
 }

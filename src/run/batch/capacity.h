@@ -1,4 +1,4 @@
-/* capacity: how many nodes the system has and how many are free, asked now and then. */
+/* capacity: asks the system at intervals how many nodes it has and how many are free. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,4 +8,5 @@ struct nodes;
 
 struct nodes *batch_nodes_new(void);
 void batch_nodes_free(struct nodes *r);
-void batch_capacity_look(struct batch *b, int64_t now); /* asks, if it is time */
+/* Now: boot clock, ms; asks when the interval is over. */
+void batch_capacity_look(struct batch *b, int64_t now);

@@ -1,18 +1,19 @@
-/* DIR/journal: lines, appended; the last one may be torn.
+/* DIR/journal: lines are appended; the last one may be incomplete.
  *
  *   submission NAME [USER OWNER]   its tasks follow; on disk before it is submitted
- *   count NAME COUNT               how many it was made with, whether they are still there or not
+ *   count NAME COUNT               number of tasks that it was made with, forgotten ones included
  *   task NAME INDEX ID BOX         ID is request.member.fence.step
- *   native NAME NUMBER
+ *   native NAME NUMBER             the system's id
  *   kill ID
- *   hold ID                        while it waits; suspend: it is also stopped if it begins all the same;
+ *   hold ID                        while it waits; suspend: it is also stopped if it begins nevertheless;
  *   suspend ID                     release: neither
  *   release ID
  *   gone ID
  *
- * USER and OWNER are there with a map of users: who submits it, and whose it is.
- * Written anew, with what is held, when it is opened, when most of it is of the past, and after an error:
- * what an append has left is not gone on with. */
+ * USER and OWNER are present with a map of users: the submitting user and the jobs' owner. The file is
+ * rewritten from memory when it is opened, when most of it is obsolete, and after an error: nothing is
+ * appended after a failed append.
+ */
 #include "run/batch/journal.h"
 
 #include <errno.h>
@@ -21,9 +22,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
 #include "run/batch/acts.h"
 #include "run/batch/state.h"
 #include "run/batch/submit_user.h"
@@ -31,7 +32,7 @@
 
 #define JOURNAL_MAX   (1u << 30)
 #define REWRITE_BYTES (8u << 20)
-#define AGAIN_MS      1000 /* between tries, when it cannot be written */
+#define AGAIN_MS      1000 /* interval of tries to rewrite it after an error */
 
 void batch_journal_submission(struct batch *b, const struct submission *s)
 {
@@ -89,7 +90,7 @@ static void put_all(struct batch *b)
         for (size_t at = 0; map_next(b->table.submissions, &at, &key, &value);)
                 batch_journal_submission(b, value);
         for (struct task *t = b->table.all; t; t = t->next) {
-                if (!t->s) /* it was never submitted */
+                if (!t->s) /* never submitted */
                         continue;
                 batch_journal_task(b, t);
                 if (t->killing)
@@ -152,7 +153,7 @@ int batch_journal_flush(struct batch *b, bool sync)
         if (r < 0)
                 return (r = write_anew(b, NULL)) < 0 ? has_failed(b, r) : 0;
         if (b->journal.bytes > REWRITE_BYTES + 4 * b->journal.live)
-                (void)write_anew(b, NULL); /* the old one is whole */
+                (void)write_anew(b, NULL); /* the old file is intact */
         return 0;
 }
 
@@ -171,7 +172,7 @@ static void read_task(struct batch *b, struct str line)
         if (!s || (t && t->s == s))
                 return;
         MEM_CLEANUP char *box = str_dupz(line);
-        if (t) /* the first was refused as an array: it went on by itself */
+        if (t) /* the array was refused: the first member was submitted alone */
                 batch_submission_unref(b, t->s);
         else
                 t = batch_task_new(b, s->submit_user, id, box);
@@ -179,7 +180,7 @@ static void read_task(struct batch *b, struct str line)
         t->index = (unsigned)number;
         t->state = TASK_NAMED;
         s->left++;
-        if (number < UINT32_MAX && t->index >= s->count) /* there was no count, once */
+        if (number < UINT32_MAX && t->index >= s->count) /* journals of early versions have no count */
                 s->count = t->index + 1;
 }
 
@@ -206,7 +207,7 @@ static void read_line(struct batch *b, struct str line)
                 struct str first, user = STR("");
                 bool whose = str_cut(&line, ' ', &first) && str_cut(&line, ' ', &user);
                 MEM_CLEANUP char *name = str_dupz(first), *local = str_dupz(user), *owner = str_dupz(line);
-                if (!whose == !b->user_commands) /* not of the other kind of agent */
+                if (!whose == !b->user_commands) /* not written by an agent of the other kind */
                         batch_submission_new(b, batch_submit_user(b, owner, local), name)->unsure = true;
         } else if (str_eqz(word, "count")) {
                 struct str name;
@@ -241,7 +242,7 @@ int batch_journal_open(struct batch *b, struct err *err)
                 read_line(b, line);
         bool is_there = r == 0;
         r = write_anew(b, err);
-        if (r < 0 && is_there) { /* what runs goes on, and is told of */
+        if (r < 0 && is_there) { /* running tasks go on, and are reported */
                 has_failed(b, r);
                 r = 0;
         }

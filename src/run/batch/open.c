@@ -1,19 +1,20 @@
-/* Opening and closing a queue of a batch system, and its tick. */
+/* Opens and closes a queue of a batch system, and runs its tick. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/sha256.h"
+#include "base/format/sha256.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
 #include "run/batch/acts.h"
 #include "run/batch/calls.h"
 #include "run/batch/capacity.h"
 #include "run/batch/journal.h"
 #include "run/batch/poll.h"
 #include "run/batch/quote.h"
+#include "run/batch/remote.h"
 #include "run/batch/runner.h"
 #include "run/batch/settings.h"
 #include "run/batch/state.h"
@@ -27,6 +28,7 @@
 static void on_tick(void *arg)
 {
         struct batch *b = arg;
+        batch_remote_look(b);
         batch_acts_run(b);
         batch_poll(b);
         batch_journal_flush(b, false);
@@ -48,8 +50,8 @@ static int open_folder(struct batch *b, const struct runner_config *c, struct er
         return 0;
 }
 
-/* What names of this queue's submissions begin with, and no other's, of this agent or another: what has such
- * a name and is not known is ended. */
+/* Makes the prefix of submission names, unique to this queue of this agent: jobs with the prefix that are
+ * not known are ended. */
 static int prefix(const struct batch_system *system, const struct runner_config *c, char **ret,
                   struct err *err)
 {
@@ -115,6 +117,8 @@ int batch_open(const struct runner_kind *kind, const struct batch_system *system
         if (r == 0)
                 r = open_folder(b, c, err);
         if (r == 0)
+                r = batch_remote_open(b, c, &b->remote, err);
+        if (r == 0)
                 b->archive = archive_open(b->fd);
         if (r == 0)
                 r = batch_journal_open(b, err);
@@ -127,7 +131,8 @@ int batch_open(const struct runner_kind *kind, const struct batch_system *system
         return 0;
 }
 
-/* What does not reach the system ends by its lease, which ends now: of other users, all. */
+/* Ends all tasks. Commands for other users cannot run any more: their tasks end by the lease, which ends
+ * now. */
 static void end_all(struct batch *b)
 {
         unlinkat(b->fd, BATCH_LEASE_END, 0);
@@ -143,6 +148,8 @@ void batch_close(struct runner *r, bool kill_all)
         batch_calls_cancel(b->calls);
         if (kill_all)
                 end_all(b);
+        batch_remote_free(b->remote);
+        b->remote = NULL;
         batch_journal_close(b);
         batch_quotes_free(b);
         batch_throttles_free(b);

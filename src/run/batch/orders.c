@@ -1,14 +1,15 @@
-/* Whether a program has begun, and what is said to it: signals, as files that its script takes (batch.h). */
+/* Detects that a program has begun, and sends it signals as files that its script reads (batch.h). */
 #include "run/batch/orders.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
 #include "run/batch/acts.h"
+#include "run/batch/remote.h"
 #include "run/batch/state.h"
 #include "run/batch/tasks.h"
 
@@ -24,7 +25,7 @@ void batch_order(struct batch *b, struct task *t, int signal)
                 buf_printf(&text, "%s\n", name);
         else
                 buf_printf(&text, "%d\n", signal);
-        /* names of one length, so that a shell's order is theirs; also after a restart */
+        /* names of equal length, so that a shell sorts them by time, also after a restart */
         uint64_t serial = (uint64_t)clock_wall_ms() << 8;
         b->order_serial = serial > b->order_serial ? serial : b->order_serial + 1;
         buf_printf(&path, "%s/" BATCH_STEP ".%u.order.%016llx", t->box, t->id.step,
@@ -34,10 +35,11 @@ void batch_order(struct batch *b, struct task *t, int signal)
                 log_warn("msg=\"cannot send a signal\" error=\"%s\"", LOG_TEXT(str_of(err.text)));
                 return;
         }
+        batch_remote_order(b, buf_z(&path));
         batch_act(b, t, BATCH_NUDGE);
 }
 
-/* The system is told, if it has a word for it; the program is, unless that is enough. */
+/* Stops or continues a task by the system's verb if it has one, else by a signal to the program. */
 void batch_stop(struct batch *b, struct task *t, bool on)
 {
         enum batch_verb verb = on ? BATCH_STOP : BATCH_CONTINUE;

@@ -1,4 +1,4 @@
-/* How a task ended: what its script has written of it, and where that is missing the system's word. */
+/* Decides how a task ended: from its script's files, and without them from the system's report. */
 #include "run/batch/outcome.h"
 
 #include <errno.h>
@@ -6,23 +6,24 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
 #include "run/batch/acts.h"
 #include "run/batch/calls.h"
 #include "run/batch/orders.h"
+#include "run/batch/remote.h"
 #include "run/batch/state.h"
 #include "run/batch/tasks.h"
 #include "run/call/answer.h"
 
 #define WORDLESS_MS 10000
-#define PAST_MS     600000 /* an accounting that is away, or behind, is waited for */
-#define BEHIND_MS   60000  /* after it was away it may be */
+#define PAST_MS     600000 /* longest wait for accounting that does not answer or is late */
+#define BEHIND_MS   60000  /* time after an outage in which accounting may be late */
 #define DONE_MAX    4096
 
 /* ---- files */
 
-/* What the system caught of the script. */
+/* Reads the output that the system collected of the script. */
 static bool caught(const struct batch *b, const struct task *t, struct buf *out)
 {
         BUF_CLEANUP struct buf path = {0};
@@ -30,7 +31,7 @@ static bool caught(const struct batch *b, const struct task *t, struct buf *out)
         return fs_read_regular(AT_FDCWD, buf_z(&path), 1 << 16, out, NULL) == 0;
 }
 
-/* The first line of ours in it with this beginning. */
+/* Appends the first line of collected output from our script that begins so. */
 static bool caught_line(const struct batch *b, const struct task *t, struct str begin, struct buf *out)
 {
         BUF_CLEANUP struct buf text = {0};
@@ -45,7 +46,7 @@ static bool caught_line(const struct batch *b, const struct task *t, struct str 
         return false;
 }
 
-/* The system has run it again, which its script has refused. */
+/* Returns whether the system has run the script again, which the script has refused. */
 static bool ran_again(const struct task *t)
 {
         return batch_written_ms(t, "again");
@@ -61,7 +62,7 @@ static void say_why(const struct batch *b, const char *what, struct str reason, 
         }
 }
 
-/* Not every system that kills for memory tells of it by its state. */
+/* Returns whether the task was killed for its memory, which not every system reports as a state. */
 static bool killed_for_memory(const struct batch *b, const struct task *t)
 {
         BUF_CLEANUP struct buf text = {0};
@@ -69,16 +70,17 @@ static bool killed_for_memory(const struct batch *b, const struct task *t)
                str_search(buf_view(&text), str_of(b->system->memory_words)) >= 0;
 }
 
-/* As the same attempt it cannot begin once more, for nobody knows what it has done; so it is taken out. */
+/* Removes a requeued task from the system: an attempt cannot begin twice, since the effects of its first run
+ * are unknown. */
 void batch_put_back(struct batch *b, struct task *t, struct str reason)
 {
         BUF_CLEANUP struct buf text = {0};
         say_why(b, "it was put back into the queue there after it had begun", reason, &text);
-        batch_act_unasked(b, t, BATCH_END); /* nothing is asked about it any more */
+        batch_act_unasked(b, t, BATCH_END); /* no query names it any more */
         batch_over(b, t, &(struct run_event){.state = RUN_LOST}, buf_z(&text));
 }
 
-/* A script that was told to end says `killed`; by whom only the system knows. */
+/* Derives who ended the task when its script reports `killed`, from the system's state. */
 static void somebody_ended_it(struct batch *b, struct task *t, struct run_event *e, struct str reason)
 {
         BUF_CLEANUP struct buf text = {0};
@@ -95,7 +97,7 @@ static void somebody_ended_it(struct batch *b, struct task *t, struct run_event 
                 e->why = RUN_MEMORY;
                 batch_over(b, t, e, NULL);
                 return;
-        case BATCH_OVER: /* nobody else tells a script to end */
+        case BATCH_OVER: /* only the system tells a script to end */
         case BATCH_CANCELLED:
                 say_why(b, "it was cancelled there", reason, &text);
                 batch_over(b, t,
@@ -103,20 +105,20 @@ static void somebody_ended_it(struct batch *b, struct task *t, struct run_event 
                            buf_z(&text));
                 return;
         case BATCH_WAITING:
-        case BATCH_RUNNING: t->told_to_end = true; return; /* a later query tells by whom */
+        case BATCH_RUNNING: t->told_to_end = true; return; /* a later query tells who ended it */
         default:
                 say_why(b, "it was ended there", reason, &text);
                 batch_over(b, t, &(struct run_event){.state = RUN_LOST}, buf_z(&text));
         }
 }
 
-/* How late a file may be seen after its task has ended; or a task be missing. */
+/* Returns how long after a task's end its files may appear, or it may be missing from answers, in ms. */
 static int64_t wordless_ms(const struct batch *b)
 {
         return b->system->wordless_s ? b->system->wordless_s * 1000 : WORDLESS_MS;
 }
 
-/* What it was may still be in an accounting that is away, or behind, or is being asked. */
+/* Returns whether accounting may still have the outcome: it is unreachable, late, or being asked. */
 static bool in_the_books(const struct batch *b, const struct task *t, int64_t waited_ms)
 {
         bool behind = b->query.past_away_ms && clock_boot_ms() - b->query.past_away_ms < BEHIND_MS;
@@ -124,10 +126,10 @@ static bool in_the_books(const struct batch *b, const struct task *t, int64_t wa
                (behind || t->owed || (b->system->past_away && batch_busy(b, SLOT_PAST)));
 }
 
-/* A system that ends a job may reach the program before the script, which then knows no more than that a
- * SIGTERM or a SIGKILL has ended it. Whose that was the system's state tells, soon, or its accounting; a job
- * that is over has had its own, unless the system ran it again, which it does with none that ended by itself.
- */
+/* Returns whether the system must be asked who ended the task. A system that ends a job may signal the
+ * program before the script, which then knows only that a SIGTERM or SIGKILL has ended the program. The
+ * system's state, or its accounting, tells the cause. A job that is over has been ended by its own signal,
+ * unless the system has requeued it, which it does not do with a job that ended by itself. */
 static bool must_ask(const struct batch *b, struct task *t, const struct run_event *e)
 {
         if (e->state != RUN_ENDED || e->why != RUN_ITSELF || !e->signaled ||
@@ -149,7 +151,7 @@ bool batch_see_end(struct batch *b, struct task *t, struct str reason)
         batch_step_path(t, "done", &path);
         if (fs_read_regular(AT_FDCWD, buf_z(&path), DONE_MAX, &text, NULL) < 0 ||
             !batch_script_done(buf_view(&text), &e))
-                return false; /* or not whole yet */
+                return false; /* or incomplete */
         batch_see_begin(b, t);
         if (e.state == RUN_ENDED) {
                 uint64_t at = batch_written_ms(t, "done");
@@ -163,7 +165,7 @@ bool batch_see_end(struct batch *b, struct task *t, struct str reason)
         return t->state == TASK_OVER;
 }
 
-/* ---- the end, by the system's word */
+/* ---- the end, as the system reports it */
 
 static const struct run_event
         killed = {.state = RUN_ENDED, .why = RUN_KILLED, .signaled = true, .exit_code = 15},
@@ -171,16 +173,18 @@ static const struct run_event
         out_of_memory = {.state = RUN_ENDED, .why = RUN_MEMORY, .signaled = true, .exit_code = 9},
         cancelled = {.state = RUN_FAILED, .what = "batch", .error = ECANCELED};
 
-/* True: what has no word yet may get one. Of what has an end the system has said all that it will. */
+/* Returns whether a report of the script may still arrive. For a task with an end the system has said
+ * everything. */
 static bool word_may_come(const struct batch *b, const struct task *t)
 {
         int64_t gone = clock_boot_ms() - t->gone_ms;
         return gone < wordless_ms(b) || (t->phase != BATCH_OVER && in_the_books(b, t, gone));
 }
 
-/* It is over, or missing, and nobody says how that came. */
-static void guess(const struct batch *b, const struct task *t, struct str reason, struct run_event *e,
-                  struct buf *text)
+/* The batch system no longer lists the task, and has no exit code of it: the end is derived from what is
+ * known. */
+static void outcome_guess(const struct batch *b, const struct task *t, struct str reason, struct run_event *e,
+                          struct buf *text)
 {
         bool cut = batch_written_ms(t, "done");
         if (caught_line(b, t, STR("drover: "), text))
@@ -206,12 +210,14 @@ void batch_settle(struct batch *b, struct task *t, enum batch_phase phase, struc
         BUF_CLEANUP struct buf text = {0};
         struct run_event e = {.state = RUN_LOST};
         batch_see_begin(b, t);
-        /* what has run was no misfit: its script was killed */
+        /* a task that has run was not unfit: its script was killed */
         t->phase = phase == BATCH_UNFIT && t->begun ? BATCH_OVER : phase;
         if (batch_see_end(b, t, reason))
                 return;
         if (!t->gone_ms)
                 t->gone_ms = clock_boot_ms();
+        if (batch_remote_may_tell(b, t))
+                return;
         switch (t->phase) {
         case BATCH_CANCELLED:
                 e = t->killing ? killed : cancelled;
@@ -227,15 +233,16 @@ void batch_settle(struct batch *b, struct task *t, enum batch_phase phase, struc
         default:
                 if (word_may_come(b, t))
                         return;
-                guess(b, t, reason, &e, &text);
+                outcome_guess(b, t, reason, &e, &text);
         }
         if (e.state == RUN_ENDED)
                 e.started_ms = t->started_ms, e.ended_ms = (uint64_t)clock_wall_ms();
         batch_over(b, t, &e, text.n ? buf_z(&text) : NULL);
 }
 
-/* A member of an array that is cancelled before it begins is gone at once in some systems, and in no
- * accounting. What was there a moment ago, or came since, has not begun and been forgotten. */
+/* Handles a task missing from an answer. Some systems drop a cancelled member of an array at once, without
+ * accounting. A task that was listed a moment ago, or was submitted since, has not begun and been forgotten
+ * in between. */
 void batch_missing(struct batch *b, struct task *t)
 {
         bool was = t->seen + 1 == b->query.generation ||

@@ -1,15 +1,16 @@
-/* outcome: how a task ended: by its script's word, else by the system's. */
+/* outcome: decides how a task ended, by its script's report or else by the system's. */
 #pragma once
 #include "run/batch/batch.h"
 
 struct batch;
 struct task;
 
-/* Looks at its files. True: how it ended is known, and told. reason: the system's, if it was asked. */
+/* Reads the task's files. Returns true if its end is known and was reported. reason: the system's, empty if
+ * it was not asked. */
 bool batch_see_end(struct batch *b, struct task *t, struct str reason);
-/* The task is no longer in the system, or the system says that it has ended. Its script's word counts, if it
- * comes. */
+/* Handles a task that the system no longer lists or reports as ended. A report of its script takes
+ * precedence, if it arrives in time. */
 void batch_settle(struct batch *b, struct task *t, enum batch_phase phase, struct str reason);
-void batch_missing(struct batch *b, struct task *t); /* from the system's answer to a status query */
-/* The task is back in the system's queue, after it had begun. */
+void batch_missing(struct batch *b, struct task *t); /* a status answer does not have the task */
+/* The task is waiting in the system's queue again after it had begun: the system has requeued it. */
 void batch_put_back(struct batch *b, struct task *t, struct str reason);

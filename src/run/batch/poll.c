@@ -1,13 +1,13 @@
-/* What has become of the tasks: their files, looked at every tick, a part of them when there are many; and
- * one status query of the system for all, every few seconds. How a task ended: outcome.c. */
+/* Follows the tasks: looks at their files on every tick, at a part of them when there are many, and makes
+ * one status query for all of them every few seconds. outcome.c decides how a task ended. */
 #include "run/batch/poll.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 #include "base/u64.h"
 #include "run/batch/acts.h"
 #include "run/batch/calls.h"
@@ -22,22 +22,22 @@
 #include "run/call/answer.h"
 
 #define LOOK_MAX   500   /* tasks whose files are looked at in a tick */
-#define IDLE_MS    10000 /* and when there is no task */
-#define SOON_MS    250   /* when something is to be told to tasks */
-#define FAILURES   3     /* queries in a row: the system is away */
-#define SILENCE_MS 15000 /* so is one that does not answer a query */
-#define TOOK_TIMES 5     /* as long as a query took there is none */
-#define AGAIN_MS   10000 /* what is still there so long after it was to end is told again to */
+#define IDLE_MS    10000 /* interval of queries when there is no task */
+#define SOON_MS    250   /* interval when verbs wait for an answer */
+#define FAILURES   3     /* failed queries in a row after which the system counts as unreachable */
+#define SILENCE_MS 15000 /* time without an answer after which it counts as unreachable */
+#define TOOK_TIMES 5     /* the interval is at least this multiple of a query's duration */
+#define AGAIN_MS   10000 /* a task that is still listed so long after its end was requested is ended again */
 #define SAID_MAX   300
 #define SHORT_NAME 15
-#define ACTS_BYTES 65536 /* of numbers that are to be ended */
-#define STALE_MS   30000 /* a system's word may be so old, where it has never said that a task runs */
+#define ACTS_BYTES 65536 /* most bytes of ids waiting to be ended */
+#define STALE_MS   30000 /* how old a system's answer may be that has never shown a task as running */
 
 struct poll {
-        unsigned failures;          /* status queries in a row */
-        int64_t status_ms, took_ms; /* boot clock of the last answer; what it took */
-        bool unreachable;           /* it was told that the system does not answer */
-        char *explaining;           /* the native that a query is about */
+        unsigned failures;          /* failed status queries in a row */
+        int64_t status_ms, took_ms; /* boot clock of the last answer; its duration */
+        bool unreachable;           /* the system was reported as unreachable */
+        char *explaining;           /* id that a query for a reason is about */
 };
 
 static void look_at_files(struct batch *b)
@@ -72,7 +72,8 @@ static void on_explained(void *arg, int status, struct str out, struct str error
         }
 }
 
-/* Some systems keep what they cannot run, and say why only when they are asked. True: later. */
+/* Asks why a job cannot run, of a system that tells only on request. Returns true if the answer comes later.
+ */
 static bool ask_why(struct batch *b, const struct batch_line *line)
 {
         if (!b->system->explain || line->reason.n)
@@ -87,14 +88,14 @@ static bool ask_why(struct batch *b, const struct batch_line *line)
         return true;
 }
 
-/* It began, and waits again: its node failed, or somebody has requeued it. */
+/* Returns whether a task that had begun waits again, because its node failed or it was requeued. */
 static bool was_put_back(struct batch *b, const struct task *t)
 {
         return t->begun && !t->killing && t->begun_ms < b->query.asked_ms &&
                (t->phase == BATCH_RUNNING || t->told_to_end || b->query.asked_ms - t->begun_ms >= STALE_MS);
 }
 
-/* Why, in the system's words, if it says. */
+/* Keeps the reason for waiting in the system's words, if there is one. */
 static void waits_for(struct task *t, const struct batch_line *line)
 {
         bool says = line->phase == BATCH_WAITING && line->reason.n && !str_ieqz(line->reason, "None");
@@ -105,8 +106,8 @@ static void waits_for(struct task *t, const struct batch_line *line)
         t->said = says ? buf_take(&text) : NULL;
 }
 
-/* With a map of users, and where the system's names of users are this machine's: whose the job is there. One
- * of another user's may have the name of one of ours: names can be seen by all. */
+/* Returns whether the listed job belongs to another user, with a map of users and where the system uses this
+ * machine's user names. Another user's job may carry the name of one of ours, since names are public. */
 static bool is_strangers(const struct batch *b, const struct submit_user *p, const struct batch_line *line)
 {
         const char *user = p->user ? p->user : b->system->owners && b->named ? b->user : NULL;
@@ -118,16 +119,16 @@ static bool is_of(const struct batch *b, const struct task *t, const struct batc
         return str_eqz(line->name, t->s->name) && !is_strangers(b, t->submit_user, line);
 }
 
-/* A number that we know under another name, or as another user's, is not ours: the system has lost its memory
- * and has begun to count again. Nothing more is told to it about that number. A submission's name is of one
- * moment, and no other is ever called so. */
+/* Handles a line of a status answer. A known id listed under another name or user is not ours: the system
+ * has lost its state and counts anew, so no verb is sent for that id any more. Names of submissions are
+ * never reused. */
 static void take_line(struct batch *b, const struct batch_line *line)
 {
         struct task *t = map_get(b->table.natives, line->native);
         if (!t || t->state != TASK_IN)
                 return;
         if (!is_of(b, t, line) && t->seen == b->query.generation)
-                return; /* ours is there as well */
+                return; /* our job is listed as well */
         if (!is_of(b, t, line)) {
                 if (!t->strange_told)
                         log_warn("msg=\"a job of another name has the number of one of ours\" queue=%s "
@@ -138,14 +139,14 @@ static void take_line(struct batch *b, const struct batch_line *line)
         }
         t->strange = false;
         t->seen = t->s->seen = b->query.generation;
-        if (t->acted_ms && b->query.asked_ms - t->acted_ms > AGAIN_MS) { /* it was not heard */
+        if (t->acted_ms && b->query.asked_ms - t->acted_ms > AGAIN_MS) { /* the end had no effect */
                 t->acted_ms = 0;
                 batch_act(b, t, BATCH_END);
         }
         if (line->phase == BATCH_UNFIT && ask_why(b, line))
                 return;
         if (line->phase == BATCH_UNFIT || line->stays)
-                batch_act_unasked(b, t, BATCH_END); /* this answer names it, and then it is over */
+                batch_act_unasked(b, t, BATCH_END); /* named by this answer, and over afterwards */
         if (is_end(line->phase)) {
                 t->vanished |= line->bare && t->phase == BATCH_WAITING;
                 batch_settle(b, t, line->phase, line->reason);
@@ -161,7 +162,7 @@ static void take_line(struct batch *b, const struct batch_line *line)
         t->stopped_there = line->stopped;
 }
 
-/* An answer that has more of them has the others again the next time. */
+/* Schedules a job's end by id; ids that exceed the buffer come again with the next answer. */
 static void end_number(struct submit_user *p, struct str number)
 {
         struct buf *out = &p->acts[BATCH_END];
@@ -172,8 +173,8 @@ static void end_number(struct submit_user *p, struct str number)
         buf_str(out, number);
 }
 
-/* A name of ours with a number that we do not know: of a submission whose answer was lost; or of nobody. With
- * a map of users only who made a submission can have made it twice. */
+/* Handles our name with an unknown id: of a submission whose answer was lost, or of no submission. With a
+ * map of users only the submitting user can have made it twice. */
 static void take_name(struct batch *b, const struct batch_line *line)
 {
         struct submission *s = map_get(b->table.submissions, line->name);
@@ -193,7 +194,8 @@ static void take_name(struct batch *b, const struct batch_line *line)
         }
 }
 
-/* What its members are that are not named is known by their number or, if that is not known, by the name. */
+/* Handles a line about the members of an array that have no line of their own, found by the array's id or,
+ * without one, by name. */
 static void take_others(struct batch *b, const struct batch_line *line)
 {
         struct submission *s = map_get(b->table.submissions, line->name);
@@ -234,7 +236,7 @@ static void is_there(struct batch *b)
                         batch_see_begin(b, t);
                         batch_see_end(b, t, STR(""));
                 }
-                if (t->held && !t->begun) /* we may have been killed before it was told */
+                if (t->held && !t->begun) /* the agent may have died before the verb was sent */
                         batch_act(b, t, BATCH_HOLD);
                 batch_tell(b, t, true);
         }
@@ -244,8 +246,8 @@ static void is_there(struct batch *b)
         b->poll->unreachable = false;
 }
 
-/* Only an end is a word. What the books have not heard of yet runs on in them, maybe under another name, as
- * what they never will. */
+/* Handles a line from accounting. Only an end counts: jobs that accounting does not know of are listed as
+ * running there, maybe under another name. */
 static void on_past_line(void *arg, const struct batch_line *line)
 {
         struct batch *b = arg;
@@ -271,7 +273,7 @@ static void on_past(void *arg, int status, struct str out, struct str errors)
         b->system->past_read(out, on_past_line, b);
 }
 
-/* What was in the system before the query and is not in its answer. */
+/* Finds tasks that were in the system before the query and are missing from its answer. */
 static void look_for_missing(struct batch *b)
 {
         BUF_CLEANUP struct buf natives = {0};
@@ -334,7 +336,8 @@ static void is_unreachable(struct batch *b, struct str errors)
         event_queue_unreachable(b->events, buf_z(&text));
 }
 
-/* The query is not given up: some try for a minute, and say at once what they miss. */
+/* The system has not answered for SILENCE_MS. The query goes on: some commands retry for a minute, and
+ * report at once what is missing. */
 static void is_silent(struct batch *b)
 {
         BUF_CLEANUP struct buf said = {0};
@@ -391,7 +394,7 @@ void batch_poll(void *arg)
         if (batch_acts_ask_soon(b) && every > SOON_MS)
                 every = SOON_MS;
         if (batch_makes_requests(b) &&
-            every < b->poll->took_ms * TOOK_TIMES) /* such lists have all jobs of a cluster */
+            every < b->poll->took_ms * TOOK_TIMES) /* an answer may list all jobs of a cluster */
                 every = (unsigned)b->poll->took_ms * TOOK_TIMES;
         if (!batch_busy(b, SLOT_STATUS) &&
             (!b->poll->status_ms || now - b->poll->status_ms >= (int64_t)every))

@@ -1,12 +1,12 @@
-/* Quotes: the system's own guess, one question at a time, on a script with the same head. */
+/* Asks the system for its own prediction, one question at a time, with a script that has the same head. */
 #include "run/batch/quote.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
 #include "run/batch/calls.h"
 #include "run/batch/runner.h"
 #include "run/batch/state.h"
@@ -24,12 +24,12 @@ struct question {
         struct question *next;
 };
 
-struct quotes { /* that are open; the first one is asked */
+struct quotes { /* open quotes; the first one is being asked */
         struct question *first, **last;
         unsigned count;
 };
 
-static void answer(struct batch *b, struct run_id id, uint64_t begins_ms, int error, const char *text)
+static void quote_answer(struct batch *b, struct run_id id, uint64_t begins_ms, int error, const char *text)
 {
         event_queue_quoted(b->events, &(struct run_quote){id, begins_ms, error, text});
 }
@@ -51,7 +51,7 @@ static struct question *take_first(struct batch *b)
         return q;
 }
 
-static void ask(struct batch *b);
+static void ask_system(struct batch *b);
 
 static void on_answer(void *arg, int status, struct str out, struct str errors)
 {
@@ -61,20 +61,20 @@ static void on_answer(void *arg, int status, struct str out, struct str errors)
         uint64_t at = 0, now = (uint64_t)clock_wall_ms();
         int error = 0;
         if (status == 0 && b->system->when_said(out, errors, &at)) {
-                answer(b, q->id, at > now ? at : now, 0, NULL);
+                quote_answer(b, q->id, at > now ? at : now, 0, NULL);
         } else {
                 bool full = b->system->full && b->system->full(errors);
                 if (status > 0 && !full && !b->system->when_is_now &&
                     b->system->refused(WIFEXITED(status) ? WEXITSTATUS(status) : -1, errors))
                         error = EINVAL;
                 answer_clean(&text, str_trim(errors));
-                answer(b, q->id, 0, error, text.n ? buf_z(&text) : NULL);
+                quote_answer(b, q->id, 0, error, text.n ? buf_z(&text) : NULL);
         }
         question_free(q);
-        ask(b);
+        ask_system(b);
 }
 
-static void ask(struct batch *b)
+static void ask_system(struct batch *b)
 {
         while (b->quotes->first && !batch_busy(b, SLOT_WHEN)) {
                 struct batch_call call = {.settings = &b->settings};
@@ -84,7 +84,7 @@ static void ask(struct batch *b)
                 buf_printf(&script, "#!/bin/sh\n%s:\n", b->quotes->first->head);
                 if (fs_write(b->fd, FILE_NAME, buf_view(&script), 0755, false, &err) < 0) {
                         struct question *q = take_first(b);
-                        answer(b, q->id, 0, 0, err.text);
+                        quote_answer(b, q->id, 0, 0, err.text);
                         question_free(q);
                         continue;
                 }
@@ -102,11 +102,11 @@ void batch_when(struct runner *r, const struct run_spec *spec)
         BUF_CLEANUP struct buf head = {0};
         struct err err = {""};
         if (b->system->resources(&b->settings, spec, &head, &err) < 0) {
-                answer(b, spec->id, 0, EINVAL, err.text);
+                quote_answer(b, spec->id, 0, EINVAL, err.text);
                 return;
         }
         if (!b->system->when || b->quotes->count >= OPEN_MAX) {
-                answer(b, spec->id, 0, 0, NULL);
+                quote_answer(b, spec->id, 0, 0, NULL);
                 return;
         }
         struct question *q = mem_new(struct question);
@@ -116,7 +116,7 @@ void batch_when(struct runner *r, const struct run_spec *spec)
         *b->quotes->last = q;
         b->quotes->last = &q->next;
         b->quotes->count++;
-        ask(b);
+        ask_system(b);
 }
 
 struct quotes *batch_quotes_new(void)

@@ -1,4 +1,4 @@
-/* quote: when the system would begin with a task, asked of the system (batch_system.when). */
+/* quote: asks the system when it would begin a task (batch_system.when). */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -7,4 +7,4 @@ struct batch;
 struct quotes;
 
 struct quotes *batch_quotes_new(void);
-void batch_quotes_free(struct batch *b); /* those that are open have no answer */
+void batch_quotes_free(struct batch *b); /* open quotes end without an answer */

@@ -1,22 +1,16 @@
-/* Scripts for /bin/sh with nothing but what every node has: coreutils and setsid of util-linux. */
+/* Writes scripts for /bin/sh that need only what every node has: coreutils, and setsid of util-linux. */
 #include <signal.h>
 #include <stdlib.h>
 
 #include "run/batch/batch.h"
 #include "run/sandbox_names.h"
 
-#define LEASE_S      600 /* for a script that has never seen a lease */
+#define LEASE_S      600 /* assumed lease of a script that has never seen the lease file */
 #define KILL_AFTER_S 5   /* from SIGTERM to SIGKILL */
 
 void batch_quote(struct buf *out, const char *text)
 {
-        buf_char(out, '\'');
-        for (; *text; text++)
-                if (*text == '\'')
-                        buf_addz(out, "'\\''");
-                else
-                        buf_char(out, *text);
-        buf_char(out, '\'');
+        command_quote(out, str_of(text));
 }
 
 static void assign(struct buf *out, const char *name, const char *value)
@@ -26,9 +20,10 @@ static void assign(struct buf *out, const char *name, const char *value)
         buf_char(out, '\n');
 }
 
-/* The begin: once only, where the file is seen, and while the lease runs. How old the lease is, the file
- * system says, which gave all times: clocks of other machines do not matter. The file .end is of the time at
- * which the lease ends; where it does not say that there is time left, the script reckons itself. */
+/* Start of a script: it begins only once, only where the script's file is visible, and only while the lease
+ * runs. The lease's age is taken from the file system's times, so other machines' clocks do not matter. The
+ * file .end has the time at which the lease ends; where it shows no time left, the script computes the end
+ * itself. */
 static const char begin[] =
         "forget() { [ -z \"$secrets\" ] || rm -rf \"$box/" SANDBOX_CREDENTIALS
         "\"; } # its agent may be gone\n"
@@ -65,9 +60,9 @@ static const char begin[] =
         "fi\n"
         "ulimit -c 0\n";
 
-/* A session of its own beside the program, so that it ends whole when it is not needed any more: it looks at
- * the lease and at the time. It counts by the node's time since its start, which goes on while a job is
- * stopped. No single quote may stand in it. */
+/* Watches the lease and the walltime, in a session of its own beside the program, so that it can be killed
+ * as a whole. Time is counted by the node's uptime, which goes on while a job is stopped. The text must have
+ * no single quote. */
 static const char guard[] =
         "same='born() { # when a process began; nothing where that cannot be told\n"
         "        { read -r born <\"/proc/$1/stat\"; } 2>/dev/null || born=\n"
@@ -126,9 +121,10 @@ static const char guard[] =
         "        beside 'sleep $1; kill -s KILL -- \"-$2\"' end $grace $child\n"
         "}\n";
 
-/* A signal to the script ends a wait before its time, with that signal's status: then it waits again. What
- * was waited for already is unknown (127). A system that ends a job signals its processes one after another:
- * when a SIGTERM has ended the program, the script's own may be on its way, and is waited for. */
+/* Waits for the program. A signal to the script ends a `wait` early with that signal's status, so it waits
+ * again; status 127 means that the child was waited for already. A system that ends a job signals its
+ * processes one after another: when a SIGTERM has ended the program, the script's own signal may still be on
+ * its way, and is waited for. */
 static const char traps[] =
         "child=$! guards= status=\n"
         "trap 'again=1; told' TERM INT\n"
@@ -177,7 +173,7 @@ static void redirect(struct buf *out, const char *sign, const char *path)
         }
 }
 
-/* Shells that keep these for themselves end at once when they are set, but for `command`. */
+/* Returns whether a shell reserves the variable: setting it ends the shell, unless by `command`. */
 static bool is_a_shells_own(struct str name)
 {
         static const char *const own[] = {"BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID"};
@@ -187,11 +183,12 @@ static bool is_a_shells_own(struct str name)
         return false;
 }
 
-/* For the program alone, in a shell of its own: a job's variable may have the name of one of the script's. */
+/* Sets the job's environment in a subshell for the program alone, since a job's variable may have the name
+ * of one of the script's. */
 static void environment(const struct run_spec *s, struct buf *out)
 {
         buf_addz(out, "environment() {\n"
-                      "unset LC_ALL\n"); /* of the submit command, whose words are read here */
+                      "unset LC_ALL\n"); /* set for the submit command, whose output is parsed here */
         for (char *const *e = s->envp; e && *e; e++) {
                 const char *eq = strchr(*e, '=');
                 bool name = eq && eq > *e;
@@ -199,7 +196,7 @@ static void environment(const struct run_spec *s, struct buf *out)
                         name = *p == '_' || (*p >= 'A' && *p <= 'Z') || (*p >= 'a' && *p <= 'z') ||
                                (p > *e && *p >= '0' && *p <= '9');
                 if (!name)
-                        continue; /* no shell can have it */
+                        continue; /* not a valid name in a shell */
                 bool own = is_a_shells_own(str_make(*e, (size_t)(eq - *e)));
                 buf_printf(out, "%sexport %.*s=", own ? "command " : "", (int)(eq - *e), *e);
                 batch_quote(out, eq + 1);
@@ -232,8 +229,8 @@ static void program(const struct run_spec *s, struct buf *out)
                 redirect(out, "", in);
                 buf_addz(out, " ] || failed stdin\n");
         }
-        /* what a shell starts beside itself ignores these two, and it cannot be undone in a shell; that a
-         * node's env can do it is found out once */
+        /* background processes of a shell ignore these two signals, which a shell cannot undo; whether the
+         * node's env can is tested once */
         buf_addz(out,
                  "clean='/usr/bin/env --default-signal=INT,QUIT' known=${lease%/*}/signals.$host\n"
                  "[ -e \"$known\" ] || if $clean true; then echo >\"$known\"; else clean=; fi 2>/dev/null\n"
@@ -315,7 +312,7 @@ void batch_script_member(unsigned index, const char *script, struct buf *out)
         buf_addz(out, " ;;\n");
 }
 
-/* ---- how it ended */
+/* ---- reading how a script ended */
 
 /* "0m1.23s" */
 static uint64_t shell_time_ms(struct str s)
@@ -328,7 +325,7 @@ static uint64_t shell_time_ms(struct str s)
         return (uint64_t)((m * 60 + seconds) * 1000 + 0.5);
 }
 
-/* A shell says 128 and the signal's number for a program that a signal ended. */
+/* Converts a shell's status, which is 128 plus the signal's number for a program ended by a signal. */
 static void status_of(uint64_t status, struct run_event *e)
 {
         e->signaled = status > 128 && status <= 128 + SIGSYS;
@@ -359,7 +356,7 @@ int64_t batch_script_lease(int64_t wall_ms, uint64_t serial, int64_t left_ms, un
         int64_t left = left_ms / 1000, every = left / 12, grace = left / 6;
         every = every < 1 ? 1 : every > every_s ? every_s : every;
         grace = grace < 1 ? 1 : grace > KILL_AFTER_S ? KILL_AFTER_S : grace;
-        /* seen late, found old late, and killed in the end: all that within what is left */
+        /* must cover a late look, a late check, and the kill */
         int64_t term = left - 2 * every - grace - 1;
         term = term < 1 ? 1 : term;
         buf_printf(out, "%lld.%llu %lld\n%lld %lld\n", (long long)wall_ms, (unsigned long long)serial,
@@ -367,8 +364,8 @@ int64_t batch_script_lease(int64_t wall_ms, uint64_t serial, int64_t left_ms, un
         return term;
 }
 
-/* Two lines of `times`, the shell's own and its children's (user, system), then how it ended. Until some
- * version scripts wrote them in the other order. */
+/* Reads two lines of `times`, the shell's own and its children's (user, system), and the line of the end.
+ * Scripts of early versions wrote them in the other order. */
 bool batch_script_done(struct str text, struct run_event *e)
 {
         static const struct {
@@ -377,7 +374,7 @@ bool batch_script_done(struct str text, struct run_event *e)
         } failures[] = {{"program", 2}, {"stdin", 2}, {"folder", 2}};
         struct str line[3] = {{0}}, verdict, children, word;
         if (!text.n || text.p[text.n - 1] != '\n')
-                return false; /* not whole */
+                return false; /* incomplete */
         for (size_t i = 0; i < 3 && text.n; i++)
                 str_cut(&text, '\n', &line[i]);
         bool first = line[0].n && line[0].p[0] >= 'a'; /* times begin with digits */

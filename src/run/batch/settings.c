@@ -1,4 +1,4 @@
-/* A queue's settings, a job's words, and the environment of the system's commands. */
+/* Checks a queue's settings and a job's attributes, and makes the environment of the system's commands. */
 #include "run/batch/settings.h"
 
 #include <errno.h>
@@ -59,13 +59,13 @@ static int unknown(const struct batch_system *s, const char *const *ours, const 
         BUF_CLEANUP struct buf all = {0};
         for (size_t i = 0; s->settings[i]; i++)
                 buf_printf(&all, "%s, ", s->settings[i]);
-        return err_set(err, -EINVAL, "%s has no setting '%s': it has %s%s and %s", s->name, name, buf_z(&all),
-                       ours[0], ours[1]);
+        return err_set(err, -EINVAL, "%s has no setting '%s': it has %s%s, %s, %s, %s and %s", s->name, name,
+                       buf_z(&all), ours[0], ours[1], ours[2], ours[3], ours[4]);
 }
 
 int batch_settings_check(const struct batch_system *s, const struct runner_config *c, struct err *err)
 {
-        static const char *const ours[] = {"poll", "watch", NULL};
+        static const char *const ours[] = {"poll", "watch", "ssh", "ssh_folder", "ssh_config", NULL};
         struct batch_settings settings = {c->settings, c->setting_count};
         for (size_t i = 0; i < c->setting_count; i++) {
                 const char *name = c->settings[i].name;
@@ -73,14 +73,14 @@ int batch_settings_check(const struct batch_system *s, const struct runner_confi
                     !(s->set_free && str_starts(str_of(name), str_of(s->set_free))))
                         return unknown(s, ours, name, err);
                 uint64_t seconds;
-                if (is_in(ours, name) && (str_to_u64(str_of(c->settings[i].value), &seconds) != 0 ||
-                                          seconds < 1 || seconds > 3600))
+                if (is_in(ours, name) && !str_starts(str_of(name), STR("ssh")) &&
+                    (str_to_u64(str_of(c->settings[i].value), &seconds) != 0 || seconds < 1 ||
+                     seconds > 3600))
                         return err_set(err, -EINVAL, "%s is a number of seconds, 1 to 3600", name);
         }
         return s->check ? s->check(&settings, err) : 0;
 }
 
-/* A setting that was checked. */
 unsigned batch_setting_number(const struct batch *b, const char *name, unsigned otherwise)
 {
         const char *value = batch_setting(&b->settings, name);

@@ -1,4 +1,5 @@
-/* state: a batch queue: what it was opened with, and its parts, each of which has its own header. */
+/* state: the state of a batch queue: what it was opened with, and its parts, each with a header of its own.
+ */
 #pragma once
 #include "run/batch/archive.h"
 #include "run/batch/batch.h"
@@ -13,22 +14,23 @@ struct calls;
 struct nodes;
 struct poll;
 struct quotes;
+struct remote_files;
 struct submit_user;
 struct submitter;
 struct throttle;
 
 struct batch {
         struct runner base;
-        /* as it was opened */
+        /* fixed when the queue is opened */
         const struct batch_system *system;
         struct batch_settings settings;
         struct loop *loop;
-        char *queue, *dir, *prefix, *user;   /* prefix: of our submissions' names */
-        bool named;                          /* our user has a name, which is `user` */
-        int fd;                              /* of dir */
-        struct user_commands *user_commands; /* NULL: all is ours */
+        char *queue, *dir, *prefix, *user;   /* prefix: of the names of this queue's submissions */
+        bool named;                          /* the agent's user has a name, which is `user` */
+        int fd;                              /* descriptor of dir */
+        struct user_commands *user_commands; /* NULL: all commands run as the agent's user */
         unsigned array_max, watch_s, poll_ms, verbs;
-        /* its parts, each in the file of that name */
+        /* parts, each in the file of that name */
         struct event_queue *events;
         struct calls *calls;
         struct submit_user *submit_users;
@@ -42,10 +44,11 @@ struct batch {
         struct nodes *nodes; /* capacity.c */
         struct poll *poll;
         struct query query;
+        struct remote_files *remote; /* the system's commands run on this machine */
         struct timer *tick;
-        bool listed;      /* all tasks were told */
-        int64_t ended_ms; /* boot clock, when a task ended last */
+        bool listed;      /* all known tasks have been reported */
+        int64_t ended_ms; /* boot clock; end of the last task that ended */
         uint64_t lease_serial, order_serial;
 };
 
-#define BATCH_LEASE_END "lease.end" /* in the folder of the queue */
+#define BATCH_LEASE_END "lease.end" /* file in the queue's folder */

@@ -1,6 +1,6 @@
-/* From fresh tasks to submissions: those with the same resources become one array, whose name and members are
- * on disk before the system hears of it. While submissions are under way new tasks gather, so that arrays
- * grow with the load by themselves. */
+/* Makes submissions from fresh tasks: tasks with the same resources become one array, whose name and members
+ * are on disk before it is submitted. New tasks collect while submissions are in progress, so arrays grow
+ * with the load. */
 #include "run/batch/submit.h"
 
 #include <errno.h>
@@ -9,12 +9,13 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
 #include "run/batch/acts.h"
 #include "run/batch/calls.h"
 #include "run/batch/journal.h"
+#include "run/batch/remote.h"
 #include "run/batch/state.h"
 #include "run/batch/submit_user.h"
 #include "run/batch/tasks.h"
@@ -22,7 +23,7 @@
 #include "run/call/answer.h"
 
 #define GATHER_MS    5
-#define NAMING       "# this submission:\n" /* ends the head */
+#define NAMING       "# this submission:\n" /* line behind the head */
 #define ERRORS_SHOWN 400
 #define SCRIPT_MAX   (4u << 20)
 
@@ -32,7 +33,7 @@ struct group {
         size_t n, cap;
 };
 
-struct sending { /* a submit command that runs */
+struct sending { /* a submit command in progress */
         struct batch *b;
         struct submission *s;
 };
@@ -53,9 +54,9 @@ void batch_submit_later(struct batch *b)
         }
 }
 
-/* ---- making */
+/* ---- making submissions */
 
-/* Which script each member is: a file for some of them, so that no node reads all. */
+/* Writes the lists that map members to scripts, each for some of the members, so that no node reads all. */
 static int write_lists(struct batch *b, const struct submission *s, const struct group *g, struct err *err)
 {
         BUF_CLEANUP struct buf list = {0}, name = {0}, script = {0};
@@ -75,7 +76,7 @@ static int write_lists(struct batch *b, const struct submission *s, const struct
         return r;
 }
 
-/* But for ".INDEX.log". */
+/* Appends the path of the collected output, without ".INDEX.log". */
 static void submission_log(const struct submission *s, struct buf *out)
 {
         buf_printf(out, "%s/%s", s->submit_user->dir, s->name);
@@ -112,7 +113,7 @@ void batch_digits(struct buf *out, uint64_t n, unsigned count)
                 buf_char(out, digits[n % 36]);
 }
 
-/* Where a name may not be long it has fewer letters, of which there are more. */
+/* Makes a submission's name. A short name uses fewer characters of a larger alphabet. */
 static void new_name(struct batch *b, struct buf *out)
 {
         uint64_t n = ++b->submitter->name_serial;
@@ -123,7 +124,7 @@ static void new_name(struct batch *b, struct buf *out)
                 buf_printf(out, "%llx", (unsigned long long)n);
 }
 
-static void make(struct batch *b, struct group *g)
+static void make_submission(struct batch *b, struct group *g)
 {
         BUF_CLEANUP struct buf name = {0};
         struct err err = {""};
@@ -181,12 +182,12 @@ static void name_fresh(struct batch *b)
                 MEM_GROW(g->v, g->cap, g->n + 1);
                 g->v[g->n++] = t;
                 if (g->n >= room)
-                        make(b, g);
+                        make_submission(b, g);
         }
         for (size_t at = 0; map_next(groups, &at, &key, &value);) {
                 struct group *g = value;
                 if (g->n && batch_throttle_room(g->throttle, b->array_max))
-                        make(b, g);
+                        make_submission(b, g);
                 group_free(g);
         }
         map_free(groups);
@@ -219,12 +220,13 @@ static void end_if_killed(struct batch *b, struct task *t, const char *text)
                 end_unsent(b, t, text);
 }
 
-static void refuse(struct batch *b, struct task *t, const char *text)
+static void refuse_task(struct batch *b, struct task *t, const char *text)
 {
         batch_over(b, t, &(struct run_event){.state = RUN_FAILED, .what = "batch", .error = EINVAL}, text);
 }
 
-/* What is left of it goes on in submissions of at most `size`. They are on disk before its files go. */
+/* Splits the rest of a submission into submissions of at most `size`. They are on disk before its files are
+ * removed. */
 static void split(struct batch *b, struct submission *s, unsigned size)
 {
         struct group g = {.throttle = s->throttle};
@@ -232,23 +234,23 @@ static void split(struct batch *b, struct submission *s, unsigned size)
         for (struct task *t = b->table.all; t; t = t->next) {
                 if (t->s != s || t->state != TASK_NAMED)
                         continue;
-                s->left--; /* not the last: who calls holds it */
+                s->left--; /* not the last reference: the caller has one */
                 t->s = NULL;
                 t->head = mem_dupz(s->head);
                 b->table.fresh++;
                 MEM_GROW(g.v, g.cap, g.n + 1);
                 g.v[g.n++] = t;
                 if (g.n == size)
-                        make(b, &g);
+                        make_submission(b, &g);
         }
         if (g.n)
-                make(b, &g);
+                make_submission(b, &g);
         free(g.v);
         batch_throttle_close(s);
         (void)batch_journal_flush(b, true);
 }
 
-/* It will be sent again; an array in parts. */
+/* The system was full: the submission is sent again later, an array in parts. */
 static void full(struct batch *b, struct submission *s, struct str errors)
 {
         batch_throttle_full(b, s, errors);
@@ -268,7 +270,7 @@ static void refused(struct batch *b, struct submission *s, struct str errors)
         }
         buf_printf(&text, "%s refuses it: ", b->system->name);
         answer_clean(&text, errors);
-        each_named(b, s, refuse, buf_z(&text));
+        each_named(b, s, refuse_task, buf_z(&text));
 }
 
 static void sent(void *arg, int status, struct str out, struct str errors)
@@ -279,9 +281,9 @@ static void sent(void *arg, int status, struct str out, struct str errors)
         BUF_CLEANUP struct buf native = {0};
         s->sending = false;
         if (!str_trim(errors).n)
-                errors = out; /* some complain there */
+                errors = out; /* some systems write errors there */
         bool number = b->system->submitted(out, &native) && batch_is_native(buf_view(&native));
-        /* a command that fails, and says nothing but a number, may have been heard */
+        /* a failed command that prints only an id may have been accepted */
         bool unclear = number && errors.p == out.p;
         if (status == 0 && number) {
                 batch_throttle_taken(b, s);
@@ -299,14 +301,14 @@ static void sent(void *arg, int status, struct str out, struct str errors)
                          "error=\"%s\"",
                          s->name, status,
                          LOG_TEXT(str_head(errors, errors.n > ERRORS_SHOWN ? ERRORS_SHOWN : errors.n)));
-                s->unsure = true; /* the next status query tells */
+                s->unsure = true; /* settled by the next status query */
                 s->unsure_ms = clock_boot_ms();
         }
         batch_submission_unref(b, s);
         batch_submit_later(b);
 }
 
-/* What its script says, of an earlier life: the lines behind the first. */
+/* Reads the head back from a script of an earlier run: the lines behind the first. */
 static char *head_of(const struct batch *b, const struct submission *s)
 {
         BUF_CLEANUP struct buf name = {0}, text = {0};
@@ -320,7 +322,7 @@ static char *head_of(const struct batch *b, const struct submission *s)
         return str_dupz(rest);
 }
 
-static void send(struct batch *b, struct submission *s, enum batch_slot slot)
+static void send_submission(struct batch *b, struct submission *s, enum batch_slot slot)
 {
         struct batch_call call = {.settings = &b->settings, .version = batch_version(b)};
         BUF_CLEANUP struct buf path = {0}, log = {0}, text = {0};
@@ -342,7 +344,7 @@ static void send(struct batch *b, struct submission *s, enum batch_slot slot)
                                                                         ? &s->submit_user->env
                                                                         : batch_calls_environment(b->calls)});
         s->sending = true;
-        s->left++; /* while it is sent */
+        s->left++; /* while it is being sent */
         batch_run_as(b, s->submit_user, slot, &call, sent, sending);
 }
 
@@ -354,11 +356,11 @@ static bool wanted(const struct batch *b, const struct submission *s)
         return false;
 }
 
-/* The first that need not wait for room there, if somebody wants it. NULL: none. */
+/* Returns the first submission with tasks left that need not wait for a throttle; NULL: none. */
 static struct submission *next_to_send(struct batch *b)
 {
         for (struct submission **at = &b->submitter->to_send, *s; (s = *at); at = &s->next) {
-                if (batch_throttle_waits(s->throttle) && wanted(b, s))
+                if (wanted(b, s) && (batch_throttle_waits(s->throttle) || !batch_remote_has(b, s)))
                         continue;
                 *at = s->next;
                 s->queued = false;
@@ -374,14 +376,14 @@ static void on_gathered(void *arg)
         struct batch *b = arg;
         b->submitter->gathering = false;
         if (batch_busy(b, SLOT_SEND) && batch_busy(b, SLOT_SEND_2))
-                return; /* called again when one is done */
+                return; /* called again when a slot is free */
         if (b->table.fresh)
                 name_fresh(b);
-        /* nothing is submitted that a restart would not know */
+        /* nothing is submitted before the journal is on disk */
         if (b->submitter->to_send && batch_journal_flush(b, true) < 0)
                 return;
         if (!batch_speaks(b))
-                return; /* called again with the first list */
+                return; /* called again after the first status answer */
         for (enum batch_slot slot = SLOT_SEND; slot <= SLOT_SEND_2; slot++)
                 for (struct submission *s; !batch_busy(b, slot) && (s = next_to_send(b));)
                         if (!wanted(b, s) || s->count > batch_throttle_size(s->throttle)) {
@@ -389,7 +391,7 @@ static void on_gathered(void *arg)
                                 split(b, s, batch_throttle_size(s->throttle));
                                 batch_submission_unref(b, s);
                         } else {
-                                send(b, s, slot);
+                                send_submission(b, s, slot);
                         }
 }
 

@@ -1,17 +1,18 @@
-/* For whom tasks are: with a map of users each local user, who must be the one that the system sees submit
- * and act; else one submit user that is ourselves. */
+/* The users for whom jobs are submitted: with a map of users each local user, who must be the one that the
+ * system sees submitting and acting; otherwise one, the agent's own user. */
 #include "run/batch/submit_user.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "run/batch/calls.h"
 #include "run/batch/state.h"
 
-#define LATE_MS 600000 /* after its last one a submit user's submissions may still come to light */
+/* Time after a user's last submission in which unknown submissions of the user may still appear. */
+#define LATE_MS 600000
 
-/* Ours, but for what says who we are. */
+/* Makes the environment: the agent's own, without the variables that name its user. */
 static void environment(const struct batch *b, struct submit_user *p)
 {
         const struct args *env = batch_calls_environment(b->calls);

@@ -1,4 +1,5 @@
-/* The table of tasks and submissions, and what is told of them: it goes out on the next turn of the loop. */
+/* The table of tasks and submissions, and the events about tasks, which are delivered in the loop's next
+ * turn. */
 #include "run/batch/tasks.h"
 
 #include <errno.h>
@@ -6,12 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
+#include "run/batch/remote.h"
 #include "run/batch/state.h"
 #include "run/batch/submit_user.h"
 #include "run/batch/throttle.h"
 
-/* ---- telling */
+/* ---- events */
 
 void batch_tell(struct batch *b, const struct task *t, bool known)
 {
@@ -100,7 +102,8 @@ void batch_submission_unref(struct batch *b, struct submission *s)
         if (!s || --s->left > 0 || s->sending)
                 return;
         if (s->queued)
-                return; /* goes when it would be sent */
+                return; /* freed when its turn to be sent comes */
+        batch_remote_forget_submission(b, s);
         BUF_CLEANUP struct buf name = {0};
         buf_printf(&name, "%s.sh", s->name);
         unlinkat(b->fd, buf_z(&name), 0);
@@ -151,13 +154,14 @@ void batch_task_free(struct batch *b, struct task *t)
                 BUF_CLEANUP struct buf key = {0};
                 batch_native_key(b, t, &key);
                 if (map_get(b->table.natives, buf_view(&key)) ==
-                    t) /* a system that forgot gives numbers twice */
+                    t) /* a system that lost its state reuses ids */
                         map_take(b->table.natives, buf_view(&key));
         }
         if (t->s) {
                 BUF_CLEANUP struct buf log = {0};
                 batch_log_path(b, t, &log);
                 unlink(buf_z(&log));
+                batch_remote_forget_task(b, t);
         }
         map_take(b->table.tasks, run_key(&t->id));
         if (b->table.cursor == t)

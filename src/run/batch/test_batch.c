@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/fs.h"
 #include "base/mem.h"
+#include "base/system/fs.h"
 #include "run/batch/batch.h"
 
 static char top[64], box[96], lease[96];
@@ -147,7 +147,7 @@ static void variables_may_have_any_name(void **state)
         assert_file(box, "err", "");
 }
 
-/* What is run when the program is over has the job's variables, too, and nothing else of its. */
+/* The command that runs after the program has the job's variables, and nothing else of the job's. */
 static void what_comes_after_has_its_variables(void **state)
 {
         (void)state;
@@ -191,7 +191,7 @@ static mode_t mode_of(const char *name)
         return st.st_mode & 0777;
 }
 
-/* The agent reads how it ended, whoever it is; what the program makes is as the site has it. */
+/* The end file is readable by the agent whatever the user; files of the program have the site's umask. */
 static void its_end_can_be_read(void **state)
 {
         (void)state;
@@ -264,7 +264,7 @@ static void ends_when_the_lease_grows_old(void **state)
         assert_true(e.state == RUN_ENDED && e.why == RUN_LEASE_ENDED && e.signaled && e.exit_code == 15);
 }
 
-/* A program that a SIGTERM has ended, as the script found it; beside it `sleep 2` does that. */
+/* A program ended by a SIGTERM, as the script sees it; `sleep 2` runs beside it. */
 static enum run_why after_a_sigterm(const char *meanwhile)
 {
         char *argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)"kill -TERM $$", NULL};
@@ -319,7 +319,7 @@ static void orders_are_obeyed_once(void **state)
         assert_true(exists(BATCH_STEP ".1.order.0000000000000003"));
 }
 
-/* A number is used again: what has it now began at another time. Of one that is free a group may be left. */
+/* A pid is reused by a process that began at another time. A process group may outlive its leader's pid. */
 static void numbers_are_not_taken_for_their_owners(void **state)
 {
         (void)state;
@@ -345,7 +345,8 @@ static void numbers_are_not_taken_for_their_owners(void **state)
         assert_int_equal(system(buf_z(&test)), 0);
 }
 
-/* Its turn came when the lease was over. The times are the file system's, which may be of another machine. */
+/* A script whose turn comes after the lease has ended. Times are those of the file system, which may be on
+ * another machine. */
 static void does_not_begin_when_the_lease_is_over(void **state)
 {
         (void)state;

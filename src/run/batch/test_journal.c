@@ -1,5 +1,4 @@
-/* The journal of a batch queue, on a real file: what an error leaves, what a restart makes of it, its growth.
- */
+/* The journal of a batch queue, on a real file: after an error, after a restart, and as it grows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fs.h"
+#include "base/system/fs.h"
 #include "run/batch/acts.h"
 #include "run/batch/journal.h"
 #include "run/batch/state.h"
@@ -93,8 +92,7 @@ static void put_in_place(struct batch *b, const char *file)
         assert_true(b->journal.fd >= 0);
 }
 
-/* Nothing of what an append has left, or lost, is relied on: all is written anew, before the flush says that
- * it is there. */
+/* After a failed append nothing in the file is relied on: it is rewritten before a flush succeeds. */
 static void what_is_submitted_is_known_after_an_error(void **state)
 {
         (void)state;
@@ -136,7 +134,7 @@ static void nothing_is_submitted_while_it_cannot_be_written(void **state)
         end(&b);
 }
 
-/* Of every length, as a kill leaves it: what is whole counts, nothing else is made of it. */
+/* A journal truncated at every length, as a kill leaves it: complete lines count, and nothing else. */
 static void cut_anywhere(void **state)
 {
         (void)state;
@@ -176,7 +174,7 @@ static void cut_anywhere(void **state)
         close(dirfd);
 }
 
-/* The system refused an array, and its members went on by themselves. */
+/* The system refused an array, and its members were submitted alone. */
 static void a_member_that_was_submitted_by_itself(void **state)
 {
         (void)state;
@@ -201,7 +199,7 @@ static void a_member_that_was_submitted_by_itself(void **state)
         end(&b);
 }
 
-/* What is forgotten is gone when the agent has written down what became of it. */
+/* Forgotten tasks leave the journal when the agent's own journal has their results. */
 static void gone_is_the_agents_word(void **state)
 {
         (void)state;

@@ -1,4 +1,5 @@
-/* A system that takes no more for now: how large the next submission may be, and for whom. */
+/* A system that refuses more jobs for now: the size of the next submission, and which submissions it applies
+ * to. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,14 +1,14 @@
-/* A system that takes no more for now: too many jobs of a user, of an account, of a QoS are in it. What it
- * has not taken waits here. An array comes again at once, at half its size; one task alone after two seconds,
- * four, and so on up to a minute. Then one submission at a time is sent, each of twice the size when the last
- * was taken. The limits are not known, only what they are of: the user, and what those lines of the head say
- * that system->limited_by has. */
+/* Handles a system that refuses submissions for now, because of a limit on the jobs of a user, an account or
+ * a QoS. A refused array is sent again at once, at half its size; a single task after two seconds, four, and
+ * so on up to a minute. After that one submission at a time is sent, each twice as large when the last was
+ * accepted. The limits themselves are not known, only what they apply to: the user, and the options of the
+ * head that system->limited_by lists. */
 #include "run/batch/throttle.h"
 
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 #include "run/batch/state.h"
 #include "run/batch/submit_user.h"
 #include "run/batch/tasks.h"
@@ -16,16 +16,16 @@
 
 #define FIRST_MS      2000
 #define LAST_MS       60000
-#define THROTTLES_MAX 64 /* further ones share the last */
+#define THROTTLES_MAX 64 /* further limits share the last one */
 #define WORDS_KEPT    200
 
 struct throttle {
         struct throttle *next;
-        char *key, *words; /* words: the system's; NULL: it takes them again */
-        int64_t until_ms;  /* boot clock: nothing is sent before */
+        char *key, *words; /* words: the system's message; NULL: the limit no longer applies */
+        int64_t until_ms;  /* boot clock; nothing is sent before */
         int64_t wait_ms;
-        unsigned size; /* of arrays */
-        unsigned open; /* submissions that wait or are sent */
+        unsigned size; /* most members of an array */
+        unsigned open; /* submissions that wait or are being sent */
 };
 
 static void key_of(const struct batch *b, const struct submit_user *p, struct str head, struct buf *out)
@@ -118,7 +118,7 @@ void batch_throttle_full(struct batch *b, struct submission *s, struct str error
         if (!j->words)
                 log_warn("msg=\"the batch system takes no more for now\" queue=%s error=\"%s\"", b->queue,
                          LOG_TEXT(buf_view(&words)));
-        if (s->count == 1 && now >= j->until_ms) { /* else another one has said it a moment ago */
+        if (s->count == 1 && now >= j->until_ms) { /* otherwise the delay was set a moment ago */
                 j->wait_ms = !j->wait_ms ? FIRST_MS : j->wait_ms < LAST_MS / 2 ? 2 * j->wait_ms : LAST_MS;
                 j->until_ms = now + j->wait_ms;
         }

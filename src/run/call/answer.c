@@ -27,7 +27,8 @@ void answer_make_utf8(struct str s)
         }
 }
 
-/* How much of it, up to a colon and a blank, the other line begins with, too: "sbatch: error: ". */
+/* Returns the length of the common prefix of two lines that ends in a colon and a blank, as in "sbatch:
+ * error: ". */
 static size_t same_head(struct str line, struct str other)
 {
         size_t head = 0;

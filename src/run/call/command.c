@@ -1,6 +1,6 @@
-/* What a command prints goes to files in memory, which are read when it has ended: no pipe can block it.
- * Their sizes are looked at while it runs, and a file that is too large is sealed: nobody can make it grow
- * after that, neither the command nor what it has left behind. */
+/* A command's output goes to files in memory, which are read when it has ended, so no pipe can block it.
+ * Their sizes are checked while it runs, and a file that is too large is sealed against further growth, by
+ * the command or by what it has left running. */
 #include "run/call/command.h"
 
 #include <errno.h>
@@ -15,11 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/fs.h"
 #include "base/mem.h"
+#include "base/system/fs.h"
 #include "ev/children.h"
 
-#define LOOK_MS 50 /* between looks at how much there is */
+#define LOOK_MS 50 /* interval at which the sizes are checked */
 
 struct process {
         struct command base;
@@ -27,9 +27,9 @@ struct process {
         void *arg;
         struct child *child;
         struct timer *deadline, *look;
-        int out, errors; /* descriptors */
+        int out, errors; /* memory files */
         bool late, large;
-        struct err err; /* it was not started */
+        struct err err; /* set if it could not be started */
 };
 
 static void process_free(struct process *c)
@@ -47,7 +47,7 @@ static void seal(const struct process *c)
         fcntl(c->errors, F_ADD_SEALS, F_SEAL_GROW);
 }
 
-/* False: there is more than may be, or it cannot be read. */
+/* Reads a file. False: it is too large, or cannot be read. */
 static bool read_all(int fd, struct buf *b)
 {
         struct stat st;
@@ -65,7 +65,7 @@ static void exited(void *arg, struct child *child, int status)
         struct process *c = arg;
         BUF_CLEANUP struct buf out = {0}, errors = {0};
         (void)child;
-        seal(c); /* what it has left behind may go on printing */
+        seal(c); /* processes that it left running may go on printing */
         bool whole = read_all(c->out, &out);
         read_all(c->errors, &errors);
         if (c->late)
@@ -78,7 +78,7 @@ static void exited(void *arg, struct child *child, int status)
 
 static void process_kill(struct process *c, int signo)
 {
-        kill(-child_pid(c->child), signo); /* it is not reaped before exited is called */
+        kill(-child_pid(c->child), signo); /* the child is not reaped before exited */
         child_kill(c->child, signo);
 }
 
@@ -100,7 +100,7 @@ static void on_look(void *arg)
         }
 }
 
-/* Its time is over; or it never began. */
+/* Ends a command at its deadline, or reports one that could not be started. */
 static void on_deadline(void *arg)
 {
         struct process *c = arg;
@@ -140,7 +140,7 @@ static void process_end(struct command *command, int64_t grace_ms)
 {
         struct process *c = (struct process *)(void *)command;
         if (!c->child || c->late)
-                return; /* it ends anyway */
+                return; /* it is ending anyway */
         process_kill(c, SIGTERM);
         timer_start(c->deadline, grace_ms);
 }
@@ -200,7 +200,7 @@ void command_complaints(const struct command *c, struct buf *out)
                 c->complaints(c, out);
 }
 
-/* Until it has ended, or its time is over; then it and what it has started is killed. */
+/* Waits for the end of the process; after timeout_ms kills its session. */
 static void wait_for(pid_t pid, int timeout_ms)
 {
         struct pollfd ended = {.fd = pidfd_open(pid, 0), .events = POLLIN};
@@ -229,4 +229,15 @@ void command_now(const struct args *argv, char *const *envp, struct str input, i
         posix_spawn_file_actions_destroy(&files);
         if (fd >= 0)
                 close(fd);
+}
+
+void command_quote(struct buf *out, struct str s)
+{
+        buf_char(out, '\'');
+        for (size_t i = 0; i < s.n; i++)
+                if (s.p[i] == '\'')
+                        buf_addz(out, "'\\''");
+                else
+                        buf_char(out, s.p[i]);
+        buf_char(out, '\'');
 }

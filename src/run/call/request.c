@@ -1,31 +1,32 @@
-/* One client with a few connections for each server. Answers are skimmed as they come, so that a list of all
- * jobs of a large cluster is never in memory, and never read in one go.
+/* Each server has one client with a few connections. Answers are parsed as they arrive, so the list of all
+ * jobs of a large cluster is never in memory, nor parsed at once.
  *
- * What is as well with any version of the API is asked in the version that was answered last, at first in the
- * newest; when the server has no such path, in the next one, and so on until each had its turn. So a server
- * that is exchanged for a newer or an older one is understood from the next of these requests on. */
+ * A request that works with any version of the API is made in the version that was answered last, at first
+ * in the newest; if the server has no such path, in the next version, until all have been tried. So a server
+ * that is replaced by a newer or older one is supported from the next such request on.
+ */
 #include "run/call/request.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
 #include "ev/http_client.h"
 
 #define TOKEN_MAX   16384
 #define ERRORS_MAX  4096
-#define HEAD_KEPT   200 /* bytes of an answer that is no JSON */
+#define HEAD_KEPT   200 /* bytes kept of an answer that is not JSON */
 #define CONNECTIONS 4
 
 struct requests {
         struct loop *loop;
         struct request_server server;
         struct http_client *client;
-        size_t version; /* of the service's, that is asked for first */
-        bool answered;  /* with it */
+        size_t version; /* index of the version to try first */
+        bool answered;  /* the server has answered in that version */
 };
 
 struct request {
@@ -33,17 +34,17 @@ struct request {
         struct requests *all;
         char *method, *user;
         struct args paths;
-        size_t at, errors_at; /* of paths; of errors, where those of this one begin */
+        size_t at, errors_at; /* index of the current path; start of its errors */
         struct buf body, out, errors, head;
         bool once;
-        const char *fixed;     /* the version that it was made for */
-        size_t version, tried; /* else: that is asked for now; how many were, for this path */
+        const char *fixed;     /* required version, or NULL */
+        size_t version, tried; /* otherwise: the version in use; number tried for this path */
         int status;
         int64_t timeout_ms;
         command_done_fn *done;
         void *arg;
         struct http_call *call;
-        struct timer *fail; /* when nothing can be sent */
+        struct timer *fail; /* reports that nothing can be sent */
         struct json_skim skim;
 };
 
@@ -115,7 +116,7 @@ static void finish(struct request *q)
 
 /* ---- the token */
 
-/* base64url (RFC 4648, section 5), as far as it goes. */
+/* Decodes base64url (RFC 4648, section 5) up to the first invalid character. */
 static void decode(struct str text, struct buf *out)
 {
         unsigned bits = 0, n = 0;
@@ -140,7 +141,7 @@ static void decode(struct str text, struct buf *out)
 
 struct claims {
         struct buf user;
-        uint64_t until_s; /* 0: it does not say */
+        uint64_t until_s; /* 0: no expiry given */
 };
 
 static void take_claims(void *arg, const struct json_skim_rows *rows, const struct str *values)
@@ -151,7 +152,7 @@ static void take_claims(void *arg, const struct json_skim_rows *rows, const stru
         buf_str(&c->user, values[1]);
 }
 
-/* What the token says of itself, behind its first dot. */
+/* Reads the token's claims, which follow its first dot. */
 static void read_claims(struct str token, struct claims *ret)
 {
         static const char *const fields[] = {"exp", "sun", NULL};
@@ -167,7 +168,7 @@ static void read_claims(struct str token, struct claims *ret)
         json_skim_deinit(&skim);
 }
 
-/* As `scontrol token` prints it, or alone. 0, or -errno with err. */
+/* Reads a token, alone or as `scontrol token` prints it. Returns 0, or -errno with err. */
 static int read_token(const struct requests *r, struct buf *out, struct err *err)
 {
         static const char before[] = "SLURM_JWT=";
@@ -188,7 +189,7 @@ static int read_token(const struct requests *r, struct buf *out, struct err *err
         return 0;
 }
 
-/* The server says less than is known here of what may be wrong. */
+/* Appends what is known here about the token, since the server's error does not say it. */
 static void suspect_token(struct request *q)
 {
         const struct request_server *s = &q->all->server;
@@ -209,9 +210,9 @@ static void suspect_token(struct request *q)
         buf_deinit(&c.user);
 }
 
-/* ---- a request */
+/* ---- requests */
 
-static void ask(struct request *q);
+static void ask_server(struct request *q);
 
 static void on_row(void *arg, const struct json_skim_rows *rows, const struct str *values)
 {
@@ -251,8 +252,8 @@ static void write_path(const struct request *q, struct buf *out)
         buf_str(out, path);
 }
 
-/* True: the server has no such path, and there is another version to ask for. What it says then is no JSON,
- * unlike what it says of a job that is not there. */
+/* Chooses the next API version. Returns true if the server has no such path and another version is left.
+ * Such an answer is not JSON, unlike that for an unknown job. */
 static bool next_version(struct request *q, int status)
 {
         const char *const *versions = q->all->server.service->versions;
@@ -271,8 +272,8 @@ static bool next_version(struct request *q, int status)
         return ++q->tried < n;
 }
 
-/* An answer that is no success. */
-static void failed(struct request *q, int status)
+/* Handles an answer with a status other than success. */
+static void request_failed(struct request *q, int status)
 {
         const struct request_service *service = q->all->server.service;
         q->status = 1 << 8;
@@ -293,7 +294,7 @@ static void on_answer(void *arg, int status, struct str body, const struct err *
         (void)body;
         q->call = NULL;
         if (status > 0 && next_version(q, status)) {
-                ask(q);
+                ask_server(q);
                 return;
         }
         q->tried = 0;
@@ -305,19 +306,19 @@ static void on_answer(void *arg, int status, struct str body, const struct err *
                 buf_printf(&q->errors, "%s answered with more than %u MiB", service->name,
                            COMMAND_OUTPUT_MAX >> 20);
         } else if (status / 100 != 2) {
-                failed(q, status);
+                request_failed(q, status);
         } else if (!json_skim_done(&q->skim)) {
                 q->status = -1;
                 buf_printf(&q->errors, "what came is not an answer of %s", service->name);
         } else if (service->fault && service->fault(str_skip(buf_view(&q->errors), q->errors_at))) {
-                failed(q, status);
+                request_failed(q, status);
         } else {
-                buf_truncate(&q->errors, q->errors_at); /* it did what it was asked for */
+                buf_truncate(&q->errors, q->errors_at); /* these errors are no failure */
         }
         if (q->status < 0 || ++q->at == q->paths.n)
                 finish(q);
         else
-                ask(q);
+                ask_server(q);
 }
 
 static void on_fail(void *arg)
@@ -325,7 +326,7 @@ static void on_fail(void *arg)
         finish(arg);
 }
 
-static void ask(struct request *q)
+static void ask_server(struct request *q)
 {
         const struct request_server *s = &q->all->server;
         BUF_CLEANUP struct buf fields = {0}, token = {0}, path = {0};
@@ -375,7 +376,7 @@ struct command *request_run(struct requests *r, const struct request_spec *s, co
         q->done = done;
         q->arg = arg;
         q->fail = timer_new(r->loop, on_fail, q);
-        ask(q);
+        ask_server(q);
         return &q->base;
 }
 
@@ -397,7 +398,7 @@ static void on_now_late(void *arg)
         loop_stop(((struct now *)arg)->loop);
 }
 
-/* On a loop of its own, for nothing else shall go on meanwhile. */
+/* Runs on a loop of its own, so that nothing else happens meanwhile. */
 void request_now(const struct request_server *server, const struct request_spec *s)
 {
         struct now n = {.loop = loop_new()};

@@ -1,4 +1,4 @@
-/* Real programs, for what they print. */
+/* Runs real programs and checks their output. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/fs.h"
+#include "base/system/fs.h"
 #include "run/call/command.h"
 
 struct answer {
@@ -68,7 +68,7 @@ static void what_it_prints(void **state)
         deinit(&a);
 }
 
-/* The beginning of a list is none: what is missing in it would be taken for gone. */
+/* A truncated list is an error, since jobs missing from it would be taken for gone. */
 static void too_much_is_no_answer(void **state)
 {
         (void)state;
@@ -82,7 +82,7 @@ static void too_much_is_no_answer(void **state)
         deinit(&a);
 }
 
-/* The limit holds while the command runs, and for what it starts, and for what it leaves behind. */
+/* The limit applies to the running command, to its children, and to processes that it leaves behind. */
 static void what_prints_for_ever_is_ended(void **state)
 {
         (void)state;

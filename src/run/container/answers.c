@@ -1,8 +1,8 @@
-/* What an engine says. */
+/* Reads the answers and errors of container engines. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/image.h"
+#include "base/job/image.h"
 #include "base/str.h"
 #include "run/container/container.h"
 
@@ -29,7 +29,7 @@ bool container_probed(enum container_engine e, struct str answer, struct contain
         return true;
 }
 
-/* "4.87 MB", "72.8MB", "512kB": as both print sizes for people */
+/* Reads a size as podman and docker print it: "4.87 MB", "72.8MB", "512kB". */
 static uint64_t size_of(struct str text)
 {
         static const struct {
@@ -77,7 +77,7 @@ static bool starts_any(struct str line, const char *const *heads)
         return false;
 }
 
-/* Of apptainer's errors, some are in colours, whoever reads them. */
+/* Removes colours, which some of apptainer's errors have even without a terminal. */
 static struct str without_colour(struct str line)
 {
         while (str_starts(line, STR("\033["))) {
@@ -147,10 +147,10 @@ static const char *const engine_heads[][3] = {
         [CONTAINER_DOCKER] = {"docker: ", NULL},
         [CONTAINER_APPTAINER] = {"FATAL: ", "ERROR  : ", NULL},
 };
-/* the inits that stand before the program */
+/* errors of the inits that start the program */
 static const char *const init_heads[] = {"ERROR (catatonit:", "[FATAL tini (", NULL};
 
-/* docker puts "See 'docker run --help'." behind its words */
+/* Cuts off docker's hint "See 'docker run --help'."; returns false if there is none. */
 static bool without_hint(struct str tail, struct str *ret)
 {
         struct str last = last_line(tail);
@@ -160,8 +160,8 @@ static bool without_hint(struct str tail, struct str *ret)
         return true;
 }
 
-/* Its C part says ERROR and exits with 1, the rest FATAL and 255; "FATAL:   stat /no: no such file or
- * directory" and the like are of the program. */
+/* Classifies an end. Apptainer's C part prints ERROR and exits with 1, the rest prints FATAL and exits with
+ * 255; "FATAL:   stat /no: no such file or directory" and the like are about the program. */
 static enum container_end apptainer_ended(int exit_code, struct str line)
 {
         static const char *const of_program[] = {"stat ", "exec ", "permission denied", "is a directory",
@@ -173,7 +173,7 @@ static enum container_end apptainer_ended(int exit_code, struct str line)
         line = str_trim(str_skip(line, strlen("FATAL:")));
         if (str_search(line, STR("could not open image")) >= 0 && str_search(line, STR("%2F")) >= 0 &&
             str_ends(line, STR("no such file or directory")))
-                return CONTAINER_NO_IMAGE; /* one that was kept, see container_keeps, and was removed */
+                return CONTAINER_NO_IMAGE; /* a kept image (see container_keeps) that was removed */
         return starts_any(line, of_program) || (str_starts(line, STR("\"")) &&
                                                 str_ends(line, STR("executable file not found in $PATH")))
                        ? CONTAINER_NO_PROGRAM

@@ -1,4 +1,5 @@
-/* What an engine is asked. podman and docker share nearly all words; where they differ, it says why. */
+/* Builds the engines' arguments. podman and docker share nearly all of them; differences are explained where
+ * they occur. */
 #include "run/container/container.h"
 
 #include <errno.h>
@@ -6,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/image.h"
+#include "base/job/image.h"
 #include "base/mem.h"
 
-#define PLAIN_MAX 4000 /* bytes of a variable that goes into a file */
+#define PLAIN_MAX 4000 /* longest variable that is written to the file */
 
-static void add(struct args *a, const char *word)
+static void add_word(struct args *a, const char *word)
 {
         args_add(a, str_of(word));
 }
@@ -19,7 +20,7 @@ static void add(struct args *a, const char *word)
 static void add_all(struct args *a, const struct args *words)
 {
         for (size_t i = 0; i < words->n; i++)
-                add(a, words->v[i]);
+                add_word(a, words->v[i]);
 }
 
 __attribute__((format(printf, 2, 3))) static void addf(struct args *a, const char *fmt, ...)
@@ -32,14 +33,14 @@ __attribute__((format(printf, 2, 3))) static void addf(struct args *a, const cha
         args_add(a, buf_view(&b));
 }
 
-/* The engine, its own options, and what it shall do: words up to a NULL. */
+/* Appends the engine, its own options, and the verb: words up to a NULL. */
 static void verb_words(const struct container_settings *s, enum container_engine e, struct args *out,
                        const char *const *words)
 {
-        add(out, container_program(s, e));
+        add_word(out, container_program(s, e));
         add_all(out, &s->options);
         for (; *words; words++)
-                add(out, *words);
+                add_word(out, *words);
 }
 #define verb(s, e, out, ...) verb_words(s, e, out, (const char *const[]){__VA_ARGS__, NULL})
 
@@ -63,7 +64,7 @@ int container_image(enum container_engine e, struct str image, struct buf *out, 
                         return err_set(err, -EINVAL, "the image's name has a blank in it");
         if (image.n == 0 || image.p[0] == '-')
                 return err_set(err, -EINVAL, "'" STR_FMT "' is no name of an image", STR_ARG(image));
-        if (kind == IMAGE_FILE && has_parent(image)) /* a pattern of allowed paths would not see it */
+        if (kind == IMAGE_FILE && has_parent(image)) /* ".." would evade the patterns of allowed paths */
                 return err_set(err, -EINVAL, "an image's path cannot have .. in it");
         if (e != CONTAINER_APPTAINER && kind != IMAGE_NAME)
                 return err_set(err, -EINVAL, "%s runs images of registries, not " STR_FMT,
@@ -109,8 +110,8 @@ static bool plain(const char *word)
         return true;
 }
 
-/* One that a shell can have: apptainer writes a script of them, and with another in it the program gets none.
- */
+/* Returns whether a shell accepts the variable's name: apptainer writes a script of them, and a single bad
+ * name makes it drop all of them. */
 static bool is_shell_name(const char *word)
 {
         size_t n = strcspn(word, "=");
@@ -121,10 +122,11 @@ static bool is_shell_name(const char *word)
         return n > 0;
 }
 
-/* HOME is told otherwise: from here apptainer does not take it, and says so on the job's standard error. */
+/* Sets variables for apptainer. HOME is set by an option instead: apptainer rejects it here with a message
+ * on the job's standard error. */
 static void apptainer_environment(const char *prefix, char *const *envp, struct args *out)
 {
-        addf(out, "%s_NO_EVAL=1", prefix); /* values are no pieces of shell */
+        addf(out, "%s_NO_EVAL=1", prefix); /* do not evaluate values as shell code */
         for (; envp && *envp; envp++)
                 if (is_shell_name(*envp) && !str_starts(str_of(*envp), STR("HOME=")))
                         addf(out, "%sENV_%s", prefix, *envp);
@@ -143,8 +145,8 @@ void container_environment(const struct container_settings *s, enum container_en
                         buf_addz(file, *envp);
                         buf_char(file, '\n');
                 } else {
-                        add(words, "--env");
-                        add(words, *envp);
+                        add_word(words, "--env");
+                        add_word(words, *envp);
                 }
         }
 }
@@ -165,7 +167,7 @@ static bool is_below(const char *path, const char *folder)
         return !strncmp(path, folder, n) && (path[n] == 0 || path[n] == '/');
 }
 
-/* Empty folders over those of the mounted folder that no job sees. */
+/* Mounts empty folders over the covered ones. */
 static int covers(const struct container_job *j, enum container_engine e, struct args *out, struct err *err)
 {
         int r = 0;
@@ -174,7 +176,8 @@ static int covers(const struct container_job *j, enum container_engine e, struct
                             ? err_set(err, -EINVAL, "cannot mount %s in a container: %s is in it", j->cwd, *f)
                             : mountable(*f, err);
                 addf(out, "--mount=type=tmpfs,destination=%s,tmpfs-size=65536%s", *f,
-                     e == CONTAINER_PODMAN ? ",notmpcopyup" : ""); /* docker never copies what is there */
+                     e == CONTAINER_PODMAN ? ",notmpcopyup"
+                                           : ""); /* docker never copies the folder's content */
         }
         return r;
 }
@@ -192,29 +195,38 @@ static int mounts(const struct container_settings *s, const struct container_job
                 r = mountable(j->mount_program, err);
         if (r < 0)
                 return r;
-        add(out, option);
+        add_word(out, option);
         addf(out, "%s:%s", j->sandbox, target);
         if (j->cwd && !is_below(j->cwd, target)) {
-                add(out, option);
+                add_word(out, option);
                 addf(out, "%s:%s", j->cwd, j->cwd);
         }
         if (j->mount_program) {
-                add(out, option);
+                add_word(out, option);
                 addf(out, "%s:%s:ro", j->mount_program, j->mount_program);
+        }
+        for (size_t i = 0; i < j->mount_count; i++) {
+                r = mountable(j->mounts[i].from, err);
+                if (r == 0)
+                        r = mountable(j->mounts[i].to, err);
+                if (r < 0)
+                        return r;
+                add_word(out, option);
+                addf(out, "%s:%s", j->mounts[i].from, j->mounts[i].to);
         }
         for (size_t i = 0; i < s->mounts.n; i++) {
                 const char *m = s->mounts.v[i], *colon = strchr(m, ':');
-                add(out, option);
+                add_word(out, option);
                 if (!colon || !strcmp(colon, ":ro"))
                         addf(out, "%.*s:%s", colon ? (int)(colon - m) : (int)strlen(m), m, m);
                 else
-                        add(out, m);
+                        add_word(out, m);
         }
         return 0;
 }
 
-/* Those of an engine that makes a control group of its own. As for a process, processors are shared by
- * weight. */
+/* Appends limits for an engine that makes its own control group. Processors are shared by weight, as for
+ * processes. */
 static void limits(const struct container_job *j, struct args *out)
 {
         if (j->memory_bytes) {
@@ -229,28 +241,28 @@ static void limits(const struct container_job *j, struct args *out)
 
 static void user(const struct container_host *h, const struct container_job *j, struct args *out)
 {
-        /* without root podman has other numbers inside; so files are the user's own nevertheless */
+        /* rootless podman maps user ids; keep the user's own, so that files belong to the user */
         bool rootless = h->engine == CONTAINER_PODMAN && h->rootless;
         if (rootless && !j->one_id)
-                add(out, "--userns=keep-id");
+                add_word(out, "--userns=keep-id");
         if (rootless && j->one_id)
-                add(out, "--user=0:0");
+                add_word(out, "--user=0:0");
         else
                 addf(out, "--user=%u:%u", j->uid, j->gid);
-        add(out, "--cap-drop=all");
-        add(out, "--security-opt=no-new-privileges");
-        add(out, "--security-opt=label=disable"); /* SELinux would hide what is mounted */
+        add_word(out, "--cap-drop=all");
+        add_word(out, "--security-opt=no-new-privileges");
+        add_word(out, "--security-opt=label=disable"); /* SELinux would deny access to the mounts */
 }
 
 static void podman_only(const struct container_host *h, const struct container_job *j, struct args *out)
 {
-        add(out, "--log-driver=none");
+        add_word(out, "--log-driver=none");
         if (j->files)
                 addf(out, "--ulimit=nofile=%1$llu:%1$llu", (unsigned long long)j->files);
         if (j->processes)
                 addf(out, "--ulimit=nproc=%1$llu:%1$llu", (unsigned long long)j->processes);
         if (h->in_place)
-                add(out, "--cgroups=disabled");
+                add_word(out, "--cgroups=disabled");
         if (j->gpus) {
                 struct str rest = str_of(j->gpus), id;
                 while (rest.n && str_cut(&rest, ',', &id))
@@ -258,16 +270,23 @@ static void podman_only(const struct container_host *h, const struct container_j
         }
 }
 
+/* Returns the working folder; NULL: the image's. */
+static const char *workdir(const struct container_job *j)
+{
+        return j->own_workdir ? j->workdir : j->cwd ? j->cwd : j->target ? j->target : j->sandbox;
+}
+
 static int start_oci(const struct container_settings *s, const struct container_host *h,
                      const struct container_job *j, struct args *out, struct err *err)
 {
         const char *network = j->network && *j->network ? j->network : s->network;
         verb(s, h->engine, out, "run", "--init", "--interactive", "--pull");
-        add(out, j->self_removing && s->pull == CONTAINER_MISSING  ? "missing"
-                 : j->self_removing && s->pull == CONTAINER_ALWAYS ? "always"
-                                                                   : "never"); /* else it was seen to */
+        add_word(out, j->self_removing && s->pull == CONTAINER_MISSING ? "missing"
+                      : j->self_removing && s->pull == CONTAINER_ALWAYS
+                              ? "always"
+                              : "never"); /* otherwise the image has been pulled already */
         if (j->self_removing)
-                add(out, "--rm");
+                add_word(out, "--rm");
         addf(out, "--name=%s", j->name);
         addf(out, "--label=" CONTAINER_LABEL "=%s", j->instance);
         user(h, j, out);
@@ -278,7 +297,8 @@ static int start_oci(const struct container_settings *s, const struct container_
                 r = covers(j, h->engine, out, err);
         if (r < 0)
                 return r;
-        addf(out, "--workdir=%s", j->cwd ? j->cwd : j->target ? j->target : j->sandbox);
+        if (workdir(j))
+                addf(out, "--workdir=%s", workdir(j));
         if (h->engine == CONTAINER_PODMAN)
                 podman_only(h, j, out);
         else if (j->gpus)
@@ -292,9 +312,9 @@ static int start_oci(const struct container_settings *s, const struct container_
         add_all(out, &s->run_options);
         if (j->override_entrypoint)
                 addf(out, "--entrypoint=%s", j->program);
-        add(out, j->image);
+        add_word(out, j->image);
         if (!j->override_entrypoint)
-                add(out, j->program);
+                add_word(out, j->program);
         return 0;
 }
 
@@ -303,8 +323,8 @@ static int start_apptainer(const struct container_settings *s, const struct cont
 {
         const char *network = j->network && *j->network ? j->network : s->network;
         BUF_CLEANUP struct buf image = {0};
-        /* --no-home mounts none; --home is then what HOME says. Silent, but for errors: the rest would be in
-         * the job's standard error. */
+        /* --no-home mounts no home, and --home then sets HOME. --silent leaves only errors, since all output
+         * goes to the job's standard error. */
         verb(s, CONTAINER_APPTAINER, out, "--silent", "exec", "--containall", "--cleanenv", "--no-privs",
              "--no-home", "--home");
         addf(out, "%s:%s", j->sandbox,
@@ -316,22 +336,24 @@ static int start_apptainer(const struct container_settings *s, const struct cont
                 r = covers(j, CONTAINER_APPTAINER, out, err);
         if (r < 0)
                 return r;
-        add(out, "--pwd");
-        add(out, j->cwd ? j->cwd : j->target ? j->target : j->sandbox);
+        if (workdir(j)) {
+                add_word(out, "--pwd");
+                add_word(out, workdir(j));
+        }
         if (network && strcmp(network, "host") != 0) {
-                add(out, "--net");
-                add(out, "--network");
-                add(out, network);
+                add_word(out, "--net");
+                add_word(out, "--network");
+                add_word(out, network);
         }
         if (j->gpus)
-                add(out, "--nv");
+                add_word(out, "--nv");
         add_all(out, &s->run_options);
-        if (str_starts(str_of(j->image), STR("./"))) /* in the job's folder */
+        if (str_starts(str_of(j->image), STR("./"))) /* a file in the job's folder */
                 buf_printf(&image, "%s/%s", j->sandbox, j->image + 2);
         else if (!container_keeps(s, CONTAINER_APPTAINER, j->image, &image))
                 image_url(str_of(j->image), &image);
         args_add(out, buf_view(&image));
-        add(out, j->program);
+        add_word(out, j->program);
         return 0;
 }
 
@@ -341,7 +363,7 @@ int container_start(const struct container_settings *s, const struct container_h
         int r = h->engine == CONTAINER_APPTAINER ? start_apptainer(s, j, out, err)
                                                  : start_oci(s, h, j, out, err);
         for (char *const *a = j->argv + 1; r == 0 && j->argv[0] && *a; a++)
-                add(out, *a);
+                add_word(out, *a);
         return r;
 }
 
@@ -350,19 +372,19 @@ void container_exec(const struct container_settings *s, enum container_engine e,
 {
         verb(s, e, out, "exec");
         if (x->input)
-                add(out, "--interactive");
+                add_word(out, "--interactive");
         if (x->terminal)
-                add(out, "--tty");
+                add_word(out, "--tty");
         for (size_t i = 0; x->env && i < x->env->n; i++) {
-                add(out, "--env");
-                add(out, x->env->v[i]);
+                add_word(out, "--env");
+                add_word(out, x->env->v[i]);
         }
-        add(out, name);
+        add_word(out, name);
         for (size_t i = 0; i < x->argc; i++)
-                add(out, x->argv[i]);
+                add_word(out, x->argv[i]);
 }
 
-/* ---- the rest */
+/* ---- other verbs */
 
 void container_probe(const struct container_settings *s, enum container_engine e, struct args *out)
 {
@@ -383,11 +405,11 @@ void container_pull(const struct container_settings *s, enum container_engine e,
                 verb(s, e, out, "pull", "--quiet", image);
         } else if (container_keeps(s, e, image, &file)) {
                 image_url(str_of(image), &url);
-                add(out, "sh");
-                add(out, "-c");
-                add(out, "url=$1; shift; part=$(printf '%s.%08x.tmp' \"$0\" $$); " /* see fs_is_left */
-                         "trap 'rm -f \"$part\"' EXIT; trap 'exit 1' INT TERM; "
-                         "\"$@\" \"$part\" \"$url\" && mv -f \"$part\" \"$0\"");
+                add_word(out, "sh");
+                add_word(out, "-c");
+                add_word(out, "url=$1; shift; part=$(printf '%s.%08x.tmp' \"$0\" $$); " /* see fs_is_left */
+                              "trap 'rm -f \"$part\"' EXIT; trap 'exit 1' INT TERM; "
+                              "\"$@\" \"$part\" \"$url\" && mv -f \"$part\" \"$0\"");
                 args_add(out, buf_view(&file));
                 args_add(out, buf_view(&url));
                 verb(s, e, out, "--silent", "pull", "--disable-cache", "--force");
@@ -401,8 +423,8 @@ void container_exists(const struct container_settings *s, enum container_engine 
         if (e != CONTAINER_APPTAINER)
                 verb(s, e, out, "image", "inspect", "--format", "{{.Id}}", image);
         else if (container_keeps(s, e, image, &file)) {
-                add(out, "test");
-                add(out, "-s");
+                add_word(out, "test");
+                add_word(out, "-s");
                 args_add(out, buf_view(&file));
         }
 }
@@ -413,10 +435,10 @@ void container_images(const struct container_settings *s, enum container_engine 
         if (e != CONTAINER_APPTAINER) {
                 verb(s, e, out, "images", "--format", "{{.Repository}}:{{.Tag}} {{.Size}}");
         } else if (s->folder) {
-                add(out, "find");
-                add(out, s->folder);
+                add_word(out, "find");
+                add_word(out, s->folder);
                 for (size_t i = 0; i < sizeof(find) / sizeof(*find); i++)
-                        add(out, find[i]);
+                        add_word(out, find[i]);
         }
 }
 

@@ -4,13 +4,13 @@
  * name when it is whole; one that runs may be replaced. */
 #include <stdlib.h>
 
-#include "base/hex.h"
-#include "base/image.h"
+#include "base/format/hex.h"
+#include "base/format/url.h"
+#include "base/job/image.h"
 #include "base/mem.h"
-#include "base/url.h"
 #include "run/container/container.h"
 
-#define NAME_LENGTH 200 /* of a file, with what is put behind it while it is written */
+#define NAME_LENGTH 200 /* longest name of a file, with its suffix while it is written */
 #define SUFFIX      ".sif"
 
 bool container_keeps(const struct container_settings *s, enum container_engine e, const char *image,

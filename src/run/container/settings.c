@@ -1,9 +1,9 @@
-/* What a queue's file says of containers: which engine, which images, what a job may ask for. */
+/* Reads a queue's settings for containers: the engine, the images, and what a job may ask for. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 
-#include "base/image.h"
+#include "base/job/image.h"
 #include "base/mem.h"
 #include "run/container/container.h"
 
@@ -24,7 +24,7 @@ const char *container_program(const struct container_settings *s, enum container
         return s->program ? s->program : engine_names[e];
 }
 
-static void take(char **to, struct str value)
+static void take_setting(char **to, struct str value)
 {
         free(*to);
         *to = str_dupz(value);
@@ -38,7 +38,7 @@ static int read_engine(struct container_settings *s, struct str value, struct er
         if (str_eqz(value, "singularity")) {
                 s->engine = CONTAINER_APPTAINER;
                 if (!s->program)
-                        take(&s->program, value);
+                        take_setting(&s->program, value);
                 return 0;
         }
         for (size_t i = 0; i < sizeof(engine_names) / sizeof(*engine_names); i++)
@@ -65,7 +65,7 @@ static int read_pull(struct container_settings *s, struct str value, struct err 
                        STR_ARG(value));
 }
 
-/* PATH[:PATH][:ro] */
+/* Reads a mount: PATH[:PATH][:ro]. */
 static int read_mount(struct container_settings *s, struct str value, struct err *err)
 {
         struct str rest = value, from, to;
@@ -94,9 +94,9 @@ static int read_one(struct container_settings *s, const struct run_word *w, stru
         if (str_eqz(name, "mounts"))
                 return read_mount(s, value, err);
         if (str_eqz(name, "program"))
-                take(&s->program, value);
+                take_setting(&s->program, value);
         else if (str_eqz(name, "network"))
-                take(&s->network, value);
+                take_setting(&s->network, value);
         else if (str_eqz(name, "images"))
                 args_add(&s->images, value);
         else if (str_eqz(name, "networks"))
@@ -175,8 +175,8 @@ const char *container_network_refused(const struct container_settings *s, const 
         return "this queue does not give its containers the network that the job asks for";
 }
 
-/* A pattern as a regular expression in a ClassAd's string, over names as people shorten them: what is shorter
- * has no slash, or does not begin with a registry; a file in the job's folder need not begin with "./". */
+/* Appends a pattern as a regular expression in a ClassAd string that also matches shortened names: without a
+ * slash, or without a registry; a file in the job's folder need not begin with "./". */
 static void add_expression(struct buf *out, const char *pattern)
 {
         static const struct {
@@ -221,7 +221,8 @@ static void add_list(const struct container_settings *s, enum container_engine e
         buf_char(out, ')');
 }
 
-/* Files need no fetching: with apptainer they are there whatever `here` is. */
+/* Appends the condition on images. Files need no fetching: with apptainer they are available whatever `here`
+ * is. */
 static void require_image(const struct container_settings *s, enum container_engine e,
                           const struct args *here, struct buf *out)
 {

@@ -1,4 +1,4 @@
-/* The words of each engine, and what is read from their answers. */
+/* Arguments for each engine, and the reading of their answers. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -100,6 +100,32 @@ static void test_podman(void **state)
         assert_true(root);
         j.one_id = false;
         j.self_removing = true;
+        static const struct container_mount two[] = {{(char *)"/s/box/in", (char *)"/data/in"},
+                                                     {(char *)"/s/box/out", (char *)"/out"}},
+                                            bad[] = {{(char *)"/s/box/in", (char *)"/a:b"}};
+        j.mounts = two;
+        j.mount_count = 2;
+        j.own_workdir = true;
+        args_deinit(&a);
+        assert_int_equal(container_start(&s, &crun, &j, &a, NULL), 0);
+        bool first = false, second = false;
+        for (size_t n = 0; n < a.n; n++) {
+                first |= strcmp(a.v[n], "/s/box/in:/data/in") == 0 && strcmp(a.v[n - 1], "--volume") == 0;
+                second |= strcmp(a.v[n], "/s/box/out:/out") == 0;
+                assert_int_not_equal(strncmp(a.v[n], "--workdir", 9), 0); /* where the image says */
+        }
+        assert_true(first && second);
+        j.workdir = "/out";
+        args_deinit(&a);
+        assert_int_equal(container_start(&s, &crun, &j, &a, NULL), 0);
+        bool there = false;
+        for (size_t n = 0; n < a.n; n++)
+                there |= strcmp(a.v[n], "--workdir=/out") == 0;
+        assert_true(there);
+        j.mounts = bad;
+        j.mount_count = 1;
+        assert_int_equal(container_start(&s, &crun, &j, &a, NULL), -EINVAL);
+        j.mount_count = 0;
         j.sandbox = "/with:colon";
         assert_int_equal(container_start(&s, &crun, &j, &a, NULL), -EINVAL);
         container_settings_deinit(&s);
@@ -179,7 +205,7 @@ static void add_image(void *arg, struct str name, uint64_t bytes)
         buf_printf(arg, STR_FMT "=%llu ", STR_ARG(name), (unsigned long long)bytes);
 }
 
-/* With a folder for them, images of registries are fetched before, and run from there. */
+/* With a folder for images, those of registries are fetched first, and run from there. */
 static void test_kept(void **state)
 {
         struct container_settings s;
@@ -404,7 +430,7 @@ static void test_ends_of_apptainer(void **state)
         }
 }
 
-/* The words are those of podman 4.3, docker 20.10 and apptainer 1.4, with other names. */
+/* Errors of podman 4.3, docker 20.10 and apptainer 1.4, with other names. */
 static void test_what_passes(void **state)
 {
         static const char *const stay[] = {

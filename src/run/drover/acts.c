@@ -1,24 +1,33 @@
-/* What the remote server is told of jobs there: actions, signals, and that their results are here. Of each
- * kind one call is under way; what comes meanwhile waits for its answer and goes together. */
+/* Sends actions, signals and the arrival of results to the other server. One call of each kind is in
+ * progress at a time; what is added meanwhile is sent together after its answer. */
 #include <stdlib.h>
 
-#include "base/log.h"
-#include "run/drover/private.h"
+#include "base/format/json_read.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/set.h"
+#include "base/system/log.h"
+#include "run/drover/acts.h"
+#include "run/drover/answers.h"
+#include "run/drover/link.h"
+#include "run/drover/state.h"
+#include "run/drover/submit.h"
+#include "run/drover/tasks.h"
 
 #define ACT_MAX    500
 #define SIGNAL_MAX 64
-/* One that has begun, or is about to, is not held: it would be stopped. */
+/* A job that has begun, or is about to, must not be held: it would be stopped. */
 #define ONLY_IDLE "\"constraint\":\"DroverState == \\\"idle\\\"\","
 
 struct remote_acts {
-        struct buf acts[REMOTE_ACTS]; /* ids, quoted, with commas */
+        struct buf acts[REMOTE_ACTS]; /* quoted ids, separated by commas */
         enum remote_act acting;
         struct buf acting_ids;
         struct http_call *act;
         struct buf signals;   /* "number id", a line each, in order */
-        struct buf signalled; /* those of them that are on their way */
+        struct buf signalled; /* signals of the call in progress */
         struct http_call *signalling;
-        struct buf taken; /* "request member", a line each: results that we have */
+        struct buf taken; /* "request member", a line each: results that have arrived */
         uint64_t taking;
         struct set taking_members;
         struct http_call *take;
@@ -43,7 +52,7 @@ static void on_acted(void *arg, int status, struct str body, const struct err *e
         struct remote *f = arg;
         (void)body;
         f->acts->act = NULL;
-        if (status <= 0 || remote_later(status)) { /* once more, with what has come since */
+        if (status <= 0 || remote_later(status)) { /* repeated, with what was added since */
                 struct buf *b = &f->acts->acts[f->acts->acting];
                 if (b->n)
                         buf_char(&f->acts->acting_ids, ',');
@@ -54,11 +63,11 @@ static void on_acted(void *arg, int status, struct str body, const struct err *e
         buf_reset(&f->acts->acting_ids);
         if (status <= 0)
                 remote_unreachable(f, err->text);
-        else if (!remote_later(status)) /* else with the next tick */
+        else if (!remote_later(status)) /* otherwise retried with the next tick */
                 remote_acts_send(f);
 }
 
-/* At most ACT_MAX of the ids. */
+/* Moves at most ACT_MAX ids. */
 static void take_ids(struct buf *from, struct buf *to)
 {
         struct str rest = buf_view(from), one;
@@ -83,9 +92,9 @@ static void send_acts(struct remote *f)
         }
 }
 
-/* ---- signals: in order, and once. Those for a job that does not run there at this moment wait in its task
- * until it is seen to run. Of a call without an answer nobody knows whether it was heard: it is not made
- * again, and the log says so. */
+/* ---- signals are sent in order, and once. Signals for a job that does not run there at the moment wait in
+ * its task until it runs. A call without an answer may have been received: it is not repeated, and a message
+ * is logged. */
 
 void remote_signal(struct remote_task *t, int signal)
 {
@@ -102,7 +111,7 @@ void remote_signals_due(struct remote_task *t)
         t->signals = 0;
 }
 
-/* "7.0-3": those there that did not run. */
+/* Keeps a signal for the jobs in a list like "7.0-3", which did not run. */
 static void keep_signal(struct remote *f, struct str id, unsigned number)
 {
         struct str request;
@@ -160,7 +169,7 @@ static void on_signalled(void *arg, int status, struct str body, const struct er
         timer_start(f->later, 0);
 }
 
-/* The first ones that have one number. */
+/* Sends the first pending signals that have the same number. */
 static void send_signals(struct remote *f)
 {
         struct str rest = buf_view(&f->acts->signals), line, first = STR_NONE;
@@ -188,7 +197,7 @@ static void send_signals(struct remote *f)
         f->acts->signalling = http_client_call(f->client, &spec, on_signalled, f);
 }
 
-/* ---- results that are here */
+/* ---- results that have arrived */
 
 void remote_taken(struct remote *f, uint64_t request, uint32_t member)
 {
@@ -213,7 +222,7 @@ static void on_taken(void *arg, int status, struct str body, const struct err *e
         set_deinit(&members);
 }
 
-/* Takes the lines of the first one's request out. */
+/* Takes the lines of the first line's request out of the list. */
 static void next_taken(struct remote *f)
 {
         BUF_CLEANUP struct buf lines = f->acts->taken;

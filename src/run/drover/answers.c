@@ -2,10 +2,10 @@
 
 #include "run/call/answer.h"
 
-#define VALUES_MAX  1000000 /* of an answer that is read */
-#define WORDS_BYTES 4096    /* of an answer's sentence */
+#define VALUES_MAX  1000000 /* most values of an answer */
+#define WORDS_BYTES 4096    /* most bytes of an answer's message */
 
-/* Each value takes some hundred bytes when it is read. */
+/* The number of values is limited, since each takes some hundred bytes once parsed. */
 json_t *remote_json(struct str body)
 {
         if (answer_json_values(body) > VALUES_MAX)

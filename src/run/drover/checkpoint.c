@@ -1,27 +1,38 @@
-/* A checkpoint that the remote server keeps, brought here while the job goes on there or waits.
+/* Brings a checkpoint that the other server keeps here, while the job runs or waits there.
  *
- * It was made because somebody vacated or held the job there; its files are named in the job's ad. Each comes
- * into a file at the top of the sandbox, .drover_hop.STEP.kept.0.INDEX or .1.INDEX, in turns: the agent may
- * still be reading the one before. There is no folder: with a map of users the sandbox is its user's, who
- * could not remove what is in a folder of ours. What the job looks like is asked for once more when all are
- * here: the remote server may have had the next one meanwhile. Then the agent is told of them. A job that
- * ends meanwhile has better things to bring, and they stay where they are. */
+ * The checkpoint was made when the job was vacated or held there; the job's ad names its files. Each is
+ * copied to a file at the top of the sandbox, .drover_hop.STEP.kept.0.INDEX or .1.INDEX, in turns, since the
+ * agent may still be reading the previous one. There is no folder: with a map of users the sandbox belongs
+ * to the user, who could not remove files in a folder of the agent's. The job is asked for once more when
+ * all files are here, in case the other server has made a newer checkpoint; then the agent is told. When a
+ * job ends meanwhile its outputs take precedence, and the checkpoint stays there.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/log.h"
-#include "run/drover/private.h"
+#include "base/format/json_read.h"
+#include "base/mem.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
+#include "run/drover/answers.h"
+#include "run/drover/checkpoint.h"
+#include "run/drover/link.h"
+#include "run/drover/names.h"
 #include "run/drover/remote_number.h"
+#include "run/drover/state.h"
+#include "run/drover/submit.h"
+#include "run/drover/tasks.h"
+#include "run/drover/user.h"
+#include "run/process/user_command.h"
 
 #define JOIN_MS     3600000
-#define KEEPING_MAX 6 /* tasks whose checkpoints are on their way at the same time */
+#define KEEPING_MAX 6 /* most tasks whose checkpoints are brought at the same time */
 #define STREAM      ".drover_out."
-#define ALL         ".all" /* behind the name of a stream: joined to what was here */
+#define ALL         ".all" /* suffix of a stream's file: joined with the local part */
 
 static const char *name_of(const struct remote_checkpoint *k, size_t i)
 {
@@ -34,7 +45,7 @@ static bool is_stream(const char *name)
         return str_starts(str_of(name), STR(STREAM));
 }
 
-/* Can a file of the checkpoint be called so? */
+/* Returns whether the name is valid for a file of a checkpoint. */
 static bool is_fit(const char *name)
 {
         BUF_CLEANUP struct buf path = {0};
@@ -42,13 +53,13 @@ static bool is_fit(const char *name)
         return !agent_s && !strchr(name, '\n') && remote_path_in(&path, ".", name) == 0;
 }
 
-/* What it is in the sandbox. */
+/* Appends the name of the checkpoint's file i in the sandbox. */
 static void name_here(const struct remote_task *t, size_t i, struct buf *out)
 {
         buf_printf(out, ".drover_hop.%u.kept.%u.%zu", t->id.step, t->checkpoint_turn & 1, i);
 }
 
-/* What is not brought: a later one may be. */
+/* Gives up this checkpoint; a later one may be brought. */
 static void give_up(struct remote_task *t, const char *why)
 {
         log_warn("msg=\"a checkpoint is left at the other server\" queue=%s job=%llu.%u error=\"%s\"",
@@ -59,7 +70,8 @@ static void give_up(struct remote_task *t, const char *why)
         t->dirty = true;
 }
 
-/* The remote job's streams are those of this step's rounds there: they belong behind what is here already. */
+/* Returns the local stream that a file of the job continues: the job's streams there are those of this
+ * step's runs, and belong behind what is here. */
 static const char *own_stream(const struct remote_task *t, const char *name, bool *ret_append)
 {
         bool out = !strcmp(name, STREAM "0");
@@ -78,7 +90,7 @@ static int new_file(const struct remote_task *t, size_t i)
         if (dir < 0)
                 return -errno;
         name_here(t, i, &name);
-        unlinkat(dir, buf_z(&name), 0); /* of an earlier life */
+        unlinkat(dir, buf_z(&name), 0); /* left by an earlier run */
         int fd = openat(dir, buf_z(&name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         int r = fd < 0 || fchmod(fd, bits) < 0 ? -errno : 0;
         close(dir);
@@ -93,7 +105,7 @@ static void arrived(struct remote_task *t)
 {
         struct remote_checkpoint *k = t->checkpoint;
         k->at++;
-        t->dirty |= k->at == json_array_size(k->list); /* is it still so? */
+        t->dirty |= k->at == json_array_size(k->list); /* ask whether it is still the latest */
         if (!t->dirty)
                 fetch_next(t);
 }
@@ -149,7 +161,7 @@ static void fetch_next(struct remote_task *t)
         t->call = http_client_call(t->remote->client, &spec, on_file, t);
 }
 
-/* ---- all is here */
+/* ---- all files are here */
 
 static int copy_into(const char *from, int to)
 {
@@ -161,7 +173,7 @@ static int copy_into(const char *from, int to)
         return r;
 }
 
-/* What the stream has here, and behind it what came: in a file of its own. */
+/* Writes the local stream followed by the fetched part into a file of its own. */
 static int join_stream(const struct remote_task *t, struct str came, struct str ours)
 {
         BUF_CLEANUP struct buf there = {0}, here = {0}, all = {0};
@@ -178,8 +190,8 @@ static int join_stream(const struct remote_task *t, struct str came, struct str 
         return r;
 }
 
-/* Lines in pairs. `names`: what is in the sandbox as the first shall be the second in it. `joins`: the first
- * belongs behind what the stream has here already, the second. */
+/* Writes lines in pairs. `names`: a file's name in the sandbox, and its name in the checkpoint. `joins`: a
+ * fetched stream, and the local stream that it continues. */
 static void write_names(const struct remote_task *t, struct buf *names, struct buf *joins)
 {
         for (size_t i = 0; i < json_array_size(t->checkpoint->list); i++) {
@@ -221,7 +233,7 @@ static void on_joined(void *arg, int status, struct str out, struct str errors)
         if (status != 0)
                 remote_user_said(&why, errors);
         joined(t, status == 0 ? NULL : why.n ? buf_z(&why) : "its streams cannot be joined");
-        t->dirty = true; /* what has happened meanwhile? */
+        t->dirty = true; /* look at the job again */
         timer_start(t->remote->later, 0);
 }
 
@@ -253,7 +265,7 @@ static void complete(struct remote_task *t)
         joined(t, r < 0 ? strerror(-r) : NULL);
 }
 
-/* Those of the turn before the last one. */
+/* Removes the files of the turn before the last one. */
 static void remove_old(struct remote_task *t, size_t count)
 {
         size_t *most = &t->checkpoint_most[t->checkpoint_turn & 1];
@@ -270,7 +282,7 @@ static void remove_old(struct remote_task *t, size_t count)
         *most = count;
 }
 
-static void begin(struct remote_task *t, const json_t *list, char *id)
+static void begin_checkpoint(struct remote_task *t, const json_t *list, char *id)
 {
         remote_checkpoint_drop(t);
         t->remote->table.keeping++;
@@ -294,11 +306,11 @@ bool remote_checkpoint_bring(struct remote_task *t, const json_t *job)
         bool same = t->checkpoint && !strcmp(t->checkpoint->id, id),
              here = t->checkpoint_id && !strcmp(t->checkpoint_id, id);
         if (!here && !same && (t->checkpoint || t->remote->table.keeping < KEEPING_MAX)) {
-                begin(t, list, id);
+                begin_checkpoint(t, list, id);
                 return t->checkpoint || t->dirty;
         }
         free(id);
-        if (!here && !same) { /* others' first */
+        if (!here && !same) { /* other tasks first */
                 t->dirty = true;
                 t->not_before_ms = clock_boot_ms() + 1000;
         } else if (same && t->checkpoint->at < n) {

@@ -1,20 +1,28 @@
-/* Credentials of jobs, on their way to the remote server.
+/* Sends credentials of jobs to the other server.
  *
- * They are not part of the submission, which is written to a file: they follow it, request by request, and
- * the jobs there wait for them. After a restart the agent gives them again. */
+ * Credentials are not part of the submission, which is written to a file: they are sent after it, request by
+ * request, and the jobs there wait for them. After a restart the agent supplies them again.
+ */
 #include <errno.h>
 
-#include "base/clock.h"
-#include "base/json.h"
-#include "base/log.h"
-#include "base/secret.h"
-#include "base/url.h"
-#include "run/drover/private.h"
+#include "base/format/json.h"
+#include "base/format/url.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
+#include "base/system/secret.h"
+#include "run/drover/acts.h"
+#include "run/drover/answers.h"
+#include "run/drover/credential_sync.h"
+#include "run/drover/credentials.h"
+#include "run/drover/link.h"
+#include "run/drover/state.h"
+#include "run/drover/submit.h"
+#include "run/drover/tasks.h"
 
 static void refused(struct remote_request *r, int status, struct str body)
 {
         BUF_CLEANUP struct buf why = {0};
-        if (status == 404) /* the request is over */
+        if (status == 404) /* the request has ended */
                 return;
         remote_error(&why, status, body);
         for (size_t i = 0; i < r->count; i++) {

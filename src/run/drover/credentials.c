@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "base/secret.h"
+#include "base/system/secret.h"
 
 static void credential_free(struct remote_credential *c)
 {

@@ -1,13 +1,14 @@
-/* credentials: those of a task or of a request, in memory only. */
+/* credentials: credentials of a task or request, kept in memory only. */
 #pragma once
 #include "run/runner.h"
 
-struct remote_credential { /* kept in memory only */
+struct remote_credential { /* a list; never written to disk */
         struct remote_credential *next;
         char *name, *type;
         struct buf data;
-        bool fresh; /* the remote server does not have it so */
+        bool fresh; /* the other server does not have this value yet */
 };
 
-void remote_credential_set(struct remote_credential **list, const struct run_credential *c); /* replaces */
+/* Adds a copy, or replaces one of that name. */
+void remote_credential_set(struct remote_credential **list, const struct run_credential *c);
 void remote_credentials_free(struct remote_credential **list);

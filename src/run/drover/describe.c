@@ -1,4 +1,4 @@
-/* What a step is at the remote server: the attributes of its job, and the files that it needs. */
+/* Describes a step as a job of the other server: its attributes, and the files that it needs. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -6,17 +6,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/args.h"
-#include "base/environment.h"
-#include "base/json.h"
-#include "run/drover/private.h"
+#include "base/format/json.h"
+#include "base/job/args.h"
+#include "base/job/environment.h"
+#include "base/mem.h"
+#include "base/set.h"
+#include "run/drover/describe.h"
+#include "run/drover/state.h"
+#include "run/drover/tasks.h"
+#include "run/drover/user.h"
 #include "run/process/shepherd_protocol.h"
 
 #define DEPTH_MAX 32
 #define PROGRAM   "drover.program"
 #define INPUT     "drover.stdin"
+/* File system domain of no place, so that no place uses the sandbox's files directly. */
+#define NO_DOMAIN "drover-hop"
 
-/* A text of ClassAds. */
 void remote_quoted(struct buf *out, struct str s)
 {
         buf_char(out, '"');
@@ -31,7 +37,7 @@ void remote_quoted(struct buf *out, struct str s)
         buf_char(out, '"');
 }
 
-/* ---- which files */
+/* ---- files */
 
 static int add_file(struct remote_files *files, const char *path, const char *name, const struct stat *st)
 {
@@ -45,7 +51,8 @@ static int add_file(struct remote_files *files, const char *path, const char *na
         return 0;
 }
 
-/* Regular files of a folder, links not followed; what begins with ".drover_" at the top is the agent's. */
+/* Adds the regular files of a folder; symbolic links are not followed. Names that begin with ".drover_" at
+ * the top are the agent's. */
 static int add_folder(struct remote_files *files, const char *dir, const char *inner, unsigned depth)
 {
         DIR *d = depth > DEPTH_MAX ? NULL : opendir(dir);
@@ -78,7 +85,7 @@ static bool beneath(struct str path, const char *dir)
         return str_starts(path, d) && path.n > d.n + 1 && path.p[d.n] == '/';
 }
 
-/* What every machine has of its own. */
+/* Returns whether the path belongs to the operating system, which every machine has. */
 static bool of_the_system(struct str path)
 {
         static const char *const dirs[] = {"/bin",   "/sbin", "/usr", "/lib",  "/lib64",
@@ -89,11 +96,12 @@ static bool of_the_system(struct str path)
         return false;
 }
 
-/* A file from outside of the sandbox, under a name that nothing there has. False: it is none. */
+/* Adds a file from outside of the sandbox, under a name that is unused there. False: there is no such file.
+ */
 static bool add_outside(struct remote_task *t, const char *path, const char *name)
 {
         struct stat st;
-        if (t->remote->user) { /* he looks for it himself */
+        if (t->remote->user) { /* the user's script looks for it */
                 *(strcmp(name, PROGRAM) != 0 ? &t->stdin : &t->program) = mem_dupz(path);
                 return false;
         }
@@ -107,7 +115,7 @@ static bool add_outside(struct remote_task *t, const char *path, const char *nam
 
 /* ---- the ad */
 
-static void add(struct remote_task *t, const char *name, const struct buf *value, bool is_text)
+static void add_attribute(struct remote_task *t, const char *name, const struct buf *value, bool is_text)
 {
         MEM_GROW(t->words, t->word_cap, t->word_count + 1);
         t->words[t->word_count++] = (struct remote_word){mem_dupz(name), str_dupz(buf_view(value)), is_text};
@@ -117,24 +125,24 @@ static void text(struct remote_task *t, const char *name, struct str value)
 {
         BUF_CLEANUP struct buf b = {0};
         buf_str(&b, value);
-        add(t, name, &b, true);
+        add_attribute(t, name, &b, true);
 }
 
 static void expression(struct remote_task *t, const char *name, struct str value)
 {
         BUF_CLEANUP struct buf b = {0};
         buf_str(&b, value);
-        add(t, name, &b, false);
+        add_attribute(t, name, &b, false);
 }
 
 static void number(struct remote_task *t, const char *name, uint64_t value)
 {
         BUF_CLEANUP struct buf b = {0};
         buf_printf(&b, "%llu", (unsigned long long)value);
-        add(t, name, &b, false);
+        add_attribute(t, name, &b, false);
 }
 
-/* What the last agent sets itself is left to it. */
+/* Returns whether the last agent sets the variable itself, which is then left out. */
 static bool is_place_s(const struct remote_user *u, const struct run_spec *s, struct str word)
 {
         static const char *const names[] = {
@@ -195,7 +203,7 @@ static void wishes(struct remote_task *t, const struct run_spec *s)
         }
 }
 
-/* Who vacates it there has a checkpoint of it made, and it goes on from that there. */
+/* Asks for checkpoints when the job is vacated there, and for a restart from them. */
 static void checkpoints(struct remote_task *t, const struct run_checkpoints *c)
 {
         if (c->made) {
@@ -214,7 +222,7 @@ static void checkpoints(struct remote_task *t, const struct run_checkpoints *c)
                 number(t, "JobMaxVacateTime", (c->vacate_ms + 999) / 1000);
 }
 
-/* Streams have files of their own, which go where they belong when all is here. */
+/* Gives each stream a file of its own, whose content is moved to its path when the outputs are here. */
 static void streams(struct remote_task *t, const struct run_spec *s, bool shared)
 {
         const char *const names[2] = {"out", "err"};
@@ -275,7 +283,7 @@ static bool has_word(const struct remote_task *t, const char *name)
         return false;
 }
 
-/* What goes along as its author wrote it. */
+/* Adds attributes that are passed on as the author wrote them. */
 static void carried(struct remote_task *t, const struct run_delegation *d)
 {
         for (size_t i = 0; i < d->attribute_count; i++)
@@ -284,8 +292,8 @@ static void carried(struct remote_task *t, const struct run_delegation *d)
                         expression(t, d->attributes[i].name, str_of(d->attributes[i].value));
 }
 
-/* The file that its environment is made of goes along where its places see our files, too: they make it of
- * what is sent, by its checksum. */
+/* Adds the file that the environment is made from, also where places there share this file system: the
+ * environment is made from the file as sent, by its checksum. */
 static void environment(struct remote_task *t, const struct run_spec *s)
 {
         const struct run_delegation *d = &s->delegation;
@@ -330,7 +338,7 @@ static void places(struct remote_task *t, const struct run_spec *s, bool shared)
                 expression(t, "Requirements", buf_view(&b));
                 return;
         }
-        text(t, "FileSystemDomain", STR(REMOTE_NO_DOMAIN));
+        text(t, "FileSystemDomain", STR(NO_DOMAIN));
         text(t, "Iwd", STR("/"));
         text(t, "ShouldTransferFiles", STR("YES"));
         text(t, "WhenToTransferOutput",
@@ -344,7 +352,7 @@ static void places(struct remote_task *t, const struct run_spec *s, bool shared)
         expression(t, "Requirements", str_of(requirements(&s->delegation)));
 }
 
-/* But for the job's name, which is of each. */
+/* Writes the origin, except the job's name, which differs from task to task. */
 static void origin(struct remote_task *t, const struct run_spec *s)
 {
         struct buf b = {0};
@@ -359,7 +367,7 @@ static void origin(struct remote_task *t, const struct run_spec *s)
         t->job = mem_dupz(s->delegation.job ? s->delegation.job : "");
 }
 
-/* Its attributes, and the files that they name; shared: for a place that sees them. */
+/* Sets the step's attributes and files; shared: for a place that shares this file system. */
 static void words_of(struct remote_task *t, const struct run_spec *s, bool shared)
 {
         t->sandbox = mem_dupz(s->sandbox);

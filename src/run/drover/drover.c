@@ -1,18 +1,34 @@
-/* The drover runner: another Drover server as a place. See private.h for how; here are its verbs.
+/* The drover runner: another Drover server as a place. This file has the runner's calls; tasks.h has the
+ * states of a task, submit.h what is sent.
  *
- * It speaks the remote server's HTTP API on the agent's own loop, as one of its users. Nothing of the remote
- * server is believed further than that: a document that is not as docs/openapi.json says is an error, a
- * file's name that would leave the sandbox is refused. */
+ * The runner uses the other server's HTTP API on the agent's loop, as one of that server's users. The other
+ * server is not trusted beyond that: a document that does not match docs/openapi.json is an error, and a
+ * file name that would leave the sandbox is refused.
+ */
 #include <errno.h>
 
-#include "run/drover/private.h"
+#include "base/map.h"
+#include "run/drover/acts.h"
+#include "run/drover/credentials.h"
+#include "run/drover/describe.h"
+#include "run/drover/feed.h"
+#include "run/drover/fetch.h"
+#include "run/drover/lease.h"
+#include "run/drover/open.h"
+#include "run/drover/output.h"
+#include "run/drover/quote.h"
+#include "run/drover/state.h"
+#include "run/drover/submit.h"
+#include "run/drover/tasks.h"
+#include "run/drover/users.h"
+#include "run/drover/work.h"
 
 static struct remote *self(struct runner *r)
 {
         return (struct remote *)(void *)r;
 }
 
-static struct remote_task *find(struct remote *f, struct run_id id)
+static struct remote_task *find_task(struct remote *f, struct run_id id)
 {
         return map_get(f->table.tasks, run_key(&id));
 }
@@ -20,7 +36,7 @@ static struct remote_task *find(struct remote *f, struct run_id id)
 static void drover_submit(struct runner *r, const struct run_spec *spec)
 {
         struct remote *f = self(r);
-        if (find(f, spec->id))
+        if (find_task(f, spec->id))
                 return;
         struct remote_task *t = remote_task_new(f, spec->id);
         t->state = REMOTE_FRESH;
@@ -30,15 +46,15 @@ static void drover_submit(struct runner *r, const struct run_spec *spec)
 
 static void drover_kill(struct runner *r, struct run_id id, uint64_t grace_ms)
 {
-        struct remote_task *t = find(self(r), id);
-        (void)grace_ms; /* the last agent's own */
+        struct remote_task *t = find_task(self(r), id);
+        (void)grace_ms; /* the last agent has its own grace */
         if (t)
                 remote_kill(t, RUN_KILLED);
 }
 
 static void drover_suspend(struct runner *r, struct run_id id)
 {
-        struct remote_task *t = find(self(r), id);
+        struct remote_task *t = find_task(self(r), id);
         if (!t || t->suspended)
                 return;
         t->suspended = true;
@@ -49,7 +65,7 @@ static void drover_suspend(struct runner *r, struct run_id id)
 
 static void drover_resume(struct runner *r, struct run_id id)
 {
-        struct remote_task *t = find(self(r), id);
+        struct remote_task *t = find_task(self(r), id);
         if (!t || !t->suspended)
                 return;
         t->suspended = false;
@@ -60,7 +76,7 @@ static void drover_resume(struct runner *r, struct run_id id)
 
 static void drover_hold(struct runner *r, struct run_id id)
 {
-        struct remote_task *t = find(self(r), id);
+        struct remote_task *t = find_task(self(r), id);
         if (!t || t->begun || t->waits)
                 return;
         t->waits = true;
@@ -70,7 +86,7 @@ static void drover_hold(struct runner *r, struct run_id id)
 
 static void drover_release(struct runner *r, struct run_id id)
 {
-        struct remote_task *t = find(self(r), id);
+        struct remote_task *t = find_task(self(r), id);
         if (!t || !t->waits)
                 return;
         t->waits = false;
@@ -80,10 +96,10 @@ static void drover_release(struct runner *r, struct run_id id)
 
 static void drover_signal(struct runner *r, struct run_id id, int signal)
 {
-        struct remote_task *t = find(self(r), id);
+        struct remote_task *t = find_task(self(r), id);
         if (!t || t->state > REMOTE_IN || t->killing || signal < 1 || signal > 64)
                 return;
-        if (t->state == REMOTE_IN) { /* there it is known whether it runs */
+        if (t->state == REMOTE_IN) { /* the other server knows whether it runs */
                 remote_signal(t, signal);
                 return;
         }
@@ -95,7 +111,7 @@ static void drover_signal(struct runner *r, struct run_id id, int signal)
 static void drover_credential(struct runner *r, struct run_id id, const struct run_credential *c)
 {
         struct remote *f = self(r);
-        struct remote_task *t = find(f, id);
+        struct remote_task *t = find_task(f, id);
         if (!t || t->state == REMOTE_OVER)
                 return;
         remote_credential_set(t->in ? &t->in->credentials : &t->credentials, c);
@@ -111,7 +127,7 @@ static void drover_status(struct runner *r, const struct run_id *ids, size_t cou
 {
         struct remote *f = self(r);
         for (size_t i = 0; i < count; i++) {
-                struct remote_task *t = find(f, ids[i]);
+                struct remote_task *t = find_task(f, ids[i]);
                 if (t)
                         remote_tell(f, t, true);
         }
@@ -124,7 +140,7 @@ static void forget(struct remote_task *t)
         uint32_t member = t->member;
         if (remote_number(t)) {
                 if (t->state != REMOTE_OVER || t->result.state != RUN_ENDED)
-                        remote_act(t, REMOTE_REMOVE); /* nobody wants it */
+                        remote_act(t, REMOTE_REMOVE); /* not wanted any more */
                 remote_taken(f, in->number, member);
         }
         if ((t->out_append || t->err_append) && !f->user)
@@ -137,7 +153,7 @@ static void forget(struct remote_task *t)
 static void drover_forget(struct runner *r, struct run_id id)
 {
         struct remote *f = self(r);
-        struct remote_task *t = find(f, id);
+        struct remote_task *t = find_task(f, id);
         if (t)
                 t->forgotten = f->gathering = true;
 }
@@ -154,7 +170,7 @@ static void drover_capacity(struct runner *r, struct run_capacity *ret)
 
 static int drover_where(struct runner *r, struct run_id id, struct run_where *ret)
 {
-        struct remote_task *t = find(self(r), id);
+        struct remote_task *t = find_task(self(r), id);
         static const char *const words[] = {"sending", "sending", "sending", "delegated", "fetching", "over"};
         if (!t)
                 return -ENOENT;
@@ -170,11 +186,11 @@ static int drover_output(struct runner *r, struct run_id id, const struct run_ou
                          uint64_t number, run_output_fn *fn, void *arg)
 {
         struct remote *f = self(r);
-        const struct remote_task *t = find(f, id);
+        const struct remote_task *t = find_task(f, id);
         return t ? remote_output(f, t, q, number, fn, arg) : -ENOENT;
 }
 
-/* What the agent has written down: now it may leave here, or be gone. */
+/* The agent's journal has been written: submitted tasks may be sent, and forgotten ones freed. */
 static void drover_flush(struct runner *r)
 {
         struct remote *f = self(r);

@@ -1,28 +1,37 @@
-/* What happens at the other server, by one long poll of its log; its room, and the paths of jobs behind it.
- */
+/* Follows the other server by one long poll of its log, and asks for its room and the paths of jobs behind
+ * it. */
 #include <stdlib.h>
 
-#include "base/clock.h"
+#include "base/format/json_read.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/set.h"
+#include "base/system/clock.h"
 #include "base/u64.h"
+#include "run/drover/answers.h"
+#include "run/drover/feed.h"
 #include "run/drover/kinds.h"
-#include "run/drover/private.h"
+#include "run/drover/link.h"
+#include "run/drover/state.h"
+#include "run/drover/submit.h"
+#include "run/drover/tasks.h"
 
 #define FEED_MS      30000
 #define ROOM_MS      5000
 #define PATHS_MS     2000
-#define QUICK_MS     1000  /* a long poll that tells nothing sooner is asked again with the next tick */
-#define WHY_MS       10000 /* a request is asked about again after so long */
+#define QUICK_MS     1000  /* an empty poll that ends earlier is repeated with the next tick */
+#define WHY_MS       10000 /* interval of questions about a request */
 #define WHY_FIRST_MS 2000
 #define WHY_LINES    4
 #define CPUS_MAX     100000000u
 #define MIB_MAX      (UINT64_C(1) << 40)
 
 struct remote_feed {
-        uint64_t why_of;                     /* the request that REMOTE_WHY asks about */
-        uint64_t cursor, paths_at;           /* of its log, of its list of paths */
-        int64_t asked_ms, room_ms, paths_ms; /* boot clock, when each was asked for last */
+        uint64_t why_of;           /* the request that REMOTE_WHY asks about */
+        uint64_t cursor, paths_at; /* positions in the other server's log and in its list of paths */
+        int64_t asked_ms, room_ms, paths_ms; /* boot clock; time of the last call of each kind */
         struct run_capacity capacity;
-        struct remote_kinds *kinds; /* of the places there; NULL: it says nothing of them */
+        struct remote_kinds *kinds; /* kinds of the places there; NULL: not reported */
 };
 
 static void happened(struct remote *f, const json_t *e)
@@ -59,12 +68,13 @@ static void on_feed(void *arg, int status, struct str body, const struct err *er
         BUF_CLEANUP struct buf why = {0};
         size_t i;
         f->polls[REMOTE_FEED] = NULL;
-        if (!json_is_integer(next)) { /* also when the log does not reach back so far: all is looked at */
+        if (!json_is_integer(next)) { /* also when the log does not reach back so far: looks at all tasks */
                 if (status)
                         remote_error(&why, status, body);
                 remote_unreachable(f, status ? buf_z(&why) : err->text);
         } else if (json_integer_value(next) < 0 || (uint64_t)json_integer_value(next) < f->feed->cursor) {
-                remote_unreachable(f, "its log has gone back"); /* a copy of older days: all is looked at */
+                remote_unreachable(
+                        f, "its log has gone back"); /* restored from an older copy: looks at all tasks */
         } else {
                 bool any = (uint64_t)json_integer_value(next) > f->feed->cursor;
                 json_array_foreach (json_object_get(doc, "events"), i, e)
@@ -91,7 +101,7 @@ static uint64_t count_of(const json_t *doc, const char *name)
         return n > 0 ? (uint64_t)n : 0;
 }
 
-/* In thousandths, or in bytes; at most as many as no machine has. */
+/* Reads processors, in thousandths, or bytes; limited to more than any machine has. */
 static uint64_t cpus_of(const json_t *doc, const char *name)
 {
         return u64_min(count_of(doc, name), CPUS_MAX) * 1000;
@@ -153,7 +163,7 @@ static void on_paths(void *arg, int status, struct str body, const struct err *e
                 remote_unreachable(f, err->text);
 }
 
-/* A member of the request that waits there; NULL: none does. */
+/* Returns a member of the request that waits there; NULL: none. */
 static const struct remote_task *waiting_member(const struct remote_request *r)
 {
         for (size_t i = 0; i < r->count; i++)
@@ -175,7 +185,7 @@ static void on_why(void *arg, int status, struct str body, const struct err *err
                         buf_printf(&all, "%s%s", all.n ? " " : "", json_string_value(line));
         if (r && doc && json_is_array(json_object_get(doc, "text"))) {
                 remote_words(&why, buf_view(&all));
-                while (why.n && why.p[why.n - 1] == '.') /* it becomes part of a sentence here */
+                while (why.n && why.p[why.n - 1] == '.') /* it becomes part of a sentence */
                         buf_truncate(&why, why.n - 1);
                 free(r->said);
                 r->said = why.n ? mem_dupz(buf_z(&why)) : NULL;
@@ -185,7 +195,8 @@ static void on_why(void *arg, int status, struct str body, const struct err *err
                 remote_unreachable(f, err->text);
 }
 
-/* One question at a time: each looks at all places there. Members of a request wait for the same. */
+/* Asks why a request waits, one request at a time, since each answer examines all places there. Members of a
+ * request wait for the same reason. */
 static void ask_why(struct remote *f, int64_t now)
 {
         BUF_CLEANUP struct buf path = {0};
@@ -194,7 +205,7 @@ static void ask_why(struct remote *f, int64_t now)
                 return;
         for (struct remote_request *r = f->table.sent; r; r = r->next) {
                 if (r->number && !r->asked_why_ms)
-                        r->asked_why_ms = now - WHY_MS + WHY_FIRST_MS; /* most begin before */
+                        r->asked_why_ms = now - WHY_MS + WHY_FIRST_MS; /* most jobs begin earlier */
                 if (r->number && now - r->asked_why_ms >= WHY_MS && waiting_member(r) &&
                     (!next || r->asked_why_ms < next->asked_why_ms))
                         next = r;

@@ -1,4 +1,4 @@
-/* The outputs of a job at the remote server, home. */
+/* Fetches the outputs of a job from the other server. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -6,13 +6,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
-#include "run/drover/private.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "run/drover/answers.h"
+#include "run/drover/fetch.h"
+#include "run/drover/link.h"
+#include "run/drover/names.h"
+#include "run/drover/state.h"
+#include "run/drover/tasks.h"
+#include "run/drover/user_files.h"
 #include "run/task/append.h"
 
-/* From its own file to where it belongs: the sandbox's stream, or the output's name. */
-static int put(const struct remote_task *t, const char *from, const char *name, unsigned mode)
+/* Moves an output from its temporary file to the sandbox's stream or the output's name. */
+static int put_output(const struct remote_task *t, const char *from, const char *name, unsigned mode)
 {
         BUF_CLEANUP struct buf to = {0}, dir = {0};
         bool appending;
@@ -32,7 +38,7 @@ static int put(const struct remote_task *t, const char *from, const char *name, 
         return rename(from, buf_z(&to)) < 0 ? -errno : 0;
 }
 
-/* Streams that the last place wrote where we see them. */
+/* Moves streams that the last place wrote on a shared file system. */
 static int put_shared(const struct remote_task *t)
 {
         static const char *const names[] = {"out", "err"};
@@ -42,7 +48,7 @@ static int put_shared(const struct remote_task *t)
                 buf_printf(&name, ".drover_hop.%u.%s", t->id.step, names[i]);
                 buf_printf(&path, "%s/%s", t->sandbox, buf_z(&name));
                 if (access(buf_z(&path), F_OK) == 0)
-                        r = put(t, buf_z(&path), buf_z(&name), 0);
+                        r = put_output(t, buf_z(&path), buf_z(&name), 0);
         }
         return r;
 }
@@ -103,7 +109,7 @@ static void on_file(void *arg, int status, struct str body, const struct err *er
                 return;
         }
         temporary(t, &from);
-        int r = put(t, buf_z(&from), file->name, file->mode);
+        int r = put_output(t, buf_z(&from), file->name, file->mode);
         if (r < 0) {
                 cannot_keep(t, file->name, -r);
                 return;

@@ -1,22 +1,31 @@
-/* Tasks that are alike become one request of the remote server.
+/* Puts tasks that are alike into one request of the other server.
  *
- * Alike are those whose attributes, files and origins are the same but for the texts that jobs of one
- * description differ in: arguments, environment, streams. Those become variables, with a row of items for
- * each task, as a submit file's `queue … from` makes them. A text that a row cannot hold (a line's end) makes
- * its task a request of its own. */
+ * Tasks are alike if their attributes, files and origins are the same except for texts in which jobs of one
+ * description differ: arguments, environment, streams. Those become variables, with a row of items for each
+ * task, as a submit file's `queue … from` makes them. A task with a text that a row cannot hold (a newline)
+ * gets a request of its own.
+ */
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/hex.h"
-#include "base/json.h"
-#include "run/drover/private.h"
+#include "base/format/hex.h"
+#include "base/format/json.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/set.h"
+#include "run/drover/credentials.h"
+#include "run/drover/describe.h"
+#include "run/drover/group.h"
+#include "run/drover/state.h"
+#include "run/drover/submit.h"
+#include "run/drover/tasks.h"
 
-#define TASKS_MAX 1000       /* of a request */
-#define ITEMS_MAX (3u << 20) /* bytes: a submission has at most 8 MiB */
-#define JOBS_MAX  1000       /* bytes of their names, for people */
+#define TASKS_MAX 1000       /* most tasks of a request */
+#define ITEMS_MAX (3u << 20) /* most bytes of items, since a submission has at most 8 MiB */
+#define JOBS_MAX  1000       /* most bytes of the jobs' names in messages */
 
-/* ---- alike, or not */
+/* ---- comparison of tasks */
 
 static bool may_differ(const struct remote_word *w)
 {
@@ -34,7 +43,7 @@ static bool fits_row(const struct remote_word *w)
         return !strpbrk(w->value, "\n\x1f") && !strstr(w->value, "$$");
 }
 
-/* What alike ones have in common, as text; and how much a row of it may take. */
+/* Writes what tasks that are alike have in common; returns the size that a task's row may take. */
 static size_t key_of(const struct remote_task *t, struct buf *key)
 {
         size_t row = 0;
@@ -44,7 +53,7 @@ static size_t key_of(const struct remote_task *t, struct buf *key)
                 const struct remote_word *w = &t->words[i];
                 bool differs = may_differ(w);
                 buf_printf(key, "%s=%s\n", w->name, differs ? "" : w->value);
-                if (!strcmp(w->name, REMOTE_CREDENTIALS)) /* what has a name is each request's own */
+                if (!strcmp(w->name, REMOTE_CREDENTIALS)) /* named credentials belong to one request */
                         buf_printf(key, "%llu\n", (unsigned long long)t->id.request);
                 row += differs ? strlen(w->value) + 1 : 0;
                 fits &= !differs || fits_row(w);
@@ -63,10 +72,10 @@ static size_t key_of(const struct remote_task *t, struct buf *key)
 struct alike {
         struct remote_task *const *tasks;
         size_t count;
-        bool *differs; /* of each attribute */
+        bool *differs; /* for each attribute */
 };
 
-static void compare(struct alike *a)
+static void compare_words(struct alike *a)
 {
         const struct remote_task *first = a->tasks[0];
         a->differs = mem_zalloc(first->word_count + 1);
@@ -107,7 +116,7 @@ static void write_names(struct json *j, const char *key, const char *before, con
         json_close(j, ']');
 }
 
-/* Macros in items are expanded there; these values are meant as they stand. */
+/* Adds an item. Macros in items are expanded there, so the value is quoted to be taken literally. */
 static void add_item(struct buf *out, const char *value)
 {
         for (; *value; value++)
@@ -136,7 +145,7 @@ static void write_rows(struct json *j, const struct alike *a)
                 json_kint(j, "steps", (int64_t)a->count);
 }
 
-/* "7.0-9,8.3"; what is not a number and a member stands as it is. */
+/* Writes the jobs as "7.0-9,8.3"; a name that is not a number and a member is written as it is. */
 static void write_jobs(struct json *j, struct remote_task *const *tasks, size_t count)
 {
         BUF_CLEANUP struct buf all = {.max = 0};
@@ -166,7 +175,7 @@ static void write_jobs(struct json *j, struct remote_task *const *tasks, size_t 
 void remote_parts(struct json *j, struct remote_task *const *tasks, size_t count)
 {
         struct alike a = {tasks, count, NULL};
-        compare(&a);
+        compare_words(&a);
         json_key(j, "parts");
         json_open(j, '[');
         json_open(j, '{');
@@ -192,11 +201,11 @@ void remote_document(struct buf *out, const char *uuid, struct remote_task *cons
         remote_parts(&j, tasks, count);
 }
 
-/* ---- gathering */
+/* ---- making requests */
 
-/* The same attempts have the same uuid wherever they are told of. RFC 4122, in the form of version 5 with
- * SHA-256 (version 8 of RFC 9562). */
-static void name_it(struct remote_task *const *tasks, size_t count, char uuid[REMOTE_UUID])
+/* Makes the uuid, which is the same for the same attempts at every call. RFC 4122, in the form of version 5
+ * with SHA-256 (version 8 of RFC 9562). */
+static void name_it(struct remote_task *const *tasks, size_t count, char uuid[UUID_TEXT])
 {
         BUF_CLEANUP struct buf b = {0};
         unsigned char h[32];
@@ -217,9 +226,9 @@ struct gathered {
         size_t count, cap, bytes;
 };
 
-static void make(struct remote *f, struct gathered *g)
+static void make_request(struct remote *f, struct gathered *g)
 {
-        char uuid[REMOTE_UUID];
+        char uuid[UUID_TEXT];
         BUF_CLEANUP struct buf document = {0};
         name_it(g->tasks, g->count, uuid);
         struct remote_request *r = remote_request_new(f, uuid, g->count);
@@ -262,7 +271,7 @@ void remote_group(struct remote *f)
         while (all) {
                 struct gathered *g = all;
                 all = g->next;
-                make(f, g);
+                make_request(f, g);
                 free(g->tasks);
                 free(g);
         }

@@ -1,23 +1,33 @@
-/* The first call to the other server: who is it, and does it know us? With a map of users the user's token is
- * read first, by himself: it is never a file of ours. The script writes it to its standard input, which is
- * memory that we keep. */
+/* Makes the first call, which tells who the other server is and whether it knows this user. With a map of
+ * users the user's token is read first, by a script that runs as the user and writes it to its standard
+ * input, a memory file: the token is never in a file of the agent's. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/fs.h"
-#include "base/log.h"
-#include "base/secret.h"
-#include "run/drover/private.h"
+#include "base/format/json_read.h"
+#include "base/mem.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
+#include "base/system/secret.h"
+#include "run/drover/acts.h"
+#include "run/drover/answers.h"
+#include "run/drover/feed.h"
+#include "run/drover/hello.h"
+#include "run/drover/link.h"
+#include "run/drover/state.h"
+#include "run/drover/tasks.h"
+#include "run/drover/user.h"
+#include "run/process/user_command.h"
 
 #define TOKEN_MAX 4096
 #define TOKEN_MS  20000
 
 struct remote_login {
-        struct command *reading; /* the user's token */
-        int token;               /* what it reads goes there; -1 */
+        struct command *reading; /* command that reads the user's token */
+        int token;               /* memory file that receives the token; -1: none */
 };
 
 static void there(struct remote *f, const json_t *doc)
@@ -31,7 +41,7 @@ static void there(struct remote *f, const json_t *doc)
                 t->unsettled = t->state == REMOTE_SAVED || t->state == REMOTE_IN;
                 t->dirty = t->state == REMOTE_IN;
                 f->table.unsettled += t->unsettled;
-                if (t->dirty && t->killing) /* whatever became of it when it was said */
+                if (t->dirty && t->killing) /* whether or not the earlier kill had an effect */
                         remote_act(t, REMOTE_REMOVE);
         }
         remote_feed_start(f, (uint64_t)json_integer_value(json_object_get(doc, "seq")));
@@ -39,17 +49,17 @@ static void there(struct remote *f, const json_t *doc)
         remote_list(f);
 }
 
-/* Both stand in logs, and the one in paths of jobs. */
+/* Checks the server's uuid and the user's name, which appear in logs and in paths of jobs. */
 static bool is_server(const char *uuid, const char *you)
 {
         size_t n = uuid && you ? strlen(uuid) : 0, all = n ? strlen(you) : 0;
         for (size_t i = 0; i < all; i++)
                 if ((unsigned char)you[i] <= ' ' || you[i] == 127)
                         return false;
-        return n == REMOTE_UUID - 1 && strspn(uuid, "0123456789abcdefABCDEF-") == n && all > 0 && all < 256;
+        return n == UUID_TEXT - 1 && strspn(uuid, "0123456789abcdefABCDEF-") == n && all > 0 && all < 256;
 }
 
-/* Nothing can be done there in this user's name, for now: what was not sent yet fails. */
+/* The other server does not accept this user for now: tasks that were not sent yet fail. */
 static void refused(struct remote *f, const char *why)
 {
         f->link.refused = true;

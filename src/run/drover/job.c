@@ -1,23 +1,32 @@
-/* What became of a job at the remote server. */
+/* Follows a job at the other server. */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/format/json_read.h"
+#include "base/mem.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 #include "base/u64.h"
-#include "run/drover/private.h"
+#include "run/drover/acts.h"
+#include "run/drover/answers.h"
+#include "run/drover/checkpoint.h"
+#include "run/drover/job.h"
+#include "run/drover/link.h"
 #include "run/drover/remote_number.h"
+#include "run/drover/state.h"
+#include "run/drover/submit.h"
+#include "run/drover/tasks.h"
 
-#define HOLD_USER         1 /* HTCondor's codes: somebody there held it, and may release it */
+#define HOLD_USER         1 /* HTCondor's code: a user there held it, and may release it */
 #define HOLD_SUBMIT       15
 #define HOLD_MEMORY       34
 #define HOLD_JOB_DURATION 46
 #define HOLD_WALLTIME     47
 #define OUTPUTS_MAX       100000 /* as many as an agent delivers */
 #define MEMORY_MAX_MIB    (INT64_C(1) << 40)
-#define CLOCK_AHEAD_MS    86400000 /* another server's clock may be so much ahead */
+#define CLOCK_AHEAD_MS    86400000 /* tolerance for the other server's clock being ahead */
 
 static const char *text(const json_t *o, const char *name)
 {
@@ -25,7 +34,7 @@ static const char *text(const json_t *o, const char *name)
         return z ? z : "";
 }
 
-/* ---- how it ended */
+/* ---- how a job ended */
 
 static void measured(const json_t *job, struct run_event *e)
 {
@@ -109,7 +118,7 @@ static void removed(struct remote_task *t, const json_t *job)
         }
 }
 
-static void failed(struct remote_task *t, const json_t *job)
+static void job_failed(struct remote_task *t, const json_t *job)
 {
         int64_t code = remote_number_within(job, "hold_code", 0, INT_MAX);
         remote_act(t, REMOTE_REMOVE);
@@ -122,7 +131,7 @@ static void failed(struct remote_task *t, const json_t *job)
                             text(job, "hold_reason"));
 }
 
-/* Where on the way it failed. Without an answer it has failed all the same. */
+/* Handles the answer with the place at which the job failed. Without an answer the task fails without it. */
 static void on_failed_path(void *arg, int status, struct str body, const struct err *err)
 {
         struct remote_task *t = arg;
@@ -139,12 +148,12 @@ static void on_failed_path(void *arg, int status, struct str body, const struct 
                 return;
         }
         t->failed = NULL;
-        failed(t, job);
+        job_failed(t, job);
         json_decref(job);
 }
 
-/* Held by what happened to it, not by somebody there: it is not released there, but where it came from. True:
- * it waits to be released there. */
+/* Handles a held job. A job that was held by a failure, not by a user there, is ended, since it is released
+ * at its origin, not there. Returns true if it waits there to be released. */
 static bool held(struct remote_task *t, json_t *job)
 {
         BUF_CLEANUP struct buf path = {0};
@@ -166,12 +175,13 @@ static void runs(struct remote_task *t, const json_t *job)
         if (!t->begun) {
                 t->begun = true;
                 t->started_ms = remote_number_time(job, "started_ms", 1);
-                if (!t->started_ms || t->started_ms > (uint64_t)clock_wall_ms()) /* by its own clock */
+                if (!t->started_ms ||
+                    t->started_ms > (uint64_t)clock_wall_ms()) /* by the other server's clock */
                         t->started_ms = (uint64_t)clock_wall_ms();
                 if (t->remote->link.listed)
                         remote_tell(t->remote, t, false);
         }
-        if (t->suspended && t->held) { /* it began before the hold came */
+        if (t->suspended && t->held) { /* it began before the hold arrived */
                 t->held = false;
                 remote_act(t, REMOTE_SUSPEND);
         }
@@ -180,7 +190,8 @@ static void runs(struct remote_task *t, const json_t *job)
         remote_settled(t);
 }
 
-/* Else a job that was suspended before the agent was restarted could not be resumed. */
+/* Learns the task's orders from the job's state; otherwise a job that was suspended before a restart of the
+ * agent could not be resumed. */
 static void learn(struct remote_task *t, const json_t *job, const char *state)
 {
         bool held = !strcmp(state, "held") &&
@@ -191,7 +202,7 @@ static void learn(struct remote_task *t, const json_t *job, const char *state)
         t->suspended = held || !strcmp(state, "suspended");
 }
 
-/* True: it waits there. */
+/* Acts on the job's state. Returns true if it waits there. */
 static bool see(struct remote_task *t, json_t *job)
 {
         const char *state = text(job, "state");
@@ -199,7 +210,7 @@ static bool see(struct remote_task *t, json_t *job)
         if (t->restored)
                 learn(t, job, state);
         if (!strcmp(state, "completed") || !strcmp(state, "removed")) {
-                if (!past) { /* its row is not written yet */
+                if (!past) { /* its record is not written yet */
                         t->dirty = true;
                         t->not_before_ms = clock_boot_ms() + 200;
                         return false;
@@ -219,7 +230,8 @@ static bool see(struct remote_task *t, json_t *job)
         return false;
 }
 
-/* Another one under its number: the remote server was made anew, or set back. */
+/* Returns whether this is a different job with the same number: the other server was set up anew or
+ * restored. */
 static bool is_another(struct remote_task *t, const json_t *job)
 {
         const char *global = text(json_object_get(job, "ad"), "GlobalJobId");

@@ -12,7 +12,7 @@
 #define VALUE_BYTES      1024u
 #define REQUIREMENTS_MAX 4096u
 #define RESOURCES_MAX    8u
-#define COUNT_MAX        100000000 /* processors, and units of a resource */
+#define COUNT_MAX        100000000 /* most processors, or units of a resource */
 #define MIB_MAX          (INT64_C(1) << 40)
 
 struct remote_kinds {
@@ -22,7 +22,7 @@ struct remote_kinds {
         uint64_t digest;
 };
 
-/* FNV-1a; the end of each text counts. */
+/* Adds a text and its end to the digest (FNV-1a). */
 static void digest_add(struct remote_kinds *k, const char *text)
 {
         do
@@ -95,7 +95,7 @@ static void read_kind(struct remote_kinds *k, const json_t *o, struct run_kind *
         const char *requirements = text_of(k, json_object_get(o, "requirements"), REQUIREMENTS_MAX);
         *to = (struct run_kind){
                 .requirements =
-                        requirements ? requirements : "false", /* what cannot be read keeps jobs away */
+                        requirements ? requirements : "false", /* unreadable requirements keep jobs away */
                 .places = count_of(o, "places"),
                 .cpus_milli = count_of(o, "cpus") * 1000,
                 .idle_cpus_milli = count_of(o, "free_cpus") * 1000,
@@ -121,7 +121,7 @@ struct remote_kinds *remote_kinds_read(const json_t *list)
         json_array_foreach (list, i, o)
                 if (json_is_object(o) && k->count < RUN_KINDS_MAX)
                         read_kind(k, o, &k->v[k->count++]);
-        k->digest += k->digest == 0; /* 0 is nobody's */
+        k->digest += k->digest == 0; /* 0 means no digest */
         return k;
 }
 

@@ -1,16 +1,22 @@
-/* The leases of requests: each is renewed once for each time that the agent's was. */
-#include "base/clock.h"
-#include "run/drover/private.h"
+/* Renews the leases of requests, each once for each renewal of the agent's lease. */
+#include "run/drover/lease.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/system/clock.h"
+#include "run/drover/link.h"
+#include "run/drover/state.h"
+#include "run/drover/submit.h"
+#include "run/drover/tasks.h"
 
-#define LEASE_MS 600000 /* when the agent has none */
+#define LEASE_MS 600000 /* when the agent has no lease */
 
 struct remote_lease {
-        int64_t until_ms;   /* boot clock: the agent's; 0: it has none */
-        int64_t given_ms;   /* what requests were given last */
-        int64_t counted_ms; /* boot clock: without one, when serial was counted on */
-        uint64_t serial;    /* of the agent's lease */
+        int64_t until_ms;   /* boot clock; end of the agent's lease; 0: none */
+        int64_t given_ms;   /* lease that requests were given last */
+        int64_t counted_ms; /* boot clock; without a lease: last increment of serial */
+        uint64_t serial;    /* serial of the agent's lease */
         struct http_call *call;
-        uint64_t renewing; /* the request that it is about */
+        uint64_t renewing; /* the request being renewed */
         int64_t renewing_ms;
 };
 
@@ -19,7 +25,7 @@ int64_t remote_lease_ms(const struct remote *f)
         int64_t left = f->lease->until_ms - clock_boot_ms();
         if (f->lease->until_ms == 0)
                 return LEASE_MS;
-        left -= left / 10 < 10000 ? left / 10 : 10000; /* the remote end is the earlier one */
+        left -= left / 10 < 10000 ? left / 10 : 10000; /* the lease ends earlier there than here */
         return left < 1000 ? 1000 : left;
 }
 
@@ -35,7 +41,7 @@ static void on_renewed(void *arg, int status, struct str body, const struct err 
         }
         if (r && status / 100 == 2)
                 r->renewed_ms = f->lease->renewing_ms;
-        if (r && (status == 409 || status == 404)) { /* it is over */
+        if (r && (status == 409 || status == 404)) { /* the request has ended */
                 r->lease_over = true;
                 r->lease_serial = UINT64_MAX;
                 for (size_t i = 0; i < r->count; i++)
@@ -46,7 +52,6 @@ static void on_renewed(void *arg, int status, struct str body, const struct err 
         remote_lease_send(f);
 }
 
-/* Each request once for each time that the agent's lease was renewed. */
 void remote_lease_send(struct remote *f)
 {
         int64_t now = clock_boot_ms();

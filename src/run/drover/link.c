@@ -1,15 +1,19 @@
-/* In touch with the remote server, or not:
+/* The connection to the other server:
  *
- *   away --GET /v1/server--> up: whatever we have there is looked at --all of it--> READY is told
+ *   away --GET /v1/server--> up: all tasks that are there are looked at --all done--> READY is reported
  *    ^                                                                                  |
- *    +---------- a call has no answer: unreachable is told, tasks are kept ----------------+
+ *    +---------- a call has no answer: unreachable is reported, tasks are kept ------------+
  *
- * While we are in touch one long poll of the remote log says what happens to all tasks; room and paths are
- * asked for now and then. Leases, and what acts.c has to send, go out one call after the other. */
+ * While the connection is up one long poll of the other server's log tells what happens to all tasks; room
+ * and paths are asked for at intervals. Leases, and what acts.c has to send, go out one call after the
+ * other.
+ */
 #include <stdlib.h>
 
-#include "base/log.h"
-#include "run/drover/private.h"
+#include "base/mem.h"
+#include "base/system/log.h"
+#include "run/drover/link.h"
+#include "run/drover/state.h"
 
 #define CALL_MS       60000
 #define RETRY_MAX_MS  10000
@@ -30,9 +34,9 @@ struct http_call *remote_get(struct remote *f, const char *path, http_call_fn *f
         return remote_ask(f, "GET", &b, STR(""), fn);
 }
 
-/* ---- there, or not */
+/* ---- reachable or not */
 
-/* People see it at the queue and at its jobs; not told twice. */
+/* The message is shown at the queue and at its jobs; it is not repeated. */
 void remote_tell_unreachable(struct remote *f, const char *what, const char *why)
 {
         BUF_CLEANUP struct buf text = {.max = 512};

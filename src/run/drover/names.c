@@ -1,11 +1,13 @@
-/* Where an output belongs here, and what it is called there. */
+/* Maps the names of outputs to paths here and at the other server. */
 #include <errno.h>
 #include <stdio.h>
 
-#include "base/url.h"
-#include "run/drover/private.h"
+#include "base/format/url.h"
+#include "run/drover/names.h"
+#include "run/drover/submit.h"
+#include "run/drover/tasks.h"
 
-/* A stream's own file, by its end: where it belongs; NULL: it is none. */
+/* Returns the path of the stream whose file has this name; NULL: it is not a stream's file. */
 static const char *stream_of(const struct remote_task *t, const char *name, bool *ret_append)
 {
         char out[40], err[40];
@@ -33,7 +35,7 @@ int remote_destination(const struct remote_task *t, const char *dir, const char 
         *ret_append = stream && appending;
         if (!stream && str_starts(str_of(name), STR(".drover_")) &&
             !str_starts(str_of(name), STR(".drover_out.")))
-                return -EINVAL; /* such names are the agent's own */
+                return -EINVAL; /* such names are reserved for the agent */
         if (!stream || *stream != '/')
                 return remote_path_in(out, dir, stream ? stream : name);
         buf_addz(out, stream);

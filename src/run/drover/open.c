@@ -1,15 +1,28 @@
-/* Opening and closing the drover runner: its settings, the way to the remote server, and the folder in which
- * the requests are that were handed on before. */
+/* Opens and closes the drover runner: its settings, the connection to the other server, and the folder with
+ * the requests of earlier runs. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/fs.h"
-#include "base/log.h"
-#include "base/uuid.h"
-#include "run/drover/private.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
+#include "base/system/uuid.h"
+#include "run/drover/acts.h"
+#include "run/drover/feed.h"
+#include "run/drover/hello.h"
+#include "run/drover/lease.h"
+#include "run/drover/open.h"
+#include "run/drover/output.h"
+#include "run/drover/quote.h"
+#include "run/drover/state.h"
+#include "run/drover/submit.h"
+#include "run/drover/tasks.h"
+#include "run/drover/user.h"
+#include "run/drover/work.h"
 
 /* ---- settings */
 
@@ -41,10 +54,10 @@ static int check_settings(const struct runner_config *c, struct err *err)
         return 0;
 }
 
-/* ---- the way there */
+/* ---- the connection */
 
-/* drover-user-token.v1.<fingerprint of the server's CA>.<id>.<secret>. Read anew when we are not in touch, so
- * that it may be replaced. */
+/* drover-user-token.v1.<fingerprint of the server's CA>.<id>.<secret>. The file is read again whenever the
+ * server is unreachable, so that the token can be replaced. */
 static int read_token(struct remote *f, struct buf *token, struct str *ret_fingerprint, struct err *err)
 {
         struct str rest, part = STR_NONE;
@@ -87,7 +100,7 @@ static int make_client(struct remote *f, const char *server, struct err *err)
         MEM_CLEANUP char *bearer = str_dupz(str_trim(buf_view(&token)));
         c.address = buf_z(&address);
         c.tls = f->tls;
-        c.bearer = *bearer && !f->user ? bearer : NULL; /* a user's own comes when he is there */
+        c.bearer = *bearer && !f->user ? bearer : NULL; /* a user's own token is read later */
         f->client = http_client_new(f->loop, &c);
         return 0;
 }
@@ -108,10 +121,10 @@ static int open_folder(struct remote *f, const struct runner_config *c, struct e
         return f->user ? fs_write(f->fd, REMOTE_OWNER, str_of(f->user->owner), 0600, true, err) : 0;
 }
 
-/* What an end in the middle has left: half a file, the rest of a request that is gone. */
+/* Removes what an interrupted run has left: incomplete files, and files of requests that are gone. */
 static void sweep(const struct remote *f, const char *name)
 {
-        struct str s = str_of(name), request = str_head(s, s.n < REMOTE_UUID - 1 ? s.n : REMOTE_UUID - 1);
+        struct str s = str_of(name), request = str_head(s, s.n < UUID_TEXT - 1 ? s.n : UUID_TEXT - 1);
         MEM_CLEANUP char *of = str_dupz(request);
         if (uuid_valid(request) &&
             (str_ends(s, STR(".tmp")) ||

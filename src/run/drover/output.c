@@ -1,15 +1,21 @@
-/* What a job prints there, asked of GET /v1/jobs/ID/output while somebody follows it here. The calls are few
- * at a time and short, since connections are shared with all that makes jobs go on: whoever is refused for
- * that asks again. */
+/* Reads a job's output with GET /v1/jobs/ID/output while it is followed here. Calls are few and short, since
+ * connections are shared with the calls that move jobs on; a refused caller asks again. */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/base64.h"
-#include "run/drover/private.h"
+#include "base/format/base64.h"
+#include "base/format/json_read.h"
+#include "base/mem.h"
+#include "base/set.h"
+#include "run/drover/answers.h"
+#include "run/drover/output.h"
 #include "run/drover/remote_number.h"
+#include "run/drover/state.h"
+#include "run/drover/submit.h"
+#include "run/drover/tasks.h"
 
 #define CALLS_MAX  4
-#define WAIT_MS    150 /* for something new, in one call */
+#define WAIT_MS    150 /* wait for new output within one call */
 #define CALL_MS    20000
 #define BYTES_MAX  (64u << 10)
 #define OFFSET_MAX (INT64_C(1) << 50)
@@ -41,7 +47,7 @@ void remote_outputs_drop(struct remote *f)
         }
 }
 
-/* A text that is too long is cut; one that is no base64 is empty. */
+/* Reads a stream of the answer. A text that is too long is cut; one that is not base64 is empty. */
 static void read_stream(const json_t *part, uint64_t *ret_offset, struct buf *bytes, struct str *ret)
 {
         const json_t *data = json_object_get(part, "data");
@@ -68,7 +74,7 @@ static void on_output(void *arg, int status, struct str body, const struct err *
         run_output_fn *fn = o->fn;
         void *whom = o->arg;
         uint64_t number = o->number;
-        output_free(o); /* who is told may ask again */
+        output_free(o); /* the callback may ask again */
         fn(whom, number, &said);
         json_decref(doc);
 }

@@ -1,12 +1,20 @@
-/* When would a step begin there? Asked about a job that wants as much, and is nobody's. */
+/* Asks when a step would begin there, about a job that asks for the same resources and is never submitted.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/json.h"
-#include "run/drover/private.h"
+#include "base/format/json.h"
+#include "base/format/json_read.h"
+#include "base/mem.h"
+#include "run/drover/answers.h"
+#include "run/drover/describe.h"
+#include "run/drover/group.h"
+#include "run/drover/quote.h"
+#include "run/drover/state.h"
+#include "run/drover/tasks.h"
 
 #define QUOTES_MAX 32
-#define QUOTE_UUID "00000000-0000-4000-8000-000000000000" /* nothing is kept */
+#define QUOTE_UUID "00000000-0000-4000-8000-000000000000" /* nothing is stored under it */
 
 struct remote_quote {
         struct remote *remote;

@@ -11,7 +11,7 @@ int64_t remote_number_within(const json_t *o, const char *name, int64_t least, i
         const json_t *v = json_object_get(o, name);
         double d = real_of(o, name);
         int64_t n = json_integer_value(v);
-        if (json_is_real(v)) /* 2^63 has no int64_t; NaN is neither */
+        if (json_is_real(v)) /* 2^63 does not fit into int64_t; comparisons with NaN are false */
                 n = d >= 0x1p63 ? INT64_MAX : d >= -0x1p63 ? (int64_t)d : d < 0 ? INT64_MIN : 0;
         return n < least ? least : n > most ? most : n;
 }

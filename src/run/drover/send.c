@@ -1,7 +1,8 @@
-/* Files up, to the remote server.
+/* Sends files to the other server.
  *
- * They go piece by piece; of small ones the checksum is found first, and what the remote server has of us
- * already is only named. */
+ * Files are sent in pieces. Of small files the checksum is computed first, and a file that the other server
+ * already has from this user is only named.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/evp.h>
@@ -9,19 +10,27 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/hex.h"
-#include "base/url.h"
-#include "run/drover/private.h"
+#include "base/format/hex.h"
+#include "base/format/json_read.h"
+#include "base/format/url.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/system/clock.h"
+#include "run/drover/answers.h"
+#include "run/drover/link.h"
+#include "run/drover/send.h"
+#include "run/drover/state.h"
+#include "run/drover/tasks.h"
+#include "run/drover/user_files.h"
 
 #define PIECE      (1u << 20)
-#define SMALL      (4u << 20) /* hashed here */
+#define SMALL      (4u << 20) /* largest file that is hashed first */
 #define KNOWN_MAX  100000
-#define UPLOAD_MAX 63 /* letters of an upload's id */
+#define UPLOAD_MAX 63 /* longest id of an upload */
 
 static void send_next(struct remote_task *t);
 
-/* It was not answered, or with a refusal: the task goes on later, or fails with `what`. */
+/* Handles a call without an answer or with a refusal: the task is retried later, or fails with `what`. */
 static void remote_call_failed(struct remote_task *t, int status, struct str body, const struct err *err,
                                const char *what)
 {
@@ -31,7 +40,7 @@ static void remote_call_failed(struct remote_task *t, int status, struct str bod
         if (t->fd >= 0)
                 close(t->fd);
         t->fd = -1;
-        t->not_before_ms = clock_boot_ms() + 1000; /* if it is not over */
+        t->not_before_ms = clock_boot_ms() + 1000; /* unless it is over */
         if (status <= 0) {
                 remote_unreachable(t->remote, err->text);
                 return;
@@ -45,7 +54,7 @@ static void remote_call_failed(struct remote_task *t, int status, struct str bod
         remote_fail(t, what, EREMOTEIO, buf_z(&b));
 }
 
-/* A call about the task: one at a time. */
+/* Makes a call for the task, one at a time. */
 static void remote_call(struct remote_task *t, const char *method, struct buf *path, struct str body,
                         const char *type, http_call_fn *fn)
 {
@@ -121,7 +130,7 @@ static void send_piece(struct remote_task *t)
         remote_call(t, "PUT", &path, buf_view(&piece), "application/octet-stream", on_piece);
 }
 
-/* The id of an upload becomes part of the paths of calls. */
+/* Checks an upload's id, which becomes part of paths. */
 static bool is_upload(const char *id)
 {
         size_t n = 0;
@@ -146,7 +155,7 @@ static void on_begun(void *arg, int status, struct str body, const struct err *e
         json_decref(doc);
 }
 
-/* True: the remote server has these bytes of us. */
+/* Returns whether the other server has this content from this user. */
 static bool is_known(struct remote_task *t, struct remote_file *file)
 {
         BUF_CLEANUP struct buf bytes = {0};

@@ -1,18 +1,32 @@
-/* The submission: its file, the call, and the file once more after a restart.
+/* Submits requests: writes the file, makes the call, and reads the file again after a restart.
  *
- * The remote server may have forgotten an input that is only named: then it refuses the submission, and all
- * files go up again, once. */
+ * If the other server no longer has an input that is only named, it refuses the submission, and all files
+ * are sent again, once.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/json.h"
-#include "base/log.h"
-#include "run/drover/private.h"
+#include "base/format/json.h"
+#include "base/format/json_read.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/set.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
+#include "run/drover/acts.h"
+#include "run/drover/answers.h"
+#include "run/drover/credential_sync.h"
+#include "run/drover/credentials.h"
+#include "run/drover/feed.h"
+#include "run/drover/lease.h"
+#include "run/drover/link.h"
+#include "run/drover/state.h"
+#include "run/drover/submit.h"
+#include "run/drover/tasks.h"
 
 #define GONE_MAX (1u << 20)
 
@@ -47,24 +61,24 @@ void remote_request_free(struct remote_request *r)
         free(r);
 }
 
-static void gone_name(const struct remote_request *r, char name[REMOTE_UUID + 8])
+static void gone_name(const struct remote_request *r, char name[UUID_TEXT + 8])
 {
-        snprintf(name, REMOTE_UUID + 8, "%s.gone", r->uuid);
+        snprintf(name, UUID_TEXT + 8, "%s.gone", r->uuid);
 }
 
 static void remove_files(struct remote_request *r)
 {
-        char name[REMOTE_UUID + 8];
+        char name[UUID_TEXT + 8];
         gone_name(r, name);
         unlinkat(r->remote->fd, r->uuid, 0);
         unlinkat(r->remote->fd, name, 0);
 }
 
-/* Its file stays for the others. That a line is lost with the machine's power does no harm: the agent is told
- * of the task again, and forgets it again. */
+/* Notes that a member is forgotten; the request's file stays for the others. A line may be lost in a power
+ * failure without harm: the task is reported to the agent again, and forgotten again. */
 static void note_gone(struct remote_request *r, uint32_t member)
 {
-        char name[REMOTE_UUID + 8], line[16];
+        char name[UUID_TEXT + 8], line[16];
         gone_name(r, name);
         int n = snprintf(line, sizeof(line), "%u\n", member);
         int fd = openat(r->remote->fd, name, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -130,7 +144,7 @@ static void finish_document(struct remote_request *r)
         r->submission = buf_take(&whole);
 }
 
-/* Its tasks are not in it any more. */
+/* Takes the tasks out of the request. */
 static void dissolve(struct remote_request *r)
 {
         for (struct remote_credential *c = r->credentials; c; c = c->next)
@@ -175,7 +189,7 @@ void remote_request_save(struct remote_request *r)
 
 /* ---- the call */
 
-/* The remote server has forgotten a file, or never had it. */
+/* Sends the files again after the other server reported one as missing. */
 static void send_again(struct remote_request *r)
 {
         map_free(r->remote->table.known);
@@ -224,7 +238,7 @@ static void submitted(struct remote_request *r, const json_t *doc)
                         r->lease_serial = 0;
                 if (t && t->state == REMOTE_SAVED) {
                         task_in(t, look);
-                } else { /* nobody wants it any more */
+                } else { /* not wanted any more */
                         remote_act_on(f, r->number, (uint32_t)i, REMOTE_REMOVE);
                         if (!t)
                                 remote_taken(f, r->number, (uint32_t)i);
@@ -306,7 +320,7 @@ static char *text_of(const json_t *doc, const char *name)
 
 static void read_gone(const struct remote_request *r, struct set *gone)
 {
-        char name[REMOTE_UUID + 8];
+        char name[UUID_TEXT + 8];
         BUF_CLEANUP struct buf text = {0};
         struct str rest, one;
         uint64_t member;
@@ -350,10 +364,10 @@ bool remote_restore(struct remote *f, struct str text, const char *uuid)
                 struct remote_request *r = remote_request_new(f, uuid, tasks ? json_array_size(tasks) : 1);
                 char *dump = json_dumps(submit, JSON_COMPACT);
                 r->submission = mem_dupz(dump);
-                r->renewed_ms = clock_boot_ms(); /* not later */
+                r->renewed_ms = clock_boot_ms(); /* renewed now, not later */
                 free(dump);
                 read_gone(r, &gone);
-                if (!tasks) /* as version 0.1.0 wrote it */
+                if (!tasks) /* written by version 0.1.0 */
                         good = restore_task(r, 0, doc);
                 json_array_foreach (tasks, i, one)
                         if (!set_has(&gone, (uint32_t)i))

@@ -1,13 +1,21 @@
-/* The drover runner's tasks: the table, and what is told of them to the agent: in the next turn of the loop,
- * all at once, and never from within one of the runner's verbs. */
+/* The table of the drover runner's tasks, and the events about them, which are delivered to the agent
+ * together in the loop's next turn, never from within a call of the runner. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "run/drover/private.h"
+#include "base/format/json_read.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/system/clock.h"
+#include "run/drover/answers.h"
+#include "run/drover/credentials.h"
+#include "run/drover/state.h"
+#include "run/drover/submit.h"
+#include "run/drover/tasks.h"
+#include "run/process/user_command.h"
 
-/* ---- telling */
+/* ---- events */
 
 void remote_gather(struct remote *f, const struct run_event *e)
 {
@@ -87,7 +95,7 @@ void remote_settled(struct remote_task *t)
         remote_list(t->remote);
 }
 
-#define HOPS_BYTES 65536 /* of a job's path */
+#define HOPS_BYTES 65536 /* most bytes of a job's hops */
 
 void remote_set_hops(struct remote_task *t, const json_t *hops)
 {

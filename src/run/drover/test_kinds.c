@@ -38,7 +38,7 @@ static void test_as_a_server_tells_it(void **state)
         remote_kinds_free(k);
 }
 
-/* The digest is of what they show, not of what is free. */
+/* The digest covers the attributes, not what is free. */
 static void test_the_digest(void **state)
 {
         struct run_capacity a = {0}, b = {0}, c = {0};

@@ -6,7 +6,7 @@
 
 #define SAID_MAX 300
 
-/* Beneath his home, unless it is absolute; %u is his name. */
+/* Appends the token's path: relative to the user's home unless it is absolute; %u is the user's name. */
 static void token_path(const struct remote_user *u, const char *setting, struct buf *out)
 {
         struct str rest = str_of(setting);
@@ -53,7 +53,6 @@ void remote_user_free(struct remote_user *u)
         free(u);
 }
 
-/* `as`: what is particular to it. */
 struct command *remote_user_run(const struct remote_user *u, const char *script, const char *const *words,
                                 const struct user_command_spec *as, command_done_fn *done, void *arg)
 {
@@ -75,7 +74,6 @@ struct command *remote_user_run(const struct remote_user *u, const char *script,
         return user_command_run(u->user_commands, &spec, done, arg);
 }
 
-/* What a script said when it failed, on one line. */
 void remote_user_said(struct buf *out, struct str errors)
 {
         errors = str_trim(errors);

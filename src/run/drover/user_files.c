@@ -1,10 +1,10 @@
-/* What a job's user does for the drover runner, with a map of users: user commands, each a small script of
- * the shell.
+/* User commands of the drover runner, with a map of users, each a small shell script.
  *
- * His token never is a file of ours: the script writes it to its standard input, which is memory that we
- * keep. What is in his sandbox he opens up for reading; nobody but him and the agent's group comes into that
- * folder. We open there only plain files that are his, beneath it, by whatever way, since he may change all
- * of it at any time. What came back we write beside, and he puts it where it belongs, so that it is his. */
+ * The scripts make files of the user's sandbox readable; only the user and the agent's group can enter that
+ * folder. The agent opens there only regular files that belong to the user, beneath the folder and without
+ * following links, since the user may change everything at any time. The agent writes outputs beside it, and
+ * a script moves them to their paths as the user, so that the user owns them.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -14,18 +14,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/hidden.h"
-#include "base/secret.h"
-#include "run/drover/private.h"
+#include "base/mem.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/hidden.h"
+#include "base/system/secret.h"
+#include "run/drover/describe.h"
+#include "run/drover/names.h"
+#include "run/drover/state.h"
+#include "run/drover/tasks.h"
+#include "run/drover/user.h"
+#include "run/drover/user_files.h"
+#include "run/process/user_command.h"
 
-#define FILES_MS (6 * 3600000ll) /* nothing is copied longer */
+#define FILES_MS (6 * 3600000ll) /* time limit for copying */
 #define PREFIX   ".drover_hop."
 
-/* ---- files that go up */
+/* ---- files to send */
 
-/* "644 17 NAME\0"; the first two may be the files from outside. */
+/* Reads a line "644 17 NAME\0"; the first two may be the files from outside. */
 static bool take_file(struct remote_task *t, struct str line)
 {
         struct str mode, size;
@@ -43,7 +50,7 @@ static bool take_file(struct remote_task *t, struct str line)
         return *end == 0;
 }
 
-/* The copy of a file from outside goes under its own name. */
+/* Returns whether the file is the copy of a file from outside, which is sent under its own name. */
 static bool is_outside(struct remote_task *t, const char *end, const char *name)
 {
         BUF_CLEANUP struct buf copy = {0};
@@ -131,7 +138,7 @@ int remote_input(struct remote_task *t, const struct remote_file *file)
         return fd;
 }
 
-/* ---- files that come back */
+/* ---- outputs */
 
 static void new_name(const struct remote_task *t, size_t index, struct buf *out)
 {
@@ -145,16 +152,16 @@ int remote_user_output(const struct remote_task *t, size_t index)
         if (dir < 0)
                 return dir;
         new_name(t, index, &name);
-        unlinkat(dir, buf_z(&name), 0); /* of an earlier life */
+        unlinkat(dir, buf_z(&name), 0); /* left by an earlier run */
         int fd = openat(dir, buf_z(&name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-        int r = fd < 0 ? -errno : fchmod(fd, 0644) < 0 ? -errno : 0; /* whatever our umask is */
+        int r = fd < 0 ? -errno : fchmod(fd, 0644) < 0 ? -errno : 0; /* independent of the umask */
         if (r < 0 && fd >= 0)
                 close(fd);
         close(dir);
         return r < 0 ? r : fd;
 }
 
-/* "FROM MODE append|whole TO": a line for the script below. */
+/* Appends a line "FROM MODE append|whole TO" for the script below. */
 static int add_line(const struct remote_task *t, struct buf *out, const char *from, const char *name,
                     unsigned mode)
 {
@@ -190,7 +197,7 @@ void remote_place(struct remote_task *t)
                 "        [ -e \"$from\" ] || continue\n"
                 "        mkdir -p -- \"${to%/*}/\" || exit 1\n"
                 "        if [ $how = append ]; then\n"
-                "                if [ -s \"$from.at\" ]; then\n" /* once more */
+                "                if [ -s \"$from.at\" ]; then\n" /* a repeated run */
                 "                        dd status=none conv=notrunc oflag=seek_bytes bs=64K "
                 "seek=\"$(cat \"$from.at\")\" if=\"$from\" of=\"$to\" || exit 1\n"
                 "                else\n"
@@ -215,7 +222,7 @@ void remote_place(struct remote_task *t)
                 if (r < 0)
                         remote_cannot_keep(t, t->files.v[i].name, "its name cannot be one here", EINVAL);
         }
-        for (int i = 0; i < 2 && r == 0; i++) { /* where the last place wrote them where we see them */
+        for (int i = 0; i < 2 && r == 0; i++) { /* written by the last place on a shared file system */
                 BUF_CLEANUP struct buf from = {0};
                 buf_printf(&from, PREFIX "%u.%s", t->id.step, streams[i]);
                 if (i ? t->err : t->out)

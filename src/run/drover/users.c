@@ -1,25 +1,32 @@
-/* Another server as a place for the jobs of several users: one struct remote for each of them, who is there
- * in his own name, with his own token; and one in the agent's own, which has no jobs. It says whether the
- * remote server is there, and has room: the queue is ready when it is in touch and all that the others had is
- * accounted for. A user whom the remote server does not take keeps nobody else's jobs waiting: his fail, with
- * the reason. */
+/* Another server as a place for the jobs of several users: one struct remote for each user, with the user's
+ * own token, and one for the agent's own user, which has no jobs. The latter tells whether the other server
+ * is reachable and has room: the queue is ready when it is connected and all tasks of the others are
+ * accounted for. A user whom the other server does not accept blocks no other user's jobs: that user's jobs
+ * fail, with the reason. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/fs.h"
-#include "base/log.h"
-#include "base/uuid.h"
-#include "run/drover/private.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
+#include "base/system/uuid.h"
+#include "run/drover/feed.h"
+#include "run/drover/open.h"
+#include "run/drover/state.h"
+#include "run/drover/tasks.h"
+#include "run/drover/user.h"
+#include "run/drover/users.h"
 
 struct hub {
         struct runner base;
         struct runner_config config;
-        const char *token; /* of each user: where it is */
+        const char *token; /* path of each user's token */
         struct remote *own, *users[1024];
-        struct http_budget answers; /* of all users */
+        struct http_budget answers; /* shared by all users */
         size_t count;
         const struct run_observer *observer;
         void *arg;
@@ -34,10 +41,10 @@ static struct hub *self(struct runner *r)
         return (struct hub *)(void *)r;
 }
 
-/* ---- what the queue is told */
+/* ---- events of the queue */
 
-/* Everybody's tasks are known, or cannot be looked at. */
-static void settle(struct hub *h)
+/* Reports the queue as ready once all users' tasks are known, or cannot be looked at. */
+static void settle_users(struct hub *h)
 {
         if (h->listed || h->settling || !h->own->link.listed)
                 return;
@@ -66,10 +73,11 @@ static void user_tasks(void *arg, const struct run_event *events, size_t count)
         struct hub *h = arg;
         for (size_t i = 0; i < count; i++) {
                 struct run_event e = events[i];
-                e.known = e.known && !h->listed; /* he alone was away: to the agent it is news */
+                e.known = e.known &&
+                          !h->listed; /* only this user was disconnected: a new event for the agent */
                 h->observer->tasks(h->arg, &e, 1);
         }
-        settle(h);
+        settle_users(h);
 }
 
 static void on_signal_waits(void *arg, struct run_id id)
@@ -94,7 +102,7 @@ static void on_ready(void *arg, uint32_t containment, int hide_error)
 {
         (void)containment;
         (void)hide_error;
-        settle(arg);
+        settle_users(arg);
 }
 
 static void own_unreachable(void *arg, const char *why)
@@ -102,13 +110,13 @@ static void own_unreachable(void *arg, const char *why)
         struct hub *h = arg;
         h->listed = false;
         h->observer->unreachable(h->arg, why);
-        settle(h);
+        settle_users(h);
 }
 
 static void user_unreachable(void *arg, const char *why)
 {
         (void)why;
-        settle(arg);
+        settle_users(arg);
 }
 
 static const struct run_observer own_observer = {.tasks = own_tasks,
@@ -124,9 +132,9 @@ static const struct run_observer user_observer = {.tasks = user_tasks,
                                                   .ready = on_ready,
                                                   .unreachable = user_unreachable};
 
-/* ---- who is there */
+/* ---- users */
 
-static struct remote *add(struct hub *h, const char *owner, const char *name, struct err *err)
+static struct remote *add_user(struct hub *h, const char *owner, const char *name, struct err *err)
 {
         struct runner_config c = h->config;
         struct remote_user *user;
@@ -177,7 +185,7 @@ static bool has_requests(int dir)
         return any;
 }
 
-/* Who had jobs there before. */
+/* Restores the users who had jobs there. */
 static int restore(struct hub *h, struct err *err)
 {
         DIR *d = opendir(h->own->dir);
@@ -193,7 +201,7 @@ static int restore(struct hub *h, struct err *err)
                 if (dir < 0)
                         continue;
                 int r = fs_read(dir, REMOTE_OWNER, 1024, &owner, &why);
-                if (has_requests(dir) && (r < 0 || !add(h, buf_z(&owner), e->d_name, &why)))
+                if (has_requests(dir) && (r < 0 || !add_user(h, buf_z(&owner), e->d_name, &why)))
                         log_warn("msg=\"a user's jobs at another server cannot be looked at\" queue=%s "
                                  "user=%s error=\"%s\"",
                                  h->own->queue, e->d_name, LOG_TEXT(str_of(why.text)));
@@ -202,9 +210,9 @@ static int restore(struct hub *h, struct err *err)
         return 0;
 }
 
-/* ---- the verbs */
+/* ---- calls of the runner */
 
-static void fail(struct hub *h, const struct run_spec *spec, const struct err *err)
+static void fail_task(struct hub *h, const struct run_spec *spec, const struct err *err)
 {
         remote_gather(h->own, &(struct run_event){.id = spec->id,
                                                   .state = RUN_FAILED,
@@ -217,7 +225,7 @@ static void fail(struct hub *h, const struct run_spec *spec, const struct err *e
 static struct remote *for_user(struct hub *h, const struct run_spec *spec, struct err *err)
 {
         struct remote *f = find_user(h, spec->user);
-        return f ? f : add(h, spec->owner, spec->user, err);
+        return f ? f : add_user(h, spec->owner, spec->user, err);
 }
 
 static void hub_submit(struct runner *r, const struct run_spec *spec)
@@ -228,13 +236,13 @@ static void hub_submit(struct runner *r, const struct run_spec *spec)
         if (f)
                 runner_drover.submit(&f->base, spec);
         else
-                fail(h, spec, &err);
+                fail_task(h, spec, &err);
 }
 
 static void hub_quote(struct runner *r, const struct run_spec *spec)
 {
         struct hub *h = self(r);
-        struct remote *f = spec->user ? for_user(h, spec, NULL) : NULL; /* none: asked for nobody's job */
+        struct remote *f = spec->user ? for_user(h, spec, NULL) : NULL; /* none: not for a user's job */
         runner_drover.quote(f ? &f->base : &h->own->base, spec);
 }
 
@@ -292,7 +300,7 @@ static void hub_flush(struct runner *r)
                 runner_drover.flush(&self(r)->users[i]->base);
 }
 
-/* The most that one of them sees. */
+/* Returns the largest capacity that any user sees. */
 static void hub_capacity(struct runner *r, struct run_capacity *ret)
 {
         struct hub *h = self(r);

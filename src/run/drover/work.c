@@ -1,13 +1,24 @@
-/* What is due: with every tick, and when something has happened. Whose files go up or come down, which tasks
- * become requests, what is sent there, and leases that are over. */
-#include "base/clock.h"
-#include "run/drover/private.h"
+/* Performs what is due on every tick and after events: sending and fetching files, making requests of tasks,
+ * sending what is pending, and ending leases. */
+#include "run/drover/work.h"
+#include "base/system/clock.h"
+#include "run/drover/acts.h"
+#include "run/drover/credential_sync.h"
+#include "run/drover/feed.h"
+#include "run/drover/fetch.h"
+#include "run/drover/group.h"
+#include "run/drover/job.h"
+#include "run/drover/lease.h"
+#include "run/drover/send.h"
+#include "run/drover/state.h"
+#include "run/drover/submit.h"
+#include "run/drover/tasks.h"
 
 #define TICK_MS      1000
-#define WORKING_MAX  6   /* tasks whose files are on the way at the same time */
-#define LOOK_MAX     64  /* tasks whose files are looked at in one turn */
-#define SOON_MS      5   /* what is ready waits for others that may come */
-#define GATHER_MS    100 /* and for those that are known to come */
+#define WORKING_MAX  6   /* most tasks whose files are transferred at the same time */
+#define LOOK_MAX     64  /* most tasks whose files are looked at in one turn */
+#define SOON_MS      5   /* wait of READY tasks for others that may follow */
+#define GATHER_MS    100 /* wait for others that are being prepared */
 #define GATHER_TASKS 1000
 
 static bool is_busy(const struct remote_task *t)
@@ -15,8 +26,8 @@ static bool is_busy(const struct remote_task *t)
         return t->call || t->user_command;
 }
 
-/* Those without a call under way, whose files are to go up or come down: a few at a time. True: more FRESH
- * ones are on their way, or next. */
+/* Continues a few tasks whose files are to be sent or fetched and that have no call in progress. Returns
+ * true if more FRESH tasks are being sent, or are next. */
 static bool work_tasks(struct remote *f, int64_t now)
 {
         size_t busy = 0, looked = 0;
@@ -46,7 +57,8 @@ static bool work_tasks(struct remote *f, int64_t now)
         return more;
 }
 
-/* Jobs are handed on together; one whose files are there does not wait long for others' files. */
+/* Returns whether READY tasks are to be submitted now: they are submitted together, but do not wait long for
+ * others' files. */
 static bool is_time(const struct remote *f, int64_t now, bool more)
 {
         size_t ready = 0;
@@ -105,7 +117,7 @@ void remote_kill(struct remote_task *t, enum run_why why)
                 remote_act(t, REMOTE_REMOVE);
 }
 
-/* The agent's: everything is ended. */
+/* Ends all tasks at the end of the agent's lease. */
 static void lease_ended(struct remote *f)
 {
         for (struct remote_task *t = f->table.all, *next; t; t = next) {
@@ -114,7 +126,8 @@ static void lease_ended(struct remote *f)
         }
 }
 
-/* Nobody could tell the remote server: by its own clock the lease is over there. */
+/* Ends killed tasks that the other server could not be told of, once the lease there has ended by its own
+ * clock. */
 static void give_up_killed(struct remote *f, int64_t now)
 {
         for (struct remote_task *t = f->table.all, *next; t; t = next) {

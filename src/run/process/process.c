@@ -1,15 +1,15 @@
-/* The process runner: processes on this machine, held by the shepherd.
+/* The process runner: runs tasks as processes on this machine, under the shepherd.
  *
- * It keeps no table of its own: the shepherd knows the tasks, the agent knows its attempts. What is submitted
- * while there is no shepherd fails as lost at once, because nobody can tell whether an earlier shepherd had
- * started it. */
+ * It keeps no table of its own: the shepherd knows the tasks, and the agent its attempts. A task submitted
+ * while there is no shepherd is reported as lost at once, because an earlier shepherd may have started it.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
 #include "run/process/shepherd_client.h"
 #include "run/runner.h"
 #include "run/task/event_queue.h"
@@ -21,7 +21,7 @@ struct process_runner {
         struct shepherd_client *client;
         struct event_queue *events;
         bool listed, takes_guests, takes_terminals;
-        uint32_t parts; /* of containment */
+        uint32_t parts; /* parts of containment */
         int no_view;
 };
 
@@ -184,7 +184,8 @@ static void process_submit(struct runner *base, const struct run_spec *s)
         }
         if (((s->flags & RUN_GUEST) && !r->takes_guests) ||
             ((s->flags & RUN_TERMINAL) && !r->takes_terminals)) {
-                fail_now(r, s->id, RUN_FAILED, "shepherd", ENOSYS); /* of an agent of before */
+                fail_now(r, s->id, RUN_FAILED, "shepherd",
+                         ENOSYS); /* sent by an agent of an earlier version */
                 return;
         }
         struct buf *out = shepherd_client_out(r->client);
@@ -248,7 +249,7 @@ static void process_resume(struct runner *base, struct run_id id)
         name_record(self(base), SHEPHERD_RESUME, id);
 }
 
-/* No task waits here: what is submitted begins. */
+/* No effect: a submitted task begins at once. */
 static void process_hold(struct runner *base, struct run_id id)
 {
         (void)base;
@@ -276,7 +277,8 @@ static int process_begun(struct runner *base, struct buf *ret)
         return shepherd_client_begun(self(base)->client, ret);
 }
 
-/* Changes come by themselves; a HELLO makes the shepherd tell all again. */
+/* Does nothing for the ids: changes are reported without a request, and a HELLO makes the shepherd report
+ * all tasks. */
 static void process_status(struct runner *base, const struct run_id *ids, size_t count)
 {
         struct process_runner *r = self(base);

@@ -1,6 +1,6 @@
-/* The shepherd must not be our child, nor of our session, so that it outlives us: it is forked twice, by a
- * process that has closed everything it doesn't need. It says on a pipe when its socket is there. The pipe is
- * watched, not waited for. */
+/* The shepherd must be neither the agent's child nor in its session, to outlive the agent: it is forked
+ * twice, by a process that has closed all descriptors that it does not need. It reports on a pipe when its
+ * socket is ready; the loop watches the pipe. */
 #include "run/process/shepherd_client.h"
 
 #include <errno.h>
@@ -14,28 +14,30 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/args.h"
-#include "base/fs.h"
+#include "base/job/args.h"
 #include "base/mem.h"
-#include "base/program.h"
+#include "base/system/fs.h"
+#include "base/system/program.h"
 
 #define RETRY_FIRST_MS 20
 #define RETRY_MAX_MS   5000
-#define LOOKS          5 /* without an answer, one after the other: an agent that stood still itself has had one */
+/* Consecutive looks without an answer; several, so that an agent that was suspended itself gets an answer
+ * first. */
+#define LOOKS 5
 
 struct shepherd_client {
         struct loop *loop;
         const struct shepherd_client_ops *ops;
         void *arg;
-        char *dir, *instance, *program, *users_path; /* program NULL: looked for at each start */
+        char *dir, *instance, *program, *users_path; /* program NULL: searched at each start */
         char *cgroups[2];
         unsigned min_uid, agent_uid;
         struct args hidden;
-        int *passed; /* in the order of their records */
+        int *passed; /* descriptors in the order of their records */
         size_t passed_count, passed_cap;
         int dirfd, fd, ready;
         bool listed, was_up, *freed;
-        /* whether it answers: looks since it was asked, if it has said nothing since */
+        /* detection of silence: number of looks since the last question without an answer */
         bool asked, pings, told_silent;
         unsigned looks;
         int64_t look_ms;
@@ -45,7 +47,7 @@ struct shepherd_client {
         int64_t retry_ms;
         struct buf out;
         char *room;
-        char *failure; /* told last, or NULL */
+        char *failure; /* last reported failure, or NULL */
 };
 
 static void try_connect(void *arg);
@@ -82,7 +84,7 @@ struct shepherd_client *shepherd_client_new(struct loop *l, const struct shepher
         return c;
 }
 
-/* ---- starting one */
+/* ---- starting a shepherd */
 
 static void __attribute__((noreturn))
 become_shepherd(struct shepherd_client *c, const char *program, int ready)
@@ -149,7 +151,8 @@ static void tell_failure(struct shepherd_client *c, const char *why)
         c->ops->failed(c->arg, c->failure);
 }
 
-/* The word, or why it cannot; nothing: another one has the folder, and will answer. */
+/* Reads the start report: ready, or the reason why not. Nothing: another shepherd has the folder, and will
+ * answer. */
 static void on_ready(void *arg, int what)
 {
         struct shepherd_client *c = arg;
@@ -212,7 +215,7 @@ void shepherd_client_pass(struct shepherd_client *c, int fd)
         c->passed[c->passed_count++] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 }
 
-static void drop(struct shepherd_client *c)
+static void drop_connection(struct shepherd_client *c)
 {
         watch_free(c->watch);
         c->watch = NULL;
@@ -294,7 +297,8 @@ static bool takes_fd(const struct shepherd_record *r)
                (((const struct shepherd_start *)(const void *)r)->flags & SHEPHERD_STDIN_FD);
 }
 
-/* Ends of records within SHEPHERD_DIRECT_MAX, or one record that is larger, or has a descriptor. */
+/* Returns the size of the next message: whole records within SHEPHERD_DIRECT_MAX, or one record that is
+ * larger or has a descriptor. */
 static size_t next_message(const struct buf *b)
 {
         size_t n = 0;
@@ -326,7 +330,7 @@ static ssize_t send_with(struct shepherd_client *c, const void *p, size_t n, int
         return sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* The first of the passed descriptors goes with its record. */
+/* Sends a record with the first of the passed descriptors. */
 static ssize_t send_passed(struct shepherd_client *c, const void *p, size_t n)
 {
         ssize_t r = send_with(c, p, n, c->passed[0]);
@@ -377,7 +381,7 @@ void shepherd_client_flush(struct shepherd_client *c)
                         return;
                 }
                 if (done < 0) {
-                        drop(c);
+                        drop_connection(c);
                         again(c);
                         return;
                 }
@@ -392,8 +396,8 @@ struct buf *shepherd_client_out(struct shepherd_client *c)
         return &c->out;
 }
 
-/* Is the file that of the shepherd we are connected to? An older one has none, and may have found another's.
- */
+/* Returns whether the file was written by the connected shepherd. An older version writes none, and may find
+ * another shepherd's. */
 static bool is_its_file(const struct shepherd_client *c, const struct shepherd_begun *head)
 {
         struct ucred peer;
@@ -433,7 +437,7 @@ static void on_socket(void *arg, int what)
                 if (n < 0 && (errno == EAGAIN || errno == EINTR))
                         return;
                 if (n <= 0) {
-                        drop(c);
+                        drop_connection(c);
                         again(c);
                         return;
                 }

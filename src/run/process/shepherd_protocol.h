@@ -28,7 +28,8 @@
 #define SHEPHERD_SOCKET      "shepherd.sock"
 #define SHEPHERD_IS_READY    "ready" /* on --ready-fd; instead, in words: why it cannot start */
 #define SHEPHERD_MARKER                                                                                      \
-        "_DROVER_ATTEMPT=" /* in every job's environment: <instance>/<request>.<member>.<fence> */
+        "_DROVER_ATTEMPT=" /* variable of every job: <instance>/<request>.<member>.<fence>                   \
+                            */
 #define SHEPHERD_GUEST_MARKER                                                                                \
         "_DROVER_EXEC=" /* of a guest that is a container's command:                                         \
                            <instance>/<request>.<member>.<fence>.<step>, the step in hexadecimal */
@@ -60,7 +61,7 @@ struct shepherd_record {
         uint32_t size, kind;
 };
 
-/* Which child: a step of an attempt. The shepherd only compares it. */
+/* Id of a child: a step of an attempt. The shepherd only compares it. */
 struct shepherd_id {
         uint64_t request;
         uint32_t member, fence, step, zero;
@@ -70,7 +71,7 @@ struct shepherd_hello { /* HELLO and WELCOME */
         struct shepherd_record record;
         uint32_t version;
         int32_t pid;
-        uint32_t parts;  /* WELCOME: those of SHEPHERD_CONTAINMENT that can be had here */
+        uint32_t parts;  /* WELCOME: parts of SHEPHERD_CONTAINMENT that are available */
         int32_t no_view; /* WELCOME: an errno, when SHEPHERD_HIDE is not among them */
 };
 
@@ -85,7 +86,7 @@ struct shepherd_kill {
         uint64_t grace_ms; /* SIGTERM to its process group now and SIGKILL to its tree then; 0: SIGKILL now */
 };
 
-struct shepherd_signal { /* to its process group, while its first process lives */
+struct shepherd_signal { /* sent to its process group while its first process lives */
         struct shepherd_record record;
         struct shepherd_id id;
         int32_t signal;
@@ -97,7 +98,7 @@ struct shepherd_lease {
         uint64_t until_boot_ms; /* CLOCK_BOOTTIME at which every child is killed, unless moved; 0: never */
 };
 
-struct shepherd_start_by { /* of the START that is the next record */
+struct shepherd_start_by { /* applies to the START in the next record */
         struct shepherd_record record;
         uint64_t boot_ms; /* CLOCK_BOOTTIME after which it is not begun; 0: whenever it is read */
 };
@@ -111,32 +112,32 @@ enum {
         SHEPHERD_STDOUT_APPEND = 1,
         SHEPHERD_STDERR_APPEND = 2,
         SHEPHERD_STDERR_IS_STDOUT = 4,
-        SHEPHERD_MAKE_SANDBOX = 8,    /* for the user, as STATE/jobs/<last component>, if it isn't there */
-        SHEPHERD_REMOVE_SANDBOX = 16, /* once the child has ended, if it is empty */
+        SHEPHERD_MAKE_SANDBOX = 8,    /* made for the user as STATE/jobs/<last component> if it is missing */
+        SHEPHERD_REMOVE_SANDBOX = 16, /* removed once the child has ended, if it is empty */
         SHEPHERD_STDIN_FD = 32,       /* the record travels alone, with its standard input beside it */
-        SHEPHERD_SHARE_SANDBOX = 128, /* with MAKE: group of STATE/jobs, which may make files in it */
-        SHEPHERD_CREDENTIALS = 256,   /* when it is ended for its lease, the sandbox's credentials go */
-        SHEPHERD_CONTAINER = 64, /* processes elsewhere that have its marker are its own, too; of a guest:
-                                    that have its SHEPHERD_GUEST_MARKER */
-        SHEPHERD_HIDE = 512,     /* the parts of containment: see agent/shepherd/containment.h */
+        SHEPHERD_SHARE_SANDBOX =
+                128, /* with MAKE: owned by the group of STATE/jobs, which may make files in it */
+        SHEPHERD_CREDENTIALS = 256, /* credentials in the sandbox are removed when the lease ends it */
+        SHEPHERD_CONTAINER = 64,    /* processes outside of its tree with its marker are its own, too; for a
+                                       guest: those with its SHEPHERD_GUEST_MARKER */
+        SHEPHERD_HIDE = 512,        /* the parts of containment: see agent/shepherd/containment.h */
         SHEPHERD_OWN_TMP = 1024,
         SHEPHERD_NO_PRIVILEGES = 2048,
         SHEPHERD_FILTER = 4096,
         SHEPHERD_NO_NETWORK = 8192,
-        SHEPHERD_CONTAIN_ALL = 16384, /* a part that cannot be had is a failure */
-        /* Beside a child of the same request, member and fence, in its control group: it ends with that one,
-         * and nothing but its own process group ends with it. Without such a child it is a failure. */
+        SHEPHERD_CONTAIN_ALL = 16384, /* a part of containment that is not available is a failure */
+        /* Runs beside a child of the same request, member and fence, in its control group: it ends when that
+         * child ends, and its own end kills only its own process group. Without such a child it fails. */
         SHEPHERD_GUEST = 32768,
         SHEPHERD_TERMINAL =
-                65536, /* with STDIN_FD, a terminal's: it is the child's own, and all its streams */
+                65536, /* with STDIN_FD, a terminal: becomes its controlling terminal and all its streams */
 };
 #define SHEPHERD_CONTAINMENT                                                                                 \
         (SHEPHERD_HIDE | SHEPHERD_OWN_TMP | SHEPHERD_NO_PRIVILEGES | SHEPHERD_FILTER | SHEPHERD_NO_NETWORK)
 
-/* Then follow strings, each with its NUL: owner, user, sandbox, cwd, stdin, stdout, stderr, path, the cgroup
- * directories, argv, environment; zeros to a multiple of 8. Relative stream paths are opened beneath the
- * sandbox;
- * "" is /dev/null. user "": as the shepherd itself. */
+/* Strings follow, each with its NUL: owner, user, sandbox, cwd, stdin, stdout, stderr, path, the cgroup
+ * directories, argv, environment; then zeros to a multiple of 8. Relative paths of streams are opened
+ * beneath the sandbox; "" is /dev/null. user "": the shepherd's own user. */
 struct shepherd_start {
         struct shepherd_record record;
         struct shepherd_id id;
@@ -149,10 +150,10 @@ struct shepherd_start {
 
 enum shepherd_state {
         SHEPHERD_RUNNING,
-        SHEPHERD_EXITED, /* status, times and usage are true */
-        SHEPHERD_FAILED, /* it was not started: error and where */
+        SHEPHERD_EXITED, /* status, times and usage are valid */
+        SHEPHERD_FAILED, /* not started: `error` and `where` are valid */
 };
-enum shepherd_where { /* what failed */
+enum shepherd_where { /* the step that failed */
                       SHEPHERD_AT_REQUEST,
                       SHEPHERD_AT_FORK,
                       SHEPHERD_AT_CGROUP,
@@ -181,9 +182,9 @@ struct shepherd_child {
         uint64_t cpu_user_us, cpu_system_us, memory_peak_bytes;
 };
 
-struct shepherd_begun { /* the file of that name */
+struct shepherd_begun { /* layout of the file SHEPHERD_BEGUN */
         uint64_t magic;
-        int32_t pid;                                /* of the shepherd that writes it */
-        uint32_t used;                              /* of ids, the first ones, were ever set */
+        int32_t pid;                                /* pid of the shepherd that writes it */
+        uint32_t used;                              /* number of entries of `ids` that were ever used */
         struct shepherd_id ids[SHEPHERD_BEGUN_MAX]; /* all zero: none */
 };

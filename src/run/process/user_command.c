@@ -1,5 +1,5 @@
-/* A task of the process runner like a job's step, with an id of no job. Who runs it is found by `env`, so
- * that PATH is looked through with the user's rights. */
+/* A user command is a task of the process runner like a job's step, with an id that no job has. The program
+ * is found by `env`, so PATH is searched with the user's rights. */
 #include "run/process/user_command.h"
 
 #include <errno.h>
@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
 
-#define USER_COMMAND_MEMBER 1 /* of request 0 */
+#define USER_COMMAND_MEMBER 1 /* member of request 0 */
 #define USER_COMMAND_STEP   0x80000000u
 #define GONE                "the agent's shepherd is gone"
 
@@ -25,7 +25,7 @@ struct user_command {
         char *folder;
         command_done_fn *done;
         void *arg;
-        bool away; /* nothing was heard of it since the runner went away */
+        bool away; /* no report of it since the runner became unreachable */
         struct user_command *next;
 };
 struct user_commands {
@@ -42,8 +42,7 @@ struct user_commands *user_commands_new(struct runner *local, int jobs, const ch
         e->local = local;
         e->jobs = jobs;
         e->jobs_path = jobs_path;
-        e->serial = (uint32_t)clock_boot_ms() *
-                    16; /* not those of an earlier life, which the shepherd may know */
+        e->serial = (uint32_t)clock_boot_ms() * 16; /* differ from an earlier run's ids, which */
         return e;
 }
 
@@ -83,7 +82,7 @@ static void stream_name(const struct user_command *r, const char *which, struct 
         buf_printf(out, ".user_command.%08x.%s", r->id.step, which);
 }
 
-static struct user_command *take(struct user_commands *e, struct run_id id)
+static struct user_command *take_command(struct user_commands *e, struct run_id id)
 {
         struct user_command **link = &e->first;
         while (*link && !run_id_eq((*link)->id, id))
@@ -104,7 +103,7 @@ static void cancel(struct command *c)
 {
         struct user_command *r = (struct user_command *)(void *)c;
         struct runner *local = r->all->local;
-        take(r->all, r->id);
+        take_command(r->all, r->id);
         if (local) {
                 runner_kill(local, r->id, 0);
                 local->kind->flush(local);
@@ -112,8 +111,8 @@ static void cancel(struct command *c)
         user_command_free(r);
 }
 
-/* If the shepherd is away it is gone with it, and user_commands_back tells. */
-static void end(struct command *c, int64_t grace_ms)
+/* Ends a user command. If the shepherd has died the command died too, and user_commands_back reports it. */
+static void end_command(struct command *c, int64_t grace_ms)
 {
         struct user_command *r = (struct user_command *)(void *)c;
         struct runner *local = r->all->local;
@@ -123,7 +122,8 @@ static void end(struct command *c, int64_t grace_ms)
         }
 }
 
-/* The folder is the user's: a link of his there is not followed, and nothing but a file is read. */
+/* Reads a stream. The folder belongs to the user: symbolic links are not followed, and only regular files
+ * are read. */
 static int read_stream(const struct user_command *r, const char *which, struct buf *out)
 {
         BUF_CLEANUP struct buf name = {0};
@@ -155,9 +155,9 @@ void user_commands_back(struct user_commands *e)
                 next = r->next;
                 if (!r->away)
                         continue;
-                take(e, r->id);
+                take_command(e, r->id);
                 user_command_end(r, USER_COMMAND_LOST, STR_NONE, STR(GONE));
-                next = e->first; /* others may have come, or gone */
+                next = e->first; /* the list may have changed */
         }
 }
 
@@ -170,8 +170,9 @@ bool user_commands_event(struct user_commands *e, const struct run_event *event)
                                 r->away = false;
                                 return true;
                         }
-        struct user_command *r =
-                event->state == RUN_WAITING || event->state == RUN_RUNNING ? NULL : take(e, event->id);
+        struct user_command *r = event->state == RUN_WAITING || event->state == RUN_RUNNING
+                                         ? NULL
+                                         : take_command(e, event->id);
         if (!r)
                 return false;
         int status = -1, unread = 0;
@@ -209,7 +210,7 @@ struct command *user_command_run(struct user_commands *e, const struct user_comm
         struct user_command *r = mem_new(struct user_command);
         BUF_CLEANUP struct buf path = {0}, out = {0}, errors = {0};
         ARGS_CLEANUP struct args argv = {0};
-        *r = (struct user_command){.base = {cancel, end},
+        *r = (struct user_command){.base = {cancel, end_command},
                                    .all = e,
                                    .id = {0, USER_COMMAND_MEMBER, 0, USER_COMMAND_STEP | ++e->serial, 0},
                                    .folder = mem_dupz(s->folder),

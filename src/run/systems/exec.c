@@ -1,23 +1,23 @@
-/* A batch system behind a program of the site's: started for each question as `PROGRAM OP`, with one line of
- * JSON on its standard input, it answers lines of JSON and ends. docs/man/drover-runner-exec.7.md is the
- * contract. JSON is read with the YAML reader of the settings, a line at a time: every line that a program
- * writes with a JSON library is YAML. */
+/* A batch system behind a program of the site's, which is started for each question as `PROGRAM OP` with one
+ * line of JSON on its standard input, answers in lines of JSON, and ends. docs/man/drover-runner-exec.7.md
+ * is the contract. JSON is read with the YAML reader of the settings, a line at a time: every line that a
+ * JSON library writes is YAML. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/doc.h"
-#include "base/json.h"
+#include "base/format/doc.h"
+#include "base/format/json.h"
 #include "base/mem.h"
-#include "base/program.h"
+#include "base/system/program.h"
 #include "base/u64.h"
 #include "run/batch/runner.h"
 #include "run/call/answer.h"
 
-#define HEAD      "# drover: " /* then an object of JSON, to the end of the line */
+#define HEAD      "# drover: " /* followed by a JSON object, to the end of the line */
 #define LINE_MAX  65536
-#define LINES_MAX 100000 /* of an answer */
+#define LINES_MAX 100000 /* most lines of an answer */
 #define BYTES_MAX (16u << 20)
 
 static const char *const settings[] = {"program", "verbs", "words", "index_variable", "array_max", NULL};
@@ -76,8 +76,8 @@ static unsigned exec_verbs(const struct batch_settings *s)
 
 /* ---- questions */
 
-/* Begins the line; the caller adds to it and ends it. */
-static struct json ask(struct batch_call *c, const char *op)
+/* Begins the line of a question; the caller completes it. */
+static struct json open_question(struct batch_call *c, const char *op)
 {
         struct json j = {.out = &c->input};
         const char *program = batch_setting(c->settings, "program");
@@ -151,7 +151,7 @@ static void exec_naming(const char *name, const char *log, unsigned count, struc
 
 static void ask_about(struct batch_call *c, const char *op, const struct batch_sending *s)
 {
-        struct json j = ask(c, op);
+        struct json j = open_question(c, op);
         struct str head = str_of(s->head), line;
         json_kstrz(&j, "name", s->name);
         json_kstrz(&j, "script", s->script);
@@ -176,14 +176,14 @@ static void exec_when(struct batch_call *c, const struct batch_sending *s)
 
 static void exec_status(struct batch_call *c, const char *user)
 {
-        struct json j = ask(c, "status");
+        struct json j = open_question(c, "status");
         json_kstrz(&j, "user", user);
         asked(c, &j);
 }
 
 static void ask_natives(struct batch_call *c, const char *op, struct str natives, char sep)
 {
-        struct json j = ask(c, op);
+        struct json j = open_question(c, op);
         struct str one;
         json_key(&j, "natives");
         json_open(&j, '[');
@@ -207,7 +207,7 @@ static void exec_act(struct batch_call *c, enum batch_verb verb, struct str nati
 
 static void exec_capacity(struct batch_call *c)
 {
-        struct json j = ask(c, "capacity");
+        struct json j = open_question(c, "capacity");
         asked(c, &j);
 }
 
@@ -215,14 +215,15 @@ static void exec_capacity(struct batch_call *c)
 
 typedef void answer_fn(void *arg, const struct doc *answer);
 
-/* Each line that is an object, of so many that reading them holds up the agent for no longer than seconds. */
+/* Calls fn for each line that is an object. The number of lines is limited so that reading them takes at
+ * most seconds. */
 static void each_answer(struct str out, answer_fn *fn, void *arg)
 {
         struct str line;
         out = str_head(out, u64_min(out.n, BYTES_MAX));
         for (unsigned n = 0; n < LINES_MAX && out.n && str_cut(&out, '\n', &line); n++) {
                 struct doc *d = NULL;
-                answer_make_utf8(line); /* a reason may have anybody's bytes in it */
+                answer_make_utf8(line); /* texts may have arbitrary bytes */
                 if (line.n <= LINE_MAX && str_starts(str_trim(line), STR("{")) &&
                     doc_parse("answer", line, &d, NULL) == 0 && d && d->kind == DOC_MAP)
                         fn(arg, d);
@@ -288,7 +289,7 @@ static void take_state(void *arg, const struct doc *answer)
                                   .user = text_of(answer, "user"),
                                   .reason = text_of(answer, "reason")};
         struct str state = text_of(answer, "state");
-        line.phase = BATCH_RUNNING; /* of a state that is none of these: nobody may take the job for gone */
+        line.phase = BATCH_RUNNING; /* for an unknown state, so that the job is not taken to be gone */
         for (size_t i = 0; i < sizeof(phases) / sizeof(*phases); i++)
                 if (str_eqz(state, phases[i]))
                         line.phase = (enum batch_phase)i;
@@ -296,7 +297,8 @@ static void take_state(void *arg, const struct doc *answer)
                 t->take(t->arg, &line);
 }
 
-/* All of it can be read, and its last line is whole; or nothing, if no job is there. */
+/* Returns whether all lines can be read and the last one is complete, or there is no output because there
+ * are no jobs. */
 static bool exec_is_answer(struct str out)
 {
         struct str last = batch_last_line(out);

@@ -1,7 +1,7 @@
 /* Grid Engine: qsub, qstat, qacct, qhold, qrls, qmod, qdel, with their options as in 6.2u5, Son of Grid
  * Engine 8.1 and Univa's 8 (qsub(1), qstat(1), qmod(1), ...). Jobs are submitted with -notify: before it
- * kills or stops a job the system sends SIGUSR2 or SIGUSR1, and the script does the rest. What has gone is
- * asked for with qacct, one job or array at a time. */
+ * kills or stops a job the system sends SIGUSR2 or SIGUSR1, which the script handles. Ended jobs are asked
+ * about with qacct, one job or array at a time. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +9,23 @@
 #include "base/mem.h"
 #include "base/u64.h"
 #include "run/batch/runner.h"
+#include "run/batch/shape.h"
 
-#define MORE_TIME_S 30 /* of h_rt: the script ends the program first */
+#define MORE_TIME_S 30 /* added to h_rt, so that the script ends the program first */
 
-static const char *const settings[] = {"root",         "cell",    "qmaster_port",    "execd_port",
-                                       "queue",        "project", "resources",       "parallel_environment",
-                                       "gpu_resource", "gpu_per", "memory_resource", NULL};
+static const char *const settings[] = {"root",
+                                       "cell",
+                                       "qmaster_port",
+                                       "execd_port",
+                                       "queue",
+                                       "project",
+                                       "resources",
+                                       "parallel_environment",
+                                       "gpu_resource",
+                                       "gpu_per",
+                                       "memory_resource",
+                                       "nodes_environment",
+                                       NULL};
 
 static const struct batch_variable variables[] = {
         {"SGE_ROOT", "root"},
@@ -41,7 +52,8 @@ static const char *gpu_name(const struct batch_settings *s)
         return name && batch_plain(name) ? name : "gpu";
 }
 
-/* A consumable of a job is counted once for it, any other for each of its slots (complex(5)). */
+/* Returns whether the GPU resource is a consumable counted once for a job, not for each of its slots
+ * (complex(5)). */
 static bool gpus_are_of_jobs(const struct batch_settings *s)
 {
         const char *per = batch_setting(s, "gpu_per");
@@ -62,20 +74,23 @@ static int add_parallel(const struct batch_settings *s, const struct run_spec *s
                         struct buf *out, struct err *err)
 {
         static const char *const words[] = {"GridEngineParallelEnvironment", NULL};
-        const char *pe = batch_word(spec, words, s, "parallel_environment");
+        bool spread = batch_shape_of(spec).nodes > 1;
+        const char *setting = spread ? "nodes_environment" : "parallel_environment";
+        const char *pe = batch_word(spec, words, s, setting);
         if (cpus <= 1)
                 return 0;
         if (!pe)
                 return err_set(err, -EINVAL,
-                               "several processors need a parallel environment: the queue's setting "
-                               "parallel_environment, or +GridEngineParallelEnvironment");
+                               "several %s need a parallel environment: the queue's setting %s, or "
+                               "+GridEngineParallelEnvironment",
+                               spread ? "nodes" : "processors", setting);
         if (!batch_plain(pe))
                 return err_set(err, -EINVAL, "'%.100s' cannot be a parallel environment", pe);
         buf_printf(out, "#$ -pe %s %llu\n", pe, (unsigned long long)cpus);
         return 0;
 }
 
-/* What is asked for counts for each slot. */
+/* Requests are made for each slot. */
 static void add_resources(const struct batch_settings *s, const struct run_spec *spec, uint64_t cpus,
                           struct buf *out)
 {
@@ -128,7 +143,7 @@ static void grid_submit(struct batch_call *c, const struct batch_sending *s)
         batch_word_add(c, s->script);
 }
 
-/* "17", or "17.1-3:1" for an array, in the last line */
+/* Reads "17", or "17.1-3:1" for an array, from the last line. */
 static bool grid_submitted(struct str out, struct buf *ret_native)
 {
         struct str last = batch_last_line(out), number;
@@ -139,8 +154,8 @@ static bool grid_submitted(struct str out, struct buf *ret_native)
         return true;
 }
 
-/* What the master answered; not what went wrong on the way to it, or a limit on how many jobs a user may
- * have. */
+/* Returns whether the master itself refused the job; false for failures to reach it, and for limits on a
+ * user's jobs. */
 static bool grid_refused(int exit_code, struct str errors)
 {
         (void)exit_code;
@@ -153,7 +168,7 @@ static bool grid_refused(int exit_code, struct str errors)
         return !batch_contains(errors, unsure) && batch_contains(errors, said);
 }
 
-/* max_u_jobs, max_jobs of the whole cell */
+/* Detects max_u_jobs, and max_jobs of the whole cell. */
 static bool grid_full(struct str errors)
 {
         static const char *const said[] = {"jobs are allowed per", "maximum number of jobs", NULL};
@@ -177,8 +192,8 @@ static void grid_status(struct batch_call *c, const char *user)
         batch_word_add(c, user);
 }
 
-/* Letters: q w waiting, h held, r running, t on its way to a host, R run again, s S T N stopped, d to be
- * ended, E in error: it was tried, and waits for somebody. */
+/* Letters: q w waiting, h held, r running, t being sent to a host, R restarted, s S T N stopped, d being
+ * deleted, E in error: it failed to start and waits for an administrator. */
 static bool phase_of(struct str state, enum batch_phase *ret)
 {
         if (!state.n)
@@ -212,7 +227,7 @@ static void take_job(const struct job_element *j, batch_take_fn *take, void *arg
         take(arg, &line);
 }
 
-/* A whole document: of one that was cut the missing jobs would be taken for gone. */
+/* Returns whether the document is complete: jobs missing from a truncated one would be taken for gone. */
 static bool grid_is_answer(struct str out)
 {
         return str_search(out, STR("<job_info")) >= 0 && str_ends(str_trim(out), STR("</job_info>"));
@@ -241,7 +256,7 @@ static void grid_status_read(struct str out, batch_take_fn *take, void *arg)
         }
 }
 
-/* The whole array of the first that is asked about. */
+/* Asks about the whole array of the first id. */
 static void grid_past(struct batch_call *c, const char *user, const char *natives)
 {
         (void)user;
@@ -249,9 +264,10 @@ static void grid_past(struct batch_call *c, const char *user, const char *native
         args_add(&c->argv, str_head(str_of(natives), strcspn(natives, ".,")));
 }
 
-/* "failed": 0 it came to its end; 100 a signal ended it: somebody's qdel, for the script knows its time; 37
- * the master's clock; else it was never started, or the host failed (accounting(5), sge_diagnostics(1)). A
- * script that was told of the signal before has ended its program, and itself with the status of that. */
+/* "failed": 0 the job ended by itself; 100 it was ended by a signal: a qdel, since the script enforces the
+ * time limit first; 37 the master's time limit; otherwise it was never started, or the host failed
+ * (accounting(5), sge_diagnostics(1)). A script that was notified of the signal has ended its program, and
+ * itself with the signal's status. */
 static enum batch_phase past_phase(struct str failed, struct str exit_status)
 {
         struct str number;
@@ -263,7 +279,7 @@ static enum batch_phase past_phase(struct str failed, struct str exit_status)
         return code == 100 ? BATCH_CANCELLED : code == 37 ? BATCH_TIMEOUT : BATCH_LOST;
 }
 
-struct record { /* of qacct */
+struct record { /* a record of qacct */
         struct str number, task, name, failed, status;
 };
 
@@ -285,7 +301,7 @@ static void take_record(const struct record *r, batch_take_fn *take, void *arg)
         take(arg, &line);
 }
 
-/* Records of lines "name  value", each begun by a line of '='. */
+/* Reads records of lines "name  value", each begun by a line of '='. */
 static void grid_past_read(struct str out, batch_take_fn *take, void *arg)
 {
         struct str line, name;
@@ -348,8 +364,8 @@ static void grid_act(struct batch_call *c, enum batch_verb verb, struct str nati
 
 /* ---- the queues' instances */
 
-/* Of slots and GPUs it says what is left where the host or the whole cell has a limit, too, beside the queue.
- */
+/* Asks for the queues' instances. Slots and GPUs are reported as what is left under the limits of the host
+ * and the whole cell, beside those of the queue. */
 static void grid_capacity(struct batch_call *c)
 {
         const char *queue = batch_setting(c->settings, "queue");
@@ -363,26 +379,26 @@ static void grid_capacity(struct batch_call *c)
         }
 }
 
-struct instance { /* of a queue at a host */
+struct instance { /* an instance of a queue at a host */
         struct str name, state;
         uint64_t used, reserved, total, left, memory, memory_free, gpus;
         bool in_job, limited; /* limited: `left` is known */
-        bool of_cell;         /* its GPUs are those that are left in the whole cell */
+        bool of_cell;         /* its GPUs are those left in the whole cell */
 };
 
-struct host { /* what the best of its instances has */
+struct host { /* the maximum over its instances */
         struct str name;
         uint64_t free, total, memory, memory_free, gpus;
 };
 
 struct hosts {
-        struct map *index; /* by name: a number of v, and one more */
+        struct map *index; /* name → index into v, plus one */
         struct host *v;
         size_t n, cap;
-        uint64_t cell_gpus; /* no more are left in all; UINT64_MAX: nobody says so */
+        uint64_t cell_gpus; /* GPUs left in the cell; UINT64_MAX: no limit */
 };
 
-/* A host may be in several queues, which have the same processors. */
+/* Adds an instance. A host may be in several queues, which share its processors. */
 static void take_instance(const struct instance *i, struct hosts *all)
 {
         ptrdiff_t at = str_rfind(i->name, '@');
@@ -409,8 +425,8 @@ static void take_instance(const struct instance *i, struct hosts *all)
                 all->cell_gpus = i->gpus;
 }
 
-/* <resource name="gpu" type="hc">2.000000</resource>: the host's limit, of what is consumed. What is a load
- * or a fixed value instead is not counted down by the system. */
+/* Reads <resource name="gpu" type="hc">2.000000</resource>: what is left of a consumable under the host's
+ * limit. A load value or a fixed value is not counted down by the system and is ignored. */
 static void resource_tag(struct instance *i, const char *gpu, struct str attributes, struct str text)
 {
         BUF_CLEANUP struct buf gpu_mark = {0};
@@ -456,6 +472,11 @@ static void add_host(const struct host *h, bool parallel, struct run_capacity *c
         batch_node_add(c, &node, parallel ? h->total : 1);
 }
 
+static bool gives_several_slots(const struct batch_settings *s)
+{
+        return batch_setting(s, "parallel_environment") || batch_setting(s, "nodes_environment");
+}
+
 static void grid_capacity_read(const struct batch_settings *s, struct str out, struct run_capacity *c)
 {
         struct str tag, attributes, text;
@@ -474,7 +495,7 @@ static void grid_capacity_read(const struct batch_settings *s, struct str out, s
                         instance_tag(&i, tag, text);
         }
         for (size_t k = 0; k < all.n; k++)
-                add_host(&all.v[k], batch_setting(s, "parallel_environment") != NULL, c);
+                add_host(&all.v[k], gives_several_slots(s), c);
         if (c->gpus > all.cell_gpus)
                 c->gpus = all.cell_gpus;
         if (c->idle_gpus > c->gpus)
@@ -485,7 +506,7 @@ static void grid_capacity_read(const struct batch_settings *s, struct str out, s
 
 /* ---- quotes */
 
-/* Whether it would begin now is all that the system can say. */
+/* Asks whether the job would begin now, which is all that the system can tell. */
 static void grid_when(struct batch_call *c, const struct batch_sending *s)
 {
         batch_words_add(c, STR("qsub -w p"));
@@ -511,10 +532,11 @@ const struct batch_system batch_gridengine = {
         .index_first = 1,
         .array_max = 1000,
         .past_max = 1,
-        .wordless_s = 30, /* the accounting is written every 15 */
+        .wordless_s = 30, /* accounting is written every 15 s */
         .verbs = 1u << BATCH_END | 1u << BATCH_STOP | 1u << BATCH_CONTINUE | 1u << BATCH_HOLD |
                  1u << BATCH_RELEASE,
         .gpus_left = true,
+        .nodes_setting = "nodes_environment",
         .check = grid_check,
         .resources = grid_resources,
         .naming = grid_naming,

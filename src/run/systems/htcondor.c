@@ -3,12 +3,13 @@
  * 8.6 (the pages of the commands; "Job ClassAd Attributes"; "Machine ClassAd Attributes"; "Hold reason
  * codes").
  *
- * What is alike is one cluster. Its jobs carry DroverName, by which they are found again, and DroverCount,
- * which tells whether the native number is that of the cluster ("7") or of one of its jobs ("7.3"). HTCondor
- * runs a job again by itself when its place is lost; the script would not begin twice, and Drover wants to
- * choose the next place: a job that has begun and waits again is lost, and is removed.
+ * Tasks that are alike become one cluster. Its jobs carry DroverName, by which they are found again, and
+ * DroverCount, which tells whether the native id is that of the cluster ("7") or of one of its jobs ("7.3").
+ * HTCondor restarts a job by itself when its machine is lost; the script would not begin twice, and Drover
+ * chooses the next place itself: a job that has begun and is idle again is lost, and is removed.
  *
- * A hold and a removal are in the queue before what they end has ended: while RemoteHost is there it runs. */
+ * A hold or removal is in the queue before the job has ended: it still runs while RemoteHost is set.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -18,10 +19,10 @@
 #include "run/batch/runner.h"
 #include "run/systems/htcondor.h"
 
-#define HEAD           "# condor_submit: " /* then a line of a submit file */
+#define HEAD           "# condor_submit: " /* followed by a line of a submit file */
 #define INDEX_VARIABLE "DROVER_TASK"
-#define MORE_TIME_S    60 /* the script ends the program first */
-#define VACATE_S       30 /* likewise, when it is told to end */
+#define MORE_TIME_S    60 /* longer than the walltime, so that the script ends the program first */
+#define VACATE_S       30 /* longer than the script takes to end the program */
 #define EXPRESSION_MAX 1000
 
 static const char *const settings[] = {"config",
@@ -48,7 +49,7 @@ static const struct {
         {"concurrency_limits", "concurrency_limits", {"HtcondorConcurrencyLimits", NULL}},
 };
 
-/* An expression of ClassAds in one line that cannot be more than that: no macro, no end of the line, no
+/* Returns whether the text is a ClassAd expression on one line and nothing more: no macro, no newline, no
  * bracket that closes what it did not open. */
 static bool is_expression(const char *text)
 {
@@ -131,7 +132,7 @@ static int add_words(const struct batch_settings *s, const struct run_spec *spec
         }
         if (queue && *queue && !batch_plain(queue))
                 return err_set(err, -EINVAL, "'%.100s' cannot be a queue's name", queue);
-        if (queue && *queue) /* HTCondor has none; sites route by the attribute */
+        if (queue && *queue) /* HTCondor has no queues; sites route by the attribute */
                 buf_printf(out, HEAD "+BatchQueue = \"%s\"\n", queue);
         for (size_t i = 0; i < s->n; i++)
                 if (*s->v[i].name == '+')
@@ -149,8 +150,8 @@ static int condor_resources(const struct batch_settings *s, const struct run_spe
                 buf_printf(out, HEAD "request_memory = %llu\n", mib);
         if (spec->gpus)
                 buf_printf(out, HEAD "request_gpus = %llu\n", (unsigned long long)spec->gpus);
-        /* allowed_execute_duration never ends what begins in the second in which its shadow was born, as it
-         * does where nothing is transferred (23.9.6, 25.14.1) */
+        /* allowed_execute_duration does not end a job that begins in the second in which its shadow started,
+         * as happens when nothing is transferred (23.9.6, 25.14.1) */
         if (spec->walltime_ms)
                 buf_printf(out, HEAD "allowed_job_duration = %llu\n",
                            (unsigned long long)((spec->walltime_ms + 999) / 1000 + MORE_TIME_S));
@@ -190,7 +191,7 @@ static void add_path(struct buf *out, const char *command, struct str path, cons
         buf_printf(out, "%s\n", end);
 }
 
-/* The submit file is the command's standard input. */
+/* The submit file goes to the command's standard input. */
 static void condor_submit(struct batch_call *c, const struct batch_sending *s)
 {
         struct buf *out = &c->input;
@@ -217,7 +218,7 @@ static void condor_submit(struct batch_call *c, const struct batch_sending *s)
         buf_printf(out, "queue %u\n", s->count);
 }
 
-/* "7.0 - 7.3" in the last line */
+/* Reads "7.0 - 7.3" from the last line. */
 static bool condor_submitted(struct str out, struct buf *ret_native)
 {
         struct str last = batch_last_line(out), cluster, rest = last;
@@ -229,8 +230,8 @@ static bool condor_submitted(struct str out, struct buf *ret_native)
         return true;
 }
 
-/* Limits on how many jobs may be there: of a cluster that does not fit none is taken. Nor is anything of
- * somebody whom the schedd does not know, or lets submit nothing; that is not the job's fault. */
+/* Detects limits on the number of jobs, where a cluster that does not fit is refused as a whole, and users
+ * that the schedd does not know or let submit, which is not the job's fault. */
 static bool condor_full(struct str errors)
 {
         static const char *const said[] = {"MAX_JOBS_SUBMITTED", "MAX_JOBS_PER_OWNER",
@@ -239,8 +240,8 @@ static bool condor_full(struct str errors)
         return batch_contains(errors, said);
 }
 
-/* What condor_submit or the schedd found wrong; not what went wrong on the way to it. A commit that failed
- * without a reason may have been heard. */
+/* Returns whether condor_submit or the schedd refused the job; false for failures to reach the schedd, and
+ * for a failed commit without a reason, which may have been accepted. */
 static bool condor_refused(int exit_code, struct str errors)
 {
         static const char *const unsure[] = {"onnect",        "an't find address", "SECMAN:",
@@ -268,13 +269,13 @@ static void condor_native_of(const char *native, unsigned index, struct buf *out
 
 static void condor_status(struct batch_call *c, const char *user)
 {
-        (void)user; /* who we are there may be another name */
+        (void)user; /* the user may have another name there */
         add_tool(c, STR("condor_q -json -allusers -attributes " HTCONDOR_JOB));
         batch_word_add(c, "-constraint");
         batch_word_add(c, HTCONDOR_NAME " =!= undefined");
 }
 
-/* The history is read from its end; it is enough when all are found. */
+/* Asks the history, which is read from its end until all jobs are found. */
 static void condor_past(struct batch_call *c, const char *user, const char *natives)
 {
         (void)user;
@@ -291,7 +292,7 @@ static void condor_past(struct batch_call *c, const char *user, const char *nati
                 args_add(&c->argv, one);
 }
 
-/* A hold would end what runs meanwhile, so it is for those only that wait when it arrives. */
+/* Holds only jobs that are idle when the command arrives, since a hold ends a running job. */
 static void hold_waiting(struct batch_call *c, struct str natives)
 {
         BUF_CLEANUP struct buf clusters = {0}, jobs = {0}, constraint = {0};

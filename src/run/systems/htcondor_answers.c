@@ -3,10 +3,11 @@
 
 #include <jansson.h>
 
-#define VALUES_MAX 1000000 /* of an answer: each takes some hundred bytes when it is read */
+/* Most values of an answer, each of which takes some hundred bytes once parsed. */
+#define VALUES_MAX 1000000
 
-/* A list of ads, or NULL. What is not UTF-8 becomes '?': a reason may have anybody's bytes in it, and one of
- * them shall not hide all jobs. */
+/* Parses a list of ads, or returns NULL. Bytes that are not UTF-8 become '?', since one bad text must not
+ * hide all jobs. */
 static json_t *read_list(struct str out)
 {
         if (answer_json_values(out) > VALUES_MAX)
@@ -31,7 +32,7 @@ static int64_t number_of(const json_t *ad, const char *name)
         return json_integer_value(json_object_get(ad, name));
 }
 
-/* Of a resource that the site has named, in letters of either case. */
+/* Reads the number of a resource that the site has named, ignoring case. */
 static int64_t number_of_resource(const json_t *ad, const char *name)
 {
         const char *key;
@@ -45,21 +46,22 @@ static int64_t number_of_resource(const json_t *ad, const char *name)
 bool htcondor_is_answer(struct str out)
 {
         json_t *list = read_list(out);
-        bool none = str_trim(out).n == 0; /* some versions print no brackets around no job */
+        bool none = str_trim(out).n == 0; /* some versions print nothing at all if there are no jobs */
         json_decref(list);
         return list || none;
 }
 
-/* In the queue a removal or a hold is there at once; what it ends goes on until the place is left, for as
- * long as it may take to end. NumJobStarts may be behind as long. */
+/* Returns whether a removed or held job still occupies its machine, for as long as ending it takes.
+ * NumJobStarts may lag as well. */
 static bool is_ending(const json_t *ad)
 {
         return text_of(ad, "RemoteHost").n > 0;
 }
 
-/* Hold reason codes. Somebody's own hold of what has not begun is not the end of it; nor are files that are
- * still on their way to the schedd. Machines hold (21) by rules of their site, of which
- * POLICY:HOLD_IF_MEMORY_EXCEEDED has a number of its own. What a rule holds has begun, and ends so. */
+/* Interprets hold reason codes. A user's hold of a job that has not begun does not end it, nor do files that
+ * are still being transferred to the schedd. Machines hold (21) by rules of their site, of which
+ * POLICY:HOLD_IF_MEMORY_EXCEEDED has a subcode of its own. A job held by a rule has begun, and ends with
+ * that result. */
 static void take_held(const json_t *ad, struct batch_line *line)
 {
         enum {
@@ -94,7 +96,7 @@ static void take_held(const json_t *ad, struct batch_line *line)
 
 static void take_ended(const json_t *ad, struct batch_line *line, struct buf *why)
 {
-        /* begun a second time, which is nothing: how the first time ended it does not say */
+        /* started a second time, which has no effect; how the first run ended is not reported */
         line->phase = number_of(ad, "NumJobStarts") > 1 ? BATCH_LOST : BATCH_OVER;
         if (json_is_true(json_object_get(ad, "ExitBySignal")))
                 buf_printf(why, "signal %lld", (long long)number_of(ad, "ExitSignal"));
@@ -126,7 +128,7 @@ static bool take_status(const json_t *ad, struct batch_line *line, struct buf *w
                 return true;
         case COMPLETED: take_ended(ad, line, why); return true;
         case HELD: take_held(ad, line); return true;
-        default: /* one that only a later HTCondor has: nobody may take the job for gone */
+        default: /* a state of later versions: the job must not be taken for gone */
                 line->phase = BATCH_RUNNING;
                 return status > 0;
         }
@@ -162,7 +164,7 @@ static bool is_sane(const struct slot *s)
                s->cpus_left >= 0 && s->cpus_left <= s->cpus;
 }
 
-/* So many of those that are there, whatever was said. */
+/* Limits a number to what the machine has. */
 static int64_t within(int64_t left, int64_t all)
 {
         return left < 0 ? 0 : left > all ? all : left;
@@ -181,8 +183,8 @@ static void add_slot(const struct slot *s, struct run_capacity *c)
         batch_node_add(c, &node, node.cpus);
 }
 
-/* A partitionable slot has what is left in Cpus, Memory and GPUs; the dynamic ones are cut from it. What its
- * owner uses, or is drained, takes no job. */
+/* Adds a slot. A partitionable slot reports what is left in Cpus, Memory and GPUs; dynamic slots are cut
+ * from it. A machine that its owner uses, or that is drained, takes no jobs. */
 static void take_slot(const json_t *ad, struct run_capacity *c)
 {
         struct str state = text_of(ad, "State"), type = text_of(ad, "SlotType");

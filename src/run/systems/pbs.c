@@ -1,7 +1,7 @@
-/* PBS: qsub, qstat, qdel, qhold, qrls, pbsnodes, in the forms of Torque (2.5 to 6) and of PBS Pro and OpenPBS
- * (18 and later), which the queue's setting `form` says. Read is `qstat -f`, whose lines "name = value" both
- * have, and have had for long; PBS Pro's JSON was not always JSON (github.com/openpbs/openpbs, #1255, #2049).
- * `qsub -v`, hooks and servers by name are left alone. */
+/* PBS: qsub, qstat, qdel, qhold, qrls, pbsnodes, in the forms of Torque (2.5 to 6) and of PBS Pro and
+ * OpenPBS (18 and later), chosen by the queue's setting `form`. Jobs are read from `qstat -f`, whose lines
+ * "name = value" are common to both and stable; PBS Pro's JSON was not always valid
+ * (github.com/openpbs/openpbs, #1255, #2049). `qsub -v`, hooks and named servers are not used. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "base/u64.h"
 #include "run/batch/runner.h"
+#include "run/batch/shape.h"
 
 static const char *const settings[] = {"form", "server", "queue", "account", "resources", "array_max", NULL};
 
@@ -56,23 +57,26 @@ static int add_word(const struct batch_settings *s, const struct run_spec *spec,
 
 static void add_resources(const struct batch_settings *s, const struct run_spec *spec, struct buf *out)
 {
-        unsigned long long cpus = (spec->cpus_milli + 999) / 1000,
-                           mib = (spec->memory_bytes + (1 << 20) - 1) >> 20;
+        struct batch_shape shape = batch_shape_of(spec);
+        unsigned long long nodes = shape.nodes, gpus = shape.node_gpus, cpus = shape.tasks * shape.task_cpus;
         unsigned long long left =
                 (spec->walltime_ms + 999) / 1000 + 60; /* the script ends the program first */
-        cpus = cpus ? cpus : 1;
-        if (is_torque(s)) {
-                buf_printf(out, "#PBS -l nodes=1:ppn=%llu", cpus);
-                if (spec->gpus)
-                        buf_printf(out, ":gpus=%llu", (unsigned long long)spec->gpus);
-                if (mib)
-                        buf_printf(out, ",mem=%llumb", mib);
+        if (is_torque(s)) {                            /* memory is for all nodes together there */
+                buf_printf(out, "#PBS -l nodes=%llu:ppn=%llu", nodes, cpus);
+                if (gpus)
+                        buf_printf(out, ":gpus=%llu", gpus);
+                if (shape.node_mib)
+                        buf_printf(out, ",mem=%llumb", nodes * shape.node_mib);
         } else {
-                buf_printf(out, "#PBS -l select=1:ncpus=%llu", cpus);
-                if (spec->gpus)
-                        buf_printf(out, ":ngpus=%llu", (unsigned long long)spec->gpus);
-                if (mib)
-                        buf_printf(out, ":mem=%llumb", mib);
+                buf_printf(out, "#PBS -l select=%llu:ncpus=%llu", nodes, cpus);
+                if (nodes * shape.tasks > 1)
+                        buf_printf(out, ":mpiprocs=%llu", (unsigned long long)shape.tasks);
+                if (gpus)
+                        buf_printf(out, ":ngpus=%llu", gpus);
+                if (shape.node_mib)
+                        buf_printf(out, ":mem=%llumb", (unsigned long long)shape.node_mib);
+                if (nodes > 1)
+                        buf_addz(out, "\n#PBS -l place=scatter");
         }
         buf_char(out, '\n');
         if (spec->walltime_ms)
@@ -94,8 +98,9 @@ static int pbs_resources(const struct batch_settings *s, const struct run_spec *
         return r < 0 ? r : add_word(s, spec, "-l", "resources", resources, out, err);
 }
 
-/* What the script itself prints: PBS puts an array's into files of its own naming, which nobody needs. PBS
- * Pro takes no array that may not be run again; a script that has begun once refuses. */
+/* Sets where the script's output goes: PBS writes an array's into files with names of its own, which are not
+ * needed. PBS Pro rejects arrays whose jobs may not be rerun; a script that has begun once refuses to run
+ * again. */
 static void pbs_naming(const char *name, const char *log, unsigned count, struct buf *out)
 {
         buf_printf(out, "#PBS -N %s\n#PBS -r %c\n", name, count > 1 ? 'y' : 'n');
@@ -108,13 +113,13 @@ static void pbs_naming(const char *name, const char *log, unsigned count, struct
 static void pbs_submit(struct batch_call *c, const struct batch_sending *s)
 {
         BUF_CLEANUP struct buf range = {0}, log = {0};
-        /* -f: no process of it stays behind to speed up the next one (Torque: something else) */
+        /* -f: no process is left running to speed up the next qsub (Torque: another meaning) */
         batch_words_add(c, is_torque(c->settings) ? STR("qsub") : STR("qsub -f"));
         if (s->count > 1) {
                 buf_printf(&range, "1-%u", s->count);
                 batch_word_add(c, is_torque(c->settings) ? "-t" : "-J");
                 batch_word_add(c, buf_z(&range));
-        } else if (s->log) { /* also here: Slurm's wrappers have names of their own else */
+        } else if (s->log) { /* also here, since Slurm's wrappers use names of their own otherwise */
                 buf_printf(&log, "%s.0.log", s->log);
                 batch_words_add(c, STR("-j oe -o"));
                 batch_word_add(c, buf_z(&log));
@@ -130,7 +135,7 @@ static struct str digits_of(struct str s)
         return str_head(s, n);
 }
 
-/* "17.server", "17[].server", in the last line */
+/* Reads "17.server" or "17[].server" from the last line. */
 static bool pbs_submitted(struct str out, struct buf *ret_native)
 {
         struct str last = batch_last_line(out), number = digits_of(last), end = str_skip(last, number.n);
@@ -162,9 +167,9 @@ static bool pbs_refused(int exit_code, struct str errors)
         return exit_code > 0 && errors.n && !batch_contains(errors, unsure);
 }
 
-/* A queue that is closed, limits on what is queued, and on an array's size, which is found out; and a user
- * from whom the server takes nothing, which is not the job's fault. Limits on what a job asks for do not
- * pass: "Job exceeds queue resource limits", "Job violates queue and/or server resource limits". */
+/* Detects a closed queue, limits on queued jobs and on the size of arrays, which is found by trying, and
+ * users whose jobs the server refuses, which is not the job's fault. Limits on a job's resources are not
+ * temporary: "Job exceeds queue resource limits", "Job violates queue and/or server resource limits". */
 static bool pbs_full(struct str errors)
 {
         static const char *const said[] = {"would exceed",
@@ -192,8 +197,8 @@ static void pbs_native_of(const char *native, unsigned index, struct buf *out)
         buf_printf(out, "%s[%u]", native, index + 1);
 }
 
-/* With PBS Pro's -w an attribute is one line, whatever somebody has written into it: else a variable with
- * line ends in it could be another's job. Torque's -1 breaks no lines at 77 letters; see `continues`. */
+/* Runs qstat. With PBS Pro's -w an attribute is one line, whatever its value: otherwise a variable with
+ * newlines could imitate another job. Torque's -1 does not break lines at 77 characters; see `continues`. */
 static void qstat(struct batch_call *c)
 {
         batch_words_add(c, is_torque(c->settings) ? STR("qstat -f -1") : STR("qstat -f -w"));
@@ -207,16 +212,16 @@ static void pbs_status(struct batch_call *c, const char *user)
                 batch_word_add(c, "-t");
 }
 
-struct job { /* of qstat -f */
+struct job { /* a job in the output of qstat -f */
         struct str id, name, owner, state, substate, exit_status, comment;
-        bool torque; /* the exit status is */
-        char indent; /* of its lines: Torque's, a blank; its look-alike of Slurm's, a tab */
+        bool torque; /* it has an exit status named as by Torque */
+        char indent; /* first character of its lines: Torque's a blank; that of Slurm's imitation a tab */
 };
 
-/* Both say 256 and more for a signal; below 0 it was never started, or was ended by the system: for what, PBS
- * Pro tells (JOB_EXEC_KILL_... of its job.h), and with other numbers Torque, whose name for it is
- * "exit_status" (JOB_EXEC_OVERLIMIT_... of its pbs_job.h). What is deleted before it begins has no status:
- * PBS Pro has substate 91, terminated, for it. */
+/* Derives the phase from the exit status. Both report 256 and more for a signal. Below 0 the job was never
+ * started, or was ended by the system for a reason that PBS Pro tells by number (JOB_EXEC_KILL_... of its
+ * job.h), and Torque by others under the name "exit_status" (JOB_EXEC_OVERLIMIT_... of its pbs_job.h). A job
+ * deleted before it began has no status: PBS Pro reports substate 91, terminated. */
 static enum batch_phase ended_phase(const struct job *j)
 {
         int64_t status = 0;
@@ -238,8 +243,9 @@ static enum batch_phase ended_phase(const struct job *j)
         }
 }
 
-/* Torque's of what was deleted before it began. PBS Pro's of a member of an array that was, and without a
- * history of all that are over: but for the state all is the array's. */
+/* Returns whether the job has no record of its own: Torque's job that was deleted before it began; PBS Pro's
+ * member of an array that was, and without a history all that are over, which show the array's attributes
+ * except for the state. */
 static bool is_bare(const struct job *j)
 {
         if (str_eqz(j->state, "C"))
@@ -256,7 +262,7 @@ static void take_job(const struct job *j, batch_take_fn *take, void *arg)
         struct str number = digits_of(j->id), rest = str_skip(j->id, number.n);
         char state = j->state.n == 1 ? j->state.p[0] : 0;
         if (!number.n || !state || str_starts(rest, STR("[]")))
-                return; /* an array as a whole */
+                return; /* the array as a whole */
         ptrdiff_t end = rest.n && rest.p[0] == '[' ? str_find(rest, ']') : -1;
         line.native = str_head(j->id, number.n + (size_t)(end + 1));
         if (end > 0) { /* Torque: name-3 */
@@ -272,15 +278,16 @@ static void take_job(const struct job *j, batch_take_fn *take, void *arg)
                 line.phase = BATCH_UNFIT;
         else if (strchr("QHWTMB", state))
                 line.phase = BATCH_WAITING;
-        else /* R, E, S, U; or one that only a later PBS has: nobody may take the job for gone */
+        else /* R, E, S, U; or a state of later versions: the job must not be taken for gone */
                 line.phase = BATCH_RUNNING;
         line.stopped = strchr("SU", state) != NULL;
         take(arg, &line);
 }
 
-/* Whether the next line goes on with the value of this one: in lists, as of variables, Torque puts a
- * backslash before line ends and backslashes; and then it breaks long lines, also between the two. open: this
- * one goes on so itself. Where both could be, it goes on. (Of submit_args it keeps line ends as they are.) */
+/* Returns whether the next line continues the value of this one. In lists, as of variables, Torque puts a
+ * backslash before newlines and backslashes, and then breaks long lines, also between the two. `open`: this
+ * line is a continuation itself. Ambiguous lines count as continued. (In submit_args newlines are kept as
+ * they are.) */
 static bool continues(struct str line, bool open)
 {
         size_t tab = line.n && line.p[0] == '\t', n = 0;
@@ -289,7 +296,8 @@ static bool continues(struct str line, bool open)
         return n % 2 || (open && tab && n == line.n - tab);
 }
 
-/* "Job Id: 17.server", then lines "    Job_Name = x"; a long value goes on in lines that begin with a tab. */
+/* Reads "Job Id: 17.server" and the lines "    Job_Name = x" that follow; a long value continues in lines
+ * that begin with a tab. */
 static void read_jobs(struct str out, batch_take_fn *take, void *arg)
 {
         struct str line;
@@ -325,7 +333,7 @@ static void read_jobs(struct str out, batch_take_fn *take, void *arg)
         take_job(&j, take, arg);
 }
 
-/* How much a line says against others of the same job: that it runs, that it waits, that it is over. */
+/* Ranks of lines about the same job: running, waiting, over. */
 static const char ranks[] = {0, 1, 2};
 
 static const char *rank_of(const struct batch_line *line)
@@ -337,7 +345,7 @@ static const char *rank_of(const struct batch_line *line)
 }
 
 struct believed {
-        struct map *best; /* by number and name: the highest rank */
+        struct map *best; /* id and name → highest rank */
         batch_take_fn *take;
         void *arg;
 };
@@ -365,9 +373,9 @@ static void take_best(void *arg, const struct batch_line *line)
                 b->take(b->arg, line);
 }
 
-/* Torque prints the options of a submit (submit_args) with their line ends: anybody can write there what
- * looks like the end of another job. The real job is in the same answer, so one that goes on by any word of
- * it goes on. How it ended is known from its own files. */
+/* Reads a status answer. Torque prints the options of a submit (submit_args) with their newlines, so a user
+ * can imitate the end of another job. The real job is in the same answer, so a job that is active in any of
+ * its lines counts as active. Its outcome is known from its own files. */
 static void pbs_status_read(struct str out, batch_take_fn *take, void *arg)
 {
         struct believed b = {map_new(), take, arg};
@@ -376,13 +384,15 @@ static void pbs_status_read(struct str out, batch_take_fn *take, void *arg)
         map_free(b.best);
 }
 
-/* Whole lines about jobs; or nothing, if none is there. An error with a status of 0 is no answer. */
+/* Returns whether the output has complete lines about jobs, or is empty because there are no jobs. An error
+ * with status 0 is no answer. */
 static bool pbs_is_answer(struct str out)
 {
         return !str_trim(out).n || (out.p[out.n - 1] == '\n' && str_search(out, STR("Job Id:")) >= 0);
 }
 
-/* PBS Pro keeps what has ended, if its admin has said so; Torque shows it for a while anyway. */
+/* Asks about ended jobs, which PBS Pro keeps if it is configured to, and Torque shows for a while in any
+ * case. */
 static void pbs_past(struct batch_call *c, const char *user, const char *natives)
 {
         (void)user;
@@ -410,9 +420,9 @@ static void pbs_capacity(struct batch_call *c)
 }
 
 struct node {
-        bool there, usable, full; /* full: nothing begins there, whatever it has left */
+        bool there, usable, full; /* full: nothing begins there, even with free resources */
         uint64_t cpus, taken, memory, memory_taken, gpus, gpus_taken;
-        struct str queue; /* PBS Pro: only its jobs run there */
+        struct str queue; /* PBS Pro: only jobs of this queue run there */
 };
 
 static void take_node(const struct node *n, struct run_capacity *c)
@@ -428,7 +438,7 @@ static void take_node(const struct node *n, struct run_capacity *c)
                 batch_node_add(c, &node, n->cpus);
 }
 
-/* Torque's jobs: "0/17.server, 2-3/18.server" are processors 0, 2 and 3. */
+/* Counts processors in Torque's jobs: "0/17.server, 2-3/18.server" are processors 0, 2 and 3. */
 static uint64_t processors(struct str jobs)
 {
         struct str one, range, first;
@@ -443,7 +453,7 @@ static uint64_t processors(struct str jobs)
         return n;
 }
 
-/* Torque's status: "rectime=...,ncpus=8,physmem=16314632kb,..." */
+/* Reads the memory from Torque's status: "rectime=...,ncpus=8,physmem=16314632kb,..." */
 static uint64_t physical_memory(struct str status)
 {
         struct str one, name;
@@ -458,8 +468,8 @@ static uint64_t physical_memory(struct str status)
         return bytes;
 }
 
-/* Torque's gpu_status: "gpu[0]=gpu_id=...;gpu_state=Unallocated;...,gpu[1]=...". Without it Torque, which
- * knows how many there are, does not tell whose they are. */
+/* Reads Torque's gpu_status: "gpu[0]=gpu_id=...;gpu_state=Unallocated;...,gpu[1]=...". Without it Torque
+ * reports the number of GPUs, but not which are in use. */
 static void gpu_states(struct node *n, struct str status)
 {
         struct str mark = STR("gpu_state=");
@@ -486,7 +496,8 @@ static void node_resource(struct node *n, struct str name, struct str value)
                 str_to_u64(value, taken ? &n->gpus_taken : &n->gpus);
 }
 
-/* Nothing begins on one that is busy, as its load is too high or all of it is given away. */
+/* Reads a line about a node. Nothing begins on a busy node, whose load is too high or whose processors are
+ * all assigned. */
 static void node_line(struct node *n, struct str name, struct str value)
 {
         static const char *const away[] = {"down",  "offline", "unknown",      "stale", "sleep",
@@ -509,8 +520,8 @@ static void node_line(struct node *n, struct str name, struct str value)
                 node_resource(n, name, value);
 }
 
-/* A node's name alone in a line, then lines "     name = value". queue: of those nodes that are given to it;
- * "": of those that are given to none. Returns how many there are, of whatever state. */
+/* Reads nodes: a node's name alone in a line, then lines "     name = value". queue: counts nodes assigned
+ * to it; "": nodes assigned to none. Returns how many there are, of any state. */
 static unsigned nodes_of(struct str queue, struct str out, struct run_capacity *c)
 {
         struct str line;
@@ -533,7 +544,7 @@ static unsigned nodes_of(struct str queue, struct str out, struct run_capacity *
         return count;
 }
 
-/* A queue to which nodes are given has no others. */
+/* A queue to which nodes are assigned uses no others. */
 static void pbs_capacity_read(const struct batch_settings *s, struct str out, struct run_capacity *c)
 {
         const char *queue = batch_setting(s, "queue");
@@ -550,7 +561,8 @@ const struct batch_system batch_pbs = {
         .index_first = 1,
         .array_max = 500,
         .short_names = true,
-        .none_there = 153, /* PBSE_UNKJOBID, as a command's status */
+        .none_there = 153, /* PBSE_UNKJOBID as a command's exit status */
+        .nodes_setting = "",
         .check = pbs_check,
         .verbs = 1u << BATCH_END | 1u << BATCH_HOLD | 1u << BATCH_RELEASE,
         .resources = pbs_resources,

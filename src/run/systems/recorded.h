@@ -1,15 +1,15 @@
-/* recorded: what the commands of batch systems have printed, for unit tests: files of tests/data (the
- * environment's RECORDED), in the form that tests/data/openpbs/README.md tells. */
+/* recorded: recorded output of batch systems' commands, for unit tests: files of tests/data (environment
+ * variable RECORDED), in the form described in tests/data/openpbs/README.md. */
 #pragma once
 #include <fcntl.h>
 #include <stdlib.h>
 
-#include "base/fs.h"
 #include "base/mem.h"
+#include "base/system/fs.h"
 #include "run/batch/batch.h"
 
-/* What the first such command printed; a test that asks for one that is not there fails. Returns its exit
- * status. */
+/* Reads the output of the first recording of the command and returns its exit status. The test fails if
+ * there is none. */
 static inline int recorded(const char *file, const char *command, struct buf *ret_out, struct buf *ret_errors)
 {
         BUF_CLEANUP struct buf path = {0}, text = {0};
@@ -36,7 +36,7 @@ static inline int recorded(const char *file, const char *command, struct buf *re
         return -1;
 }
 
-/* What was read of an answer, as "native name phase (reason) user" lines. */
+/* Appends a line read from an answer as "native name phase (reason) user". */
 static inline void write_line(void *arg, const struct batch_line *l)
 {
         buf_printf(arg, STR_FMT " " STR_FMT " %d (" STR_FMT ")%s" STR_FMT "%s%s\n", STR_ARG(l->native),

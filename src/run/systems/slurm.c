@@ -1,6 +1,6 @@
 /* Slurm, by its commands: sbatch, squeue, sacct, scancel, scontrol, sinfo, with their options and columns as
- * in Slurm 20.11 to 26 (sbatch(1), squeue(1), ...). Whether there is accounting or not: ended jobs stay in
- * squeue's list of all states for MinJobAge, and sacct is asked only about what is missing there. */
+ * in Slurm 20.11 to 26 (sbatch(1), squeue(1), ...). Ended jobs stay in squeue's list of all states for
+ * MinJobAge, with or without accounting; sacct is asked only about jobs that are missing there. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/u64.h"
 #include "run/batch/runner.h"
+#include "run/batch/shape.h"
 #include "run/systems/slurm.h"
 
 const char *const slurm_settings[] = {"conf",      "partition",   "account", "qos",  "constraint", "license",
@@ -34,7 +35,7 @@ static const char *gres_name(const struct batch_settings *s)
         return name && batch_plain(name) ? name : "gpu";
 }
 
-/* Whether Slurm may put a job back into its queue when its node fails. */
+/* Reads whether Slurm may requeue a job when its node fails. */
 static int requeue(const struct batch_settings *s, bool *ret, struct err *err)
 {
         const char *word = batch_setting(s, "requeue");
@@ -56,21 +57,25 @@ int slurm_check(const struct batch_settings *s, struct err *err)
 int slurm_resources(const struct batch_settings *s, const struct run_spec *spec, struct buf *out,
                     struct err *err)
 {
-        uint64_t cpus = (spec->cpus_milli + 999) / 1000;
+        struct batch_shape shape = batch_shape_of(spec);
         bool again = false;
         requeue(s, &again, NULL);
-        buf_addz(out, "#SBATCH --nodes=1\n#SBATCH --ntasks=1\n#SBATCH --export=ALL\n"
-                      "#SBATCH --chdir=/\n#SBATCH --input=/dev/null\n#SBATCH --open-mode=append\n");
+        buf_printf(out, "#SBATCH --nodes=%llu\n#SBATCH --ntasks=%llu\n", (unsigned long long)shape.nodes,
+                   (unsigned long long)(shape.nodes * shape.tasks));
+        if (shape.nodes > 1)
+                buf_printf(out, "#SBATCH --ntasks-per-node=%llu\n", (unsigned long long)shape.tasks);
+        buf_addz(out, "#SBATCH --export=ALL\n#SBATCH --chdir=/\n#SBATCH --input=/dev/null\n#SBATCH "
+                      "--open-mode=append\n");
         buf_printf(out, "#SBATCH --%srequeue\n", again ? "" : "no-");
-        buf_printf(out, "#SBATCH --cpus-per-task=%llu\n", (unsigned long long)(cpus ? cpus : 1));
-        if (spec->memory_bytes)
-                buf_printf(out, "#SBATCH --mem=%lluM\n",
-                           (unsigned long long)((spec->memory_bytes + (1 << 20) - 1) >> 20));
+        buf_printf(out, "#SBATCH --cpus-per-task=%llu\n", (unsigned long long)shape.task_cpus);
+        if (shape.node_mib)
+                buf_printf(out, "#SBATCH --mem=%lluM\n", (unsigned long long)shape.node_mib);
         if (spec->walltime_ms)
                 buf_printf(out, "#SBATCH --time=%llu\n",
                            (unsigned long long)((spec->walltime_ms + 59999) / 60000));
-        if (spec->gpus)
-                buf_printf(out, "#SBATCH --gres=%s:%llu\n", gres_name(s), (unsigned long long)spec->gpus);
+        if (shape.node_gpus)
+                buf_printf(out, "#SBATCH --gres=%s:%llu\n", gres_name(s),
+                           (unsigned long long)shape.node_gpus);
         for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
                 const char *value = batch_word(spec, options[i].words, s, options[i].setting);
                 if (!value || !*value)
@@ -99,7 +104,7 @@ static void slurm_submit(struct batch_call *c, const struct batch_sending *s)
         batch_word_add(c, s->script);
 }
 
-/* "17" or "17;cluster" in the last line */
+/* Reads "17" or "17;cluster" from the last line. */
 static bool slurm_submitted(struct str out, struct buf *ret_native)
 {
         struct str last = batch_last_line(out), number;
@@ -127,8 +132,8 @@ static bool slurm_refused(int exit_code, struct str errors)
         return !slurm_unsure(errors) && batch_contains(errors, said);
 }
 
-/* sbatch says which limit it is, in a line before; old ones do not. Of those limits only that on submitted
- * jobs passes by itself: AssocMaxSubmitJobLimit, QOSMaxSubmitJobPerUserLimit, ... */
+/* See slurm.h. sbatch names the limit in the line before, except in old versions. Only limits on submitted
+ * jobs are temporary: AssocMaxSubmitJobLimit, QOSMaxSubmitJobPerUserLimit, ... */
 bool slurm_full(struct str errors)
 {
         static const char *const which[] = {"error: QOS", "error: Assoc", NULL};
@@ -148,8 +153,9 @@ void slurm_native_of(const char *native, unsigned index, struct buf *out)
         buf_printf(out, "%s_%u", native, index);
 }
 
-/* A name may be anybody's, and have line ends in it. So much of it is printed as the longest of ours has;
- * that is too short for a line about one of ours, which has its name in it. */
+/* Names may come from other users, with newlines in them. Only as many characters are printed as the longest
+ * of our names has, which is too few to imitate a line about one of our jobs, since that has its name in it.
+ */
 #define NAME_MAX_PRINTED "30"
 
 static void slurm_status(struct batch_call *c, const char *user)
@@ -175,9 +181,8 @@ static const struct {
         {"NODE_FAIL", BATCH_LOST},        {"BOOT_FAIL", BATCH_LOST},      {"PREEMPTED", BATCH_LOST},
 };
 
-/* Of "PENDING", or of slurmrestd's "PENDING,LAUNCH_FAILED,REQUEUE_HOLD": what a state has besides, and we
- * know, is what counts of it. One that only a later Slurm has is of a job that is there: nobody may take it
- * for gone. */
+/* Reads a state, "PENDING", or slurmrestd's "PENDING,LAUNCH_FAILED,REQUEUE_HOLD", where a known flag takes
+ * precedence. A state of later versions belongs to a job that exists: it must not be taken for gone. */
 static enum batch_phase phase_of(struct str state, bool *ret_stopped)
 {
         struct str one;
@@ -192,7 +197,7 @@ static enum batch_phase phase_of(struct str state, bool *ret_stopped)
         return phase;
 }
 
-/* Reasons with which a job fails that never began. */
+/* Returns whether the reason is that of a job that failed without having begun. */
 static bool unfit(struct str reason)
 {
         return str_eqz(reason, "BadConstraints") || str_eqz(reason, "LaunchFailed") ||
@@ -207,8 +212,8 @@ static size_t fields(struct str line, struct str *field, size_t max)
         return n;
 }
 
-/* "17|3|RUNNING|name|None|user", "18|N/A|…". The native number of an array's member is made in the line
- * itself: its '|' becomes the '_'. */
+/* Reads "17|3|RUNNING|name|None|user", "18|N/A|…". The native id of an array's member is made in the line
+ * itself: its '|' becomes '_'. */
 static bool status_line(struct str line, struct batch_line *ret)
 {
         struct str field[6];
@@ -217,7 +222,7 @@ static bool status_line(struct str line, struct batch_line *ret)
         *ret = (struct batch_line){
                 .native = field[0], .name = str_trim(field[3]), .reason = field[4], .user = field[5]};
         ret->phase = phase_of(field[2], &ret->stopped);
-        if (!ret->name.n) /* ours have one, by which they are told from others that have their number */
+        if (!ret->name.n) /* our jobs have a name, which distinguishes them from others with the same id */
                 return false;
         if (str_eqz(field[1], SLURM_OTHERS)) {
                 ret->others = true;
@@ -239,7 +244,8 @@ void slurm_status_read(struct str out, batch_take_fn *take, void *arg)
                         take(arg, &line);
 }
 
-/* Whole lines of squeue's; or none, if no job is there. Some wrappers print an error here and end with 0. */
+/* Returns whether the output has complete lines of squeue, or is empty because there are no jobs. Some
+ * wrappers print an error here and exit with 0. */
 static bool slurm_is_answer(struct str out)
 {
         struct str line, field[6];
@@ -253,7 +259,7 @@ static bool slurm_is_answer(struct str out)
         return false;
 }
 
-/* "17_3|COMPLETED|name", "18|CANCELLED by 1000|name" */
+/* Reads "17_3|COMPLETED|name", "18|CANCELLED by 1000|name". */
 static void past_read(struct str out, batch_take_fn *take, void *arg)
 {
         struct str line, field[3], state;
@@ -276,11 +282,12 @@ static void slurm_past(struct batch_call *c, const char *user, const char *nativ
         batch_words_add(c, STR("sacct --noheader --parsable2 --allocations --format=JobID,State,JobName"));
         batch_word_add(c, buf_z(&b));
         buf_reset(&b);
-        buf_printf(&b, "--user=%s", user); /* names of others' jobs could have lines about ours in them */
+        buf_printf(&b, "--user=%s", user); /* names of other users' jobs could imitate lines about ours */
         batch_word_add(c, buf_z(&b));
 }
 
-/* Where there is no accounting, or no such command, there is nothing to wait for. */
+/* Returns whether sacct failed only temporarily: without accounting, or without the command, there is
+ * nothing to wait for. */
 static bool slurm_past_away(struct str errors)
 {
         static const char *const never[] = {"disabled", "No such file", "only support", "nrecognized", NULL};
@@ -313,8 +320,8 @@ static void slurm_capacity(struct batch_call *c)
         }
 }
 
-/* Of "gpu:a100:4(S:0-1),shard:8" or, used, "gpu:a100:1(IDX:0,2),shard:0": how many of this name, "gpu" of any
- * type or "gpu:a100" of one. */
+/* Counts in "gpu:a100:4(S:0-1),shard:8" or, used, "gpu:a100:1(IDX:0,2),shard:0" the resources with this
+ * name, "gpu" for any type or "gpu:a100" for one. */
 static uint64_t gres_count(struct str list, struct str name)
 {
         uint64_t sum = 0, n;
@@ -325,7 +332,7 @@ static uint64_t gres_count(struct str list, struct str name)
                         end++;
                 struct str one = str_head(list, end);
                 list = str_skip(list, end);
-                if (list.n && list.p[0] == '(') /* which ones: commas in it part nothing */
+                if (list.n && list.p[0] == '(') /* list of indexes, whose commas do not separate entries */
                         str_cut(&list, ')', &inside);
                 if (list.n)
                         list = str_skip(list, 1);
@@ -339,7 +346,8 @@ static uint64_t gres_count(struct str list, struct str name)
         return sum;
 }
 
-/* Of those in the setting, with commas between; without it the default one. */
+/* Returns whether the partition is one of those in the setting, separated by commas, or the default one
+ * without the setting. */
 static bool is_ours(const char *setting, struct str partition)
 {
         struct str rest = str_of(setting), one;
@@ -350,7 +358,7 @@ static bool is_ours(const char *setting, struct str partition)
         return !setting && is_default;
 }
 
-/* "5:00", "1-12:00:00", "infinite" and the like: a partition's limit. */
+/* Reads a partition's limit: "5:00", "1-12:00:00", "infinite" and the like. */
 static uint64_t time_limit(struct str text)
 {
         struct str days = STR("0"), part;
@@ -371,7 +379,7 @@ static uint64_t time_limit(struct str text)
 
 struct nodes {
         const struct batch_settings *settings;
-        struct map *seen; /* names; NULL: each node is told once */
+        struct map *seen; /* names seen; NULL: each node is listed once */
         struct run_capacity *capacity;
 };
 
@@ -379,8 +387,9 @@ struct node {
         uint64_t usable, idle, memory, memory_taken, gpus, gpus_taken;
 };
 
-/* What sinfo counts as idle though nothing of ours begins there: what does not answer, or is restarted ("*",
- * "^"), what somebody has reserved, and what the next large job waits for. The last is only for now. */
+/* Excludes nodes that sinfo counts as idle though none of our jobs can begin there: nodes that do not answer
+ * or are restarting ("*", "^"), are reserved, or are kept for the next large job. The last is only
+ * temporary. */
 static void consider_state(const struct batch_settings *s, struct str state, struct node *n)
 {
         char last = state.n ? state.p[state.n - 1] : 0;
@@ -405,7 +414,8 @@ static void add_node(const struct node *n, struct run_capacity *c)
                 c->nodes++;
 }
 
-/* Those in several of the queue's partitions are told for each. */
+/* Returns whether a node is seen for the first time; nodes in several of the queue's partitions are listed
+ * for each. */
 static bool is_new(struct nodes *all, struct str name)
 {
         return !all->seen || !map_put(all->seen, name, all);
@@ -413,9 +423,9 @@ static bool is_new(struct nodes *all, struct str name)
 
 enum { PARTITION, CPUS, MEMORY, MEMORY_TAKEN, AVAILABLE, TIME, NAME, STATE, GRES, GRES_USED, WORDS };
 
-/* "main*   0/4/0/4   4000   0   up   5:00   a1   idle   gpu:2   gpu:1(IDX:0)": allocated, idle, other and all
- * processors; memory in MiB. Without a partition of its own a job goes to the default one, which has the
- * star; with several it may have the time that one of them gives. */
+/* Reads "main*   0/4/0/4   4000   0   up   5:00   a1   idle   gpu:2   gpu:1(IDX:0)": allocated, idle, other
+ * and all processors; memory in MiB. A job without a partition goes to the default one, marked by the star;
+ * with several it may have the time limit of any of them. */
 static void node_line(struct nodes *all, struct str line)
 {
         struct str word[WORDS], part[4], rest = line, name = str_of(gres_name(all->settings));
@@ -475,8 +485,8 @@ static void slurm_when(struct batch_call *c, const struct batch_sending *s)
         batch_word_add(c, s->script);
 }
 
-/* "sbatch: Job 17 to start at 2026-11-21T19:40:11 using 1 processors on ..." on standard error, in the zone
- * that the command had, which is ours. */
+/* Reads "sbatch: Job 17 to start at 2026-11-21T19:40:11 using 1 processors on ..." from standard error, in
+ * the command's time zone, which is the agent's. */
 static bool slurm_when_said(struct str out, struct str errors, uint64_t *ret_ms)
 {
         const struct str mark = STR(" to start at ");
@@ -502,6 +512,7 @@ const struct batch_system batch_slurm = {
         .variables = variables,
         .index_variable = "SLURM_ARRAY_TASK_ID",
         .array_max = 1000,
+        .nodes_setting = "",
         .check = slurm_check,
         .resources = slurm_resources,
         .naming = slurm_naming,
@@ -527,7 +538,7 @@ const struct batch_system batch_slurm = {
         .verbs = (1u << BATCH_VERBS_COUNT) - 1,
 };
 
-/* With an address of slurmrestd by requests to it, else by commands. */
+/* Opens a queue that uses slurmrestd if its address is set, and the commands otherwise. */
 static int slurm_open(const struct runner_config *c, struct runner **ret, struct err *err)
 {
         const struct batch_settings s = {c->settings, c->setting_count};

@@ -1,15 +1,15 @@
-/* slurm: what its commands and its daemon slurmrestd have in common.
+/* slurm: the part that Slurm's commands and its daemon slurmrestd share.
  *
- * One form of a script's head, and one of lines about jobs and nodes, those of squeue and sinfo as slurm.c
- * asks for them: slurm_rest.c makes a request of the one, and the others of answers. So there is one table of
- * options, one of states and one of reasons. The calls are those of struct batch_system (batch.h), which says
- * what each takes and returns; both systems have them in their tables.
+ * Both use one form of a script's head, and one form of lines about jobs and nodes: those of squeue and
+ * sinfo as slurm.c asks for them. slurm_rest.c makes a request from the former, and such lines from answers,
+ * so there is one table of options, one of states and one of reasons. The calls are those of struct
+ * batch_system (batch.h), which is their contract.
  */
 #pragma once
 #include "run/batch/batch.h"
 
 #define SLURM_OTHERS                                                                                         \
-        "*" /* for the index, in a line about those members of an array that no line is about                \
+        "*" /* index in a line about all members of an array that have no line of their own                  \
              */
 
 /* OverMemoryKill: the state is FAILED */
@@ -20,9 +20,10 @@ int slurm_check(const struct batch_settings *s, struct err *err);
 int slurm_resources(const struct batch_settings *s, const struct run_spec *spec, struct buf *out,
                     struct err *err);
 void slurm_naming(const char *name, const char *log, unsigned count, struct buf *out);
-/* It is not the controller's last word: something went wrong on the way to it, or is so only for now. */
+/* Returns whether the refusal may be temporary, or may not be the controller's own: the connection failed,
+ * for example. */
 bool slurm_unsure(struct str errors);
-/* There are too many jobs of a user, an account, a QoS. */
+/* Returns whether a limit on the jobs of a user, an account or a QoS was met. */
 bool slurm_full(struct str errors);
 extern const char *const slurm_limited_by[];
 bool slurm_refused_array(struct str errors);
@@ -33,4 +34,4 @@ void slurm_capacity_read(const struct batch_settings *s, struct str out, struct 
 #define SLURM_REST_OLD "v0.0.38" /* the API that is of its own form, unlike all later ones */
 
 extern const struct request_service slurm_rest_service;
-bool slurm_rest_refused(int exit_code, struct str errors); /* as in struct batch_system */
+bool slurm_rest_refused(int exit_code, struct str errors); /* see batch_system.refused */

@@ -1,34 +1,37 @@
 /* Slurm, by its daemon slurmrestd (slurmrestd(8); the daemon's own /openapi/v3).
  *
- * Two generations of its API are spoken: v0.0.38 of Slurm 22.05 to 23.11, and what the data parsers v0.0.41
- * to v0.0.45 make of 24.05 and later. Those are not described twice: of jobs, nodes and partitions the fields
- * of both are looked for. What is asked for differs, and is made in the form of the version that the daemon
- * was found to have. v0.0.39 and v0.0.40 are between the two; where they are, v0.0.38 or v0.0.41 is, too.
+ * Two generations of its API are supported: v0.0.38 of Slurm 22.05 to 23.11, and what the data parsers
+ * v0.0.41 to v0.0.45 make of 24.05 and later. Answers are not described twice: the fields of both are looked
+ * for in jobs, nodes and partitions. Requests differ, and are made in the form of the version that the
+ * daemon was found to have. v0.0.39 and v0.0.40 lie between the two; daemons that have them have v0.0.38 or
+ * v0.0.41, too.
  *
- * The daemon does not look at #SBATCH lines; the script has them all the same, for those who read it or
- * submit it by hand, and what is asked for is made of them. Other things that the API's description does not
- * say. Seen with 22.05.8: `requeue: false` is passed over, `no_requeue` is what says no; one request may be
- * about several members of an array, as JOB_[1,3] with all signs escaped; a hold is answered with success and
- * an error besides; a job that has to wait is answered with an error besides its number; the list of waiting
- * members of an array is cut at 64 letters, with "..."; and what the controller has against a token comes as
- * "Unspecified error" or "Zero Bytes".
+ * The daemon ignores #SBATCH lines; the script has them all the same, for people who read it or submit it by
+ * hand, and the request is made from them. The API's description omits the following.
  *
- * Seen with 24.11.5 and 26.05.5: a key that is unknown is passed over, with a warning; an option that has a
- * wrong word is answered with an error besides the number, and the job is taken; members of arrays are ended
- * in one request with a list, but none can be held: only the array as a whole; up to v0.0.44 no partition
- * says that it is the default one; what the controller has against a token comes as "Protocol authentication
- * error". */
+ * Seen with 22.05.8: `requeue: false` is ignored, `no_requeue` has the effect; one request may be about
+ * several members of an array, as JOB_[1,3] with all signs escaped; a hold is answered with success and an
+ * error besides; a job that has to wait is answered with an error besides its number; the list of waiting
+ * members of an array is cut at 64 characters, with "..."; and the controller's rejection of a token is
+ * reported as "Unspecified error" or "Zero Bytes".
+ *
+ * Seen with 24.11.5 and 26.05.5: an unknown key is ignored, with a warning; an option with an invalid value
+ * is answered with an error besides the number, and the job is accepted; members of arrays are ended in one
+ * request with a list, but cannot be held, only the array as a whole; up to v0.0.44 no partition is marked
+ * as the default one; and the controller's rejection of a token is reported as "Protocol authentication
+ * error".
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/url.h"
+#include "base/format/json.h"
+#include "base/format/url.h"
 #include "run/systems/slurm.h"
 
 #define API         "/slurm/" REQUEST_VERSION
 #define DATABASE    "/slurmdb/" REQUEST_VERSION
-#define MEMBERS_MAX 200 /* of an array, in one path */
+#define MEMBERS_MAX 200 /* most members of an array in one path */
 
 static bool is_old(const struct batch_call *c)
 {
@@ -46,7 +49,7 @@ static int rest_check(const struct batch_settings *s, struct err *err)
         return slurm_check(s, err);
 }
 
-/* Options of sbatch, as slurm_resources and slurm_naming write them, and what the API calls them. */
+/* Options of sbatch, as slurm_resources and slurm_naming write them, and their keys in the API. */
 static const struct {
         const char *option, *key;
         enum { TEXT, NUMBER, RANGE, YES, NO, WORDS, SET, GRES } form;
@@ -81,7 +84,7 @@ static const struct {
         {"comment", "comment", TEXT, BOTH},
 };
 
-/* A number of memory is one of MiB, with an M (slurm_resources). */
+/* A number with an M is memory in MiB (slurm_resources). */
 static void add_value(struct json *j, unsigned form, struct str value)
 {
         BUF_CLEANUP struct buf gres = {0};
@@ -127,7 +130,7 @@ static void add_option(struct json *j, bool as_old, struct str option, struct st
         }
 }
 
-/* An object, or a list of "NAME=VALUE". */
+/* Adds the environment: an object in the old form, else a list of "NAME=VALUE". */
 static void add_environment(struct json *j, bool as_old, const struct args *env)
 {
         json_key(j, "environment");
@@ -185,7 +188,7 @@ static void rest_status(struct batch_call *c, const char *user)
         batch_path_add(c, API "/jobs");
 }
 
-/* The database knows an array as a whole. */
+/* Asks about ended jobs; the database has an array only as a whole. */
 static void rest_past(struct batch_call *c, const char *user, const char *natives)
 {
         (void)user;
@@ -199,14 +202,14 @@ static void rest_past(struct batch_call *c, const char *user, const char *native
         }
 }
 
-/* Without the plugin of the database there is nothing to wait for. */
+/* Returns whether the failure is temporary: without the database's plugin there is nothing to wait for. */
 static bool rest_past_away(struct str errors)
 {
         static const char *const never[] = {"HTTP status 404", NULL};
         return !batch_contains(errors, never);
 }
 
-/* One request for the members of an array that stand together. */
+/* Adds one request for members of an array that follow each other in the list. */
 static void act_paths(struct batch_call *c, struct str natives, const char *query)
 {
         struct str one, array = STR("");
@@ -249,7 +252,7 @@ static void old_act(struct batch_call *c, enum batch_verb verb, struct str nativ
         act_paths(c, natives, queries[verb]);
 }
 
-/* Members of an array cannot be held. */
+/* Holds or releases each job; members of an array cannot be held. */
 static void hold_each(struct batch_call *c, bool on, struct str natives)
 {
         struct str one;
@@ -315,6 +318,7 @@ const struct batch_system batch_slurm_rest = {
         .service = &slurm_rest_service,
         .index_variable = "SLURM_ARRAY_TASK_ID",
         .array_max = 1000,
+        .nodes_setting = "",
         .check = rest_check,
         .resources = slurm_resources,
         .naming = slurm_naming,

@@ -1,12 +1,12 @@
-/* What is kept of slurmrestd's answers: lines like those of squeue and sinfo (slurm.h). Each field is looked
- * for under the names that it has in both generations of the API (slurm_rest.c). */
+/* Converts slurmrestd's answers to lines like those of squeue and sinfo (slurm.h). Each field is looked for
+ * under its names in both generations of the API (slurm_rest.c). */
 #include <stdio.h>
 
 #include "base/u64.h"
 #include "run/systems/slurm.h"
 
-#define EXPAND_MAX     1000  /* members in one row: no array of ours is larger */
-#define PARTITIONS_MAX 65536 /* bytes of lines about partitions, which stand before those about nodes */
+#define EXPAND_MAX     1000  /* most members in one row; none of our arrays is larger */
+#define PARTITIONS_MAX 65536 /* most bytes of lines about partitions, which come before those about nodes */
 
 static const char *const versions[] = {"v0.0.45", "v0.0.44",      "v0.0.43", "v0.0.42",
                                        "v0.0.41", SLURM_REST_OLD, NULL};
@@ -88,13 +88,13 @@ static const struct json_skim_rows rows[] = {
         {"jobs", of_jobs},     {"nodes", of_nodes}, {"partitions", of_partitions},
         {"errors", of_errors}, {NULL, of_answer},   {NULL, NULL}};
 
-/* A number as it was, or, in the later API, an object; empty: it is not set. */
+/* Reads a number: plain, or an object in the later API; empty: not set. */
 static struct str number_of(struct str plain, struct str number, struct str set)
 {
         return plain.n ? plain : str_eqz(set, "true") ? number : STR("");
 }
 
-/* One of those with commas between, letters of either case. */
+/* Returns whether the word is in a comma-separated list, ignoring case. */
 static bool has_word(struct str list, const char *word)
 {
         struct str one;
@@ -111,7 +111,7 @@ static struct str array_of(const struct str *job)
                                          : job[PAST_ARRAY];
 }
 
-/* A field of a line: nothing in it parts fields or lines. */
+/* Adds a field of a line, without characters that separate fields or lines. */
 static void add_field(struct buf *out, struct str text)
 {
         for (size_t i = 0; i < text.n; i++)
@@ -136,7 +136,7 @@ static void job_line(struct buf *out, struct str native, struct str index, const
         buf_char(out, '\n');
 }
 
-/* "3", "0-7", "0-8:2": of the members that wait. */
+/* Adds lines for the waiting members "3", "0-7" or "0-8:2". */
 static void waiting_lines(struct buf *out, struct str range, const struct str *job, struct str reason,
                           unsigned *left)
 {
@@ -157,7 +157,7 @@ static void waiting_lines(struct buf *out, struct str range, const struct str *j
         }
 }
 
-/* Somebody else's jobs are all in the list, too. */
+/* Handles a row about a job; the list also has the jobs of all other users. */
 static void take_job(const char *whose, const struct str *job, struct buf *out)
 {
         BUF_CLEANUP struct buf reason = {0};
@@ -171,7 +171,7 @@ static void take_job(const char *whose, const struct str *job, struct buf *out)
                 return;
         buf_str(&reason, job[JOB_REASON].n ? job[JOB_REASON] : job[PAST_REASON]);
         if (whose && user.n && !str_eqz(user, whose)) {
-                left = 1; /* a name says little of whose it is */
+                left = 1; /* a name does not prove whose job it is */
                 buf_reset(&reason);
                 buf_printf(&reason, "slurmrestd runs jobs as " STR_FMT ", not as %s", STR_ARG(user), whose);
         }
@@ -185,12 +185,13 @@ static void take_job(const char *whose, const struct str *job, struct buf *out)
         }
         if (str_ends(waiting, STR("...")))
                 job_line(out, array, STR(SLURM_OTHERS), job, buf_view(&reason));
-        str_cut(&waiting, '%', &one); /* "0-9%2": how many at a time */
+        str_cut(&waiting, '%', &one); /* "0-9%2": limit on members at a time */
         for (waiting = one; left && waiting.n && str_cut(&waiting, ',', &one);)
                 waiting_lines(out, one, job, buf_view(&reason), &left);
 }
 
-/* "=main* up 5:00": a partition, for the nodes that follow. Its limit is in minutes; -1, or not set: none. */
+/* Adds "=main* up 5:00", a partition, for the nodes that follow. The limit is in minutes; -1 or not set:
+ * none. */
 static void take_partition(const struct str *p, struct buf *out)
 {
         struct str state = p[PARTITION_STATE].n ? p[PARTITION_STATE] : p[PARTITION_STATE_NEW];
@@ -204,7 +205,7 @@ static void take_partition(const struct str *p, struct buf *out)
                 buf_addz(out, "infinite\n");
 }
 
-/* What `out` says of the partition: "main*", and "up 5:00". */
+/* Finds the partition's line in `out`: "main*", and "up 5:00". */
 static bool find_partition(const struct buf *out, struct str name, struct str *ret_name,
                            struct str *ret_state)
 {
@@ -224,7 +225,7 @@ static bool find_partition(const struct buf *out, struct str name, struct str *r
         return false;
 }
 
-/* The word of sinfo's that says why nothing, or nothing now, begins there. */
+/* Returns sinfo's word for why no job begins there, or none for now. */
 static const char *node_word(struct str flags)
 {
         return has_word(flags, "not_responding") || has_word(flags, "reboot_issued") ? "idle*"
@@ -233,8 +234,8 @@ static const char *node_word(struct str flags)
                                                                                      : "idle";
 }
 
-/* As sinfo has it: what a node that is down, or gives no more jobs, has free is neither taken nor idle. The
- * later API has the flags among the states. */
+/* Adds a node as sinfo prints it: free processors of a node that is down or drained count neither as
+ * allocated nor as idle. The later API has the flags among the states. */
 static void take_node(const struct str *n, struct buf *out)
 {
         static const char *const lost[] = {"down", "error", "unknown", "future", "drain", NULL};
@@ -275,8 +276,8 @@ static void take_error(const struct str *e, struct buf *errors)
                 buf_printf(errors, " (" STR_FMT ")", STR_ARG(code));
 }
 
-static void take(const void *arg, const struct json_skim_rows *of, const struct str *values, struct buf *out,
-                 struct buf *errors)
+static void take_rows(const void *arg, const struct json_skim_rows *of, const struct str *values,
+                      struct buf *out, struct buf *errors)
 {
         if (of->fields == of_jobs)
                 take_job(arg, values, out);
@@ -290,7 +291,7 @@ static void take(const void *arg, const struct json_skim_rows *of, const struct 
                 buf_printf(out, "submitted " STR_FMT "\n", STR_ARG(values[0]));
 }
 
-/* Whether one of the numbers in it is of a range. */
+/* Returns whether the errors have a code in the range. */
 static bool has_code(struct str errors, uint64_t from, uint64_t to)
 {
         struct str inside;
@@ -303,17 +304,17 @@ static bool has_code(struct str errors, uint64_t from, uint64_t to)
         return false;
 }
 
-/* Where Slurm's numbers begin (slurm_errno.h) that the controller itself gives, and the database; and the
- * daemon's own that says that a request cannot be. Others are of the way between them. */
+/* Starts of ranges of Slurm's error codes (slurm_errno.h): those of the controller and of the database; and
+ * the daemon's own code for an invalid request. Other codes are failures of communication. */
 enum { CONTROLLER = 2000, DATABASE_AWAY = 7000, CANNOT_PARSE = 9001 };
 
-/* The database is away, which it says with a good status. */
+/* Detects an unreachable database, which is reported with a good status. */
 static bool fault(struct str errors)
 {
         return has_code(errors, DATABASE_AWAY, DATABASE_AWAY + 999);
 }
 
-/* What the controller has against a token is not passed on. */
+/* Returns whether the token may be at fault: the controller's reason is not passed on. */
 static bool doubt(struct str errors)
 {
         static const char *const words[] = {"Unspecified error", "Zero Bytes",
@@ -327,7 +328,7 @@ const struct request_service slurm_rest_service = {
         .token_field = "X-SLURM-USER-TOKEN",
         .versions = versions,
         .rows = rows,
-        .take = take,
+        .take = take_rows,
         .fault = fault,
         .doubt = doubt,
 };

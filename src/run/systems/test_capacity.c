@@ -1,5 +1,5 @@
-/* What a queue may offer: what each system says of its nodes, read as Slurm 22.05 and Grid Engine 8.1.9 print
- * it; of PBS as its manuals show it (recorded: test_pbs.c), of exec as its contract has it. */
+/* Reports of nodes are read: as Slurm 22.05 and Grid Engine 8.1.9 print them; of PBS as its manuals show
+ * them (recorded: test_pbs.c), of exec as its contract says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -172,7 +172,7 @@ static void grid_hosts(void **state)
         assert_int_equal(c.node_cpus_milli, 8000);
 }
 
-/* What is there of a queue at a host; more: its resources. */
+/* A queue's instance at a host; `more`: its resources. */
 static void add_instance(struct buf *out, const char *name, unsigned used, const char *more)
 {
         buf_printf(out,

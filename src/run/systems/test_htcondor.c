@@ -1,5 +1,5 @@
-/* What HTCondor's commands print: as real ones did (tests/data/htcondor has them by version), and written by
- * hand what a small pool does not come to. */
+/* Output of HTCondor's commands is read: recorded (tests/data/htcondor has it by version), and written by
+ * hand for states that a small pool does not reach. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +10,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-#include "base/fs.h"
 #include "base/mem.h"
+#include "base/system/fs.h"
 #include "run/batch/batch.h"
 
 static const struct batch_settings none = {NULL, 0};
@@ -33,7 +33,7 @@ static struct str recorded(const char *version, const char *file, struct buf *ro
         return buf_view(room);
 }
 
-/* What was read of an answer, as "native name phase (reason)" lines, with what is special behind it. */
+/* Appends a line read from an answer as "native name phase (reason)", followed by special states. */
 static void write_line(void *arg, const struct batch_line *l)
 {
         static const char *const phases[] = {"waiting", "running", "over", "cancelled",
@@ -107,7 +107,7 @@ static void queries(void **state)
                     "15 d-15 timeout (The job exceeded allowed execute duration of 00:02) stays\n");
 }
 
-/* What the words of a failed condor_submit are taken for. */
+/* Interpretation of the errors of a failed condor_submit. */
 enum { UNSURE, REFUSED, FULL, ARRAY_REFUSED };
 
 static void assert_words(const char *what, struct str errors, int want)
@@ -263,7 +263,7 @@ static void one_job(void **state)
         }
 }
 
-/* What is no job does not hide the others; half an answer is none. */
+/* An entry that is not a job does not hide the others; an incomplete answer is rejected. */
 static void odd_answers(void **state)
 {
         (void)state;
@@ -286,7 +286,7 @@ static void odd_answers(void **state)
         }
 }
 
-/* Of other versions, of HTCondor's sources, of our look-alikes. */
+/* Errors of other versions, from HTCondor's sources, and of similar systems. */
 static void other_words(void **state)
 {
         (void)state;
@@ -313,7 +313,7 @@ static void other_words(void **state)
                 assert_words(table[i].words, str_of(table[i].words), table[i].want);
 }
 
-/* One that its owner uses; one that says nothing of all that its machine has; one that is none. */
+/* Slots: used by the owner; without totals of its machine; not a slot. */
 static void odd_slots(void **state)
 {
         (void)state;
@@ -329,7 +329,7 @@ static void odd_slots(void **state)
         assert_int_equal(c.idle_memory_bytes >> 20, 2000);
 }
 
-/* The names of such resources are the site's, in letters of either case. */
+/* The site names such resources; case is ignored. */
 static void odd_slots_with_gpus(void **state)
 {
         (void)state;
@@ -408,7 +408,7 @@ static void a_submit_file(void **state)
         buf_deinit(&c.input);
 }
 
-/* A job's word is one expression, whatever it tries. */
+/* A job's attribute remains one expression, whatever its text. */
 static void odd_words(void **state)
 {
         (void)state;

@@ -1,4 +1,4 @@
-/* What OpenPBS and Torque have printed is read as it was recorded. */
+/* Recorded output of OpenPBS and Torque is read correctly. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static void submit(struct batch_call *c)
         batch_pbs.submit(c, &(struct batch_sending){"d1", "/s", "", 1, .log = NULL});
 }
 
-/* A variable of 4016 has line ends, and in them what looks like the end of 4014. */
+/* A variable of 4016 has newlines that imitate the end of 4014. */
 static void what_is_there(void **state)
 {
         (void)state;
@@ -158,7 +158,7 @@ static void nodes(void **state)
         }
 }
 
-/* A variable of 46 has line ends, and in them what looks like the end of 43. */
+/* A variable of 46 has newlines that imitate the end of 43. */
 static void what_is_in_torque(void **state)
 {
         (void)state;
@@ -186,7 +186,7 @@ static void what_is_in_torque(void **state)
                     "\n40 waits 2 () me bare\n41 runs 3 " STARTED "\n42[1] d1a2b0123456789 2 " STARTED "\n");
 }
 
-/* Line ends and backslashes of a value have a backslash before them, and long lines are broken anywhere. */
+/* Newlines and backslashes of a value are preceded by a backslash, and long lines are broken anywhere. */
 static void values_with_line_ends(void **state)
 {
         (void)state;
@@ -207,8 +207,7 @@ static void values_with_line_ends(void **state)
                     "Job Id: 8.h\n    Variable_List = a\\\\\n    job_state = R\n", "8  1 ()\n");
 }
 
-/* What another job's submit_args say of 8: it is over, it waits again, it cannot run. Before it and behind
- * it. */
+/* Another job's submit_args claim that 8 is over, waits again, or cannot run; before it and behind it. */
 static void forged_jobs(void **state)
 {
         (void)state;

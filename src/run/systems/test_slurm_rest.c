@@ -1,5 +1,5 @@
-/* What slurmrestd of Slurm 22.05 answers is read as it was recorded (with fewer members), and what it is
- * asked for; what 24.11 and 26.05 answered is in tests/data/slurmrestd. */
+/* Recorded answers of slurmrestd of Slurm 22.05 (with fewer members) are read, and requests are made;
+ * answers of 24.11 and 26.05 are in tests/data/slurmrestd. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/system/fs.h"
 #include "run/batch/batch.h"
 
 #define META "{\"meta\":{\"plugin\":{\"type\":\"openapi\\/v0.0.38\",\"name\":\"Slurm OpenAPI v0.0.38\"}},"
@@ -211,7 +211,7 @@ static void errors(void **state)
         assert_true(rest->refused_array(STR("Invalid job array specification (2081)")));
 }
 
-/* What the database says comes with a good status, even that it is away. */
+/* The database's answers have a good status, even when it is unreachable. */
 static void database_answers(void **state)
 {
         ANSWER_CLEANUP struct answer away = {{0}, {0}}, nothing = {{0}, {0}};
@@ -311,7 +311,7 @@ static void nodes_that_take_no_jobs(void **state)
         assert_int_equal(idle_with("[\"MIXED\",\"POWERING_UP\"]", ""), 3);
 }
 
-/* A script as it is kept: each of its lines is asked for, in the API's words. */
+/* The options of a stored script become members of the request. */
 static void assert_submits(const char *version, const char *want)
 {
         struct run_word settings[] = {{"partition", "short"}, {"requeue", "no"}},
@@ -431,7 +431,7 @@ static void later_acts(void **state)
 static const char *const releases[] = {"24.11.5-v0.0.41", "24.11.5-v0.0.42", "26.05.5-v0.0.43",
                                        "26.05.5-v0.0.44", "26.05.5-v0.0.45", NULL};
 
-/* The answer with this name in the release's file; false: there is none. */
+/* Finds the answer with this name in the release's file; false: there is none. */
 static bool recorded(const char *release, const char *name, struct answer *a)
 {
         BUF_CLEANUP struct buf path = {0}, text = {0};
@@ -483,7 +483,7 @@ static void recorded_jobs(void **state)
         }
 }
 
-/* A state, and what it has besides. */
+/* A state with flags. */
 static void states(void **state)
 {
         static const struct {
@@ -521,8 +521,7 @@ static struct run_capacity recorded_capacity(const char *release, const char *pa
         return c;
 }
 
-/* One node is full, with GPUs, and one is drained. Which partition is the default one only the newest tells.
- */
+/* One node is full, with GPUs, and one is drained. Only the newest version marks the default partition. */
 static void recorded_nodes(void **state)
 {
         (void)state;

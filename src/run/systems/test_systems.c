@@ -1,5 +1,5 @@
-/* What batch systems print is read as it was recorded: from Slurm 22.05, Grid Engine 8.1.9;
- * PBS as its manuals show it, and in test_pbs.c. */
+/* Recorded output of batch systems is read: Slurm 22.05, Grid Engine 8.1.9; PBS as its manuals show it, and
+ * recorded in test_pbs.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,6 +22,49 @@ static struct run_spec spec_of(char *const *argv, char *const *envp)
                                  .argv = argv,
                                  .envp = envp,
                                  .cpus_milli = 1500};
+}
+
+/* ---- tasks over several nodes */
+
+static void assert_asks(const struct batch_system *system, const struct batch_settings *s,
+                        const struct run_spec *spec, const char *line)
+{
+        BUF_CLEANUP struct buf out = {0};
+        struct err err = {""};
+        assert_int_equal(system->resources(s, spec, &out, &err), 0);
+        if (!strstr(buf_z(&out), line))
+                fail_msg("%s is not in:\n%s", line, buf_z(&out));
+}
+
+/* Three nodes with two tasks of two processors each; memory and GPUs are divided by the nodes. */
+static void tasks_may_have_several_nodes(void **state)
+{
+        (void)state;
+        struct run_word words[] = {{"NodeCount", "3"}, {"TasksPerNode", "2"}}, torque = {"form", "torque"},
+                        spread = {"nodes_environment", "mpi"};
+        char *argv[] = {(char *)"true", NULL};
+        struct run_spec spec = spec_of(argv, NULL);
+        struct batch_settings none = {NULL, 0};
+        struct err err = {""};
+        BUF_CLEANUP struct buf out = {0};
+        spec.cpus_milli = 12000;
+        spec.memory_bytes = 300 << 20;
+        spec.gpus = 3;
+        spec.words = words;
+        spec.word_count = 2;
+        assert_asks(&batch_slurm, &none, &spec,
+                    "#SBATCH --nodes=3\n#SBATCH --ntasks=6\n#SBATCH --ntasks-per-node=2\n");
+        assert_asks(&batch_slurm, &none, &spec,
+                    "#SBATCH --cpus-per-task=2\n#SBATCH --mem=100M\n#SBATCH --gres=gpu:1\n");
+        assert_asks(&batch_pbs, &none, &spec,
+                    "#PBS -l select=3:ncpus=4:mpiprocs=2:ngpus=1:mem=100mb\n#PBS -l place=scatter\n");
+        assert_asks(&batch_pbs, &(struct batch_settings){&torque, 1}, &spec,
+                    "#PBS -l nodes=3:ppn=4:gpus=1,mem=300mb\n");
+        assert_asks(&batch_gridengine, &(struct batch_settings){&spread, 1}, &spec, "#$ -pe mpi 12\n");
+        assert_int_equal(batch_gridengine.resources(&none, &spec, &out, &err), -EINVAL);
+        assert_non_null(strstr(err.text, "nodes_environment"));
+        words[0].value = "-4"; /* no number that any system could give */
+        assert_asks(&batch_slurm, &none, &spec, "#SBATCH --nodes=1\n");
 }
 
 /* ---- Slurm */
@@ -448,6 +491,7 @@ static void pbs_asks_for_resources(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(tasks_may_have_several_nodes),
                 cmocka_unit_test(slurm_lines),
                 cmocka_unit_test(slurm_answers),
                 cmocka_unit_test(slurm_quotes),

@@ -1,4 +1,4 @@
-/* What Task Spooler 1.0.1 has printed is read as it was, and what it is told. */
+/* Recorded output of Task Spooler 1.0.1 is read, and its commands are built. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

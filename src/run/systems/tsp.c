@@ -1,12 +1,11 @@
-/* Task Spooler (tsp(1)): a queue of jobs on one machine, that each user starts for himself with the first
- * job. It is the smallest batch system here, and the example of docs/adding-a-runner.md. What a question
- * needs two commands for is a script of the shell, whose words are arguments: no text of a job's is ever part
- * of the script. */
+/* Task Spooler (tsp(1)): a queue of jobs on one machine, which is started for each user with the first job.
+ * The smallest batch system here, and the example of docs/adding-a-runner.md. A question that needs two
+ * commands is a shell script whose words are arguments: no text of a job is ever part of the script. */
 #include <errno.h>
 
 #include "run/batch/runner.h"
 
-#define HEAD "# tsp: slots=" /* then how many */
+#define HEAD "# tsp: slots=" /* followed by their number */
 
 static const char *const settings[] = {"socket", NULL};
 static const struct batch_variable variables[] = {
@@ -25,7 +24,7 @@ static int tsp_resources(const struct batch_settings *s, const struct run_spec *
 
 static void tsp_naming(const char *name, const char *log, unsigned count, struct buf *out)
 {
-        (void)name; /* a word of the submit */
+        (void)name; /* passed as an argument of the submit */
         (void)log;
         (void)count;
         (void)out;
@@ -39,7 +38,7 @@ static void shell(struct batch_call *c, const char *script)
         batch_word_add(c, "drover");
 }
 
-/* Its number is in the list only, since the job's output is not tsp's to keep. */
+/* Submits a job, whose id is taken from the list only, since tsp does not keep the job's output. */
 static void tsp_submit(struct batch_call *c, const struct batch_sending *s)
 {
         static const char script[] =
@@ -69,7 +68,7 @@ static bool tsp_submitted(struct str out, struct buf *ret_native)
         return true;
 }
 
-/* What it refuses it never has, but the list tells that as well. */
+/* A refused job never exists, but the list shows that as well. */
 static bool tsp_refused(int exit_code, struct str errors)
 {
         (void)exit_code;
@@ -79,7 +78,7 @@ static bool tsp_refused(int exit_code, struct str errors)
 
 static void tsp_status(struct batch_call *c, const char *user)
 {
-        (void)user; /* each has a queue of his own */
+        (void)user; /* each user has a queue */
         batch_word_add(c, "tsp");
         batch_word_add(c, "-l");
 }
@@ -89,12 +88,13 @@ static bool tsp_is_answer(struct str out)
         return str_starts(out, STR("ID "));
 }
 
-/* "7  finished  OUTPUT  0  2.01/0.00/0.00 [LABEL]COMMAND", the fourth and fifth only when it is over. */
+/* Reads "7  finished  OUTPUT  0  2.01/0.00/0.00 [LABEL]COMMAND"; the fourth and fifth field are there only
+ * when the job is over. */
 static void tsp_status_read(struct str out, batch_take_fn *take, void *arg)
 {
         struct str row;
         while (out.n && str_cut(&out, '\n', &row)) {
-                struct batch_line line = {.phase = BATCH_RUNNING}; /* so are states that are not known */
+                struct batch_line line = {.phase = BATCH_RUNNING}; /* also for unknown states */
                 struct str state;
                 uint64_t n;
                 if (!str_word(&row, &line.native) || str_to_u64(line.native, &n) != 0 ||
@@ -111,11 +111,11 @@ static void tsp_status_read(struct str out, batch_take_fn *take, void *arg)
         }
 }
 
-/* Only what runs is killed: of what is over the process is another's by now. The others are taken off the
- * list. */
+/* Kills running jobs only: the pid of an ended one may belong to another process. The others are removed
+ * from the list. */
 static void tsp_act(struct batch_call *c, enum batch_verb verb, struct str natives)
 {
-        (void)verb; /* BATCH_END: it has no other */
+        (void)verb; /* BATCH_END is the only verb */
         shell(c, "for id; do\n"
                  "        case $(tsp -s \"$id\") in running) tsp -k \"$id\" ;; *) tsp -r \"$id\" ;; esac\n"
                  "done");
@@ -127,7 +127,7 @@ static void tsp_capacity(struct batch_call *c)
         shell(c, "tsp -l && grep ^MemTotal: /proc/meminfo");
 }
 
-/* The number behind `word`; 0: there is none. */
+/* Returns the number behind `word`; 0: none. */
 static uint64_t number_behind(struct str text, struct str word)
 {
         ptrdiff_t at = str_search(text, word);
@@ -140,7 +140,8 @@ static uint64_t number_behind(struct str text, struct str word)
         return n;
 }
 
-/* "[run=1/4]" ends the first line: of four slots one is used; and "MemTotal: 16000000 kB" is the last. */
+/* Reads the first line, which ends in "[run=1/4]": of four slots one is used; and the last, "MemTotal:
+ * 16000000 kB". */
 static void tsp_capacity_read(const struct batch_settings *s, struct str out, struct run_capacity *c)
 {
         struct str row, used = STR("[run=");
@@ -181,4 +182,4 @@ static int tsp_open(const struct runner_config *c, struct runner **ret, struct e
 }
 
 const struct runner_kind runner_tsp = {
-        .name = "tsp", .open = tsp_open, BATCH_VERBS}; /* each user has a queue of his own */
+        .name = "tsp", .open = tsp_open, BATCH_VERBS}; /* each user has a queue */

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fs.h"
+#include "base/system/fs.h"
 
-/* The size before the first try, which is now if there is no mark. */
+/* Reads the size before the first try, which is the present size if there is no mark. */
 static int read_mark(const char *mark, int out, uint64_t *ret, bool *ret_again)
 {
         BUF_CLEANUP struct buf text = {0};
@@ -25,8 +25,8 @@ static int read_mark(const char *mark, int out, uint64_t *ret, bool *ret_again)
         return fs_write(AT_FDCWD, mark, buf_view(&text), 0600, false, NULL);
 }
 
-/* So many bytes of `in` stand in `out` already, from `at` on: all, or those before the end of `out`. Where
- * something else stands, somebody else has written there: none. */
+/* Returns how many bytes of `in` are in `out` already, from `at` on: all, or up to the end of `out`. 0 if
+ * the bytes differ, since another program has written there. */
 static uint64_t alike(int in, int out, uint64_t at)
 {
         uint64_t n = 0;

@@ -1,11 +1,12 @@
-/* append: what a step at another server wrote, added to the end of a stream here, once.
+/* append: appends the output of a step at another server to a local stream, exactly once.
  *
- * An agent may be killed in the middle of it, or after it and before that is noted; then it does it again. So
- * the stream's size before it is kept in a mark, a file beside it, until the step is forgotten.
+ * The agent may be killed during the append, or after it and before the result is recorded, and then appends
+ * again. So the stream's size before the append is kept in a mark, a file beside it, until the step is
+ * forgotten.
  */
 #pragma once
 
-/* Adds the file `from` to the end of `to`, which is made if it is not there, and removes `from`. With a mark
- * of an earlier try, what stands in `to` since then is not added again as far as it is the same. Links are
- * not followed. 0 or -errno. */
+/* Appends the file `from` to `to`, which is made if it is missing, and removes `from`. With a mark of an
+ * earlier try, bytes that were appended since are skipped as far as they are the same. Symbolic links are
+ * not followed. Returns 0 or -errno. */
 int append_once(const char *from, const char *to, const char *mark);

@@ -6,9 +6,9 @@
 
 enum notice_kind { SIGNAL_WAITS, CHECKPOINTED, QUOTED, READY, UNREACHABLE, SILENT };
 
-struct notice { /* what is no task's state */
+struct notice { /* an event other than a task's state */
         enum notice_kind kind;
-        size_t before; /* it is told after so many events of tasks */
+        size_t before; /* number of task events delivered before it */
         struct run_id id;
         uint64_t begins_ms;
         uint32_t containment;
@@ -73,7 +73,7 @@ static void notice_tell(const struct run_observer *o, void *arg, const struct no
 
 void event_queue_tell(struct event_queue *q)
 {
-        const struct event_queue told = *q; /* the queue itself may be gone after a call */
+        const struct event_queue told = *q; /* the queue may be freed during a call */
         size_t from = 0;
         timer_stop(q->later);
         q->events = NULL;

@@ -6,14 +6,14 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-struct run_id { /* a step of an attempt; all zero is none */
+struct run_id { /* a step of an attempt; all zero: no task */
         uint64_t request;
         uint32_t member, fence, step, zero;
 };
-/* "request.member.fence.step", as it is written down. */
+/* Appends the id as "request.member.fence.step". */
 void run_id_print(struct buf *out, struct run_id id);
-bool run_id_parse(struct str text, struct run_id *ret);   /* false: it is none */
-static inline struct str run_key(const struct run_id *id) /* of maps; borrows */
+bool run_id_parse(struct str text, struct run_id *ret);   /* false: text is not an id */
+static inline struct str run_key(const struct run_id *id) /* key for maps; borrows id */
 {
         return str_make((const char *)id, sizeof(*id));
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/fs.h"
+#include "base/system/fs.h"
 #include "run/task/append.h"
 
 #define FIRST  "of the first step\n"
@@ -77,7 +77,7 @@ static void test_killed_at_each_byte(void **state)
         }
 }
 
-/* What somebody else has added in between stays. */
+/* Text added by another program in between is kept. */
 static void test_others_write_there(void **state)
 {
         (void)state;

@@ -1,0 +1,9 @@
+/* hello: the first call to the other server, which tells who the server is and as whom it knows this user.
+ */
+#pragma once
+
+struct remote;
+struct remote_login;
+
+void remote_link_open(struct remote *f);        /* makes the first call, and repeats it until it succeeds */
+void remote_login_free(struct remote_login *l); /* NULL is fine */
