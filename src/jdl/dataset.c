@@ -24,7 +24,7 @@ static void add_file(struct dataset_piece *d, const struct dataset_file *f)
         d->events += f->events;
 }
 
-static void fill(struct pieces *p, struct dataset_piece *d, size_t first, size_t count)
+static void piece_fill(struct pieces *p, struct dataset_piece *d, size_t first, size_t count)
 {
         *d = (struct dataset_piece){.first = first, .group = p->files[first].group};
         for (size_t i = first; i < first + count; i++)
@@ -39,12 +39,13 @@ static void cut_evenly(struct pieces *p, size_t first, size_t count)
         for (size_t i = 0; i < n; i++) {
                 size_t take = count / n + (i < count % n);
 
-                fill(p, add_piece(p, first), first, take);
+                piece_fill(p, add_piece(p, first), first, take);
                 first += take;
         }
 }
 
-static bool fits(const struct dataset_limits *l, const struct dataset_piece *d, const struct dataset_file *f)
+static bool piece_fits(const struct dataset_limits *l, const struct dataset_piece *d,
+                       const struct dataset_file *f)
 {
         return (!l->files_max || d->count < l->files_max) &&
                (!l->bytes_max || d->bytes + f->bytes <= l->bytes_max) &&
@@ -101,7 +102,7 @@ static void cut_by_limits(struct pieces *p, size_t first, size_t count)
         struct dataset_piece *d = NULL;
 
         for (size_t i = first; i < first + count; i++) {
-                if (!d || !fits(p->limits, d, &p->files[i]))
+                if (!d || !piece_fits(p->limits, d, &p->files[i]))
                         d = add_piece(p, i);
                 add_file(d, &p->files[i]);
         }
@@ -118,8 +119,8 @@ static void merge_small(struct pieces *p, size_t begin)
                         i++;
                         continue;
                 }
-                fill(p, &p->items[into], p->items[into].first,
-                     p->items[into].count + p->items[into + 1].count);
+                piece_fill(p, &p->items[into], p->items[into].first,
+                           p->items[into].count + p->items[into + 1].count);
                 for (size_t k = into + 1; k + 1 < p->count; k++)
                         p->items[k] = p->items[k + 1];
                 p->count--;

@@ -68,7 +68,7 @@ void form_drop_part(struct form *f)
         part_deinit(&f->parts[--f->part_count]);
 }
 
-static struct form_attribute *find(const struct form_part *p, struct str name)
+static struct form_attribute *find_attribute(const struct form_part *p, struct str name)
 {
         for (size_t i = 0; i < p->attribute_count; i++)
                 if (str_ieqz(name, p->attributes[i].name))
@@ -78,7 +78,7 @@ static struct form_attribute *find(const struct form_part *p, struct str name)
 
 void form_set(struct form_part *p, struct str name, struct str text, unsigned line)
 {
-        struct form_attribute *a = find(p, name);
+        struct form_attribute *a = find_attribute(p, name);
 
         if (!a) {
                 MEM_GROW(p->attributes, p->attribute_cap, p->attribute_count + 1);
@@ -93,12 +93,12 @@ void form_set(struct form_part *p, struct str name, struct str text, unsigned li
 
 const struct form_attribute *form_get(const struct form_part *p, struct str name)
 {
-        return find(p, name);
+        return find_attribute(p, name);
 }
 
 void form_set_late(struct form_part *p, struct str name, bool late)
 {
-        struct form_attribute *a = find(p, name);
+        struct form_attribute *a = find_attribute(p, name);
 
         if (a)
                 a->late = late;

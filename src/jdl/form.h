@@ -1,14 +1,14 @@
-/* form: the one form that every job description becomes.
+/* form: the form that every job description is translated to.
  *
- * A front end (condor/, dag/, cwl/, galaxy/, sums/, stork/, later tes/) reads a file and gives a form; the
- * command line sends the form to the server as JSON. A form is one request: parts in order, each a template
- * (attributes as ClassAd expression text) with a table of items. Member numbers run through the parts: a part
- * has rows * steps members, row by row. Nothing is expanded: `queue 1000000` is one part with steps =
+ * A front end (condor/, dag/, cwl/, galaxy/, sums/, stork/, tes/) reads a file and gives a form; the command
+ * line sends the form to the server as JSON. A form is one request: parts in order, each a template
+ * (attributes as ClassAd expression text) with a table of items. Member numbers run through the parts: a
+ * part has rows * steps members, row by row. Nothing is expanded: `queue 1000000` is one part with steps =
  * 1000000.
  *
  * Text of an attribute may hold late macros, which take their value when a job is made of the member:
  * $(Process) $(ProcId) $(Cluster) $(ClusterId) $(Step) $(Row) $(ItemIndex) and the part's item variables,
- * with the forms that base/macro.h expands. Everything else has been expanded by the front end.
+ * with the forms that base/job/macro.h expands. Everything else has been expanded by the front end.
  *
  * Pure: files, globs, environment and commands come through struct form_world.
  */
@@ -17,38 +17,38 @@
 #include "base/err.h"
 
 struct form_replica {
-        struct str url, host, store; /* host: on whose own disk; empty: anywhere */
+        struct str url, host, store; /* host: the host with the disk; empty: reachable from anywhere */
 };
-struct form_found {             /* in a catalog */
-        uint64_t bytes, events; /* events: of its metadata, when that was asked for; 0: not known */
-        struct str order;       /* the value of the key that was asked for, as text; empty: it has none */
+struct form_found {             /* file found in a catalog */
+        uint64_t bytes, events; /* events: from its metadata, if requested; 0: not known */
+        struct str order;       /* value of the requested key, as text; empty: it has none */
         bool has_size;
         const struct form_replica *replicas;
         size_t replica_count;
 };
 
-/* What a front end may ask of the outside. The command line's is real; the server's refuses. */
+/* Access of a front end to the outside. The command line's is real; the server's refuses all calls. */
 struct form_world {
         void *arg;
-        /* The whole of a file, relative to the current directory. 0 or -errno. */
+        /* Reads a whole file, relative to the current directory. Returns 0 or -errno. */
         int (*read_file)(void *arg, const char *path, struct buf *ret);
-        /* Paths that match, sorted; a folder's ends with a slash. want: 'a' files and directories, 'f' files
-         * only, 'd' directories only. */
+        /* Gives the matching paths, sorted; a folder's ends with a slash. want: 'a' files and directories,
+         * 'f' files only, 'd' directories only. */
         int (*glob)(void *arg, const char *pattern, char want, void (*each)(void *to, struct str path),
                     void *to);
         const char *(*getenv)(void *arg, const char *name); /* NULL when unset */
-        /* Standard output of a shell command. 0; -ECANCELED when it ended with a failure; or another -errno.
-         */
+        /* Gives the standard output of a shell command. Returns 0; -ECANCELED: the command failed; or
+         * another -errno. */
         int (*run)(void *arg, const char *command, struct buf *ret_stdout);
-        /* The files that a query of a catalog finds, each told to fn with the replicas that may be used, with
-         * its events, and with its value of the key `order` (NULL: none is asked for). An empty name is the
-         * server's own catalog. 0, or -errno with err. NULL: there is no catalog. */
+        /* Passes each file that a query of a catalog finds to fn, with its usable replicas, its events, and
+         * its value of the key `order` (NULL: none is requested). An empty name is the server's own catalog.
+         * Returns 0, or -errno with err. NULL: there is no catalog. */
         int (*catalog)(void *arg, struct str name, struct str query, bool events, const char *order,
                        void (*fn)(void *to, const struct form_found *f), void *to, struct err *err);
-        /* Bytes of a file; 0, or -errno. May be NULL. */
+        /* Gives the bytes of a file. Returns 0, or -errno. May be NULL. */
         int (*size)(void *arg, const char *path, uint64_t *ret);
         const char *const
-                *environment; /* all variables, NAME=value, NULL at the end; NULL: can't be listed */
+                *environment; /* all variables, NAME=value, NULL at the end; NULL: cannot be listed */
         const char *cwd;      /* absolute: initialdir's default */
         int64_t now_s;
         uint64_t random; /* seed for $RANDOM_CHOICE */
@@ -71,8 +71,8 @@ struct form_part {
         unsigned line;    /* of the queue statement */
 };
 
-/* Names of files, one a line, that go to the server beside the request, under the name FORM_LIST_PREFIX and
- * the number of the list. */
+/* Names of files, one a line, that are sent to the server beside the request, under the name
+ * FORM_LIST_PREFIX and the number of the list. */
 struct form_list {
         struct buf text;
 };
@@ -84,32 +84,32 @@ struct form_warning {
 };
 
 struct form {
-        bool hold; /* every job starts held; HoldOnSubmit says it for one part */
+        bool hold; /* every job starts held; HoldOnSubmit does the same for one part */
         struct form_part *parts;
         size_t part_count, part_cap;
         struct form_list *lists;
         size_t list_count, list_cap;
-        struct buf notes; /* what a dry run tells beside the jobs */
+        struct buf notes; /* further output of a dry run */
         struct form_warning *warnings;
         size_t warning_count, warning_cap;
-        struct buf edges; /* which jobs wait for which others: "0-9>10;10>11:any"; see drover-dag(5) */
+        struct buf edges; /* dependencies of jobs: "0-9>10;10>11:any"; see drover-dag(5) */
 };
 
-#define FORM_MEMBERS_MAX 10000000u /* jobs in a request */
+#define FORM_MEMBERS_MAX 10000000u /* maximum number of jobs in a request */
 #define FORM_TEXT_MAX    (64u << 20)
 
 void form_init(struct form *f);
 void form_deinit(struct form *f);
-uint64_t form_members(const struct form *f); /* jobs in all */
+uint64_t form_members(const struct form *f); /* total number of jobs */
 struct form_part *form_add_part(struct form *f, unsigned line);
-void form_drop_part(struct form *f); /* the last one */
+void form_drop_part(struct form *f); /* drops the last part */
 /* Sets an attribute of a part; the last one of a name wins. Both copied. */
 void form_set(struct form_part *p, struct str name, struct str text, unsigned line);
-const struct form_attribute *form_get(const struct form_part *p,
-                                      struct str name); /* NULL when it isn't set */
-/* Says whether a set attribute holds late macros; form_set says that it doesn't. */
+const struct form_attribute *form_get(const struct form_part *p, struct str name); /* NULL: not set */
+/* Records whether a set attribute has late macros; form_set records that it has none. */
 void form_set_late(struct form_part *p, struct str name, bool late);
-size_t form_add_variable(struct form_part *p, struct str name); /* its number among the part's variables */
-struct form_list *form_add_list(struct form *f);                /* borrowed until another is added */
+/* returns its number among the part's variables */
+size_t form_add_variable(struct form_part *p, struct str name);
+struct form_list *form_add_list(struct form *f); /* borrowed until another is added */
 /* Adds a warning; one that was given before with this line and text is not repeated. */
 void form_warn(struct form *f, unsigned line, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

@@ -5,7 +5,7 @@
  * "edges":"…"}
  */
 #pragma once
-#include "base/json.h"
+#include "base/format/json.h"
 #include "jdl/form.h"
 
 struct form_file {

@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 
-#include "base/args.h"
+#include "base/job/args.h"
 #include "classad/print.h"
 
 void script_quote(struct buf *out, struct str s)

@@ -25,7 +25,7 @@ class Known:
         self.file = configparser.ConfigParser(interpolation=None, comment_prefixes=("#",), inline_comment_prefixes=None)
         with open(path, encoding="utf-8") as f:
             self.file.read_file(f)
-        self.names = [name for name in self.file.sections() if not name.startswith("submit ")]
+        self.names = [name for name in self.file.sections() if not name.startswith(("submit ", "published "))]
         self.patterns = {name: re.compile(self.file[name]["matches"], re.I) for name in self.names}
 
     def of(self, text):
@@ -37,6 +37,15 @@ class Known:
         for section in self.file.sections():
             one = self.file[section]
             if section.startswith("submit ") and re.fullmatch(one["files"], name) and re.fullmatch(one["attributes"], attribute, re.I):
+                return one["because"]
+        return None
+
+    def of_published(self, text, attribute, theirs, own):
+        """Why an attribute of the jobs of a published file, with this text, differs, or None."""
+        for section in self.file.sections():
+            one = self.file[section]
+            if section.startswith("published ") and re.fullmatch(one["attributes"], attribute, re.I) and re.search(one.get("text", ""), text) \
+                    and re.fullmatch(one.get("theirs", ".*"), str(theirs), re.S) and re.fullmatch(one.get("ours", ".*"), str(own), re.S):
                 return one["because"]
         return None
 

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#include "base/fs.h"
+#include "base/system/fs.h"
 #include "classad/eval.h"
 #include "classad/print.h"
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "base/fs.h"
+#include "base/system/fs.h"
 #include "catalog/catalog.h"
 #include "store_help.h"
 

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "fault_vfs.h"
 #include "numbered.h"
 #include "store/store_sqlite.h"

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
 #include "run/runner.h"
 
 static struct loop *loop;

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/system/fs.h"
 #include "classad/match.h"
 #include "classad/print.h"
 #include "classad/read.h"

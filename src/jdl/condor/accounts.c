@@ -1,8 +1,8 @@
-/* For whom jobs count, and what limits they draw on. As condor_submit's SetAccountingGroup and
+/* Accounting groups and concurrency limits of jobs, as in condor_submit's SetAccountingGroup and
  * SetConcurrencyLimits. */
 #include <errno.h>
 
-#include "base/args.h"
+#include "base/job/args.h"
 #include "jdl/condor/reader.h"
 
 #define NICE_GROUP "nice-user"

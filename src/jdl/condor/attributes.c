@@ -1,10 +1,10 @@
-/* From settings to the attributes of one part. Values are expanded as far as they are known; what is late is
- * tried out with the first job, so that mistakes are found at submit. */
+/* Makes the attributes of one part from settings. Values are expanded as far as they are known; late values
+ * are expanded for the first job as a check, so that mistakes are found at submit. */
 #include <errno.h>
 
-#include "base/args.h"
-#include "base/batch_word.h"
-#include "base/match_macro.h"
+#include "base/job/args.h"
+#include "base/job/batch_word.h"
+#include "base/job/match_macro.h"
 #include "classad/sense.h"
 #include "jdl/condor/names.h"
 #include "jdl/condor/reader.h"
@@ -385,7 +385,7 @@ static int check_expression(struct reader *r, const char *attribute, const struc
         return rc;
 }
 
-static void set(struct reader *r, const char *attribute, const struct entry *e, struct str text)
+static void set_attribute(struct reader *r, const char *attribute, const struct entry *e, struct str text)
 {
         form_set(r->part, str_of(attribute), text, e->at.line);
         form_set_late(r->part, str_of(attribute), e->late);
@@ -396,7 +396,7 @@ int attribute_expression(struct reader *r, const char *attribute, const struct e
         int rc = check_expression(r, attribute, e, text);
 
         if (!rc)
-                set(r, attribute, e, text);
+                set_attribute(r, attribute, e, text);
         return rc;
 }
 
@@ -411,7 +411,7 @@ int attribute_string(struct reader *r, const char *attribute, const struct entry
                 if (rc)
                         return rc;
         }
-        set(r, attribute, e, buf_view(&quoted));
+        set_attribute(r, attribute, e, buf_view(&quoted));
         return 0;
 }
 
@@ -480,7 +480,7 @@ static int other_keywords(struct reader *r, bool families)
         return 0;
 }
 
-/* An attribute by its setting, or variable of the queue statement, MY.Attribute. */
+/* Sets an attribute by its setting, or variable of the queue statement, MY.Attribute. */
 static int own_attribute(struct reader *r, const char *setting, struct place at)
 {
         static const char *const fixed[] = {"ClusterId", "ProcId", "Owner", "User", "QDate", "JobStatus"};
@@ -600,7 +600,9 @@ int attributes_make(struct reader *r)
                 rc = places_make(r);
         if (!rc && r->options->submit_host)
                 attribute_default_string(r, "SubmitHost", r->options->submit_host);
-        if (!rc && r->options->filesystem_domain && form_get(r->part, STR("UserLog")) &&
+        if (!rc && r->options->filesystem_domain &&
+            (form_get(r->part, STR("UserLog")) || form_get(r->part, STR("WantIOProxy")) ||
+             form_get(r->part, STR("StreamOut")) || form_get(r->part, STR("StreamErr"))) &&
             !form_get(r->part, STR("FileSystemDomain")))
                 attribute_default_string(r, "UserLogDomain", r->options->filesystem_domain);
         return rc ? rc : other_keywords(r, true);

@@ -1,11 +1,9 @@
-/* What is run: executable or shell, arguments, environment.
- *
- * Arguments and environment have an old and a new syntax; the new one stands in double quotes. Which of them
- * a late value has may differ from row to row; then a column is made that holds the arguments in the new raw
- * form. */
+/* Program of the jobs: executable or shell, arguments, environment. Arguments and environment have an old
+ * and a new syntax; the new one is in double quotes. The syntax of a late value may differ from row to row;
+ * a column is then made that holds the arguments in the new raw form. */
 #include <errno.h>
 
-#include "base/args.h"
+#include "base/job/args.h"
 #include "jdl/condor/reader.h"
 
 static int folder_before(const struct reader *r, struct str path, struct buf *out, struct err *err)
@@ -18,7 +16,7 @@ static int folder_before(const struct reader *r, struct str path, struct buf *ou
         return 0;
 }
 
-/* Whether the path of some rows, or of all, is relative. */
+/* Finds out whether the path of some rows, or of all, is relative. */
 static int find_relative(struct reader *r, const struct entry *e, struct str path, bool *ret_some,
                          bool *ret_all)
 {
@@ -170,7 +168,7 @@ static bool begins_with_quoting(struct str text)
         return str_starts(text, STR("$F")) && str_cut(&rest, '(', &name) && str_find(name, 'q') > 0;
 }
 
-/* Whether the syntax of a late value is known only row by row. */
+/* Returns whether the syntax of a late value is known only row by row. */
 static bool syntax_is_late(struct reader *r, const struct entry *e)
 {
         struct str text = buf_view(&e->text);

@@ -19,7 +19,7 @@
 
 struct hosts {           /* a group: the same hosts have all its files; none: any place */
         struct str key;  /* names with commas between */
-        uint32_t number; /* in the order in which they were seen */
+        uint32_t number; /* number by first appearance */
         uint64_t bytes;
 };
 struct found {
@@ -34,7 +34,7 @@ struct dataset {
         struct place at;
         struct str spec;
         const struct condor_dataset *from;  /* NULL: the keyword */
-        const struct condor_source *source; /* that is being looked at; NULL: the keyword */
+        const struct condor_source *source; /* source being read; NULL: the keyword */
         size_t taken;                       /* files of the source */
         uint64_t taken_events;
         struct arena arena;
@@ -56,7 +56,7 @@ struct dataset {
 
 /* ---- finding */
 
-/* A URL that agents fetch by themselves. */
+/* Returns whether agents fetch the URL themselves. */
 static bool is_fetched(struct str path)
 {
         static const char *const schemes[] = {"https://", "http://", "ftp://", "ftps://", "sftp://", "s3://"};
@@ -67,7 +67,7 @@ static bool is_fetched(struct str path)
         return false;
 }
 
-/* Has the source given all that is wanted of it? */
+/* Returns whether the source has given all files that are wanted of it. */
 static bool is_full(const struct dataset *d)
 {
         const struct condor_source *s = d->source;
@@ -233,8 +233,8 @@ static void on_found(void *arg, const struct form_found *f)
                 d->dropped++;
 }
 
-static int fail(struct dataset *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static int fail(struct dataset *d, const char *fmt, ...)
+static int fail_dataset(struct dataset *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static int fail_dataset(struct dataset *d, const char *fmt, ...)
 {
         struct err what = {{0}};
         va_list ap;
@@ -263,7 +263,7 @@ static int from_catalog(struct dataset *d, struct str query)
                 query = str_skip(query, (size_t)mark + 1);
         }
         if (!w->catalog)
-                return fail(d, "no catalog can be asked here");
+                return fail_dataset(d, "no catalog can be asked here");
         /* No more is asked for than is taken, where that is known before. */
         if (name.n == 0 && d->source && d->source->files_max && !d->source->events_max &&
             str_search(query, STR("limit")) < 0) {
@@ -274,7 +274,7 @@ static int from_catalog(struct dataset *d, struct str query)
         }
         rc = w->catalog(w->arg, name, query, d->limits.events_max > 0 || (d->source && d->source->events_max),
                         d->from ? d->from->order : NULL, on_found, d, &err);
-        return rc ? fail(d, "%s", err.text) : 0;
+        return rc ? fail_dataset(d, "%s", err.text) : 0;
 }
 
 static void add_here(struct dataset *d, struct str path)
@@ -295,7 +295,7 @@ static void on_path(void *to, struct str path)
         add_here(to, path);
 }
 
-/* A path or URL a line; # begins a comment. */
+/* Adds the paths and URLs of a list, one a line; # begins a comment. */
 static void add_lines(struct dataset *d, struct str rest)
 {
         BUF_CLEANUP struct buf path = {0};
@@ -322,13 +322,13 @@ static int from_list(struct dataset *d, struct str name)
         int rc = d->r->world->read_file(d->r->world->arg, z, &text);
 
         if (rc || buf_check(&text))
-                return fail(d, "the list '%s' can't be read: %s", z,
-                            rc ? reader_reason(rc) : "it is too large");
+                return fail_dataset(d, "the list '%s' can't be read: %s", z,
+                                    rc ? reader_reason(rc) : "it is too large");
         add_lines(d, buf_view(&text));
         return 0;
 }
 
-/* What a command of the submitter prints is such a list. */
+/* Reads such a list from the output of a command of the submitter. */
 static int from_command(struct dataset *d, struct str command)
 {
         BUF_CLEANUP struct buf text = {.max = FORM_TEXT_MAX};
@@ -336,8 +336,8 @@ static int from_command(struct dataset *d, struct str command)
         int rc = d->r->world->run(d->r->world->arg, z, &text);
 
         if (rc || buf_check(&text))
-                return fail(d, "the command '%.200s' has failed: %s", z,
-                            rc ? reader_reason(rc) : "it printed too much");
+                return fail_dataset(d, "the command '%.200s' has failed: %s", z,
+                                    rc ? reader_reason(rc) : "it printed too much");
         add_lines(d, buf_view(&text));
         return 0;
 }
@@ -357,7 +357,7 @@ static int from_file(struct dataset *d, struct str url)
 
         path_of(url, &path, &host);
         if (path.n == 0)
-                return fail(d, "'" STR_FMT "' names no file", STR_ARG(str_head(url, 200)));
+                return fail_dataset(d, "'" STR_FMT "' names no file", STR_ARG(str_head(url, 200)));
         if (str_find(buf_view(&path), '*') < 0 && str_find(buf_view(&path), '?') < 0 &&
             str_find(buf_view(&path), '[') < 0) {
                 if (path.p[0] != '/')
@@ -367,18 +367,19 @@ static int from_file(struct dataset *d, struct str url)
                 return 0;
         }
         if (host.n && !str_ieqz(host, d->r->options->submit_host ? d->r->options->submit_host : ""))
-                return fail(d,
-                            "files of the machine " STR_FMT " can't be looked for from here; name each, or "
-                            "use the catalog",
-                            STR_ARG(str_head(host, 100)));
+                return fail_dataset(d,
+                                    "files of the machine " STR_FMT
+                                    " can't be looked for from here; name each, or "
+                                    "use the catalog",
+                                    STR_ARG(str_head(host, 100)));
         if (path.p[0] != '/')
                 buf_printf(&whole, "%s/", d->r->world->cwd ? d->r->world->cwd : "");
         buf_str(&whole, buf_view(&path));
         rc = d->r->world->glob(d->r->world->arg, buf_z(&whole), 'f', on_shared, d);
         if (rc)
-                return fail(d, "'%.200s' can't be looked for: %s", buf_z(&whole), reader_reason(rc));
+                return fail_dataset(d, "'%.200s' can't be looked for: %s", buf_z(&whole), reader_reason(rc));
         if (d->count == before)
-                return fail(d, "'%.200s' matches no file", buf_z(&whole));
+                return fail_dataset(d, "'%.200s' matches no file", buf_z(&whole));
         for (size_t i = before; host.n && i < d->count; i++)
                 d->files[i].hosts = arena_str(&d->arena, host);
         return 0;
@@ -394,9 +395,9 @@ static int from_patterns(struct dataset *d, struct str patterns)
                 int rc = d->r->world->glob(d->r->world->arg, z, 'f', on_path, d);
 
                 if (rc)
-                        return fail(d, "'%s' can't be looked for: %s", z, reader_reason(rc));
+                        return fail_dataset(d, "'%s' can't be looked for: %s", z, reader_reason(rc));
                 if (d->count == before)
-                        return fail(d, "'%s' matches no file", z);
+                        return fail_dataset(d, "'%s' matches no file", z);
         }
         return 0;
 }
@@ -449,7 +450,7 @@ static void sort(struct dataset *d)
         d->files = sorted;
 }
 
-static int find(struct dataset *d)
+static int find_files(struct dataset *d)
 {
         int rc = 0;
 
@@ -468,21 +469,21 @@ static int find(struct dataset *d)
                         d->stores[d->store_count++] = str_of(d->source->store);
                 rc = find_source(d);
                 if (rc == 0 && d->count == before && d->dropped == dropped)
-                        rc = fail(d, "'" STR_FMT "' has no files", STR_ARG(str_head(d->spec, 200)));
+                        rc = fail_dataset(d, "'" STR_FMT "' has no files", STR_ARG(str_head(d->spec, 200)));
         }
         if (rc == 0 && d->from && d->from->order)
                 sort(d);
         if (rc)
                 return rc;
         if (d->bad_name)
-                return fail(d, "the name of a file has a control character in it");
+                return fail_dataset(d, "the name of a file has a control character in it");
         if (d->count == FILES_MAX)
-                return fail(d, "there are more than %u files", FILES_MAX);
+                return fail_dataset(d, "there are more than %u files", FILES_MAX);
         if (d->count == 0 && d->dropped)
-                return fail(d, "none of the %zu files of '" STR_FMT "' has a replica", d->dropped,
-                            STR_ARG(str_head(d->spec, 200)));
+                return fail_dataset(d, "none of the %zu files of '" STR_FMT "' has a replica", d->dropped,
+                                    STR_ARG(str_head(d->spec, 200)));
         if (d->count == 0)
-                return fail(d, "'" STR_FMT "' has no files", STR_ARG(str_head(d->spec, 200)));
+                return fail_dataset(d, "'" STR_FMT "' has no files", STR_ARG(str_head(d->spec, 200)));
         if (d->dropped)
                 reader_warn(d->r, d->at, "%zu files of the dataset have no replica, and are left out",
                             d->dropped);
@@ -517,7 +518,7 @@ static void groups_clear(struct dataset *d)
         d->group_count = 0;
 }
 
-/* Each file at the one of its hosts that has the least to do so far, the first of equals. */
+/* Assigns each file to the host with the least work so far among its hosts; the first one of equals. */
 static void choose_hosts(struct dataset *d)
 {
         groups_clear(d);
@@ -609,7 +610,8 @@ static void write_url(struct str url, struct buf *out)
                         buf_char(out, url.p[i]);
 }
 
-/* What a fetched file is called in the job's folder, as the agent has it: the last part of the URL's path. */
+/* Returns the name of a fetched file in the job's folder, the same as the agent's: the last part of the
+ * URL's path. */
 static struct str name_of(struct str url)
 {
         struct str rest = url;
@@ -639,13 +641,13 @@ static int write_fetched(struct dataset *d, const struct dataset_piece *piece, s
                         write_url(f->path, &url);
                         name = name_of(buf_view(&url));
                         if (name.n == 0)
-                                rc = fail(d, STR_FMT " has no name of its own",
-                                          STR_ARG(str_head(f->path, 200)));
+                                rc = fail_dataset(d, STR_FMT " has no name of its own",
+                                                  STR_ARG(str_head(f->path, 200)));
                         else if (map_put(seen, name, d))
-                                rc = fail(d,
-                                          "two files of one job would be called " STR_FMT
-                                          "; write files_per_job = 1, or fetch_dataset = false",
-                                          STR_ARG(str_head(name, 200)));
+                                rc = fail_dataset(d,
+                                                  "two files of one job would be called " STR_FMT
+                                                  "; write files_per_job = 1, or fetch_dataset = false",
+                                                  STR_ARG(str_head(name, 200)));
                         buf_printf(items, "%s", n ? "," : "");
                         buf_str(items, buf_view(&url));
                         buf_printf(&sizes, "%s", n ? "," : "");
@@ -662,7 +664,7 @@ static int write_fetched(struct dataset *d, const struct dataset_piece *piece, s
         return rc;
 }
 
-/* A name up to its first dot, of plain characters. */
+/* Writes the name up to its first dot, restricted to plain characters. */
 static void write_base(struct str path, struct buf *items)
 {
         struct str name = str_skip(path, (size_t)(str_rfind(path, '/') + 1));
@@ -728,8 +730,12 @@ static void write_table(struct dataset *d, const struct dataset_piece *pieces, s
                 }
                 if (shown >= SHOWN_MAX)
                         continue;
-                buf_printf(out, "  %8zu %10llu %16llu %5llu..%-5llu ", end - i, (unsigned long long)files,
-                           (unsigned long long)bytes, (unsigned long long)least, (unsigned long long)most);
+                buf_printf(out, "  %8zu %10llu ", end - i, (unsigned long long)files);
+                if (d->files[pieces[i].first].has_size)
+                        buf_printf(out, "%16llu", (unsigned long long)bytes);
+                else
+                        buf_printf(out, "%16s", "-");
+                buf_printf(out, " %5llu..%-5llu ", (unsigned long long)least, (unsigned long long)most);
                 if (key.n == 0)
                         buf_addz(out, "anywhere\n");
                 else if (str_eq(key, STR(".")))
@@ -824,8 +830,8 @@ static int limit_by_time(struct dataset *d)
                 return 0;
         files = (uint64_t)(d->files_per_hour * (double)seconds / 3600);
         if (files == 0)
-                return fail(d, "in %llu seconds a job does not do one file, at %.15g files an hour",
-                            (unsigned long long)seconds, d->files_per_hour);
+                return fail_dataset(d, "in %llu seconds a job does not do one file, at %.15g files an hour",
+                                    (unsigned long long)seconds, d->files_per_hour);
         if (!d->limits.files_max || files < d->limits.files_max)
                 d->limits.files_max = files;
         return 0;
@@ -849,7 +855,7 @@ static int read_limits(struct dataset *d)
         if (rc)
                 return rc;
         if (l->files_max && l->files_min > l->files_max)
-                return fail(d, "min_files_per_job is more than files_per_job");
+                return fail_dataset(d, "min_files_per_job is more than files_per_job");
         if (!l->files_max && !l->bytes_max && !l->events_max)
                 l->files_max = d->from ? FILES_MAX : l->files_min ? l->files_min : 1;
         return 0;
@@ -892,7 +898,7 @@ static int split(struct dataset *d)
         int rc = 0;
 
         if (count > FORM_MEMBERS_MAX - d->r->first_member) {
-                rc = fail(d, "a request can't have more than %u jobs", FORM_MEMBERS_MAX);
+                rc = fail_dataset(d, "a request can't have more than %u jobs", FORM_MEMBERS_MAX);
         } else {
                 form_add_variable(p, STR("DatasetWhere"));
                 form_add_variable(p, STR("DatasetSegment"));
@@ -908,7 +914,7 @@ static int split(struct dataset *d)
                 rc = write_rows(d, pieces, count);
                 write_table(d, pieces, count);
                 if (rc == 0 && buf_check(&p->items))
-                        rc = fail(d, "its jobs take more than %u MiB", FORM_TEXT_MAX >> 20);
+                        rc = fail_dataset(d, "its jobs take more than %u MiB", FORM_TEXT_MAX >> 20);
         }
         free(pieces);
         free(rows);
@@ -945,9 +951,9 @@ int dataset_read(struct reader *r)
         d.at = d.from ? (struct place){r->files[0], d.from->sources[0].line} : e.at;
         d.spec = entry_unquoted(&e);
         if (e.late)
-                rc = fail(&d, "it can't differ from job to job");
+                rc = fail_dataset(&d, "it can't differ from job to job");
         else if (r->part->variable_count || r->part->steps != 1)
-                rc = fail(&d, "its files make the jobs: write 'queue' and nothing behind it");
+                rc = fail_dataset(&d, "its files make the jobs: write 'queue' and nothing behind it");
         else
                 rc = read_limits(&d);
         if (!rc)
@@ -955,7 +961,7 @@ int dataset_read(struct reader *r)
         if (!rc)
                 rc = read_stores(&d, &stores);
         if (!rc)
-                rc = find(&d);
+                rc = find_files(&d);
         if (!rc) {
                 warn_of_unknown(&d);
                 rc = split(&d);

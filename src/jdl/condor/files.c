@@ -19,7 +19,7 @@ static int initialdir(struct reader *r)
         return rc;
 }
 
-/* A comma-separated list, without blanks around the commas. Commas inside macros stay. */
+/* Appends a comma-separated list without blanks around the commas. Commas inside macros stay. */
 static void tidy_list(struct str text, struct buf *out)
 {
         unsigned depth = 0;
@@ -42,15 +42,80 @@ static void tidy_list(struct str text, struct buf *out)
         }
 }
 
+int files_image(struct reader *r, const struct entry *e, struct str *ret_path, struct str *ret_name)
+{
+        static const char *const engines[] = {"docker://", "oras://", "library://", "shub://"};
+        ENTRY_CLEANUP struct entry own = {0}, should = {0};
+        struct str path = str_trim(entry_unquoted(e));
+        bool sent = !str_starts(path, STR("/")) && (str_ends(path, STR(".sif")) || str_ends(path, STR("/")));
+        int rc = sent ? entry_get(r, "transfer_container", &own) : 0;
+
+        if (rc > 0)
+                rc = entry_boolean(r, &own, &sent);
+        if (rc >= 0 && sent)
+                rc = entry_get(r, "should_transfer_files", &should);
+        for (size_t i = 0; i < 3; i++) {
+                static const char *const never[] = {"NO", "FALSE", "NEVER"};
+
+                sent = sent && !str_ieqz(entry_unquoted(&should), never[i]);
+        }
+        if (rc < 0 || !sent)
+                return rc < 0 ? rc : 0;
+        for (size_t i = 0; i < sizeof(engines) / sizeof(engines[0]); i++)
+                if (str_starts(path, str_of(engines[i])))
+                        return 0; /* the place's engine fetches it */
+        if (e->late) {
+                reader_warn(
+                        r, e->at,
+                        "container_image: a file whose name differs from job to job is not sent by itself; "
+                        "name it in transfer_input_files");
+                return 0;
+        }
+        while (path.n > 1 && path.p[path.n - 1] == '/')
+                path.n--;
+        *ret_path = path;
+        *ret_name = str_skip(path, (size_t)(str_rfind(path, '/') + 1));
+        return 1;
+}
+
+/* The image of a container behind the inputs, unless it is among them. */
+static int add_image(struct reader *r, struct buf *list)
+{
+        ENTRY_CLEANUP struct entry e = {0};
+        struct str path, name, rest = buf_view(list), one;
+        int rc = entry_get(r, "container_image", &e);
+
+        if (rc > 0)
+                rc = files_image(r, &e, &path, &name);
+        if (rc <= 0)
+                return rc;
+        while (str_cut(&rest, ',', &one))
+                if (str_eq(str_skip(one, (size_t)(str_rfind(one, '/') + 1)), name))
+                        return 0;
+        if (list->n)
+                buf_char(list, ',');
+        buf_str(list, path);
+        return 0;
+}
+
 static int file_list(struct reader *r, const char *keyword, const char *attribute, bool *ret_given)
 {
         ENTRY_CLEANUP struct entry e = {0};
         BUF_CLEANUP struct buf list = {.max = CONDOR_VALUE_MAX};
-        int rc = entry_get(r, keyword, &e);
+        bool inputs = strcmp(attribute, "TransferInput") == 0;
+        int rc = entry_get(r, keyword, &e), added;
 
-        if (rc <= 0)
+        if (rc < 0)
                 return rc;
         tidy_list(entry_unquoted(&e), &list);
+        added = inputs ? add_image(r, &list) : 0;
+        if (added < 0)
+                return added;
+        if (rc == 0) {
+                if (list.n)
+                        attribute_default_string(r, attribute, buf_z(&list));
+                return 0;
+        }
         *ret_given = list.n > 0;
         return attribute_string(r, attribute, &e, buf_view(&list));
 }
@@ -123,7 +188,7 @@ static int fail_at_queue(struct reader *r, const char *text)
         return reader_fail(r, (struct place){r->files[0], r->part->line}, "%s", text);
 }
 
-/* Does the description say what is to travel, or need a folder of the job's own? */
+/* Returns whether the description names files to transfer, or needs a folder of the job's own. */
 static int says_of_files(struct reader *r)
 {
         static const char *const said[] = {"transfer_input_files",
@@ -149,7 +214,8 @@ static int says_of_files(struct reader *r)
 
 static int transfers(struct reader *r)
 {
-        /* What HTCondor's condor_utils/enum_utils.cpp takes, and the word that it keeps for it. */
+        /* Values that HTCondor's condor_utils/enum_utils.cpp accepts, and the word that it stores for each.
+         */
         static const char *const shoulds[] = {"YES",   "TRUE",      "ALWAYS", "NO",       "FALSE",
                                               "NEVER", "IF_NEEDED", "AUTO",   "IN_PLACE", NULL};
         static const char *const kept[] = {"YES", "YES",       "YES",       "NO",      "NO",

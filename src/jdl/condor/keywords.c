@@ -91,6 +91,8 @@ const struct keyword keywords[] = {
          "`\"name=path;name2=path2\"`: other places for output files, paths or URLs. A pattern goes to a folder, `*.root=results/`."},
         {"output_destination", "OutputDestination", ACTS, STRING, "OutputDestination", NULL,
          "A URL beneath which all outputs go, in place of `initialdir`."},
+        {"register_outputs", "RegisterOutputs", ACTS, STRING, "RegisterOutputs", NULL,
+         "`true`, or metadata, `KEY=VALUE,KEY=VALUE`: outputs that a job which succeeded has sent to URLs become files of the catalog."},
         {"should_transfer_files", "ShouldTransferFiles", ACTS, OTHER, "ShouldTransferFiles", NULL,
          "`YES`: files travel by the server, which keeps the outputs for **drover get**; `NO`: the place sees the same paths, and "
          "files are read and written there; `IN_PLACE`: as `NO` where the place does, else as `YES`; `IF_NEEDED`: the job has a "
@@ -102,6 +104,10 @@ const struct keyword keywords[] = {
          "kept at the server, and is there when it starts again."},
         /* where */
         {"request_cpus", "RequestCpus", ACTS, OTHER, "RequestCpus", NULL, "Cores; 1 if not given."},
+        {"request_nodes", NULL, ACTS, OTHER, "NodeCount", NULL,
+         "Nodes of one batch system that one job has at the same time; see JOBS OVER SEVERAL NODES. Drover's own."},
+        {"tasks_per_node", NULL, ACTS, OTHER, "TasksPerNode", NULL,
+         "With `request_nodes`: processes for each node, with `request_cpus` cores each; 1 if not given. Drover's own."},
         {"request_memory", "RequestMemory", ACTS, OTHER, "RequestMemory", NULL,
          "Memory: a number with K, M, G or T (MiB without), or an expression in MiB."},
         {"request_disk", "RequestDisk", ACTS, OTHER, "RequestDisk", NULL,
@@ -132,6 +138,8 @@ const struct keyword keywords[] = {
          "`True`: the jobs count for the accounting group `nice-user`, unless one is given."},
         {"qos", "QOS", ACTS, STRING, "QOS", NULL,
          "The quality of service that the jobs ask for, by its name in the server's settings; see drover-priority(7)."},
+        {"reservation", "ReservationId", ACTS, EXPR, "ReservationId", NULL,
+         "The number of a reservation (drover-reserve(1)): the jobs run in it only. Drover's own."},
         {"project_name", "ProjectName", ACTS, STRING, "ProjectName", NULL, "Kept as the attribute."},
         {"depends_on", "DependsOn", ACTS, STRING, "DependsOn", NULL,
          "Jobs of earlier requests that these jobs wait for: `7`, `7:any`, `7.0-9:ok, 8.3`; see DEPENDENCIES. Drover's own."},
@@ -161,7 +169,7 @@ const struct keyword keywords[] = {
         {"container_target_dir", "ContainerTargetDir", ACTS, STRING, "ContainerTargetDir", NULL,
          "Where the job's folder is in the container; at the same path as outside."},
         {"transfer_container", NULL, ACTS, EXPR, "TransferContainer", NULL,
-         "For the place that runs the container: `False` leaves the image where it is."},
+         "`False` leaves the file of **container_image** where it is, when it is a relative path or a URL of one."},
         {"docker_network_type", "DockerNetworkType", ACTS, STRING, "DockerNetworkType", NULL,
          "`none`, `host`, or another network that the place allows; as the place has it."},
         {"docker_pull_policy", "DockerPullPolicy", ACTS, STRING, "DockerPullPolicy", NULL,
@@ -272,6 +280,11 @@ const struct keyword keywords[] = {
          "How many jobs of the request may be under way at once: given to a place, or held or idle again after that, and not ended."},
         {"max_idle", "materialize_max_idle JobMaterializeMaxIdle", ACTS, EXPR, "JobMaterializeMaxIdle", NULL,
          "Kept as the attribute: no job is made of a request before a place takes it."},
+        {"stream_output", "StreamOut", ACTS, EXPR, "StreamOut", NULL,
+         "`True`: what the program prints is in the file that **output** names while it runs, some seconds late, where an agent sees that folder."},
+        {"stream_error", "StreamErr", ACTS, EXPR, "StreamErr", NULL, "The same of **error**."},
+        {"want_io_proxy", "WantIOProxy", ACTS, EXPR, "WantIOProxy", NULL,
+         "`True`: the program may use `drover chirp` (`condor_chirp`): files of the submit's folder, attributes of the job, lines in its log."},
         {"batch_id", "JobBatchId", ACTS, STRING, "JobBatchId", NULL, "Kept as the attribute."},
         {"dagman_job_id", "DAGManJobId", ACTS, EXPR, "DAGManJobId", NULL, "Kept as the attribute."},
         {"batch_name", "JobBatchName", ACTS, STRING, "JobBatchName", NULL, "A name for the request."},
@@ -281,8 +294,6 @@ const struct keyword keywords[] = {
         {"deferral_prep_time", "DeferralPrepTime", IGNORED, OTHER, NULL, NULL,
          "No place is kept idle ahead of deferral_time: the program starts then, or when its inputs have come."},
         {"stream_input", NULL, IGNORED, OTHER, NULL, OFF, "Input is read where the job runs."},
-        {"stream_output", NULL, IGNORED, OTHER, NULL, OFF, "Output is brought when the job ends."},
-        {"stream_error", NULL, IGNORED, OTHER, NULL, OFF, "Output is brought when the job ends."},
         {"dagman_log", NULL, IGNORED, OTHER, NULL, NULL, "There is no such log."},
         {"image_size", NULL, IGNORED, OTHER, NULL, NULL, "Use request_memory."},
         {"disk_usage", NULL, IGNORED, OTHER, NULL, NULL, "Use request_disk."},
@@ -330,7 +341,6 @@ const struct keyword keywords[] = {
         {"next_job_start_delay", NULL, IGNORED, OTHER, NULL, "0", "Jobs start when there is a place."},
         {"remove_kill_sig", NULL, IGNORED, OTHER, NULL, "SIGTERM 15", "Jobs are ended with SIGTERM."},
         {"hold_kill_sig", NULL, IGNORED, OTHER, NULL, "SIGTERM 15", "Jobs are ended with SIGTERM."},
-        {"want_io_proxy", NULL, IGNORED, OTHER, NULL, OFF, "A job can't reach back to the machine of the submit, and condor_chirp fails there."},
 
         /* refused */
         {"cuda_version", NULL, REFUSED, OTHER, NULL, NULL, "Ask for GPUs by request_gpus and requirements."},
@@ -402,7 +412,7 @@ static bool is_pattern(const char *name)
         return strchr(name, '*') != NULL;
 }
 
-/* How much of the name the pattern fixes, when it fits; 0: it does not. */
+/* Returns the number of characters that a matching pattern fixes; 0: it does not match. */
 static size_t pattern_fits(const char *pattern, struct str name)
 {
         struct str p = str_of(pattern);
@@ -467,7 +477,7 @@ bool keyword_is_quiet(const struct keyword *k, struct str value)
         return in_list(k->quiet, value);
 }
 
-/* A group that has no keyword has no heading either. */
+/* Writes the keywords with one effect under a heading; nothing if there are none. */
 static void write_group(struct buf *out, const char *heading, enum keyword_effect effect)
 {
         bool any = false;

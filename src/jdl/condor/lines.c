@@ -1,5 +1,5 @@
-/* As HTCondor reads files: a backslash at the end of a line joins the next one, whose leading white space is
- * dropped; a comment line ends with its line, and one inside a joined line is skipped. */
+/* Lines are read as by HTCondor: a backslash at the end of a line joins the next one, whose leading white
+ * space is dropped; a comment line ends with its line, and one inside a joined line is skipped. */
 #include <errno.h>
 
 #include "jdl/condor/reader.h"
@@ -14,7 +14,7 @@ static bool physical(struct source *s, struct str *ret)
         return true;
 }
 
-static void pop(struct reader *r)
+static void source_pop(struct reader *r)
 {
         struct source *s = &r->sources[--r->depth];
 
@@ -47,7 +47,7 @@ int lines_open(struct reader *r, struct str name, struct buf *text, struct place
 void lines_close(struct reader *r)
 {
         while (r->depth)
-                pop(r);
+                source_pop(r);
         for (size_t i = 0; i < r->file_count; i++)
                 free(r->files[i]);
         free(r->files);
@@ -87,7 +87,7 @@ int lines_next(struct reader *r, struct str *ret, struct place *at)
                                                    "this `if` has no `endif`");
                         if (r->depth == 1)
                                 return 0;
-                        pop(r);
+                        source_pop(r);
                         continue;
                 }
                 line = str_trim(line);

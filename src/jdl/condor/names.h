@@ -1,11 +1,11 @@
-/* names: attributes that expressions of a submit file are likely to mean, for "did you mean". */
+/* names: attributes that expressions of a submit file are likely to use, for "did you mean". */
 #pragma once
 #include <stdbool.h>
 
 #include "base/str.h"
 
-/* The known attribute that `name` is one slip of the finger away from; NULL when it is known itself, or none
- * is near. Never an error: places and jobs may have attributes of their own. */
+/* Returns the known attribute from which `name` differs by one typing error; NULL if `name` is known itself,
+ * or none is near. An unknown name is never an error: places and jobs may have attributes of their own. */
 const char *names_near(struct str name);
-/* Is it one of the known attributes, in whatever case? */
+/* Returns whether the name is a known attribute, in any case of letters. */
 bool names_known(struct str name);

@@ -1,4 +1,4 @@
-/* How users are told of their jobs: the form of their log, mail, web hooks. */
+/* Notifications of users about their jobs: the format of the log, mail, web hooks. */
 #include "jdl/condor/reader.h"
 
 static int log_xml(struct reader *r)

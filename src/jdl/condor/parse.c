@@ -46,7 +46,7 @@ static bool is_active(const struct reader *r)
         return r->branch_count == 0 || r->branches[r->branch_count - 1].active;
 }
 
-/* Whether the first word of line is `word`; *ret_rest is what stands behind it. */
+/* Returns whether the first word of line is `word`; *ret_rest is the text after it. */
 static bool first_word(struct str line, const char *word, struct str *ret_rest)
 {
         struct str w = str_of(word);
@@ -125,7 +125,7 @@ static int is_defined(struct reader *r, struct str text, struct place at, bool *
         return 0;
 }
 
-/* A simple condition of HTCondor's manual: [!] defined NAME, [!] version …, or a truth value. */
+/* Evaluates a simple condition of HTCondor's manual: [!] defined NAME, [!] version …, or a truth value. */
 static int condition(struct reader *r, struct str text, struct place at, bool *ret)
 {
         BUF_CLEANUP struct buf value = {.max = CONDOR_VALUE_MAX};

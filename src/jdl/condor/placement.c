@@ -9,7 +9,7 @@
 #include "jdl/placement_words.h"
 
 #define RETRIES_MAX  1000
-#define CRASHES      "3" /* a mover that died is started again so often */
+#define CRASHES      "3" /* maximum restarts of a mover that died */
 #define DURATION_MAX 31536000u * 10
 
 static int word_of(struct reader *r, const char *keyword, const char *attribute, bool (*good)(struct str),
@@ -68,7 +68,7 @@ static int retries(struct reader *r)
         return attribute_expression(r, "DapTries", &e, buf_view(&number));
 }
 
-/* An URL as it is, a path of this machine as one. */
+/* Appends a URL unchanged, and a path of this machine as a URL. */
 static int url_of(struct reader *r, const struct entry *e, struct buf *out)
 {
         BUF_CLEANUP struct buf path = {.max = CONDOR_VALUE_MAX};
@@ -89,7 +89,7 @@ static int url_of(struct reader *r, const struct entry *e, struct buf *out)
         return rc;
 }
 
-/* Are there rows whose value is a path, or a URL of a file? */
+/* Finds out whether some rows have a path, or a URL of a file. */
 static void look_at_rows(struct reader *r, const struct entry *e)
 {
         BUF_CLEANUP struct buf value = {.max = CONDOR_VALUE_MAX};

@@ -1,11 +1,10 @@
-/* What a place must be: the requirements with their default clauses.
- *
- * As condor_submit: Arch, OpSys, custom resources and the clauses about file transfer are left out when the
- * user's own requirements mention the attribute. Cores and the two sizes are always compared, for the place
- * takes them off what it has. */
+/* Requirements of jobs on a place, with their default clauses. As in condor_submit, Arch, OpSys, custom
+ * resources and the clauses about file transfer are left out if the user's own requirements mention the
+ * attribute. Cores and the two sizes are always compared, since the place subtracts them from its free
+ * amounts. */
 #include <errno.h>
 
-#include "base/environment.h"
+#include "base/job/environment.h"
 #include "classad/expr.h"
 #include "jdl/condor/reader.h"
 
@@ -38,7 +37,7 @@ static bool mentions_any(const struct mentions *m, struct str prefix)
         return false;
 }
 
-/* What the user's requirements mention, as they are for the first job. */
+/* Collects the names that the user's requirements mention, as expanded for the first job. */
 static int look_at(struct reader *r, const struct entry *e, struct mentions *m)
 {
         BUF_CLEANUP struct buf value = {.max = CONDOR_VALUE_MAX}, bracketed = {.max = CONDOR_VALUE_MAX};
@@ -182,6 +181,7 @@ static int make_requirements(struct reader *r, struct mentions *m)
         e.late |= universe_clauses(r, mentioned, m, &all);
         e.late |= dataset_clauses(r, &all);
         resources_clauses(r, mentioned, m, &all);
+        nodes_clauses(r, &all);
         rc = environment_clauses(r, m, &all);
         if (rc)
                 return rc;
@@ -195,6 +195,8 @@ int places_make(struct reader *r)
         struct mentions m = {.symbols = r->symbols, .targets = map_new_nocase()};
         int rc = resources_make(r);
 
+        if (!rc)
+                rc = nodes_make(r);
         if (!rc)
                 rc = make_requirements(r, &m);
         map_free(m.targets);

@@ -6,7 +6,7 @@
  * of the row's own variables and of the job stay in the item, and each job expands them. */
 #include <errno.h>
 
-#include "base/arith.h"
+#include "base/job/arith.h"
 #include "jdl/condor/reader.h"
 
 enum mode { MODE_PLAIN, MODE_IN, MODE_FROM, MODE_MATCHING };
@@ -20,13 +20,13 @@ struct queue {
         struct reader *reader;
         struct place at;
         enum mode mode;
-        char want; /* of matching: 'a', 'f', 'd' */
+        char want; /* kind of files for matching: 'a', 'f', 'd' */
         struct slice slice;
         uint64_t count;
-        struct str variables; /* as written */
+        struct str variables; /* variables as written */
         struct buf lines;     /* the list: one item a line */
         uint64_t line_count;
-        struct map *seen; /* what was matched already */
+        struct map *seen; /* paths matched so far */
         uint64_t repeated;
 };
 
@@ -59,7 +59,7 @@ bool queue_word(struct str *rest, struct str *ret)
         return n > 0;
 }
 
-/* Whether the word at s is `word`, with a blank, a '(' or '[', or the end behind it. */
+/* Returns whether the word at s is `word`, followed by a blank, a '(' or '[', or the end. */
 static bool keyword_at(struct str s, const char *word)
 {
         struct str w = str_of(word);

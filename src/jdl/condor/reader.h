@@ -8,26 +8,26 @@
  *                accounts.c, policy.c, resources.c, places.c
  */
 #pragma once
-#include "base/macro.h"
+#include "base/job/macro.h"
 #include "base/map.h"
 #include "classad/print.h"
 #include "jdl/condor/condor.h"
 #include "jdl/condor/keywords.h"
 
 #define READER_IF_MAX        32
-#define READER_VARIABLES_MAX 60 /* of a queue statement */
+#define READER_VARIABLES_MAX 60 /* maximum number of variables of a queue statement */
 
-struct place { /* where something was written */
+struct place { /* position in a description */
         const char *file;
         unsigned line;
 };
 
 struct source {
-        struct place at; /* of the last line given */
+        struct place at; /* position of the last line given */
         struct str rest;
-        struct buf text;   /* holds what rest looks at, for included files */
+        struct buf text;   /* owns the text that rest borrows, for included files */
         unsigned next;     /* number of the next physical line */
-        unsigned if_depth; /* of the reader when the file was opened */
+        unsigned if_depth; /* depth of the reader's ifs when the file was opened */
 };
 
 struct setting {
@@ -37,7 +37,7 @@ struct setting {
         bool builtin;
 };
 
-struct branch { /* of an if */
+struct branch { /* branch of an if */
         bool active, taken, seen_else, outer;
         struct place at;
 };
@@ -47,9 +47,9 @@ enum universe {
         UNIVERSE_CONTAINER,
         UNIVERSE_DOCKER,
         UNIVERSE_GRID,
-        UNIVERSE_LOCAL, /* and scheduler: the machine of the submit */
+        UNIVERSE_LOCAL, /* also scheduler: the machine of the submit */
         UNIVERSE_PARALLEL,
-        UNIVERSE_DATA, /* a placement job, which the mover of an agent does */
+        UNIVERSE_DATA, /* a placement job, run by the mover of an agent */
 };
 
 struct reader {
@@ -61,81 +61,85 @@ struct reader {
         uint64_t random;
 
         struct source sources[CONDOR_INCLUDE_MAX];
-        unsigned depth;  /* files open */
+        unsigned depth;  /* number of open files */
         struct buf line; /* the logical line */
         char **files;    /* names of files, owned */
         size_t file_count;
         struct branch branches[READER_IF_MAX];
         unsigned branch_count;
 
-        bool queued; /* a queue statement was there */
+        bool queued; /* a queue statement was read */
 
         struct map *by_name; /* lower-cased by the map: struct setting */
         struct setting **settings;
         size_t setting_count, setting_cap;
 
-        /* While a part is made: */
+        /* set while a part is made: */
         struct form_part *part;
         uint64_t first_member;
         enum universe universe;
-        bool sets;           /* its jobs come in sets, and $(Node) is a job's place in its own */
-        bool dataset_inputs; /* and they have inputs of their own: files that are fetched */
-        bool local_files;    /* of a placement job: a URL is of a file of this machine */
-        bool dataset;        /* its rows are pieces of one */
-        bool slice;          /* row numbers are those of the list before it was sliced */
-        struct place at;     /* what is being expanded, for warnings */
+        bool sets;           /* its jobs come in sets, and $(Node) is a job's number in its set */
+        bool dataset_inputs; /* its jobs have inputs of their own: files that are fetched */
+        bool local_files;    /* a URL of the placement job is a file of this machine */
+        bool dataset;        /* its rows are pieces of a dataset */
+        bool slice;          /* row numbers count in the list before it was sliced */
+        struct place at;     /* position of the text being expanded, for warnings */
 };
 
-/* "FILE:LINE: text" into the reader's err; returns -EINVAL. */
+/* Puts "FILE:LINE: text" into the reader's err. Returns -EINVAL. */
 int reader_fail(struct reader *r, struct place at, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 void reader_warn(struct reader *r, struct place at, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 
 /* lines.c */
-/* Gives the next logical line, trimmed, without comments and blank lines. 1; 0 at the end of the last file;
- * or a failure. *ret lives until the next call. */
+
+/* Gives the next logical line, trimmed, without comments and blank lines. Returns 1; 0 at the end of the last
+ * file; or a failure. *ret is valid until the next call. */
 int lines_next(struct reader *r, struct str *ret, struct place *at);
-/* The next physical line of the current file, trimmed, as it stands; false at its end. */
+/* Gives the next physical line of the current file, trimmed but otherwise unchanged. Returns false at its
+ * end. */
 bool lines_raw(struct reader *r, struct str *ret, struct place *at);
-/* The same for lists of items: with the lines that a backslash joins to it. *ret lives until the next call.
- */
+/* Like lines_raw, for lists of items: joins lines that end in a backslash with the next one. *ret is valid
+ * until the next call. */
 bool lines_item(struct reader *r, struct str *ret, struct place *at);
-/* Reads on in another text, then comes back. text is taken over. name is copied. */
+/* Makes the reader read another text, and then continue in the present one. Takes ownership of text; name is
+ * copied. */
 int lines_open(struct reader *r, struct str name, struct buf *text, struct place from);
 void lines_close(struct reader *r);
-const char *lines_keep_name(struct reader *r, struct str name); /* a copy that lives as long as the reader */
+/* returns a copy that lives as long as the reader */
+const char *lines_keep_name(struct reader *r, struct str name);
 
-/* Why a call of form_world failed, in words. */
+/* Returns a description of an error of form_world. */
 const char *reader_reason(int rc);
 
 /* settings.c */
-struct setting *settings_get(struct reader *r, struct str name); /* NULL when there is none */
-/* Sets; a reference to itself in the value becomes the value it had. */
+struct setting *settings_get(struct reader *r, struct str name); /* NULL: not set */
+/* Sets a macro; a reference to itself in the value is replaced by its previous value. */
 int settings_set(struct reader *r, struct str name, struct str value, struct place at);
-void settings_builtin(struct reader *r, const char *name, struct str value); /* unless it is set */
+void settings_builtin(struct reader *r, const char *name, struct str value); /* only if it is not set yet */
 void settings_deinit(struct reader *r);
-/* Expands text as macros are known now; what belongs to one job stays when a part is being made (*ret_late).
- * Outside of one it is an error. */
+/* Expands text with the macros that are known now. While a part is made, macros that differ from job to job
+ * are kept (*ret_late); otherwise they are an error. */
 int settings_expand(struct reader *r, struct str text, struct place at, struct buf *out, bool *ret_late);
-/* The same for an item of a list, which each job expands once more. */
+/* Like settings_expand, for an item of a list, which is expanded once more for each job. */
 int settings_expand_item(struct reader *r, struct str text, struct place at, struct buf *out);
 
 /* queue.c */
 bool queue_is_statement(struct str line, struct str *ret_rest);
-/* Reads a queue statement (rest: what stands behind the word), makes a part of it, and fills the part's
+/* Reads a queue statement (rest: the text after the word), makes a part of it, and fills the part's
  * variables, items, rows and steps. */
 int queue_read(struct reader *r, struct str rest, struct place at);
 
-/* Takes the next word, parted by blanks, commas and ends of lines. */
+/* Takes the next word; words are separated by blanks, commas and line ends. */
 bool queue_word(struct str *rest, struct str *ret);
 
 /* attributes.c */
-int attributes_make(struct reader *r); /* the attributes of r->part, from the settings */
-/* Names what was set and never used. */
+int attributes_make(struct reader *r); /* makes the attributes of r->part from the settings */
+/* Warns of macros that were set and never used. */
 void attributes_unused(struct reader *r);
 
-/* A keyword's value for this part. */
+/* Value of a keyword for the present part. */
 struct entry {
         struct buf text; /* expanded, trimmed */
         bool late;
@@ -144,17 +148,17 @@ struct entry {
 };
 void entry_deinit(struct entry *e);
 #define ENTRY_CLEANUP __attribute__((cleanup(entry_deinit)))
-/* 1: set and not empty; 0: not; or a failure. keyword is a name of the table; its aliases are looked for too.
- */
+/* Gives a keyword's value. keyword is a name of the table; its aliases are looked for too. Returns 1: set
+ * and not empty; 0: not set or empty; or a failure. */
 int entry_get(struct reader *r, const char *keyword, struct entry *ret);
-/* The same for a keyword whose value is an expression. Its text is in the new syntax then, as
+/* Like entry_get, for a keyword whose value is an expression. The text is translated to the new syntax, as
  * attribute_expression takes it. */
 int entry_get_expression(struct reader *r, const char *keyword, struct entry *ret);
 int entry_fail(struct reader *r, const struct entry *e, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
-/* true or false, also yes/no/1/0; a late one is an error. */
+/* Reads true or false, also yes/no/1/0; a late value is an error. */
 int entry_boolean(struct reader *r, const struct entry *e, bool *ret);
-/* Takes quotes that stand around the whole value off. */
+/* Returns the value without quotes around the whole of it. */
 struct str entry_unquoted(const struct entry *e);
 
 /* Sets an attribute of the part: an expression of the new syntax, which is checked, or a string. */
@@ -163,64 +167,72 @@ int attribute_string(struct reader *r, const char *attribute, const struct entry
 void attribute_default(struct reader *r, const char *attribute, const char *expression);
 void attribute_default_string(struct reader *r, const char *attribute, const char *value);
 
-/* A row of the part's items, for trying late text out. */
+/* Iterator over the rows of the part's items, for expanding late text as a check. */
 struct sample {
         struct reader *reader;
         struct str values[READER_VARIABLES_MAX];
         size_t count;
         uint64_t row;
         struct str rest;
-        bool row_only; /* expand what the row decides, keep what differs within it */
+        bool row_only; /* expand macros that depend on the row only, keep those that differ within it */
 };
 void sample_start(struct sample *s, struct reader *r, bool row_only);
 bool sample_next(
-        struct sample *s); /* false behind the last row. A part without items has one row without values */
+        struct sample *s); /* false after the last row; a part without items has one row without values */
 int sample_expand(struct sample *s, struct str text, struct buf *out, bool *ret_late, struct err *err);
 int sample_expand_expression(struct sample *s, struct str text, struct buf *out, struct err *err);
 
-/* Adds a column to the items: `convert` of the text for each row. The column's name is `variable`. A row
- * whose text depends on the job as well is converted with the macros of the job in it if `late`; else
- * *ret_done is false, and nothing is added. */
+/* Adds a column named `variable` to the items: `convert` of the text for each row. If the text of a row also
+ * depends on the job, it is converted with the macros of the job in it if `late`; else *ret_done is false,
+ * and nothing is added. */
 typedef int derive_fn(const struct reader *r, struct str text, struct buf *out, struct err *err);
 int derive_column(struct reader *r, const struct entry *e, const char *variable, bool late,
                   derive_fn *convert, bool *ret_done);
 
-/* The path as seen from anywhere: relative ones start at the folder of the submit. Where only some rows have
- * a relative one, a column of that name is added, with the folder for these. 0 or a failure. */
+/* Appends the path so that it does not depend on the current folder: relative paths start at the folder of
+ * the submit. If only some rows have a relative path, a column of that name is added, with the folder for
+ * these. Returns 0 or a failure. */
 int path_from_cwd(struct reader *r, const struct entry *e, struct str path, const char *column,
                   struct buf *out);
 
 /* dataset.c */
-/* Of a part with `dataset`: finds its files, and makes its rows of them. 0, also when there is none; or a
- * failure. */
+
+/* Finds the files of a part with `dataset`, and makes its rows of them. Returns 0, also without a dataset; or
+ * a failure. */
 int dataset_read(struct reader *r);
-int dataset_make(struct reader *r); /* behind files_make */
-/* True: a clause was added, which holds late macros. */
+int dataset_make(struct reader *r); /* to be called after files_make */
+/* Appends the clauses of a dataset. Returns true if one with late macros was added. */
 bool dataset_clauses(struct reader *r, struct buf *out);
 
-/* The chapters; each 0 or a failure. */
+/* The following calls each make one group of attributes, and return 0 or a failure. */
 int command_make(struct reader *r);
 int files_make(struct reader *r);
-int universe_make(struct reader *r); /* before all others */
-int sets_make(struct reader *r);     /* behind universe_make */
+/* Returns whether container_image (e; its value) is a file or folder that the job brings along, as HTCondor
+ * sends them: 1 yes, 0 no, -EINVAL with the reader's error. If it is, *ret_name is its name in the job's
+ * folder, and *ret_path (borrowed like the value) is the file to send. */
+int files_image(struct reader *r, const struct entry *e, struct str *ret_path, struct str *ret_name);
+int universe_make(struct reader *r); /* to be called before all others */
+int sets_make(struct reader *r);     /* to be called after universe_make */
 int accounts_make(struct reader *r);
 int resources_make(struct reader *r);
-int places_make(struct reader *r); /* resources and requirements; after all others */
+/* Sets NodeCount and TasksPerNode; multiplies the resources that resources_make has set. */
+int nodes_make(struct reader *r);
+int places_make(struct reader *r); /* sets resources and requirements; to be called after all others */
 int policy_make(struct reader *r);
-int placement_make(struct reader *r);    /* in place of command_make and files_make */
-void placement_policy(struct reader *r); /* behind policy_make */
+int placement_make(struct reader *r);    /* called instead of command_make and files_make */
+void placement_policy(struct reader *r); /* to be called after policy_make */
 void placement_clause(struct reader *r, struct buf *out);
-bool placement_keyword(const char *name); /* is it for placement jobs only? */
-int notices_make(struct reader *r);       /* how users are told of their jobs */
+bool placement_keyword(const char *name); /* true for keywords of placement jobs only */
+int notices_make(struct reader *r);       /* sets notifications of users about their jobs */
 
-/* Clauses for the requirements, joined by &&. `mentioned`: the user's own speak of this attribute of the
- * place.
- */
+/* Append clauses for the requirements, joined by &&. `mentioned` says whether the user's own requirements
+ * refer to this attribute of the place. */
 void clause_add(struct buf *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void resources_clauses(struct reader *r, bool (*mentioned)(void *arg, struct str name), void *arg,
                        struct buf *out);
-/* True: a clause holds late macros. */
+void nodes_clauses(const struct reader *r, struct buf *out); /* for a job with more than one node */
+/* Returns true if an appended clause has late macros. */
 bool universe_clauses(struct reader *r, bool (*mentioned)(void *arg, struct str name), void *arg,
                       struct buf *out);
-bool universe_wants_arch(const struct reader *r); /* of the machine of the submit, if nothing else is said */
+bool universe_wants_arch(const struct reader *r); /* default: the architecture of the machine of the submit */
 bool universe_wants_opsys(const struct reader *r);

@@ -1,13 +1,12 @@
-/* What a job asks of a place in numbers: cores, memory, disk, GPUs, and whatever else places declare.
- *
- * As condor_submit: request_NAME sets RequestNAME, and the place must have as many units of NAME; properties
- * of GPUs are looked for in the list AvailableGPUs of the place. */
+/* Quantities that a job requests of a place: cores, memory, disk, GPUs, and any other resource that places
+ * declare. As in condor_submit, request_NAME sets RequestNAME, and the place must have as many units of
+ * NAME; properties of GPUs are looked up in the place's list AvailableGPUs. */
 #include <errno.h>
 
 #include "jdl/condor/reader.h"
 
-/* A number with a unit at its end. Gives the part before the unit and the unit's bytes; false when there is
- * none. */
+/* Splits a number from the unit at its end. Gives the part before the unit and the unit's bytes; returns
+ * false if there is no unit. */
 static bool cut_unit(struct str *text, uint64_t *ret_bytes)
 {
         static const char letters[] = "KMGT";
@@ -39,7 +38,8 @@ static bool cut_unit(struct str *text, uint64_t *ret_bytes)
         return true;
 }
 
-/* A plain number with an optional unit, in units of `base` bytes, rounded up. false: it is something else. */
+/* Reads a plain number with an optional unit, in units of `base` bytes, rounded up. Returns false for other
+ * text. */
 static bool plain_size(struct str text, uint64_t base, uint64_t *ret)
 {
         uint64_t bytes = base;
@@ -82,7 +82,7 @@ static int convert_kib(const struct reader *r, struct str text, struct buf *out,
         return convert_size(text, 1 << 10, out);
 }
 
-/* A late size with its unit behind the macro, $(x)G: the unit becomes a factor. */
+/* Scales a late size with its unit after the macro, $(x)G: the unit becomes a factor. */
 static void scale_late(struct str text, uint64_t base, struct buf *out)
 {
         uint64_t bytes;
@@ -96,7 +96,7 @@ static void scale_late(struct str text, uint64_t base, struct buf *out)
                            (unsigned long long)(base / bytes - 1), (unsigned long long)(base / bytes));
 }
 
-/* Whether a row's value has a unit of its own. */
+/* Returns whether some row's value has a unit of its own. */
 static bool rows_have_units(struct reader *r, const struct entry *e)
 {
         struct sample s;

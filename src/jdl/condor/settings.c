@@ -17,7 +17,7 @@ struct setting *settings_get(struct reader *r, struct str name)
         return map_get(r->by_name, name);
 }
 
-static struct setting *put(struct reader *r, struct str name, struct str value)
+static struct setting *put_setting(struct reader *r, struct str name, struct str value)
 {
         struct setting *s = settings_get(r, name);
 
@@ -35,7 +35,7 @@ static struct setting *put(struct reader *r, struct str name, struct str value)
 
 void settings_builtin(struct reader *r, const char *name, struct str value)
 {
-        struct setting *s = put(r, str_of(name), value);
+        struct setting *s = put_setting(r, str_of(name), value);
 
         s->builtin = true;
         s->used = true;
@@ -62,7 +62,7 @@ static enum macro_found lookup_itself(void *arg, struct str name, struct buf *ou
         return MACRO_FINAL;
 }
 
-/* Whether text refers to the macro `name`: $(name) or $(name:…). */
+/* Returns whether text refers to the macro `name`: $(name) or $(name:…). */
 static bool refers(struct str text, struct str name)
 {
         for (ptrdiff_t at; (at = str_search(text, STR("$("))) >= 0;) {
@@ -93,7 +93,7 @@ int settings_set(struct reader *r, struct str name, struct str value, struct pla
         if (!rc) {
                 bool used = s && s->used;
 
-                s = put(r, name, value);
+                s = put_setting(r, name, value);
                 s->at = at;
                 s->builtin = false;
                 s->used = used;
@@ -114,7 +114,7 @@ static struct setting *by_alias(struct reader *r, struct str name)
         return s;
 }
 
-static enum macro_found lookup(void *arg, struct str name, struct buf *out)
+static enum macro_found macro_lookup(void *arg, struct str name, struct buf *out)
 {
         static const char *const member[] = {"Process", "ProcId", "Cluster", "ClusterId", "Step", NULL};
         static const char *const rows[] = {"Row", "ItemIndex", NULL};
@@ -199,7 +199,7 @@ static int expand(struct reader *r, struct str text, struct place at, struct buf
                   bool keep_dollar)
 {
         struct macro_world w = {.arg = r,
-                                .lookup = lookup,
+                                .lookup = macro_lookup,
                                 .getenv = r->world->getenv ? environment : NULL,
                                 .random = &r->random,
                                 .missing = missing,

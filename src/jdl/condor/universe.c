@@ -92,8 +92,13 @@ static int images(struct reader *r)
                         r, (struct place){r->files[0], r->part->line}, "this universe needs an image: %s",
                         r->universe == UNIVERSE_DOCKER ? "docker_image = NAME"
                                                        : "container_image = docker://NAME or FILE.sif");
-        if (a)
-                rc = attribute_string(r, "ContainerImage", &image, entry_unquoted(&image));
+        if (a) {
+                struct str name = entry_unquoted(&image), path;
+
+                rc = files_image(r, &image, &path, &name);
+                if (rc >= 0)
+                        rc = attribute_string(r, "ContainerImage", &image, name);
+        }
         if (b)
                 rc = attribute_string(r, "DockerImage", &docker, entry_unquoted(&docker));
         if (rc || (!a && !b))

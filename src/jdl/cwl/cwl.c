@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/doc.h"
-#include "base/hex.h"
-#include "base/json.h"
+#include "base/format/doc.h"
+#include "base/format/hex.h"
+#include "base/format/json.h"
 #include "base/map.h"
 #include "jdl/script.h"
 
@@ -30,9 +30,9 @@ struct cwl {
         bool needs_container;
 };
 
-static int fail(const struct doc *at, struct err *err, const char *fmt, ...)
+static int fail_document(const struct doc *at, struct err *err, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
-static int fail(const struct doc *at, struct err *err, const char *fmt, ...)
+static int fail_document(const struct doc *at, struct err *err, const char *fmt, ...)
 {
         va_list ap;
 
@@ -127,16 +127,17 @@ static int add_path(struct cwl *c, const struct doc *at, struct str written, str
         name = base_name(path);
         if (!name.n || str_eqz(name, ".") || str_eqz(name, "..") || str_find(path, ',') >= 0 ||
             str_find(path, '\n') >= 0)
-                return fail(at, err, "'" STR_FMT "' cannot be the path of an input", STR_ARG(path));
+                return fail_document(at, err, "'" STR_FMT "' cannot be the path of an input", STR_ARG(path));
         script_absolute(c->w, str_of(at->file), path, &full);
         shorten(&full);
         before = map_get(c->names, name);
         if (before && strcmp(before, buf_z(&full)) != 0)
-                return fail(at, err, "two files have the name " STR_FMT " in the job's folder: rename one",
-                            STR_ARG(name));
+                return fail_document(at, err,
+                                     "two files have the name " STR_FMT " in the job's folder: rename one",
+                                     STR_ARG(name));
         if (!before) {
                 if (c->count == FILES_MAX)
-                        return fail(at, err, "there are more than %d files", FILES_MAX);
+                        return fail_document(at, err, "there are more than %d files", FILES_MAX);
                 MEM_GROW(c->paths, c->cap, c->count + 1);
                 c->paths[c->count] = mem_dupz(buf_z(&full));
                 map_put(c->names, name, c->paths[c->count]);
@@ -226,7 +227,7 @@ static int read_doc(struct cwl *c, const char *file, struct doc **ret, struct er
         return doc_parse(file, buf_view(&text), ret, err);
 }
 
-static int look(struct cwl *c, const struct doc *d, struct err *err);
+static int look_at_class(struct cwl *c, const struct doc *d, struct err *err);
 
 static int describe(struct cwl *c, const char *path)
 {
@@ -252,10 +253,11 @@ static int refer(struct cwl *c, const struct doc *at, bool is_description, struc
         if (!path.n || is_url(path)) /* in the same file, or fetched by cwltool */
                 return 0;
         if (path.p[0] == '/')
-                return fail(at, err,
-                            STR_FMT ": what a description refers to must be named by a relative path; or "
-                                    "pack it: cwltool --pack",
-                            STR_ARG(path));
+                return fail_document(at, err,
+                                     STR_FMT
+                                     ": what a description refers to must be named by a relative path; or "
+                                     "pack it: cwltool --pack",
+                                     STR_ARG(path));
         rc = add_path(c, at, path, &name, err);
         if (rc != 0)
                 return rc;
@@ -268,15 +270,15 @@ static int refer(struct cwl *c, const struct doc *at, bool is_description, struc
         if (describe(c, buf_z(&full)) != 0 || !is_description)
                 return 0;
         if (c->doc_count == DOCS_MAX)
-                return fail(at, err, "the description has more than %d files", DOCS_MAX);
+                return fail_document(at, err, "the description has more than %d files", DOCS_MAX);
         rc = read_doc(c, buf_z(&full), &c->docs[c->doc_count], err);
         if (rc != 0 || !c->docs[c->doc_count])
                 return rc;
-        return look(c, c->docs[c->doc_count++], err);
+        return look_at_class(c, c->docs[c->doc_count++], err);
 }
 
 /* Files that stand in it, and other descriptions. */
-static int look(struct cwl *c, const struct doc *d, struct err *err)
+static int look_at_class(struct cwl *c, const struct doc *d, struct err *err)
 {
         const struct doc *named = d->kind == DOC_MAP ? file_of(d) : NULL;
         int rc = named && named != d ? refer(c, named, false, err) : 0;
@@ -286,7 +288,7 @@ static int look(struct cwl *c, const struct doc *d, struct err *err)
                         for (const struct doc *k = i->first; k && rc == 0; k = k->next)
                                 rc = refer(c, k, false, err);
                 else if (i->kind != DOC_WORD)
-                        rc = look(c, i, err);
+                        rc = look_at_class(c, i, err);
                 else if (str_eqz(i->key, "run") || str_eqz(i->key, "$import"))
                         rc = refer(c, i, true, err);
                 else if (str_eqz(i->key, "$include"))
@@ -346,20 +348,21 @@ static int read_tool(struct cwl *c, const char *file, struct err *err)
         tool = c->tool = main_of(c->docs[c->doc_count++]);
         class = word(doc_get(tool, "class"));
         if (!class.n)
-                return fail(tool, err,
-                            "this is no CWL description: it has neither a class nor a $graph with a main");
+                return fail_document(
+                        tool, err,
+                        "this is no CWL description: it has neither a class nor a $graph with a main");
         if (str_eqz(class, "Workflow"))
                 form_warn(c->form, tool->line,
                           "a workflow runs as one job, with all its steps on one machine");
         else if (!str_eqz(class, "CommandLineTool") && !str_eqz(class, "ExpressionTool"))
-                return fail(doc_get(tool, "class"), err, "the class " STR_FMT " is not supported",
-                            STR_ARG(class));
+                return fail_document(doc_get(tool, "class"), err, "the class " STR_FMT " is not supported",
+                                     STR_ARG(class));
         rc = add_path(c, tool, base_name(str_of(file)), &name, err);
         if (rc == 0)
                 describe(c, map_get(c->names, name));
         read_requirements(c, doc_get(tool, "hints"), false);
         read_requirements(c, doc_get(tool, "requirements"), true);
-        return rc == 0 ? look(c, c->docs[0], err) : rc;
+        return rc == 0 ? look_at_class(c, c->docs[0], err) : rc;
 }
 
 /* ---- files that belong to an input without being named: secondaryFiles of the description */
@@ -522,7 +525,7 @@ static int read_order(struct cwl *c, const char *file, struct buf *out, struct e
         int rc = file ? read_doc(c, file, &order, err) : 0;
 
         if (rc == 0 && order && order->kind != DOC_MAP)
-                rc = fail(order, err, "a job order is a map of inputs to values");
+                rc = fail_document(order, err, "a job order is a map of inputs to values");
         else if (rc == 0 && order)
                 rc = write_value(c, order, &j, err);
         else if (rc == 0)
@@ -637,8 +640,8 @@ static void write_submit(const struct cwl *c, struct str tool, struct buf *out)
         script_inputs(out, (const char *const *)c->paths, c->count);
 }
 
-static int make(struct cwl *c, const struct cwl_job *job, const struct condor_options *o,
-                struct buf *ret_command, struct err *err)
+static int make_command(struct cwl *c, const struct cwl_job *job, const struct condor_options *o,
+                        struct buf *ret_command, struct err *err)
 {
         BUF_CLEANUP struct buf order = {.max = TEXT_MAX}, script = {0}, submit = {0};
         struct str tool = base_name(str_of(job->tool));
@@ -662,7 +665,7 @@ int cwl_parse(const struct form_world *w, const struct cwl_job *job, const struc
               struct form *ret, struct buf *ret_command, struct err *err)
 {
         struct cwl c = {.w = w, .form = ret, .names = map_new()};
-        int rc = make(&c, job, o, ret_command, err);
+        int rc = make_command(&c, job, o, ret_command, err);
 
         for (size_t i = 0; i < c.count; i++)
                 free(c.paths[i]);

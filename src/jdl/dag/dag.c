@@ -1,5 +1,5 @@
-/* Each file is gone through twice: first for what makes nodes, then for what names them, so that statements
- * may stand in any order. */
+/* Every file is read twice: first for statements that make nodes, then for those that name them, so that
+ * statements may be in any order. */
 #include "jdl/dag/dag.h"
 
 #include <errno.h>
@@ -34,20 +34,20 @@ const char *dag_keep(struct dag_reader *r, struct str s)
 struct source {
         struct dag_reader *reader;
         const char *file;
-        struct str prefix;               /* of names: "S+"; empty: none */
-        const char *dir;                 /* of files; NULL: none */
+        struct str prefix;               /* prefix of names: "S+"; empty: none */
+        const char *dir;                 /* folder of files; NULL: none */
         struct str rest;                 /* lines that were not read yet */
-        unsigned line, next;             /* of the statement; of the line behind it */
-        uint32_t first_node;             /* of this file and its splices */
+        unsigned line, next;             /* line of the statement; line after it */
+        uint32_t first_node;             /* first node of this file and its splices */
         bool names;                      /* second time: statements that name nodes */
-        struct dag_splice *splice;       /* that this file is; NULL: none */
+        struct dag_splice *splice;       /* splice that this file is; NULL: none */
         struct buf joined;               /* a statement of several lines */
-        const struct dag_script *script; /* of the statement SCRIPT */
+        const struct dag_script *script; /* script of the statement SCRIPT */
         enum dag_role role;
         bool before; /* VARS ... PREPEND */
 };
 
-/* The next statement, without comments and blank lines. False: at the end. */
+/* Takes the next statement, without comments and blank lines. Returns false at the end. */
 static bool next_statement(struct source *s, struct str *ret)
 {
         struct str line;
@@ -625,7 +625,7 @@ static int priority(struct source *s, struct str rest)
         return each_node(s, name, set_priority, rest);
 }
 
-static int done(struct source *s, struct str rest)
+static int done_nodes(struct source *s, struct str rest)
 {
         struct str name = word(&rest);
 
@@ -807,7 +807,7 @@ static void add_setting(struct dag_setting **list, uint32_t *count, uint32_t *ca
         (*list)[(*count)++] = (struct dag_setting){str_dupz(name), str_dupz(value)};
 }
 
-/* A path as the statement has it, from the folder of its file. */
+/* Sets a path of a statement, relative to the folder of its file. */
 static void set_file(struct source *s, char **to, struct str name)
 {
         BUF_CLEANUP struct buf path = {0};
@@ -944,7 +944,7 @@ static int set_job_attr(struct source *s, struct str rest)
         return 0;
 }
 
-/* One line of a configuration of DAGMan. False: it is known, and wrong. */
+/* Reads one line of a DAGMan configuration. Returns false if the name is known and the value is wrong. */
 static bool configure(struct source *s, struct str name, struct str value)
 {
         struct {
@@ -1024,7 +1024,7 @@ static const struct {
         {"VARS", NULL, vars},
         {"RETRY", NULL, retry},
         {"PRIORITY", NULL, priority},
-        {"DONE", NULL, done},
+        {"DONE", NULL, done_nodes},
         {"CONNECT", NULL, connect},
         {"PIN_IN", NULL, pin_in},
         {"PIN_OUT", NULL, pin_out},
@@ -1093,7 +1093,7 @@ static int read_rescue(struct dag_reader *r, const char *name, struct str text)
                 struct str rest = line, w = word(&rest);
 
                 if (str_ieqz(w, "DONE"))
-                        rc = done(&s, str_trim(rest));
+                        rc = done_nodes(&s, str_trim(rest));
                 else if (!str_ieqz(w, "RETRY")) /* retries that are left: counted anew */
                         rc = dag_fail(r, name, s.line, "a rescue file has DONE and RETRY lines, not " STR_FMT,
                                       STR_ARG(str_head(w, 60)));

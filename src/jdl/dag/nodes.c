@@ -433,7 +433,7 @@ static struct group *new_group(struct groups *gs)
         return &gs->all[gs->count++];
 }
 
-static void put(struct dag_reader *r, struct groups *gs, uint32_t group, uint32_t unit)
+static void put_unit(struct dag_reader *r, struct groups *gs, uint32_t group, uint32_t unit)
 {
         struct group *g = &gs->all[group];
 
@@ -458,7 +458,7 @@ static void make_groups(struct dag_reader *r, struct groups *gs)
                         at = gs->count;
                         map_put(by_key, buf_view(&key), (void *)(uintptr_t)at);
                 }
-                put(r, gs, at - 1, i);
+                put_unit(r, gs, at - 1, i);
         }
         map_free(by_key);
 }
@@ -476,7 +476,7 @@ static int read_alone(struct dag_reader *r, struct groups *gs, uint32_t group)
 
                 if (i)
                         new_group(gs);
-                put(r, gs, own, units[i]);
+                put_unit(r, gs, own, units[i]);
                 rc = read_description(r, &gs->all[own], true);
         }
         free(units);

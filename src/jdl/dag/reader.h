@@ -12,21 +12,21 @@
 
 struct dag_var {
         char *name, *value;
-        bool before; /* the description may say otherwise */
+        bool before; /* the description may override it */
 };
-/* The jobs that run for a node, in this order; each attempt has its own. */
+/* Jobs that run for a node, in this order; each attempt has its own. */
 enum dag_role { DAG_PRE, DAG_JOB, DAG_POST, DAG_HOLD, DAG_ROLES };
 enum dag_kind { DAG_NODE, DAG_FINAL, DAG_SERVICE, DAG_PROVISIONER };
 struct dag_script {
         char *command; /* with its arguments */
-        bool defers;   /* when it ends with defer_status it is run again after defer_s seconds */
+        bool defers;   /* run again after defer_s seconds if it ends with defer_status */
         int64_t defer_status, defer_s;
 };
 struct dag_category {
         uint64_t max; /* 0: any number */
         uint32_t number;
 };
-/* One of a node's roles in one of its attempts: a row of some parts. */
+/* Role of a node in one of its attempts: a row of some parts. */
 struct dag_unit {
         uint32_t node, group, row;
         uint16_t attempt;
@@ -35,7 +35,7 @@ struct dag_unit {
 struct dag_node {
         char *name;      /* with the names of the splices that it is in: "S+A" */
         char *submit;    /* file, or name of an inline description */
-        struct str text; /* of an inline description; p NULL: a file */
+        struct str text; /* text of an inline description; p NULL: a file */
         const char *dir; /* NULL: none */
         struct dag_var *vars;
         uint32_t var_count;
@@ -44,24 +44,25 @@ struct dag_node {
         enum dag_kind kind;
         bool has_priority, has_unless, has_abort, has_abort_return, has_pre_skip, done, noop;
         bool has_parent, has_child;
-        bool before; /* some variable is written before its description, which is read for it alone */
-        bool tries;  /* its variables name the attempt: each is a job of its own */
+        bool before; /* some variable must precede its description, which is read for this node alone */
+        bool tries;  /* its variables use the attempt's number: each attempt is a job of its own */
         const struct dag_script *scripts[DAG_ROLES]; /* NULL: none */
         const struct dag_category *category;         /* NULL: none */
         const char *category_name;
         unsigned line;
         const char *file;
         /* nodes.c */
-        uint32_t unit;     /* its first one */
-        uint16_t attempts; /* that are jobs of their own; a job of one attempt may be retried */
-        uint8_t roles[DAG_ROLES], role_count; /* those that it has */
+        uint32_t unit; /* number of its first unit */
+        /* number of attempts that are jobs of their own; a job of one attempt may be retried */
+        uint16_t attempts;
+        uint8_t roles[DAG_ROLES], role_count; /* roles that the node has */
 };
 struct dag_arrow {
         uint32_t *ends; /* parents, then children */
         uint32_t parents, children;
 };
 struct dag_splice {
-        uint32_t *first, *last; /* nodes without parents, and those without children */
+        uint32_t *first, *last; /* nodes without parents, and nodes without children */
         uint32_t first_count, last_count;
         struct dag_pin *pins[2]; /* in, out */
         uint32_t pin_count[2];
@@ -73,7 +74,7 @@ struct dag_text { /* a file that was read, or an inline description */
         char *name;
         struct buf text;
 };
-struct dag_setting { /* of the graph: name and value */
+struct dag_setting { /* setting of the graph: name and value */
         char *name, *value;
 };
 struct dag_reader {
@@ -83,10 +84,10 @@ struct dag_reader {
         struct err *err;
         struct dag_node *nodes;
         uint32_t node_count, node_cap;
-        uint32_t file_count;      /* that were read */
-        struct map *by_name;      /* number of the node, and one */
+        uint32_t file_count;      /* number of files read */
+        struct map *by_name;      /* number of the node, plus one */
         struct map *splices;      /* struct dag_splice, by whole name */
-        struct map *descriptions; /* of SUBMIT-DESCRIPTION: struct dag_text */
+        struct map *descriptions; /* struct dag_text of each SUBMIT-DESCRIPTION */
         struct dag_arrow *arrows;
         uint32_t arrow_count, arrow_cap;
         struct dag_text **texts;
@@ -103,14 +104,15 @@ struct dag_reader {
         uint32_t unit_count, unit_cap;
 };
 
-/* "FILE:LINE: text" into the reader's err; returns -EINVAL. */
+/* Puts "FILE:LINE: text" into the reader's err. Returns -EINVAL. */
 int dag_fail(struct dag_reader *r, const char *file, unsigned line, const char *fmt, ...)
         __attribute__((format(printf, 4, 5)));
-const char *dag_keep(struct dag_reader *r, struct str s); /* a copy that lives as long as the reader */
+/* returns a copy that lives as long as the reader */
+const char *dag_keep(struct dag_reader *r, struct str s);
 
-bool dag_node_runs(const struct dag_node *n); /* it is not done, and has some job */
-/* script.c: the description of a role of the node that is a script. 0, or -EINVAL. */
+bool dag_node_runs(const struct dag_node *n); /* true if the node is not done and has some job */
+/* script.c: appends the description of a node's role that is a script. Returns 0, or -EINVAL. */
 int dag_script_text(struct dag_reader *r, const struct dag_node *n, enum dag_role role, struct buf *out);
 
-/* nodes.c: all nodes and arrows are there: fills the form. */
+/* nodes.c: fills the form, after all nodes and arrows were read. */
 int dag_make_form(struct dag_reader *r, uint64_t *ret_edges);

@@ -20,6 +20,12 @@ static int render(struct tool *t, const struct xml *x, struct buf *out, struct e
         buf_printf(&folder, TOOL_BOX "/" STR_FMT, STR_ARG(str_skip(t->folder, (size_t)(at + 1))));
         if (rc == 0 && str_search(buf_view(out), buf_view(&folder)) >= 0)
                 t->uses_folder = true;
+        for (size_t i = 0; i < t->output_count; i++) {
+                buf_reset(&folder);
+                buf_printf(&folder, TOOL_BOX "/" STR_FMT "_files", STR_ARG(t->outputs[i].name));
+                if (rc == 0 && str_search(buf_view(out), buf_view(&folder)) >= 0)
+                        t->outputs[i].uses_files = true;
+        }
         return rc;
 }
 
@@ -28,7 +34,7 @@ static int interpreter(struct tool *t, const struct xml *command, struct buf *ou
 {
         BUF_CLEANUP struct buf line = {0};
 
-        if (!xml_get(command, "interpreter"))
+        if (str_of(xml_get(command, "interpreter")).n == 0)
                 return 0;
         buf_printf(&line, "%s " TOOL_BOX "/" STR_FMT "/" STR_FMT, xml_get(command, "interpreter"),
                    STR_ARG(str_skip(t->folder, (size_t)(str_rfind(t->folder, '/') + 1))),
@@ -55,31 +61,70 @@ static int render_command(struct tool *t, struct buf *out, struct err *err)
         return rc == 0 ? interpreter(t, command, out) : rc;
 }
 
+static bool is_plain_path(struct str path, const char *more)
+{
+        for (size_t i = 0; i < path.n; i++)
+                if (!isalnum((unsigned char)path.p[i]) && !strchr("_./+=,@%-", path.p[i]) &&
+                    !strchr(more, path.p[i]))
+                        return false;
+        return path.n && path.p[0] != '/' && path.p[0] != '-' && str_search(path, STR("..")) < 0;
+}
+
 /* ---- what templates make beside the command: first, since the command names it */
 
+/* One file for the tool: its text, which is filled in where the job runs. With a filename it stands in the
+ * tool's folder of work under that name as well. */
+static int config_file(struct tool *t, const struct xml *x, struct str text, unsigned n, struct buf *out,
+                       struct err *err)
+{
+        BUF_CLEANUP struct buf variable = {0};
+        struct str name = str_of(xml_get(x, "name")), filename = str_of(xml_get(x, "filename"));
+
+        if (filename.n && (!is_plain_path(filename, "") || str_search(filename, STR("..")) >= 0 ||
+                           filename.p[0] == '/' || filename.p[0] == '.'))
+                return tool_fail(x, err, "a configfile with the filename '" STR_FMT "' is not supported",
+                                 STR_ARG(filename));
+        buf_addz(out, "printf '%s' ");
+        script_quote(out, text);
+        buf_printf(out, " | fill >\"$box/.drover_config.%u\"\n", n);
+        if (filename.n)
+                buf_printf(out, "ln -s \"$box/.drover_config.%u\" " STR_FMT "\n", n, STR_ARG(filename));
+        buf_printf(&variable, TOOL_BOX "/.drover_config.%u", n);
+        if (name.n)
+                datum_put(&t->arena, t->x.names, name, datum_text(&t->arena, buf_view(&variable)));
+        return 0;
+}
+
+/* <inputs>: all values as JSON. */
+static int inputs_file(struct tool *t, const struct xml *x, struct buf *text, struct err *err)
+{
+        const char *style = xml_get(x, "data_style") ? xml_get(x, "data_style") : "skip";
+
+        if (strcmp(style, "skip") != 0 && strcmp(style, "paths") != 0)
+                return tool_fail(x, err, "<inputs> with data_style=\"%s\" is not supported", style);
+        return tool_inputs_json(t, strcmp(style, "paths") == 0, text, err);
+}
+
+/* First those that are no templates: the others may name them. */
 static int config_files(struct tool *t, struct buf *out, struct err *err)
 {
         const struct xml *all = xml_child(t->root, "configfiles");
         unsigned n = 0;
         int rc = 0;
 
-        for (const struct xml *x = all ? all->first : NULL; x && rc == 0; x = x->next) {
-                BUF_CLEANUP struct buf text = {.max = TEMPLATE_OUT_MAX}, path = {0}, variable = {0};
-                struct str name = str_of(xml_get(x, "name"));
+        for (int templates = 0; templates < 2; templates++)
+                for (const struct xml *x = all ? all->first : NULL; x && rc == 0; x = x->next) {
+                        BUF_CLEANUP struct buf text = {.max = TEMPLATE_OUT_MAX};
 
-                if (!xml_is(x, "configfile"))
-                        return tool_fail(x, err, "<%s> among the configfiles is not supported", x->name);
-                if (xml_get(x, "filename"))
-                        return tool_fail(x, err, "a configfile with a filename is not supported");
-                rc = render(t, x, &text, err);
-                buf_printf(&path, ".drover_config.%u", n++);
-                buf_addz(out, "printf '%s' ");
-                script_quote(out, buf_view(&text));
-                buf_printf(out, " | fill >\"$box/%s\"\n", buf_z(&path));
-                buf_printf(&variable, TOOL_BOX "/%s", buf_z(&path));
-                if (name.n)
-                        datum_put(&t->arena, t->x.names, name, datum_text(&t->arena, buf_view(&variable)));
-        }
+                        if (!xml_is(x, "configfile") && !xml_is(x, "inputs"))
+                                return tool_fail(x, err, "<%s> among the configfiles is not supported",
+                                                 x->name);
+                        if (xml_is(x, "configfile") != (templates == 1))
+                                continue;
+                        rc = templates ? render(t, x, &text, err) : inputs_file(t, x, &text, err);
+                        if (rc == 0)
+                                rc = config_file(t, x, buf_view(&text), n++, out, err);
+                }
         return rc;
 }
 
@@ -241,15 +286,6 @@ static int find_rules(struct tool *t, struct rules *r, struct err *err)
 
 /* ---- outputs */
 
-static bool is_plain_path(struct str path, const char *more)
-{
-        for (size_t i = 0; i < path.n; i++)
-                if (!isalnum((unsigned char)path.p[i]) && !strchr("_./+=,@%-", path.p[i]) &&
-                    !strchr(more, path.p[i]))
-                        return false;
-        return path.n && path.p[0] != '/' && path.p[0] != '-' && str_search(path, STR("..")) < 0;
-}
-
 /* Which files a pattern finds, as the shell's: __name__ and the like, or a regular expression with a group
  * (?P<designation>…) or (?P<name>…) of .+ or .*, and (?P<ext>…), between characters that stand for
  * themselves. */
@@ -334,6 +370,11 @@ static int collect(struct tool *t, struct buf *out, struct err *err)
                                    "for found in %s; do\n        [ -f \"$found\" ] && mv -f \"$found\" "
                                    "\"$box/" STR_FMT "\"\ndone\n",
                                    from, STR_ARG(o->file));
+                if (o->uses_files)
+                        buf_printf(out,
+                                   "[ -d \"$box/" STR_FMT "_files\" ] && tar -cf \"$box/" STR_FMT
+                                   "_files.tar\" -C \"$box\" -- " STR_FMT "_files\n",
+                                   STR_ARG(o->name), STR_ARG(o->name), STR_ARG(o->name));
                 for (const struct xml *x = o->at->first; x && rc == 0; x = x->next) {
                         if (xml_is(x, "discover_datasets"))
                                 rc = discover(o, x, out, err);

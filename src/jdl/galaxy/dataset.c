@@ -118,6 +118,10 @@ int tool_dataset(struct tool *t, const struct xml *x, json_t *given, struct datu
                   json_object_get(given, "metadata")
                           ? from_json(&t->arena, json_object_get(given, "metadata"), 0)
                           : datum_new(&t->arena, DATUM_MAP));
+        if (datum_get(datum_get(d, STR("metadata")), STR("dbkey")))
+                datum_put(&t->arena, d, STR("dbkey"), datum_get(datum_get(d, STR("metadata")), STR("dbkey")));
+        else
+                put_text(t, d, "dbkey", STR("?"));
         d->written = true;
         d->text = arena_str(&t->arena, buf_view(&written));
         *ret = d;

@@ -10,6 +10,15 @@ struct datum *datum_new(struct arena *a, enum datum_kind kind)
         return v;
 }
 
+struct datum *datum_none(struct arena *a)
+{
+        struct datum *v = datum_new(a, DATUM_NONE);
+
+        v->written = true;
+        v->text = STR("None");
+        return v;
+}
+
 struct datum *datum_text(struct arena *a, struct str text)
 {
         struct datum *v = datum_new(a, DATUM_TEXT);
@@ -37,6 +46,22 @@ struct datum *datum_float(struct arena *a, double d)
 struct datum *datum_of_number(struct arena *a, double d, bool whole)
 {
         return whole && fabs(d) < 9e15 ? datum_int(a, (int64_t)d) : datum_float(a, d);
+}
+
+struct datum *datum_function(struct arena *a, struct str name)
+{
+        struct datum *v = datum_text(a, name);
+
+        v->kind = DATUM_FUNCTION;
+        return v;
+}
+
+struct datum *datum_section(struct arena *a)
+{
+        struct datum *v = datum_new(a, DATUM_MAP);
+
+        v->section = true;
+        return v;
 }
 
 struct datum *datum_bool(struct arena *a, bool b)
@@ -90,6 +115,23 @@ struct datum *datum_get(const struct datum *map, struct str key)
         return NULL;
 }
 
+static struct datum *find_within(const struct datum *map, struct str key, unsigned depth)
+{
+        struct datum *found = datum_get(map, key);
+
+        if (!map || map->kind != DATUM_MAP || depth == DATUM_DEPTH_MAX)
+                return NULL;
+        for (size_t i = 0; !found && i < map->n; i++)
+                if (map->items[i]->section)
+                        found = find_within(map->items[i], key, depth + 1);
+        return found;
+}
+
+struct datum *datum_find(const struct datum *map, struct str key)
+{
+        return find_within(map, key, 0);
+}
+
 bool datum_true(const struct datum *v)
 {
         switch (v->kind) {
@@ -98,6 +140,7 @@ bool datum_true(const struct datum *v)
         case DATUM_INT: return v->integer != 0;
         case DATUM_FLOAT: return v->number < 0 || v->number > 0;
         case DATUM_TEXT: return v->text.n > 0;
+        case DATUM_FUNCTION: return true;
         default: return v->n > 0;
         }
 }
@@ -108,6 +151,11 @@ static void write_float(double d, struct buf *out)
         BUF_CLEANUP struct buf b = {0};
         double back = 0;
 
+        if (fabs(d) < 1e16 &&
+            !(d < floor(d) || d > floor(d))) { /* %g begins with exponents before Python does */
+                buf_printf(out, "%.1f", d);
+                return;
+        }
         for (int digits = 6; digits <= 17; digits++) {
                 buf_reset(&b);
                 buf_printf(&b, "%.*g", digits, d);
@@ -208,7 +256,8 @@ bool datum_compare(const struct datum *a, const struct datum *b, int *ret)
 
 const char *datum_kind_name(const struct datum *v)
 {
-        static const char *const names[] = {"None", "bool", "int", "float", "str", "list", "dict"};
+        static const char *const names[] = {"None", "bool", "int",  "float",
+                                            "str",  "list", "dict", "function"};
 
         return names[v->kind];
 }

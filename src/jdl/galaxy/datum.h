@@ -6,16 +6,26 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-enum datum_kind { DATUM_NONE, DATUM_BOOL, DATUM_INT, DATUM_FLOAT, DATUM_TEXT, DATUM_LIST, DATUM_MAP };
+enum datum_kind {
+        DATUM_NONE,
+        DATUM_BOOL,
+        DATUM_INT,
+        DATUM_FLOAT,
+        DATUM_TEXT,
+        DATUM_LIST,
+        DATUM_MAP,
+        DATUM_FUNCTION
+};
 
 struct datum {
         enum datum_kind kind;
-        bool written;         /* text says how it is written, for kinds other than DATUM_TEXT */
-        int64_t integer;      /* of BOOL and INT */
-        double number;        /* of FLOAT */
-        struct str text;      /* of TEXT, or as written */
-        struct datum **items; /* of LIST and MAP */
-        struct str *keys;     /* of MAP */
+        bool section;         /* MAP: see datum_section */
+        bool written;         /* text is the written form, for kinds other than DATUM_TEXT */
+        int64_t integer;      /* BOOL and INT */
+        double number;        /* FLOAT */
+        struct str text;      /* TEXT, or the written form; FUNCTION: its full name, or a module's */
+        struct datum **items; /* LIST and MAP */
+        struct str *keys;     /* MAP */
         size_t n, cap;
 };
 
@@ -23,22 +33,32 @@ struct datum {
 #define DATUM_DEPTH_MAX 32u
 
 struct datum *datum_new(struct arena *a, enum datum_kind kind);
+/* What a parameter or an output is that is not there: None, and written so; in a template Python's own None,
+ * of datum_new, is written as nothing. */
+struct datum *datum_none(struct arena *a);
 struct datum *datum_text(struct arena *a, struct str text); /* copied */
 struct datum *datum_int(struct arena *a, int64_t n);
 struct datum *datum_float(struct arena *a, double d);
-/* whole: an INT, unless it is too large for one. */
+/* Makes a number; whole: an INT, unless it is too large for one. */
 struct datum *datum_of_number(struct arena *a, double d, bool whole);
 struct datum *datum_bool(struct arena *a, bool b);
-/* To a list, or to a map with a key (copied; replaces). False: DATUM_ITEMS_MAX is reached. */
+/* Add an item to a list, or to a map under a key (copied; replaces an older value). Return false if
+ * DATUM_ITEMS_MAX is reached. */
 bool datum_add(struct arena *a, struct datum *list, struct datum *item);
 bool datum_put(struct arena *a, struct datum *map, struct str key, struct datum *item);
-struct datum *datum_get(const struct datum *map, struct str key); /* NULL: no map, or none */
+/* Makes a MAP whose names are also found from outside it: a section, or a conditional. */
+struct datum *datum_section(struct arena *a);
+struct datum *datum_function(struct arena *a, struct str name);
+struct datum *datum_get(const struct datum *map, struct str key); /* NULL: not a map, or no such key */
+/* Like datum_get, then searches the sections and conditionals within; the first match counts. */
+struct datum *datum_find(const struct datum *map, struct str key);
 
 bool datum_true(const struct datum *v);
-/* As str() in Python writes it. False: it is a map without a text, or nested too deep. */
+/* Appends the value as Python's str() does. Returns false for a map without a text, or values nested too
+ * deep. */
 bool datum_write(const struct datum *v, struct buf *out);
 bool datum_equal(const struct datum *a, const struct datum *b);
-/* <0, 0, >0 in *ret; false: these two have no order. */
+/* Compares two values: *ret is <0, 0 or >0. Returns false if they have no order. */
 bool datum_compare(const struct datum *a, const struct datum *b, int *ret);
-bool datum_number(const struct datum *v, double *ret); /* of INT, FLOAT, BOOL */
+bool datum_number(const struct datum *v, double *ret); /* converts INT, FLOAT, BOOL */
 const char *datum_kind_name(const struct datum *v);

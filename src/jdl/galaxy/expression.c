@@ -23,8 +23,8 @@ struct reader {
 static int read_or(struct reader *r, struct datum **ret);
 static int read_test(struct reader *r, struct datum **ret);
 
-static int fail(struct reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static int fail(struct reader *r, const char *fmt, ...)
+static int fail_expression(struct reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static int fail_expression(struct reader *r, const char *fmt, ...)
 {
         va_list ap;
 
@@ -41,7 +41,8 @@ static struct datum *none(struct reader *r)
 
 static void blanks(struct reader *r)
 {
-        while (r->p < r->end && isspace((unsigned char)*r->p))
+        while (r->p < r->end &&
+               (isspace((unsigned char)*r->p) || (*r->p == '\\' && r->p + 1 < r->end && r->p[1] == '\n')))
                 r->p++;
 }
 
@@ -51,7 +52,7 @@ static bool is_name_char(char c)
 }
 
 /* An operator or bracket, after blanks. */
-static bool take(struct reader *r, const char *word)
+static bool take_word(struct reader *r, const char *word)
 {
         size_t n = strlen(word);
 
@@ -67,7 +68,7 @@ static bool take(struct reader *r, const char *word)
 static bool ahead(struct reader *r, const char *word)
 {
         const char *p = r->p;
-        bool is = take(r, word);
+        bool is = take_word(r, word);
 
         r->p = p;
         return is;
@@ -75,12 +76,12 @@ static bool ahead(struct reader *r, const char *word)
 
 static int need(struct reader *r, const char *word)
 {
-        if (take(r, word))
+        if (take_word(r, word))
                 return 0;
         if (r->p == r->end)
-                return fail(r, "'%s' is missing at the end", word);
-        return fail(r, "'%s' is missing before '" STR_FMT "'", word,
-                    STR_ARG(str_head(str_make(r->p, (size_t)(r->end - r->p)), 20)));
+                return fail_expression(r, "'%s' is missing at the end", word);
+        return fail_expression(r, "'%s' is missing before '" STR_FMT "'", word,
+                               STR_ARG(str_head(str_make(r->p, (size_t)(r->end - r->p)), 20)));
 }
 
 static struct str read_name(struct reader *r)
@@ -105,20 +106,26 @@ static bool is_keyword(struct str s)
 
 /* ---- literals */
 
-static int read_text(struct reader *r, struct datum **ret)
+static bool is_end_quote(const struct reader *r, char quote, bool triple)
+{
+        return *r->p == quote && (!triple || (r->end - r->p >= 3 && r->p[1] == quote && r->p[2] == quote));
+}
+
+/* raw: r"\d", whose backslashes stand for themselves */
+static int read_text(struct reader *r, bool raw, struct datum **ret)
 {
         BUF_CLEANUP struct buf b = {.max = EXPRESSION_TEXT_MAX};
         char quote = *r->p++;
         bool triple = r->end - r->p >= 2 && r->p[0] == quote && r->p[1] == quote;
 
         if (triple)
-                return fail(r, "a text in three quotes is not supported");
-        while (r->p < r->end && *r->p != quote) {
+                r->p += 2;
+        while (r->p < r->end && !is_end_quote(r, quote, triple)) {
                 char c = *r->p++;
 
-                if (c == '\n')
-                        return fail(r, "a text does not end on its line");
-                if (c == '\\' && r->p < r->end) {
+                if (c == '\n' && !triple)
+                        return fail_expression(r, "a text does not end on its line");
+                if (c == '\\' && r->p < r->end && !raw) {
                         static const char from[] = "nrt\\'\"", to[] = "\n\r\t\\'\"";
                         const char *at = strchr(from, *r->p);
 
@@ -131,8 +138,8 @@ static int read_text(struct reader *r, struct datum **ret)
                 buf_char(&b, c);
         }
         if (r->p == r->end)
-                return fail(r, "a text has no end");
-        r->p++;
+                return fail_expression(r, "a text has no end");
+        r->p += triple ? 3 : 1;
         *ret = datum_text(r->x->arena, buf_view(&b));
         return 0;
 }
@@ -158,7 +165,8 @@ static int read_number(struct reader *r, struct datum **ret)
                 return 0;
         }
         if (str_to_double(str_make(p, (size_t)(r->p - p)), &d) != 0)
-                return fail(r, "'" STR_FMT "' is no number", STR_ARG(str_make(p, (size_t)(r->p - p))));
+                return fail_expression(r, "'" STR_FMT "' is no number",
+                                       STR_ARG(str_make(p, (size_t)(r->p - p))));
         *ret = datum_float(r->x->arena, d);
         return 0;
 }
@@ -167,21 +175,21 @@ static int read_number(struct reader *r, struct datum **ret)
 
 static int read_targets(struct reader *r, struct expression_targets *t)
 {
-        bool bracket = take(r, "(");
+        bool bracket = take_word(r, "(");
 
         t->n = 0;
         do {
                 struct str name;
 
-                take(r, "$");
+                take_word(r, "$");
                 blanks(r);
                 name = read_name(r);
                 if (!name.n || is_keyword(name))
-                        return fail(r, "a for needs a name");
+                        return fail_expression(r, "a for needs a name");
                 if (t->n == EXPRESSION_TARGETS_MAX)
-                        return fail(r, "a for has more than %d names", EXPRESSION_TARGETS_MAX);
+                        return fail_expression(r, "a for has more than %d names", EXPRESSION_TARGETS_MAX);
                 t->names[t->n++] = name;
-        } while (take(r, ","));
+        } while (take_word(r, ","));
         if (bracket && need(r, ")") != 0)
                 return -EINVAL;
         return need(r, "in");
@@ -234,7 +242,7 @@ static int read_comprehension(struct reader *r, const char *element, struct datu
         if (rc != 0)
                 return rc;
         r->live = false;
-        if (take(r, "if")) {
+        if (take_word(r, "if")) {
                 condition = r->p;
                 rc = read_or(r, &v);
         }
@@ -252,21 +260,23 @@ static int read_comprehension(struct reader *r, const char *element, struct datu
                 if (rc == 0)
                         rc = read_test(r, &v);
                 if (rc == 0 && !datum_add(r->x->arena, list, v))
-                        rc = fail(r, "a list has more than %u items", DATUM_ITEMS_MAX);
+                        rc = fail_expression(r, "a list has more than %u items", DATUM_ITEMS_MAX);
         }
         r->p = end;
         *ret = list;
         return rc;
 }
 
+enum brackets { BRACKETS_ITEMS, BRACKETS_ONE, BRACKETS_COMPREHENSION }; /* ONE: a value without a comma */
+
 /* What stands between brackets, parted by commas, into a list; a comprehension gives the list itself. */
-static int read_items(struct reader *r, const char *close, bool *ret_comprehended, struct datum **ret)
+static int read_items(struct reader *r, const char *close, enum brackets *ret_form, struct datum **ret)
 {
         struct datum *list = datum_new(r->x->arena, DATUM_LIST), *v;
         int rc;
 
-        *ret_comprehended = false;
-        while (!take(r, close)) {
+        *ret_form = BRACKETS_ITEMS;
+        while (!take_word(r, close)) {
                 bool live = r->live;
                 const char *element = r->p;
 
@@ -276,8 +286,8 @@ static int read_items(struct reader *r, const char *close, bool *ret_comprehende
                         r->live = live;
                         if (rc != 0)
                                 return rc;
-                        if (take(r, "for")) {
-                                *ret_comprehended = true;
+                        if (take_word(r, "for")) {
+                                *ret_form = BRACKETS_COMPREHENSION;
                                 rc = read_comprehension(r, element, ret);
                                 return rc == 0 ? need(r, close) : rc;
                         }
@@ -288,8 +298,12 @@ static int read_items(struct reader *r, const char *close, bool *ret_comprehende
                 if (rc != 0)
                         return rc;
                 if (!datum_add(r->x->arena, list, v))
-                        return fail(r, "a list has more than %u items", DATUM_ITEMS_MAX);
-                if (!take(r, ",") && !ahead(r, close))
+                        return fail_expression(r, "a list has more than %u items", DATUM_ITEMS_MAX);
+                if (take_word(r, ","))
+                        *ret_form = BRACKETS_ITEMS;
+                else if (ahead(r, close))
+                        *ret_form = list->n == 1 ? BRACKETS_ONE : *ret_form;
+                else
                         return need(r, close);
         }
         *ret = list;
@@ -300,18 +314,55 @@ static int read_items(struct reader *r, const char *close, bool *ret_comprehende
 
 static int read_list(struct reader *r, struct datum **ret)
 {
-        bool comprehended;
+        enum brackets form;
 
-        return read_items(r, "]", &comprehended, ret);
+        return read_items(r, "]", &form, ret);
+}
+
+/* (a) is a; (a,), (a, b) and () are lists, as tuples are here. */
+static int read_tuple(struct reader *r, struct datum **ret)
+{
+        enum brackets form;
+        int rc = read_items(r, ")", &form, ret);
+
+        if (rc == 0 && form == BRACKETS_ONE)
+                *ret = (*ret)->items[0];
+        return rc;
+}
+
+/* {"a": 1, …}: keys are texts here. */
+static int read_dict(struct reader *r, struct datum **ret)
+{
+        struct datum *map = datum_new(r->x->arena, DATUM_MAP), *key, *v;
+
+        while (!take_word(r, "}")) {
+                BUF_CLEANUP struct buf b = {.max = 65536};
+                int rc = read_test(r, &key);
+
+                if (rc == 0)
+                        rc = need(r, ":");
+                if (rc == 0)
+                        rc = read_test(r, &v);
+                if (rc != 0)
+                        return rc;
+                if (r->live && (!datum_write(key, &b) || buf_check(&b) != 0))
+                        return fail_expression(r, "a %s as the key of a dict", datum_kind_name(key));
+                if (r->live && !datum_put(r->x->arena, map, buf_view(&b), v))
+                        return fail_expression(r, "a dict has more than %u items", DATUM_ITEMS_MAX);
+                if (!take_word(r, ",") && !ahead(r, "}"))
+                        return need(r, "}");
+        }
+        *ret = map;
+        return 0;
 }
 
 static int read_call(struct reader *r, struct datum *self, struct str name, struct datum **ret)
 {
         struct datum *arguments;
-        bool comprehended;
-        int rc = read_items(r, ")", &comprehended, &arguments);
+        enum brackets form;
+        int rc = read_items(r, ")", &form, &arguments);
 
-        if (rc == 0 && comprehended) {
+        if (rc == 0 && form == BRACKETS_COMPREHENSION) {
                 struct datum *only = arguments;
 
                 arguments = datum_new(r->x->arena, DATUM_LIST);
@@ -331,22 +382,102 @@ static int index_of(struct reader *r, struct datum *self, struct datum *key, str
 
                 datum_write(key, &b);
                 *ret = datum_get(self, buf_view(&b));
-                return *ret ? 0 : fail(r, "there is no '%s' in it", buf_z(&b));
+                return *ret ? 0 : fail_expression(r, "there is no '%s' in it", buf_z(&b));
         }
         if (key->kind != DATUM_INT)
-                return fail(r, "an index is a number");
+                return fail_expression(r, "an index is a number");
         if (self->kind == DATUM_LIST || self->kind == DATUM_TEXT) {
                 int64_t n = (int64_t)(self->kind == DATUM_LIST ? self->n : self->text.n),
                         i = key->integer < 0 ? key->integer + n : key->integer;
 
                 if (i < 0 || i >= n)
-                        return fail(r, "there is no item %lld of %lld", (long long)key->integer,
-                                    (long long)n);
+                        return fail_expression(r, "there is no item %lld of %lld", (long long)key->integer,
+                                               (long long)n);
                 *ret = self->kind == DATUM_LIST ? self->items[i]
                                                 : datum_text(r->x->arena, str_make(self->text.p + i, 1));
                 return 0;
         }
-        return fail(r, "a %s has no items", datum_kind_name(self));
+        return fail_expression(r, "a %s has no items", datum_kind_name(self));
+}
+
+/* [first:end] of a list or a text; NULL: not given. */
+static int slice_of(struct reader *r, struct datum *self, const struct datum *first, const struct datum *end,
+                    struct datum **ret)
+{
+        struct datum *of = self->kind == DATUM_LIST ? self : NULL, *list = datum_new(r->x->arena, DATUM_LIST);
+        BUF_CLEANUP struct buf b = {.max = EXPRESSION_TEXT_MAX};
+        const struct datum *given[2] = {first, end};
+        int64_t at[2];
+
+        if (!of && (!datum_write(self, &b) || buf_check(&b) != 0))
+                return fail_expression(r, "a %s has no items", datum_kind_name(self));
+        at[0] = 0;
+        at[1] = (int64_t)(of ? of->n : b.n);
+        for (int64_t i = 0, n = at[1]; i < 2; i++) {
+                if (!given[i] || given[i]->kind == DATUM_NONE)
+                        continue;
+                if (given[i]->kind != DATUM_INT)
+                        return fail_expression(r, "an index is a number");
+                at[i] = given[i]->integer < 0 ? given[i]->integer + n : given[i]->integer;
+                at[i] = at[i] < 0 ? 0 : at[i] > n ? n : at[i];
+        }
+        if (at[1] < at[0])
+                at[1] = at[0];
+        if (!of) {
+                *ret = datum_text(r->x->arena, str_make(buf_view(&b).p + at[0], (size_t)(at[1] - at[0])));
+                return 0;
+        }
+        for (int64_t i = at[0]; i < at[1]; i++)
+                datum_add(r->x->arena, list, of->items[i]);
+        *ret = list;
+        return 0;
+}
+
+/* Behind a [: an index or a part, with its ]. */
+static int read_index(struct reader *r, struct datum **v)
+{
+        struct datum *first = NULL, *end = NULL;
+        bool part;
+        int rc = ahead(r, ":") ? 0 : read_test(r, &first);
+
+        if (rc != 0)
+                return rc;
+        part = take_word(r, ":");
+        if (part && !ahead(r, "]") && !ahead(r, ":"))
+                rc = read_test(r, &end);
+        if (rc == 0 && ahead(r, ":"))
+                rc = fail_expression(r, "a part of a list by [a:b:c] is not supported");
+        if (rc == 0)
+                rc = need(r, "]");
+        if (rc != 0 || !r->live)
+                return rc;
+        return part ? slice_of(r, *v, first, end, v) : index_of(r, *v, first, v);
+}
+
+/* What a parameter was given, without the text that it is written as: True for "--fast". */
+static struct datum *bare_value(struct reader *r, struct datum *v)
+{
+        struct datum *bare = v;
+
+        if (v->written && v->kind != DATUM_MAP) {
+                bare = datum_new(r->x->arena, v->kind);
+                *bare = *v;
+                bare->written = false;
+        }
+        return bare;
+}
+
+/* os.path: a module, or a function of one, by its whole name. */
+static int read_module(struct reader *r, struct datum *self, struct str name, struct datum **ret)
+{
+        BUF_CLEANUP struct buf whole = {0};
+
+        buf_printf(&whole, STR_FMT "." STR_FMT, STR_ARG(self->text), STR_ARG(name));
+        *ret = datum_function(r->x->arena, buf_view(&whole));
+        if (r->p == r->end || *r->p != '(')
+                return 0;
+        r->p++;
+        return read_call(r, NULL, (*ret)->text, ret);
 }
 
 static int read_attribute(struct reader *r, struct datum *self, struct datum **ret)
@@ -354,15 +485,19 @@ static int read_attribute(struct reader *r, struct datum *self, struct datum **r
         struct str name = read_name(r);
 
         if (!name.n)
-                return fail(r, "a name is missing behind the point");
+                return fail_expression(r, "a name is missing behind the point");
+        if (r->live && self->kind == DATUM_FUNCTION)
+                return read_module(r, self, name, ret);
         if (r->p < r->end && *r->p == '(') {
                 r->p++;
                 return read_call(r, self, name, ret);
         }
         if (!r->live)
                 return 0;
-        *ret = datum_get(self, name);
-        return *ret ? 0 : fail(r, "." STR_FMT " is not known of this value", STR_ARG(name));
+        *ret = datum_find(self, name);
+        if (!*ret && str_eqz(name, "value"))
+                *ret = bare_value(r, self);
+        return *ret ? 0 : fail_expression(r, "." STR_FMT " is not known of this value", STR_ARG(name));
 }
 
 /* tight: nothing but what stands directly behind it, as in a template's text. */
@@ -380,18 +515,10 @@ static int read_trailers(struct reader *r, bool tight, struct datum **v)
                         r->p++;
                         rc = read_attribute(r, *v, v);
                 } else if (*r->p == '[') {
-                        struct datum *key = NULL;
-
                         r->p++;
-                        rc = read_test(r, &key);
-                        if (rc == 0 && ahead(r, ":"))
-                                return fail(r, "a part of a list by [a:b] is not supported");
-                        if (rc == 0)
-                                rc = need(r, "]");
-                        if (rc == 0 && r->live)
-                                rc = index_of(r, *v, key, v);
+                        rc = read_index(r, v);
                 } else if (*r->p == '(') {
-                        return fail(r, "what is called here is no function");
+                        return fail_expression(r, "what is called here is no function");
                 } else {
                         return 0;
                 }
@@ -402,23 +529,25 @@ static int read_trailers(struct reader *r, bool tight, struct datum **v)
 static int read_variable(struct reader *r, bool tight, struct datum **ret)
 {
         struct str name = read_name(r);
+        struct datum *v;
         int rc = 0;
 
         *ret = none(r);
         if (!name.n)
-                return fail(r, "'" STR_FMT "' is not understood",
-                            STR_ARG(str_head(str_make(r->p, (size_t)(r->end - r->p)), 20)));
-        if (r->p < r->end && *r->p == '(' && !datum_get(r->x->names, name)) {
+                return fail_expression(r, "'" STR_FMT "' is not understood",
+                                       STR_ARG(str_head(str_make(r->p, (size_t)(r->end - r->p)), 20)));
+        v = r->live ? datum_find(r->x->names, name) : NULL;
+        if (r->p < r->end && *r->p == '(' && (!v || v->kind == DATUM_FUNCTION)) {
                 r->p++;
-                rc = read_call(r, NULL, name, ret);
+                rc = read_call(r, NULL, v ? v->text : name, ret);
         } else if (str_eqz(name, "True") || str_eqz(name, "False")) {
                 *ret = datum_bool(r->x->arena, name.p[0] == 'T');
         } else if (str_eqz(name, "lambda")) {
-                rc = fail(r, "lambda is not supported");
+                rc = fail_expression(r, "lambda is not supported");
         } else if (!str_eqz(name, "None") && r->live) {
-                *ret = datum_get(r->x->names, name);
+                *ret = v ? v : builtin_named(r->x, name);
                 if (!*ret)
-                        rc = fail(r, "there is no variable " STR_FMT, STR_ARG(name));
+                        rc = fail_expression(r, "there is no variable " STR_FMT, STR_ARG(name));
         }
         return rc == 0 ? read_trailers(r, tight, ret) : rc;
 }
@@ -430,25 +559,30 @@ static int read_atom(struct reader *r, struct datum **ret)
         blanks(r);
         *ret = none(r);
         if (r->p == r->end)
-                return fail(r, "something is missing at the end");
+                return fail_expression(r, "something is missing at the end");
         if (*r->p == '"' || *r->p == '\'') {
-                rc = read_text(r, ret);
+                rc = read_text(r, false, ret);
+        } else if ((*r->p == 'r' || *r->p == 'u') && r->p + 1 < r->end &&
+                   (r->p[1] == '"' || r->p[1] == '\'')) {
+                bool raw = *r->p++ == 'r';
+
+                rc = read_text(r, raw, ret);
         } else if (isdigit((unsigned char)*r->p) ||
                    (*r->p == '.' && r->p + 1 < r->end && isdigit((unsigned char)r->p[1]))) {
                 rc = read_number(r, ret);
-        } else if (take(r, "[")) {
+        } else if (take_word(r, "[")) {
                 rc = read_list(r, ret);
-        } else if (take(r, "${")) {
+        } else if (take_word(r, "${")) {
                 rc = read_test(r, ret);
                 rc = rc == 0 ? need(r, "}") : rc;
-        } else if (take(r, "$(") || take(r, "(")) {
-                rc = read_test(r, ret);
-                rc = rc == 0 ? need(r, ")") : rc;
-        } else if (take(r, "{")) {
-                rc = take(r, "}") ? 0 : fail(r, "a dict with something in it is not supported");
-                *ret = datum_new(r->x->arena, DATUM_MAP);
+        } else if (take_word(r, "$(") || take_word(r, "(")) {
+                rc = read_tuple(r, ret);
+        } else if (take_word(r, "$[")) {
+                rc = read_list(r, ret);
+        } else if (take_word(r, "{")) {
+                rc = read_dict(r, ret);
         } else {
-                take(r, "$");
+                take_word(r, "$");
                 return read_variable(r, false, ret);
         }
         return rc == 0 ? read_trailers(r, false, ret) : rc;
@@ -463,7 +597,7 @@ static int negate(struct reader *r, struct datum **v)
         if (!r->live)
                 return 0;
         if (!datum_number(*v, &d))
-                return fail(r, "- of a %s", datum_kind_name(*v));
+                return fail_expression(r, "- of a %s", datum_kind_name(*v));
         *v = (*v)->kind == DATUM_FLOAT ? datum_float(r->x->arena, -d)
                                        : datum_int(r->x->arena, (int64_t) - (uint64_t)(*v)->integer);
         return 0;
@@ -478,8 +612,8 @@ static int read_unary(struct reader *r, struct datum **ret)
         if (r->x->arena->used > ARENA_MAX)
                 return err_set(r->err, -E2BIG, "it takes more than %u MiB", ARENA_MAX >> 20);
         if (++r->x->depth > DEPTH_MAX)
-                return fail(r, "it is nested too deep");
-        if (take(r, "-")) {
+                return fail_expression(r, "it is nested too deep");
+        if (take_word(r, "-")) {
                 rc = read_unary(r, ret);
                 if (rc == 0)
                         rc = negate(r, ret);
@@ -498,7 +632,7 @@ static int read_product(struct reader *r, struct datum **ret)
         for (size_t i = 0; rc == 0 && i < 4;) {
                 struct datum *right;
 
-                if (!take(r, operators[i])) {
+                if (!take_word(r, operators[i])) {
                         i++;
                         continue;
                 }
@@ -515,7 +649,7 @@ static int read_sum(struct reader *r, struct datum **ret)
         int rc = read_product(r, ret);
 
         while (rc == 0) {
-                const char *op = take(r, "+") ? "+" : take(r, "-") ? "-" : NULL;
+                const char *op = take_word(r, "+") ? "+" : take_word(r, "-") ? "-" : NULL;
                 struct datum *right;
 
                 if (!op)
@@ -532,15 +666,15 @@ static const char *comparison(struct reader *r)
         static const char *const operators[] = {"==", "!=", "<=", ">=", "<", ">", "in"};
 
         for (size_t i = 0; i < sizeof(operators) / sizeof(*operators); i++)
-                if (take(r, operators[i]))
+                if (take_word(r, operators[i]))
                         return operators[i];
-        if (take(r, "is"))
-                return take(r, "not") ? "!=" : "==";
+        if (take_word(r, "is"))
+                return take_word(r, "not") ? "is not" : "is";
         if (ahead(r, "not")) {
                 const char *p = r->p;
 
-                take(r, "not");
-                if (take(r, "in"))
+                take_word(r, "not");
+                if (take_word(r, "in"))
                         return "not in";
                 r->p = p;
         }
@@ -574,7 +708,7 @@ static int read_not(struct reader *r, struct datum **ret)
         bool negated = false;
         int rc;
 
-        while (take(r, "not"))
+        while (take_word(r, "not"))
                 negated = !negated;
         rc = read_comparison(r, ret);
         if (rc == 0 && negated)
@@ -589,7 +723,7 @@ static int read_chain(struct reader *r, const char *word, bool stops_at,
         bool live = r->live;
         int rc = operand(r, ret);
 
-        while (rc == 0 && take(r, word)) {
+        while (rc == 0 && take_word(r, word)) {
                 struct datum *right;
                 bool decided = live && datum_true(*ret) == stops_at;
 
@@ -626,7 +760,7 @@ static int read_test(struct reader *r, struct datum **ret)
         r->live = live;
         if (rc != 0)
                 return rc;
-        if (!take(r, "if")) {
+        if (!take_word(r, "if")) {
                 if (!live)
                         return 0;
                 r->p = first;

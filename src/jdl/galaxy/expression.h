@@ -11,31 +11,33 @@
 #include "jdl/galaxy/datum.h"
 
 #define EXPRESSION_STEPS_MAX 1000000u
-#define EXPRESSION_TEXT_MAX  (1u << 20) /* bytes of a text value */
+#define EXPRESSION_TEXT_MAX  (1u << 20) /* maximum bytes of a text value */
 
-struct expressions { /* variables, and what an evaluation may use up */
+struct expressions { /* variables, and the limits of an evaluation */
         struct arena *arena;
         struct datum *names; /* a DATUM_MAP */
-        unsigned steps;      /* so far */
+        unsigned steps;      /* steps taken so far */
         unsigned depth;
+        bool filter; /* names are bare values, as in filters: None is None, also of a parameter */
 };
 
-/* Evaluates what s begins with, as far as it is an expression; *ret_used: its bytes. 0; -EINVAL or -E2BIG
- * with err, which says what is wrong without a place. */
+/* Evaluates the expression at the beginning of s; *ret_used: its bytes. Returns 0; -EINVAL or -E2BIG with
+ * err, a message without a position. */
 int expression_read(struct expressions *x, struct str s, struct datum **ret, size_t *ret_used,
                     struct err *err);
-/* The same of all of s. */
+/* Like expression_read, for the whole of s. */
 int expression_all(struct expressions *x, struct str s, struct datum **ret, struct err *err);
-/* A placeholder, s without its $: a name with what follows it directly (.attribute, [index], (arguments)), as
- * templates have it in text. */
+/* Evaluates a placeholder of a template's text, given without its $: a name with what directly follows it
+ * (.attribute, [index], (arguments)). */
 int expression_place(struct expressions *x, struct str s, struct datum **ret, size_t *ret_used,
                      struct err *err);
 /* a + b */
 int expression_add(struct expressions *x, struct datum *a, struct datum *b, struct datum **ret,
                    struct err *err);
-/* A text that was built in a buffer of at most EXPRESSION_TEXT_MAX bytes. -E2BIG with err: it did not fit. */
+/* Makes a value of a text that was built in a buffer of at most EXPRESSION_TEXT_MAX bytes. -E2BIG with err:
+ * the text did not fit. */
 int expression_text(struct expressions *x, struct buf *text, struct datum **ret, struct err *err);
-/* For x, y in EXPRESSION: names are set by expression_bind. */
+/* Targets x, y of "for x, y in EXPRESSION", which expression_bind sets. */
 #define EXPRESSION_TARGETS_MAX 8
 struct expression_targets {
         struct str names[EXPRESSION_TARGETS_MAX];
@@ -45,5 +47,6 @@ int expression_targets(struct expressions *x, struct str s, struct expression_ta
                        struct err *err);
 int expression_bind(struct expressions *x, const struct expression_targets *t, struct datum *item,
                     struct err *err);
-/* What a for goes through: the items of a list, the keys of a dict. -EINVAL with err: it is neither. */
+/* Gives the values that a for iterates over: the items of a list, the keys of a dict. -EINVAL with err: the
+ * value is neither. */
 int expression_iterate(struct expressions *x, struct datum *over, struct datum **ret_list, struct err *err);

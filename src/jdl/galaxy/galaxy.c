@@ -2,8 +2,8 @@
 
 #include <errno.h>
 
+#include "base/format/sha256.h"
 #include "base/mem.h"
-#include "base/sha256.h"
 #include "jdl/galaxy/tool.h"
 #include "jdl/script.h"
 

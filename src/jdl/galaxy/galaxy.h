@@ -15,20 +15,21 @@
 enum galaxy_resolve { GALAXY_ANY, GALAXY_CONTAINER, GALAXY_CONDA, GALAXY_NONE };
 
 struct galaxy_job {
-        const char *tool, *params; /* files; params may be NULL: {} */
-        enum galaxy_resolve
-                resolve; /* what its requirements become; ANY: the container if it names one, else conda */
+        const char *tool, *params;   /* files; params may be NULL: {} */
+        enum galaxy_resolve resolve; /* how the tool's requirements are met; ANY: the container if it names
+                                        one, else conda */
 };
 
-/* Made of it: script_job (jdl/script.h) makes the request of the first two. {0} at first. */
+/* Rendered job: script_job (jdl/script.h) makes the request from the first two members. {0} at first. */
 struct galaxy_rendered {
         struct buf description; /* lines of the submit language, without a queue statement */
         struct buf script;
-        struct buf command;   /* the tool's alone, for people */
-        struct form warnings; /* of which there are no parts */
+        struct buf command;   /* command of the tool alone, for people */
+        struct form warnings; /* has warnings only, no parts */
 };
 
-/* 0; or with err: -EINVAL, -E2BIG, or what read_file returned; the warnings until then are there. */
+/* Renders a job. Returns 0; or with err: -EINVAL, -E2BIG, or the error of read_file, and the warnings up to
+ * then are in *ret. */
 int galaxy_render(const struct form_world *w, const struct galaxy_job *job, struct galaxy_rendered *ret,
                   struct err *err);
 void galaxy_rendered_deinit(struct galaxy_rendered *r);

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "jdl/galaxy/modules.h"
 
 struct call {
         struct expressions *x;
@@ -202,6 +203,148 @@ static int call_sorted(struct call *c)
         return rc;
 }
 
+/* ---- of lists */
+
+/* What a list, a dict's keys, or a parameter with several values has, copied. */
+static int call_list(struct call *c)
+{
+        struct datum *over;
+        int rc = 0;
+
+        *c->ret = datum_new(c->x->arena, DATUM_LIST);
+        if (c->arguments->n)
+                rc = expression_iterate(c->x, argument(c, 0), &over, c->err);
+        for (size_t i = 0; rc == 0 && c->arguments->n && i < over->n; i++)
+                if (!datum_add(c->x->arena, *c->ret, over->items[i]))
+                        return too_many(c);
+        return rc;
+}
+
+/* Each value once, in the order in which they come: Python's sets have none, so templates sort them. */
+static int call_set(struct call *c)
+{
+        struct datum *set = datum_new(c->x->arena, DATUM_LIST);
+        int rc = call_list(c);
+
+        if (rc == 0 && (*c->ret)->n > 2000)
+                return err_set(c->err, -E2BIG, "set() of more than 2000 items");
+        for (size_t i = 0; rc == 0 && i < (*c->ret)->n; i++) {
+                size_t k = 0;
+
+                while (k < set->n && !datum_equal(set->items[k], (*c->ret)->items[i]))
+                        k++;
+                if (k == set->n)
+                        datum_add(c->x->arena, set, (*c->ret)->items[i]);
+        }
+        *c->ret = set;
+        return rc;
+}
+
+static int call_reversed(struct call *c)
+{
+        int rc = call_list(c);
+
+        for (size_t i = 0, n = (*c->ret)->n; rc == 0 && i < n / 2; i++) {
+                struct datum *first = (*c->ret)->items[i];
+
+                (*c->ret)->items[i] = (*c->ret)->items[n - 1 - i];
+                (*c->ret)->items[n - 1 - i] = first;
+        }
+        return rc;
+}
+
+static int call_sum(struct call *c)
+{
+        bool whole = true;
+        double sum = 0, d;
+        int rc = call_list(c);
+
+        for (size_t i = 0; rc == 0 && i < (*c->ret)->n; i++) {
+                if (!datum_number((*c->ret)->items[i], &d))
+                        return err_set(c->err, -EINVAL, "sum() of a %s",
+                                       datum_kind_name((*c->ret)->items[i]));
+                whole = whole && (*c->ret)->items[i]->kind != DATUM_FLOAT;
+                sum += d;
+        }
+        if (rc == 0)
+                *c->ret = datum_of_number(c->x->arena, sum, whole);
+        return rc;
+}
+
+/* Is there an item that is true (or, for all(), that is not)? */
+static int look_for(struct call *c, bool truth)
+{
+        bool found = false;
+        int rc = call_list(c);
+
+        for (size_t i = 0; rc == 0 && i < (*c->ret)->n; i++)
+                found = found || datum_true((*c->ret)->items[i]) == truth;
+        if (rc == 0)
+                *c->ret = datum_bool(c->x->arena, found == truth);
+        return rc;
+}
+
+static int call_any(struct call *c)
+{
+        return look_for(c, true);
+}
+
+static int call_all(struct call *c)
+{
+        return look_for(c, false);
+}
+
+static int call_map(struct call *c)
+{
+        struct datum *over, *list = datum_new(c->x->arena, DATUM_LIST);
+        int rc = expression_iterate(c->x, argument(c, 1), &over, c->err);
+
+        if (rc == 0 && argument(c, 0)->kind != DATUM_FUNCTION)
+                return err_set(c->err, -EINVAL, "map() by a %s", datum_kind_name(argument(c, 0)));
+        for (size_t i = 0; rc == 0 && i < over->n; i++) {
+                struct datum *one = datum_new(c->x->arena, DATUM_LIST), *made;
+
+                datum_add(c->x->arena, one, over->items[i]);
+                rc = builtin_call(c->x, argument(c, 0)->text, one, &made, c->err);
+                if (rc == 0 && !datum_add(c->x->arena, list, made))
+                        return too_many(c);
+        }
+        *c->ret = list;
+        return rc;
+}
+
+/* ---- of names */
+
+/* "input.name": is there such a variable, with such attributes? */
+static int call_var_exists(struct call *c)
+{
+        struct str rest = argument(c, 0)->kind == DATUM_TEXT ? argument(c, 0)->text : STR_NONE, part;
+        struct datum *v = c->x->names;
+
+        if (str_starts(rest, STR("$")))
+                rest = str_skip(rest, 1);
+        while (v && str_cut(&rest, '.', &part))
+                v = datum_find(v, part);
+        *c->ret = datum_bool(c->x->arena, v != NULL && v != c->x->names);
+        return 0;
+}
+
+/* ---- of modules */
+
+#define MODULE_FUNCTION(name)                                                                                \
+        static int call_##name(struct call *c)                                                               \
+        {                                                                                                    \
+                return module_##name(c->x, c->arguments, c->ret, c->err);                                    \
+        }
+
+MODULE_FUNCTION(basename)
+MODULE_FUNCTION(dirname)
+MODULE_FUNCTION(join)
+MODULE_FUNCTION(splitext)
+MODULE_FUNCTION(sub)
+MODULE_FUNCTION(search)
+MODULE_FUNCTION(match)
+
 struct verb {
         const char *name;
         size_t least, most; /* arguments */
@@ -221,19 +364,51 @@ static int call_verb(const struct verb *verbs, size_t n, struct str name, const 
         return err_set(c->err, -EINVAL, "%s" STR_FMT "() is not supported", of, STR_ARG(name));
 }
 
+static const struct verb functions[] = {
+        {"str", 1, 1, call_str},
+        {"int", 1, 1, call_int},
+        {"float", 1, 1, call_float},
+        {"bool", 1, 1, call_bool},
+        {"len", 1, 1, call_len},
+        {"range", 1, 3, call_range},
+        {"zip", 1, 8, call_zip},
+        {"enumerate", 1, 2, call_enumerate},
+        {"min", 1, 100, call_min},
+        {"max", 1, 100, call_max},
+        {"abs", 1, 1, call_abs},
+        {"sorted", 1, 1, call_sorted},
+        {"list", 0, 1, call_list},
+        {"tuple", 0, 1, call_list},
+        {"set", 0, 1, call_set},
+        {"reversed", 1, 1, call_reversed},
+        {"sum", 1, 1, call_sum},
+        {"any", 1, 1, call_any},
+        {"all", 1, 1, call_all},
+        {"map", 2, 2, call_map},
+        {"varExists", 1, 1, call_var_exists},
+        {"os.path.basename", 1, 1, call_basename},
+        {"os.path.dirname", 1, 1, call_dirname},
+        {"os.path.join", 1, 16, call_join},
+        {"os.path.splitext", 1, 1, call_splitext},
+        {"re.sub", 3, 3, call_sub},
+        {"re.search", 2, 2, call_search},
+        {"re.match", 2, 2, call_match},
+};
+
 int builtin_call(struct expressions *x, struct str name, const struct datum *arguments, struct datum **ret,
                  struct err *err)
 {
-        static const struct verb functions[] = {
-                {"str", 1, 1, call_str},     {"int", 1, 1, call_int},
-                {"float", 1, 1, call_float}, {"bool", 1, 1, call_bool},
-                {"len", 1, 1, call_len},     {"range", 1, 3, call_range},
-                {"zip", 1, 8, call_zip},     {"enumerate", 1, 2, call_enumerate},
-                {"min", 1, 100, call_min},   {"max", 1, 100, call_max},
-                {"abs", 1, 1, call_abs},     {"sorted", 1, 1, call_sorted}};
         struct call c = {x, NULL, arguments, ret, err};
 
         return call_verb(functions, sizeof(functions) / sizeof(*functions), name, "", &c);
+}
+
+struct datum *builtin_named(struct expressions *x, struct str name)
+{
+        for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
+                if (str_eqz(name, functions[i].name))
+                        return datum_function(x->arena, name);
+        return NULL;
 }
 
 /* ---- methods of a text */
@@ -243,7 +418,7 @@ static struct str text_argument(const struct call *c, size_t i)
         return argument(c, i) && argument(c, i)->kind == DATUM_TEXT ? argument(c, i)->text : STR_NONE;
 }
 
-static int give(struct call *c, struct str s)
+static int give_text(struct call *c, struct str s)
 {
         *c->ret = datum_text(c->x->arena, s);
         return 0;
@@ -264,17 +439,17 @@ static struct str strip(const struct call *c, bool left, bool right)
 
 static int text_strip(struct call *c)
 {
-        return give(c, strip(c, true, true));
+        return give_text(c, strip(c, true, true));
 }
 
 static int text_lstrip(struct call *c)
 {
-        return give(c, strip(c, true, false));
+        return give_text(c, strip(c, true, false));
 }
 
 static int text_rstrip(struct call *c)
 {
-        return give(c, strip(c, false, true));
+        return give_text(c, strip(c, false, true));
 }
 
 static int change_case(struct call *c, int (*to)(int))
@@ -283,7 +458,7 @@ static int change_case(struct call *c, int (*to)(int))
 
         for (size_t i = 0; i < c->self->text.n; i++)
                 buf_char(&b, (char)to((unsigned char)c->self->text.p[i]));
-        return give(c, buf_view(&b));
+        return give_text(c, buf_view(&b));
 }
 
 static int text_lower(struct call *c)
@@ -296,16 +471,36 @@ static int text_upper(struct call *c)
         return change_case(c, toupper);
 }
 
+/* By one text, or by any of a tuple. */
+static int text_fits(struct call *c, bool (*fits)(struct str, struct str))
+{
+        const struct datum *all = argument(c, 0)->kind == DATUM_LIST ? argument(c, 0) : c->arguments;
+        bool is = false;
+
+        for (size_t i = 0; i < all->n && !is; i++)
+                is = all->items[i]->kind == DATUM_TEXT && fits(c->self->text, all->items[i]->text);
+        *c->ret = datum_bool(c->x->arena, is);
+        return 0;
+}
+
+static bool starts_with(struct str s, struct str with)
+{
+        return str_starts(s, with);
+}
+
+static bool ends_with(struct str s, struct str with)
+{
+        return str_ends(s, with);
+}
+
 static int text_starts(struct call *c)
 {
-        *c->ret = datum_bool(c->x->arena, str_starts(c->self->text, text_argument(c, 0)));
-        return 0;
+        return text_fits(c, starts_with);
 }
 
 static int text_ends(struct call *c)
 {
-        *c->ret = datum_bool(c->x->arena, str_ends(c->self->text, text_argument(c, 0)));
-        return 0;
+        return text_fits(c, ends_with);
 }
 
 static int text_split(struct call *c)
@@ -354,7 +549,138 @@ static int text_join(struct call *c)
         return rc == 0 ? expression_text(c->x, &b, c->ret, c->err) : rc;
 }
 
+/* At least one byte, and all of this class. */
+static int text_is(struct call *c, int (*is)(int))
+{
+        bool all = c->self->text.n > 0;
+
+        for (size_t i = 0; i < c->self->text.n; i++)
+                all = all && is((unsigned char)c->self->text.p[i]);
+        *c->ret = datum_bool(c->x->arena, all);
+        return 0;
+}
+
+static int text_isdigit(struct call *c)
+{
+        return text_is(c, isdigit);
+}
+
+static int text_isalpha(struct call *c)
+{
+        return text_is(c, isalpha);
+}
+
+static int text_isspace(struct call *c)
+{
+        return text_is(c, isspace);
+}
+
+static int text_find(struct call *c)
+{
+        *c->ret = datum_int(c->x->arena, (int64_t)str_search(c->self->text, text_argument(c, 0)));
+        return 0;
+}
+
+static int text_count(struct call *c)
+{
+        struct str rest = c->self->text, of = text_argument(c, 0);
+        int64_t n = 0;
+
+        for (ptrdiff_t at; of.n && (at = str_search(rest, of)) >= 0; n++)
+                rest = str_skip(rest, (size_t)at + of.n);
+        *c->ret = datum_int(c->x->arena, n);
+        return 0;
+}
+
+static int text_capitalize(struct call *c)
+{
+        BUF_CLEANUP struct buf b = {.max = EXPRESSION_TEXT_MAX};
+
+        for (size_t i = 0; i < c->self->text.n; i++) {
+                int byte = (unsigned char)c->self->text.p[i];
+
+                buf_char(&b, (char)(i ? tolower(byte) : toupper(byte)));
+        }
+        return expression_text(c->x, &b, c->ret, c->err);
+}
+
+static int text_splitlines(struct call *c)
+{
+        struct str rest = c->self->text, line;
+        bool fits = true;
+
+        *c->ret = datum_new(c->x->arena, DATUM_LIST);
+        while (fits && rest.n && str_cut(&rest, '\n', &line))
+                fits = datum_add(c->x->arena, *c->ret, datum_text(c->x->arena, line));
+        return fits ? 0 : too_many(c);
+}
+
+/* "{} {0} {1}".format(…): fields without names, widths and kinds. */
+static int text_format(struct call *c)
+{
+        BUF_CLEANUP struct buf b = {.max = EXPRESSION_TEXT_MAX};
+        struct str s = c->self->text;
+        size_t next = 0;
+
+        for (size_t i = 0; i < s.n; i++) {
+                ptrdiff_t end = s.p[i] == '{' ? str_find(str_skip(s, i), '}') : -1;
+                struct str field;
+                uint64_t n = next;
+
+                if (i + 1 < s.n && strchr("{}", s.p[i]) && s.p[i + 1] == s.p[i]) {
+                        buf_char(&b, s.p[i++]);
+                        continue;
+                }
+                if (s.p[i] != '{') {
+                        buf_char(&b, s.p[i]);
+                        continue;
+                }
+                field = str_make(s.p + i + 1, end > 0 ? (size_t)end - 1 : 0);
+                if (end < 0 || (field.n && str_to_u64(field, &n) != 0) || n >= c->arguments->n)
+                        return err_set(c->err, -EINVAL, "format() has no value for '{" STR_FMT "}'",
+                                       STR_ARG(str_head(field, 40)));
+                next = (size_t)n + 1;
+                if (!datum_write(argument(c, (size_t)n), &b))
+                        return err_set(c->err, -EINVAL, "format() of what has no text");
+                i += (size_t)end;
+        }
+        return expression_text(c->x, &b, c->ret, c->err);
+}
+
 /* ---- methods of lists and dicts */
+
+static int list_index(struct call *c)
+{
+        for (size_t i = 0; i < c->self->n; i++)
+                if (datum_equal(c->self->items[i], argument(c, 0))) {
+                        *c->ret = datum_int(c->x->arena, (int64_t)i);
+                        return 0;
+                }
+        return err_set(c->err, -EINVAL, "index() of what the list does not have");
+}
+
+static int list_count(struct call *c)
+{
+        int64_t n = 0;
+
+        for (size_t i = 0; i < c->self->n; i++)
+                n += datum_equal(c->self->items[i], argument(c, 0));
+        *c->ret = datum_int(c->x->arena, n);
+        return 0;
+}
+
+static int map_update(struct call *c)
+{
+        const struct datum *more = argument(c, 0);
+
+        *c->ret = datum_new(c->x->arena, DATUM_NONE);
+        if (more->kind != DATUM_MAP)
+                return err_set(c->err, -EINVAL, "update() by a %s", datum_kind_name(more));
+        for (size_t i = 0, n = more->n; i < n; i++)
+                if (!datum_put(c->x->arena, c->self, more->keys[i], more->items[i]))
+                        return too_many(c);
+        return 0;
+}
 
 static int list_append(struct call *c)
 {
@@ -431,17 +757,23 @@ int method_call(struct expressions *x, struct datum *self, struct str name, cons
                 struct datum **ret, struct err *err)
 {
         static const struct verb of_text[] = {
-                {"strip", 0, 1, text_strip},     {"lstrip", 0, 1, text_lstrip},
-                {"rstrip", 0, 1, text_rstrip},   {"lower", 0, 0, text_lower},
-                {"upper", 0, 0, text_upper},     {"startswith", 1, 1, text_starts},
-                {"endswith", 1, 1, text_ends},   {"split", 0, 1, text_split},
-                {"replace", 2, 2, text_replace}, {"join", 1, 1, text_join}};
-        static const struct verb of_list[] = {{"append", 1, 1, list_append}, {"extend", 1, 1, list_extend}};
-        static const struct verb of_map[] = {{"get", 1, 2, map_get},
-                                             {"keys", 0, 0, map_keys},
-                                             {"values", 0, 0, map_values},
-                                             {"items", 0, 0, map_items},
-                                             {"is_of_type", 1, 16, data_is_of_type}};
+                {"strip", 0, 1, text_strip},           {"lstrip", 0, 1, text_lstrip},
+                {"rstrip", 0, 1, text_rstrip},         {"lower", 0, 0, text_lower},
+                {"upper", 0, 0, text_upper},           {"startswith", 1, 1, text_starts},
+                {"endswith", 1, 1, text_ends},         {"split", 0, 1, text_split},
+                {"replace", 2, 2, text_replace},       {"join", 1, 1, text_join},
+                {"isdigit", 0, 0, text_isdigit},       {"isalpha", 0, 0, text_isalpha},
+                {"isspace", 0, 0, text_isspace},       {"find", 1, 1, text_find},
+                {"count", 1, 1, text_count},           {"capitalize", 0, 0, text_capitalize},
+                {"splitlines", 0, 0, text_splitlines}, {"format", 0, 100, text_format}};
+        static const struct verb of_list[] = {{"append", 1, 1, list_append},
+                                              {"extend", 1, 1, list_extend},
+                                              {"index", 1, 1, list_index},
+                                              {"count", 1, 1, list_count}};
+        static const struct verb of_map[] = {
+                {"get", 1, 2, map_get},       {"keys", 0, 0, map_keys},
+                {"values", 0, 0, map_values}, {"items", 0, 0, map_items},
+                {"update", 1, 1, map_update}, {"is_of_type", 1, 16, data_is_of_type}};
         struct call c = {x, self, arguments, ret, err};
 
         if (self->kind == DATUM_LIST)

@@ -6,6 +6,8 @@
 /* NAME(arguments) */
 int builtin_call(struct expressions *x, struct str name, const struct datum *arguments, struct datum **ret,
                  struct err *err);
+/* The function of this name as a value; NULL: there is none. */
+struct datum *builtin_named(struct expressions *x, struct str name);
 /* self.NAME(arguments); append and extend change self. */
 int method_call(struct expressions *x, struct datum *self, struct str name, const struct datum *arguments,
                 struct datum **ret, struct err *err);

@@ -110,13 +110,17 @@ static int contains(const struct datum *in, const struct datum *what, bool *ret,
         return 0;
 }
 
-static int compare(struct expressions *x, const char *op, const struct datum *a, const struct datum *b,
-                   struct datum **ret, struct err *err)
+static int compare_data(struct expressions *x, const char *op, const struct datum *a, const struct datum *b,
+                        struct datum **ret, struct err *err)
 {
         bool is;
         int order;
 
-        if (strcmp(op, "==") == 0 || strcmp(op, "!=") == 0) {
+        if (strcmp(op, "is") == 0 || strcmp(op, "is not") == 0) {
+                /* a parameter that is not there is equal to None, but another object */
+                is = (datum_equal(a, b) &&
+                      (a->kind != DATUM_NONE || a->written == b->written || x->filter)) == !op[2];
+        } else if (strcmp(op, "==") == 0 || strcmp(op, "!=") == 0) {
                 is = datum_equal(a, b) == (*op == '=');
         } else if (strcmp(op, "in") == 0 || strcmp(op, "not in") == 0) {
                 int rc = contains(b, a, &is, err);
@@ -138,7 +142,7 @@ int operator_apply(struct expressions *x, const char *op, struct datum *a, struc
                    struct datum **ret, struct err *err)
 {
         if (strchr("=!<>in", *op))
-                return compare(x, op, a, b, ret, err);
+                return compare_data(x, op, a, b, ret, err);
         if (*op == '+' && ((a->kind == DATUM_LIST && b->kind == DATUM_LIST) || (is_text(a) && is_text(b))))
                 return join_two(x, a, b, ret, err);
         if (*op == '%' && a->kind == DATUM_TEXT)

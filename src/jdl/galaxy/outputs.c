@@ -26,7 +26,7 @@ static struct datum *parameter(const struct tool *t, const char *name)
                         n++;
                 part = str_head(rest, n);
                 rest = n < rest.n ? str_skip(rest, n + 1) : STR_NONE;
-                v = datum_get(v, part);
+                v = datum_find(v, part);
         }
         return v;
 }
@@ -50,10 +50,8 @@ static int find_format(struct tool *t, const struct xml *x, struct str *ret, str
         if (source || (format && strcmp(format, "input") == 0)) {
                 struct datum *ext = ext_of(t, source ? source : "input");
 
-                if (ext)
+                if (ext) /* of an input that is not there, the format itself counts, as in Galaxy */
                         *ret = ext->text;
-                else if (source && !parameter(t, source))
-                        return tool_fail(x, err, "format_source: there is no input %s", source);
         }
         for (const struct xml *w = xml_child(change, "when"); w; w = xml_next(w, "when")) {
                 const struct datum *v = xml_get(w, "input") ? parameter(t, xml_get(w, "input")) : NULL;
@@ -78,27 +76,37 @@ static int is_wanted(struct tool *t, const struct xml *x, bool *ret, struct err 
         for (const struct xml *f = xml_child(x, "filter"); f; f = xml_next(f, "filter")) {
                 struct err why = {""};
                 struct datum *v;
-                int rc = expression_all(&t->x, xml_text(f), &v, &why);
+                int rc;
 
-                if (rc != 0)
+                t->x.filter = true;
+                rc = expression_all(&t->x, xml_text(f), &v, &why);
+                t->x.filter = false;
+                if (rc == -E2BIG)
                         return tool_fail(f, err, "the filter `" STR_FMT "`: %s",
                                          STR_ARG(str_head(xml_text(f), 60)), why.text);
-                *ret = *ret && datum_true(v);
+                if (rc != 0) /* as Galaxy does it */
+                        tool_warn(t, f, "the output is kept, for its filter `" STR_FMT "` fails: %s",
+                                  STR_ARG(str_head(xml_text(f), 60)), why.text);
+                else
+                        *ret = *ret && datum_true(v);
         }
+        if (!*ret) /* its variable is None then */
+                datum_put(&t->arena, t->x.names, str_of(xml_get(x, "name")), datum_none(&t->arena));
         return 0;
 }
 
 static int check_name(const struct xml *x, struct str name, struct err *err)
 {
         for (size_t i = 0; i < name.n; i++)
-                if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-", name.p[i]))
+                if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.", name.p[i]) ||
+                    name.p[0] == '.')
                         return tool_fail(x, err, "'" STR_FMT "' cannot be the name of an output",
                                          STR_ARG(name));
         return name.n && name.n < 200 ? 0 : tool_fail(x, err, "an output needs a name");
 }
 
 /* Has it a name, and shall it be there? */
-static int begin(struct tool *t, const struct xml *x, bool *ret_wanted, struct err *err)
+static int begin_output(struct tool *t, const struct xml *x, bool *ret_wanted, struct err *err)
 {
         int rc = check_name(x, str_of(xml_get(x, "name")), err);
 
@@ -111,7 +119,7 @@ static int add_output(struct tool *t, const struct xml *x, struct err *err)
         struct datum *d = datum_new(&t->arena, DATUM_MAP);
         struct str name = str_of(xml_get(x, "name")), format;
         bool wanted = false;
-        int rc = begin(t, x, &wanted, err);
+        int rc = begin_output(t, x, &wanted, err);
 
         if (rc != 0 || !wanted)
                 return rc;
@@ -133,6 +141,10 @@ static int add_output(struct tool *t, const struct xml *x, struct err *err)
         datum_put(&t->arena, d, STR("file_name"), datum_text(&t->arena, buf_view(&written)));
         d->written = true;
         d->text = arena_str(&t->arena, buf_view(&written));
+        buf_reset(&written);
+        buf_printf(&written, TOOL_BOX "/" STR_FMT "_files", STR_ARG(name));
+        datum_put(&t->arena, d, STR("files_path"), datum_text(&t->arena, buf_view(&written)));
+        datum_put(&t->arena, d, STR("extra_files_path"), datum_text(&t->arena, buf_view(&written)));
         datum_put(&t->arena, t->x.names, name, d);
         MEM_GROW(t->outputs, t->output_cap, t->output_count + 1);
         t->outputs[t->output_count++] = (struct tool_output){
@@ -145,7 +157,7 @@ static int add_collection(struct tool *t, const struct xml *x, struct err *err)
 {
         struct str name = str_of(xml_get(x, "name"));
         bool wanted = false;
-        int rc = begin(t, x, &wanted, err);
+        int rc = begin_output(t, x, &wanted, err);
 
         if (rc != 0 || !wanted)
                 return rc;

@@ -1,9 +1,11 @@
 /* The inputs of a tool, with the values that a job gives them, as variables of the template. Values are found
  * in the nested form, {"mode": {"select": "a", "x": 1}}, and in Galaxy's flat one, {"mode|select": "a",
  * "series_0|file": …}. A value for which there is no input is refused: most often its name is misspelled. */
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/mem.h"
 #include "jdl/galaxy/sanitizer.h"
@@ -33,9 +35,9 @@ struct str tool_name(const struct xml *x)
 }
 
 /* argument="--max-depth" is the parameter max_depth. */
-static struct str parameter_name(struct scope *s, const struct xml *x)
+struct str tool_variable(struct tool *t, const struct xml *x)
 {
-        char *copy = arena_dup(&s->t->arena, tool_name(x).p, tool_name(x).n);
+        char *copy = arena_dup(&t->arena, tool_name(x).p, tool_name(x).n);
 
         for (char *z = copy; *z && !xml_get(x, "name"); z++)
                 if (*z == '-')
@@ -44,7 +46,7 @@ static struct str parameter_name(struct scope *s, const struct xml *x)
 }
 
 /* What was given for a name at this level; NULL: nothing. */
-static json_t *find(struct scope *s, struct str name)
+static json_t *find_parameter(struct scope *s, struct str name)
 {
         BUF_CLEANUP struct buf flat = {0}, own = {0};
         json_t *v;
@@ -105,7 +107,8 @@ static int read_text(struct scope *s, const struct xml *x, json_t *given, struct
         } else if (xml_get(x, "value")) {
                 buf_addz(&b, xml_get(x, "value"));
         } else if (tool_says(x, "optional")) {
-                *ret = datum_new(&s->t->arena, DATUM_NONE);
+                *ret = datum_none(&s->t->arena);
+                (*ret)->text = STR_NONE; /* of texts it is written as nothing */
                 return 0;
         }
         return sanitized(s, x, buf_view(&b), ret);
@@ -164,6 +167,37 @@ static int read_boolean(struct scope *s, const struct xml *x, json_t *given, str
         *ret = datum_bool(&s->t->arena, is);
         (*ret)->written = true;
         (*ret)->text = is ? on : off;
+        return 0;
+}
+
+/* "#rrggbb" as it stands, also without its #; or (r, g, b) with rgb="true". */
+static int read_color(struct scope *s, const struct xml *x, json_t *given, struct datum **ret)
+{
+        struct str color, digits;
+        BUF_CLEANUP struct buf b = {0}, usual = {0};
+        unsigned long rgb;
+        bool plain;
+
+        for (const char *z = tool_attribute(x, "value", "#000000").p; *z; z++)
+                buf_char(&usual, (char)tolower((unsigned char)*z));
+        color = buf_view(&usual);
+        if (json_is_string(given))
+                color = str_make(json_string_value(given), json_string_length(given));
+        digits = str_skip(color, str_starts(color, STR("#")) ? 1 : 0);
+        plain = digits.n == 6;
+        for (size_t i = 0; i < digits.n; i++)
+                plain = plain && isxdigit((unsigned char)digits.p[i]);
+        if (!plain)
+                return tool_fail(x, s->err, "the value of " STR_FMT " is a color: #rrggbb",
+                                 STR_ARG(tool_name(x)));
+        buf_str(&b, digits);
+        rgb = strtoul(buf_z(&b), NULL, 16);
+        if (tool_says(x, "rgb")) {
+                buf_reset(&b);
+                buf_printf(&b, "(%lu, %lu, %lu)", rgb >> 16, rgb >> 8 & 255, rgb & 255);
+                color = buf_view(&b);
+        }
+        *ret = datum_text(&s->t->arena, color);
         return 0;
 }
 
@@ -244,7 +278,7 @@ static int read_select(struct scope *s, const struct xml *x, json_t *given, stru
         if (!multiple && list->n == 0 && !tool_says(x, "optional"))
                 return missing(s, x);
         if (!multiple) {
-                *ret = list->n ? list->items[0] : datum_new(&s->t->arena, DATUM_NONE);
+                *ret = list->n ? list->items[0] : datum_none(&s->t->arena);
                 return 0;
         }
         for (size_t k = 0; k < list->n; k++)
@@ -286,7 +320,7 @@ static int read_data(struct scope *s, const struct xml *x, json_t *given, struct
         if (!given || json_is_null(given)) {
                 if (!tool_says(x, "optional"))
                         return missing(s, x);
-                *ret = datum_new(&s->t->arena, DATUM_NONE);
+                *ret = datum_none(&s->t->arena);
                 return 0;
         }
         if (!multiple)
@@ -320,16 +354,16 @@ static int read_param(struct scope *s, const struct xml *x, struct datum *to)
         } types[] = {{"data", read_data},   {"integer", read_number},     {"float", read_number},
                      {"text", read_text},   {"boolean", read_boolean},    {"select", read_select},
                      {"hidden", read_text}, {"data_column", read_select}, {"genomebuild", read_select},
-                     {"color", read_text}};
+                     {"color", read_color}};
         const char *type = xml_get(x, "type");
-        struct str name = parameter_name(s, x);
+        struct str name = tool_variable(s->t, x);
         struct datum *v = NULL;
 
         if (!type || !name.n)
                 return tool_fail(x, s->err, "a <param> needs a name and a type");
         for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
                 if (strcmp(types[i].type, type) == 0) {
-                        int rc = types[i].read(s, x, find(s, name), &v);
+                        int rc = types[i].read(s, x, find_parameter(s, name), &v);
 
                         if (rc == 0)
                                 datum_put(&s->t->arena, to, name, v);
@@ -366,13 +400,13 @@ static int read_section(struct scope *s, const struct xml *x, struct datum *to)
 {
         BUF_CLEANUP struct buf prefix = {0};
         const char *name = xml_get(x, "name");
-        struct datum *d = datum_new(&s->t->arena, DATUM_MAP);
+        struct datum *d = datum_section(&s->t->arena);
         struct scope inner;
         int rc;
 
         if (!name)
                 return tool_fail(x, s->err, "a <section> needs a name");
-        inner = below(s, find(s, str_of(name)), name, &prefix);
+        inner = below(s, find_parameter(s, str_of(name)), name, &prefix);
         rc = read_inputs(&inner, x, d);
         if (rc == 0)
                 rc = unknown_names(&inner, x, d);
@@ -380,30 +414,37 @@ static int read_section(struct scope *s, const struct xml *x, struct datum *to)
         return rc;
 }
 
+const struct xml *tool_when(struct tool *t, const struct xml *conditional, const struct datum *values)
+{
+        BUF_CLEANUP struct buf chosen = {0};
+        const struct datum *v = datum_get(values, tool_variable(t, xml_child(conditional, "param")));
+        const struct xml *when;
+
+        datum_write(v, &chosen);
+        for (when = xml_child(conditional, "when"); when; when = xml_next(when, "when"))
+                if (str_eq(tool_attribute(when, "value", ""), buf_view(&chosen)) ||
+                    (v->kind == DATUM_BOOL &&
+                     str_ieqz(tool_attribute(when, "value", ""), v->integer ? "true" : "false")))
+                        break;
+        return when;
+}
+
 static int read_conditional(struct scope *s, const struct xml *x, struct datum *to)
 {
-        BUF_CLEANUP struct buf prefix = {0}, chosen = {0};
+        BUF_CLEANUP struct buf prefix = {0};
         const char *name = xml_get(x, "name");
         const struct xml *test = xml_child(x, "param"), *when;
-        struct datum *d = datum_new(&s->t->arena, DATUM_MAP), *v;
+        struct datum *d = datum_section(&s->t->arena);
         struct scope inner;
-        bool truth;
         int rc;
 
         if (!name || !test)
                 return tool_fail(x, s->err, "a <conditional> needs a name and a <param>");
-        inner = below(s, find(s, str_of(name)), name, &prefix);
+        inner = below(s, find_parameter(s, str_of(name)), name, &prefix);
         rc = read_param(&inner, test, d);
         if (rc != 0)
                 return rc;
-        v = datum_get(d, parameter_name(s, test));
-        datum_write(v, &chosen);
-        truth = v->kind == DATUM_BOOL && v->integer;
-        for (when = xml_child(x, "when"); when; when = xml_next(when, "when"))
-                if (str_eq(tool_attribute(when, "value", ""), buf_view(&chosen)) ||
-                    (v->kind == DATUM_BOOL &&
-                     str_ieqz(tool_attribute(when, "value", ""), truth ? "true" : "false")))
-                        break;
+        when = tool_when(s->t, x, d);
         if (when)
                 rc = read_inputs(&inner, when, d);
         if (rc == 0)
@@ -456,7 +497,7 @@ static int read_repeat(struct scope *s, const struct xml *x, struct datum *to)
                 return tool_fail(x, s->err, "a <repeat> needs a name");
         if (xml_get(x, "min"))
                 str_to_u64(str_of(xml_get(x, "min")), &least);
-        given = find(s, str_of(name));
+        given = find_parameter(s, str_of(name));
         if (given && !json_is_array(given))
                 return tool_fail(x, s->err, "the value of %s is a list", name);
         for (size_t i = 0; rc == 0 && (i < json_array_size(given) || has_flat(s, name, i) || i < least);

@@ -1,4 +1,4 @@
-/* The tool's file: imports, then macros where they are expanded, then tokens everywhere. */
+/* Reads the tool's file: imports first, then macros where they are expanded, then tokens everywhere. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -223,7 +223,7 @@ static struct xml *copy_children(const struct xml *from)
         return first;
 }
 
-static void drop(struct xml *x)
+static void drop_element(struct xml *x)
 {
         x->file = NULL; /* borrowed */
         xml_free(x);
@@ -238,7 +238,7 @@ static struct xml **put_chain(struct xml **at, struct xml *chain)
         while (*at)
                 at = &(*at)->next;
         *at = next;
-        drop(old);
+        drop_element(old);
         return at;
 }
 
@@ -283,7 +283,7 @@ static struct xml *expanded(struct tool *t, const struct xml *macro, const struc
                 fill_yields(body, expand);
                 return body;
         }
-        drop(body);
+        drop_element(body);
         return NULL;
 }
 
@@ -312,8 +312,31 @@ static int expand(struct tool *t, struct xml *x, unsigned depth, struct err *err
                 rc = expand(t, body, depth + 4, err);
                 if (rc == 0)
                         at = put_chain(at, copy_children(body));
-                drop(body);
+                drop_element(body);
         }
+        return rc;
+}
+
+/* The n-th of the trees in which there are macros; the first is the tool's own. */
+static const struct xml *macros_of(const struct tool *t, size_t n)
+{
+        const struct xml *root = n ? t->kept[n - 1] : t->root;
+
+        return xml_is(root, "macros") ? root : xml_child(root, "macros");
+}
+
+/* One token in the texts of all others. */
+static int fill_token_in_tokens(struct tool *t, const struct xml *token, struct err *err)
+{
+        struct str name = str_of(xml_get(token, "name")), text = str_of(token->text);
+        int rc = 0;
+
+        if (name.n && str_search(text, name) >= 0)
+                return tool_fail(token, err, "the token " STR_FMT " is within itself", STR_ARG(name));
+        for (size_t i = 0; i <= t->kept_count; i++)
+                for (struct xml *m = xml_child(macros_of(t, i), "token"); m && rc == 0;
+                     m = xml_next(m, "token"))
+                        rc = m == token ? 0 : replace(t, m, &m->text, name, text, err);
         return rc;
 }
 
@@ -321,9 +344,12 @@ static int fill_tokens(struct tool *t, struct err *err)
 {
         int rc = 0;
 
+        for (size_t i = 0; i <= t->kept_count; i++)
+                for (const struct xml *m = xml_child(macros_of(t, i), "token"); m && rc == 0;
+                     m = xml_next(m, "token"))
+                        rc = fill_token_in_tokens(t, m, err);
         for (size_t i = 0; i <= t->kept_count; i++) {
-                const struct xml *root = i ? t->kept[i - 1] : t->root,
-                                 *macros = xml_is(root, "macros") ? root : xml_child(root, "macros");
+                const struct xml *macros = macros_of(t, i);
 
                 for (const struct xml *m = xml_child(macros, "token"); m && rc == 0;
                      m = xml_next(m, "token")) {

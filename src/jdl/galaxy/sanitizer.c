@@ -1,5 +1,5 @@
-/* Two tables by byte: is it let through, and what is written for it otherwise. They begin as Galaxy's own and
- * are changed by what stands in the <sanitizer>, in its order. */
+/* Two tables by byte: is it let through, and what is written for it otherwise. They are Galaxy's own; of a
+ * parameter with a <sanitizer> both are empty, but for what stands in it, in its order. */
 #include "jdl/galaxy/sanitizer.h"
 
 #include <string.h>
@@ -92,10 +92,17 @@ static int set_valid(struct sanitizer *s, const struct xml *valid, struct err *e
         return 0;
 }
 
+static void map_usually(struct sanitizer *s)
+{
+        for (size_t i = 0; i < sizeof(replaced) / sizeof(*replaced); i++)
+                s->by[(unsigned char)replaced[i].c] = replaced[i].by;
+}
+
 static int set_mapping(struct sanitizer *s, const struct xml *mapping, struct err *err)
 {
-        if (xml_get(mapping, "initial") && strcmp(xml_get(mapping, "initial"), "none") == 0)
-                memset(s->by, 0, sizeof(s->by));
+        memset(s->by, 0, sizeof(s->by));
+        if (!xml_get(mapping, "initial") || strcmp(xml_get(mapping, "initial"), "none") != 0)
+                map_usually(s);
         for (const struct xml *x = mapping->first; x; x = x->next) {
                 struct str source = tool_attribute(x, "source", "");
 
@@ -111,11 +118,11 @@ static int sanitizer_read(struct sanitizer *s, const struct xml *own, struct err
         int rc = 0;
 
         *s = (struct sanitizer){.other = "X"};
-        let(s, STR(LET_USUALLY), true);
-        for (size_t i = 0; i < sizeof(replaced) / sizeof(*replaced); i++)
-                s->by[(unsigned char)replaced[i].c] = replaced[i].by;
-        if (!own)
+        if (!own) {
+                let(s, STR(LET_USUALLY), true);
+                map_usually(s);
                 return 0;
+        }
         if (xml_get(own, "invalid_char"))
                 s->other = xml_get(own, "invalid_char");
         for (const struct xml *x = own->first; x && rc == 0; x = x->next) {

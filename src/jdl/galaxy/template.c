@@ -1,9 +1,11 @@
-/* Rendered as it is read: a branch that doesn't count is read with `live` off, and the inside of a loop once
- * for each item. */
+/* The template is rendered while it is read: a branch that is not taken is read with `live` off, and the
+ * body of a loop once for each item. */
 #include "jdl/galaxy/template.h"
 
 #include <ctype.h>
 #include <errno.h>
+
+#include "jdl/galaxy/modules.h"
 
 struct renderer {
         struct expressions *x;
@@ -54,15 +56,16 @@ static size_t line_end(const struct renderer *r, size_t at)
 
 /* ---- directives */
 
-static const char *const supported[] = {"if",         "elif",  "else if",  "else", "end if", "unless",
-                                        "end unless", "for",   "end for",  "set",  "silent", "echo",
-                                        "slurp",      "break", "continue", "pass", "raw"};
+static const char *const supported[] = {"if",     "elif",       "else if", "else",    "end if",
+                                        "unless", "end unless", "for",     "end for", "set",
+                                        "silent", "echo",       "slurp",   "break",   "continue",
+                                        "pass",   "raw",        "import",  "from",    "assert"};
 static const char *const refused[] = {
-        "import",  "from",      "def",    "end def",  "while",    "end while", "try",        "end try",
-        "except",  "finally",   "assert", "raise",    "include",  "extends",   "implements", "attr",
-        "block",   "end block", "call",   "end call", "cache",    "filter",    "repeat",     "with",
-        "return",  "stop",      "del",    "compiler", "encoding", "arg",       "macro",      "defmacro",
-        "closure", "super",     "global", "yield",    "shBang",   "end raw"};
+        "def",       "end def", "while",    "end while", "try",        "end try", "except",
+        "finally",   "raise",   "include",  "extends",   "implements", "attr",    "block",
+        "end block", "call",    "end call", "cache",     "filter",     "repeat",  "with",
+        "return",    "stop",    "del",      "compiler",  "encoding",   "arg",     "macro",
+        "defmacro",  "closure", "super",    "global",    "yield",      "shBang",  "end raw"};
 
 /* "else  if" is one directive whatever blanks stand in it. 0: it isn't this one; else its length. */
 static size_t is_directive(struct str s, const char *name)
@@ -145,7 +148,9 @@ static void skip_expression(struct renderer *r)
         for (; r->at < r->text.n; r->at++) {
                 char c = r->text.p[r->at];
 
-                if (quote) {
+                if (!quote && c == '\\' && r->at + 1 < r->text.n && r->text.p[r->at + 1] == '\n') {
+                        r->at++; /* the line goes on */
+                } else if (quote) {
                         if (c == '\\')
                                 r->at++;
                         else if (c == quote || c == '\n')
@@ -213,6 +218,8 @@ static void skip_colon(struct renderer *r)
 
 static int write_value(struct renderer *r, size_t at, const struct datum *v)
 {
+        if (v->kind == DATUM_NONE && !v->written)
+                return 0;
         if (!datum_write(v, r->out))
                 return fail_at(r, at, -EINVAL, "a %s has no text", datum_kind_name(v));
         if (buf_check(r->out) != 0)
@@ -360,6 +367,80 @@ static int do_set(struct renderer *r, const struct directive *d)
         return rc;
 }
 
+static struct str take_name(struct renderer *r)
+{
+        size_t at;
+
+        while (r->at < r->text.n && strchr(" \t", r->text.p[r->at]))
+                r->at++;
+        at = r->at;
+        while (r->at < r->text.n &&
+               (isalnum((unsigned char)r->text.p[r->at]) || strchr("_.", r->text.p[r->at])))
+                r->at++;
+        return str_make(r->text.p + at, r->at - at);
+}
+
+static bool take_comma(struct renderer *r)
+{
+        while (r->at < r->text.n && strchr(" \t", r->text.p[r->at]))
+                r->at++;
+        r->at += r->at < r->text.n && r->text.p[r->at] == ',';
+        return r->text.p[r->at - 1] == ',';
+}
+
+/* "import os, re as r", "from os.path import basename": names become variables that are modules or functions.
+ */
+static int do_import(struct renderer *r, const struct directive *d)
+{
+        struct str from = STR_NONE;
+
+        if (strcmp(d->name, "from") == 0) {
+                from = take_name(r);
+                if (!take_word(r, "import"))
+                        return fail_at(r, d->begin, -EINVAL,
+                                       "#from is supported as `#from MODULE import NAME`");
+        }
+        do {
+                BUF_CLEANUP struct buf whole = {0};
+                struct str name = take_name(r), as = name;
+                struct datum *v;
+
+                buf_printf(&whole, STR_FMT "%s" STR_FMT, STR_ARG(from), from.n ? "." : "", STR_ARG(name));
+                if (!module_is_known(from.n ? from : name))
+                        return fail_at(r, d->begin, -EINVAL,
+                                       "the module " STR_FMT " is not supported: os, os.path and re are",
+                                       STR_ARG(from.n ? from : name));
+                v = datum_function(r->x->arena, buf_view(&whole));
+                if (take_word(r, "as"))
+                        as = take_name(r);
+                else if (str_find(as, '.') >= 0) { /* import os.path: the name is os */
+                        as = str_head(as, (size_t)str_find(as, '.'));
+                        v = datum_function(r->x->arena, as);
+                }
+                if (!as.n || !datum_put(r->x->arena, r->x->names, as, v))
+                        return fail_at(r, d->begin, -EINVAL, "#%s without a name", d->name);
+        } while (take_comma(r));
+        return 0;
+}
+
+/* "assert CONDITION, text" */
+static int do_assert(struct renderer *r, const struct directive *d)
+{
+        struct datum *v, *text = NULL;
+        BUF_CLEANUP struct buf b = {.max = 1000};
+        int rc = read_expression(r, &v);
+
+        if (rc == 0 && r->at < r->text.n && r->text.p[r->at] == ',') {
+                r->at++;
+                rc = read_expression(r, &text);
+        }
+        if (rc != 0 || datum_true(v))
+                return rc;
+        if (text)
+                datum_write(text, &b);
+        return fail_at(r, d->begin, -EINVAL, "#assert: %s", b.n ? buf_z(&b) : "it is not so");
+}
+
 /* As it stands, up to #end raw. */
 static int do_raw(struct renderer *r, const struct directive *d, bool live)
 {
@@ -394,6 +475,10 @@ static int do_simple(struct renderer *r, const struct directive *d, bool live)
                 skip_expression(r);
         else if (strcmp(d->name, "set") == 0)
                 rc = do_set(r, d);
+        else if (strcmp(d->name, "import") == 0 || strcmp(d->name, "from") == 0)
+                rc = do_import(r, d);
+        else if (strcmp(d->name, "assert") == 0)
+                rc = do_assert(r, d);
         else if (strcmp(d->name, "break") == 0)
                 r->flow = BREAK;
         else if (strcmp(d->name, "continue") == 0)

@@ -67,7 +67,7 @@ static void test_valid(void **state)
                 "a>", "X>");
         written("<param><sanitizer><valid><add preset=\"string.printable\"/><remove value=\"'\"/></valid>"
                 "</sanitizer></param>",
-                "$'>", "$__sq__>");
+                "$'>", "$X>");
 }
 
 static void test_mapping(void **state)

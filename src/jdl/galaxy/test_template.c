@@ -21,7 +21,7 @@ static struct expressions begin(void)
         x.names = datum_new(&arena, DATUM_MAP);
         datum_put(&arena, x.names, STR("n"), datum_int(&arena, 5));
         datum_put(&arena, x.names, STR("s"), datum_text(&arena, STR("a b")));
-        datum_put(&arena, x.names, STR("none"), datum_new(&arena, DATUM_NONE));
+        datum_put(&arena, x.names, STR("none"), datum_none(&arena));
         for (int i = 1; i < 4; i++)
                 datum_add(&arena, list, datum_int(&arena, i));
         datum_put(&arena, x.names, STR("list"), list);
@@ -96,7 +96,8 @@ static void expressions(void **state)
                      {"str($flag) == '--on'", "True"},
                      {"$flag == True", "True"},
                      {"$n == '5'", "True"},
-                     {"$none is None", "True"},
+                     {"$none is None", "False"}, /* it is a parameter */
+                     {"None is None", "True"},
                      {"$n is not None", "True"},
                      {"2 in $list", "True"},
                      {"'x' not in $s", "True"},
@@ -181,13 +182,58 @@ static void limits(void **state)
         }
 }
 
+static void python(void **state)
+{
+        (void)state;
+        written("$len((1, 2)) ${ {'a': 'x'}['a'] } $s[2:] $list[:2] $list[-2:] $s[0:1]",
+                "2 x b [1, 2] [2, 3] a");
+        written("#if $s.endswith(('c', 'b'))#yes#end if##if 5 in ($n,)#one#end if#", "yes");
+        written("#if $s.endswith(('c', 'b'))#yes#end if# #if 5 in ($n,)#one#end if#", "yes one");
+        written("$flag.value $flag ${ ','.join(map(str, $list)) } $sum($list) $any([0, 1]) $all([0, 1])",
+                "True --on 1,2,3 6 True False");
+        written("#import os, re as r\n#from os.path import basename as base, splitext\n"
+                "$os.path.join('a', 'b/c.x') $base('/p/q.r') $os.path.dirname('/p/q') "
+                "$splitext('a.b/c.tar.gz')[0] $r.sub('[0-9]+', '-', 'a1b22') "
+                "${ 1 if $r.match('b', 'ab') else 2 } ${ 1 if $r.search('b', 'ab') else 2 }",
+                "a/b/c.x q.r /p a.b/c.tar a-b- 2 1");
+        written("$varExists('d.x') $varExists('d.y') ${ 'a{}b{1}{{'.format(1, $s) }", "True False a1ba b{");
+        written("#if $n == 5 \\\n and $s\nyes\n#end if\n", "yes\n");
+        written("[$none][${None}] ${str(None)}#set $l = []#$l.append(1)$l", "[None][] None[1]");
+        written("#assert $n == 5, 'no'\nok ${1e12} ${1e-06} ${'''a'''} ${r'\\d'}",
+                "ok 1000000000000.0 1e-06 a \\d");
+        refused("#assert $n == 6, 'six'\n", "t:1: #assert: six");
+        refused("#import subprocess\n", "the module subprocess is not supported");
+        refused("#import os\n$os.system('x')", "os.system() is not supported");
+        refused("#import os\n$os.path.exists('/etc')", "os.path.exists() is not supported");
+        refused("#import re\n$re.sub('(', '', 'a')", "the pattern cannot be matched");
+        refused("$map(3, $list)", "map() by a int");
+        refused("$list[::2]", "[a:b:c]");
+        refused("$str", "a function has no text");
+}
+
+/* Names within sections are found from outside, but not those of a template's own dicts. */
+static void sections(void **state)
+{
+        struct expressions x = begin();
+        struct datum *section = datum_section(&arena), *inner = datum_section(&arena);
+        BUF_CLEANUP struct buf out = {0};
+        struct err err = {""};
+
+        (void)state;
+        datum_put(&arena, x.names, STR("outer"), section);
+        datum_put(&arena, section, STR("inner"), inner);
+        datum_put(&arena, inner, STR("depth"), datum_int(&arena, 3));
+        assert_int_equal(template_render(&x, "t", 1, STR("$depth $outer.depth"), &out, &err), 0);
+        assert_string_equal(buf_z(&out), "3 3");
+        assert_int_not_equal(template_render(&x, "t", 1, STR("$x"), &out, &err), 0);
+        arena_reset(&arena);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(placeholders),
-                cmocka_unit_test(expressions),
-                cmocka_unit_test(directives),
-                cmocka_unit_test(limits),
+                cmocka_unit_test(placeholders), cmocka_unit_test(expressions), cmocka_unit_test(directives),
+                cmocka_unit_test(limits),       cmocka_unit_test(python),      cmocka_unit_test(sections),
         };
         int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

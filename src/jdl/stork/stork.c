@@ -59,7 +59,7 @@ static void row_value(struct buf *out, struct str url)
                         buf_char(out, url.p[i]);
 }
 
-static void flush(struct writer *w)
+static void writer_flush(struct writer *w)
 {
         if (w->row_count == 0)
                 return;
@@ -155,7 +155,7 @@ static int one_ad(struct writer *w, const struct ad *ad, size_t number, struct e
                 has_dest = false;
         }
         if (w->row_count && (!str_eq(buf_view(&common), buf_view(&w->common)) || has_dest != w->has_dest))
-                flush(w);
+                writer_flush(w);
         if (w->row_count == 0) {
                 buf_str(&w->common, buf_view(&common));
                 buf_str(&w->first_src, buf_view(&src));
@@ -196,7 +196,7 @@ int stork_submit(struct str text, struct buf *out, struct err *err)
                 r = err_set(err, -EINVAL, "behind ad %zu stands no other ad: '" STR_FMT "'", n,
                             STR_ARG(str_trim(str_head(rest, 40))));
         if (r == 0)
-                flush(&w);
+                writer_flush(&w);
         buf_deinit(&w.common);
         buf_deinit(&w.rows);
         buf_deinit(&w.first_src);

@@ -50,8 +50,9 @@ static unsigned line_at(const struct reader *r, const char *at)
         return line;
 }
 
-static int fail(struct reader *r, const char *at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static int fail(struct reader *r, const char *at, const char *fmt, ...)
+static int fail_entity(struct reader *r, const char *at, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+static int fail_entity(struct reader *r, const char *at, const char *fmt, ...)
 {
         struct err what = {{0}};
         va_list ap;
@@ -62,7 +63,7 @@ static int fail(struct reader *r, const char *at, const char *fmt, ...)
         return err_set(r->err, -EINVAL, "%s:%u: %s", r->file, line_at(r, at), what.text);
 }
 
-static const struct entity *find(const struct reader *r, struct str name)
+static const struct entity *find_entity(const struct reader *r, struct str name)
 {
         for (size_t i = 0; i < r->count; i++)
                 if (str_eq(r->all[i].name, name))
@@ -132,26 +133,27 @@ static int put_in(struct reader *r, struct str s, const char *at, unsigned depth
                 n = name_length(str_skip(s, i + 1));
                 name = str_make(s.p + i + 1, n);
                 if (n == 0 || i + 1 + n >= s.n || s.p[i + 1 + n] != ';')
-                        return fail(r, here, "the character & is written as &amp;");
+                        return fail_entity(r, here, "the character & is written as &amp;");
                 i += n + 2;
                 if (++r->references > ENTITIES_REFERENCES_MAX)
-                        return fail(r, here, "there are more than %u references to entities",
-                                    ENTITIES_REFERENCES_MAX);
+                        return fail_entity(r, here, "there are more than %u references to entities",
+                                           ENTITIES_REFERENCES_MAX);
                 if (is_xml_own(name)) {
                         buf_printf(r->out, "&" STR_FMT ";", STR_ARG(name));
                         continue;
                 }
-                e = find(r, name);
+                e = find_entity(r, name);
                 if (!e)
-                        return fail(r, here,
-                                    "the entity &" STR_FMT "; has no value; give it with -entities " STR_FMT
-                                    "=VALUE, or declare it by <!ENTITY>",
-                                    STR_ARG(str_head(name, 100)), STR_ARG(str_head(name, 100)));
+                        return fail_entity(r, here,
+                                           "the entity &" STR_FMT
+                                           "; has no value; give it with -entities " STR_FMT
+                                           "=VALUE, or declare it by <!ENTITY>",
+                                           STR_ARG(str_head(name, 100)), STR_ARG(str_head(name, 100)));
                 if (e < r->all + r->given)
                         put_characters(e->value, r->out);
                 else if (depth == ENTITIES_DEPTH_MAX)
-                        return fail(r, here, "the entity &" STR_FMT "; is made of others %u deep",
-                                    STR_ARG(str_head(name, 100)), ENTITIES_DEPTH_MAX);
+                        return fail_entity(r, here, "the entity &" STR_FMT "; is made of others %u deep",
+                                           STR_ARG(str_head(name, 100)), ENTITIES_DEPTH_MAX);
                 else
                         rc = put_in(r, e->value, here, depth + 1);
         }
@@ -167,11 +169,11 @@ static size_t blanks(struct str s)
         return n;
 }
 
-static int add(struct reader *r, const char *at, struct str name, struct str value)
+static int add_entity(struct reader *r, const char *at, struct str name, struct str value)
 {
         if (r->count == ENTITIES_MAX)
-                return fail(r, at, "more than %u entities are declared", ENTITIES_MAX);
-        if (find(r, name)) /* the first one counts, as in XML */
+                return fail_entity(r, at, "more than %u entities are declared", ENTITIES_MAX);
+        if (find_entity(r, name)) /* the first one counts, as in XML */
                 return 0;
         MEM_GROW(r->all, r->cap, r->count + 1);
         r->all[r->count++] = (struct entity){name, value};
@@ -190,30 +192,31 @@ static int declare(struct reader *r, struct str *s)
         *s = str_skip(*s, blanks(*s));
         n = name_length(*s);
         if (n == 0)
-                return fail(r, at, "an entity is declared as <!ENTITY name \"value\">");
+                return fail_entity(r, at, "an entity is declared as <!ENTITY name \"value\">");
         name = str_head(*s, n);
         *s = str_skip(*s, n);
         *s = str_skip(*s, blanks(*s));
         if (s->n == 0 || (s->p[0] != '"' && s->p[0] != '\''))
-                return fail(r, at,
-                            "the entity " STR_FMT
-                            " lies in another file, which is not read; write its value in "
-                            "quotes",
-                            STR_ARG(str_head(name, 100)));
+                return fail_entity(r, at,
+                                   "the entity " STR_FMT
+                                   " lies in another file, which is not read; write its value in "
+                                   "quotes",
+                                   STR_ARG(str_head(name, 100)));
         quote[0] = s->p[0];
         *s = str_skip(*s, 1);
         end = str_find(*s, quote[0]);
         if (end < 0)
-                return fail(r, at, "the value of the entity " STR_FMT " has no end",
-                            STR_ARG(str_head(name, 100)));
+                return fail_entity(r, at, "the value of the entity " STR_FMT " has no end",
+                                   STR_ARG(str_head(name, 100)));
         value = str_head(*s, (size_t)end);
         *s = str_skip(*s, (size_t)end + 1);
         *s = str_skip(*s, blanks(*s));
         if (s->n == 0 || s->p[0] != '>')
-                return fail(r, at, "the declaration of the entity " STR_FMT " has no > behind its value",
-                            STR_ARG(str_head(name, 100)));
+                return fail_entity(r, at,
+                                   "the declaration of the entity " STR_FMT " has no > behind its value",
+                                   STR_ARG(str_head(name, 100)));
         *s = str_skip(*s, 1);
-        return add(r, at, name, value);
+        return add_entity(r, at, name, value);
 }
 
 /* <!DOCTYPE ...>, with what it declares; *s begins with it and is left behind it. */
@@ -227,8 +230,8 @@ static int document_type(struct reader *r, struct str *s)
                 rest = str_skip(rest, 1);
         if (str_search(str_make(at, (size_t)(rest.p - at)), STR("SYSTEM")) >= 0 ||
             str_search(str_make(at, (size_t)(rest.p - at)), STR("PUBLIC")) >= 0)
-                return fail(r, at,
-                            "a document type in another file is not read; leave SYSTEM and PUBLIC out");
+                return fail_entity(
+                        r, at, "a document type in another file is not read; leave SYSTEM and PUBLIC out");
         if (rest.n && rest.p[0] == '[') {
                 rest = str_skip(rest, 1);
                 while (rc == 0) {
@@ -237,7 +240,7 @@ static int document_type(struct reader *r, struct str *s)
                         rest = str_skip(rest, blanks(rest));
                         section = section_length(rest);
                         if (rest.n == 0)
-                                return fail(r, at, "the document type has no end: ]> is missing");
+                                return fail_entity(r, at, "the document type has no end: ]> is missing");
                         if (rest.p[0] == ']')
                                 break;
                         if (section) {
@@ -246,16 +249,16 @@ static int document_type(struct reader *r, struct str *s)
                                 rest = str_skip(rest, 8);
                                 rc = declare(r, &rest);
                         } else {
-                                return fail(r, rest.p,
-                                            "a document type may have <!ENTITY name \"value\">, and "
-                                            "nothing else");
+                                return fail_entity(r, rest.p,
+                                                   "a document type may have <!ENTITY name \"value\">, and "
+                                                   "nothing else");
                         }
                 }
                 rest = str_skip(rest, 1);
                 rest = str_skip(rest, blanks(rest));
         }
         if (rc == 0 && (rest.n == 0 || rest.p[0] != '>'))
-                return fail(r, at, "the document type has no end: ]> is missing");
+                return fail_entity(r, at, "the document type has no end: ]> is missing");
         if (rc != 0)
                 return rc;
         for (const char *p = at; p <= rest.p; p++)
@@ -276,7 +279,7 @@ int entities_put_in(const char *file, struct str text, const struct entity *give
         if (memchr(text.p ? text.p : "", 0, text.n))
                 return err_set(err, -EINVAL, "%s is no text: it has a zero byte", file);
         for (size_t i = 0; i < count && rc == 0; i++)
-                rc = add(&r, text.p, given[i].name, given[i].value);
+                rc = add_entity(&r, text.p, given[i].name, given[i].value);
         r.given = r.count;
         while (rc == 0 && s.n && !str_starts(s, STR("<!DOCTYPE"))) {
                 size_t section = section_length(s);

@@ -110,9 +110,9 @@ static bool is_value(enum sums_type type, struct str s)
         }
 }
 
-static int fail(const struct xml *x, struct err *err, const char *fmt, ...)
+static int fail_element(const struct xml *x, struct err *err, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
-static int fail(const struct xml *x, struct err *err, const char *fmt, ...)
+static int fail_element(const struct xml *x, struct err *err, const char *fmt, ...)
 {
         struct err what = {{0}};
         va_list ap;
@@ -160,20 +160,20 @@ static int check_attributes(const struct xml *x, const struct sums_element *e, s
                         a++;
                 list_attributes(e, &list);
                 if (!a->name && !is_xml_own(given->name))
-                        return fail(x, err, " has no attribute %.100s; it may have %s", given->name,
-                                    buf_z(&list));
+                        return fail_element(x, err, " has no attribute %.100s; it may have %s", given->name,
+                                            buf_z(&list));
                 if (a->name && !is_value(a->type, str_trim(str_of(given->value))))
-                        return fail(x, err, " %s=\"%.100s\" is not right: %s is expected", a->name,
-                                    given->value, rights[a->type]);
+                        return fail_element(x, err, " %s=\"%.100s\" is not right: %s is expected", a->name,
+                                            given->value, rights[a->type]);
         }
         for (const struct sums_attribute *a = e->attributes; a->name; a++)
                 if (a->required && (!xml_get(x, a->name) || !*xml_get(x, a->name)))
-                        return fail(x, err, " has no %s, which it needs: %s is expected", a->name,
-                                    rights[a->type]);
+                        return fail_element(x, err, " has no %s, which it needs: %s is expected", a->name,
+                                            rights[a->type]);
         return 0;
 }
 
-static const struct sums_element *find(const char *name, const char *within)
+static const struct sums_element *find_element(const char *name, const char *within)
 {
         for (const struct sums_element *e = sums_elements; e->name; e++)
                 if (strcmp(e->name, name) == 0 && (!e->within == !within) &&
@@ -196,9 +196,10 @@ static int check_times(const struct xml *x, const struct sums_element *e, struct
                                 last = i;
                         }
                 if (times < in->least)
-                        return fail(x, err, " has no <%s>, which it needs", in->name);
+                        return fail_element(x, err, " has no <%s>, which it needs", in->name);
                 if (in->most && times > in->most)
-                        return fail(last, err, " is there %u times, and %u is right", times, in->most);
+                        return fail_element(last, err, " is there %u times, and %u is right", times,
+                                            in->most);
         }
         return 0;
 }
@@ -208,17 +209,17 @@ static int check_text(const struct xml *x, const struct sums_element *e, struct 
         struct str text = xml_text(x);
 
         if (!e->has_text && text.n)
-                return fail(x, err, " has the text \"" STR_FMT "\", and is to have elements only",
-                            STR_ARG(str_head(text, 60)));
+                return fail_element(x, err, " has the text \"" STR_FMT "\", and is to have elements only",
+                                    STR_ARG(str_head(text, 60)));
         if (e->has_text && e->text == SUMS_TEXT && text.n == 0)
-                return fail(x, err, " is empty: %s is expected", rights[e->text]);
+                return fail_element(x, err, " is empty: %s is expected", rights[e->text]);
         if (e->has_text && !is_value(e->text, text))
-                return fail(x, err, " \"" STR_FMT "\" is not right: %s is expected",
-                            STR_ARG(str_head(text, 60)), rights[e->text]);
+                return fail_element(x, err, " \"" STR_FMT "\" is not right: %s is expected",
+                                    STR_ARG(str_head(text, 60)), rights[e->text]);
         return 0;
 }
 
-static int check(const struct xml *x, const struct sums_element *e, struct err *err)
+static int check_element(const struct xml *x, const struct sums_element *e, struct err *err)
 {
         int rc = e->text == SUMS_ANYTHING ? 0 : check_attributes(x, e, err);
 
@@ -229,25 +230,26 @@ static int check(const struct xml *x, const struct sums_element *e, struct err *
         if (rc == 0)
                 rc = check_times(x, e, err);
         for (const struct xml *i = x->first; i && rc == 0; i = i->next) {
-                const struct sums_element *in = find(i->name, e->name);
+                const struct sums_element *in = find_element(i->name, e->name);
                 BUF_CLEANUP struct buf list = {0};
 
                 list_elements(e->name, &list);
-                rc = in       ? check(i, in, err)
-                     : list.n ? fail(i, err, " is not known within <%s>; it may have %s", e->name,
-                                     buf_z(&list))
-                              : fail(i, err, " is not known within <%s>, which has text only", e->name);
+                rc = in       ? check_element(i, in, err)
+                     : list.n ? fail_element(i, err, " is not known within <%s>; it may have %s", e->name,
+                                             buf_z(&list))
+                              : fail_element(i, err, " is not known within <%s>, which has text only",
+                                             e->name);
         }
         return rc;
 }
 
 int sums_check(const struct xml *root, struct err *err)
 {
-        const struct sums_element *e = find(root->name, NULL);
+        const struct sums_element *e = find_element(root->name, NULL);
 
         if (!e)
-                return fail(root, err, " is no description of SUMS: the outermost element is <job>");
-        return check(root, e, err);
+                return fail_element(root, err, " is no description of SUMS: the outermost element is <job>");
+        return check_element(root, e, err);
 }
 
 /* ---- the file */

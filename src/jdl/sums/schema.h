@@ -6,7 +6,7 @@
  */
 #pragma once
 #include "base/buf.h"
-#include "base/xml.h"
+#include "base/format/xml.h"
 
 enum sums_type {
         SUMS_TEXT,
@@ -33,8 +33,8 @@ struct sums_element {
 extern const struct sums_element
         sums_elements[]; /* up to one without a name; a parent before what is in it */
 
-/* The document against the table. 0; or -EINVAL with err, which names file, line, element and attribute, and
- * what would be right. */
+/* Checks the document against the table. Returns 0; or -EINVAL with err, which names file, line, element and
+ * attribute, and the accepted form. */
 int sums_check(const struct xml *root, struct err *err);
-/* The text of sums.xsd. */
+/* Appends the text of sums.xsd. */
 void sums_write_schema(struct buf *out);

@@ -6,9 +6,9 @@
 #include <errno.h>
 
 #include "base/arena.h"
-#include "base/args.h"
+#include "base/format/xml.h"
+#include "base/job/args.h"
 #include "base/mem.h"
-#include "base/xml.h"
 #include "jdl/script.h"
 #include "jdl/sums/schema.h"
 
@@ -31,9 +31,9 @@ struct job {
         bool by_events; /* numbers of files are numbers of events */
 };
 
-static int fail(struct job *j, const struct xml *x, const char *fmt, ...)
+static int fail_element(struct job *j, const struct xml *x, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
-static int fail(struct job *j, const struct xml *x, const char *fmt, ...)
+static int fail_element(struct job *j, const struct xml *x, const char *fmt, ...)
 {
         struct err what = {{0}};
         va_list ap;
@@ -131,7 +131,7 @@ static int put_variables(struct job *j, const struct xml *x, struct str text, bo
                         text = str_skip(text, name.n);
                 }
                 if (name.n == 0 || name.n >= sizeof(z))
-                        return fail(j, x, "has a $ without a variable's name behind it");
+                        return fail_element(j, x, "has a $ without a variable's name behind it");
                 if (jobs && job_variable(j, name, out))
                         continue;
                 memcpy(z, name.p, name.n);
@@ -142,11 +142,12 @@ static int put_variables(struct job *j, const struct xml *x, struct str text, bo
                 if (str_eqz(name, "SUBMITTINGNODE"))
                         value = j->options->submit_host;
                 if (!value)
-                        return fail(j, x, "has $" STR_FMT ", which is not known when it is submitted%s",
-                                    STR_ARG(name),
-                                    jobs ? "; $JOBID, $JOBINDEX, $PROCESSID, $REQUESTID, $FILEBASENAME, "
-                                           "$INPUTFILECOUNT and the environment of the submit are"
-                                         : "; the environment of the submit is");
+                        return fail_element(
+                                j, x, "has $" STR_FMT ", which is not known when it is submitted%s",
+                                STR_ARG(name),
+                                jobs ? "; $JOBID, $JOBINDEX, $PROCESSID, $REQUESTID, $FILEBASENAME, "
+                                       "$INPUTFILECOUNT and the environment of the submit are"
+                                     : "; the environment of the submit is");
                 if (jobs)
                         script_value(out, str_of(value));
                 else
@@ -164,20 +165,21 @@ static int put_path(struct job *j, const struct xml *x, const char *attribute, s
         struct str path = str_trim(str_skip(url, 5));
 
         if (!str_istarts(url, STR("file:")) || path.n == 0)
-                return fail(j, x, "%s\"" STR_FMT "\" is not right: a file is written as file:/PATH",
-                            attribute, STR_ARG(str_head(url, 100)));
+                return fail_element(j, x, "%s\"" STR_FMT "\" is not right: a file is written as file:/PATH",
+                                    attribute, STR_ARG(str_head(url, 100)));
         if (str_starts(path, STR("//")) && !str_starts(path, STR("///")) &&
             !str_starts(path, STR("//localhost/")))
-                return fail(j, x,
-                            "%s\"" STR_FMT "\" is on one machine: here a file that is seen everywhere is "
-                            "expected, as file:/PATH",
-                            attribute, STR_ARG(str_head(url, 100)));
+                return fail_element(j, x,
+                                    "%s\"" STR_FMT
+                                    "\" is on one machine: here a file that is seen everywhere is "
+                                    "expected, as file:/PATH",
+                                    attribute, STR_ARG(str_head(url, 100)));
         if (str_starts(path, STR("//localhost/")))
                 path = str_skip(path, 11);
         while (str_starts(path, STR("//")))
                 path = str_skip(path, 1);
         if (!is_one_line(path))
-                return fail(j, x, "%s has a control character in a file's name", attribute);
+                return fail_element(j, x, "%s has a control character in a file's name", attribute);
         while (str_starts(path, STR("./")))
                 path = str_skip(path, 2);
         if (path.p[0] != '/' && path.p[0] != '$')
@@ -197,8 +199,9 @@ static int stream(struct job *j, const char *element, const char *keyword)
                 return 0;
         }
         if (!url)
-                return x ? fail(j, x, "has no URL: it is written as <%s URL=\"file:/PATH/$JOBID.out\"/>",
-                                element)
+                return x ? fail_element(j, x,
+                                        "has no URL: it is written as <%s URL=\"file:/PATH/$JOBID.out\"/>",
+                                        element)
                          : 0;
         rc = put_path(j, x, "URL=", str_trim(str_of(url)), true, &path);
         if (rc == 0)
@@ -211,9 +214,9 @@ static int streams(struct job *j)
         int rc = 0;
 
         if (!xml_child(j->x, "stdout") && !is_true(xml_get(j->x, "mail")))
-                return fail(j, j->x,
-                            "has no <stdout>; write <stdout URL=\"file:/PATH/$JOBID.out\"/>, or "
-                            "mail=\"true\" to do without");
+                return fail_element(j, j->x,
+                                    "has no <stdout>; write <stdout URL=\"file:/PATH/$JOBID.out\"/>, or "
+                                    "mail=\"true\" to do without");
         if (is_true(xml_get(j->x, "mail")))
                 form_warn(j->form, j->x->line, "mail: what jobs print is not mailed; drover output shows it");
         rc = stream(j, "stdin", "input");
@@ -246,7 +249,7 @@ static int sandbox(struct job *j)
         struct files files = {.j = j};
 
         if (installer && !str_ieqz(str_of(installer), "ZIP") && !str_ieqz(str_of(installer), "none"))
-                return fail(j, box, "installer=\"%.50s\" is not known: ZIP and none are", installer);
+                return fail_element(j, box, "installer=\"%.50s\" is not known: ZIP and none are", installer);
         for (const struct xml *p = xml_child(box, "Package"); p; p = xml_next(p, "Package"))
                 for (const struct xml *x = xml_child(p, "File"); x; x = xml_next(x, "File")) {
                         BUF_CLEANUP struct buf path = {0};
@@ -256,14 +259,14 @@ static int sandbox(struct job *j)
                         if (rc != 0)
                                 return rc;
                         if (str_find(buf_view(&path), ',') >= 0)
-                                return fail(j, x, "has a comma in its name, which can't be shipped");
+                                return fail_element(j, x, "has a comma in its name, which can't be shipped");
                         if (!strpbrk(buf_z(&path), "*?[")) {
                                 add_file(&files, buf_view(&path));
                                 continue;
                         }
                         rc = j->w->glob(j->w->arg, buf_z(&path), 'a', add_file, &files);
                         if (rc != 0 || files.count == before)
-                                return fail(j, x, "\"%.200s\" matches no file", buf_z(&path));
+                                return fail_element(j, x, "\"%.200s\" matches no file", buf_z(&path));
                 }
         if (files.count)
                 buf_char(&j->lines, '\n');
@@ -310,10 +313,11 @@ static int outputs(struct job *j)
                 while (str_starts(from, STR("./")))
                         from = str_skip(from, 2);
                 if (from.n == 0 || from.p[0] == '/' || str_starts(from, STR("../")) || !is_one_line(from))
-                        return fail(j, x,
-                                    "fromScratch=\"" STR_FMT "\" is not right: a name or a pattern within "
-                                    "$SCRATCH is expected, as *.root",
-                                    STR_ARG(str_head(from, 100)));
+                        return fail_element(j, x,
+                                            "fromScratch=\"" STR_FMT
+                                            "\" is not right: a name or a pattern within "
+                                            "$SCRATCH is expected, as *.root",
+                                            STR_ARG(str_head(from, 100)));
                 rc = put_variables(j, x, from, true, &name);
                 if (rc == 0)
                         rc = put_destination(j, x, &to);
@@ -323,7 +327,8 @@ static int outputs(struct job *j)
                         buf_str(&to,
                                 str_skip(buf_view(&name), (size_t)(str_rfind(buf_view(&name), '/') + 1)));
                 if (strpbrk(buf_z(&name), ",;=\"") || strpbrk(buf_z(&to), ";\""))
-                        return fail(j, x, "has one of , ; = \" in a name, which outputs can't have here");
+                        return fail_element(j, x,
+                                            "has one of , ; = \" in a name, which outputs can't have here");
                 buf_printf(&names, "%s%s", names.n ? ", " : "", buf_z(&name));
                 buf_printf(&remaps, "%s%s=%s", remaps.n ? ";" : "", buf_z(&name), buf_z(&to));
         }
@@ -368,12 +373,13 @@ static int input(struct job *j, const struct xml *x, struct condor_source *ret)
 
         if (!str_istarts(text, STR("catalog:")) && !str_istarts(text, STR("filelist:")) &&
             !str_istarts(text, STR("command:")) && !str_istarts(text, STR("file:")))
-                return fail(j, x,
-                            "URL=\"" STR_FMT "\" is not right: file:/PATH, file://HOST/PATH, filelist:PATH, "
-                            "catalog:HOST?QUERY or command:COMMAND is expected",
-                            STR_ARG(str_head(text, 100)));
+                return fail_element(j, x,
+                                    "URL=\"" STR_FMT
+                                    "\" is not right: file:/PATH, file://HOST/PATH, filelist:PATH, "
+                                    "catalog:HOST?QUERY or command:COMMAND is expected",
+                                    STR_ARG(str_head(text, 100)));
         if (!is_one_line(text))
-                return fail(j, x, "URL has a control character in it");
+                return fail_element(j, x, "URL has a control character in it");
         if (str_istarts(text, STR("command:"))) /* it is a shell's, which knows its variables */
                 buf_str(&url, text);
         else
@@ -415,10 +421,11 @@ static int inputs(struct job *j)
                 if (rc != 0)
                         return rc;
                 if (order && !str_istarts(str_trim(str_of(xml_get(x, "URL"))), STR("catalog:")))
-                        return fail(j, j->x,
-                                    "inputOrder=\"%.100s\" needs inputs of the catalog only, and line %u "
-                                    "has another one",
-                                    order, x->line);
+                        return fail_element(
+                                j, j->x,
+                                "inputOrder=\"%.100s\" needs inputs of the catalog only, and line %u "
+                                "has another one",
+                                order, x->line);
         }
         for (unsigned i = 0; syntax && i < 3; i++)
                 if (str_eqz(str_trim(str_of(syntax)), syntaxes[i]))
@@ -455,15 +462,15 @@ static int limits(struct job *j)
         bool soft = is_true(xml_get(j->x, "softLimits"));
 
         if (least && most && least > most)
-                return fail(j, j->x, "minFilesPerProcess is more than maxFilesPerProcess");
+                return fail_element(j, j->x, "minFilesPerProcess is more than maxFilesPerProcess");
         if (min_memory && max_memory && min_memory > max_memory)
-                return fail(j, j->x, "minMemory is more than maxMemory");
+                return fail_element(j, j->x, "minMemory is more than maxMemory");
         if (min_disk && max_disk && min_disk > max_disk)
-                return fail(j, j->x, "minStorageSpace is more than maxStorageSpace");
+                return fail_element(j, j->x, "minStorageSpace is more than maxStorageSpace");
         if (min_time && max_time && min_time > max_time)
-                return fail(j, j->x, "minWallTime is more than maxWallTime");
+                return fail_element(j, j->x, "minWallTime is more than maxWallTime");
         if (max_time > 10000000 || min_time > 10000000)
-                return fail(j, j->x, "has a wall time of more than 10000000 minutes");
+                return fail_element(j, j->x, "has a wall time of more than 10000000 minutes");
         if (j->by_events) { /* what counts files counts events */
                 events = most ? most : events;
                 event_rate = rate > 0 ? rate : event_rate;
@@ -477,9 +484,10 @@ static int limits(struct job *j)
                 uint64_t fits = (uint64_t)(event_rate * (double)max_time / 60);
 
                 if (fits == 0)
-                        return fail(j, j->x,
-                                    "maxWallTime=\"%llu\" does not suffice for one event, at %.15g an hour",
-                                    (unsigned long long)max_time, event_rate);
+                        return fail_element(
+                                j, j->x,
+                                "maxWallTime=\"%llu\" does not suffice for one event, at %.15g an hour",
+                                (unsigned long long)max_time, event_rate);
                 events = events && events < fits ? events : fits;
         }
         if (j->has_input) {
@@ -651,7 +659,7 @@ static int general(struct job *j)
         j->by_events = is_true(xml_get(j->x, "limitByEvents"));
         j->told->simulate = is_true(xml_get(j->x, "simulateSubmission"));
         if (name && !is_one_line(str_of(name)))
-                return fail(j, j->x, "has a control character in its name");
+                return fail_element(j, j->x, "has a control character in its name");
         if (name && str_trim(str_of(name)).n) {
                 buf_str(&j->told->name, str_trim(str_of(name)));
                 buf_addz(&j->lines, "batch_name = ");
@@ -659,11 +667,11 @@ static int general(struct job *j)
                 buf_char(&j->lines, '\n');
         }
         if (j->has_input && processes)
-                return fail(j, j->x,
-                            "has nProcesses, which is for jobs without files, and <input>; write "
-                            "maxFilesPerProcess to say how the files are cut");
+                return fail_element(j, j->x,
+                                    "has nProcesses, which is for jobs without files, and <input>; write "
+                                    "maxFilesPerProcess to say how the files are cut");
         if (xml_get(j->x, "splitBy"))
-                return fail(
+                return fail_element(
                         j, j->x,
                         "has splitBy=\"%.100s\", and files are cut by their number, size or events only; "
                         "write "

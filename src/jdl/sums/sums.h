@@ -26,13 +26,14 @@ struct sums_job {
 struct sums_told {
         bool simulate;                                     /* write everything, submit nothing */
         struct buf name;                                   /* empty: none */
-        struct buf script;                                 /* of one job, for sh */
-        struct buf command;                                /* as it was written, for csh */
+        struct buf script;                                 /* script of one job, for sh */
+        struct buf command;                                /* command as it was written, for csh */
         char *report_folder, *script_folder, *list_folder; /* NULL: the folder of the submit */
 };
 
-bool sums_is(struct str text); /* Is it XML? A submit file never is. */
-/* 0; -EINVAL, -E2BIG or -ENOSYS with err, or what form_world returned. */
+bool sums_is(struct str text); /* true for XML, which a submit file never is */
+/* Translates the description. Returns 0; -EINVAL, -E2BIG or -ENOSYS with err, or the error of a call of
+ * form_world. */
 int sums_parse(const struct form_world *w, const struct sums_job *job, const struct condor_options *o,
                struct form *ret, struct sums_told *told, struct err *err);
 void sums_told_deinit(struct sums_told *t);

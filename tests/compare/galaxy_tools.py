@@ -1,0 +1,55 @@
+"""Tools of Galaxy, as its own templates and as drover-galaxy render them."""
+import json
+import os
+import re
+import subprocess
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOOLS = os.path.join(HERE, "galaxy")
+RECORDED = os.path.join(HERE, "..", "data", "galaxy-commands.json")
+
+
+def theirs(root, library, paths):
+    """What Galaxy makes of each tool; `library` and the paths are those within the root folder."""
+    with open(os.path.join(HERE, "galaxy_oracle.py"), encoding="utf-8") as f:
+        program = f.read()
+    command = (["chroot", root] if root else []) + ["python3", "-c", program]
+    out = subprocess.run(command, input="".join(path + "\n" for path in paths), env={**os.environ, "PYTHONPATH": library}, stdout=subprocess.PIPE,
+                         stderr=subprocess.DEVNULL, text=True, check=False).stdout
+    answers = [json.loads(line[1:]) for line in out.split("\n") if line.startswith("=")]
+    if len(answers) != len(paths):
+        raise RuntimeError(f"Galaxy answered {len(answers)} of {len(paths)} tools")
+    return answers
+
+
+def mine(program, path, params, outputs):
+    """(command, configuration files) of drover-galaxy, with the names of the other's; an error instead of a command."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as f:
+        json.dump(params, f)
+        f.flush()
+        ask = json.dumps({"tool": path, "params": f.name, "resolve": "none"})
+        answer = json.loads(subprocess.run([program], input=ask, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    if "error" in answer:
+        return answer["error"], None
+    configs = re.findall(r"^printf '%s' '((?:[^']|'\\'')*)' \| fill >\"\$box/\.drover_config", answer["script"], re.M)
+    return plain(answer["command"], outputs), [plain(one.replace("'\\''", "'"), outputs, False) for one in configs]
+
+
+def plain(text, outputs, words=True):
+    """Without what is each program's own: where outputs are, and white space between words."""
+    for name in outputs:
+        text = text.replace(f"@box@/{name}_files", f"@out@{name}@_files")
+        text = re.sub(r"@box@/" + re.escape(name) + r"\.[\w.-]*\w", f"@out@{name}@", text)
+    text = re.sub(r"@box@/\.drover_config\.\d+", "@config@", text)
+    return " ".join(text.split()) if words else text
+
+
+def same(program, path, answer):
+    """None, or what drover-galaxy has in place of it."""
+    command, configs = mine(program, path, answer["params"], answer["outputs"])
+    if configs is None:
+        return "refused: " + command
+    if command != " ".join(answer["command"].split()):
+        return command
+    return None if [one.split() for one in configs] == [one.split() for one in answer["configs"]] else "the configfiles: " + repr(configs)
