@@ -6,9 +6,9 @@
 #include "auth/ca.h"
 #include "auth/certificates.h"
 #include "auth/credentials.h"
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/owners.h"
+#include "base/job/owners.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 #include "server/loop/turn.h"
 
 #define SERVER_VALID_S (5 * 365 * 86400LL) /* made anew at each start, and when the clock was set */
@@ -146,7 +146,7 @@ static void speak_for(struct server *s, struct call *c, const struct token *t)
         c->token_until_ms = t->expires_ms;
 }
 
-static void look(struct server *s, struct call *c)
+static void look_up_token(struct server *s, struct call *c)
 {
         struct bearer *b = c->state;
         const struct token *t;
@@ -172,7 +172,7 @@ void access_bearer(struct call *c, struct str token, call_fn *next)
         b->token = arena_str(&c->arena, str_head(token, TOKEN_TEXT_MAX));
         c->state = b;
         c->state_free = nothing;
-        call_core(c, look);
+        call_core(c, look_up_token);
 }
 
 struct by_cookie {

@@ -1,5 +1,5 @@
 /* All is read from /proc while the process lives: its pidfd says so afterwards, for a number may be given
- * again. Groups of jobs are .../drover-INSTANCE/sN (base/cgroup.h), with 13 characters of the agent's
+ * again. Groups of jobs are .../drover-INSTANCE/sN (base/system/cgroup.h), with 13 characters of the agent's
  * instance. */
 #include "server/access/job_peer.h"
 
@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/ancestry.h"
 #include "base/buf.h"
-#include "base/fs.h"
+#include "base/system/ancestry.h"
+#include "base/system/fs.h"
 
 #define GROUP         "/drover-"
 #define GROUP_SIZE    (sizeof(GROUP) - 1 + 13)

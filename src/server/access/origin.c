@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/buf.h"
-#include "base/uuid.h"
+#include "base/system/uuid.h"
 #include "classad/expr.h"
 #include "classad/print.h"
 
@@ -116,7 +116,7 @@ bool origin_path_cut(struct str *path, struct str *ret_element)
         return n > 0;
 }
 
-static struct submission_attribute *find(struct submission_part *p, const char *name)
+static struct submission_attribute *find_attribute(struct submission_part *p, const char *name)
 {
         for (size_t i = 0; i < p->attribute_count; i++)
                 if (str_ieqz(p->attributes[i].name, name))
@@ -124,9 +124,10 @@ static struct submission_attribute *find(struct submission_part *p, const char *
         return NULL;
 }
 
-static void set(struct submission_part *p, struct arena *arena, const char *name, const struct buf *text)
+static void set_attribute(struct submission_part *p, struct arena *arena, const char *name,
+                          const struct buf *text)
 {
-        struct submission_attribute *a = find(p, name);
+        struct submission_attribute *a = find_attribute(p, name);
         struct str kept = arena_str(arena, buf_view(text));
 
         if (a)
@@ -140,24 +141,24 @@ static void set_text(struct submission_part *p, struct arena *arena, const char 
         BUF_CLEANUP struct buf b = {0};
 
         print_string(&b, value);
-        set(p, arena, name, &b);
+        set_attribute(p, arena, name, &b);
 }
 
 /* Adds a clause to what the job requires. */
 static void require(struct submission_part *p, struct arena *arena, struct str clause)
 {
-        const struct submission_attribute *a = find(p, "Requirements");
+        const struct submission_attribute *a = find_attribute(p, "Requirements");
         BUF_CLEANUP struct buf b = {0};
 
-        if (!find(p, ORIGIN_OWN_REQUIREMENTS)) {
+        if (!find_attribute(p, ORIGIN_OWN_REQUIREMENTS)) {
                 submission_add_attribute(p, STR(ORIGIN_OWN_REQUIREMENTS), a ? a->text : STR("true"),
                                          a && a->late);
-                a = find(p, "Requirements");
+                a = find_attribute(p, "Requirements");
         }
         if (a)
                 buf_printf(&b, "(" STR_FMT ") && ", STR_ARG(a->text));
         buf_printf(&b, "(" STR_FMT ")", STR_ARG(clause));
-        set(p, arena, "Requirements", &b);
+        set_attribute(p, arena, "Requirements", &b);
 }
 
 static bool name_ok(struct str s)
@@ -195,7 +196,7 @@ static int fix_first(struct submission_part *p, struct arena *arena, struct str 
 /* The path that a part's own ad gives, as a text in quotes; empty: none. */
 static int own_path(struct submission_part *p, struct str *ret, struct err *err)
 {
-        const struct submission_attribute *a = find(p, "DroverPath");
+        const struct submission_attribute *a = find_attribute(p, "DroverPath");
         struct str text = a ? str_trim(a->text) : STR_NONE;
 
         *ret = STR_NONE;
@@ -226,7 +227,7 @@ static void avoid_passed(struct submission_part *p, struct arena *arena, struct 
 /* One that may not be handed on any further stays with this server's own places. */
 static void stay_here(struct submission_part *p, struct arena *arena, const struct submission_origin *o)
 {
-        if (o->servers.n == 0 && find(p, "DroverMaxHops"))
+        if (o->servers.n == 0 && find_attribute(p, "DroverMaxHops"))
                 require(p, arena, STR("TARGET.DroverServer =?= undefined || MY.DroverMaxHops > 0"));
         else if (o->servers.n && o->hops_left == 0)
                 require(p, arena, STR("TARGET.DroverServer =?= undefined"));
@@ -235,7 +236,7 @@ static void stay_here(struct submission_part *p, struct arena *arena, const stru
 /* DataLabels of the job's own are kept; the origin's come to them. */
 static void add_label(struct submission_part *p, struct arena *arena, struct str label)
 {
-        const struct submission_attribute *a = find(p, "DataLabels");
+        const struct submission_attribute *a = find_attribute(p, "DataLabels");
         BUF_CLEANUP struct buf b = {0};
 
         if (a)
@@ -243,7 +244,7 @@ static void add_label(struct submission_part *p, struct arena *arena, struct str
         print_string(&b, label);
         if (a)
                 buf_char(&b, ')');
-        set(p, arena, "DataLabels", &b);
+        set_attribute(p, arena, "DataLabels", &b);
 }
 
 static int may_come(const struct submission_origin *o, const char *uuid, struct err *err)
@@ -269,7 +270,7 @@ static int may_come(const struct submission_origin *o, const char *uuid, struct 
  * macros is not known yet. 0 or -EINVAL with err. */
 static int check_whole(struct submission_part *p, const char *name, bool may_be_late, struct err *err)
 {
-        const struct submission_attribute *a = find(p, name);
+        const struct submission_attribute *a = find_attribute(p, name);
         struct symbols *symbols;
         struct err why = {""};
         struct expr *e = NULL;

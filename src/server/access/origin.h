@@ -10,7 +10,7 @@
  */
 #pragma once
 #include "base/arena.h"
-#include "base/json_read.h"
+#include "base/format/json_read.h"
 #include "core/model/submission.h"
 
 #define ORIGIN_HOPS_DEFAULT 8u

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/format/name.h"
 #include "base/map.h"
-#include "base/name.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 #include "ev/admission.h"
 #include "server/agents/command.h"
 #include "server/agents/inflow.h"
@@ -71,7 +71,7 @@ static void tell_core(struct agent_session *a, struct command *c)
         server_to_core(a->all->server, &c->task);
 }
 
-static void end(struct agent_session *a, unsigned code, const char *text)
+static void end_session(struct agent_session *a, unsigned code, const char *text)
 {
         Drover__ToAgent m = DROVER__TO_AGENT__INIT;
         Drover__Error e = DROVER__ERROR__INIT;
@@ -96,7 +96,7 @@ static void on_join(struct agent_session *a, const Drover__Join *j)
         struct command *c;
 
         if (j->version != 1) {
-                end(a, 1, "this server speaks version 1 of the protocol");
+                end_session(a, 1, "this server speaks version 1 of the protocol");
                 return;
         }
         c = command_new(COMMAND_JOIN, a->id, STR_NONE);
@@ -111,17 +111,18 @@ static void on_hello(struct agent_session *a, const Drover__Hello *h)
         struct command *c;
 
         if (h->version != 1) {
-                end(a, 1, "this server speaks version 1 of the protocol");
+                end_session(a, 1, "this server speaks version 1 of the protocol");
                 return;
         }
         if (name.n == 0 || name.n > NAME_MAX_BYTES) {
-                end(a, 2, "an agent needs a certificate of this server: join with a token first");
+                end_session(a, 2, "an agent needs a certificate of this server: join with a token first");
                 return;
         }
         if (!name_is_line(str_of(h->hostname), WORDS_MAX) ||
             !name_is_line(str_of(h->filesystem_domain), WORDS_MAX) ||
             !name_is_line(str_of(h->program), WORDS_MAX) || !name_is_line(str_of(h->instance), WORDS_MAX)) {
-                end(a, 3, "a host, a filesystem domain, a program or an instance that is no line of text");
+                end_session(a, 3,
+                            "a host, a filesystem domain, a program or an instance that is no line of text");
                 return;
         }
         a->name = str_dupz(name);
@@ -169,7 +170,7 @@ static void message(void *arg, struct session *session, const ProtobufCMessage *
                 else if (m->kind_case == DROVER__TO_SERVER__KIND_HELLO)
                         on_hello(a, m->hello);
                 else
-                        end(a, 3, "say Hello or Join first");
+                        end_session(a, 3, "say Hello or Join first");
                 return;
         }
         if (!a->name)
@@ -184,7 +185,7 @@ static void message(void *arg, struct session *session, const ProtobufCMessage *
         if (c)
                 tell_core(a, c);
         else
-                end(a, 3, err.text);
+                end_session(a, 3, err.text);
 }
 
 static void closed(void *arg, struct session *session, const struct err *why)
@@ -209,7 +210,7 @@ static void not_welcome(void *arg)
 
 static const struct session_ops ops = {.message = message, .closed = closed};
 
-static void begin(struct agent_sessions *all, int fd, const struct admission_place *place)
+static void begin_session(struct agent_sessions *all, int fd, const struct admission_place *place)
 {
         struct agent_session *a = mem_new(struct agent_session);
 
@@ -265,7 +266,7 @@ static void begin_waiting(struct agent_sessions *all)
                 if (now > w->until_ms) {
                         wait_close(w);
                 } else if (admission_meet(&w->place)) {
-                        begin(all, w->fd, &w->place);
+                        begin_session(all, w->fd, &w->place);
                         wait_over(w);
                 } else {
                         wait_last(all, w);

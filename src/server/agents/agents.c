@@ -4,9 +4,9 @@
 #include <stdio.h>
 
 #include "auth/certificates.h"
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/map.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 #include "server/agents/assign.h"
 #include "server/agents/command.h"
 #include "server/agents/grants.h"

@@ -5,7 +5,7 @@
  * message for each offer (agents_flush at the end of the turn).
  */
 #pragma once
-#include "base/owners.h"
+#include "base/job/owners.h"
 #include "server/agents/command.h"
 #include "server/loop/server.h"
 #include "wire/drover.pb-c.h"

@@ -1,7 +1,7 @@
 #include "server/agents/assign.h"
 
-#include "base/log.h"
 #include "base/pack.h"
+#include "base/system/log.h"
 #include "core/classes/fill.h"
 #include "core/query.h"
 #include "server/agents/message.h"

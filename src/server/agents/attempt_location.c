@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "base/json_read.h"
+#include "base/format/json_read.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "core/query.h"
@@ -67,7 +67,7 @@ static void unlink_entry(struct attempt_locations *w, struct entry *e)
                 w->first = e->next;
 }
 
-static void clear(struct attempt_locations *w, struct entry *e)
+static void location_clear(struct attempt_locations *w, struct entry *e)
 {
         w->failed -= e->failed;
         w->backs -= e->back != NULL;
@@ -84,12 +84,12 @@ static void clear(struct attempt_locations *w, struct entry *e)
         e->runner = e->native = e->word = e->said = e->doing = e->hops = e->last = e->back = NULL;
 }
 
-static void drop(struct attempt_locations *w, struct entry *e)
+static void drop_entry(struct attempt_locations *w, struct entry *e)
 {
         struct key k = key_of(e->request, e->member);
         map_take(w->entries, str_make(k.room, sizeof(k.room)));
         unlink_entry(w, e);
-        clear(w, e);
+        location_clear(w, e);
         free(e);
 }
 
@@ -98,12 +98,12 @@ void attempt_locations_free(struct attempt_locations *w)
         if (!w)
                 return;
         while (w->first)
-                drop(w, w->first);
+                drop_entry(w, w->first);
         map_free(w->entries);
         free(w);
 }
 
-static struct entry *find(struct attempt_locations *w, uint64_t request, uint32_t member)
+static struct entry *find_entry(struct attempt_locations *w, uint64_t request, uint32_t member)
 {
         struct key k = key_of(request, member);
         return map_get(w->entries, str_make(k.room, sizeof(k.room)));
@@ -112,7 +112,7 @@ static struct entry *find(struct attempt_locations *w, uint64_t request, uint32_
 /* It is the newest now. */
 static struct entry *touch(struct attempt_locations *w, uint64_t request, uint32_t member)
 {
-        struct entry *e = find(w, request, member);
+        struct entry *e = find_entry(w, request, member);
         if (e) {
                 unlink_entry(w, e);
         } else {
@@ -170,7 +170,7 @@ void attempt_location_take(struct server *s, struct str agent, const struct atte
         if (!core_has_attempt(s->core, agent.p, what->request, what->member, what->fence))
                 return;
         struct entry *e = touch(s->attempt_locations, what->request, what->member);
-        clear(s->attempt_locations, e);
+        location_clear(s->attempt_locations, e);
         e->fence = what->fence;
         e->runner = str_dupz(str_head(what->runner, 64));
         e->native = str_dupz(str_head(what->native, 64));
@@ -208,7 +208,7 @@ static void drop_request(struct attempt_locations *w, uint64_t request, const st
         for (struct entry *e = w->first, *next; e; e = next) {
                 next = e->next;
                 if (e->request == request && (!members || set_has(members, e->member)))
-                        drop(w, e);
+                        drop_entry(w, e);
         }
 }
 
@@ -232,11 +232,11 @@ static bool gives_back(const struct event *e)
 
 static void keep_back(struct attempt_locations *w, const struct event *e, uint32_t member)
 {
-        struct entry *x = find(w, e->request, member);
+        struct entry *x = find_entry(w, e->request, member);
         if (!(x && x->back) && w->backs >= BACK_MAX)
                 return;
         x = touch(w, e->request, member);
-        clear(w, x);
+        location_clear(w, x);
         x->fence = e->fence;
         x->back = str_dupz(str_head(e->reason, BACK_WORDS));
         w->backs++;
@@ -265,13 +265,13 @@ void attempt_locations_event(struct server *s, const struct event *e)
         for (uint32_t m = 0; e->type == EVENT_SUBMITTED && m < e->value && m < EACH_MAX && has_room(w); m++)
                 touch(w, e->request, m);
         SET_FOREACH (&e->members, m) {
-                struct entry *x = find(w, e->request, (uint32_t)m);
+                struct entry *x = find_entry(w, e->request, (uint32_t)m);
                 if (x && (ends(e) || (frees(e) && !from_elsewhere && !keep_failed(w, x, e)))) {
-                        drop(w, x);
+                        drop_entry(w, x);
                 } else if (from_elsewhere && moves(e) && !ends(e) && (x || has_room(w))) {
                         x = touch(w, e->request, (uint32_t)m);
                         if (frees(e) && !keep_failed(w, x, e))
-                                clear(w, x);
+                                location_clear(w, x);
                 }
                 if (gives_back(e))
                         keep_back(w, e, (uint32_t)m);
@@ -349,22 +349,40 @@ static void write_hop(struct server *s, struct json *j, const struct core_job *j
 /* What was told of the attempt that is now; NULL: nothing. */
 static const struct entry *told(struct server *s, uint64_t request, uint32_t member)
 {
-        const struct entry *e = find(s->attempt_locations, request, member);
+        const struct entry *e = find_entry(s->attempt_locations, request, member);
         struct core_job job;
         bool there = e && e->runner && core_job_get(s->core, request, member, &job) == 0 && job.agent &&
                      job.fence == e->fence;
         return there ? e : NULL;
 }
 
-const char *attempt_location_said(struct server *s, uint64_t request, uint32_t member)
+/* The name that people know a batch system by; NULL: the runner is none. */
+static const char *batch_system_name(const char *runner)
+{
+        static const char *const names[][2] = {
+                {"slurm", "Slurm"}, {"gridengine", "Grid Engine"}, {"pbs", "PBS"}, {"htcondor", "HTCondor"}};
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+                if (!strcmp(runner, names[i][0]))
+                        return names[i][1];
+        return NULL;
+}
+
+bool attempt_location_print_wait(struct server *s, uint64_t request, uint32_t member, struct buf *out)
 {
         const struct entry *e = told(s, request, member);
-        return e && *e->said ? e->said : NULL;
+        const char *system = e ? batch_system_name(e->runner) : NULL;
+        if (!e || !*e->said)
+                return false;
+        if (system && *e->native)
+                buf_printf(out, "Pending in %s as %s: %s.", system, e->native, e->said);
+        else
+                buf_printf(out, "It waits there: %s.", e->said);
+        return true;
 }
 
 const char *attempt_location_back(struct server *s, uint64_t request, uint32_t member)
 {
-        const struct entry *e = find(s->attempt_locations, request, member);
+        const struct entry *e = find_entry(s->attempt_locations, request, member);
         struct core_job job;
         bool there = e && e->back && core_job_get(s->core, request, member, &job) == 0 &&
                      job.state == JOB_IDLE && job.fence == e->fence;
@@ -379,7 +397,7 @@ const char *attempt_location_doing(struct server *s, uint64_t request, uint32_t 
 
 bool attempt_location_write(struct server *s, struct json *j, uint64_t request, uint32_t member)
 {
-        const struct entry *e = find(s->attempt_locations, request, member);
+        const struct entry *e = find_entry(s->attempt_locations, request, member);
         struct core_request r;
         struct core_job job;
         if (core_request_get(s->core, request, &r) != 0 || core_job_get(s->core, request, member, &job) != 0)

@@ -6,7 +6,7 @@
  * asks for what has changed since. Core thread.
  */
 #pragma once
-#include "base/json.h"
+#include "base/format/json.h"
 #include "server/loop/server.h"
 
 #define ATTEMPT_LOCATION_HOPS_MAX (64u << 10) /* bytes of a path */
@@ -32,8 +32,9 @@ void attempt_locations_event(struct server *s, const struct event *e); /* from w
 /* Writes the members of a Path object (docs/openapi.json): job, summary, hops. False: there is no such job in
  * the core. */
 bool attempt_location_write(struct server *s, struct json *j, uint64_t request, uint32_t member);
-/* Why the job waits where it is, in the words of the batch system; NULL: nobody said. Borrowed. */
-const char *attempt_location_said(struct server *s, uint64_t request, uint32_t member);
+/* Appends a sentence that says why the job waits where it is, in the words of the batch system or the other
+ * server: "Pending in Slurm as 101_16: Resources." False: no reason was told, and nothing is appended. */
+bool attempt_location_print_wait(struct server *s, uint64_t request, uint32_t member, struct buf *out);
 /* Why the agent that had the job last gave it back, while the job is idle; NULL: no agent did, or the reason
  * was forgotten. Borrowed. */
 const char *attempt_location_back(struct server *s, uint64_t request, uint32_t member);

@@ -1,6 +1,6 @@
 #include "server/agents/carried.h"
 
-#include "base/batch_word.h"
+#include "base/job/batch_word.h"
 #include "classad/print.h"
 #include "core/model/attributes.h"
 #include "core/query.h"
@@ -72,6 +72,7 @@ static const char *const kept_here[] = {"ClusterId",
                                         "SuccessExitCode",
                                         "JobSuccessExitCode",
                                         "JobLeaseDuration",
+                                        "RegisterOutputs",
                                         "RerunOnLost",
                                         "JobMaterializeLimit",
                                         "JobMaterializeMaxIdle",
@@ -95,6 +96,8 @@ static const char *const kept_here[] = {"ClusterId",
                                         "AcctGroup",
                                         "AcctGroupUser",
                                         "QOS",
+                                        "BankQuote",
+                                        "ReservationId",
                                         "NiceUser",
                                         "ConcurrencyLimits",
                                         "UserLog",

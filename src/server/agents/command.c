@@ -2,7 +2,8 @@
 
 #include <errno.h>
 
-#include "base/name.h"
+#include "base/format/name.h"
+#include "base/job/file_id.h"
 #include "base/pack.h"
 #include "server/agents/agents.h"
 #include "server/agents/inflow.h"
@@ -133,12 +134,9 @@ static struct str pack_outputs(struct command *c, const Drover__JobResult *j)
         return arena_str(&c->arena, buf_view(&out));
 }
 
-/* The step that decides: the first that failed, else the last. */
+/* The step that decides: the last, since none follows one that has failed, unless its failure is ignored. */
 static const Drover__StepResult *deciding_step(const Drover__JobResult *j)
 {
-        for (size_t i = 0; i < j->n_steps; i++)
-                if (j->steps[i]->signaled || j->steps[i]->exit_code != 0)
-                        return j->steps[i];
         return j->n_steps ? j->steps[j->n_steps - 1] : NULL;
 }
 
@@ -147,12 +145,30 @@ static int64_t amount(uint64_t said)
         return (int64_t)(said < AMOUNT_MAX ? said : AMOUNT_MAX);
 }
 
+static void set_steps(struct command *c, const Drover__JobResult *j, struct command_tails *to)
+{
+        if (j->n_steps < 2)
+                return;
+        to->steps = arena_alloc(&c->arena, j->n_steps * sizeof(*to->steps));
+        for (size_t i = 0; i < j->n_steps && i < COMMAND_STEPS_MAX; i++) {
+                const Drover__StepResult *s = j->steps[i];
+
+                to->steps[to->step_count++] = (struct command_step){
+                        .signaled = s->signaled,
+                        .exit_code = s->exit_code,
+                        .started_ms = amount(s->started_ms),
+                        .ended_ms = amount(s->ended_ms),
+                        .printed = {(uint64_t)amount(s->stdout_end), (uint64_t)amount(s->stderr_end)}};
+        }
+}
+
 static struct command_tails tails_of(struct command *c, const Drover__JobResult *j)
 {
         const ProtobufCBinaryData said[2] = {j->stdout_tail, j->stderr_tail};
         const uint64_t size[2] = {j->stdout_size, j->stderr_size};
         struct command_tails t = {0};
 
+        set_steps(c, j, &t);
         for (int k = 0; k < 2; k++) {
                 size_t cut = said[k].len > COMMAND_STREAM_MAX ? said[k].len - COMMAND_STREAM_MAX : 0;
 
@@ -163,12 +179,32 @@ static struct command_tails tails_of(struct command *c, const Drover__JobResult 
         return t;
 }
 
+/* Those with a checksum and a URL that is one. */
+static struct command_sent sent_of(struct command *c, const Drover__JobResult *j)
+{
+        struct command_sent s = {.files = arena_alloc(&c->arena, (j->n_sent + 1) * sizeof(*s.files))};
+
+        for (size_t i = 0; i < j->n_sent; i++) {
+                const Drover__OutputRef *o = j->sent[i];
+                struct command_sent_file *f = &s.files[s.count];
+
+                if (o->sha256.len != 32 || !name_is_line(str_of(o->name), FILE_URL_MAX))
+                        continue;
+                f->url = command_text(c, o->name);
+                f->size = (uint64_t)amount(o->size);
+                memcpy(f->sha256, o->sha256.data, 32);
+                s.count++;
+        }
+        return s;
+}
+
 static int add_results(struct command *c, Drover__JobResult *const *list, size_t count, struct err *err)
 {
         struct command_results *to = &c->results;
 
         to->items = arena_alloc(&c->arena, (count + 1) * sizeof(*to->items));
         to->tails = arena_alloc(&c->arena, (count + 1) * sizeof(*to->tails));
+        to->sent = arena_alloc(&c->arena, (count + 1) * sizeof(*to->sent));
         for (size_t i = 0; i < count; i++) {
                 const Drover__JobResult *j = list[i];
                 const Drover__StepResult *step = deciding_step(j);
@@ -179,6 +215,7 @@ static int add_results(struct command *c, Drover__JobResult *const *list, size_t
                         return err_set(err, -EPROTO, "a result has the signal %d, which there is not",
                                        step->exit_code);
                 to->tails[to->count] = tails_of(c, j);
+                to->sent[to->count] = sent_of(c, j);
                 to->items[to->count++] = (struct core_result){
                         .request = j->request,
                         .member = j->member,
@@ -324,7 +361,39 @@ static void set_streams(struct command *c, const Drover__Streams *m)
         };
 }
 
-static int fill(struct command *c, const Drover__ToServer *m, struct err *err)
+static int set_chirp(struct command *c, const Drover__Chirp *m, struct err *err)
+{
+        if (m->data.len > COMMAND_CHIRP_MAX || m->length > COMMAND_CHIRP_MAX)
+                return err_set(err, -E2BIG, "a call of more than %u bytes", COMMAND_CHIRP_MAX);
+        c->chirp = (struct command_chirp){.serial = m->serial,
+                                          .request = m->request,
+                                          .member = m->member,
+                                          .fence = m->fence,
+                                          .op = (uint32_t)m->op,
+                                          .name = words(c, m->name, COMMAND_REASON_MAX),
+                                          .data = bytes(c, m->data),
+                                          .offset = (uint64_t)amount(m->offset),
+                                          .length = m->length,
+                                          .flags = m->flags,
+                                          .mode = m->mode};
+        return 0;
+}
+
+static int set_chirp_reply(struct command *c, const Drover__ChirpReply *m, struct err *err)
+{
+        if (m->data.len > COMMAND_CHIRP_MAX)
+                return err_set(err, -E2BIG, "an answer of more than %u bytes", COMMAND_CHIRP_MAX);
+        c->chirp_reply = (struct command_chirp_reply){.serial = m->serial,
+                                                      .data = bytes(c, m->data),
+                                                      .size = (uint64_t)amount(m->size),
+                                                      .mode = m->mode,
+                                                      .changed = m->changed,
+                                                      .error = m->error,
+                                                      .text = words(c, m->text, COMMAND_REASON_MAX)};
+        return 0;
+}
+
+static int command_fill(struct command *c, const Drover__ToServer *m, struct err *err)
 {
         int r;
 
@@ -383,6 +452,10 @@ static int fill(struct command *c, const Drover__ToServer *m, struct err *err)
                                                     words(c, m->script->text, COMMAND_SCRIPT_MAX),
                                                     words(c, m->script->error, COMMAND_REASON_MAX)};
                 return 0;
+        case DROVER__TO_SERVER__KIND_CHIRP: c->kind = COMMAND_CHIRP; return set_chirp(c, m->chirp, err);
+        case DROVER__TO_SERVER__KIND_FILE_REPLY:
+                c->kind = COMMAND_FILE_REPLY;
+                return set_chirp_reply(c, m->file_reply, err);
         case DROVER__TO_SERVER__KIND_STREAMS:
                 c->kind = COMMAND_STREAMS;
                 set_streams(c, m->streams);
@@ -408,7 +481,7 @@ struct command *command_from(const Drover__ToServer *m, uint64_t session, struct
 {
         struct command *c = command_new(COMMAND_GONE, session, agent);
 
-        if (fill(c, m, err) == 0)
+        if (command_fill(c, m, err) == 0)
                 return c;
         command_free(c);
         return NULL;

@@ -11,10 +11,11 @@
 
 #define COMMAND_MEMBERS_MAX  2000000u
 #define COMMAND_ATTEMPTS_MAX 1000000u
-#define COMMAND_REASON_MAX   4096u       /* bytes; more is cut */
-#define COMMAND_SCRIPT_MAX   (1u << 20)  /* likewise */
-#define COMMAND_STREAM_MAX   (64u << 10) /* of a stream; more is cut */
-#define COMMAND_OWNERS_MAX   1024u       /* of an offer */
+#define COMMAND_REASON_MAX   4096u        /* bytes; more is cut */
+#define COMMAND_SCRIPT_MAX   (1u << 20)   /* likewise */
+#define COMMAND_STREAM_MAX   (64u << 10)  /* of a stream; more is cut */
+#define COMMAND_CHIRP_MAX    (256u << 10) /* bytes of data of a call or an answer; more is refused */
+#define COMMAND_OWNERS_MAX   1024u        /* of an offer */
 
 enum command_kind {
         COMMAND_JOIN,
@@ -38,6 +39,8 @@ enum command_kind {
         COMMAND_CHECKPOINT,
         COMMAND_SCRIPT_TEXT,
         COMMAND_STREAMS,
+        COMMAND_CHIRP,
+        COMMAND_FILE_REPLY,
         COMMAND_KINDS,
 };
 
@@ -63,13 +66,32 @@ struct command_refuse { /* with attempts */
         struct str reason;
         bool hold;
 };
+#define COMMAND_STEPS_MAX 64u
+struct command_step {
+        bool signaled;
+        int32_t exit_code; /* or the signal's number */
+        int64_t started_ms, ended_ms;
+        uint64_t printed[2]; /* bytes to stdout and stderr, by all steps until it had ended */
+};
 struct command_tails { /* of what an attempt has printed to stdout and stderr */
         struct str bytes[2];
         uint64_t size[2];
+        struct command_step *steps; /* what each came to; NULL: the job has one */
+        size_t step_count;
+};
+struct command_sent_file {
+        struct str url;
+        uint64_t size;
+        unsigned char sha256[32];
+};
+struct command_sent { /* to URLs, as the agent says */
+        struct command_sent_file *files;
+        size_t count;
 };
 struct command_results {
         struct core_result *items;
         struct command_tails *tails; /* of each */
+        struct command_sent *sent;
         size_t count;
 };
 struct command_spool_read {
@@ -120,6 +142,18 @@ struct command_streams { /* stdout and stderr */
         int32_t exit_code;
 };
 
+struct command_chirp { /* see Chirp of wire/drover.proto */
+        uint64_t serial, request, offset;
+        uint32_t member, fence, op, length, flags, mode;
+        struct str name, data;
+};
+struct command_chirp_reply {
+        uint64_t serial, size;
+        uint32_t mode, error;
+        int64_t changed;
+        struct str data, text;
+};
+
 struct agent;
 struct command {
         struct task task;
@@ -146,6 +180,8 @@ struct command {
                 struct command_credential_get credential_get;
                 struct command_script script;
                 struct command_streams streams;
+                struct command_chirp chirp;
+                struct command_chirp_reply chirp_reply;
         };
         struct inflow *inflow; /* that it is counted in; NULL: none */
         size_t counted;

@@ -5,10 +5,10 @@
 #include <time.h>
 
 #include "auth/credentials.h"
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/map.h"
-#include "base/secret.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
+#include "base/system/secret.h"
 #include "classad/eval.h"
 #include "core/query.h"
 #include "server/access/access.h"
@@ -79,7 +79,7 @@ void grants_open(struct server *s)
 
 /* ---- giving */
 
-static Drover__Credential *answer(struct message *m, uint64_t request, uint32_t part, struct str name)
+static Drover__Credential *grant_answer(struct message *m, uint64_t request, uint32_t part, struct str name)
 {
         Drover__Credential *a = message_alloc(m, sizeof(*a));
 
@@ -92,8 +92,8 @@ static Drover__Credential *answer(struct message *m, uint64_t request, uint32_t 
 }
 
 /* Why it cannot be had; empty: it can, and is in *data. */
-static void look(struct server *s, struct str owner, struct str name, const struct credential *c,
-                 struct buf *data, struct buf *why)
+static void look_at_credential(struct server *s, struct str owner, struct str name,
+                               const struct credential *c, struct buf *data, struct buf *why)
 {
         if (!c) {
                 buf_printf(why, STR_FMT " has no credential " STR_FMT ": drover credential add " STR_FMT,
@@ -119,16 +119,16 @@ static void say_urls(struct message *m, const struct credential *c, Drover__Cred
                 to->urls[to->n_urls++] = message_text(m, one);
 }
 
-static void give(struct server *s, struct agent *a, uint64_t request, uint32_t part, struct str owner,
-                 struct str name, enum turn_when when)
+static void give_credential(struct server *s, struct agent *a, uint64_t request, uint32_t part,
+                            struct str owner, struct str name, enum turn_when when)
 {
         const struct credential *c = credentials_find(s->access->credentials, owner, name);
         SECRET_CLEANUP struct buf data = {0};
         BUF_CLEANUP struct buf why = {0};
         struct message *m = message_new(a->session, DROVER__TO_AGENT__KIND_CREDENTIAL);
-        Drover__Credential *to = answer(m, request, part, name);
+        Drover__Credential *to = grant_answer(m, request, part, name);
 
-        look(s, owner, name, c, &data, &why);
+        look_at_credential(s, owner, name, c, &data, &why);
         to->error = message_text(m, buf_view(&why));
         if (c)
                 say_urls(m, c, to);
@@ -188,11 +188,11 @@ void grants_get(struct server *s, struct command *c, struct agent *a)
                 remember(a, request, part, name);
                 if (str_eq(buf_view(&owner), r.owner) ||
                     credentials_find(s->access->credentials, buf_view(&owner), name))
-                        give(s, a, request, part, buf_view(&owner), name, TURN_DURABLE);
+                        give_credential(s, a, request, part, buf_view(&owner), name, TURN_DURABLE);
                 return; /* else it follows its request, and is given then */
         }
         struct message *m = message_new(a->session, DROVER__TO_AGENT__KIND_CREDENTIAL);
-        answer(m, request, part, name)->error = message_text(m, STR("no job of yours asks for it"));
+        grant_answer(m, request, part, name)->error = message_text(m, STR("no job of yours asks for it"));
         message_send(s, m, TURN_DURABLE);
 }
 
@@ -214,7 +214,7 @@ void grants_replaced(struct server *s, struct str owner, struct str name)
                         grants_owner(s, x->request, &whose);
                         if (str_eq(buf_view(&whose), owner) &&
                             core_has_part(s->core, a->name, x->request, x->part))
-                                give(s, a, x->request, x->part, owner, name, TURN_DURABLE);
+                                give_credential(s, a, x->request, x->part, owner, name, TURN_DURABLE);
                 }
         }
 }

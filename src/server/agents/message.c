@@ -2,12 +2,12 @@
 
 #include "server/agents/agent_sessions.h"
 
-static void drop(struct task *t)
+static void drop_message(struct task *t)
 {
         message_free((struct message *)t);
 }
 
-static void run(struct server *s, struct task *t)
+static void run_message(struct server *s, struct task *t)
 {
         struct message *m = (struct message *)t;
 
@@ -19,8 +19,8 @@ struct message *message_new(uint64_t session, Drover__ToAgent__KindCase kind)
 {
         struct message *m = mem_new(struct message);
 
-        m->task.run = run;
-        m->task.drop = drop;
+        m->task.run = run_message;
+        m->task.drop = drop_message;
         m->session = session;
         drover__to_agent__init(&m->to_agent);
         m->to_agent.kind_case = kind;

@@ -1,7 +1,7 @@
 #include "server/agents/node_orders.h"
 
-#include "base/log.h"
 #include "base/pack.h"
+#include "base/system/log.h"
 #include "server/loop/turn.h"
 
 #define BYTES_MAX (64u << 20)

@@ -1,10 +1,10 @@
 #include "server/agents/templates.h"
 #include "server/loop/expressions.h"
 
-#include "base/args.h"
-#include "base/batch_word.h"
-#include "base/macro.h"
-#include "base/signals.h"
+#include "base/job/args.h"
+#include "base/job/batch_word.h"
+#include "base/job/macro.h"
+#include "base/system/signals.h"
 #include "classad/eval.h"
 #include "core/model/attributes.h"
 #include "core/query.h"
@@ -12,6 +12,7 @@
 #include "server/agents/carried.h"
 #include "server/agents/grants.h"
 
+#define STEPS_MAX     64     /* of a job: an agent refuses more, and says so */
 #define RESOURCES_MAX 100000 /* of one kind, for a job */
 
 struct maker {
@@ -77,7 +78,7 @@ static bool flag(struct maker *k, symbol name, bool otherwise)
         return otherwise;
 }
 
-static char **list(struct maker *k, struct str value, size_t *ret_count)
+static char **read_list(struct maker *k, struct str value, size_t *ret_count)
 {
         struct str rest = value, one;
         size_t n = 0;
@@ -108,24 +109,17 @@ static void set_file_list(struct maker *k, Drover__Template *t)
         t->file_list = message_text(k->m, buf_view(&all));
 }
 
-static void set_files(struct maker *k, Drover__Template *t)
+/* The NAME=VALUE of a list with semicolons; how many there are. */
+static size_t pairs(struct maker *k, struct str list, Drover__Remap ***ret)
 {
-        struct str v, rest, one;
+        struct str rest, one;
         size_t n = 0;
 
-        if (text_of(k, k->attr.TransferInput, &v))
-                t->input_files = list(k, v, &t->n_input_files);
-        if (text_of(k, k->attr.TransferOutput, &v))
-                t->output_files = list(k, v, &t->n_output_files);
-        else
-                t->all_outputs = true;
-        t->output_destination = text(k, k->attr.OutputDestination);
-        if (!text_of(k, k->attr.TransferOutputRemaps, &v))
-                return;
-        for (rest = v; macro_cut(&rest, ';', &one);)
+        for (rest = list; macro_cut(&rest, ';', &one);)
                 n++;
-        t->output_remaps = message_alloc(k->m, n * sizeof(*t->output_remaps));
-        for (rest = v; macro_cut(&rest, ';', &one);) {
+        *ret = message_alloc(k->m, (n ? n : 1) * sizeof(**ret));
+        n = 0;
+        for (rest = list; macro_cut(&rest, ';', &one);) {
                 ptrdiff_t eq = str_find(one, '=');
                 Drover__Remap *r;
 
@@ -135,8 +129,27 @@ static void set_files(struct maker *k, Drover__Template *t)
                 drover__remap__init(r);
                 r->name = message_text(k->m, str_trim(str_head(one, (size_t)eq)));
                 r->path = message_text(k->m, str_trim(str_skip(one, (size_t)eq + 1)));
-                t->output_remaps[t->n_output_remaps++] = r;
+                (*ret)[n++] = r;
         }
+        return n;
+}
+
+static void set_files(struct maker *k, Drover__Template *t)
+{
+        struct str v;
+
+        if (text_of(k, k->attr.TransferInput, &v))
+                t->input_files = read_list(k, v, &t->n_input_files);
+        if (text_of(k, k->attr.TransferOutput, &v))
+                t->output_files = read_list(k, v, &t->n_output_files);
+        else
+                t->all_outputs = true;
+        t->output_destination = text(k, k->attr.OutputDestination);
+        t->register_outputs =
+                text_of(k, symbols_intern(core_symbols(k->server->core), STR("RegisterOutputs")), &v) &&
+                v.n && !str_ieqz(v, "false");
+        if (text_of(k, k->attr.TransferOutputRemaps, &v))
+                t->n_output_remaps = pairs(k, v, &t->output_remaps);
 }
 
 static void set_transfer(struct maker *k, Drover__Template *t)
@@ -175,63 +188,117 @@ static void set_spooled(struct maker *k, Drover__Template *t)
         }
 }
 
+/* ---- steps: the first one's attributes have plain names, those of the others begin with Step1, Step2, … */
+
+struct step_maker {
+        struct maker *k;
+        unsigned number;
+};
+
+/* The step's own name of an attribute. */
+static symbol of_step(struct step_maker *m, symbol name)
+{
+        struct symbols *y = core_symbols(m->k->server->core);
+        BUF_CLEANUP struct buf own = {0};
+
+        if (m->number == 0)
+                return name;
+        buf_printf(&own, "Step%u" STR_FMT, m->number, STR_ARG(symbols_name(y, name)));
+        return symbols_intern(y, buf_view(&own));
+}
+
+static bool step_text_of(struct step_maker *m, symbol name, struct str *ret)
+{
+        return text_of(m->k, of_step(m, name), ret);
+}
+
+static char *step_text(struct step_maker *m, symbol name)
+{
+        return text(m->k, of_step(m, name));
+}
+
 /* HTCondor's old environment syntax, as the new one. */
-static char *old_environment(struct maker *k)
+static char *old_environment(struct step_maker *m)
 {
         struct args words = {0};
         BUF_CLEANUP struct buf out = {0};
         struct str v;
 
-        if (text_of(k, k->attr.Env, &v) && args_env_v1(&words, v, NULL) == 0)
+        if (step_text_of(m, m->k->attr.Env, &v) && args_env_v1(&words, v, NULL) == 0)
                 args_join_v2(&out, &words);
         args_deinit(&words);
-        return message_text(k->m, buf_view(&out));
+        return message_text(m->k->m, buf_view(&out));
 }
 
 /* The image a step runs in, as the place that runs containers is told it; "": none. */
-static char *container(struct maker *k)
+static char *container(struct step_maker *m)
 {
+        struct maker *k = m->k;
         BUF_CLEANUP struct buf image = {0};
         struct str v;
 
-        if (text_of(k, k->attr.ContainerImage, &v))
+        if (step_text_of(m, k->attr.ContainerImage, &v))
                 return message_text(k->m, v);
-        if (!text_of(k, k->attr.DockerImage, &v))
+        if (!step_text_of(m, k->attr.DockerImage, &v))
                 return (char *)protobuf_c_empty_string;
         buf_printf(&image, "docker://" STR_FMT, STR_ARG(v));
         return message_text(k->m, buf_view(&image));
 }
 
-static bool set_placement(struct maker *k, Drover__Step *step);
-
-/* True: it is a placement job. */
-static bool set_step(struct maker *k, Drover__Template *t)
+static Drover__Step *template_step(struct maker *k, unsigned number)
 {
+        struct symbols *y = core_symbols(k->server->core);
+        struct step_maker m = {k, number};
         Drover__Step *step = message_alloc(k->m, sizeof(*step));
         struct str v;
 
         drover__step__init(step);
-        step->executable = text(k, k->attr.Cmd);
-        if (text_of(k, k->attr.Arguments, &v))
+        step->executable = step_text(&m, k->attr.Cmd);
+        if (step_text_of(&m, k->attr.Arguments, &v))
                 step->arguments_v2 = message_text(k->m, v);
         else
-                step->arguments_v1 = text(k, k->attr.Args);
-        if (text_of(k, k->attr.Environment, &v))
+                step->arguments_v1 = step_text(&m, k->attr.Args);
+        if (step_text_of(&m, k->attr.Environment, &v))
                 step->environment_v2 = message_text(k->m, v);
         else
-                step->environment_v2 = old_environment(k);
-        step->stdin_file = text(k, k->attr.In);
-        step->stdout_file = text(k, k->attr.Out);
-        step->stderr_file = text(k, k->attr.Err);
-        step->container = container(k);
+                step->environment_v2 = old_environment(&m);
+        step->stdin_file = step_text(&m, k->attr.In);
+        step->stdout_file = step_text(&m, k->attr.Out);
+        step->stderr_file = step_text(&m, k->attr.Err);
+        step->container = container(&m);
+        step->ignore_failure = flag(k, of_step(&m, symbols_intern(y, STR("IgnoreFailure"))), false);
+        if (step_text_of(&m, symbols_intern(y, STR("ContainerWorkDir")), &v)) {
+                step->container_own_workdir = true;
+                step->container_workdir = message_text(k->m, v);
+        }
+        /* the same for all of them */
         step->container_network = text(k, k->attr.DockerNetworkType);
         step->container_target_dir = text(k, k->attr.ContainerTargetDir);
         step->container_pull_always = text_of(k, k->attr.DockerPullPolicy, &v) && str_ieqz(v, "always");
         step->container_override_entrypoint = flag(k, k->attr.DockerOverrideEntrypoint, false);
         step->transfer_executable = flag(k, k->attr.TransferExecutable, true);
-        t->steps = message_alloc(k->m, sizeof(*t->steps));
-        t->steps[t->n_steps++] = step;
-        return set_placement(k, step);
+        return step;
+}
+
+static bool set_placement(struct maker *k, Drover__Step *step);
+
+/* True: it is a placement job. */
+static bool set_steps(struct maker *k, Drover__Template *t)
+{
+        struct symbols *y = core_symbols(k->server->core);
+        int64_t count = number(k, symbols_intern(y, STR("StepCount")), 1);
+        struct str v;
+
+        count = count < 1 ? 1 : count > STEPS_MAX ? STEPS_MAX + 1 : count;
+        t->steps = message_alloc(k->m, (size_t)count * sizeof(*t->steps));
+        while (t->n_steps < (size_t)count) {
+                t->steps[t->n_steps] = template_step(k, (unsigned)t->n_steps);
+                t->n_steps++;
+        }
+        if (text_of(k, symbols_intern(y, STR("ContainerMounts")), &v))
+                t->n_mounts = pairs(k, v, &t->mounts);
+        t->streams_in_sandbox = flag(k, symbols_intern(y, STR("StreamsInSandbox")), false);
+        return set_placement(k, t->steps[0]);
 }
 
 /* ---- placement jobs: what the mover is told, and no more, for it fetches and delivers itself */
@@ -318,7 +385,7 @@ static void set_checkpointing(struct maker *k, Drover__Template *t)
         c->code = by_signal ? ended_by : (int32_t)code;
         c->signal = signal_of(k, a->CheckpointSig);
         if (text_of(k, a->TransferCheckpoint, &files))
-                c->files = list(k, files, &c->n_files);
+                c->files = read_list(k, files, &c->n_files);
 }
 
 static void set_limits(struct maker *k, Drover__Template *t)
@@ -393,7 +460,8 @@ static uint32_t resource(struct eval *e, const struct ad *ad, symbol name, struc
 
 static bool is_word(struct str text)
 {
-        return batch_word_is(text) || str_ieqz(text, "JobBatchName");
+        return batch_word_is(text) || str_ieqz(text, "JobBatchName") || str_ieqz(text, "NodeCount") ||
+               str_ieqz(text, "TasksPerNode");
 }
 
 static char *word(struct message *m, struct eval *e, const struct ad *ad, symbol name)
@@ -427,8 +495,8 @@ static void add_attribute(struct message *m, Drover__Template *t, struct str nam
         t->attributes[t->n_attributes++] = a;
 }
 
-/* RequestNAME, for every NAME but Cpus, Memory and Disk, as t->resources; words for a batch system and
- * JobBatchName as t->attributes. */
+/* RequestNAME, for every NAME but Cpus, Memory and Disk, as t->resources; words for a batch system,
+ * JobBatchName, NodeCount and TasksPerNode as t->attributes. */
 static void set_place(struct message *m, struct eval *e, const struct ad *ad, Drover__Template *t)
 {
         size_t most = 0;
@@ -454,9 +522,10 @@ static void set_place(struct message *m, struct eval *e, const struct ad *ad, Dr
         }
 }
 
-static void fill(struct maker *k, Drover__Template *t, const struct core_request *r)
+static void template_fill(struct maker *k, Drover__Template *t, const struct core_request *r)
 {
         BUF_CLEANUP struct buf credentials = {0};
+        bool streams[2];
         char **names;
 
         t->request = k->request;
@@ -469,18 +538,21 @@ static void fill(struct maker *k, Drover__Template *t, const struct core_request
         t->conda_env = text(k, k->attr.CondaEnv);
         t->python_env = text(k, k->attr.PythonEnv);
         core_credential_names(k->server->core, k->ad, &credentials);
-        t->credentials = list(k, buf_view(&credentials), &t->n_credentials);
+        t->credentials = read_list(k, buf_view(&credentials), &t->n_credentials);
         t->n_variables = core_part_variables(k->server->core, k->request, k->part, &names);
         t->variables = message_alloc(k->m, (t->n_variables + 1) * sizeof(*t->variables));
         for (size_t i = 0; i < t->n_variables; i++)
                 t->variables[i] = message_text(k->m, str_of(names[i]));
-        if (!set_step(k, t))
+        if (!set_steps(k, t))
                 set_files(k, t);
         set_file_list(k, t);
         set_transfer(k, t);
         set_spooled(k, t);
         set_limits(k, t);
         set_checkpointing(k, t);
+        t->chirps = core_chirp_allowed(k->server->core, k->request, k->part, streams);
+        t->stream_stdout = streams[0];
+        t->stream_stderr = streams[1];
         set_place(k->m, &k->eval, k->ad, t);
         set_origin(k, t, r);
 }
@@ -503,7 +575,7 @@ Drover__Template *templates_make(struct server *s, struct message *m, uint64_t r
         ad_set_parent(k.late, k.ad);
         t = message_alloc(m, sizeof(*t));
         drover__template__init(t);
-        fill(&k, t, &r);
+        template_fill(&k, t, &r);
         ad_free(k.late);
         symbols_use_free(k.names);
         eval_deinit(&k.eval);

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <signal.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "classad/eval.h"
 #include "core/model/changes.h"
 #include "core/model/submission.h"
@@ -281,7 +281,7 @@ static void finish(struct call *c)
 }
 
 /* One slice: the named ids, or with a constraint alone every request of which something is in the queue. */
-static void act(struct server *s, struct call *c)
+static void act_on_jobs(struct server *s, struct call *c)
 {
         struct act *x = c->state;
         struct err err = {0};
@@ -322,7 +322,7 @@ static void act(struct server *s, struct call *c)
         else if (done)
                 finish(c);
         else
-                call_yield(c, act);
+                call_yield(c, act_on_jobs);
 }
 
 static int read_ids(struct act *x, struct err *err)
@@ -377,7 +377,7 @@ void api_action(struct server *s, struct call *c)
         else if (x->ids.count == 0 && x->constraint.n == 0)
                 call_fail(c, 400, "bad_request", "name jobs by \"ids\" or by a \"constraint\"");
         else if (x->constraint.n)
-                call_yield(c, act);
+                call_yield(c, act_on_jobs);
         else
-                call_core(c, act);
+                call_core(c, act_on_jobs);
 }

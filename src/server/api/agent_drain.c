@@ -17,13 +17,13 @@ static void state_free(void *arg)
         free(arg);
 }
 
-static void reply(struct server *s, struct call *c)
+static void reply_drain(struct server *s, struct call *c)
 {
         (void)s;
         call_reply(c);
 }
 
-static void count(void *arg, const struct core_queue_view *q)
+static void count_running(void *arg, const struct core_queue_view *q)
 {
         struct call *c = arg;
 
@@ -37,7 +37,7 @@ static void write_answer(struct server *s, struct call *c, const char *name)
         struct drain *x = c->state;
         struct core_node n = {0};
 
-        core_queues(s->core, count, c);
+        core_queues(s->core, count_running, c);
         json_open(&j, '{');
         json_kstrz(&j, "name", name);
         core_node_get(s->core, name, &n);
@@ -46,7 +46,7 @@ static void write_answer(struct server *s, struct call *c, const char *name)
         json_close(&j, '}');
 }
 
-static void set(struct server *s, struct call *c)
+static void set_drain(struct server *s, struct call *c)
 {
         struct drain *x = c->state;
         MEM_CLEANUP char *name = str_dupz(c->param[0]);
@@ -70,10 +70,10 @@ static void set(struct server *s, struct call *c)
         }
         write_answer(s, c, name);
         c->when = TURN_DURABLE;
-        call_io(c, reply);
+        call_io(c, reply_drain);
 }
 
-static void begin(struct call *c, json_t *doc, bool drains)
+static void begin_drain(struct call *c, json_t *doc, bool drains)
 {
         struct drain *x = call_state(c, sizeof(*x), state_free);
 
@@ -83,7 +83,7 @@ static void begin(struct call *c, json_t *doc, bool drains)
         if (c->role == ROLE_USER)
                 call_fail(c, 403, "forbidden", "only an operator or an admin drains and resumes agents");
         else
-                call_core(c, set);
+                call_core(c, set_drain);
 }
 
 void api_agent_drain(struct server *s, struct call *c)
@@ -92,11 +92,11 @@ void api_agent_drain(struct server *s, struct call *c)
 
         (void)s;
         if (doc)
-                begin(c, doc, true);
+                begin_drain(c, doc, true);
 }
 
 void api_agent_resume(struct server *s, struct call *c)
 {
         (void)s;
-        begin(c, NULL, false);
+        begin_drain(c, NULL, false);
 }

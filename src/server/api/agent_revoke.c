@@ -1,10 +1,10 @@
 /* POST /v1/agents/NAME/revoke */
-#include "base/log.h"
+#include "base/system/log.h"
 #include "server/access/access.h"
 #include "server/agents/agents.h"
 #include "server/api/routes.h"
 
-static void reply(struct server *s, struct call *c)
+static void reply_revoked(struct server *s, struct call *c)
 {
         (void)s;
         call_reply(c);
@@ -38,7 +38,7 @@ static void revoke(struct server *s, struct call *c)
         json_kbool(&j, "was_connected", connected);
         json_close(&j, '}');
         c->when = TURN_DURABLE;
-        call_io(c, reply);
+        call_io(c, reply_revoked);
 }
 
 void api_agent_revoke(struct server *s, struct call *c)

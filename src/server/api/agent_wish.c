@@ -17,13 +17,13 @@ static void state_free(void *arg)
         free(arg);
 }
 
-static void reply(struct server *s, struct call *c)
+static void reply_wish(struct server *s, struct call *c)
 {
         (void)s;
         call_reply(c);
 }
 
-static void send(struct server *s, const struct wish *x, uint64_t session)
+static void send_wish(struct server *s, const struct wish *x, uint64_t session)
 {
         struct message *m = message_new(session, DROVER__TO_AGENT__KIND_WISHES);
         Drover__Wishes *w = message_alloc(m, sizeof(*w));
@@ -37,7 +37,7 @@ static void send(struct server *s, const struct wish *x, uint64_t session)
         message_send(s, m, TURN_NOW);
 }
 
-static void set(struct server *s, struct call *c)
+static void set_wish(struct server *s, struct call *c)
 {
         const struct wish *x = c->state;
         const struct agent *a = agents_find(s, c->param[0]);
@@ -49,12 +49,12 @@ static void set(struct server *s, struct call *c)
                           STR_ARG(c->param[0]));
                 return;
         }
-        send(s, x, a->session);
+        send_wish(s, x, a->session);
         json_open(&j, '{');
         json_kstr(&j, "name", c->param[0]);
         json_kint(&j, "wishes", (int64_t)x->count);
         json_close(&j, '}');
-        call_io(c, reply);
+        call_io(c, reply_wish);
 }
 
 /* False: there is a word that is no wish, or there are too many. */
@@ -102,5 +102,5 @@ void api_agent_wish(struct server *s, struct call *c)
                           "first",
                           CORE_WISHES_MAX);
         else
-                call_core(c, set);
+                call_core(c, set_wish);
 }

@@ -1,8 +1,8 @@
 /* GET /v1/agents. The core thread writes it, for it owns the ads; long listings pause between turns. */
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/map.h"
+#include "base/system/clock.h"
 #include "classad/eval.h"
 #include "classad/print.h"
 #include "core/query.h"
@@ -181,7 +181,7 @@ static void on_queue(void *arg, const struct core_queue_view *q)
         write_queue(l, q);
 }
 
-static void prepare(struct server *s, struct call *c, struct listing *l)
+static void prepare_listing(struct server *s, struct call *c, struct listing *l)
 {
         struct symbols *y = core_symbols(s->core);
 
@@ -210,14 +210,14 @@ static void write_bare(struct listing *l, const struct agent *a)
         end_agent(l);
 }
 
-static void look(struct server *s, struct call *c)
+static void read_agents(struct server *s, struct call *c)
 {
         struct listing *l = c->state;
         struct agent *a;
         size_t at = 0;
 
         if (!l->begun)
-                prepare(s, c, l);
+                prepare_listing(s, c, l);
         l->full = false;
         l->end_ns = clock_mono_ns() + SLICE_NS;
         expressions_eval_init(&l->eval, clock_wall_ms() / 1000);
@@ -228,7 +228,7 @@ static void look(struct server *s, struct call *c)
         if (l->full) {
                 free(l->agent);
                 l->agent = NULL;
-                call_core(c, look);
+                call_core(c, read_agents);
                 return;
         }
         while (agents_next(s, &at, &a))
@@ -243,5 +243,5 @@ void api_agents(struct server *s, struct call *c)
 {
         (void)s;
         call_state(c, sizeof(struct listing), state_free);
-        call_core(c, look);
+        call_core(c, read_agents);
 }

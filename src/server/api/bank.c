@@ -4,8 +4,9 @@
  * in an account, or in one above it: users see its balance, ask for quotes and reserve for themselves;
  * managers see its statement and liens, charge it, and move money between accounts that they manage; owners
  * open accounts below it and say who its members are. */
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "core/core.h"
+#include "core/lifecycle/reservations.h"
 #include "server/api/routes.h"
 #include "server/history/ledger.h"
 
@@ -97,7 +98,7 @@ static void on_account(void *arg, const struct bank_account *a)
                 write_account(l, a);
 }
 
-static void list(struct server *s, struct call *c)
+static void list_bank(struct server *s, struct call *c)
 {
         struct listing l = {{.out = &c->out}, c, clock_wall_ms()};
         const struct bank *b = core_bank(s->core);
@@ -119,7 +120,7 @@ static void list(struct server *s, struct call *c)
 void api_bank(struct server *s, struct call *c)
 {
         (void)s;
-        call_core(c, list);
+        call_yield_to_client(c, list_bank);
 }
 
 /* The account that the path names, if the caller has this role in it; NULL: the call has failed. Who is no
@@ -141,7 +142,7 @@ static struct bank_account *account_of(struct server *s, struct call *c, struct 
         return NULL;
 }
 
-static void show(struct server *s, struct call *c)
+static void show_account(struct server *s, struct call *c)
 {
         struct listing l = {{.out = &c->out}, c, clock_wall_ms()};
         const struct bank_account *a = account_of(s, c, c->param[0], BANK_ROLE_USER);
@@ -155,7 +156,7 @@ static void show(struct server *s, struct call *c)
 void api_bank_account(struct server *s, struct call *c)
 {
         (void)s;
-        call_core(c, show);
+        call_core(c, show_account);
 }
 
 static void on_lien(void *arg, const struct bank_lien *x)
@@ -204,6 +205,10 @@ static void on_quote(void *arg, const struct bank_quote *q)
         json_kbool(&l->j, "used", q->used);
         if (q->cpus)
                 json_kint(&l->j, "cpus", q->cpus);
+        if (q->memory_mib)
+                json_kint(&l->j, "memory_mib", q->memory_mib);
+        if (q->gpus)
+                json_kint(&l->j, "gpus", q->gpus);
         if (q->user)
                 json_kstrz(&l->j, "user", q->user);
         if (q->place)
@@ -231,7 +236,7 @@ static void list_reserved(struct server *s, struct call *c)
 void api_bank_reserved(struct server *s, struct call *c)
 {
         (void)s;
-        call_core(c, list_reserved);
+        call_yield_to_client(c, list_reserved);
 }
 
 /* ---- statements */
@@ -293,7 +298,7 @@ static int on_movement(void *arg, const struct bank_entry *e)
         return 0;
 }
 
-static void answer(struct server *s, struct call *c)
+static void bank_answer(struct server *s, struct call *c)
 {
         (void)s;
         call_reply(c);
@@ -322,7 +327,7 @@ static void read_statement(struct server *s, struct call *c)
         if (r < 0)
                 call_fail_err(c, 500, "store", &err);
         else
-                call_io(c, answer);
+                call_io(c, bank_answer);
 }
 
 static void check_statement(struct server *s, struct call *c)
@@ -413,6 +418,8 @@ static bool read_order(struct call *c, struct bank_order *o, struct asked *ret_a
         o->id = (uint64_t)id;
         o->quote = (uint64_t)quote;
         o->cpus = (uint32_t)cpus;
+        o->memory_mib = use->memory_mib;
+        o->gpus = (uint32_t)use->gpus;
         if (cpus)
                 use->cpus = cpus;
         use->account = o->account;
@@ -438,6 +445,16 @@ static bool may_order(struct server *s, struct call *c, const struct bank_order 
         struct str account = o->account;
         enum bank_role least = BANK_ROLE_MANAGER;
 
+        for (const struct advance *x = core_reserved_first(s->core); l && x; x = x->next)
+                if (x->lien == o->id &&
+                    (o->op == BANK_EXTEND || o->op == BANK_RELEASE || o->op == BANK_CHARGE)) {
+                        call_fail(
+                                c, 409, "conflict",
+                                "lien %llu pays for reservation %llu: end that one (drover reserve end %llu)",
+                                (unsigned long long)o->id, (unsigned long long)x->id,
+                                (unsigned long long)x->id);
+                        return false;
+                }
         if (c->role == ROLE_ADMIN)
                 return true;
         if (o->op == BANK_DEPOSIT || o->op == BANK_WITHDRAW || o->op == BANK_SET ||
@@ -470,6 +487,23 @@ static bool may_order(struct server *s, struct call *c, const struct bank_order 
         if (!account_of(s, c, account, least))
                 return false;
         return o->op != BANK_TRANSFER || account_of(s, c, o->to, BANK_ROLE_MANAGER);
+}
+
+/* Nobody who is no operator takes what the accounts of others need. An account that is there is not opened.
+ */
+static bool has_share(struct server *s, struct call *c, const struct bank_order *o)
+{
+        const struct bank *b = core_bank(s->core);
+
+        if (c->role != ROLE_USER || (o->op == BANK_OPEN && bank_account(b, o->account)) ||
+            bank_share_is_left(b, o->op, o->account, clock_wall_ms()))
+                return true;
+        call_fail(c, 409, "conflict",
+                  "the account " STR_FMT
+                  " and those beside it have as many of these as one project may have: "
+                  "wait until some have ended, or ask an administrator",
+                  STR_ARG(str_head(o->account, BANK_NAME_MAX)));
+        return false;
 }
 
 /* Fills in what the order leaves out: the price by the rates, times, and whom it is for. */
@@ -529,7 +563,7 @@ static void carry_out(struct server *s, struct call *c)
                 return;
         if (!o.user.n && (o.op == BANK_QUOTE || o.op == BANK_LIEN || (o.op == BANK_CHARGE && !o.id)))
                 o.user = asked.use.user = str_of(c->who);
-        if (!may_order(s, c, &o) || !complete(s, c, &o, &asked))
+        if (!may_order(s, c, &o) || !has_share(s, c, &o) || !complete(s, c, &o, &asked))
                 return;
         r = core_bank_order(s->core, &o, &id, &err);
         if (r != 0) {
@@ -558,7 +592,7 @@ static void carry_out(struct server *s, struct call *c)
         }
         json_close(&l.j, '}');
         c->when = TURN_DURABLE;
-        call_io(c, answer);
+        call_io(c, bank_answer);
 }
 
 void api_bank_order(struct server *s, struct call *c)

@@ -1,7 +1,7 @@
 /* GET /v1/capacity: what would be taken of this caller now: what is free at the queues that run his jobs, in
  * all, and the largest of them. Queues whose jobs are processes of one machine are counted as the largest of
  * them. */
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "classad/eval.h"
 #include "core/query.h"
 #include "server/api/pool_kinds.h"
@@ -36,7 +36,7 @@ static void most(uint64_t *to, uint64_t n)
                 *to = n;
 }
 
-static void add(struct room *to, const struct room *r)
+static void add_room(struct room *to, const struct room *r)
 {
         to->cpus += r->cpus;
         to->memory_mib += r->memory_mib;
@@ -46,7 +46,7 @@ static void add(struct room *to, const struct room *r)
 
 static void end_agent(struct count *x)
 {
-        add(&x->all, &x->machine);
+        add_room(&x->all, &x->machine);
         x->machine = (struct room){0};
 }
 
@@ -80,12 +80,12 @@ static void on_queue(void *arg, const struct core_queue_view *q)
                 most(&x->machine.free_cpus, r.free_cpus);
                 most(&x->machine.free_memory_mib, r.free_memory_mib);
         } else {
-                add(&x->all, &r);
+                add_room(&x->all, &r);
         }
         eval_reset(&x->eval);
 }
 
-static void look(struct server *s, struct call *c)
+static void read_capacity(struct server *s, struct call *c)
 {
         struct symbols *y = core_symbols(s->core);
         struct json j = {.out = &c->out};
@@ -125,5 +125,5 @@ static void look(struct server *s, struct call *c)
 void api_capacity(struct server *s, struct call *c)
 {
         (void)s;
-        call_core(c, look);
+        call_yield_to_client(c, read_capacity); /* with kinds as long as many slices: one in a turn */
 }

@@ -6,21 +6,19 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/statvfs.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "catalog/catalog.h"
 #include "server/api/routes.h"
+#include "server/files/registrations.h"
 
 #define PAGE_MS      250
 #define PAGE_FILES   10000
 #define PAGE_BYTES   (4u << 20)
 #define PAGE_DEFAULT 1000
 #define DATASETS_MAX 1000 /* on a page */
-/* Bytes of the disk that an import leaves, which is the server's log's as well. */
-#define SPARE_BYTES (256ull << 20)
 
-static void fail(struct call *c, int r, const struct err *err)
+static void fail_call(struct call *c, int r, const struct err *err)
 {
         switch (r) {
         case CATALOG_INVALID: call_fail_err(c, 400, "bad_catalog_request", err); break;
@@ -36,24 +34,17 @@ static void fail(struct call *c, int r, const struct err *err)
 /* Catalog thread: opens it, the first time. False: the call has failed. */
 static bool ready(struct server *s, struct call *c)
 {
-        BUF_CLEANUP struct buf address = {0};
         struct err err = {0};
-        int r;
+        int r = registrations_catalog(s, &err);
 
-        if (s->catalog)
-                return true;
-        buf_printf(&address, "sqlite:%s", s->paths.catalog);
-        r = catalog_open(buf_z(&address), &s->catalog, &err);
         if (r != 0)
-                fail(c, r, &err);
+                fail_call(c, r, &err);
         return r == 0;
 }
 
 static bool has_room(struct server *s, struct call *c)
 {
-        struct statvfs v;
-
-        if (statvfs(s->paths.dir, &v) != 0 || (uint64_t)v.f_bavail * v.f_frsize >= SPARE_BYTES)
+        if (registrations_room(s))
                 return true;
         call_fail(c, 503, "disk_full",
                   "the server's disk is nearly full, and the catalog takes nothing more");
@@ -73,7 +64,7 @@ static bool may_write(struct server *s, struct call *c)
         return false;
 }
 
-static void reply(struct server *s, struct call *c)
+static void reply_catalog(struct server *s, struct call *c)
 {
         (void)s;
         call_reply(c);
@@ -93,7 +84,7 @@ static void about(struct server *s, struct call *c)
                 return;
         r = catalog_about(s->catalog, &a, &err);
         if (r != 0) {
-                fail(c, r, &err);
+                fail_call(c, r, &err);
                 return;
         }
         json_open(&j, '{');
@@ -103,7 +94,7 @@ static void about(struct server *s, struct call *c)
         json_kstrz(&j, "write", role_name(least));
         json_kbool(&j, "may_write", c->role >= least);
         json_close(&j, '}');
-        call_io(c, reply);
+        call_io(c, reply_catalog);
 }
 
 void api_catalog(struct server *s, struct call *c)
@@ -171,7 +162,7 @@ static int on_file(void *arg, const struct catalog_file *file)
         return f->call->out.n > PAGE_BYTES;
 }
 
-static void find(struct server *s, struct call *c)
+static void find_files(struct server *s, struct call *c)
 {
         struct find *f = c->state;
         struct err err = {0};
@@ -191,7 +182,7 @@ static void find(struct server *s, struct call *c)
         r = catalog_find(s->catalog, &f->how, on_file, f, &f->found, &err);
         if (r != 0 && !(f->found.next && c->out.n > PAGE_BYTES)) {
                 buf_reset(&c->out);
-                fail(c, r, &err);
+                fail_call(c, r, &err);
                 return;
         }
         if (f->how.count) {
@@ -203,7 +194,7 @@ static void find(struct server *s, struct call *c)
         snprintf(next, sizeof(next), "%" PRIu64 ".%" PRIu64, f->found.next, f->how.given + f->found.files);
         json_kstrz(&f->json, "next", f->found.next ? next : NULL);
         json_close(&f->json, '}');
-        call_io(c, reply);
+        call_io(c, reply_catalog);
 }
 
 /* Where the page before ended, and how many files there were until then: "81920.4711" */
@@ -233,10 +224,10 @@ void api_catalog_files(struct server *s, struct call *c)
         f->how.query = call_query(c, "query");
         f->how.count = call_flag(c, "count");
         f->how.meta = call_flag(c, "metadata");
-        call_catalog(c, find);
+        call_catalog(c, find_files);
 }
 
-static void get(struct server *s, struct call *c)
+static void get_file(struct server *s, struct call *c)
 {
         struct find *f = c->state;
         struct err err = {0};
@@ -249,9 +240,9 @@ static void get(struct server *s, struct call *c)
         f->json.out = &c->out;
         r = catalog_get(s->catalog, f->how.query, on_file, f, &err);
         if (r != 0)
-                fail(c, r, &err);
+                fail_call(c, r, &err);
         else
-                call_io(c, reply);
+                call_io(c, reply_catalog);
 }
 
 void api_catalog_file(struct server *s, struct call *c)
@@ -260,7 +251,7 @@ void api_catalog_file(struct server *s, struct call *c)
 
         (void)s;
         f->how.query = c->param[0];
-        call_catalog(c, get);
+        call_catalog(c, get_file);
 }
 
 /* ---- writing: the body is read on the catalog's thread */
@@ -389,7 +380,7 @@ static int read_files(struct write *w, struct err *err)
         return 0;
 }
 
-static void put(struct server *s, struct call *c)
+static void put_files(struct server *s, struct call *c)
 {
         struct write *w = c->state;
         struct json j = {.out = &c->out};
@@ -406,19 +397,19 @@ static void put(struct server *s, struct call *c)
                         &(struct catalog_put){.replace = json_is_true(json_object_get(w->doc, "replace"))},
                         &counts, &err);
         if (r != 0) {
-                fail(c, r, &err);
+                fail_call(c, r, &err);
                 return;
         }
         json_open(&j, '{');
         json_kint(&j, "added", (int64_t)counts.added);
         json_kint(&j, "changed", (int64_t)counts.changed);
         json_close(&j, '}');
-        call_io(c, reply);
+        call_io(c, reply_catalog);
 }
 
 void api_catalog_put(struct server *s, struct call *c)
 {
-        write_begin(s, c, put);
+        write_begin(s, c, put_files);
 }
 
 /* The texts of a list under a key, or NULL. */
@@ -456,13 +447,13 @@ static void remove_files(struct server *s, struct call *c)
         else
                 r = catalog_remove(s->catalog, names, count, call_json_text(w->doc, "url"), &removed, &err);
         if (r != 0) {
-                fail(c, r, &err);
+                fail_call(c, r, &err);
                 return;
         }
         json_open(&j, '{');
         json_kint(&j, "removed", (int64_t)removed);
         json_close(&j, '}');
-        call_io(c, reply);
+        call_io(c, reply_catalog);
 }
 
 void api_catalog_remove(struct server *s, struct call *c)
@@ -522,7 +513,7 @@ static void list_datasets(struct server *s, struct call *c)
         r = catalog_datasets(s->catalog, d->after, on_dataset, d, &err);
         if (r != 0 && d->count < DATASETS_MAX) {
                 buf_reset(&c->out);
-                fail(c, r, &err);
+                fail_call(c, r, &err);
                 return;
         }
         json_close(&d->json, ']');
@@ -532,7 +523,7 @@ static void list_datasets(struct server *s, struct call *c)
         else
                 json_null(&d->json);
         json_close(&d->json, '}');
-        call_io(c, reply);
+        call_io(c, reply_catalog);
 }
 
 void api_catalog_datasets(struct server *s, struct call *c)
@@ -563,11 +554,11 @@ static void put_dataset(struct server *s, struct call *c)
         else
                 r = catalog_dataset_put(s->catalog, &d, &err);
         if (r != 0) {
-                fail(c, r, &err);
+                fail_call(c, r, &err);
                 return;
         }
         buf_addz(&c->out, "{}");
-        call_io(c, reply);
+        call_io(c, reply_catalog);
 }
 
 void api_catalog_dataset_put(struct server *s, struct call *c)
@@ -584,11 +575,11 @@ static void delete_dataset(struct server *s, struct call *c)
                 return;
         r = catalog_dataset_remove(s->catalog, c->param[0], &err);
         if (r != 0) {
-                fail(c, r, &err);
+                fail_call(c, r, &err);
                 return;
         }
         buf_addz(&c->out, "{}");
-        call_io(c, reply);
+        call_io(c, reply_catalog);
 }
 
 void api_catalog_dataset_delete(struct server *s, struct call *c)

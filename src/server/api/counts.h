@@ -1,6 +1,6 @@
 /* counts: the states of jobs in numbers, as members of a JSON object. */
 #pragma once
-#include "base/json.h"
+#include "base/format/json.h"
 #include "core/core.h"
 #include "core/query.h"
 

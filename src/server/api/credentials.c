@@ -3,7 +3,7 @@
  */
 #include "auth/credentials.h"
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "core/query.h"
 #include "server/access/access.h"
 #include "server/agents/grants.h"
@@ -95,7 +95,7 @@ static void what_for(const struct server *s, struct str owner, struct str name, 
                 buf_printf(out, "%s %s", credential_type_name(k->type), k->urls);
 }
 
-static void put(struct server *s, struct call *c)
+static void put_credential(struct server *s, struct call *c)
 {
         struct put *p = c->state;
         struct str owner = str_of(c->who), name = c->param[p->request ? 1 : 0];
@@ -169,7 +169,7 @@ static void start_put(struct call *c, uint64_t request)
         p->data = call_json_text(doc, "data");
         p->request = request;
         read_urls(p, json_object_get(doc, "urls"));
-        call_core(c, put);
+        call_core(c, put_credential);
 }
 
 void api_credential_put(struct server *s, struct call *c)
@@ -189,7 +189,7 @@ void api_request_credential(struct server *s, struct call *c)
                 call_fail(c, 404, "not_found", "there is no request " STR_FMT, STR_ARG(c->param[0]));
 }
 
-static void list(struct server *s, struct call *c)
+static void list_credentials(struct server *s, struct call *c)
 {
         struct json j = {.out = &c->out};
         const struct credential *k;
@@ -222,16 +222,16 @@ static void list(struct server *s, struct call *c)
 void api_credentials(struct server *s, struct call *c)
 {
         (void)s;
-        call_core(c, list);
+        call_core(c, list_credentials);
 }
 
-static void send(struct server *s, struct call *c)
+static void send_credential(struct server *s, struct call *c)
 {
         (void)s;
         call_reply(c);
 }
 
-static void drop(struct server *s, struct call *c)
+static void drop_credential(struct server *s, struct call *c)
 {
         if (!credentials_remove(s->access->credentials, str_of(c->who), c->param[0], turn_batch(s->turn))) {
                 call_fail(c, 404, "not_found", "you have no credential " STR_FMT, STR_ARG(c->param[0]));
@@ -239,11 +239,11 @@ static void drop(struct server *s, struct call *c)
         }
         buf_addz(&c->out, "{}");
         c->when = TURN_DURABLE;
-        call_io(c, send);
+        call_io(c, send_credential);
 }
 
 void api_credential_delete(struct server *s, struct call *c)
 {
         (void)s;
-        call_core(c, drop);
+        call_core(c, drop_credential);
 }

@@ -2,7 +2,7 @@
  * events of their own requests; the cursor steps over the others. */
 #include <inttypes.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "core/query.h"
 #include "server/api/routes.h"
 #include "server/calls/waits.h"

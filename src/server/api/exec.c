@@ -3,8 +3,8 @@
  * /v1/jobs/7.42/exec/input. */
 #include <ctype.h>
 
-#include "base/base64.h"
-#include "base/clock.h"
+#include "base/format/base64.h"
+#include "base/system/clock.h"
 #include "core/query.h"
 #include "server/api/routes.h"
 #include "server/calls/waits.h"
@@ -38,7 +38,7 @@ static void state_free(void *arg)
         free(x);
 }
 
-static void reply(struct server *s, struct call *c)
+static void reply_exec(struct server *s, struct call *c)
 {
         const struct exec *x = c->state;
         struct json j = {.out = &c->out};
@@ -105,7 +105,7 @@ static void answered(struct server *s, struct call *c)
         else if (x->said.error.n)
                 call_fail(c, 409, "no_command", "%s", buf_z(&x->said.error));
         else
-                call_io(c, reply);
+                call_io(c, reply_exec);
 }
 
 static void input_answered(struct server *s, struct call *c)
@@ -157,7 +157,7 @@ static void wait_for(struct server *s, struct call *c, int64_t timeout_ms, call_
         park(s, c, then);
 }
 
-static void ask(struct server *s, struct call *c)
+static void ask_agent(struct server *s, struct call *c)
 {
         struct exec *x = c->state;
         struct streams_question q = {.request = x->request, .member = x->member};
@@ -264,7 +264,7 @@ static bool read_input(struct call *c, struct exec *x, const json_t *doc)
         return false;
 }
 
-static struct exec *begin(struct call *c)
+static struct exec *begin_exec(struct call *c)
 {
         struct exec *x = call_state(c, sizeof(*x), state_free);
 
@@ -276,18 +276,18 @@ static struct exec *begin(struct call *c)
 
 void api_job_exec(struct server *s, struct call *c)
 {
-        struct exec *x = begin(c);
+        struct exec *x = begin_exec(c);
         json_t *doc = x ? call_json(c) : NULL;
 
         (void)s;
         if (doc && read_words(c, x, doc) && read_terminal(c, doc, &x->command))
-                call_core(c, ask);
+                call_core(c, ask_agent);
         json_decref(doc);
 }
 
 void api_job_exec_input(struct server *s, struct call *c)
 {
-        struct exec *x = begin(c);
+        struct exec *x = begin_exec(c);
         json_t *doc = x ? call_json(c) : NULL;
 
         (void)s;

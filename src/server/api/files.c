@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/hex.h"
+#include "base/format/hex.h"
 #include "base/pack.h"
 #include "core/query.h"
 #include "server/api/jobs.h"
@@ -124,13 +124,13 @@ static bool query(struct server *s, struct call *c, bool one)
         return true;
 }
 
-static void reply(struct server *s, struct call *c)
+static void reply_files(struct server *s, struct call *c)
 {
         (void)s;
         call_reply(c);
 }
 
-static void list(struct server *s, struct call *c, bool one)
+static void list_files(struct server *s, struct call *c, bool one)
 {
         struct files *f = c->state;
 
@@ -148,17 +148,17 @@ static void list(struct server *s, struct call *c, bool one)
                 json_kstrz(&f->j, "next", f->more ? next : NULL);
         }
         json_close(&f->j, '}');
-        call_io(c, reply);
+        call_io(c, reply_files);
 }
 
 static void list_job(struct server *s, struct call *c)
 {
-        list(s, c, true);
+        list_files(s, c, true);
 }
 
 static void list_request(struct server *s, struct call *c)
 {
-        list(s, c, false);
+        list_files(s, c, false);
 }
 
 /* Of a job that has not ended: a file of the checkpoint that is kept here. */
@@ -185,7 +185,7 @@ static void look_in_checkpoint(struct server *s, struct files *f)
 }
 
 /* Core, for those that have no row yet: is it there at all, and the caller's? */
-static void check(struct server *s, struct call *c)
+static void check_file(struct server *s, struct call *c)
 {
         struct files *f = c->state;
         struct core_request r;
@@ -199,12 +199,12 @@ static void check(struct server *s, struct call *c)
         }
 }
 
-static void start(struct call *c, call_fn *next)
+static void start_listing(struct call *c, call_fn *next)
 {
         struct files *f = c->state;
 
         f->next = next;
-        call_core(c, check);
+        call_core(c, check_file);
 }
 
 void api_request_files(struct server *s, struct call *c)
@@ -217,7 +217,7 @@ void api_request_files(struct server *s, struct call *c)
         if (str_to_u64(c->param[0], &f->request) != 0 || f->request == 0)
                 call_fail(c, 404, "not_found", "there is no request " STR_FMT, STR_ARG(c->param[0]));
         else
-                start(c, list_request);
+                start_listing(c, list_request);
 }
 
 void api_job_files(struct server *s, struct call *c)
@@ -229,7 +229,7 @@ void api_job_files(struct server *s, struct call *c)
                 call_fail(c, 404, "not_found", "'" STR_FMT "' is not a job: write 7.42",
                           STR_ARG(c->param[0]));
         else
-                start(c, list_job);
+                start_listing(c, list_job);
 }
 
 /* ---- bytes */
@@ -304,5 +304,5 @@ void api_job_file(struct server *s, struct call *c)
                 call_fail(c, 404, "not_found", "'" STR_FMT "' is not a job: write 7.42",
                           STR_ARG(c->param[0]));
         else
-                start(c, open_file);
+                start_listing(c, open_file);
 }

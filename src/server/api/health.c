@@ -1,7 +1,7 @@
 /* GET /healthz, /readyz: for probes, which have no token. Nothing but a word is told. */
 #include "server/api/routes.h"
 
-static void say(struct call *c, int status, const char *word)
+static void health_answer(struct call *c, int status, const char *word)
 {
         c->status = status;
         c->content_type = "text/plain";
@@ -13,20 +13,20 @@ static void say(struct call *c, int status, const char *word)
 void api_health(struct server *s, struct call *c)
 {
         (void)s;
-        say(c, 200, "ok\n");
+        health_answer(c, 200, "ok\n");
 }
 
 /* The thread of the core lives, too, and takes work. */
-static void look(struct server *s, struct call *c)
+static void read_health(struct server *s, struct call *c)
 {
         if (turn_full(s->turn))
-                say(c, 503, "the disk is full\n");
+                health_answer(c, 503, "the disk is full\n");
         else
-                say(c, 200, "ready\n");
+                health_answer(c, 200, "ready\n");
 }
 
 void api_ready(struct server *s, struct call *c)
 {
         (void)s;
-        call_core(c, look);
+        call_core(c, read_health);
 }

@@ -19,7 +19,7 @@ static void state_free(void *arg)
         free(t);
 }
 
-static struct touch *start(struct call *c)
+static struct touch *start_touch(struct call *c)
 {
         json_t *doc = call_json(c);
         struct touch *t;
@@ -34,7 +34,7 @@ static struct touch *start(struct call *c)
         return NULL;
 }
 
-static void fail(struct call *c, int r, const struct err *err)
+static void fail_call(struct call *c, int r, const struct err *err)
 {
         if (r == CORE_INVALID)
                 call_fail_err(c, 409, "no_lease", err);
@@ -71,14 +71,14 @@ static void renew(struct server *s, struct call *c)
         if (r == 0)
                 r = core_request_delegation(s->core, t->request, &t->hop);
         if (r != 0)
-                fail(c, r, &err);
+                fail_call(c, r, &err);
         else
                 call_io(c, write_lease);
 }
 
 void api_request_lease(struct server *s, struct call *c)
 {
-        struct touch *t = start(c);
+        struct touch *t = start_touch(c);
         struct submission asked = {0};
         struct err err = {0};
 
@@ -107,7 +107,7 @@ static void write_left(struct server *s, struct call *c)
         call_reply(c);
 }
 
-static void take(struct server *s, struct call *c)
+static void take_touch(struct server *s, struct call *c)
 {
         struct touch *t = c->state;
         struct err err = {0};
@@ -115,14 +115,14 @@ static void take(struct server *s, struct call *c)
 
         c->when = TURN_DURABLE;
         if (r != 0)
-                fail(c, r, &err);
+                fail_call(c, r, &err);
         else
                 call_io(c, write_left);
 }
 
 void api_request_taken(struct server *s, struct call *c)
 {
-        struct touch *t = start(c);
+        struct touch *t = start_touch(c);
 
         (void)s;
         if (!t)
@@ -130,5 +130,5 @@ void api_request_taken(struct server *s, struct call *c)
         if (set_parse(&t->members, call_json_text(t->doc, "members"), SUBMISSION_MEMBERS_MAX) != 0)
                 call_fail(c, 400, "bad_request", "\"members\" must name jobs of the request: \"0-5,7\"");
         else
-                call_core(c, take);
+                call_core(c, take_touch);
 }

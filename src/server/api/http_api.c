@@ -2,8 +2,8 @@
 
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/map.h"
+#include "base/system/clock.h"
 #include "server/access/access.h"
 #include "server/access/job_peer.h"
 #include "server/api/routes.h"
@@ -93,7 +93,7 @@ static void body_read(void *arg, struct http_request *r)
 }
 
 /* The caller is known: the body may come. */
-static void start(struct call *c)
+static void start_call(struct call *c)
 {
         c->waits = true;
         http_read_body(c->http, str_of(c->who), body_read, c);
@@ -107,7 +107,7 @@ static void identified(struct server *s, struct call *c)
                 return;
         }
         http_trust(c->http);
-        start(c);
+        start_call(c);
 }
 
 /* Over TLS: the cookie that a browser got from the page. What it is answered, a browser may open. */
@@ -171,10 +171,10 @@ static void identify_local(struct http_api *a, struct call *c, uid_t uid)
         }
         c->who = mem_dupz(user);
         c->role = uid == 0 || uid == geteuid() ? ROLE_ADMIN : access_role(s, c->who);
-        start(c);
+        start_call(c);
 }
 
-static void handle(void *arg, struct http_request *r)
+static void request_handle(void *arg, struct http_request *r)
 {
         struct http_api *a = arg;
         struct call *c = mem_new(struct call);
@@ -228,7 +228,7 @@ int http_api_new(struct server *s, struct loop *loop, struct tls_context *tls, s
         a->server = s;
         a->users = map_new();
         a->bodies = routes_bodies();
-        a->http = http_server_new(loop, handle, a);
+        a->http = http_server_new(loop, request_handle, a);
         http_server_limits(a->http, &(struct http_limits){.connections = connections});
         *ret = a;
         r = http_server_listen(a->http, s->paths.api, 0666, NULL, NULL, err);

@@ -32,7 +32,7 @@ static void ask_past(struct server *s, struct call *c)
 }
 
 /* Core: is it there, and may the caller see it? */
-static void find(struct server *s, struct call *c)
+static void find_job(struct server *s, struct call *c)
 {
         struct job *x = c->state;
         struct core_request r;
@@ -53,7 +53,7 @@ static void find(struct server *s, struct call *c)
                 x->there(s, c);
 }
 
-static void start(struct call *c, call_fn *there, call_fn *past)
+static void start_job_call(struct call *c, call_fn *there, call_fn *past)
 {
         struct job *x = call_state(c, sizeof(*x), NULL);
 
@@ -63,7 +63,7 @@ static void start(struct call *c, call_fn *there, call_fn *past)
                 call_fail(c, 404, "not_found", "'" STR_FMT "' is not a job: write 7.42",
                           STR_ARG(c->param[0]));
         else
-                call_core(c, find);
+                call_core(c, find_job);
 }
 
 /* ---- the whole ad */
@@ -122,7 +122,7 @@ static void read_row(struct server *s, struct call *c)
 void api_job(struct server *s, struct call *c)
 {
         (void)s;
-        start(c, make_row, read_row);
+        start_job_call(c, make_row, read_row);
 }
 
 /* ---- its log */
@@ -233,5 +233,5 @@ static void read_log(struct server *s, struct call *c)
 void api_job_log(struct server *s, struct call *c)
 {
         (void)s;
-        start(c, make_log, read_log);
+        start_job_call(c, make_log, read_log);
 }

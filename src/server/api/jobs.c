@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "classad/eval.h"
 #include "core/query.h"
 #include "server/api/jobs.h"

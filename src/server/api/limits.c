@@ -49,7 +49,7 @@ static void on_limit(void *arg, const struct core_limit *l)
         json_close(&x->j, '}');
 }
 
-static void look(struct server *s, struct call *c)
+static void read_limits(struct server *s, struct call *c)
 {
         struct listing x = {{.out = &c->out}, s->core};
 
@@ -67,7 +67,7 @@ static void look(struct server *s, struct call *c)
 void api_limits(struct server *s, struct call *c)
 {
         (void)s;
-        call_core(c, look);
+        call_core(c, read_limits);
 }
 
 /* ---- in words */

@@ -1,6 +1,6 @@
 /* limits: pools of units, as JSON members and as a sentence. */
 #pragma once
-#include "base/json.h"
+#include "base/format/json.h"
 #include "core/core.h"
 #include "core/query.h"
 

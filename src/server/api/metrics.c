@@ -1,30 +1,15 @@
 /* GET /metrics: the server's state and what it has counted, for Prometheus. */
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/clock.h"
+#include "base/format/exposition.h"
 #include "base/map.h"
+#include "base/system/clock.h"
 #include "core/query.h"
 #include "server/agents/agents.h"
 #include "server/api/routes.h"
-#include "server/metrics/exposition.h"
 #include "server/metrics/metrics.h"
-
-static void gauge(struct buf *out, const char *name, const char *help, double value)
-{
-        exposition_family(out, name, "gauge", help);
-        exposition_value(out, name, NULL, value);
-}
-
-static void counter(struct buf *out, const char *name, const char *help, double value)
-{
-        exposition_family(out, name, "counter", help);
-        exposition_value(out, name, NULL, value);
-}
 
 static void with(struct buf *out, const char *name, const char *label, const char *value, double v)
 {
@@ -178,48 +163,6 @@ static void write_nodes(struct server *s, struct buf *out)
                         with(out, "drover_nodes", "state", x.names[i], (double)x.n[i]);
 }
 
-/* ---- of the process: names and units as Prometheus's own client libraries have them */
-
-static double cpu_seconds(void)
-{
-        struct rusage u;
-
-        if (getrusage(RUSAGE_SELF, &u) < 0)
-                return 0;
-        return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-               (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
-}
-
-static void write_memory(struct buf *out)
-{
-        long long pages = 0, resident = 0, size = sysconf(_SC_PAGESIZE);
-        FILE *f = fopen("/proc/self/statm", "re");
-
-        if (f && fscanf(f, "%lld %lld", &pages, &resident) == 2) {
-                gauge(out, "process_virtual_memory_bytes", "Virtual memory.", (double)(pages * size));
-                gauge(out, "process_resident_memory_bytes", "Resident memory.", (double)(resident * size));
-        }
-        if (f)
-                fclose(f);
-}
-
-static void write_descriptors(struct buf *out)
-{
-        DIR *dir = opendir("/proc/self/fd");
-        struct rlimit l;
-        unsigned n = 0;
-
-        while (dir && readdir(dir))
-                n++;
-        if (dir) {
-                closedir(dir);
-                gauge(out, "process_open_fds", "Open file descriptors.",
-                      n > 3 ? n - 3 : 0); /* . .. and ours */
-        }
-        if (getrlimit(RLIMIT_NOFILE, &l) == 0)
-                gauge(out, "process_max_fds", "File descriptors that may be open.", (double)l.rlim_cur);
-}
-
 static void write_store(const struct server *s, struct buf *out)
 {
         static const char *const suffixes[] = {"", "-wal"};
@@ -237,7 +180,7 @@ static void write_store(const struct server *s, struct buf *out)
                 }
         }
         if (found)
-                gauge(out, "drover_store_bytes", "Size of the database's files.", bytes);
+                exposition_gauge(out, "drover_store_bytes", "Size of the database's files.", bytes);
 }
 
 static void finish(struct server *s, struct call *c)
@@ -253,15 +196,13 @@ static void look_at_process(struct server *s, struct call *c)
         struct buf *out = &c->out;
 
         write_store(s, out);
-        counter(out, "process_cpu_seconds_total", "Processor time.", cpu_seconds());
-        write_memory(out);
-        write_descriptors(out);
+        exposition_process(out);
         call_io(c, finish);
 }
 
 /* ---- its steps: core, reader, I/O */
 
-static void look(struct server *s, struct call *c)
+static void read_metrics(struct server *s, struct call *c)
 {
         struct core_moved moved;
         struct buf *out = &c->out;
@@ -278,10 +219,10 @@ static void look(struct server *s, struct call *c)
                           "Bytes copied to jobs (in) and from them (out).");
         with(out, "drover_transferred_bytes_total", "direction", "in", (double)moved.bytes_in);
         with(out, "drover_transferred_bytes_total", "direction", "out", (double)moved.bytes_out);
-        counter(out, "drover_log_records_total", "Records of the log that are durable.",
-                (double)atomic_load(&s->durable_seq));
-        gauge(out, "drover_store_full", "1 while the disk is full and no work is accepted.",
-              turn_full(s->turn));
+        exposition_counter(out, "drover_log_records_total", "Records of the log that are durable.",
+                           (double)atomic_load(&s->durable_seq));
+        exposition_gauge(out, "drover_store_full", "1 while the disk is full and no work is accepted.",
+                         turn_full(s->turn));
         metrics_write(s->metrics, out);
         call_reader(c, look_at_process);
 }
@@ -289,5 +230,5 @@ static void look(struct server *s, struct call *c)
 void api_metrics(struct server *s, struct call *c)
 {
         (void)s;
-        call_core(c, look);
+        call_core(c, read_metrics);
 }

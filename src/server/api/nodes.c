@@ -77,7 +77,7 @@ static void on_node(void *arg, const struct core_node *n)
         json_close(&l->j, '}');
 }
 
-static void list(struct server *s, struct call *c)
+static void list_nodes(struct server *s, struct call *c)
 {
         struct listing l = {{.out = &c->out}, s, c};
 
@@ -93,7 +93,7 @@ static void list(struct server *s, struct call *c)
 void api_nodes(struct server *s, struct call *c)
 {
         (void)s;
-        call_core(c, list);
+        call_core(c, list_nodes);
 }
 
 /* ---- one of them */
@@ -112,7 +112,7 @@ static void on_job(void *arg, uint64_t request, uint32_t member, enum job_state 
         json_close(&l->j, '}');
 }
 
-static void show(struct server *s, struct call *c)
+static void show_node(struct server *s, struct call *c)
 {
         struct listing l = {{.out = &c->out}, s, c};
         MEM_CLEANUP char *name = str_dupz(c->param[0]);
@@ -135,7 +135,7 @@ static void show(struct server *s, struct call *c)
 void api_node(struct server *s, struct call *c)
 {
         (void)s;
-        call_core(c, show);
+        call_core(c, show_node);
 }
 
 /* ---- orders */
@@ -154,7 +154,7 @@ static bool state_parse(struct str text, enum node_state *ret)
         return false;
 }
 
-static void answer(struct server *s, struct call *c)
+static void nodes_answer(struct server *s, struct call *c)
 {
         (void)s;
         call_reply(c);
@@ -167,7 +167,7 @@ static void forget_certificate(struct server *s, struct str name)
         agents_expel(s, name, "its node was retired: it must join again");
 }
 
-static void set(struct server *s, struct call *c)
+static void set_node(struct server *s, struct call *c)
 {
         const json_t *doc = c->state;
         MEM_CLEANUP char *name = str_dupz(c->param[0]);
@@ -197,7 +197,7 @@ static void set(struct server *s, struct call *c)
         write_node(&j, s, &n);
         json_close(&j, '}');
         c->when = TURN_DURABLE;
-        call_io(c, answer);
+        call_io(c, nodes_answer);
 }
 
 void api_node_set(struct server *s, struct call *c)
@@ -223,5 +223,5 @@ void api_node_set(struct server *s, struct call *c)
         else if (to == NODE_RETIRED && c->role != ROLE_ADMIN)
                 call_fail(c, 403, "forbidden", "only an admin retires nodes");
         else
-                call_core(c, set);
+                call_core(c, set_node);
 }

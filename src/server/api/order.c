@@ -71,7 +71,11 @@ void priority_write(struct json *j, const struct core_priority *p)
         component(j, "qos", p->qos_points, p->qos ? p->qos : "none", p->qos_points);
         component(j, "size", p->size_points, "processors asked for", p->cpus);
         component(j, "age", p->age_points, "hours in the queue", p->age_h);
+        component(j, "waiting", p->waiting_points, "hours of waiting, fewer if it may run long",
+                  p->waiting_h);
         component(j, "user", p->user_points, "JobPrio", (double)p->job_prio);
+        component(j, "credential", p->credential_points, "points of its owner, group and account",
+                  p->credential);
         json_close(j, ']');
         json_key(j, "share");
         json_open(j, '{');

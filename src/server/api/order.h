@@ -1,6 +1,6 @@
 /* order: what a job's place in the order is made of, as JSON members. */
 #pragma once
-#include "base/json.h"
+#include "base/format/json.h"
 #include "core/core.h"
 #include "core/query.h"
 

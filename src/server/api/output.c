@@ -5,8 +5,8 @@
  * still have. Else the call waits for an event of the job. One call answers for one attempt: the caller names
  * the attempt that its offsets count in, and where the job is in another one by now, both begin anew.
  */
-#include "base/base64.h"
-#include "base/clock.h"
+#include "base/format/base64.h"
+#include "base/system/clock.h"
 #include "core/query.h"
 #include "server/api/jobs.h"
 #include "server/api/routes.h"
@@ -95,7 +95,7 @@ static void write_reply(struct server *s, struct call *c)
         call_reply(c);
 }
 
-static void reply(struct call *c)
+static void reply_output(struct call *c)
 {
         call_io(c, write_reply);
 }
@@ -107,12 +107,12 @@ static void reply_empty(struct call *c)
 
         for (int k = 0; k < 2; k++)
                 x->chunk.offset[k] = x->offset[k];
-        reply(c);
+        reply_output(c);
 }
 
 /* ---- asking its agent */
 
-static void look(struct server *s, struct call *c);
+static void read_output(struct server *s, struct call *c);
 static void ask_reader(struct server *s, struct call *c);
 static void give_tail(struct server *s, struct call *c);
 
@@ -127,7 +127,7 @@ static void park(struct server *s, struct call *c, int64_t most_ms)
         if (left <= 0)
                 reply_empty(c);
         else
-                waits_park(s, c, &ids, left < most_ms ? left : most_ms, look);
+                waits_park(s, c, &ids, left < most_ms ? left : most_ms, read_output);
 }
 
 static bool some(const struct streams_chunk *k)
@@ -181,7 +181,7 @@ static void answered(struct server *s, struct call *c)
                 if (x->tail_read)
                         give_tail(s, c);
                 else if (!still_there(s, x))
-                        look(s, c);
+                        read_output(s, c);
                 else
                         park(s, c, PAUSE_MS);
                 return;
@@ -189,7 +189,7 @@ static void answered(struct server *s, struct call *c)
         x->over = x->chunk.over;
         x->last = 0;
         if (some(&x->chunk) || x->exec) {
-                reply(c);
+                reply_output(c);
                 return;
         }
         for (int k = 0; k < 2; k++)
@@ -197,12 +197,12 @@ static void answered(struct server *s, struct call *c)
         if (x->tail_read)
                 give_tail(s, c);
         else if (x->over)
-                look(s, c); /* the job may have ended in the turn that brought this answer */
+                read_output(s, c); /* the job may have ended in the turn that brought this answer */
         else
                 park(s, c, PAUSE_MS);
 }
 
-static bool ask(struct server *s, struct call *c, const char *agent)
+static bool ask_agent(struct server *s, struct call *c, const char *agent)
 {
         struct output *x = c->state;
         int64_t left = x->until_ms - clock_boot_ms();
@@ -267,7 +267,7 @@ static void look_waiting(struct server *s, struct call *c)
                 park(s, c, WAIT_MAX_MS);
 }
 
-static void look(struct server *s, struct call *c)
+static void read_output(struct server *s, struct call *c)
 {
         struct output *x = c->state;
         struct core_request r;
@@ -290,7 +290,7 @@ static void look(struct server *s, struct call *c)
                 look_ended(s, c);
                 return;
         }
-        if (x->exec && (!job.agent || job.fence != x->fence || !ask(s, c, job.agent))) {
+        if (x->exec && (!job.agent || job.fence != x->fence || !ask_agent(s, c, job.agent))) {
                 call_fail(c, 404, "not_found",
                           "there is no such command any more: its job's attempt is over, or its agent away");
                 return;
@@ -304,7 +304,7 @@ static void look(struct server *s, struct call *c)
         begin_attempt(x, job.fence);
         if (x->over)
                 park(s, c, WAIT_MAX_MS);
-        else if (!ask(s, c, job.agent))
+        else if (!ask_agent(s, c, job.agent))
                 park(s, c, PAUSE_MS);
 }
 
@@ -334,7 +334,7 @@ static void give_tail(struct server *s, struct call *c)
         x->last = 0;
         x->over = true;
         if (some(&x->chunk) || x->ended)
-                reply(c);
+                reply_output(c);
         else
                 park(s, c, WAIT_MAX_MS);
 }
@@ -358,7 +358,7 @@ static void look_back(struct server *s, struct call *c)
         x->tail_read = true;
         for (int k = 0; k < 2; k++)
                 lacks |= x->wanted[k] && !x->last && x->offset[k] < tail_begin(t, k);
-        if (!follows || !lacks || !ask(s, c, buf_z(&t->agent)))
+        if (!follows || !lacks || !ask_agent(s, c, buf_z(&t->agent)))
                 give_tail(s, c);
 }
 
@@ -427,5 +427,5 @@ void api_job_output(struct server *s, struct call *c)
                 call_fail(c, 404, "not_found", "'" STR_FMT "' is not a job: write 7.42",
                           STR_ARG(c->param[0]));
         else if (read_query(c, x))
-                call_core(c, look);
+                call_core(c, read_output);
 }

@@ -17,7 +17,7 @@ struct path {
         size_t count;
 };
 
-static void reply(struct server *s, struct call *c)
+static void reply_path(struct server *s, struct call *c)
 {
         (void)s;
         call_reply(c);
@@ -56,7 +56,7 @@ static void read_past(struct server *s, struct call *c)
         json_close(&j, '}');
         json_close(&j, ']');
         json_close(&j, '}');
-        call_io(c, reply);
+        call_io(c, reply_path);
 }
 
 static void ask_past(struct server *s, struct call *c)
@@ -65,7 +65,7 @@ static void ask_past(struct server *s, struct call *c)
         call_reader(c, read_past);
 }
 
-static void look(struct server *s, struct call *c)
+static void read_path(struct server *s, struct call *c)
 {
         struct path *p = c->state;
         struct json j = {.out = &c->out};
@@ -90,7 +90,7 @@ static void look(struct server *s, struct call *c)
         json_open(&j, '{');
         attempt_location_write(s, &j, p->request, p->member);
         json_close(&j, '}');
-        call_io(c, reply);
+        call_io(c, reply_path);
 }
 
 void api_job_path(struct server *s, struct call *c)
@@ -102,12 +102,12 @@ void api_job_path(struct server *s, struct call *c)
                 call_fail(c, 404, "not_found", "'" STR_FMT "' is not a job: write 7.42",
                           STR_ARG(c->param[0]));
         else
-                call_core(c, look);
+                call_core(c, read_path);
 }
 
 /* ---- those that have changed */
 
-static bool add(void *arg, uint64_t request, uint32_t member)
+static bool add_job(void *arg, uint64_t request, uint32_t member)
 {
         struct path *p = arg;
         struct core_request r;
@@ -134,11 +134,11 @@ static void look_changed(struct server *s, struct call *c)
         json_open(&p->j, '{');
         json_key(&p->j, "paths");
         json_open(&p->j, '[');
-        next = attempt_locations_changed(s, p->after, add, p);
+        next = attempt_locations_changed(s, p->after, add_job, p);
         json_close(&p->j, ']');
         json_kint(&p->j, "next", (int64_t)next);
         json_close(&p->j, '}');
-        call_io(c, reply);
+        call_io(c, reply_path);
 }
 
 void api_paths(struct server *s, struct call *c)

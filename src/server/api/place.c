@@ -18,19 +18,40 @@ static const struct {
         [CORE_STORE_DOWN] = {"store down", "agent", NULL},
 };
 
-/* Of a resource that the queue's ad does not name: RESOURCE of TARGET.RESOURCE >= RequestRESOURCE. */
-static struct str missing_resource(const struct core_why *w)
+/* A request that is larger than what the queue has: RESOURCE of TARGET.RESOURCE >= RequestRESOURCE. */
+static struct str scarce_resource(const struct core_why *w)
 {
         const struct str target = STR("TARGET."), request = STR(">= Request");
         struct str rest = w->clause, name;
 
-        if (w->verdict != CORE_JOB_REFUSES || !str_eqz(w->value, "undefined") || !str_starts(rest, target))
+        if (w->verdict != CORE_JOB_REFUSES || !str_starts(rest, target))
                 return STR_NONE;
         rest = str_skip(rest, target.n);
         if (!str_cut(&rest, ' ', &name) || !str_starts(rest, request) ||
             !str_eq(str_skip(rest, request.n), name))
                 return STR_NONE;
         return name;
+}
+
+static void say_scarce(struct buf *out, struct str name, bool none)
+{
+        static const struct {
+                const char *name, *few;
+        } known[] = {{"Cpus", "fewer processors"},
+                     {"GPUs", "fewer GPUs"},
+                     {"Memory", "less memory"},
+                     {"Disk", "less disk space"}};
+
+        if (none) {
+                buf_printf(out, "this queue has no " STR_FMT, STR_ARG(name));
+                return;
+        }
+        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+                if (str_ieq(name, str_of(known[i].name))) {
+                        buf_printf(out, "this queue has %s than the job asks for", known[i].few);
+                        return;
+                }
+        buf_printf(out, "this queue has less " STR_FMT " than the job asks for", STR_ARG(name));
 }
 
 static void write_words(struct json *j, const struct core_why *w)
@@ -49,8 +70,8 @@ static void write_words(struct json *j, const struct core_why *w)
                 buf_printf(&b, ": " STR_FMT, STR_ARG(w->value));
         } else if (verdicts[w->verdict].text)
                 buf_addz(&b, verdicts[w->verdict].text);
-        else if (missing_resource(w).n)
-                buf_printf(&b, "this queue has no " STR_FMT, STR_ARG(missing_resource(w)));
+        else if (scarce_resource(w).n)
+                say_scarce(&b, scarce_resource(w), str_eqz(w->value, "undefined"));
         else
                 buf_printf(&b, "%s requires " STR_FMT ", which is " STR_FMT,
                            w->verdict == CORE_JOB_REFUSES ? "the job" : "the queue", STR_ARG(w->clause),

@@ -197,7 +197,7 @@ static int by_name(const void *a, const void *b)
         return (x->name > y->name) - (x->name < y->name);
 }
 
-static void show(struct pool_kinds *k, const struct ad *ad, struct kind *x)
+static void show_kind(struct pool_kinds *k, const struct ad *ad, struct kind *x)
 {
         const struct expr *e;
         uint32_t at = 0;
@@ -242,7 +242,7 @@ static void on_reference(void *arg, symbol name, bool target)
         l->stays |= target ? IS_AMONG(of_the_job, word) : !is_shown(l->kind, name) && !IS_AMONG(sums, word);
 }
 
-static void ask(const struct pool_kinds *k, const struct ad *ad, struct kind *x)
+static void ask_kind(const struct pool_kinds *k, const struct ad *ad, struct kind *x)
 {
         const struct expr *e = ad_find(ad, k->attr.Requirements);
         BUF_CLEANUP struct buf all = {.max = CLAUSES_MAX};
@@ -366,7 +366,7 @@ static void count_resources(struct pool_kinds *k, const struct core_queue_view *
         }
 }
 
-static void count(struct pool_kinds *k, const struct core_queue_view *q, struct kind *x)
+static void count_room(struct pool_kinds *k, const struct core_queue_view *q, struct kind *x)
 {
         struct str runner = STR_NONE;
         bool local =
@@ -405,8 +405,8 @@ void pool_kinds_add(struct pool_kinds *k, const struct core_queue_view *q)
                 return;
         end_agent(k, q->agent);
         x = mem_new(struct kind);
-        show(k, q->ad, x);
-        ask(k, q->ad, x);
+        show_kind(k, q->ad, x);
+        ask_kind(k, q->ad, x);
         make_key(k, q->ad, x, &key);
         is = map_get(k->by_key, buf_view(&key));
         if (is) {
@@ -420,7 +420,7 @@ void pool_kinds_add(struct pool_kinds *k, const struct core_queue_view *q)
         if (x)
                 kind_free(x);
         if (is)
-                count(k, q, is);
+                count_room(k, q, is);
         eval_reset(&k->eval);
 }
 

@@ -7,7 +7,7 @@
  * first by leaving out numbers and sizes that differ, then by leaving out those that come last.
  */
 #pragma once
-#include "base/json.h"
+#include "base/format/json.h"
 #include "core/query.h"
 
 #define POOL_KINDS_MAX 8u

@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/clock.h"
-#include "base/hex.h"
+#include "base/format/hex.h"
+#include "base/system/clock.h"
 #include "core/query.h"
 #include "server/api/counts.h"
 #include "server/api/routes.h"
@@ -26,7 +26,7 @@ struct listing {
         struct request_row *rows;
         size_t count;
         struct str owner;
-        bool all, end, comma;
+        bool all, latest, end, comma; /* latest: from the last one down */
         uint64_t limit, given, after;
         uint32_t times; /* core_eta_some's */
         struct arena arena;
@@ -45,7 +45,8 @@ static void state_free(void *arg)
         free(l);
 }
 
-static void make(struct server *s, struct row_maker *m, const struct core_request *r, struct request_row *to)
+static void make_row(struct server *s, struct row_maker *m, const struct core_request *r,
+                     struct request_row *to)
 {
         const struct ad *ad = core_request_ad(s->core, r->id, 0);
         struct row first;
@@ -125,7 +126,8 @@ static void slice(struct server *s, struct call *c)
         l->count = 0;
         row_maker_init(&m, s, &l->arena);
         for (unsigned looked = 0;; looked++) {
-                uint64_t id = core_request_next(s->core, l->after);
+                uint64_t id = l->latest ? core_request_prev(s->core, l->after)
+                                        : core_request_next(s->core, l->after);
                 struct core_request r;
 
                 l->end = id == 0;
@@ -136,7 +138,7 @@ static void slice(struct server *s, struct call *c)
                 if (core_request_get(s->core, id, &r) != 0 || !call_may(c, r.owner) ||
                     !call_owner_is(r.owner, l->owner) || (!l->all && r.finished_ms && !r.counts.left))
                         continue;
-                make(s, &m, &r, &l->rows[l->count++]);
+                make_row(s, &m, &r, &l->rows[l->count++]);
                 l->given++;
         }
         row_maker_deinit(&m);
@@ -175,6 +177,7 @@ void api_requests(struct server *s, struct call *c)
                 return;
         l->owner = call_query(c, "owner");
         l->all = call_flag(c, "all");
+        l->latest = call_flag(c, "latest");
         l->rows = mem_array(NULL, SLICE_REQUESTS, sizeof(*l->rows));
         call_yield(c, slice);
 }
@@ -269,7 +272,7 @@ static void ask_parts(struct server *s, struct call *c)
         call_reader(c, read_parts);
 }
 
-static void look(struct server *s, struct call *c)
+static void read_requests(struct server *s, struct call *c)
 {
         struct one *one = c->state;
         struct request_row *row = &one->row;
@@ -283,11 +286,11 @@ static void look(struct server *s, struct call *c)
                 return;
         }
         if (r.counts.idle && core_eta_some(s->core, &one->times)) {
-                call_yield_to_client(c, look);
+                call_yield_to_client(c, read_requests);
                 return;
         }
         row_maker_init(&m, s, &c->arena);
-        make(s, &m, &r, row);
+        make_row(s, &m, &r, row);
         row_maker_deinit(&m);
         core_request_delegation(s->core, id, &row->hop);
         row->hop.origin = NULL; /* the core's */
@@ -298,5 +301,5 @@ void api_request(struct server *s, struct call *c)
 {
         (void)s;
         call_state(c, sizeof(struct one), NULL);
-        call_core(c, look);
+        call_core(c, read_requests);
 }

@@ -2,6 +2,8 @@
 
 #include "server/calls/body.h"
 
+#define TES "/ga4gh/tes/v1"
+
 static const struct route routes[] = {
         {HTTP_GET, "/metrics", api_metrics},
         {HTTP_GET, "/healthz", api_health, true},
@@ -41,6 +43,12 @@ static const struct route routes[] = {
         {HTTP_POST, "/v1/agents/{name}/drain", api_agent_drain},
         {HTTP_POST, "/v1/agents/{name}/wish", api_agent_wish},
         {HTTP_POST, "/v1/agents/{name}/resume", api_agent_resume},
+        {HTTP_GET, "/v1/usage", api_usage},
+        {HTTP_GET, "/v1/usage/records", api_usage_records},
+        {HTTP_GET, "/v1/reservations", api_reservations},
+        {HTTP_POST, "/v1/reservations", api_reservation_new},
+        {HTTP_GET, "/v1/reservations/{id}", api_reservation},
+        {HTTP_DELETE, "/v1/reservations/{id}", api_reservation_end},
         {HTTP_GET, "/v1/bank", api_bank},
         {HTTP_GET, "/v1/bank/accounts/{name}", api_bank_account},
         {HTTP_GET, "/v1/bank/accounts/{name}/statement", api_bank_statement},
@@ -67,6 +75,11 @@ static const struct route routes[] = {
         {HTTP_POST, "/v1/tokens", api_token_new},
         {HTTP_GET, "/v1/tokens", api_tokens},
         {HTTP_DELETE, "/v1/tokens/{id}", api_token_delete},
+        {HTTP_GET, TES "/service-info", api_tes_service},
+        {HTTP_GET, TES "/tasks", api_tes_list},
+        {HTTP_POST, TES "/tasks", api_tes_create},
+        {HTTP_GET, TES "/tasks/{id}", api_tes_task},
+        {HTTP_POST, TES "/tasks/{id}:cancel", api_tes_cancel},
         {HTTP_GET, "/v1/credentials", api_credentials},
         {HTTP_PUT, "/v1/credentials/{name}", api_credential_put},
         {HTTP_DELETE, "/v1/credentials/{name}", api_credential_delete},

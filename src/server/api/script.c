@@ -1,6 +1,6 @@
 /* GET /v1/jobs/7.42/script: what was submitted for the job to the batch system that has it now, or had it
  * last; its agent is asked. */
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "core/query.h"
 #include "server/api/jobs.h"
 #include "server/api/routes.h"
@@ -17,7 +17,7 @@ struct script {
         struct row row;   /* of history */
 };
 
-static void reply(struct server *s, struct call *c)
+static void reply_script(struct server *s, struct call *c)
 {
         (void)s;
         call_reply(c);
@@ -44,7 +44,7 @@ static void woken(struct server *s, struct call *c)
         json_kint(&j, "member", x->member);
         json_kstr(&j, "script", buf_view(&text));
         json_close(&j, '}');
-        call_io(c, reply);
+        call_io(c, reply_script);
 }
 
 /* Until it changes, which may be for another reason, or the time is up. */
@@ -121,7 +121,7 @@ static void to_reader(struct server *s, struct call *c)
 
 /* ---- */
 
-static void ask(struct server *s, struct call *c)
+static void ask_for_script(struct server *s, struct call *c)
 {
         struct script *x = c->state;
         struct core_request r;
@@ -149,5 +149,5 @@ void api_job_script(struct server *s, struct call *c)
                 call_fail(c, 404, "not_found", "'" STR_FMT "' is not a job: write 7.42",
                           STR_ARG(c->param[0]));
         else
-                call_core(c, ask);
+                call_core(c, ask_for_script);
 }

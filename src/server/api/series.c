@@ -21,7 +21,7 @@ static void write_sample(struct json *j, const struct series_sample *x)
         json_close(j, '}');
 }
 
-static void look(struct server *s, struct call *c)
+static void read_series(struct server *s, struct call *c)
 {
         const struct series *series = metrics_series(s->metrics);
         const uint64_t *since_ms = c->state;
@@ -45,5 +45,5 @@ void api_series(struct server *s, struct call *c)
 
         (void)s;
         if (call_number(c, "since_ms", INT64_MAX, since_ms))
-                call_core(c, look);
+                call_core(c, read_series);
 }

@@ -1,11 +1,11 @@
 /* GET /v1/server, GET /v1/openapi.json */
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "core/query.h"
 #include "server/api/counts.h"
 #include "server/api/routes.h"
 #include "server/calls/openapi.h"
 
-static void look(struct server *s, struct call *c)
+static void read_server(struct server *s, struct call *c)
 {
         struct json j = {.out = &c->out};
         struct core_counts n;
@@ -41,7 +41,7 @@ static void look(struct server *s, struct call *c)
 void api_server(struct server *s, struct call *c)
 {
         (void)s;
-        call_core(c, look);
+        call_core(c, read_server);
 }
 
 void api_openapi(struct server *s, struct call *c)

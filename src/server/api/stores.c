@@ -49,7 +49,7 @@ static void on_store(void *arg, const struct core_store_view *v)
         json_close(j, '}');
 }
 
-static void look(struct server *s, struct call *c)
+static void read_stores(struct server *s, struct call *c)
 {
         struct json j = {.out = &c->out};
 
@@ -65,5 +65,5 @@ static void look(struct server *s, struct call *c)
 void api_stores(struct server *s, struct call *c)
 {
         (void)s;
-        call_core(c, look);
+        call_core(c, read_stores);
 }

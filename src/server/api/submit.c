@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/clock.h"
-#include "base/uuid.h"
+#include "base/system/clock.h"
+#include "base/system/uuid.h"
 #include "core/forecast/quote.h"
 #include "core/lifecycle/draft.h"
 #include "core/model/changes.h"
@@ -15,10 +15,12 @@
 #include "server/access/origin.h"
 #include "server/api/place.h"
 #include "server/api/routes.h"
+#include "server/api/submit.h"
 #include "server/api/submit_json.h"
 #include "server/api/submit_text.h"
 #include "server/calls/waits.h"
 #include "server/files/objects.h"
+#include "server/files/registrations.h"
 #include "server/history/request_record.h"
 #include "server/notices/notices.h"
 #include "server/userlog/userlog.h"
@@ -42,6 +44,7 @@ struct submit {
         bool drafts;              /* server.drafting is its own */
         struct json j;            /* of the reply */
         uint64_t id, jobs;
+        submit_reply_fn *reply; /* NULL: the API's own */
         /* of a resubmit */
         uint64_t again; /* the earlier request; 0: it is none */
         struct buf record, changes;
@@ -101,6 +104,10 @@ static void write_reply(struct server *s, struct call *c)
         struct json j = {.out = &c->out};
 
         (void)s;
+        if (x->reply) {
+                x->reply(c, x->id);
+                return;
+        }
         json_open(&j, '{');
         json_kint(&j, "id", (int64_t)x->id);
         json_kstr(&j, "uuid", call_json_text(x->doc, "uuid"));
@@ -313,7 +320,14 @@ static bool may_submit(struct server *s, struct call *c)
 {
         struct submit *x = c->state;
         struct err err = {0};
+        int r = registrations_check(s, c, &x->s, &err);
 
+        if (r != 0) {
+                draft_end(s, x);
+                call_fail_err(c, r == -EACCES ? 403 : 400, r == -EACCES ? "forbidden" : "bad_attribute",
+                              &err);
+                return false;
+        }
         if (x->dry_run)
                 return true;
         if (turn_full(s->turn)) {
@@ -485,7 +499,7 @@ static void find_past(struct server *s, struct call *c)
                 submit(s, c);
 }
 
-static void check(struct call *c, struct submit *x)
+static void check_submit(struct call *c, struct submit *x)
 {
         struct err err = {0};
         int r = submission_check(&x->s, &err);
@@ -525,7 +539,7 @@ static void read_items(struct server *s, struct call *c)
                 x->s.parts[i].items = buf_view(&x->items[i]);
                 x->s.parts[i].rows = submit_json_rows(x->s.parts[i].items);
         }
-        check(c, x);
+        check_submit(c, x);
 }
 
 /* Core: which objects those uploads have become. */
@@ -550,7 +564,7 @@ static void find_items(struct server *s, struct call *c)
 }
 
 /* The document is there; I/O thread or reader. */
-static void begin(struct call *c, struct submit *x)
+static void begin_submit(struct call *c, struct submit *x)
 {
         struct err err = {0};
         bool uploads = false;
@@ -563,12 +577,21 @@ static void begin(struct call *c, struct submit *x)
         for (size_t i = 0; i < x->s.part_count; i++)
                 uploads |= x->uploads[i] != NULL;
         if (!uploads) {
-                check(c, x);
+                check_submit(c, x);
                 return;
         }
         x->items = mem_zalloc(x->s.part_count * sizeof(*x->items));
         x->placed = find_items;
         call_core(c, take_place);
+}
+
+void submit_document(struct call *c, json_t *doc, submit_reply_fn *reply)
+{
+        struct submit *x = call_state(c, sizeof(*x), state_free);
+
+        x->doc = doc;
+        x->reply = reply;
+        begin_submit(c, x);
 }
 
 /* Reader: a submit file. */
@@ -584,7 +607,7 @@ static void read_text(struct server *s, struct call *c)
                 call_fail_err(c, r == -E2BIG ? 413 : 400, r == -E2BIG ? "too_large" : "bad_submit_file",
                               &err);
         else if ((x->doc = call_json_of(c, buf_view(&document))))
-                begin(c, x);
+                begin_submit(c, x);
 }
 
 static void start_text(struct call *c, struct submit *x)
@@ -600,7 +623,7 @@ static void start_text(struct call *c, struct submit *x)
                 call_reader(c, read_text);
 }
 
-static void start(struct call *c, bool only_quote)
+static void start_submit(struct call *c, bool only_quote)
 {
         bool text = str_istarts(http_header(c->http, "Content-Type"), STR("text/plain"));
         json_t *doc = text ? NULL : call_json(c); /* a call that failed is gone, and its state with it */
@@ -615,19 +638,19 @@ static void start(struct call *c, bool only_quote)
         if (text)
                 start_text(c, x);
         else
-                begin(c, x);
+                begin_submit(c, x);
 }
 
 void api_submit(struct server *s, struct call *c)
 {
         (void)s;
-        start(c, false);
+        start_submit(c, false);
 }
 
 void api_quote(struct server *s, struct call *c)
 {
         (void)s;
-        start(c, true);
+        start_submit(c, true);
 }
 
 /* ---- an earlier request again */
@@ -735,7 +758,7 @@ static void read_record(struct server *s, struct call *c)
                 add_warning(x, "jobs that are picked wait for no others: what these waited for is left out");
         x->s.hold = json_is_true(json_object_get(x->doc, "hold"));
         if (r == 0)
-                check(c, x);
+                check_submit(c, x);
         else
                 call_fail_err(c, r == -E2BIG ? 413 : 400, r == -E2BIG ? "too_large" : "bad_request", &err);
 }

@@ -4,9 +4,9 @@
 
 #include <errno.h>
 
-#include "base/hex.h"
+#include "base/format/hex.h"
 #include "base/map.h"
-#include "base/uuid.h"
+#include "base/system/uuid.h"
 #include "classad/print.h"
 #include "core/model/changes.h"
 #include "server/access/origin.h"

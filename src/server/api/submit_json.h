@@ -1,6 +1,6 @@
 /* submit_json: the body of POST /v1/requests as a submission. Pure; fuzzed (tests/fuzz). */
 #pragma once
-#include "base/json_read.h"
+#include "base/format/json_read.h"
 #include "core/model/submission.h"
 
 /* Makes what a document may leave to the server: a uuid, and expressions of the plain values in "values" of a

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "jdl/condor/condor.h"
 #include "jdl/form_json.h"
 

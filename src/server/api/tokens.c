@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "auth/ca.h"
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "server/access/access.h"
 #include "server/api/routes.h"
 
@@ -25,13 +25,13 @@ static void state_free(void *arg)
         free(m);
 }
 
-static void send(struct server *s, struct call *c)
+static void send_token(struct server *s, struct call *c)
 {
         (void)s;
         call_reply(c);
 }
 
-static void make(struct server *s, struct call *c)
+static void make_token(struct server *s, struct call *c)
 {
         struct make *m = c->state;
         struct json j = {.out = &c->out};
@@ -60,7 +60,7 @@ static void make(struct server *s, struct call *c)
         explicit_bzero(text.p, text.n);
         c->status = 201;
         c->when = TURN_DURABLE;
-        call_io(c, send);
+        call_io(c, send_token);
 }
 
 /* Fills the token; false when the call has ended. */
@@ -133,7 +133,7 @@ void api_token_new(struct server *s, struct call *c)
             (m->token.kind != TOKEN_USER || !str_eqz(m->name, c->who) || m->token.role > c->role))
                 call_fail(c, 403, "forbidden", "only an admin makes tokens for agents and for others");
         else
-                call_core(c, make);
+                call_core(c, make_token);
 }
 
 static bool may_see(const struct call *c, const struct token *t)
@@ -141,7 +141,7 @@ static bool may_see(const struct call *c, const struct token *t)
         return c->role == ROLE_ADMIN || (t->kind == TOKEN_USER && str_eqz(t->name, c->who));
 }
 
-static void list(struct server *s, struct call *c)
+static void list_tokens(struct server *s, struct call *c)
 {
         struct json j = {.out = &c->out};
         const struct token *t;
@@ -181,7 +181,7 @@ static void list(struct server *s, struct call *c)
 void api_tokens(struct server *s, struct call *c)
 {
         (void)s;
-        call_core(c, list);
+        call_core(c, list_tokens);
 }
 
 static void remove_token(struct server *s, struct call *c)
@@ -195,7 +195,7 @@ static void remove_token(struct server *s, struct call *c)
         tokens_remove(s->access->tokens, c->param[0], turn_batch(s->turn));
         buf_addz(&c->out, "{}");
         c->when = TURN_DURABLE;
-        call_io(c, send);
+        call_io(c, send_token);
 }
 
 void api_token_delete(struct server *s, struct call *c)

@@ -18,7 +18,7 @@ struct upload {
 
 #define HOLDINGS_ANSWER 100 /* HOLDINGS_FULL among the spool's results */
 
-static void fail(struct call *c, int r, const struct err *err)
+static void fail_call(struct call *c, int r, const struct err *err)
 {
         switch (r) {
         case SPOOL_NOT_FOUND: call_fail(c, 404, "not_found", "there is no such upload of yours"); break;
@@ -34,7 +34,7 @@ static void fail(struct call *c, int r, const struct err *err)
         }
 }
 
-static void reply(struct server *s, struct call *c)
+static void reply_upload(struct server *s, struct call *c)
 {
         (void)s;
         call_reply(c);
@@ -54,7 +54,7 @@ static bool is_mine(struct server *s, struct call *c, const char *id)
 }
 
 /* ---- begin */
-static void begin(struct server *s, struct call *c)
+static void begin_upload(struct server *s, struct call *c)
 {
         struct upload *u = c->state;
         struct json j = {.out = &c->out};
@@ -64,7 +64,7 @@ static void begin(struct server *s, struct call *c)
         if (r == 0)
                 r = spool_upload_begin(objects_spool(s), u->id, str_of(c->who), &u->size, &err);
         if (r != 0) {
-                fail(c, r, &err);
+                fail_call(c, r, &err);
                 return;
         }
         json_open(&j, '{');
@@ -72,7 +72,7 @@ static void begin(struct server *s, struct call *c)
         json_kint(&j, "size", (int64_t)u->size);
         json_close(&j, '}');
         c->status = 201;
-        call_io(c, reply);
+        call_io(c, reply_upload);
 }
 
 void api_upload_new(struct server *s, struct call *c)
@@ -81,11 +81,11 @@ void api_upload_new(struct server *s, struct call *c)
 
         (void)s;
         uuid_new(u->id);
-        call_reader(c, begin);
+        call_reader(c, begin_upload);
 }
 
 /* ---- a piece */
-static void put(struct server *s, struct call *c)
+static void put_piece(struct server *s, struct call *c)
 {
         struct upload *u = c->state;
         struct json j = {.out = &c->out};
@@ -100,13 +100,13 @@ static void put(struct server *s, struct call *c)
         if (r == SPOOL_WRONG_OFFSET && u->offset + u->bytes.n <= u->size)
                 r = 0;
         if (r != 0) {
-                fail(c, r, &err);
+                fail_call(c, r, &err);
                 return;
         }
         json_open(&j, '{');
         json_kint(&j, "size", (int64_t)u->size);
         json_close(&j, '}');
-        call_io(c, reply);
+        call_io(c, reply_upload);
 }
 
 static bool read_id(struct call *c, struct upload *u)
@@ -132,7 +132,7 @@ void api_upload_put(struct server *s, struct call *c)
                 return;
         }
         u->bytes = arena_str(&c->arena, body);
-        call_reader(c, put);
+        call_reader(c, put_piece);
 }
 
 /* ---- finish */
@@ -151,7 +151,7 @@ static void own(struct server *s, struct call *c)
         json_kint(&j, "size", (int64_t)u->size);
         json_close(&j, '}');
         c->when = TURN_DURABLE;
-        call_io(c, reply);
+        call_io(c, reply_upload);
 }
 
 static void finish(struct server *s, struct call *c)
@@ -163,7 +163,7 @@ static void finish(struct server *s, struct call *c)
         if (r == 0)
                 r = spool_finish_one(objects_spool(s), u->id, NULL, u->hash, &u->size, &err);
         if (r != 0)
-                fail(c, r, &err);
+                fail_call(c, r, &err);
         else
                 call_core(c, own);
 }

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "core/query.h"
 #include "server/api/routes.h"
 #include "server/calls/waits.h"
@@ -68,7 +68,7 @@ static void count_some(struct server *s, const struct id *id, struct core_counts
         }
 }
 
-static void add(struct core_counts *to, const struct core_counts *n)
+static void add_counts(struct core_counts *to, const struct core_counts *n)
 {
         to->jobs += n->jobs;
         to->idle += n->idle;
@@ -102,7 +102,7 @@ static bool count_all(struct server *s, struct call *c)
                 if (id->some)
                         count_some(s, id, &w->n);
                 else
-                        add(&w->n, &r.counts);
+                        add_counts(&w->n, &r.counts);
                 if (id->some && w->n.jobs - before != set_count(&id->members)) {
                         call_fail(c, 404, "not_found", "request %" PRIu64 " has only the jobs 0 to %" PRIu64,
                                   id->request, r.counts.jobs - 1);
@@ -192,7 +192,7 @@ static void ask_reader(struct server *s, struct call *c)
         call_reader(c, read_failures);
 }
 
-static void look(struct server *s, struct call *c)
+static void read_counts(struct server *s, struct call *c)
 {
         struct wait *w = c->state;
         int64_t now = clock_boot_ms();
@@ -208,9 +208,9 @@ static void look(struct server *s, struct call *c)
                 call_io(c, write_reply);
         else if (changed)
                 waits_park(s, c, w->some && w->n.jobs > SOME_JOBS ? NULL : &w->ids,
-                           w->came_ms + WAIT_PACE_MS - now, look);
+                           w->came_ms + WAIT_PACE_MS - now, read_counts);
         else
-                waits_park(s, c, &w->ids, w->deadline_ms - now, look);
+                waits_park(s, c, &w->ids, w->deadline_ms - now, read_counts);
 }
 
 void api_wait(struct server *s, struct call *c)
@@ -233,5 +233,5 @@ void api_wait(struct server *s, struct call *c)
         snprintf(w->seen, sizeof(w->seen), STR_FMT, STR_ARG(str_head(seen, WAIT_SEEN_MAX - 1)));
         w->came_ms = clock_boot_ms();
         w->deadline_ms = w->came_ms + (int64_t)timeout_ms;
-        call_core(c, look);
+        call_core(c, read_counts);
 }

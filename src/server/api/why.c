@@ -4,7 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
+#include "core/lifecycle/reservations.h"
 #include "core/query.h"
 #include "server/agents/attempt_location.h"
 #include "server/api/limits.h"
@@ -46,8 +47,8 @@ static void on_queue(void *arg, const struct core_why *w)
         json_close(&x->j, '}');
 }
 
-static void say(struct json *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void say(struct json *j, const char *fmt, ...)
+static void why_line_add(struct json *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void why_line_add(struct json *j, const char *fmt, ...)
 {
         BUF_CLEANUP struct buf b = {0};
         va_list ap;
@@ -70,27 +71,32 @@ static void say_count(struct json *j, unsigned n, const char *one, const char *m
                 return;
         }
         str_cut(&rest, '#', &before);
-        say(j, STR_FMT "%u" STR_FMT, STR_ARG(before), n, STR_ARG(rest));
+        why_line_add(j, STR_FMT "%u" STR_FMT, STR_ARG(before), n, STR_ARG(rest));
 }
 
 /* What stops it everywhere, before any queue is asked. True: there is something. */
 static bool explain_limit(struct json *j, struct core *core, const struct core_job *job)
 {
         BUF_CLEANUP struct buf text = {0};
-        struct err money = {""};
+        struct err says = {""};
         struct core_limit l;
         int64_t units, lost_ms = core_lost_wait_ms(core, job->request);
 
         if (lost_ms) {
-                say(j,
-                    "The server began with an older copy of the database, and the job may run at an agent "
-                    "that was given it in "
-                    "the lost time: it waits until that agent's lease has ended, in at most %lld s.",
-                    (long long)(lost_ms + 999) / 1000);
+                why_line_add(j,
+                             "The server began with an older copy of the database, and the job may run at an "
+                             "agent "
+                             "that was given it in "
+                             "the lost time: it waits until that agent's lease has ended, in at most %lld s.",
+                             (long long)(lost_ms + 999) / 1000);
                 return true;
         }
-        if (core_job_money(core, job->request, job->member, &money) == 0) {
-                json_strz(j, money.text);
+        if (core_job_money(core, job->request, job->member, &says) == 0) {
+                json_strz(j, says.text);
+                return true;
+        }
+        if (core_job_reserved(core, job->request, job->member, &says) == 0) {
+                json_strz(j, says.text);
                 return true;
         }
         if (core_job_limit(core, job->request, job->member, &l, &units) != 0)
@@ -100,8 +106,8 @@ static bool explain_limit(struct json *j, struct core *core, const struct core_j
         return true;
 }
 
-/* Its place in the order, and what is kept for it. */
-static void explain_turn(struct json *j, struct core *core, const struct core_job *job)
+/* Its place in the order, and what is kept for it. `would`: there are queues that could run it. */
+static void explain_turn(struct json *j, struct core *core, const struct core_job *job, bool would)
 {
         struct core_reservation r;
         struct core_priority p;
@@ -120,14 +126,16 @@ static void explain_turn(struct json *j, struct core *core, const struct core_jo
                 if (r.idle_ms >= 60000)
                         buf_printf(&idle, " It has kept %lld processor minutes idle so far.",
                                    (long long)(r.idle_ms / 60000));
-                say(j, "%s has a reservation at queue %s of agent %s%s, where there should be room %s.%s",
-                    r.first ? "It" : "Another job of its kind", r.queue, r.agent, buf_z(&others),
-                    buf_z(&when), buf_z(&idle));
+                why_line_add(
+                        j, "%s has a reservation at queue %s of agent %s%s, where there should be room %s.%s",
+                        r.first ? "It" : "Another job of its kind", r.queue, r.agent, buf_z(&others),
+                        buf_z(&when), buf_z(&idle));
         }
-        if (core_job_priority(core, job->request, job->member, &p) == 0 && p.ahead)
-                say(j, "%s%llu idle job%s before it in the order: `drover priority` shows why.",
-                    p.ahead_more ? "More than " : "", (unsigned long long)p.ahead,
-                    p.ahead == 1 ? " goes" : "s go");
+        if (would && core_job_priority(core, job->request, job->member, &p) == 0 && p.ahead)
+                why_line_add(j,
+                             "%s%llu idle job%s before it in the order: `drover priority %llu.%u` shows why.",
+                             p.ahead_more ? "More than " : "", (unsigned long long)p.ahead,
+                             p.ahead == 1 ? " goes" : "s go", (unsigned long long)job->request, job->member);
 }
 
 static void write_turn(struct json *j, struct core *core, uint64_t request, uint32_t member)
@@ -204,9 +212,9 @@ static void explain_idle(struct json *j, struct core *core, const struct core_jo
                           "It waits for a store that does not answer: 1 queue could run it then.",
                           "It waits for a store that does not answer: # queues could run it then.");
         else
-                say(j, "No queue can run this job (%u checked).", w->all);
+                why_line_add(j, "No queue can run this job (%u checked).", w->all);
         if (down.n)
-                say(j, "S" STR_FMT ".", STR_ARG(str_skip(buf_view(&down), 1)));
+                why_line_add(j, "S" STR_FMT ".", STR_ARG(str_skip(buf_view(&down), 1)));
         for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
                 say_count(j, n[refusals[i].verdict], refusals[i].one, refusals[i].many);
 }
@@ -263,7 +271,7 @@ static void add_change(struct buf *out, const struct core_change *x)
         }
         buf_addz(out, " <= ");
         add_amount(out, x->text, x->most);
-        buf_addz(out, " (asked for: ");
+        buf_addz(out, " (asked ");
         add_amount(out, x->text, x->asked);
         buf_char(out, ')');
 }
@@ -298,21 +306,22 @@ static void on_change(void *arg, const struct core_change *x)
         if (x->alone == 0 || h->said++ >= HINTS_MAX)
                 return;
         if (x->kind == CORE_CHANGE_REQUEST)
-                say(h->text, "It would fit %u %s with %s.", x->alone, x->alone == 1 ? "queue" : "queues",
-                    buf_z(&change));
+                why_line_add(h->text, "Would fit %u %s with %s.", x->alone,
+                             x->alone == 1 ? "queue" : "queues", buf_z(&change));
         else
-                say(h->text, "%u %s could run it without the %s's condition %s.", x->alone,
-                    x->alone == 1 ? "queue" : "queues", x->kind == CORE_CHANGE_JOB_CLAUSE ? "job" : "queue",
-                    buf_z(&change));
+                why_line_add(h->text, "%u %s could run it without the %s's condition %s.", x->alone,
+                             x->alone == 1 ? "queue" : "queues",
+                             x->kind == CORE_CHANGE_JOB_CLAUSE ? "job" : "queue", buf_z(&change));
 }
 
 /* Where no change alone is enough, what stands in the way. */
 static void say_needed(struct hints *h)
 {
         if (h->said == 0 && h->in_the_way > 0)
-                say(h->text, "%s %s%s.",
-                    h->in_the_way == 1 ? "In the way is" : "No single change is enough. In the way are",
-                    buf_z(&h->needed), h->in_the_way > HINTS_MAX ? "; and more, see --json" : "");
+                why_line_add(h->text, "%s %s%s.",
+                             h->in_the_way == 1 ? "In the way is"
+                                                : "No single change is enough. In the way are",
+                             buf_z(&h->needed), h->in_the_way > HINTS_MAX ? "; and more, see --json" : "");
 }
 
 /* Jobs that start together wait for places for all of them. True: this one waits for that. */
@@ -324,14 +333,14 @@ static bool explain_set(struct json *j, struct core *core, const struct core_job
 
         if (core_job_gang(core, job->request, job->member, &s) != 0)
                 return false;
-        say(j, "It is node %u of the %u jobs from %llu.%u to %llu.%u, which start together.",
-            job->member - s.first, s.size, (unsigned long long)job->request, s.first,
-            (unsigned long long)job->request, s.first + s.size - 1);
+        why_line_add(j, "It is node %u of the %u jobs from %llu.%u to %llu.%u, which start together.",
+                     job->member - s.first, s.size, (unsigned long long)job->request, s.first,
+                     (unsigned long long)job->request, s.first + s.size - 1);
         if (s.state == CORE_GANG_MATCHED)
-                say(j, "They have places, and start when all are accepted there.");
+                why_line_add(j, "They have places, and start when all are accepted there.");
         else if (s.state == CORE_GANG_BLOCKED)
-                say(j, "They wait for %llu.%u, which is %s.", (unsigned long long)job->request, s.member,
-                    job_state_name(s.blocked));
+                why_line_add(j, "They wait for %llu.%u, which is %s.", (unsigned long long)job->request,
+                             s.member, job_state_name(s.blocked));
         if (s.state != CORE_GANG_WAITS)
                 return false;
         if (s.places)
@@ -340,11 +349,12 @@ static bool explain_set(struct json *j, struct core *core, const struct core_job
                 buf_addz(&most, "none");
         if (s.within == CORE_GANG_GROUP)
                 buf_printf(&by, " (queues with the same " STR_FMT ")", STR_ARG(s.group_by));
-        say(j, "It needs %u places at once%s%s; the most there is now is %s.", s.left, within[s.within],
-            buf_z(&by), buf_z(&most));
+        why_line_add(j, "It needs %u places at once%s%s; the most there is now is %s.", s.left,
+                     within[s.within], buf_z(&by), buf_z(&most));
         if (s.places_ever < s.left)
-                say(j, "Even if nothing else ran there would be %llu: ask for less, or for more agents.",
-                    (unsigned long long)s.places_ever);
+                why_line_add(
+                        j, "Even if nothing else ran there would be %llu: ask for less, or for more agents.",
+                        (unsigned long long)s.places_ever);
         return true;
 }
 
@@ -380,15 +390,17 @@ static void write_set(struct json *j, struct core *core, uint64_t request, uint3
 static void explain_reach(struct json *j, const struct core_job *job)
 {
         if (job->away)
-                say(j, "Nothing is heard of that agent. The job is run again when its lease has ended, "
-                       "unless the "
-                       "agent comes back before.");
+                why_line_add(j,
+                             "Nothing is heard of that agent. The job is run again when its lease has ended, "
+                             "unless the "
+                             "agent comes back before.");
         else if (job->unreachable)
-                say(j,
-                    "That queue cannot be reached now (%s). The job stays there, and is accounted for when "
-                    "it "
-                    "can.",
-                    job->unreachable);
+                why_line_add(j,
+                             "That queue cannot be reached now (%s). The job stays there, and is accounted "
+                             "for when "
+                             "it "
+                             "can.",
+                             job->unreachable);
 }
 
 static void say_dependency(void *arg, const struct core_dependency *d)
@@ -398,7 +410,7 @@ static void say_dependency(void *arg, const struct core_dependency *d)
         if (d->satisfied)
                 return;
         words_dependency(&text, d);
-        say(arg, "It waits for " STR_FMT ".", STR_ARG(buf_view(&text)));
+        why_line_add(arg, "It waits for " STR_FMT ".", STR_ARG(buf_view(&text)));
 }
 
 static void write_dependency(void *arg, const struct core_dependency *d)
@@ -453,16 +465,18 @@ static bool explain_losses(struct json *j, struct core *core, const struct core_
         for (size_t i = 0; i < l.node_count; i++)
                 buf_printf(&nodes, "%s%s", i ? ", " : " ", l.nodes[i]);
         if (l.lost)
-                say(j, "%u of its attempts in a row %s lost with their nodes (%s); after %u it is held.",
-                    l.lost, l.lost == 1 ? "was" : "were", nodes.n ? buf_z(&nodes) + 1 : "", l.most);
+                why_line_add(
+                        j, "%u of its attempts in a row %s lost with their nodes (%s); after %u it is held.",
+                        l.lost, l.lost == 1 ? "was" : "were", nodes.n ? buf_z(&nodes) + 1 : "", l.most);
         if (l.suspected)
-                say(j,
-                    "It is suspected, for it was lost with %zu different nodes (%s): it runs alone on one.",
-                    l.node_count, buf_z(&nodes) + 1);
+                why_line_add(j,
+                             "It is suspected, for it was lost with %zu different nodes (%s): it runs alone "
+                             "on one.",
+                             l.node_count, buf_z(&nodes) + 1);
         left_ms = l.until_ms - clock_wall_ms();
         if (l.until_ms)
-                say(j, "It waits for another %lld s before it is tried again.",
-                    (long long)(left_ms > 0 ? left_ms / 1000 + 1 : 0));
+                why_line_add(j, "It waits for another %lld s before it is tried again.",
+                             (long long)(left_ms > 0 ? left_ms / 1000 + 1 : 0));
         return l.until_ms != 0;
 }
 
@@ -478,18 +492,23 @@ static void explain(struct json *j, struct core *core, const struct core_job *jo
                 explain_idle(j, core, job, w, full, true);
         } else if (job->state == JOB_IDLE) {
                 explain_idle(j, core, job, w, full, explain_limit(j, core, job) || waits);
-                explain_turn(j, core, job);
+                explain_turn(j, core, job,
+                             w->count[CORE_FITS] || w->count[CORE_BUSY] || w->count[CORE_STORE_DOWN]);
         } else if (job->state == JOB_HELD)
-                say(j, "It is held: " STR_FMT " (code %d, subcode %d). `drover release` lets it run again.",
-                    STR_ARG(job->hold_reason), job->hold_code, job->hold_subcode);
+                why_line_add(j,
+                             "It is held: " STR_FMT
+                             " (code %d, subcode %d). `drover release %llu.%u` lets it run again.",
+                             STR_ARG(job->hold_reason), job->hold_code, job->hold_subcode,
+                             (unsigned long long)job->request, job->member);
         else if (job->state == JOB_COMPLETED || job->state == JOB_REMOVED)
-                say(j, "It has ended: it is %s.", job_state_name(job->state));
+                why_line_add(j, "It has ended: it is %s.", job_state_name(job->state));
         else if (job_state_has_attempt(job->state)) {
-                say(j, "It is %s at queue %s of agent %s; `drover path` tells more.",
-                    job_state_name(job->state), job->queue ? job->queue : "?", job->agent ? job->agent : "?");
+                why_line_add(j, "It is %s at queue %s of agent %s; `drover path` tells more.",
+                             job_state_name(job->state), job->queue ? job->queue : "?",
+                             job->agent ? job->agent : "?");
                 explain_reach(j, job);
         } else
-                say(j, "It is %s.", job_state_name(job->state));
+                why_line_add(j, "It is %s.", job_state_name(job->state));
 }
 
 /* What waits in a batch system that gives no time does not start at once, whatever the core hopes. */
@@ -532,14 +551,14 @@ static bool ask_some(struct server *s, struct why *w, const struct core_job *job
         return !core_walk_is_over(w->walk);
 }
 
-static void reply(struct server *s, struct call *c, struct why *w, const struct core_job *job)
+static void reply_why(struct server *s, struct call *c, struct why *w, const struct core_job *job)
 {
         BUF_CLEANUP struct buf changes = {0};
         struct json j = {.out = &c->out};
         struct hints hints = {.j = {.out = &changes}, .text = &j};
-        const char *said = job_state_has_attempt(job->state)
-                                   ? attempt_location_said(s, job->request, job->member)
-                                   : NULL;
+        BUF_CLEANUP struct buf waits = {0};
+        bool waits_there = job_state_has_attempt(job->state) &&
+                           attempt_location_print_wait(s, job->request, job->member, &waits);
         char id[48];
 
         snprintf(id, sizeof(id), "%" PRIu64 ".%u", job->request, job->member);
@@ -549,12 +568,13 @@ static void reply(struct server *s, struct call *c, struct why *w, const struct 
         json_key(&j, "text");
         json_open(&j, '[');
         explain(&j, s->core, job, w, turn_full(s->turn));
-        if (said)
-                say(&j, "It waits there: %s.", said);
+        if (waits_there)
+                why_line_add(&j, "%s", buf_z(&waits));
         if (job->state == JOB_IDLE && attempt_location_back(s, job->request, job->member))
-                say(&j, "It was given back: %s.", attempt_location_back(s, job->request, job->member));
+                why_line_add(&j, "It was given back: %s.",
+                             attempt_location_back(s, job->request, job->member));
         if (job_state_has_attempt(job->state) && attempt_location_doing(s, job->request, job->member))
-                say(&j, "At its agent: %s.", attempt_location_doing(s, job->request, job->member));
+                why_line_add(&j, "At its agent: %s.", attempt_location_doing(s, job->request, job->member));
         json_open(&hints.j, '[');
         if (w->changes && job->state == JOB_IDLE)
                 core_what_if_tell(w->changes, on_change, &hints);
@@ -562,7 +582,7 @@ static void reply(struct server *s, struct call *c, struct why *w, const struct 
         buf_deinit(&hints.needed);
         json_close(&hints.j, ']');
         json_close(&j, ']');
-        write_eta(&j, s->core, job, said && !job_state_runs(job->state));
+        write_eta(&j, s->core, job, waits_there && !job_state_runs(job->state));
         write_turn(&j, s->core, job->request, job->member);
         write_set(&j, s->core, job->request, job->member);
         write_losses(&j, s->core, job);
@@ -581,7 +601,7 @@ static void reply(struct server *s, struct call *c, struct why *w, const struct 
         call_reply(c);
 }
 
-static void look(struct server *s, struct call *c)
+static void read_why(struct server *s, struct call *c)
 {
         struct why *w = c->state;
         struct core_request r;
@@ -595,9 +615,9 @@ static void look(struct server *s, struct call *c)
                 call_fail(c, 404, "not_found", "there is no job " STR_FMT " in the queue",
                           STR_ARG(c->param[0]));
         else if (ask_some(s, w, &job))
-                call_yield_to_client(c, look);
+                call_yield_to_client(c, read_why);
         else
-                reply(s, c, w, &job);
+                reply_why(s, c, w, &job);
 }
 
 void api_job_why(struct server *s, struct call *c)
@@ -606,5 +626,5 @@ void api_job_why(struct server *s, struct call *c)
 
         (void)s;
         w->j.out = &w->agents;
-        call_yield(c, look);
+        call_yield(c, read_why);
 }

@@ -143,7 +143,7 @@ static void write_leaving(struct json *j, const struct wishlist *w)
         json_close(j, ']');
 }
 
-static void look(struct server *s, struct call *c)
+static void read_wishlist(struct server *s, struct call *c)
 {
         const struct wishlist_settings *settings = NULL;
         struct json j = {.out = &c->out};
@@ -169,5 +169,5 @@ static void look(struct server *s, struct call *c)
 void api_wishlist(struct server *s, struct call *c)
 {
         (void)s;
-        call_core(c, look);
+        call_yield_to_client(c, read_wishlist); /* as long as a slice: one in a turn */
 }

@@ -144,8 +144,8 @@ static int check_range(const struct place *p, const json_t *schema, const json_t
         return what.n ? wrong(p, err, buf_z(&what)) : 0;
 }
 
-static int check(const struct bodies *b, const json_t *schema, const struct place *p, const json_t *v,
-                 unsigned depth, struct err *err);
+static int check_value(const struct bodies *b, const json_t *schema, const struct place *p, const json_t *v,
+                       unsigned depth, struct err *err);
 
 static int check_list(const struct bodies *b, const json_t *schema, const struct place *p, const json_t *v,
                       unsigned depth, struct err *err)
@@ -159,7 +159,7 @@ static int check_list(const struct bodies *b, const json_t *schema, const struct
                 return wrong(p, err, buf_z(&what));
         }
         for (size_t i = 0; r == 0 && items && i < json_array_size(v); i++)
-                r = check(b, items, &(struct place){p, NULL, i}, json_array_get(v, i), depth, err);
+                r = check_value(b, items, &(struct place){p, NULL, i}, json_array_get(v, i), depth, err);
         return r;
 }
 
@@ -179,13 +179,13 @@ static int check_object(const struct bodies *b, const json_t *schema, const stru
                 if (!one && json_is_object(others))
                         one = others;
                 if (one && r == 0)
-                        r = check(b, one, &(struct place){p, key, 0}, member, depth, err);
+                        r = check_value(b, one, &(struct place){p, key, 0}, member, depth, err);
         }
         return r;
 }
 
-static int check(const struct bodies *b, const json_t *schema, const struct place *p, const json_t *v,
-                 unsigned depth, struct err *err)
+static int check_value(const struct bodies *b, const json_t *schema, const struct place *p, const json_t *v,
+                       unsigned depth, struct err *err)
 {
         const char *type;
         int r;
@@ -209,5 +209,5 @@ int body_check(const struct bodies *b, const struct route *r, const json_t *body
 {
         const json_t *schema = b->schemas[r - b->routes];
 
-        return schema ? check(b, schema, &(struct place){0}, body, 0, err) : 0;
+        return schema ? check_value(b, schema, &(struct place){0}, body, 0, err) : 0;
 }

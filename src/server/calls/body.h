@@ -6,7 +6,7 @@
  */
 #pragma once
 #include "base/err.h"
-#include "base/json_read.h"
+#include "base/format/json_read.h"
 
 struct bodies;
 struct route;

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "server/calls/body.h"
 #include "server/calls/fair.h"
 #include "server/calls/route.h"
@@ -39,7 +39,7 @@ static void unanswered(void *arg, struct http_request *r)
 }
 
 /* The server ends: the request goes with its connection. */
-static void drop(struct task *t)
+static void drop_call(struct task *t)
 {
         struct call *c = (struct call *)t;
 
@@ -48,7 +48,7 @@ static void drop(struct task *t)
         call_free(c);
 }
 
-static void run(struct server *s, struct task *t)
+static void run_call(struct server *s, struct task *t)
 {
         struct call *c = (struct call *)t;
         struct fair_user *turn_of = c->turn_of;
@@ -62,29 +62,29 @@ static void run(struct server *s, struct task *t)
                 fair_done(turn_of);
 }
 
-static void prepare(struct call *c, enum call_place place, call_fn *fn)
+static void prepare_step(struct call *c, enum call_place place, call_fn *fn)
 {
         c->place = place;
         c->step = fn;
-        c->task.run = run;
-        c->task.drop = drop;
+        c->task.run = run_call;
+        c->task.drop = drop_call;
 }
 
 void call_core(struct call *c, call_fn *fn)
 {
-        prepare(c, CALL_CORE, fn);
+        prepare_step(c, CALL_CORE, fn);
         server_to_core(c->server, &c->task);
 }
 
 void call_reader(struct call *c, call_fn *fn)
 {
-        prepare(c, CALL_READER, fn);
+        prepare_step(c, CALL_READER, fn);
         fair_post(c->server->reader_fair, c);
 }
 
 void call_catalog(struct call *c, call_fn *fn)
 {
-        prepare(c, CALL_CATALOG, fn);
+        prepare_step(c, CALL_CATALOG, fn);
         fair_post(c->server->catalog_fair, c);
 }
 
@@ -92,18 +92,18 @@ void call_io(struct call *c, call_fn *fn)
 {
         enum call_place from = c->place;
 
-        prepare(c, CALL_IO, fn);
+        prepare_step(c, CALL_IO, fn);
         if (from == CALL_CORE)
                 turn_send(c->server->turn, &c->task, c->when);
         else if (from != CALL_IO)
                 server_to_io(c->server, &c->task);
         else
-                run(c->server, &c->task);
+                run_call(c->server, &c->task);
 }
 
 void call_yield(struct call *c, call_fn *fn)
 {
-        prepare(c, CALL_CORE, fn);
+        prepare_step(c, CALL_CORE, fn);
         fair_post(c->server->core_fair, c);
 }
 
@@ -120,7 +120,7 @@ void call_yield_to_client(struct call *c, call_fn *fn)
 }
 
 /* The connection is still there. */
-static void count(const struct call *c)
+static void count_bytes(const struct call *c)
 {
         metrics_call(c->server->metrics, c->route ? http_method_name(c->route->method) : METRICS_OTHER,
                      c->route ? c->route->path : METRICS_OTHER, c->status, clock_mono_ns() - c->begun_ns);
@@ -133,7 +133,7 @@ static void send_reply(struct server *s, struct call *c)
         (void)s;
         c->http = NULL;
         http_on_close(r, NULL, NULL);
-        count(c);
+        count_bytes(c);
         http_reply(r, c->status, c->content_type, &c->out);
         call_free(c);
 }
@@ -143,7 +143,7 @@ void call_end(struct call *c)
         struct http_request *r = c->http;
 
         c->http = NULL;
-        count(c);
+        count_bytes(c);
         http_on_close(r, NULL, NULL);
         http_reply_end(r);
         call_free(c);

@@ -11,8 +11,8 @@
  */
 #pragma once
 #include "auth/principal.h"
-#include "base/json.h"
-#include "base/json_read.h"
+#include "base/format/json.h"
+#include "base/format/json_read.h"
 #include "ev/http.h"
 #include "server/loop/server.h"
 #include "server/loop/turn.h"

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "server/calls/waits.h"
 
 static struct server *server;

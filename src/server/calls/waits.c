@@ -1,9 +1,9 @@
 #include "server/calls/waits.h"
 
-#include "base/clock.h"
 #include "base/heap.h"
 #include "base/map.h"
 #include "base/share.h"
+#include "base/system/clock.h"
 
 struct interest {                    /* of one waiter in one request */
         struct interest *next, **at; /* of the request's list */

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#include "base/doc.h"
+#include "base/format/doc.h"
 #include "base/mem.h"
 #include "classad/expr.h"
 
@@ -19,7 +19,7 @@ void config_bank_deinit(struct config_bank *b)
         *b = (struct config_bank){.on = false};
 }
 
-static int refuse(const struct doc *d, struct err *err, const char *why)
+static int refuse_setting(const struct doc *d, struct err *err, const char *why)
 {
         err_set(err, -EINVAL, "%s", why);
         return doc_where(err, -EINVAL, d);
@@ -51,7 +51,7 @@ static int read_empty(const struct doc *map, struct core_bank *ret, struct err *
         ret->refuse = str_eqz(word, "refuse");
         ret->hold = ret->refuse || str_eqz(word, "hold");
         if (r == 0 && !ret->hold && !str_eqz(word, "wait"))
-                r = refuse(d, err, "empty must be hold, refuse or wait");
+                r = refuse_setting(d, err, "empty must be hold, refuse or wait");
         return r;
 }
 
@@ -92,7 +92,7 @@ static int read_rate(struct config_bank *b, const struct doc *d, struct err *err
         if (r != 0)
                 return r;
         if (!doc_get(d, "charge"))
-                return refuse(d, err, "a rate needs 'charge', an expression");
+                return refuse_setting(d, err, "a rate needs 'charge', an expression");
         b->rates = mem_array(b->rates, b->rate_count + 1, sizeof(*b->rates));
         x = &b->rates[b->rate_count++];
         *x = (struct config_bank_rate){.place = NULL};
@@ -106,8 +106,8 @@ static int read_rate(struct config_bank *b, const struct doc *d, struct err *err
 
 int config_bank_read(void *place, const struct doc *d, struct err *err)
 {
-        static const char *const keys[] = {"empty", "running", "without_account", "lost", "lien",
-                                           "rates", NULL};
+        static const char *const keys[] = {"empty", "running",  "without_account", "lost",
+                                           "lien",  "reserved", "rates",           NULL};
         struct config_bank *b = place;
         const struct doc *rates = doc_get(d, "rates"), *lien = doc_get(d, "lien");
         uint64_t ms = 0;
@@ -123,13 +123,15 @@ int config_bank_read(void *place, const struct doc *d, struct err *err)
                 r = read_choice(d, "without_account", "refuse", "free", &b->core.others_free, err);
         if (r == 0)
                 r = read_choice(d, "lost", "free", "charge", &b->core.charge_lost, err);
+        if (r == 0)
+                r = read_choice(d, "reserved", "used", "all", &b->core.charge_reserved, err);
         if (r == 0 && lien)
                 r = doc_duration(lien, &ms, err);
         if (r == 0 && lien && ms == 0)
-                r = refuse(lien, err, "lien must be longer than that");
+                r = refuse_setting(lien, err, "lien must be longer than that");
         b->core.lien_ms = (int64_t)ms;
         if (r == 0 && rates && (rates->kind != DOC_LIST || rates->count > RATES_MAX))
-                r = refuse(rates, err, "rates must be a list of at most 1000 rates");
+                r = refuse_setting(rates, err, "rates must be a list of at most 1000 rates");
         for (const struct doc *one = r == 0 && rates ? rates->first : NULL; one && r == 0; one = one->next)
                 r = read_rate(b, one, err);
         return r;

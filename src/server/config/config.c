@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/doc.h"
-#include "base/fs.h"
+#include "base/format/doc.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
 #include "server/config/log_options.h"
 
 #define CONFIG_FILE_MAX (1u << 20)
@@ -52,6 +52,7 @@ static const struct setting {
         {"accounts", KIND_NESTED, offsetof(struct config, order), config_order_read_accounts},
         {"qos", KIND_NESTED, offsetof(struct config, order), config_order_read_qos},
         {"priority", KIND_NESTED, offsetof(struct config, order), config_order_read_weights},
+        {"credentials", KIND_NESTED, offsetof(struct config, order), config_order_read_credentials},
         {"set_wait", KIND_DURATION, offsetof(struct config, gang_wait_ms)},
         {"reserve_after", KIND_WAIT, offsetof(struct config, reserve_after_ms)},
         {"reserve_idle", KIND_NESTED, offsetof(struct config, reserve_idle), read_reserve_idle},
@@ -62,6 +63,7 @@ static const struct setting {
         {"user_log_format", KIND_NESTED, offsetof(struct config, user_log), read_user_log},
         {"nodes", KIND_NESTED, offsetof(struct config, nodes), config_nodes_read},
         {"bank", KIND_NESTED, offsetof(struct config, bank), config_bank_read},
+        {"reservations", KIND_NESTED, offsetof(struct config, reservations), config_reservations_read},
         {"provision", KIND_NESTED, offsetof(struct config, provision), config_provision_read},
         {"provisioners", KIND_NESTED, offsetof(struct config, provision), config_provisioners_read},
         {"keep", KIND_NESTED, offsetof(struct config, keep), config_keep_read},
@@ -96,6 +98,7 @@ void config_deinit(struct config *c)
         config_stores_deinit(&c->stores);
         config_notify_deinit(&c->notify);
         config_bank_deinit(&c->bank);
+        config_reservations_deinit(&c->reservations);
         config_provision_deinit(&c->provision);
         *c = (struct config){0};
 }

@@ -1,4 +1,4 @@
-/* config: what the server was told, by its options and by DIR/droverd.yaml.
+/* config: the server's settings, from its options and from DIR/droverd.yaml.
  *
  * Options win over the file. The file is a small YAML mapping; every key is in the table in config.c, an
  * unknown one is an error that names file and line.
@@ -6,7 +6,7 @@
 #pragma once
 #include "auth/principal.h"
 #include "base/err.h"
-#include "base/log.h"
+#include "base/system/log.h"
 #include "core/core.h"
 #include "server/config/bank.h"
 #include "server/config/keep.h"
@@ -15,6 +15,7 @@
 #include "server/config/notify.h"
 #include "server/config/order.h"
 #include "server/config/provision.h"
+#include "server/config/reservations.h"
 #include "server/config/stores.h"
 
 #define CONFIG_LISTS_MAX 32
@@ -24,40 +25,41 @@ struct config_list {
         size_t count;
 };
 struct config {
-        char *dir;                            /* absolute */
-        char *file;                           /* NULL: DIR/droverd.yaml if it is there */
-        char *domain;                         /* of local users: root@DOMAIN */
-        char *user;                           /* who runs it, if root starts it: see own_user.h; or NULL */
-        char *store;                          /* "sqlite" or a postgresql:// URI; NULL: sqlite */
-        int64_t standby_ms;                   /* see store_place; 0: a second server is refused */
-        char *api_listen;                     /* host:port of the API over TLS; NULL: none */
-        bool page;                            /* serve the web page there */
+        char *dir;          /* absolute */
+        char *file;         /* NULL: DIR/droverd.yaml if it is there */
+        char *domain;       /* domain of local users: root@DOMAIN */
+        char *user;         /* user that the server runs as if root starts it, see own_user.h; or NULL */
+        char *store;        /* "sqlite" or a postgresql:// URI; NULL: sqlite */
+        int64_t standby_ms; /* see store_place; 0: a second server is refused */
+        char *api_listen;   /* host:port of the API over TLS; NULL: none */
+        bool page;          /* serve the web page at api_listen */
         struct config_list listen;            /* host:port for agents */
         struct config_list names;             /* further names and addresses in the server's certificate */
         struct config_list admins, operators; /* principals */
-        enum role catalog_write;              /* who writes to the catalog has this role, or a higher one */
+        enum role catalog_write;              /* lowest role that may write to the catalog */
         enum log_level log_level;
         int64_t lease_ms;              /* 0: the core's default */
-        int64_t agent_certificate_ms;  /* how long one is good; 0: 30 days */
+        int64_t agent_certificate_ms;  /* validity of an agent's certificate; 0: 30 days */
         int64_t keep_finished_ms;      /* 0: the core's default */
         int64_t gang_wait_ms;          /* 0: the core's default */
-        double reserve_idle;           /* a part of 1; 0: the core's default */
+        double reserve_idle;           /* fraction, 0 to 1; 0: the core's default */
         int64_t reserve_after_ms;      /* 0: the core's default; -1: never */
-        int64_t better_wait_ms;        /* likewise */
+        int64_t better_wait_ms;        /* 0: the core's default; -1: never */
         enum core_placement placement; /* how a place is chosen for a job */
         struct config_limits limits;
         struct config_order order;
-        struct config_stores stores; /* stores, and who is cleared for which label */
-        char *user_log; /* UserLogFormat of jobs that say nothing, as an expression; NULL: the default */
+        struct config_stores stores; /* stores, and the users' clearances for labels */
+        char *user_log; /* UserLogFormat of jobs that do not set it, as an expression; NULL: the default */
         struct config_notify notify;
         struct config_nodes nodes;
         struct config_provision provision;
         struct config_keep keep;
         struct config_bank bank;
+        struct config_reservations reservations;
         bool check;             /* only open, replay, check */
-        char *backup, *restore; /* only make one into this folder; only put this one back */
-        bool json;              /* what these did, as JSON */
-        int argc;               /* what it was read from, borrowed: for reading it again */
+        char *backup, *restore; /* only make a backup in this folder; only restore the one in this folder */
+        bool json;              /* report the result of backup or restore as JSON */
+        int argc;               /* the command line, borrowed, for reading the settings again */
         char **argv;
 };
 
@@ -70,5 +72,7 @@ int config_read(struct config *c, int argc, char **argv, struct err *err);
 /* The settings of the core. The caller adds the clock of evaluations, and says whether the core is a shadow.
  */
 void config_core(const struct config *c, struct core_config *ret);
-/* The file alone, as text; `name` is for messages. Values that are set already stay. For tests, too. */
+/* Parses the text of a settings file; `name` is the file's name in messages. Values that are set already
+ * stay.
+ */
 int config_parse(struct config *c, const char *name, struct str text, struct err *err);

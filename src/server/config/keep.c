@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#include "base/doc.h"
+#include "base/format/doc.h"
 
 static int read_age(const struct doc *d, int64_t *ret, struct err *err)
 {
@@ -19,7 +19,7 @@ static int read_age(const struct doc *d, int64_t *ret, struct err *err)
 
 int config_keep_read(void *place, const struct doc *d, struct err *err)
 {
-        static const char *const keys[] = {"history", "history_jobs", "outputs", "printed", NULL};
+        static const char *const keys[] = {"history", "history_jobs", "usage", "outputs", "printed", NULL};
         struct config_keep *k = place;
         const struct doc *jobs = doc_get(d, "history_jobs"), *printed = doc_get(d, "printed");
         int r = doc_only(d, keys, err);
@@ -27,6 +27,8 @@ int config_keep_read(void *place, const struct doc *d, struct err *err)
         *k = (struct config_keep){0};
         if (r == 0)
                 r = read_age(doc_get(d, "history"), &k->history_ms, err);
+        if (r == 0)
+                r = read_age(doc_get(d, "usage"), &k->usage_ms, err);
         if (r == 0)
                 r = read_age(doc_get(d, "outputs"), &k->outputs_ms, err);
         if (r == 0 && jobs)

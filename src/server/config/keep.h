@@ -9,6 +9,7 @@ struct doc;
 struct config_keep {
         int64_t history_ms;    /* rows of finished jobs; 0: for ever */
         uint64_t history_jobs; /* the newest so many at most; 0: no limit */
+        int64_t usage_ms;      /* records of what attempts used, by whole months; 0: for ever */
         int64_t outputs_ms; /* outputs in the spool, after they were delivered; 0: as long as the history */
         bool printed_said;
         uint64_t printed_bytes; /* said: see config_keep_printed */

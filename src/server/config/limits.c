@@ -16,7 +16,7 @@ void config_limits_deinit(struct config_limits *l)
         *l = (struct config_limits){0};
 }
 
-static void add(struct config_limits *l, const char *pool, struct str name, uint64_t units)
+static void add_limit(struct config_limits *l, const char *pool, struct str name, uint64_t units)
 {
         struct buf full = {0};
 
@@ -37,7 +37,7 @@ static int add_count(struct config_limits *l, const char *pool, const struct doc
                 err_set(err, -EINVAL, "%s must be under 2147483648", d->key.p);
                 return doc_where(err, -EINVAL, d);
         }
-        add(l, pool, name, units);
+        add_limit(l, pool, name, units);
         return 0;
 }
 
@@ -48,7 +48,7 @@ static int add_kib(struct config_limits *l, const char *pool, const struct doc *
         int r = doc_size(d, &bytes, err);
 
         if (r == 0)
-                add(l, pool, name, bytes / 1024);
+                add_limit(l, pool, name, bytes / 1024);
         return r;
 }
 

@@ -6,7 +6,7 @@
  * {max_running: 500}}
  */
 #pragma once
-#include "base/doc.h"
+#include "base/format/doc.h"
 #include "core/accounts/limit.h"
 
 #define CONFIG_QUEUED_DEFAULT 20000000

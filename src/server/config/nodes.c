@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#include "base/doc.h"
+#include "base/format/doc.h"
 
 #define MAX_LOST_MAX 1000000u
 

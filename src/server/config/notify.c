@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/doc.h"
+#include "base/format/doc.h"
 #include "server/config/notify.h"
 
 #define GATHER_MS  2000

@@ -24,12 +24,15 @@ void config_order_deinit(struct config_order *o)
                 free(o->qos[i].name);
                 users_deinit(&o->qos[i].users);
         }
+        for (size_t i = 0; i < o->credential_count; i++)
+                free(o->credentials[i].name);
         free(o->accounts);
         free(o->qos);
+        free(o->credentials);
         *o = (struct config_order){.account_count = 0};
 }
 
-static int refuse(const struct doc *d, struct err *err, const char *why)
+static int refuse_setting(const struct doc *d, struct err *err, const char *why)
 {
         err_set(err, -EINVAL, "%s %s", d->key.p ? d->key.p : "it", why);
         return doc_where(err, -EINVAL, d);
@@ -40,13 +43,14 @@ static int read_points(const struct doc *d, double *ret, struct err *err)
         int r = doc_number(d, ret, err);
 
         if (r == 0 && (*ret > POINTS_MAX || *ret < -POINTS_MAX))
-                r = refuse(d, err, "must be from -1000000000 to 1000000000");
+                r = refuse_setting(d, err, "must be from -1000000000 to 1000000000");
         return r;
 }
 
 static int need_map(const struct doc *d, struct err *err)
 {
-        return d->kind == DOC_MAP || d->empty ? 0 : refuse(d, err, "must be a list of 'name: ...' lines");
+        return d->kind == DOC_MAP || d->empty ? 0
+                                              : refuse_setting(d, err, "must be a list of 'name: ...' lines");
 }
 
 static int add_user(void *arg, struct str word, struct err *err)
@@ -79,7 +83,7 @@ int config_order_read_share(void *at, const struct doc *d, struct err *err)
         if (r == 0 && half)
                 r = doc_duration(half, &ms, err);
         if (r == 0 && half && ms == 0)
-                r = refuse(half, err, "must be longer than that");
+                r = refuse_setting(half, err, "must be longer than that");
         if (r == 0 && memory)
                 r = doc_size(memory, &bytes, err);
         o->share.half_life_ms = (int64_t)ms;
@@ -113,7 +117,7 @@ static int read_account(struct config_order *o, struct str parent, const struct 
         int r = doc_only(d, keys, err);
 
         if (r == 0 && !name_ok(d->key))
-                r = refuse(d, err, "is not an account's name: letters, digits, _ and -");
+                r = refuse_setting(d, err, "is not an account's name: letters, digits, _ and -");
         if (r != 0)
                 return r;
         buf_printf(&name, STR_FMT "%s" STR_FMT, STR_ARG(parent), parent.n ? "." : "", STR_ARG(d->key));
@@ -123,7 +127,7 @@ static int read_account(struct config_order *o, struct str parent, const struct 
         if (shares)
                 r = doc_number(shares, &a->shares, err);
         if (r == 0 && !(a->shares > 0 && a->shares <= ACCOUNT_SHARES_MAX))
-                r = refuse(shares, err, "must be more than 0 and at most 1000000000");
+                r = refuse_setting(shares, err, "must be more than 0 and at most 1000000000");
         if (r == 0)
                 r = read_users(&a->users, d, err);
         if (r == 0 && below)
@@ -151,7 +155,8 @@ static int read_one_qos(struct config_order *o, const struct doc *d, struct err 
         int r = doc_only(d, keys, err);
 
         if (r == 0 && !name_ok(d->key))
-                r = refuse(d, err, "is not the name of a quality of service: letters, digits, _ and -");
+                r = refuse_setting(d, err,
+                                   "is not the name of a quality of service: letters, digits, _ and -");
         if (r != 0)
                 return r;
         MEM_GROW(o->qos, o->qos_cap, o->qos_count + 1);
@@ -162,7 +167,7 @@ static int read_one_qos(struct config_order *o, const struct doc *d, struct err 
         if (r == 0 && running)
                 r = doc_count(running, &units, err);
         if (r == 0 && units > INT32_MAX)
-                r = refuse(running, err, "must be under 2147483648");
+                r = refuse_setting(running, err, "must be under 2147483648");
         if (running)
                 q->max_running = (int64_t)units;
         return r ? r : read_users(&q->users, d, err);
@@ -179,21 +184,54 @@ int config_order_read_qos(void *at, const struct doc *d, struct err *err)
 
 int config_order_read_weights(void *at, const struct doc *d, struct err *err)
 {
-        static const char *const keys[] = {"fair_share", "qos", "size", "age", "user", NULL};
+        static const char *const keys[] = {"fair_share", "qos",        "size",    "age",
+                                           "user",       "credential", "waiting", NULL};
         struct config_order *o = at;
-        double *const to[] = {&o->weights.fair_share, &o->weights.qos, &o->weights.size, &o->weights.age,
-                              &o->weights.user};
+        double *const to[] = {&o->weights.fair_share, &o->weights.qos,  &o->weights.size,
+                              &o->weights.age,        &o->weights.user, &o->weights.credential,
+                              &o->weights.waiting};
         int r = doc_only(d, keys, err);
 
-        o->weights = (struct order_weights){.given = true, .fair_share = 1, .qos = 1};
+        o->weights = (struct order_weights){
+                .given = true, .fair_share = 1, .qos = 1, .credential = 1, .waiting = 1};
         for (size_t i = 0; r == 0 && keys[i]; i++) {
                 const struct doc *x = doc_get(d, keys[i]);
 
                 if (x)
                         r = read_points(x, to[i], err);
         }
-        if (r == 0 && (o->weights.fair_share < 0 || o->weights.age < 0))
-                r = refuse(d, err, "must have no fair_share and no age under 0");
+        if (r == 0 && (o->weights.fair_share < 0 || o->weights.age < 0 || o->weights.waiting < 0))
+                r = refuse_setting(d, err, "must have no fair_share, age or waiting under 0");
+        return r;
+}
+
+static int read_credential(struct config_order *o, enum core_credential what, const struct doc *d,
+                           struct err *err)
+{
+        int r = need_map(d, err);
+
+        for (const struct doc *x = d->first; x && r == 0; x = x->next) {
+                struct config_credential *one;
+
+                MEM_GROW(o->credentials, o->credential_cap, o->credential_count + 1);
+                one = &o->credentials[o->credential_count++];
+                *one = (struct config_credential){.what = what, .name = str_dupz(x->key)};
+                r = read_points(x, &one->points, err);
+        }
+        return r;
+}
+
+int config_order_read_credentials(void *at, const struct doc *d, struct err *err)
+{
+        static const char *const keys[] = {"users", "groups", "accounts", NULL};
+        int r = doc_only(d, keys, err);
+
+        for (size_t i = 0; r == 0 && keys[i]; i++) {
+                const struct doc *x = doc_get(d, keys[i]);
+
+                if (x)
+                        r = read_credential(at, (enum core_credential)i, x, err);
+        }
         return r;
 }
 
@@ -232,5 +270,8 @@ int config_order_apply(const struct config_order *o, struct core *c, struct err 
                 if (q->max_running >= 0)
                         core_limit_set(c, buf_view(&name), q->max_running);
         }
+        for (size_t i = 0; i < o->credential_count && r == 0; i++)
+                core_credential_set(c, o->credentials[i].what, str_of(o->credentials[i].name),
+                                    o->credentials[i].points);
         return r;
 }

@@ -8,9 +8,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/format/json.h"
 #include "base/pack.h"
+#include "base/system/fs.h"
 
 static char *join(const char *a, const char *b)
 {

@@ -1,9 +1,9 @@
 /* provision: the settings `provision` and `provisioners`: who starts machines for the queue, of which shapes,
  * and what may be spent. */
 #pragma once
-#include "base/args.h"
-#include "base/doc.h"
-#include "base/owners.h"
+#include "base/format/doc.h"
+#include "base/job/args.h"
+#include "base/job/owners.h"
 
 #define CONFIG_PROVISIONERS_MAX 16u
 #define CONFIG_SHAPES_MAX       64u

@@ -15,7 +15,7 @@
  */
 #pragma once
 #include "base/arena.h"
-#include "base/doc.h"
+#include "base/format/doc.h"
 #include "core/data/data.h"
 
 struct config_stores {

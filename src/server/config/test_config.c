@@ -185,6 +185,12 @@ static void test_bad(void **state)
         static const struct {
                 const char *text, *where;
         } bad[] = {
+                {"reservations: {users: [ann]}\n", "f:1"},
+                {"reservations: {count: 0}\n", "f:1"},
+                {"reservations: {cpu: 3}\n", "f:1"},
+                {"credentials: {class: {a: 1}}\n", "f:1"},
+                {"credentials:\n  users:\n    ann@lab: much\n", "f:3"},
+                {"bank: {reserved: some}\n", "f:1"},
                 {"domain: x\nlisten_on: y\n", "f:2"},
                 {"lease: soon\n", "f:1"},
                 {"\nlog_level: loud\n", "f:2"},

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
 #include "server/config/paths.h"
 #include "store/store.h"
 
@@ -27,7 +27,7 @@ struct copying {
         struct backup_done done;
 };
 
-static int fail(struct err *err, const char *what, const char *name)
+static int fail_copy(struct err *err, const char *what, const char *name)
 {
         int number = errno;
 
@@ -43,7 +43,7 @@ static int copy_file(struct copying *c, int from, int to, const char *name, stru
 
         in = openat(from, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (in < 0)
-                return errno == ENOENT ? 0 : fail(err, "read", name);
+                return errno == ENOENT ? 0 : fail_copy(err, "read", name);
         if (fstat(in, &is) < 0 || !S_ISREG(is.st_mode) ||
             (fstatat(to, name, &have, AT_SYMLINK_NOFOLLOW) == 0 && have.st_size == is.st_size)) {
                 close(in);
@@ -58,7 +58,7 @@ static int copy_file(struct copying *c, int from, int to, const char *name, stru
                 close(out);
         errno = -r;
         if (r != 0)
-                return fail(err, "copy", name);
+                return fail_copy(err, "copy", name);
         c->done.files++;
         c->done.bytes += bytes;
         return 0;
@@ -76,15 +76,15 @@ static int copy_folder(struct copying *c, int at_from, int at_to, const char *na
         DIR *list;
 
         if (from < 0)
-                return errno == ENOENT ? 0 : fail(err, "open", name);
+                return errno == ENOENT ? 0 : fail_copy(err, "open", name);
         if (mkdirat(at_to, name, 0700) < 0 && errno != EEXIST) {
                 close(from);
-                return fail(err, "make", name);
+                return fail_copy(err, "make", name);
         }
         to = open_folder(at_to, name);
         list = to < 0 ? NULL : fdopendir(from);
         if (!list) {
-                r = fail(err, "open", name);
+                r = fail_copy(err, "open", name);
                 close(from);
         }
         for (struct dirent *d; r == 0 && (errno = 0, d = readdir(list));) {
@@ -101,7 +101,7 @@ static int copy_folder(struct copying *c, int at_from, int at_to, const char *na
                         r = copy_folder(c, from, to, d->d_name, depth + 1, err);
         }
         if (r == 0 && fsync(to) < 0)
-                r = fail(err, "flush", name);
+                r = fail_copy(err, "flush", name);
         if (list)
                 closedir(list);
         if (to >= 0)
@@ -171,7 +171,7 @@ static int copy_settings(const struct config *config, struct copying *c, struct 
         return r;
 }
 
-static int make(const struct config *config, const char *to, struct copying *c, struct err *err)
+static int make_backup(const struct config *config, const char *to, struct copying *c, struct err *err)
 {
         BUF_CLEANUP struct buf from_db = {0}, to_db = {0}, text = {0};
         int r = copy_folder(c, c->from, c->to, "spool", 0, err);
@@ -199,7 +199,7 @@ int backup_make(const struct config *config, const char *to, struct backup_done 
         int r;
 
         if (c.from < 0)
-                return fail(err, "open", config->dir);
+                return fail_copy(err, "open", config->dir);
         if (!config_postgres(config) && faccessat(c.from, DATABASE, R_OK, 0) < 0) {
                 r = err_set(err, -errno, "%s has no " DATABASE " that can be read: %s", config->dir,
                             strerror(errno));
@@ -214,7 +214,7 @@ int backup_make(const struct config *config, const char *to, struct backup_done 
         else if (!is_empty(c.to))
                 r = err_set(err, -EEXIST, "%s is not empty: name a folder for this backup alone", to);
         else
-                r = make(config, to, &c, err);
+                r = make_backup(config, to, &c, err);
         close(c.from);
         if (c.to >= 0)
                 close(c.to);
@@ -268,7 +268,7 @@ static int put_back(struct copying *c, const char *postgres, const struct paths 
         if (r == 0)
                 r = put_database(c, postgres, paths, err);
         if (r == 0 && fsync(c->to) < 0)
-                r = fail(err, "flush", "the folder");
+                r = fail_copy(err, "flush", "the folder");
         return r;
 }
 
@@ -281,7 +281,7 @@ int backup_restore(const struct config *config, const char *from, struct backup_
         int r = 0, lock = -1;
 
         if (c.from < 0)
-                return fail(err, "open", from);
+                return fail_copy(err, "open", from);
         if (faccessat(c.from, COMPLETE, F_OK, 0) < 0)
                 r = err_set(err, -EINVAL, "%s is no backup, or one that was not finished", from);
         if (r == 0)
@@ -294,7 +294,7 @@ int backup_restore(const struct config *config, const char *from, struct backup_
                             paths.store);
         if (r == 0) {
                 c.to = open(config->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-                r = c.to < 0 ? fail(err, "open", config->dir) : 0;
+                r = c.to < 0 ? fail_copy(err, "open", config->dir) : 0;
         }
         if (r == 0)
                 r = target(config, &c, &to, err);

@@ -1,13 +1,15 @@
 #include "server/daemon/commands.h"
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 #include "core/query.h"
 #include "server/access/access.h"
 #include "server/agents/agents.h"
 #include "server/agents/grants.h"
 #include "server/agents/message.h"
+#include "server/files/chirps.h"
 #include "server/files/objects.h"
+#include "server/files/registrations.h"
 #include "server/files/scripts.h"
 #include "server/files/streams.h"
 #include "server/files/tails.h"
@@ -119,6 +121,7 @@ static void on_hello(struct server *s, struct command *c, struct agent *a)
                 send_error(s, c->session, 4, "this server knows too many agents");
                 return;
         }
+        chirps_agent_gone(s, hello.name);
         streams_agent_gone(s, hello.name); /* of a session that this one has taken over from */
         m = message_new(c->session, DROVER__TO_AGENT__KIND_WELCOME);
         w = message_alloc(m, sizeof(*w));
@@ -206,9 +209,12 @@ static void keep_tails(struct server *s, const struct agent *a, const struct cor
                 .fence = r->fence,
                 .size = {said->size[0], said->size[1]},
                 .bytes = {said->bytes[0], said->bytes[1]},
+                .steps = said->steps,
+                .step_count = said->step_count,
         };
 
-        if (said->bytes[0].n + said->bytes[1].n == 0 || core_request_get(s->core, r->request, &request) != 0)
+        if (said->bytes[0].n + said->bytes[1].n + said->step_count == 0 ||
+            core_request_get(s->core, r->request, &request) != 0)
                 return;
         t.owner = request.owner;
         tails_put(s, &t);
@@ -236,6 +242,7 @@ static void on_result(struct server *s, struct command *c, struct agent *a)
                         } else {
                                 keep_tails(s, a, r, &c->results.tails[i]);
                                 metrics_result(s->metrics, s->core, r);
+                                registrations_take(s, r, &c->results.sent[i]);
                                 core_result(s->core, a->name, r);
                         }
                 }
@@ -284,6 +291,7 @@ static void on_inventory(struct server *s, struct command *c, struct agent *a)
 static void on_gone(struct server *s, struct command *c, struct agent *a)
 {
         streams_agent_gone(s, a->name);
+        chirps_agent_gone(s, a->name);
         agents_gone(s, str_of(a->name), c->session);
 }
 
@@ -363,4 +371,6 @@ command_fn *const command_handlers[COMMAND_KINDS] = {
         [COMMAND_CHECKPOINT] = on_result,
         [COMMAND_SCRIPT_TEXT] = scripts_answer,
         [COMMAND_STREAMS] = streams_answer,
+        [COMMAND_CHIRP] = chirps_ask,
+        [COMMAND_FILE_REPLY] = chirps_answer,
 };

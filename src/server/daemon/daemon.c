@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
 #include "catalog/catalog.h"
 #include "core/forecast/quote.h"
 #include "ev/service.h"
@@ -25,7 +25,9 @@
 #include "server/daemon/io_thread.h"
 #include "server/daemon/learned.h"
 #include "server/daemon/recover.h"
+#include "server/files/chirps.h"
 #include "server/files/objects.h"
+#include "server/files/registrations.h"
 #include "server/files/scripts.h"
 #include "server/files/streams.h"
 #include "server/files/tails.h"
@@ -33,6 +35,7 @@
 #include "server/history/past.h"
 #include "server/history/prune.h"
 #include "server/history/snapshot.h"
+#include "server/history/usage.h"
 #include "server/loop/thread.h"
 #include "server/loop/turn.h"
 #include "server/metrics/metrics.h"
@@ -74,7 +77,7 @@ static void received(void *arg)
         turn_end(((struct server *)arg)->turn);
 }
 
-static void drop(struct mail *m)
+static void drop_mail(struct mail *m)
 {
         task_drop((struct task *)m);
 }
@@ -91,6 +94,7 @@ static void on_tick(void *arg)
         agents_tick(s);
         grants_tick(s);
         objects_tick(s);
+        registrations_tick(s);
         notices_tick(s);
         prune_tick(s);
         learned_tick(s);
@@ -118,6 +122,8 @@ static void on_turn_ending(struct server *s)
         userlog_flush(s);
         notices_flush(s);
         ledger_flush(s);
+        usage_flush(s);
+        registrations_flush(s);
 }
 
 static const struct turn_hooks turn_hooks = {
@@ -225,6 +231,7 @@ int server_open(struct server *s, struct recovered *ret, struct err *err)
         s->metrics = metrics_new(clock_wall_ms());
         s->prune = prune_new(s);
         s->ledger = ledger_new();
+        s->usage = usage_new();
         r = recover(s, ret, err);
         if (r != 0)
                 return r;
@@ -234,6 +241,7 @@ int server_open(struct server *s, struct recovered *ret, struct err *err)
         s->attempt_locations = attempt_locations_new();
         s->scripts = scripts_new();
         s->streams = streams_new();
+        s->chirps = chirps_new();
         return 0;
 }
 
@@ -251,18 +259,20 @@ void server_close(struct server *s)
                 snapshots_stop(s->snapshots);
         store_close(s->store);
         if (s->core_mail)
-                mailbox_free(s->core_mail, drop);
+                mailbox_free(s->core_mail, drop_mail);
         agents_drop_all(s->agents); /* what they have said is given back to the I/O thread */
         waits_free(s->waits);
         attempt_locations_free(s->attempt_locations);
         scripts_free(s->scripts);
         streams_free(s->streams);
+        chirps_free(s->chirps);
         tails_free(s->tails);
         userlog_free(s->userlog);
         notices_free(s->notices);
         metrics_free(s->metrics);
         prune_free(s->prune);
         ledger_free(s->ledger);
+        usage_free(s->usage);
         turn_free(s->turn);
         thread_free(s->reader);
         thread_free(s->catalog_thread);
@@ -275,6 +285,7 @@ void server_close(struct server *s)
         snapshots_free(s->snapshots);
         leases_free(s->leases);
         objects_free(s->objects);
+        registrations_free(s->registrations);
         access_free(s->access);
         core_quote_free(s->quoting);
         core_free(s->core);
@@ -340,6 +351,8 @@ static int start_parts(struct server *s, struct err *err)
                 r = notices_open(s, err);
         if (r == 0)
                 r = start_readers(s, err);
+        if (r == 0)
+                r = registrations_open(s, err);
         if (r == 0)
                 r = io_thread_new(s, &s->io_thread, err);
         if (r == 0)

@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/pack.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 #include "core/query.h"
 #include "server/loop/turn.h"
 
@@ -40,7 +40,7 @@ static int64_t age_s(struct server *s, int64_t now_ms)
         return age < 0 ? AGE_UNKNOWN_S : age > AGE_MAX_S ? AGE_MAX_S : age;
 }
 
-static void begin(struct server *s, struct epoch *e)
+static void begin_epoch(struct server *s, struct epoch *e)
 {
         uint64_t last = core_request_last(s->core);
         int64_t now_ms = clock_wall_ms(), now_s = now_ms / 1000;
@@ -56,7 +56,7 @@ static void begin(struct server *s, struct epoch *e)
                 e->fence = (uint32_t)now_s;
 }
 
-static int load(struct server *s, struct epoch *ret, struct err *err)
+static int epoch_load(struct server *s, struct epoch *ret, struct err *err)
 {
         BUF_CLEANUP struct buf data = {.max = NAME_BYTES};
         struct unpack u;
@@ -75,7 +75,7 @@ static int load(struct server *s, struct epoch *ret, struct err *err)
         return u.bad ? err_set(err, -EBADMSG, "the numbers of the store's epoch are damaged") : 0;
 }
 
-static void keep(struct server *s, const struct epoch *e)
+static void keep_epoch(struct server *s, const struct epoch *e)
 {
         BUF_CLEANUP struct buf data = {0};
 
@@ -89,13 +89,13 @@ static void keep(struct server *s, const struct epoch *e)
 int epoch_open(struct server *s, struct err *err)
 {
         struct epoch e;
-        int r = load(s, &e, err);
+        int r = epoch_load(s, &e, err);
 
         if (r != 0)
                 return r;
         if (store_lost(s->store)) {
-                begin(s, &e);
-                keep(s, &e);
+                begin_epoch(s, &e);
+                keep_epoch(s, &e);
                 log_warn("msg=\"the database is a copy, or lost its mark: what was newer is lost, and what "
                          "agents still have "
                          "of it is ended; jobs that waited in it wait until no agent has them any more\" "

@@ -2,7 +2,7 @@
 
 #include <sys/resource.h>
 
-#include "base/log.h"
+#include "base/system/log.h"
 #include "server/access/access.h"
 #include "server/agents/agent_sessions.h"
 #include "server/api/http_api.h"

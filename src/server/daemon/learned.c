@@ -1,7 +1,7 @@
 #include "server/daemon/learned.h"
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 #include "core/learned.h"
 #include "server/loop/turn.h"
 

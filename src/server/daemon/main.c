@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/json.h"
-#include "base/secret.h"
+#include "base/format/json.h"
+#include "base/system/secret.h"
 #include "core/query.h"
 #include "ev/service.h"
 #include "server/daemon/backup.h"
@@ -17,7 +17,7 @@
 
 #define EXIT_USAGE 2
 
-static int check(struct server *s, const struct recovered *r)
+static int check_recovered(struct server *s, const struct recovered *r)
 {
         struct core_counts n;
         const char *wrong = core_check(s->core);
@@ -57,7 +57,7 @@ static int look_for(const struct config *c, struct err *err)
 
 /* Whatever is done with an instance is done as its user: its files are his, and what he has put among them
  * gets none of root's rights. */
-static int become(const struct config *c, struct err *err)
+static int become_user(const struct config *c, struct err *err)
 {
         int r = c->check || c->backup ? look_for(c, err) : 0;
 
@@ -70,7 +70,7 @@ static int serve(struct server *s)
         struct err err = {0};
         int lock, r;
 
-        r = become(&s->config, &err);
+        r = become_user(&s->config, &err);
         if (r == 0)
                 r = paths_init(&s->paths, s->config.dir, &err);
         if (r == 0)
@@ -79,7 +79,7 @@ static int serve(struct server *s)
                 paths_sweep(&s->paths); /* of one that was killed */
                 r = server_open(s, &recovered, &err);
                 if (r == 0 && s->config.check)
-                        s->exit_code = check(s, &recovered);
+                        s->exit_code = check_recovered(s, &recovered);
                 else if (r == 0)
                         r = server_run(s, &err);
                 server_close(s);
@@ -112,11 +112,11 @@ static void say_copied(const struct config *c, const struct backup_done *done)
 }
 
 /* --backup or --restore. The exit code. */
-static int copy(const struct config *c)
+static int copy_instance(const struct config *c)
 {
         struct backup_done done = {0};
         struct err err = {0};
-        int r = become(c, &err);
+        int r = become_user(c, &err);
 
         if (r == 0)
                 r = c->backup ? backup_make(c, c->backup, &done, &err)
@@ -147,7 +147,7 @@ int main(int argc, char **argv)
                 service_open();
                 umask(077);
                 raise_files_limit();
-                r = s.config.backup || s.config.restore ? copy(&s.config) : serve(&s);
+                r = s.config.backup || s.config.restore ? copy_instance(&s.config) : serve(&s);
         } else {
                 r = 0;
         }

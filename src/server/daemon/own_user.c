@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fs.h"
-#include "base/log.h"
-#include "base/secret.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
+#include "base/system/secret.h"
 
 #define DATABASE    "drover.db"
 #define POSTGRES_ID "postgresql.id" /* of one whose database is PostgreSQL's */
@@ -64,7 +64,7 @@ static int stay_root(const char *dir, uid_t owner)
         return 0;
 }
 
-static int become(int folder, const struct passwd *pw, const char *dir, struct err *err)
+static int become_user(int folder, const struct passwd *pw, const char *dir, struct err *err)
 {
         if (fchown(folder, pw->pw_uid, pw->pw_gid) < 0)
                 return err_set(err, -errno, "cannot give the folder %s to %s: %s", dir, pw->pw_name,
@@ -105,7 +105,7 @@ static int become_in(int folder, bool made, const char *dir, const char *user, s
                 return err_set(err, -errno, "cannot close the folder %s: %s", dir, strerror(errno));
         if (!pw || pw->pw_uid == 0)
                 return user ? 0 : stay_root(dir, owner);
-        return become(folder, pw, dir, err);
+        return become_user(folder, pw, dir, err);
 }
 
 int own_user_become(const char *dir, const char *user, struct err *err)

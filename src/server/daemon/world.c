@@ -1,6 +1,6 @@
 #include "server/daemon/world.h"
 
-#include "base/log.h"
+#include "base/system/log.h"
 #include "server/agents/agents.h"
 #include "server/agents/attempt_location.h"
 #include "server/agents/grants.h"
@@ -8,6 +8,7 @@
 #include "server/history/ledger.h"
 #include "server/history/prune.h"
 #include "server/history/request_record.h"
+#include "server/history/usage.h"
 #include "server/loop/turn.h"
 #include "server/metrics/metrics.h"
 #include "server/notices/notices.h"
@@ -105,6 +106,11 @@ static void on_movement(void *arg, const struct bank_entry *e)
         ledger_movement(arg, e);
 }
 
+static void on_usage(void *arg, const struct core_usage *u)
+{
+        usage_add(arg, u);
+}
+
 void world_init(struct core_world *w, struct server *s)
 {
         *w = (struct core_world){
@@ -121,5 +127,6 @@ void world_init(struct core_world *w, struct server *s)
                 .credential = on_credential,
                 .heard = on_heard,
                 .movement = on_movement,
+                .usage = on_usage,
         };
 }

@@ -7,7 +7,7 @@
  * Calls are thread-safe.
  */
 #pragma once
-#include "base/json.h"
+#include "base/format/json.h"
 #include "server/config/limits.h"
 #include "spool/spool.h"
 

@@ -6,11 +6,11 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/hex.h"
-#include "base/log.h"
+#include "base/format/hex.h"
 #include "base/map.h"
 #include "base/pack.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 #include "core/query.h"
 #include "server/agents/message.h"
 #include "server/files/holdings.h"
@@ -348,7 +348,7 @@ static ProtobufCBinaryData hash_for(struct message *m, const unsigned char sha25
 }
 
 /* From the reader or the core: what is said changes nothing, so it leaves at once. */
-static void answer(struct server *s, struct transfer *t)
+static void transfer_answer(struct server *s, struct transfer *t)
 {
         struct message *m = t->reply;
 
@@ -372,7 +372,7 @@ static void read_run(struct server *s, struct task *task)
 
         if (spool_object_open(s->objects->spool, str_of(t->hash), &fd, &size) != 0) {
                 data_error(t, "the file is not in the spool");
-                answer(s, t);
+                transfer_answer(s, t);
                 return;
         }
         length = length > READ_MAX ? READ_MAX : length;
@@ -385,7 +385,7 @@ static void read_run(struct server *s, struct task *task)
                 data_error(t, "the file cannot be read");
         else
                 t->data->data.len = (size_t)got;
-        answer(s, t);
+        transfer_answer(s, t);
 }
 
 static bool is_input(struct server *s, uint64_t request, const unsigned char hash[32])
@@ -417,7 +417,7 @@ void objects_read(struct server *s, struct command *c, struct agent *a)
               !core_has_part(s->core, a->name, x->request, CORE_PART_ANY)) &&
              !core_checkpoint_has(s->core, a->name, x->request, x->sha256))) {
                 data_error(t, "this agent runs no job that has this file");
-                answer(s, t);
+                transfer_answer(s, t);
                 return;
         }
         t->task.run = read_run;
@@ -477,7 +477,7 @@ static void write_run(struct server *s, struct task *task)
                 t->task.run = write_done;
                 server_to_core(s, &t->task);
         } else {
-                answer(s, t);
+                transfer_answer(s, t);
         }
 }
 
@@ -518,7 +518,7 @@ void objects_write(struct server *s, struct command *c, struct agent *a)
                 server_to_reader(s, &t->task);
                 return;
         }
-        answer(s, t);
+        transfer_answer(s, t);
 }
 
 /* ---- collecting */

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/map.h"
 #include "base/pack.h"
+#include "base/system/clock.h"
 #include "server/loop/turn.h"
 #include "spool/spool.h"
 
@@ -103,7 +103,7 @@ struct loading {
         size_t count, cap;
 };
 
-static int compare(const void *a, const void *b)
+static int compare_outputs(const void *a, const void *b)
 {
         const struct output *x = *(struct output *const *)a, *y = *(struct output *const *)b;
 
@@ -144,7 +144,7 @@ int outputs_open(struct server *s, struct outputs **ret, struct err *err)
         *ret = o;
         r = store_blob_list(s->store, STR("kept/"), on_output, &l, err);
         if (l.count)
-                qsort(l.all, l.count, sizeof(*l.all), compare);
+                qsort(l.all, l.count, sizeof(*l.all), compare_outputs);
         for (size_t i = 0; i < l.count; i++)
                 link_output(o, l.all[i]);
         free(l.all);

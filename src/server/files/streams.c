@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/map.h"
 #include "base/share.h"
+#include "base/system/clock.h"
 #include "server/agents/agents.h"
 #include "server/agents/message.h"
 #include "server/calls/waits.h"

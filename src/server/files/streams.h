@@ -1,13 +1,13 @@
-/* streams: what running attempts print, asked of their agents for callers of the API.
+/* streams: callers of the API read the output of running attempts, and run commands beside them.
  *
- * A question names one attempt at one agent; the answer of another agent, or with more than was asked for, is
- * not taken. It is kept until the caller takes it. Core thread.
+ * A question names one attempt at one agent. An answer from another agent, or with more than was asked for,
+ * is ignored. An answer is kept until the caller takes it or drops the question. Core thread.
  */
 #pragma once
 #include "server/agents/command.h"
 #include "server/loop/server.h"
 
-#define STREAMS_CHUNK COMMAND_STREAM_MAX /* bytes of one stream in an answer, at most */
+#define STREAMS_CHUNK COMMAND_STREAM_MAX /* maximum bytes of one stream in an answer */
 /* The id that a caller which waits for question N watches, in place of a request (waits.h). */
 #define STREAMS_WATCH(number) ((1ull << 63) | (number))
 
@@ -21,50 +21,50 @@ struct streams_question {
         uint32_t member, fence;
         uint64_t offset[2]; /* of stdout and stderr */
         bool wanted[2];
-        uint64_t last;   /* the offsets count from so many bytes before the end; 0: as they are */
-        int64_t wait_ms; /* until there is something */
-        uint64_t exec;   /* of this command beside the attempt's program; 0: of the attempt */
+        uint64_t last;   /* offsets are relative to this many bytes before the end; 0: to the beginning */
+        int64_t wait_ms; /* time that the agent waits for output before it answers */
+        uint64_t exec;   /* number of a command of streams_exec; 0: the attempt's own program */
 };
-/* Asks for `who`. Returns the question's number, or 0: the agent is not connected, or too many questions are
- * open, of his or of all. */
+/* Asks on behalf of the user `who`. Returns the question's number, or 0 if the agent is not connected or too
+ * many questions are open (the user's or altogether). */
 uint64_t streams_ask(struct server *s, const char *who, const struct streams_question *q);
 struct streams_command {
         const struct str *words;
         size_t count;
-        bool input;             /* streams_input brings what it reads; else it reads nothing */
-        bool terminal;          /* it has one, and no other streams */
-        uint32_t rows, columns; /* of it; 0: unknown */
-        struct str term;        /* its $TERM; empty: none */
+        bool input;             /* streams_input supplies standard input; otherwise it is empty */
+        bool terminal;          /* all its streams are a terminal */
+        uint32_t rows, columns; /* size of the terminal; 0: unknown */
+        struct str term;        /* $TERM; empty: not set */
 };
-/* Has such a command run at the agent of the attempt. The answer says only whether it was started; *ret_exec
- * is its number then. */
+/* Starts a command beside the attempt. *ret_exec is the command's number, for streams_question.exec. The
+ * answer says only whether the command was started. Returns as streams_ask. */
 uint64_t streams_exec(struct server *s, const char *who, const struct streams_question *q,
                       const struct streams_command *x, uint64_t *ret_exec);
 struct streams_input {
         uint64_t offset; /* of the first byte within all of the input */
         struct str bytes;
-        bool end;               /* nothing follows */
-        uint32_t rows, columns; /* of its terminal, from now on; 0: as they were */
+        bool end;               /* end of the input */
+        uint32_t rows, columns; /* new size of the terminal; 0: unchanged */
 };
-/* Brings input to the command q->exec. The answer says how much of it was taken, when anything was, or in a
- * while: chunk.input_next, and `over` when the command reads nothing more. */
+/* Sends input to the command q->exec. The answer comes when some of the input was accepted, or after a while:
+ * chunk.input_next, and `over` if the command reads no more input. Returns as streams_ask. */
 uint64_t streams_input(struct server *s, const char *who, const struct streams_question *q,
                        const struct streams_input *x);
 void streams_answer(struct server *s, struct command *c, struct agent *a);
-/* The session is over: callers that have asked it are woken, and find the attempt unknown. */
+/* Ends the questions to an agent whose session has ended: their callers are woken and find `unknown` set. */
 void streams_agent_gone(struct server *s, const char *agent);
 
 struct streams_chunk {
         uint64_t offset[2];
-        struct buf bytes[2]; /* added to */
-        bool over;           /* nothing follows */
-        bool unknown;        /* the agent has no such attempt, or is away */
-        struct buf error;    /* of a command: why it was not started */
-        bool signaled;       /* of a command that is over */
-        int32_t exit_code;   /* or the signal's number */
-        uint64_t input_next; /* of the input of a command: the offset of the first byte that was not taken */
+        struct buf bytes[2]; /* appended to */
+        bool over;           /* end of the streams */
+        bool unknown;        /* the agent has no such attempt, or is not connected */
+        struct buf error;    /* why a command was not started */
+        bool signaled;       /* a signal ended the command */
+        int32_t exit_code;   /* exit code or, if signaled, the signal's number */
+        uint64_t input_next; /* offset of the first byte of a command's input that was not accepted */
 };
 void streams_chunk_deinit(struct streams_chunk *c);
-/* If the answer has come: fills the chunk, forgets the question, and is true. */
+/* Returns whether the question was answered; if so, fills the chunk and forgets the question. */
 bool streams_take(struct server *s, uint64_t number, struct streams_chunk *ret);
 void streams_drop(struct server *s, uint64_t number);

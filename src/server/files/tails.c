@@ -9,9 +9,10 @@
 #include "base/pack.h"
 #include "server/loop/turn.h"
 
-#define PREFIX    "tail/"
-#define UNITS_MIN 4u /* KiB: what is kept in memory, and the store's own for it */
-#define VERSION   1
+#define PREFIX     "tail/"
+#define UNITS_MIN  4u /* KiB: what is kept in memory, and the store's own for it */
+#define VERSION    1
+#define WITH_STEPS 2 /* a version, too: steps follow */
 
 struct owner {
         char *name;
@@ -42,7 +43,7 @@ static struct key key_of(uint64_t request, uint32_t member)
         return k;
 }
 
-static struct entry *find(const struct tails *t, uint64_t request, uint32_t member)
+static struct entry *find_tail(const struct tails *t, uint64_t request, uint32_t member)
 {
         struct key k = key_of(request, member);
 
@@ -101,7 +102,7 @@ static void entry_free(struct tails *t, struct entry *e)
         }
 }
 
-static void drop(struct server *s, struct entry *e)
+static void drop_tail(struct server *s, struct entry *e)
 {
         BUF_CLEANUP struct buf name = {0};
 
@@ -128,25 +129,38 @@ static void make_room(struct server *s)
         struct owner *o;
 
         while (s->tails->units > most && (o = who_has_most(s->tails)))
-                drop(s, o->oldest);
+                drop_tail(s, o->oldest);
+}
+
+static void pack_step(struct buf *out, const struct command_step *s)
+{
+        pack_u64(out, s->signaled);
+        pack_i64(out, s->exit_code);
+        pack_i64(out, s->started_ms);
+        pack_i64(out, s->ended_ms);
+        pack_u64(out, s->printed[0]);
+        pack_u64(out, s->printed[1]);
 }
 
 void tails_put(struct server *s, const struct tail *put)
 {
         struct tails *t = s->tails;
-        struct entry *e = find(t, put->request, put->member);
+        struct entry *e = find_tail(t, put->request, put->member);
         BUF_CLEANUP struct buf name = {0}, value = {0};
 
-        if (put->bytes[0].n + put->bytes[1].n == 0 || config_keep_printed(&server_settings(s)->keep) == 0)
+        if (put->bytes[0].n + put->bytes[1].n + put->step_count == 0 ||
+            config_keep_printed(&server_settings(s)->keep) == 0)
                 return;
         if (e)
-                drop(s, e);
-        pack_u64(&value, VERSION);
+                drop_tail(s, e);
+        pack_u64(&value, put->step_count ? WITH_STEPS : VERSION);
         pack_str(&value, put->agent);
         for (int k = 0; k < 2; k++) {
                 pack_u64(&value, put->size[k]);
                 pack_str(&value, put->bytes[k]);
         }
+        for (size_t i = 0; i < put->step_count; i++)
+                pack_step(&value, &put->steps[i]);
         e = mem_new(struct entry);
         e->owner = owner_get(t, put->owner);
         e->serial = t->last + 1;
@@ -165,7 +179,7 @@ void tails_put(struct server *s, const struct tail *put)
 bool tails_find(const struct server *s, uint64_t request, uint32_t member, struct buf *ret_name,
                 uint32_t *ret_fence)
 {
-        const struct entry *e = find(s->tails, request, member);
+        const struct entry *e = find_tail(s->tails, request, member);
 
         if (!e)
                 return false;
@@ -176,10 +190,10 @@ bool tails_find(const struct server *s, uint64_t request, uint32_t member, struc
 
 void tails_forget(struct server *s, uint64_t request, uint32_t member)
 {
-        struct entry *e = find(s->tails, request, member);
+        struct entry *e = find_tail(s->tails, request, member);
 
         if (e)
-                drop(s, e);
+                drop_tail(s, e);
 }
 
 /* ---- reading */
@@ -189,6 +203,7 @@ void tail_read_deinit(struct tail_read *r)
         buf_deinit(&r->agent);
         buf_deinit(&r->bytes[0]);
         buf_deinit(&r->bytes[1]);
+        buf_deinit(&r->steps);
 }
 
 /* "tail/SERIAL/REQUEST.MEMBER.FENCE.UNITS/OWNER". The owner is a view of the name. */
@@ -209,6 +224,22 @@ static bool read_name(struct str name, struct entry *e, struct str *ret_owner)
         return true;
 }
 
+bool tails_next_step(struct str *steps, struct command_step *ret)
+{
+        struct unpack u = unpack_from(*steps);
+
+        if (!steps->n)
+                return false;
+        ret->signaled = unpack_u64(&u) != 0;
+        ret->exit_code = (int32_t)unpack_i64(&u);
+        ret->started_ms = unpack_i64(&u);
+        ret->ended_ms = unpack_i64(&u);
+        ret->printed[0] = unpack_u64(&u);
+        ret->printed[1] = unpack_u64(&u);
+        *steps = str_make((const char *)u.p, u.bad ? 0 : (size_t)(u.end - u.p));
+        return !u.bad;
+}
+
 int tails_read(struct server *s, struct str name, struct tail_read *ret)
 {
         BUF_CLEANUP struct buf value = {0};
@@ -220,13 +251,18 @@ int tails_read(struct server *s, struct str name, struct tail_read *ret)
         if (r != 0)
                 return r;
         u = unpack_from(buf_view(&value));
-        if (!read_name(name, &e, &owner) || unpack_u64(&u) != VERSION)
+        uint64_t version = unpack_u64(&u);
+        if (!read_name(name, &e, &owner) || (version != VERSION && version != WITH_STEPS))
                 return STORE_NOT_FOUND; /* a later version's */
         ret->fence = e.fence;
         buf_str(&ret->agent, unpack_str(&u));
         for (int k = 0; k < 2; k++) {
                 ret->size[k] = unpack_u64(&u);
                 buf_str(&ret->bytes[k], unpack_str(&u));
+        }
+        if (version == WITH_STEPS && !u.bad) {
+                buf_add(&ret->steps, u.p, (size_t)(u.end - u.p));
+                u.p = u.end;
         }
         return unpack_done(&u) ? 0 : STORE_NOT_FOUND;
 }
@@ -239,7 +275,7 @@ static int on_name(void *arg, struct str name)
         struct entry *e = mem_new(struct entry);
         struct str owner;
 
-        if (!read_name(name, e, &owner) || find(t, e->request, e->member)) {
+        if (!read_name(name, e, &owner) || find_tail(t, e->request, e->member)) {
                 free(e);
                 return 0;
         }

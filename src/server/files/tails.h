@@ -1,4 +1,5 @@
-/* tails: the last bytes of what jobs have printed, kept until the jobs' history is pruned.
+/* tails: the last bytes of what jobs have printed, and what the steps of those with several came to, kept
+ * until the jobs' history is pruned.
  *
  * Each is a blob "tail/…" of the store, written with the batch of the result that brought it; its name has
  * all that this module knows of it, so that a start reads names only. A job has one, of its last attempt that
@@ -6,6 +7,7 @@
  * beyond that the oldest tail goes of the owner who has most. Core thread, but for tails_read.
  */
 #pragma once
+#include "server/agents/command.h"
 #include "server/loop/server.h"
 
 #define TAIL_BYTES_MAX (64u << 10) /* of a stream */
@@ -21,8 +23,11 @@ struct tail {
         uint32_t member, fence;
         uint64_t size[2]; /* of the whole stdout and stderr */
         struct str bytes[2];
+        const struct command_step *steps; /* what each came to, if there are several */
+        size_t step_count;
 };
-/* In a turn. Takes the place of an earlier attempt's; nothing, if both streams are empty. */
+/* In a turn. Takes the place of an earlier attempt's; nothing, if both streams are empty and there are no
+ * steps. */
 void tails_put(struct server *s, const struct tail *t);
 /* Appends the name of the blob. False: the job has none. */
 bool tails_find(const struct server *s, uint64_t request, uint32_t member, struct buf *ret_name,
@@ -32,8 +37,10 @@ void tails_forget(struct server *s, uint64_t request, uint32_t member); /* in a 
 struct tail_read {
         uint32_t fence;
         uint64_t size[2];
-        struct buf agent, bytes[2];
+        struct buf agent, bytes[2], steps; /* steps: see tails_next_step */
 };
+/* Takes the first of them; false: there is none, for the job had one step. */
+bool tails_next_step(struct str *steps, struct command_step *ret);
 void tail_read_deinit(struct tail_read *r);
 /* Any thread, of what is durable. 0, STORE_NOT_FOUND, or another error of the store. */
 int tails_read(struct server *s, struct str name, struct tail_read *ret);

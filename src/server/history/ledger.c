@@ -43,7 +43,7 @@ void ledger_free(struct ledger *l)
         free(l);
 }
 
-static unsigned month_of(int64_t at_ms)
+unsigned ledger_month(int64_t at_ms)
 {
         time_t s = (time_t)(at_ms / 1000);
         struct tm tm = {.tm_year = 70};
@@ -108,9 +108,9 @@ static bool entry_unpack(struct unpack *u, struct bank_entry *e, char from[stati
         return !u->bad;
 }
 
-static void add(struct ledger *l, const char *account, const struct bank_entry *e)
+static void add_entry(struct ledger *l, const char *account, const struct bank_entry *e)
 {
-        unsigned month = month_of(e->at_ms);
+        unsigned month = ledger_month(e->at_ms);
         struct page *p = NULL;
 
         if (account[0] == '@')
@@ -128,8 +128,8 @@ static void add(struct ledger *l, const char *account, const struct bank_entry *
 
 void ledger_movement(struct server *s, const struct bank_entry *e)
 {
-        add(s->ledger, e->from, e);
-        add(s->ledger, e->to, e);
+        add_entry(s->ledger, e->from, e);
+        add_entry(s->ledger, e->to, e);
 }
 
 void ledger_flush(struct server *s)
@@ -197,8 +197,8 @@ static uint64_t serial_of(const char *name)
 int ledger_read(struct server *s, struct str account, int64_t from_ms, int64_t to_ms, uint64_t after,
                 ledger_fn *fn, void *arg, struct err *err)
 {
-        struct names names = {.from = month_of(from_ms),
-                              .to = to_ms > 253370764800000 ? 999912 : month_of(to_ms)};
+        struct names names = {.from = ledger_month(from_ms),
+                              .to = to_ms > 253370764800000 ? 999912 : ledger_month(to_ms)};
         char prefix[NAME_MAX_BYTES];
         int r;
 

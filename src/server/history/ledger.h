@@ -11,7 +11,8 @@
 
 struct ledger;
 struct ledger *ledger_new(void);
-void ledger_free(struct ledger *l); /* NULL is fine */
+void ledger_free(struct ledger *l);   /* NULL is fine */
+unsigned ledger_month(int64_t at_ms); /* the month of UTC, as YYYYMM */
 /* Core thread: keeps it with this turn's commit; at its end. */
 void ledger_movement(struct server *s, const struct bank_entry *e);
 void ledger_flush(struct server *s);

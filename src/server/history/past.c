@@ -108,7 +108,7 @@ static struct kept *load(struct past *p, uint64_t request)
 }
 
 /* Moves it to the front; drops the oldest one past KEPT_MAX. */
-static struct kept *get(struct past *p, uint64_t request)
+static struct kept *get_kept(struct past *p, uint64_t request)
 {
         struct kept **at = &p->newest, *k;
 
@@ -137,7 +137,7 @@ static struct kept *get(struct past *p, uint64_t request)
  * next call. NULL when the row cannot be read. */
 static struct ad *past_ad(struct past *p, const struct past_job *h)
 {
-        struct kept *k = get(p, h->request);
+        struct kept *k = get_kept(p, h->request);
         BUF_CLEANUP struct buf id = {0};
         struct symbols_use *before = symbols_use_set(p->symbols, k->names);
         struct value starts;

@@ -3,13 +3,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 #include "core/query.h"
 #include "server/files/objects.h"
 #include "server/files/tails.h"
 #include "server/history/request_record.h"
 #include "server/history/snapshot.h"
+#include "server/history/usage.h"
 #include "server/loop/turn.h"
 #include "server/userlog/userlog.h"
 
@@ -17,6 +18,7 @@
 #define RECORDS    500  /* looked up in one step of the reader, or deleted in one commit */
 #define OUTPUTS    1000 /* in one commit */
 #define EVERY_MS   60000
+#define HOUR_MS    3600000
 #define DAY_MS     86400000
 #define SWEEP_EASE 20 /* a sweep takes at most a twentieth of the reader's time */
 
@@ -37,7 +39,9 @@ struct prune {
         size_t at;
         bool sweeping;
         int64_t sweep_began_ms, sweep_due_ms;
-        struct ids doomed; /* records that nothing needs once a snapshot is younger than doomed_seq */
+        bool usage_busy;      /* the reader looks for old records of usage */
+        int64_t usage_due_ms; /* boot clock */
+        struct ids doomed;    /* records that nothing needs once a snapshot is younger than doomed_seq */
         uint64_t doomed_seq;
 };
 
@@ -310,6 +314,60 @@ static void drop_records(struct server *s)
                 ids_reset(&p->doomed);
 }
 
+/* ---- records of usage */
+
+struct usage_look {
+        struct task task;
+        int64_t before_ms;
+        struct usage_cursor old;
+};
+
+static void usage_look_drop(struct task *t)
+{
+        usage_end(&((struct usage_look *)t)->old);
+        free(t);
+}
+
+static void drop_usage(struct server *s, struct task *t)
+{
+        struct usage_look *x = (struct usage_look *)t;
+        struct prune *p = s->prune;
+
+        p->usage_busy = false;
+        if (!turn_full(s->turn)) {
+                for (size_t i = 0; i < x->old.count; i++)
+                        store_batch_blob_delete(turn_batch(s->turn), str_of(x->old.names[i]));
+                if (x->old.count)
+                        log_info("msg=\"records of usage were pruned\" pages=%zu", x->old.count);
+                if (x->old.count == USAGE_PRUNED_MAX) /* there may be more */
+                        p->usage_due_ms = clock_boot_ms() + EVERY_MS;
+        }
+        usage_look_drop(t);
+}
+
+static void usage_look_run(struct server *s, struct task *t)
+{
+        struct usage_look *x = (struct usage_look *)t;
+        struct err err = {""};
+
+        if (usage_old_pages(s, x->before_ms, &x->old, &err) != 0)
+                log_warn("msg=\"records of usage were not pruned\" why=\"%s\"", LOG_TEXT(str_of(err.text)));
+        t->run = drop_usage;
+        server_to_core(s, t);
+}
+
+static void start_usage_look(struct server *s)
+{
+        struct usage_look *x = mem_new(struct usage_look);
+
+        x->task.run = usage_look_run;
+        x->task.drop = usage_look_drop;
+        x->before_ms = clock_wall_ms() - server_settings(s)->keep.usage_ms;
+        s->prune->usage_busy = true;
+        s->prune->usage_due_ms = clock_boot_ms() + HOUR_MS;
+        server_to_reader(s, &x->task);
+}
+
 /* ---- */
 
 static void drop_outputs(struct server *s)
@@ -334,6 +392,8 @@ void prune_tick(struct server *s)
                 return;
         drop_outputs(s);
         drop_records(s);
+        if (k->usage_ms && !p->usage_busy && now >= p->usage_due_ms)
+                start_usage_look(s);
         if (p->busy || timer_running(p->again) || (!k->history_ms && !k->history_jobs))
                 return;
         if (p->sweeping) {

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "base/macro.h"
+#include "base/job/macro.h"
 #include "classad/eval.h"
 #include "classad/print.h"
 #include "core/model/attributes.h"
@@ -99,6 +99,7 @@ bool row_make(struct row_maker *m, uint64_t request, uint32_t member, struct row
                 .agent = j.agent ? arena_str(m->arena, str_of(j.agent)) : STR_NONE,
                 .queue = j.queue ? arena_str(m->arena, str_of(j.queue)) : STR_NONE,
                 .starts = j.starts,
+                .removing = j.removing,
                 .ended = j.ended,
                 .signaled = j.signaled,
                 .exit_code = j.exit_code,

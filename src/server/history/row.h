@@ -4,7 +4,7 @@
  * Strings live in the call's arena.
  */
 #pragma once
-#include "base/json.h"
+#include "base/format/json.h"
 #include "server/loop/server.h"
 
 struct row {
@@ -16,6 +16,7 @@ struct row {
         struct str waits_for;   /* other jobs, in words; empty: none */
         struct str unreachable; /* why nothing is heard of where it is; empty: it is reached */
         uint32_t starts;
+        bool removing; /* vacating, and removed behind that */
         bool ended, signaled;
         int32_t exit_code;
         int32_t hold_code, hold_subcode;

@@ -2,8 +2,8 @@
 
 #include <pthread.h>
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 #include "server/history/request_record.h"
 #include "server/loop/expressions.h"
 
@@ -51,16 +51,16 @@ static int on_record(void *arg, uint64_t seq, struct str record, struct err *err
         return r;
 }
 
-static int load(void *arg, uint64_t request, struct buf *ret, struct err *err)
+static int blob_load(void *arg, uint64_t request, struct buf *ret, struct err *err)
 {
         return request_record_get(arg, request, ret, err);
 }
 
 /* On the snapshot's thread; reads the store only. */
-static int make(struct server *s, uint64_t until, struct err *err)
+static int make_snapshot(struct server *s, uint64_t until, struct err *err)
 {
         BUF_CLEANUP struct buf data = {0};
-        struct core_world world = {.arg = s, .load = load};
+        struct core_world world = {.arg = s, .load = blob_load};
         struct core_config config;
         struct shadow x = {.until = until};
         uint64_t from = 0;
@@ -90,7 +90,7 @@ static int make(struct server *s, uint64_t until, struct err *err)
         return r;
 }
 
-static void done(struct server *s, struct task *t)
+static void snapshot_done(struct server *s, struct task *t)
 {
         struct finished *f = (struct finished *)t;
         struct snapshots *sn = s->snapshots;
@@ -104,15 +104,15 @@ static void done(struct server *s, struct task *t)
         free(f);
 }
 
-static void *run(void *arg)
+static void *run_snapshot(void *arg)
 {
         struct snapshots *sn = arg;
         struct finished *f = mem_new(struct finished);
         int64_t from = clock_boot_ms();
         struct err err = {0};
 
-        f->task.run = done;
-        f->result = make(sn->server, sn->target, &err);
+        f->task.run = snapshot_done;
+        f->result = make_snapshot(sn->server, sn->target, &err);
         if (f->result == 0)
                 log_info("msg=\"snapshot written\" seq=%llu ms=%lld", (unsigned long long)sn->target,
                          (long long)(clock_boot_ms() - from));
@@ -123,11 +123,11 @@ static void *run(void *arg)
         return NULL;
 }
 
-static void start(struct snapshots *sn, uint64_t seq)
+static void start_snapshot(struct snapshots *sn, uint64_t seq)
 {
         sn->bytes = 0;
         sn->target = seq;
-        sn->runs = pthread_create(&sn->thread, NULL, run, sn) == 0;
+        sn->runs = pthread_create(&sn->thread, NULL, run_snapshot, sn) == 0;
 }
 
 bool snapshot_covers(struct server *s, uint64_t seq)
@@ -138,7 +138,7 @@ bool snapshot_covers(struct server *s, uint64_t seq)
         if (sn->seq >= seq)
                 return true;
         if (!sn->runs && durable >= seq && clock_boot_ms() >= sn->retry_ms)
-                start(sn, durable);
+                start_snapshot(sn, durable);
         return false;
 }
 
@@ -150,7 +150,7 @@ void snapshot_poke(struct server *s, uint64_t durable_seq, size_t bytes)
         if (sn->runs || clock_boot_ms() < sn->retry_ms || durable_seq == sn->seq ||
             (durable_seq < sn->seq + SNAPSHOT_RECORDS && sn->bytes < SNAPSHOT_BYTES))
                 return;
-        start(sn, durable_seq);
+        start_snapshot(sn, durable_seq);
 }
 
 void snapshots_stop(struct snapshots *sn)
@@ -165,7 +165,7 @@ void snapshots_stop(struct snapshots *sn)
         }
         if (last < sn->seq + SNAPSHOT_AT_STOP)
                 return;
-        if (make(sn->server, last, &err) != 0)
+        if (make_snapshot(sn->server, last, &err) != 0)
                 log_error("msg=\"no snapshot could be written\" why=\"%s\"", LOG_TEXT(str_of(err.text)));
 }
 

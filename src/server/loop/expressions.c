@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "core/core.h"
 #include "core/query.h"
 
@@ -53,7 +53,7 @@ void constraint_deinit(struct constraint *x)
         free(x->error);
 }
 
-static void fail(struct constraint *x, uint64_t request, uint32_t member)
+static void fail_constraint(struct constraint *x, uint64_t request, uint32_t member)
 {
         const char *which = x->eval.limit_hit;
         BUF_CLEANUP struct buf text = {0};
@@ -92,7 +92,7 @@ bool constraint_holds(struct constraint *x, const struct ad *ad, uint64_t reques
         x->steps += x->eval.steps_all - before;
         x->jobs++;
         if (x->eval.overruns || x->steps > CONSTRAINT_STEPS_MAX + x->jobs * CONSTRAINT_STEPS_PER_JOB)
-                fail(x, request, member);
+                fail_constraint(x, request, member);
         return yes && !x->error;
 }
 

@@ -1,6 +1,6 @@
 #include "server/loop/server.h"
 
-#include "base/log.h"
+#include "base/system/log.h"
 
 const struct config *server_settings(const struct server *s)
 {

@@ -15,7 +15,7 @@
 #include <stdatomic.h>
 
 #include "base/arena.h"
-#include "base/uuid.h"
+#include "base/system/uuid.h"
 #include "core/core.h"
 #include "ev/loop.h"
 #include "ev/mailbox.h"
@@ -56,15 +56,18 @@ struct server {
         struct attempt_locations *attempt_locations;
         struct scripts *scripts;
         struct streams *streams;
+        struct chirps *chirps;
         struct tails *tails;
         struct userlog *userlog;
         struct notices *notices;
         struct prune *prune;
         struct snapshots *snapshots;
         struct ledger *ledger;
+        struct usage_pages *usage; /* history/usage.h: what attempts used that have ended in this turn */
         struct access *access;
-        struct provision *provision; /* NULL: the settings name no provisioner */
-        struct objects *objects;     /* see objects.h */
+        struct provision *provision;         /* NULL: the settings name no provisioner */
+        struct objects *objects;             /* see objects.h */
+        struct registrations *registrations; /* NULL: there was none yet */
         int64_t lease_ms, renew_ms;
         int64_t grants_due_ms;  /* boot clock: see grants_tick */
         int64_t learned_due_ms; /* learned.h's */

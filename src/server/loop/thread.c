@@ -42,7 +42,7 @@ struct mailbox *thread_mail(struct thread *t)
         return t->mail;
 }
 
-static void *run(void *arg)
+static void *run_thread(void *arg)
 {
         loop_run(((struct thread *)arg)->loop);
         return NULL;
@@ -50,7 +50,7 @@ static void *run(void *arg)
 
 int thread_start(struct thread *t, struct err *err)
 {
-        int r = pthread_create(&t->id, NULL, run, t);
+        int r = pthread_create(&t->id, NULL, run_thread, t);
 
         if (r != 0)
                 return err_set(err, -r, "cannot start a thread");
@@ -72,7 +72,7 @@ void thread_stop(struct thread *t)
         join(t);
 }
 
-static void end(struct server *s, struct task *task)
+static void end_thread(struct server *s, struct task *task)
 {
         (void)s;
         loop_stop(((struct last *)task)->thread->loop);
@@ -86,13 +86,13 @@ void thread_finish(struct thread *t)
         if (!t || !t->runs)
                 return;
         l = mem_new(struct last);
-        l->task.run = end;
+        l->task.run = end_thread;
         l->thread = t;
         mailbox_post(t->mail, &l->task.mail);
         join(t);
 }
 
-static void drop(struct mail *m)
+static void drop_mail(struct mail *m)
 {
         task_drop((struct task *)m);
 }
@@ -100,7 +100,7 @@ static void drop(struct mail *m)
 void thread_drop_tasks(struct thread *t)
 {
         if (t->mail)
-                mailbox_free(t->mail, drop);
+                mailbox_free(t->mail, drop_mail);
         t->mail = NULL;
 }
 

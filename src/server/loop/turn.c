@@ -13,8 +13,8 @@
 
 #include <pthread.h>
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 
 #define RETRY_FIRST_MS 250
 #define RETRY_LAST_MS  5000
@@ -335,7 +335,8 @@ static void on_commit_done(struct server *s, struct task *task)
 }
 
 /* On the store's thread. */
-static void done(void *arg, int result, uint64_t last_seq, struct store_batch *batch, const struct err *err)
+static void batch_done(void *arg, int result, uint64_t last_seq, struct store_batch *batch,
+                       const struct err *err)
 {
         struct commit *c = arg;
         struct commit_done *d = mem_new(struct commit_done);
@@ -362,7 +363,7 @@ static void append(struct turn *t, struct commit *c)
         c->bytes = store_batch_bytes(b);
         c->given_ns = clock_mono_ns();
         t->under_way++;
-        store_append(t->server->store, t->server->term, b, done, c);
+        store_append(t->server->store, t->server->term, b, batch_done, c);
 }
 
 static void retry(void *arg)

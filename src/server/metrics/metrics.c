@@ -2,10 +2,10 @@
 
 #include <stdio.h>
 
+#include "base/format/exposition.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "core/query.h"
-#include "server/metrics/exposition.h"
 #include "server/metrics/series.h"
 
 #define CALLS_MAX 512 /* pairs of a route and a status */
@@ -187,7 +187,7 @@ void metrics_commit(struct metrics *m, size_t bytes, int64_t took_ns)
 
 /* ---- as text */
 
-static void one(struct buf *out, const char *name, const char *type, const char *help, double value)
+static void metric_write(struct buf *out, const char *name, const char *type, const char *help, double value)
 {
         exposition_family(out, name, type, help);
         exposition_value(out, name, NULL, value);
@@ -195,7 +195,7 @@ static void one(struct buf *out, const char *name, const char *type, const char 
 
 static void counter(struct buf *out, const char *name, const char *help, uint64_t value)
 {
-        one(out, name, "counter", help, (double)value);
+        metric_write(out, name, "counter", help, (double)value);
 }
 
 struct row { /* an entry of one of the maps; the name ends in 0 */
@@ -280,8 +280,8 @@ void metrics_write(const struct metrics *m, struct buf *out)
         counter(out, "drover_jobs_removed_total", "Jobs that were removed.", m->members[EVENT_REMOVED]);
         write_places(m, out);
         write_accounts(m, out);
-        one(out, "process_start_time_seconds", "gauge", "When the server was started, in Unix time.",
-            (double)m->started_ms / 1000);
+        metric_write(out, "process_start_time_seconds", "gauge", "When the server was started, in Unix time.",
+                     (double)m->started_ms / 1000);
         exposition_family(out, "drover_store_commit_seconds", "histogram",
                           "From handing a batch of records to the store until it is durable.");
         exposition_histogram(out, "drover_store_commit_seconds", NULL, &call_bounds, &m->commit);

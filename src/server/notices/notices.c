@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/json.h"
-#include "base/log.h"
+#include "base/format/json.h"
 #include "base/map.h"
 #include "base/pack.h"
-#include "base/uuid.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
+#include "base/system/uuid.h"
 #include "core/query.h"
 #include "notify/notify.h"
 #include "server/loop/turn.h"
@@ -149,7 +149,7 @@ static struct notice_owner *owner_of(struct notices *n, struct str owner)
         return o;
 }
 
-static void add(struct notices *n, struct notice *x)
+static void add_notice(struct notices *n, struct notice *x)
 {
         *n->last = x;
         n->last = &x->next;
@@ -187,7 +187,7 @@ static struct notice *notice_get(struct server *s, enum notify_kind kind, struct
         x->due_ms = clock_boot_ms() + s->config.notify.gather_ms;
         x->open = true;
         map_put(n->open, buf_view(&key), x);
-        add(n, x);
+        add_notice(n, x);
         return x;
 }
 
@@ -316,8 +316,8 @@ static bool wanted(const struct told_part *p, enum notice_what what, int32_t hol
 }
 
 /* One job in full (ad), or, once there is no room for that, `count` of them by number. */
-static void tell(struct server *s, const struct told_part *p, struct str owner, const struct notice_job *j,
-                 uint64_t count)
+static void tell_part(struct server *s, const struct told_part *p, struct str owner,
+                      const struct notice_job *j, uint64_t count)
 {
         for (int kind = NOTIFY_MAIL; kind <= NOTIFY_HOOK; kind++) {
                 BUF_CLEANUP struct buf subject = {.max = 500};
@@ -391,12 +391,12 @@ static void tell_members(struct server *s, struct told *t, const struct event *e
                         ad = core_job_ad(s->core, e->request, (uint32_t)m);
                         j.member = (uint32_t)m;
                         j.ad = ad;
-                        tell(s, p, r.owner, &j, 1);
+                        tell_part(s, p, r.owner, &j, 1);
                         ad_free(ad);
                 }
                 j.ad = NULL;
                 if (m < p->end && what != NOTICE_STARTED)
-                        tell(s, p, r.owner, &j, set_count_range(&e->members, m, p->end));
+                        tell_part(s, p, r.owner, &j, set_count_range(&e->members, m, p->end));
         }
 }
 
@@ -465,7 +465,7 @@ void notices_ended(struct server *s, const struct past_job *f)
         j.what = ending(s->notices, f, ad);
         j.ad = ad;
         if (wanted(p, j.what, 0))
-                tell(s, p, f->owner, &j, 1);
+                tell_part(s, p, f->owner, &j, 1);
         ad_free(ad);
         symbols_use_free(names);
 }
@@ -630,7 +630,7 @@ static int on_kept(void *arg, struct str name)
         if (store_blob_get(s->store, name, &data, NULL) == 0)
                 x = read_notice(str_skip(name, sizeof("notice/") - 1), buf_view(&data));
         if (x)
-                add(s->notices, x);
+                add_notice(s->notices, x);
         else
                 log_warn("msg=\"a notice in the store cannot be read, it is not sent\" name=\"%s\"",
                          LOG_TEXT(name));

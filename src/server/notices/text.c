@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <time.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "classad/eval.h"
 #include "classad/print.h"
 

@@ -1,6 +1,6 @@
 #include "server/page/page.h"
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "server/access/access.h"
 
 #define COOKIE                                                                                               \

@@ -4,10 +4,10 @@
 #include <stdio.h>
 
 #include "auth/ca.h"
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/log.h"
 #include "base/map.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
 #include "core/query.h"
 #include "provision/provisioner.h"
 #include "server/access/access.h"
@@ -32,7 +32,7 @@ struct driver {
         struct provisioner *p;
         const struct config_provisioner *config;
         struct provisioner_settings settings;
-        char *folder;
+        char *folder, *private;
         size_t number;
         bool listing, listed, describing;
         int64_t list_due_ms, describe_due_ms, quiet_until_ms; /* steady clock */
@@ -480,7 +480,7 @@ static void addresses_of(const struct driver *d, struct buf *out)
 }
 
 /* The decisions are durable. */
-static void start(struct server *s, struct task *t)
+static void start_provisioners(struct server *s, struct task *t)
 {
         struct start_task *x = (struct start_task *)(void *)t;
         const struct config_shape *shape = &s->config.provision.shapes[x->shape];
@@ -507,7 +507,7 @@ static void start(struct server *s, struct task *t)
 /* On the I/O thread, and so after the commit. */
 static void start_is_durable(struct server *s, struct task *t)
 {
-        t->run = start;
+        t->run = start_provisioners;
         server_to_core(s, t);
 }
 
@@ -861,9 +861,15 @@ static int driver_open(struct provision *p, size_t n, struct err *err)
 
         buf_printf(&folder, "%s/provision/%s", p->s->paths.dir, c->name);
         *d = (struct driver){.all = p, .config = c, .number = n, .folder = buf_take(&folder)};
-        d->settings = (struct provisioner_settings){
-                .name = c->name, .command = c->command, .folder = d->folder, .timeout_ms = c->timeout_ms};
+        d->private = p->s->paths.dir[0] == '/' ? mem_dupz(p->s->paths.dir) : realpath(p->s->paths.dir, NULL);
+        d->settings = (struct provisioner_settings){.name = c->name,
+                                                    .command = c->command,
+                                                    .folder = d->folder,
+                                                    .private = d->private,
+                                                    .timeout_ms = c->timeout_ms};
         p->driver_count = n + 1;
+        if (!d->private)
+                return err_set(err, -errno, "the server's folder %s has no absolute path", p->s->paths.dir);
         p->names[n] = str_of(c->name);
         p->provisioners[n] = (struct plan_provisioner){
                 .max = c->max, .period_ms = c->period_ms, .stop_ms = c->stop_ms, .idle_ms = c->idle_ms};
@@ -915,6 +921,7 @@ void provision_free(struct provision *p)
                 if (p->drivers[i].p)
                         p->drivers[i].p->kind->close(p->drivers[i].p);
                 free(p->drivers[i].folder);
+                free(p->drivers[i].private);
                 free(p->drivers[i].error);
         }
         for (size_t i = 0; i < p->settings.plan.shape_count; i++) {

@@ -283,6 +283,7 @@ unsigned userlog_numbers(const struct userlog_record *r, enum userlog_number num
         case EVENT_SUSPENDED: numbers[0] = USERLOG_SUSPENDED; return 1;
         case EVENT_RESUMED: numbers[0] = USERLOG_UNSUSPENDED; return 1;
         case EVENT_CHECKPOINTED: numbers[0] = USERLOG_CHECKPOINTED; return 1;
+        case EVENT_REMARK: numbers[0] = USERLOG_GENERIC; return 1;
         case EVENT_EXITED:
         case EVENT_LOST:
         case EVENT_REFUSED: return numbers_over(r, numbers);

@@ -2,7 +2,7 @@
  * that of the filesystem domain and the owner of the first such part. */
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/system/log.h"
 #include "core/query.h"
 #include "server/userlog/private.h"
 

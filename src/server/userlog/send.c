@@ -5,9 +5,9 @@
  */
 #include <stdio.h>
 
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/pack.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
 #include "core/query.h"
 #include "server/agents/message.h"
 #include "server/userlog/private.h"
@@ -400,7 +400,7 @@ static void pack_done(struct server *s, struct buf *out)
         }
 }
 
-static void save(struct server *s)
+static void userlog_state_save(struct server *s)
 {
         struct userlog *u = s->userlog;
         BUF_CLEANUP struct buf data = {0};
@@ -491,7 +491,7 @@ void userlog_flush(struct server *s)
                 if (c->users == 0)
                         channel_free(u, c);
         }
-        save(s);
+        userlog_state_save(s);
         if (budget == 0 && !atomic_load(&s->stopping)) {
                 struct task *t = mem_new(struct task);
 

@@ -318,6 +318,8 @@ static void test_numbers(void **state)
         check_numbers((struct userlog_record){.type = EVENT_HELD}, "12");
         check_numbers((struct userlog_record){.type = EVENT_RELEASED}, "13");
         check_numbers((struct userlog_record){.type = EVENT_CHECKPOINTED}, "3");
+        check_numbers((struct userlog_record){.type = EVENT_REMARK}, "8");
+        check_numbers((struct userlog_record){.type = EVENT_ATTRIBUTES}, "");
         check_numbers((struct userlog_record){.type = EVENT_REMOVED}, "9");
         check_numbers((struct userlog_record){.type = EVENT_VACATING}, "");
         check_numbers((struct userlog_record){.type = EVENT_SUSPENDED}, "10");

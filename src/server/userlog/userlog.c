@@ -5,8 +5,8 @@
  */
 #include "server/userlog/userlog.h"
 
-#include "base/log.h"
 #include "base/pack.h"
+#include "base/system/log.h"
 #include "core/query.h"
 #include "server/userlog/private.h"
 
@@ -298,6 +298,7 @@ void userlog_event(struct server *s, const struct event *e)
         case EVENT_REMOVED:
         case EVENT_SUSPENDED:
         case EVENT_RESUMED:
+        case EVENT_REMARK:
         case EVENT_CHECKPOINTED: on_members(s, l, e); break;
         case EVENT_PURGED:
                 idmap_take(u->requests, e->request);

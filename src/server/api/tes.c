@@ -1,0 +1,768 @@
+/* /ga4gh/tes/v1: the Task Execution Service of the GA4GH, 1.1.0. A task is a request of one job with the
+ * attribute TES_ATTRIBUTE; what a task means is jdl/tes, and here are its calls: creating is a submit, and a
+ * task is shown from the queue or from history, whichever has the job.
+ *
+ * A listing has the tasks in the queue first, oldest first, and behind them those in history, latest first.
+ * Its page tokens say where in which of them the next page begins: q7 and h123. A task that ends between two
+ * pages may so be in both, and is in one at least: what ended before is durable before history is read. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/format/hex.h"
+#include "base/system/clock.h"
+#include "core/query.h"
+#include "jdl/form_json.h"
+#include "jdl/tes/tes.h"
+#include "server/api/jobs.h"
+#include "server/api/routes.h"
+#include "server/api/submit.h"
+#include "server/files/holdings.h"
+#include "server/files/objects.h"
+#include "server/files/tails.h"
+#include "spool/spool.h"
+
+#define PAGE_DEFAULT 256
+#define PAGE_MAX     2047
+#define PAGE_FULL    128        /* tasks with what they have printed, 128 KiB each */
+#define PAGE_BYTES   (4u << 20) /* of its tasks' texts: a page ends behind them */
+#define LOOKED_MAX   20000      /* rows of history for a page, which may then be short and has a next one */
+#define SLICE_NS     4000000
+#define TAGS_MAX     64
+#define NAMES        STR(TES_ATTRIBUTE ",RemoveReason")
+
+static void tes_reply(struct server *s, struct call *c)
+{
+        (void)s;
+        call_reply(c);
+}
+
+/* ---- the service */
+
+void api_tes_service(struct server *s, struct call *c)
+{
+        struct json j = {.out = &c->out};
+        const char *key;
+
+        json_open(&j, '{');
+        BUF_CLEANUP struct buf text = {0};
+        buf_printf(&text, "org.drover.%s", s->uuid);
+        json_kstr(&j, "id", buf_view(&text));
+        json_kstrz(&j, "name", "Drover");
+        json_kstrz(&j, "description", "A scheduler of schedulers; its tasks are jobs");
+        json_kstrz(&j, "version", DROVER_VERSION);
+        json_key(&j, "type");
+        json_open(&j, '{');
+        json_kstrz(&j, "group", "org.ga4gh");
+        json_kstrz(&j, "artifact", "tes");
+        json_kstrz(&j, "version", "1.1.0");
+        json_close(&j, '}');
+        json_key(&j, "organization");
+        json_open(&j, '{');
+        json_kstrz(&j, "name", s->config.domain);
+        buf_reset(&text);
+        buf_printf(&text, "https://%s/", s->config.domain);
+        json_kstr(&j, "url", buf_view(&text));
+        json_close(&j, '}');
+        json_key(&j, "storage");
+        json_open(&j, '[');
+        json_close(&j, ']');
+        json_key(&j, "tesResources_backend_parameters");
+        json_open(&j, '[');
+        for (size_t i = 0; (key = tes_backend_key(i)); i++)
+                json_strz(&j, key);
+        json_close(&j, ']');
+        json_close(&j, '}');
+        call_reply(c);
+}
+
+/* ---- creating */
+
+struct create {
+        json_t *doc;
+        struct tes_task task;
+        struct form_file *files; /* of its contents */
+        struct spool_finish *made;
+        char (*uploads)[UUID_TEXT];
+};
+
+static void create_free(void *arg)
+{
+        struct create *x = arg;
+
+        json_decref(x->doc);
+        tes_task_deinit(&x->task);
+        free(x->files);
+        free(x->made);
+        free(x->uploads);
+        free(x);
+}
+
+static void created(struct call *c, uint64_t id)
+{
+        struct json j = {.out = &c->out};
+        char text[24];
+
+        snprintf(text, sizeof(text), "%" PRIu64, id);
+        json_open(&j, '{');
+        json_kstrz(&j, "id", text);
+        json_close(&j, '}');
+        call_reply(c);
+}
+
+/* I/O thread: the job is submitted. */
+static void submit(struct server *s, struct call *c)
+{
+        struct create *x = c->state;
+        const struct form_body body = {.spooled = x->files, .spooled_count = x->task.content_count};
+        BUF_CLEANUP struct buf text = {0};
+        json_t *doc;
+
+        (void)s;
+        form_write_json(&text, &x->task.form, &body);
+        doc = json_loadb(text.p, text.n, 0, NULL);
+        create_free(x);
+        c->state = NULL;
+        if (doc)
+                submit_document(c, doc, created);
+        else
+                call_fail(c, 400, "bad_request", "the task has text in it that is not UTF-8");
+}
+
+/* Core: the contents are the caller's. */
+static void own(struct server *s, struct call *c)
+{
+        struct create *x = c->state;
+
+        if (turn_full(s->turn)) {
+                call_fail(c, 503, "disk_full",
+                          "the server's disk is full: no new work is accepted until there is space");
+                return;
+        }
+        for (size_t i = 0; i < x->task.content_count; i++)
+                objects_uploaded(s, str_of(c->who), str_of(x->uploads[i]), x->made[i].hash, x->made[i].size);
+        call_io(c, submit);
+}
+
+static int upload(struct server *s, struct call *c, const char *id, struct str text, struct err *err)
+{
+        struct spool *spool = objects_spool(s);
+        uint64_t size = 0;
+        int r = holdings_check(objects_holdings(s), str_of(c->who), text.n, err);
+
+        if (r == 0)
+                r = spool_upload_begin(spool, id, str_of(c->who), &size, err);
+        if (r == 0 && text.n)
+                r = spool_upload_write(spool, id, 0, text, &size, err);
+        return r;
+}
+
+/* Reader: the contents become files of the spool. */
+static void spool_contents(struct server *s, struct call *c)
+{
+        struct create *x = c->state;
+        size_t n = x->task.content_count, begun = 0;
+        struct err err = {""};
+        int r = 0;
+
+        x->files = mem_array(NULL, n, sizeof(*x->files));
+        x->made = mem_array(NULL, n, sizeof(*x->made));
+        x->uploads = mem_array(NULL, n, sizeof(*x->uploads));
+        for (; begun < n && r == 0; begun++) {
+                uuid_new(x->uploads[begun]);
+                x->made[begun] = (struct spool_finish){.id = x->uploads[begun]};
+                r = upload(s, c, x->uploads[begun], x->task.contents[begun].text, &err);
+        }
+        if (r == 0)
+                spool_finish(objects_spool(s), x->made, n);
+        for (size_t i = 0; i < n && r == 0; i++) {
+                r = x->made[i].result;
+                err = x->made[i].err;
+                x->files[i] = (struct form_file){
+                        .name = x->task.contents[i].name, .sha256 = x->made[i].hash, .size = x->made[i].size};
+        }
+        if (r == 0) {
+                call_core(c, own);
+                return;
+        }
+        for (size_t i = 0; i < begun; i++)
+                spool_upload_drop(objects_spool(s), x->uploads[i]);
+        if (r == SPOOL_FULL)
+                call_fail(c, 503, "disk_full", "the server's disk is full: try again later");
+        else if (r > 0)
+                call_fail(c, 507, "over_limit", "/inputs: the contents cannot be kept: %s", err.text);
+        else
+                call_fail_err(c, 500, "spool", &err);
+}
+
+void api_tes_create(struct server *s, struct call *c)
+{
+        json_t *doc = call_json(c);
+        struct create *x;
+        struct err err = {""};
+        int r;
+
+        if (!doc)
+                return;
+        x = call_state(c, sizeof(*x), create_free);
+        x->doc = doc;
+        r = tes_read(doc, clock_wall_ms() / 1000, &x->task, &err);
+        if (r != 0)
+                call_fail_err(c, r == -E2BIG ? 413 : 400, r == -E2BIG ? "too_large" : "bad_task", &err);
+        else if (x->task.content_count)
+                call_reader(c, spool_contents);
+        else
+                submit(s, c);
+}
+
+/* ---- showing */
+
+struct shown {
+        struct row row;
+        bool is_tail;
+        struct tail_read tail;
+};
+struct show {
+        enum tes_view view;
+        bool one; /* this task, and not a listing */
+        uint64_t id;
+        /* of a listing */
+        struct str name_prefix, keys[TAGS_MAX], values[TAGS_MAX];
+        size_t tag_count;
+        bool has_state;
+        enum tes_state state;
+        uint64_t limit;
+        bool in_history;
+        uint64_t after, before; /* the last one looked at: request of the queue, row of history */
+        bool more;
+        size_t looked, bytes;
+        struct past *past;
+        struct call *call;
+
+        struct shown *tasks;
+        size_t count;
+};
+
+static void show_free(void *arg)
+{
+        struct show *x = arg;
+
+        for (size_t i = 0; i < x->count; i++)
+                tail_read_deinit(&x->tasks[i].tail);
+        free(x->tasks);
+        free(x);
+}
+
+/* What a row's ad says of it: *ret_kept is the caller's, NULL if the job is no task; *ret_removed, why it was
+ * removed, is in the arena. */
+static void read_ad(const struct row *r, struct arena *a, json_t **ret_kept, struct str *ret_removed)
+{
+        json_t *ad = json_loadb(r->ad.p ? r->ad.p : "", r->ad.n, 0, NULL);
+        struct str text = call_json_text(ad, TES_ATTRIBUTE);
+
+        *ret_kept = text.n ? json_loadb(text.p, text.n, 0, NULL) : NULL;
+        *ret_removed = arena_str(a, call_json_text(ad, "RemoveReason"));
+        json_decref(ad);
+}
+
+static enum tes_state state_of(const struct row *r, const json_t *kept, struct str removed)
+{
+        switch (r->state) {
+        case JOB_IDLE: return TES_QUEUED;
+        case JOB_MATCHED:
+        case JOB_STAGING: return TES_INITIALIZING;
+        case JOB_RUNNING: return TES_RUNNING;
+        case JOB_SUSPENDED: return TES_PAUSED;
+        case JOB_VACATING: return r->removing ? TES_CANCELING : TES_RUNNING;
+        case JOB_HELD: return r->hold_code == CORE_HOLD_USER ? TES_PAUSED : TES_SYSTEM_ERROR;
+        case JOB_COMPLETED:
+                return r->exit_code == 0 && !r->signaled ? TES_COMPLETE
+                       : tes_ignores_last(kept)          ? TES_COMPLETE
+                                                         : TES_EXECUTOR_ERROR;
+        case JOB_REMOVED: return str_starts(removed, STR(TES_HELD)) ? TES_SYSTEM_ERROR : TES_CANCELED;
+        default: return TES_UNKNOWN;
+        }
+}
+
+static int32_t exit_code_of(bool signaled, int32_t code)
+{
+        return signaled ? 128 + code : code;
+}
+
+/* The part of a stream's end that was printed from `from` to `to`. */
+static struct str printed(const struct tail_read *t, int stream, uint64_t from, uint64_t to)
+{
+        struct str all = buf_view(&t->bytes[stream]);
+        uint64_t begin = t->size[stream] - all.n;
+
+        if (to > t->size[stream])
+                to = t->size[stream];
+        if (from < begin)
+                from = begin;
+        return from < to ? str_head(str_skip(all, (size_t)(from - begin)), (size_t)(to - from)) : STR_NONE;
+}
+
+/* Of each executor that has run; of a job with one, the job's own. Returns how many. */
+static size_t write_logs(const struct shown *t, struct tes_executor_log logs[COMMAND_STEPS_MAX])
+{
+        struct str steps = buf_view(&t->tail.steps);
+        struct command_step one;
+        uint64_t before[2] = {0};
+        size_t n = 0;
+
+        for (; n < COMMAND_STEPS_MAX && tails_next_step(&steps, &one); n++) {
+                logs[n] = (struct tes_executor_log){.started_ms = one.started_ms,
+                                                    .ended_ms = one.ended_ms,
+                                                    .exit_code = exit_code_of(one.signaled, one.exit_code)};
+                for (int k = 0; k < 2; k++) {
+                        logs[n].out[k] = printed(&t->tail, k, before[k], one.printed[k]);
+                        before[k] = one.printed[k];
+                }
+        }
+        if (n || !t->row.ended)
+                return n;
+        logs[0] =
+                (struct tes_executor_log){.started_ms = t->row.started_ms,
+                                          .ended_ms = t->row.ended_ms,
+                                          .exit_code = exit_code_of(t->row.signaled, t->row.exit_code),
+                                          .out = {buf_view(&t->tail.bytes[0]), buf_view(&t->tail.bytes[1])}};
+        return 1;
+}
+
+static void write_task(struct call *c, struct json *j, const struct shown *t, enum tes_view view)
+{
+        struct tes_executor_log logs[COMMAND_STEPS_MAX];
+        json_t *kept;
+        struct str removed;
+
+        read_ad(&t->row, &c->arena, &kept, &removed);
+        struct tes_status s = {.id = t->row.request,
+                               .state = state_of(&t->row, kept, removed),
+                               .created_ms = t->row.submitted_ms,
+                               .started_ms = t->row.started_ms,
+                               .ended_ms = t->row.past ? t->row.ended_ms : 0,
+                               .host = t->row.agent,
+                               .reason = removed.n ? removed : t->row.hold_reason,
+                               .logs = logs,
+                               .log_count = view == TES_MINIMAL ? 0 : write_logs(t, logs)};
+        tes_write(j, kept, view, &s);
+        json_decref(kept);
+}
+
+static void not_found(struct call *c)
+{
+        call_fail(c, 404, "not_found", "there is no task " STR_FMT, STR_ARG(c->param[0]));
+}
+
+/* Reader: a page is a while's work. */
+static void write_tasks(struct server *s, struct call *c)
+{
+        struct show *x = c->state;
+        struct json j = {.out = &c->out};
+        BUF_CLEANUP struct buf next = {0};
+
+        (void)s;
+        if (x->one) {
+                write_task(c, &j, &x->tasks[0], x->view);
+                call_io(c, tes_reply);
+                return;
+        }
+        json_open(&j, '{');
+        json_key(&j, "tasks");
+        json_open(&j, '[');
+        for (size_t i = 0; i < x->count; i++)
+                write_task(c, &j, &x->tasks[i], x->view);
+        json_close(&j, ']');
+        if (x->more && x->in_history)
+                buf_printf(&next, "h%" PRIu64, x->before);
+        else if (x->more)
+                buf_printf(&next, "q%" PRIu64, x->after);
+        if (next.n)
+                json_kstr(&j, "next_page_token", buf_view(&next));
+        json_close(&j, '}');
+        call_io(c, tes_reply);
+}
+
+/* ---- what they have printed */
+
+/* Reader. */
+static void read_tails(struct server *s, struct call *c)
+{
+        struct show *x = c->state;
+
+        for (size_t i = 0; i < x->count; i++) {
+                struct shown *t = &x->tasks[i];
+                BUF_CLEANUP struct buf name = {0};
+
+                if (!t->is_tail)
+                        continue;
+                buf_str(&name, buf_view(&t->tail.agent));
+                buf_reset(&t->tail.agent);
+                tails_read(s, buf_view(&name), &t->tail);
+        }
+        write_tasks(s, c);
+}
+
+/* Core: the names of their tails, for as long in the place of the agent's. */
+static void find_tails(struct server *s, struct call *c)
+{
+        struct show *x = c->state;
+        uint32_t fence;
+
+        for (size_t i = 0; i < x->count; i++) {
+                struct shown *t = &x->tasks[i];
+
+                t->is_tail =
+                        t->row.past && tails_find(s, t->row.request, t->row.member, &t->tail.agent, &fence);
+        }
+        call_reader(c, read_tails);
+}
+
+/* Reader: all rows are there. */
+static void show_rows(struct server *s, struct call *c)
+{
+        struct show *x = c->state;
+
+        if (x->view == TES_MINIMAL)
+                write_tasks(s, c);
+        else
+                call_core(c, find_tails);
+}
+
+/* ---- one */
+
+static void read_one(struct server *s, struct call *c)
+{
+        struct show *x = c->state;
+        struct row *r = &x->tasks[0].row;
+        json_t *kept = NULL;
+        struct str removed;
+
+        r->request = x->id;
+        r->member = 0;
+        if (jobs_fill_past(s, &c->arena, r, false, NAMES))
+                read_ad(r, &c->arena, &kept, &removed);
+        if (!kept || !call_may(c, r->owner)) {
+                not_found(c);
+        } else {
+                r->past = true;
+                x->count = 1;
+                show_rows(s, c);
+        }
+        json_decref(kept);
+}
+
+static void ask_one(struct server *s, struct call *c)
+{
+        (void)s;
+        call_reader(c, read_one);
+}
+
+static bool is_task(struct server *s, uint64_t request)
+{
+        const struct ad *ad = core_request_ad(s->core, request, 0);
+
+        return ad && ad_find(ad, symbols_intern(core_symbols(s->core), STR(TES_ATTRIBUTE)));
+}
+
+/* A task that is in the queue, as a row; false: it is not, or is no task. */
+static bool fill_live(struct server *s, struct call *c, struct row_maker *m, uint64_t id, struct row *r)
+{
+        if (!is_task(s, id) || !row_make(m, id, 0, r) || r->past)
+                return false;
+        r->ad = row_print_ad(core_request_ad(s->core, id, 0), NAMES, &c->arena);
+        return true;
+}
+
+/* Core. One that has ended is in history when what this turn has done is durable. */
+static void task_look_up(struct server *s, struct call *c)
+{
+        struct show *x = c->state;
+        struct core_request r;
+        struct row_maker m;
+
+        if (core_request_get(s->core, x->id, &r) == 0 && !call_may(c, r.owner)) {
+                not_found(c);
+                return;
+        }
+        row_maker_init(&m, s, &c->arena);
+        x->count = fill_live(s, c, &m, x->id, &x->tasks[0].row);
+        row_maker_deinit(&m);
+        if (x->count) {
+                call_reader(c, write_tasks);
+        } else {
+                c->when = TURN_DURABLE;
+                call_io(c, ask_one);
+        }
+}
+
+static struct show *show_begin(struct call *c)
+{
+        struct str view = call_query(c, "view");
+        struct show *x = call_state(c, sizeof(*x), show_free);
+
+        if (view.n && tes_view_read(view, &x->view) != 0) {
+                call_fail(c, 400, "bad_parameter", "'view' must be MINIMAL, BASIC or FULL");
+                return NULL;
+        }
+        return x;
+}
+
+void api_tes_task(struct server *s, struct call *c)
+{
+        struct show *x = show_begin(c);
+
+        (void)s;
+        if (!x)
+                return;
+        x->one = true;
+        x->tasks = mem_zalloc(sizeof(*x->tasks));
+        if (str_to_u64(c->param[0], &x->id) != 0 || x->id == 0 || x->id > INT64_MAX)
+                not_found(c);
+        else
+                call_core(c, task_look_up);
+}
+
+/* ---- a listing */
+
+/* The last row of x->tasks is wanted, too. */
+static bool is_wanted(struct call *c, const struct row *r)
+{
+        struct show *x = c->state;
+        json_t *kept;
+        struct str removed;
+        bool wanted;
+
+        if (r->past || x->has_state || x->name_prefix.n || x->tag_count) {
+                read_ad(r, &c->arena, &kept, &removed);
+                wanted = kept && (!x->has_state || state_of(r, kept, removed) == x->state) &&
+                         tes_matches(kept, x->name_prefix, x->keys, x->values, x->tag_count);
+                json_decref(kept);
+        } else {
+                wanted = true;
+        }
+        if (wanted) {
+                x->count++;
+                x->bytes += r->ad.n;
+        }
+        return wanted;
+}
+
+static bool page_is_full(const struct show *x)
+{
+        return x->count == x->limit || x->bytes > PAGE_BYTES;
+}
+
+static int on_row(void *arg, uint64_t row, const struct past_job *h)
+{
+        struct show *x = arg;
+        struct row *r = &x->tasks[x->count].row;
+
+        if (page_is_full(x) || x->looked == LOOKED_MAX || x->call->arena.used > 4 * PAGE_BYTES) {
+                x->more = true;
+                return 1;
+        }
+        x->looked++;
+        x->before = row;
+        if (h->member == 0 && past_row(x->past, h, NULL, &x->call->arena, false, NAMES, r)) {
+                r->past = true;
+                is_wanted(x->call, r);
+        }
+        return 0;
+}
+
+static void read_history(struct server *s, struct call *c)
+{
+        struct show *x = c->state;
+        const struct store_query q = {.owner = str_of(c->who), .before = x->before};
+        struct err err = {""};
+        int r;
+
+        x->in_history = true;
+        x->past = s->past;
+        x->call = c;
+        r = store_history_query(s->store, &q, on_row, x, &err);
+        if (r < 0)
+                call_fail_err(c, 500, "store", &err);
+        else
+                show_rows(s, c);
+}
+
+static void ask_history(struct server *s, struct call *c)
+{
+        const struct show *x = c->state;
+
+        (void)s;
+        call_reader(c, x->more ? write_tasks : read_history); /* more: none of the page has ended */
+}
+
+/* Core: those in the queue, a slice. */
+static void list_queue(struct server *s, struct call *c)
+{
+        struct show *x = c->state;
+        int64_t end_ns = clock_mono_ns() + SLICE_NS;
+        uint64_t id = x->after;
+        struct row_maker m;
+
+        row_maker_init(&m, s, &c->arena);
+        for (unsigned looked = 1; !x->more && (id = core_request_next(s->core, x->after)); looked++) {
+                struct core_request r;
+                struct row *row = &x->tasks[x->count].row;
+
+                if (page_is_full(x)) {
+                        x->more = true;
+                        break;
+                }
+                if (looked % 16 == 0 && clock_mono_ns() > end_ns)
+                        break;
+                x->after = id;
+                if (core_request_get(s->core, id, &r) == 0 && str_eqz(r.owner, c->who) &&
+                    fill_live(s, c, &m, id, row))
+                        is_wanted(c, row);
+        }
+        row_maker_deinit(&m);
+        if (id && !x->more) {
+                call_yield_to_client(c, list_queue);
+                return;
+        }
+        c->when = TURN_DURABLE;
+        call_io(c, ask_history);
+}
+
+static bool read_token(struct call *c, struct show *x)
+{
+        struct str token = call_query(c, "page_token");
+        uint64_t n;
+
+        if (token.n == 0)
+                return true;
+        x->in_history = token.p[0] == 'h';
+        if ((token.p[0] != 'h' && token.p[0] != 'q') || str_to_u64(str_skip(token, 1), &n) != 0 || n == 0 ||
+            n > INT64_MAX) {
+                call_fail(c, 400, "bad_parameter", "'page_token' is none that this server has given");
+                return false;
+        }
+        *(x->in_history ? &x->before : &x->after) = n;
+        return true;
+}
+
+/* The n-th key has the n-th value, or any. */
+static bool read_tags(struct call *c, struct show *x)
+{
+        struct str key;
+
+        for (size_t i = 0; http_query_nth(c->http, "tag_key", i, &key); i++) {
+                if (i == TAGS_MAX) {
+                        call_fail(c, 400, "bad_parameter", "there may be %d of 'tag_key'", TAGS_MAX);
+                        return false;
+                }
+                x->keys[i] = arena_str(&c->arena, key);
+                if (http_query_nth(c->http, "tag_value", i, &key))
+                        x->values[i] = arena_str(&c->arena, key);
+                x->tag_count = i + 1;
+        }
+        return true;
+}
+
+void api_tes_list(struct server *s, struct call *c)
+{
+        struct show *x = show_begin(c);
+        struct str state;
+
+        (void)s;
+        if (!x)
+                return;
+        x->limit = PAGE_DEFAULT;
+        if (!call_number(c, "page_size", PAGE_MAX, &x->limit) || !read_token(c, x) || !read_tags(c, x))
+                return;
+        if (x->limit == 0)
+                x->limit = PAGE_DEFAULT;
+        if (x->view == TES_FULL && x->limit > PAGE_FULL)
+                x->limit = PAGE_FULL;
+        x->name_prefix = call_query(c, "name_prefix");
+        state = call_query(c, "state");
+        x->has_state = state.n > 0;
+        if (state.n && tes_state_read(state, &x->state) != 0) {
+                call_fail(c, 400, "bad_parameter", "'state' must be a state of tasks, such as RUNNING");
+                return;
+        }
+        x->tasks = mem_zalloc((x->limit + 1) * sizeof(*x->tasks));
+        if (x->in_history)
+                call_reader(c, read_history);
+        else
+                call_yield_to_client(c, list_queue);
+}
+
+/* ---- canceling */
+
+/* Reader: one that has ended is canceled already, if it is a task at all. */
+static void cancel_past(struct server *s, struct call *c)
+{
+        struct show *x = c->state;
+        struct row r = {.request = x->id};
+        json_t *kept = NULL;
+        struct str removed;
+
+        if (jobs_fill_past(s, &c->arena, &r, false, NAMES))
+                read_ad(&r, &c->arena, &kept, &removed);
+        if (kept && call_may(c, r.owner)) {
+                buf_addz(&c->out, "{}");
+                call_io(c, tes_reply);
+        } else {
+                not_found(c);
+        }
+        json_decref(kept);
+}
+
+static void ask_cancel_past(struct server *s, struct call *c)
+{
+        (void)s;
+        call_reader(c, cancel_past);
+}
+
+static void cancel(struct server *s, struct call *c)
+{
+        struct show *x = c->state;
+        BUF_CLEANUP struct buf reason = {0};
+        struct core_request r;
+        struct core_job job;
+        struct err err = {""};
+        uint64_t affected;
+
+        c->when = TURN_DURABLE;
+        if (core_request_get(s->core, x->id, &r) == 0 && (!call_may(c, r.owner) || !is_task(s, x->id))) {
+                not_found(c);
+                return;
+        }
+        if (core_job_get(s->core, x->id, 0, &job) != 0 || job.state == JOB_COMPLETED ||
+            job.state == JOB_REMOVED) {
+                call_io(c, ask_cancel_past);
+                return;
+        }
+        buf_printf(&reason, "canceled by user %s", c->who);
+        const struct core_command cmd = {.action = CORE_ACT_REMOVE,
+                                         .request = x->id,
+                                         .reason = buf_view(&reason),
+                                         .owner = c->role == ROLE_USER ? str_of(c->who) : STR_NONE};
+        if (core_act(s->core, &cmd, &affected, &err) != 0) {
+                call_fail_err(c, 409, "conflict", &err);
+                return;
+        }
+        buf_addz(&c->out, "{}");
+        call_io(c, tes_reply);
+}
+
+void api_tes_cancel(struct server *s, struct call *c)
+{
+        struct show *x = call_state(c, sizeof(*x), show_free);
+        struct str id = c->param[0];
+
+        (void)s;
+        if (!str_ends(id, STR(":cancel")))
+                call_fail(c, 405, "method_not_allowed", "a task is canceled by POST of its id and :cancel");
+        else if (str_to_u64(str_head(id, id.n - strlen(":cancel")), &x->id) != 0 || x->id == 0 ||
+                 x->id > INT64_MAX)
+                not_found(c);
+        else
+                call_core(c, cancel);
+}

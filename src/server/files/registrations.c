@@ -1,0 +1,591 @@
+#include "server/files/registrations.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/statvfs.h>
+
+#include "base/format/hex.h"
+#include "base/job/file_id.h"
+#include "base/job/macro.h"
+#include "base/pack.h"
+#include "base/system/clock.h"
+#include "base/system/log.h"
+#include "catalog/catalog.h"
+#include "catalog/query.h"
+#include "core/model/attributes.h"
+#include "core/model/submission.h"
+#include "core/query.h"
+#include "server/loop/expressions.h"
+#include "server/loop/turn.h"
+
+#define VERSION     1
+#define ATTRIBUTE   "RegisterOutputs"
+#define PREFIX      "register/"
+#define AGAIN_MS    30000
+#define TASK_FILES  5000 /* about so many in one task, and so in one commit of the catalog */
+#define PAIRS_MAX   64
+#define SPARE_BYTES (256ull << 20) /* of the disk, which is the server's log's as well */
+
+struct entry { /* of one attempt */
+        struct entry *next;
+        char *name; /* of the blob */
+        struct buf record;
+};
+struct registration { /* some entries, on their way through the threads */
+        struct task task;
+        struct entry *entries;
+        size_t files;
+        bool again; /* the catalog could not take it now */
+        struct registration *next;
+};
+struct registrations {
+        struct registration *open;    /* of this turn */
+        struct registration *waiting; /* for another try */
+        int64_t due_ms;               /* boot clock */
+};
+
+static void registration_free(struct registration *g)
+{
+        for (struct entry *e; g && (e = g->entries);) {
+                g->entries = e->next;
+                free(e->name);
+                buf_deinit(&e->record);
+                free(e);
+        }
+        free(g);
+}
+
+static void registration_drop(struct task *t)
+{
+        registration_free((struct registration *)t);
+}
+
+static struct registrations *state(struct server *s)
+{
+        if (!s->registrations)
+                s->registrations = mem_new(struct registrations);
+        return s->registrations;
+}
+
+void registrations_free(struct registrations *r)
+{
+        if (!r)
+                return;
+        registration_free(r->open);
+        for (struct registration *g; (g = r->waiting);) {
+                r->waiting = g->next;
+                registration_free(g);
+        }
+        free(r);
+}
+
+/* ---- what RegisterOutputs says */
+
+struct pairs {
+        struct catalog_meta v[PAIRS_MAX + 2]; /* two of ours */
+        size_t count;
+};
+
+static struct catalog_value value_of(struct str s)
+{
+        struct catalog_value v = {.type = CATALOG_TEXT, .text = s};
+
+        if (s.n >= 2 && s.p[0] == '\'' && s.p[s.n - 1] == '\'')
+                v.text = str_make(s.p + 1, s.n - 2);
+        else if (str_to_i64(s, &v.integer) == 0)
+                v.type = CATALOG_INTEGER;
+        else if (s.n && !isalpha((unsigned char)s.p[0]) && str_to_double(s, &v.real) == 0)
+                v.type = CATALOG_REAL;
+        else if (str_ieqz(s, "true") || str_ieqz(s, "false"))
+                v = (struct catalog_value){.type = CATALOG_BOOLEAN, .boolean = str_ieqz(s, "true")};
+        else
+                v.text = s;
+        return v;
+}
+
+static bool is_off(struct str text)
+{
+        return text.n == 0 || str_ieqz(text, "false");
+}
+
+/* 0 or -EINVAL with err. What it gives looks at the text. */
+static int read_pairs(struct str text, struct pairs *ret, struct err *err)
+{
+        struct str rest = text, one;
+
+        ret->count = 0;
+        if (str_ieqz(text, "true"))
+                return 0;
+        while (macro_cut(&rest, ',', &one)) {
+                ptrdiff_t eq = str_find(one, '=');
+                struct str key = str_trim(str_head(one, eq < 0 ? 0 : (size_t)eq));
+
+                if (str_trim(one).n == 0)
+                        continue;
+                if (ret->count == PAIRS_MAX)
+                        return err_set(err, -EINVAL, "register_outputs names more than %u keys", PAIRS_MAX);
+                if (eq < 1 || !catalog_key_is_valid(key))
+                        return err_set(
+                                err, -EINVAL,
+                                "register_outputs: '" STR_FMT
+                                "' is no metadata; write true, or KEY=VALUE,KEY=VALUE with names of keys "
+                                "that mean nothing else in queries",
+                                STR_ARG(str_head(str_trim(one), 100)));
+                if (str_ieqz(key, "owner") || str_ieqz(key, "request"))
+                        return err_set(err, -EINVAL,
+                                       "register_outputs: the key " STR_FMT " is set by the server",
+                                       STR_ARG(key));
+                ret->v[ret->count++] =
+                        (struct catalog_meta){key, value_of(str_trim(str_skip(one, (size_t)eq + 1)))};
+        }
+        return 0;
+}
+
+/* The text of an expression that is one literal. False: it is something else, which is not known here. */
+static bool literal(struct server *s, struct str expression, struct buf *to)
+{
+        struct symbols *y = core_symbols(s->core);
+        symbol name = symbols_intern(y, STR(ATTRIBUTE));
+        struct ad *ad = ad_new(y);
+        struct eval ev;
+        struct str text;
+        bool ok = ad_set_text(ad, name, expression, NULL) == 0;
+
+        if (ok) {
+                expressions_eval_init(&ev, 0);
+                ok = eval_string(&ev, ad, NULL, name, &text);
+                if (ok)
+                        buf_str(to, text);
+                eval_deinit(&ev);
+        }
+        ad_free(ad);
+        return ok;
+}
+
+int registrations_check(struct server *s, const struct call *c, const struct submission *sub, struct err *err)
+{
+        enum role least = server_settings(s)->catalog_write;
+        struct pairs pairs;
+
+        for (size_t i = 0; i < sub->part_count; i++)
+                for (size_t k = 0; k < sub->parts[i].attribute_count; k++) {
+                        const struct submission_attribute *a = &sub->parts[i].attributes[k];
+                        BUF_CLEANUP struct buf text = {0};
+                        int r;
+
+                        if (!str_ieqz(a->name, ATTRIBUTE))
+                                continue;
+                        if (!literal(s, a->text, &text))
+                                return err_set(err, -EINVAL, ATTRIBUTE " is no text");
+                        if (is_off(str_trim(buf_view(&text))))
+                                continue;
+                        r = read_pairs(str_trim(buf_view(&text)), &pairs, err);
+                        if (r != 0)
+                                return r;
+                        if (c->role < least)
+                                return err_set(err, -EACCES,
+                                               "register_outputs: the catalog is written by those who have "
+                                               "the role %s "
+                                               "here (catalog_write in droverd.yaml)",
+                                               role_name(least));
+                }
+        return 0;
+}
+
+/* ---- taking */
+
+struct place { /* where a job's outputs go, by its description */
+        struct server *server;
+        const struct core_result *result;
+        struct attributes names;
+        struct store_urls *stores;
+        size_t store_count;
+};
+
+/* Is the URL, in its canonical form, this one, or `below` it? */
+static bool is_at(const struct place *p, struct str canonical, struct str url, bool itself)
+{
+        BUF_CLEANUP struct buf there = {0};
+
+        if (!file_url(url, p->stores, p->store_count, &there, NULL))
+                return false;
+        if (itself && str_eq(buf_view(&there), canonical))
+                return true;
+        if (there.n && there.p[there.n - 1] != '/')
+                buf_char(&there, '/');
+        return file_is_below(canonical, buf_view(&there));
+}
+
+static bool goes_there(const struct place *p, struct str canonical)
+{
+        const struct core_result *r = p->result;
+        struct core *c = p->server->core;
+        BUF_CLEANUP struct buf text = {0};
+        struct str rest, one;
+
+        if (core_member_text(c, r->request, r->member, p->names.OutputDestination, &text) == 0 &&
+            is_at(p, canonical, buf_view(&text), false))
+                return true;
+        buf_reset(&text);
+        if (core_member_text(c, r->request, r->member, p->names.TransferOutputRemaps, &text) != 0)
+                return false;
+        for (rest = buf_view(&text); macro_cut(&rest, ';', &one);) {
+                ptrdiff_t eq = str_find(one, '=');
+
+                if (eq > 0 && is_at(p, canonical, str_trim(str_skip(one, (size_t)eq + 1)), true))
+                        return true;
+        }
+        return false;
+}
+
+static void add_entry(struct registration *g, struct str name, struct buf *record, size_t files)
+{
+        struct entry *e = mem_new(struct entry);
+
+        e->name = str_dupz(name);
+        e->record = *record;
+        *record = (struct buf){0};
+        e->next = g->entries;
+        g->entries = e;
+        g->files += files;
+}
+
+static size_t pack_files(struct server *s, const struct core_result *r, const struct command_sent *sent,
+                         struct buf *to)
+{
+        const struct config_stores *c = &s->config.stores;
+        struct place p = {.server = s, .result = r, .store_count = c->store_count};
+        size_t n = 0;
+
+        attributes_intern(&p.names, core_symbols(s->core));
+        p.stores = mem_array(NULL, c->store_count + 1, sizeof(*p.stores));
+        for (size_t i = 0; i < c->store_count; i++)
+                p.stores[i] = c->stores[i].urls;
+        for (size_t i = 0; i < sent->count; i++) {
+                const struct command_sent_file *f = &sent->files[i];
+                BUF_CLEANUP struct buf url = {.max = CATALOG_URL_MAX};
+                size_t store = FILE_STORE_NONE;
+
+                if (!file_url(f->url, p.stores, p.store_count, &url, &store) ||
+                    !goes_there(&p, buf_view(&url))) {
+                        log_warn("msg=\"an output is not registered: its URL is not where the job's "
+                                 "description says "
+                                 "that outputs go\" job=%" PRIu64 ".%u url=\"%s\"",
+                                 r->request, r->member, LOG_TEXT(f->url));
+                        continue;
+                }
+                pack_str(to, buf_view(&url));
+                pack_str(to, store == FILE_STORE_NONE ? STR_NONE : p.stores[store].name);
+                pack_u64(to, f->size);
+                buf_add(to, f->sha256, 32);
+                n++;
+        }
+        free(p.stores);
+        return n;
+}
+
+void registrations_take(struct server *s, const struct core_result *r, const struct command_sent *sent)
+{
+        symbol attribute = symbols_intern(core_symbols(s->core), STR(ATTRIBUTE));
+        BUF_CLEANUP struct buf text = {0}, record = {0}, files = {0}, name = {0};
+        struct registrations *all = state(s);
+        struct core_request request;
+        size_t n;
+
+        if (sent->count == 0 || r->outcome != CORE_EXITED || r->signaled || r->exit_code != 0 ||
+            core_member_text(s->core, r->request, r->member, attribute, &text) != 0 ||
+            is_off(str_trim(buf_view(&text))) || core_request_get(s->core, r->request, &request) != 0)
+                return;
+        n = pack_files(s, r, sent, &files);
+        if (n == 0)
+                return;
+        pack_u64(&record, VERSION);
+        pack_u64(&record, r->request);
+        pack_str(&record, request.owner);
+        pack_str(&record, str_trim(buf_view(&text)));
+        pack_u64(&record, n);
+        buf_str(&record, buf_view(&files));
+        buf_printf(&name, PREFIX "%" PRIu64 ".%u.%u", r->request, r->member, r->fence);
+        store_batch_blob_put(turn_batch(s->turn), buf_view(&name), buf_view(&record));
+        if (!all->open)
+                all->open = mem_new(struct registration);
+        add_entry(all->open, buf_view(&name), &record, n);
+        if (all->open->files >= TASK_FILES)
+                registrations_flush(s);
+}
+
+/* ---- into the catalog: on its thread */
+
+int registrations_catalog(struct server *s, struct err *err)
+{
+        BUF_CLEANUP struct buf address = {0};
+
+        if (s->catalog)
+                return 0;
+        buf_printf(&address, "sqlite:%s", s->paths.catalog);
+        return catalog_open(buf_z(&address), &s->catalog, err);
+}
+
+bool registrations_room(struct server *s)
+{
+        struct statvfs v;
+
+        return statvfs(s->paths.dir, &v) != 0 || (uint64_t)v.f_bavail * v.f_frsize >= SPARE_BYTES;
+}
+
+/* The path of a URL, without the slashes in front. */
+static struct str path_of(struct str url)
+{
+        ptrdiff_t scheme = str_search(url, STR("://"));
+        struct str rest = scheme < 0 ? url : str_skip(url, (size_t)scheme + 3);
+        ptrdiff_t slash = str_find(rest, '/');
+
+        rest = slash < 0 ? STR_NONE : str_skip(rest, (size_t)slash);
+        while (rest.n && rest.p[0] == '/')
+                rest = str_skip(rest, 1);
+        return rest.n && rest.n <= CATALOG_NAME_MAX ? rest : str_head(url, CATALOG_NAME_MAX);
+}
+
+struct only {
+        struct str url;
+        bool is;
+};
+
+static int on_known(void *arg, const struct catalog_file *f)
+{
+        struct only *o = arg;
+
+        o->is = f->replica_count == 1 && str_eq(f->replicas[0].url, o->url);
+        return 0;
+}
+
+/* One file that is in another's way. A job that writes to a URL again has put another file there: what is
+ * known of the one before goes. Where something else has the name, the URL is the name. */
+static int put_one(struct server *s, struct catalog_file *f, struct catalog_counts *counts, struct err *err)
+{
+        struct catalog_put how = {0};
+        struct only o = {.url = f->replicas[0].url};
+        int r = catalog_put(s->catalog, f, 1, &how, counts, err);
+
+        for (int i = 0; r == CATALOG_CONFLICT && i < 2; i++) {
+                o.is = false;
+                r = catalog_get(s->catalog, f->name, on_known, &o, err);
+                if (r != 0)
+                        return r;
+                how.replace = o.is;
+                if (!o.is)
+                        f->name = str_head(o.url, CATALOG_NAME_MAX);
+                r = catalog_put(s->catalog, f, 1, &how, counts, err);
+        }
+        return r;
+}
+
+struct files {
+        struct catalog_file *v;
+        size_t count, cap;
+        struct arena texts;
+};
+
+/* Adds the files of an entry. False: the record is no such. */
+static bool read_entry(const struct entry *e, struct files *to)
+{
+        struct unpack u = unpack_from(buf_view(&e->record));
+        struct pairs *pairs = arena_alloc(&to->texts, sizeof(*pairs));
+        uint64_t n, version = unpack_u64(&u), request = unpack_u64(&u);
+        struct str owner = unpack_str(&u);
+        struct err err = {0};
+
+        if (read_pairs(unpack_str(&u), pairs, &err) != 0) {
+                log_warn("msg=\"outputs are registered without metadata\" entry=%s error=\"%s\"", e->name,
+                         LOG_TEXT(str_of(err.text)));
+                pairs->count = 0;
+        }
+        pairs->v[pairs->count++] = (struct catalog_meta){STR("owner"), {.type = CATALOG_TEXT, .text = owner}};
+        pairs->v[pairs->count++] =
+                (struct catalog_meta){STR("request"), {.type = CATALOG_INTEGER, .integer = (int64_t)request}};
+        for (n = unpack_u64(&u); version == VERSION && n > 0 && !u.bad; n--) {
+                struct catalog_replica *r = arena_alloc(&to->texts, sizeof(*r));
+                char *sum = arena_alloc(&to->texts, sizeof("sha256:") + 64);
+                uint64_t size;
+
+                *r = (struct catalog_replica){.url = unpack_str(&u)};
+                r->store = unpack_str(&u);
+                size = unpack_u64(&u);
+                if (u.bad || u.end - u.p < 32)
+                        return false;
+                memcpy(sum, "sha256:", 7);
+                hex_print(sum + 7, u.p, 32);
+                u.p += 32;
+                MEM_GROW(to->v, to->cap, to->count + 1);
+                to->v[to->count++] = (struct catalog_file){.name = path_of(r->url),
+                                                           .has_size = true,
+                                                           .size = size,
+                                                           .checksum = str_of(sum),
+                                                           .meta = pairs->v,
+                                                           .meta_count = pairs->count,
+                                                           .replicas = r,
+                                                           .replica_count = 1};
+        }
+        return version == VERSION && unpack_done(&u);
+}
+
+/* Those of a batch that could not be added as a whole. 0; or an error, of which another try may know better.
+ */
+static int put_each(struct server *s, struct catalog_file *files, size_t count, struct err *err)
+{
+        struct catalog_counts counts = {0};
+
+        for (size_t i = 0; i < count; i++) {
+                int r = put_one(s, &files[i], &counts, err);
+
+                if (r == CATALOG_CONFLICT || r == CATALOG_INVALID || r == CATALOG_NOT_FOUND)
+                        log_warn("msg=\"an output is not registered\" file=\"%s\" why=\"%s\"",
+                                 LOG_TEXT(files[i].name), LOG_TEXT(str_of(err->text)));
+                else if (r != 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* 0; or an error, of which another try may know better. */
+static int put_files(struct server *s, struct files *files, struct err *err)
+{
+        struct catalog_counts counts = {0};
+        int r = registrations_catalog(s, err);
+
+        if (r == 0 && !registrations_room(s))
+                r = err_set(err, CATALOG_FULL, "the disk is nearly full");
+        for (size_t at = 0, n; r == 0 && at < files->count; at += n) {
+                n = files->count - at < CATALOG_BATCH_MAX ? files->count - at : CATALOG_BATCH_MAX;
+                r = catalog_put(s->catalog, files->v + at, n, &(struct catalog_put){0}, &counts, err);
+                if (r == CATALOG_CONFLICT || r == CATALOG_INVALID)
+                        r = put_each(s, files->v + at, n, err);
+        }
+        return r;
+}
+
+static void registration_done(struct server *s, struct task *t);
+
+static void into_catalog(struct server *s, struct task *t)
+{
+        struct registration *g = (struct registration *)t;
+        struct files files = {0};
+        struct err err = {0};
+
+        for (const struct entry *e = g->entries; e; e = e->next) {
+                size_t before = files.count;
+
+                if (!read_entry(e, &files)) {
+                        files.count = before;
+                        log_warn("msg=\"outputs are not registered: their record is damaged\" entry=%s",
+                                 e->name);
+                }
+        }
+        g->again = put_files(s, &files, &err) != 0;
+        if (g->again)
+                log_warn("msg=\"outputs are not in the catalog yet\" files=%zu why=\"%s\"", files.count,
+                         LOG_TEXT(str_of(err.text)));
+        free(files.v);
+        arena_deinit(&files.texts);
+        g->task.run = registration_done;
+        server_to_core(s, &g->task);
+}
+
+/* Core. */
+static void registration_done(struct server *s, struct task *t)
+{
+        struct registration *g = (struct registration *)t;
+        struct registrations *all = state(s);
+
+        if (g->again) {
+                g->next = all->waiting;
+                all->waiting = g;
+                all->due_ms = clock_boot_ms() + AGAIN_MS;
+                return;
+        }
+        for (const struct entry *e = g->entries; e; e = e->next)
+                store_batch_blob_delete(turn_batch(s->turn), str_of(e->name));
+        registration_free(g);
+}
+
+static void registration_send(struct server *s, struct task *t)
+{
+        t->run = into_catalog;
+        server_to_catalog(s, t);
+}
+
+static void prepare(struct registration *g, void (*run)(struct server *s, struct task *t))
+{
+        g->next = NULL;
+        g->task.run = run;
+        g->task.drop = registration_drop;
+}
+
+void registrations_flush(struct server *s)
+{
+        struct registrations *all = s->registrations;
+        struct registration *g = all ? all->open : NULL;
+
+        if (!g)
+                return;
+        all->open = NULL;
+        prepare(g, registration_send);
+        turn_send(s->turn, &g->task, TURN_DURABLE);
+}
+
+void registrations_tick(struct server *s)
+{
+        struct registrations *all = s->registrations;
+
+        if (!all || !all->waiting || clock_boot_ms() < all->due_ms)
+                return;
+        for (struct registration *g; (g = all->waiting);) {
+                all->waiting = g->next;
+                prepare(g, into_catalog);
+                server_to_catalog(s, &g->task);
+        }
+}
+
+/* ---- after a restart */
+
+struct loading {
+        struct server *server;
+        struct registration *open;
+};
+
+static void load_flush(struct loading *l)
+{
+        if (!l->open)
+                return;
+        prepare(l->open, into_catalog);
+        server_to_catalog(l->server, &l->open->task);
+        l->open = NULL;
+}
+
+static int on_blob(void *arg, struct str name)
+{
+        struct loading *l = arg;
+        struct buf record = {0};
+
+        if (store_blob_get(l->server->store, name, &record, NULL) != 0) {
+                buf_deinit(&record);
+                return 0;
+        }
+        if (!l->open)
+                l->open = mem_new(struct registration);
+        add_entry(l->open, name, &record, 1);
+        if (l->open->files >= TASK_FILES)
+                load_flush(l);
+        return 0;
+}
+
+int registrations_open(struct server *s, struct err *err)
+{
+        struct loading l = {.server = s};
+        int r = store_blob_list(s->store, STR(PREFIX), on_blob, &l, err);
+
+        load_flush(&l);
+        return r;
+}
