@@ -44,7 +44,7 @@ def size_bytes(value: Union[int, str]) -> int:
 
 
 def _word(text: str) -> str:
-    """A word of arguments or environment, as base/args.h reads them: single quotes around what needs them."""
+    """A word of arguments or environment, as base/job/args.h reads them: single quotes around what needs them."""
     if "\n" in text or "\0" in text:
         raise ValueError(f"a word of a command has no line break: {text!r}")
     return text if re.fullmatch(r"[^\s'\"]+", text) else "'" + text.replace("'", "''") + "'"

@@ -7,8 +7,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
 #include "cli/client/api.h"
 #include "cli/client/session_file.h"
 #include "cli/command/commands.h"
@@ -77,7 +77,7 @@ static int use_session(struct cli *cli, struct options *o, struct session_file *
         return 0;
 }
 
-static int run(struct cli *cli, const struct command *c, int argc, char **argv)
+static int run_command(struct cli *cli, const struct command *c, int argc, char **argv)
 {
         struct session_file session SESSION_FILE_CLEANUP = {0};
         struct options o OPTIONS_CLEANUP;
@@ -154,11 +154,11 @@ int main(int argc, char **argv)
                 return CLI_USAGE;
         if (instead || at == argc) {
                 c = command_find(str_of(instead ? instead : "help"));
-                code = run(&cli, c, 0, NULL);
+                code = run_command(&cli, c, 0, NULL);
                 if (!instead)
                         code = CLI_USAGE;
         } else if ((c = command_find(str_of(argv[at])))) {
-                code = run(&cli, c, argc - at - 1, argv + at + 1);
+                code = run_command(&cli, c, argc - at - 1, argv + at + 1);
         } else {
                 code = command_unknown(argv[at]);
         }

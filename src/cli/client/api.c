@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/format/url.h"
 #include "base/mem.h"
-#include "base/url.h"
 #include "cli/client/http.h"
 #include "cli/client/instance.h"
 #include "cli/client/remote.h"
@@ -19,7 +19,7 @@
 struct api {
         struct http *http; /* one of the two */
         struct remote *remote;
-        struct buf where; /* what to call it in errors: the socket's path, or the address */
+        struct buf where; /* name used in errors: the socket's path, or the address */
         char *addresses;  /* of remote servers, of which one leads; `next` are those that were not tried */
         struct str next;
 };
@@ -80,7 +80,7 @@ static int open_address(struct api *api, const char *address, struct err *err)
         return remote_new(address, buf_z(&token), &api->remote, err) == 0 ? 0 : API_NO_SERVER;
 }
 
-/* The next address of several, with white space or commas between them. False when there is none. */
+/* Gives the next address of several, separated by white space or commas. Returns false if there is none. */
 static bool next_address(struct api *api, struct buf *ret)
 {
         size_t n = 0;
@@ -286,7 +286,7 @@ int api_path_check(struct buf *path)
                          "constraint");
 }
 
-/* What is left of a listing, and the document it becomes with --json. */
+/* Rest of a listing, and the document that it becomes with --json. */
 struct listing {
         const struct api_list *l;
         struct buf json;
@@ -341,7 +341,7 @@ static int list_page(struct listing *t, struct view root, struct buf *next)
         return code;
 }
 
-/* All of a listing as the server writes it: it need not be looked at. */
+/* Prints a whole listing as the server writes it, without parsing it. */
 static int pass_through(struct cli *cli, struct buf *path)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};

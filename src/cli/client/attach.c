@@ -1,5 +1,5 @@
-/* Two processes where there is input: the child asks for what the command prints, and so waits for the server
- * most of the time; the parent reads our standard input and waits for signals, and tells the server of both
+/* With input there are two processes: the child asks for the command's output, and so waits for the server
+ * most of the time; the parent reads standard input and waits for signals, and passes both to the server
  * over a connection of its own. */
 #include "cli/client/attach.h"
 
@@ -16,13 +16,13 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "base/base64.h"
-#include "base/json.h"
+#include "base/format/base64.h"
+#include "base/format/json.h"
 #include "cli/client/api.h"
 #include "cli/client/output.h"
 
 #define POLL_MS     20000
-#define SIGNAL_CODE 128 /* as a shell has it: with the signal's number added */
+#define SIGNAL_CODE 128 /* exit code of a shell for a signal: the number is added */
 #define CHUNK       16384
 
 /* The child's words to the parent, in memory that both have. */
@@ -36,9 +36,9 @@ struct attached {
         const struct attach *a;
         struct output output;
         struct verdict *verdict;
-        char bytes[CHUNK]; /* of our standard input that were not taken yet */
+        char bytes[CHUNK]; /* bytes of standard input that were not taken yet */
         size_t count;
-        int64_t offset; /* of the first of them */
+        int64_t offset; /* offset of the first of them */
         bool at_end;    /* nothing follows them */
         bool resized;   /* the command's terminal has not been told */
         bool deaf;      /* the command reads nothing more */
@@ -71,7 +71,7 @@ static bool is_term(const char *term)
                        strlen(term);
 }
 
-static int start(struct cli *cli, const struct attach *a, struct output *ret)
+static int start_output(struct cli *cli, const struct attach *a, struct output *ret)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf path BUF_CLEANUP = {0}, body BUF_CLEANUP = {0};
@@ -177,7 +177,7 @@ static void read_input(struct attached *x)
                 x->at_end = true;
 }
 
-/* Until the child has ended, or a signal ends us. Returns that signal; 0: none. */
+/* Waits until the child has ended, or a signal ends this process. Returns that signal; 0: none. */
 static int guard(struct attached *x, int signals)
 {
         bool told_end = false;
@@ -249,7 +249,7 @@ static int attached(struct attached *x, enum attach_way *ret_way)
                 mmap(NULL, sizeof(*x->verdict), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (signals < 0 || x->verdict == MAP_FAILED)
                 return cli_error(CLI_FAILED, "%s", strerror(errno));
-        api_close(x->cli); /* each has a connection of its own */
+        api_close(x->cli); /* each process has a connection of its own */
         fflush(stdout);
         if (x->a->terminal)
                 set_raw(x);
@@ -281,7 +281,7 @@ int attach_run(struct cli *cli, const struct attach *a, enum attach_way *ret_way
         struct attached x = {.cli = cli, .a = a};
         enum attach_way way = ATTACH_LOST;
         struct err err = {""};
-        int code = start(cli, a, &x.output);
+        int code = start_output(cli, a, &x.output);
 
         if (code != 0) {
                 way = ATTACH_NOT_BEGUN;

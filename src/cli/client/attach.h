@@ -1,7 +1,8 @@
-/* attach: a command beside a job's program, with our standard streams.
+/* attach: a command beside a job's program, connected to the caller's standard streams.
  *
- * With a terminal ours is in raw mode while the command runs, so that each key goes to the command's own, and
- * is put back whatever ends us (but SIGKILL); a change of its size is told to the command's.
+ * With a terminal, the caller's terminal is in raw mode while the command runs, so that each key reaches the
+ * command, and is restored however the caller ends (except by SIGKILL). A change of its size is passed on to
+ * the command's terminal.
  */
 #pragma once
 #include "cli/terminal/cli.h"
@@ -10,13 +11,14 @@ struct attach {
         const char *job; /* "7.0" */
         const char *const *words;
         size_t count;
-        bool input;    /* the command reads our standard input, up to its end */
-        bool terminal; /* it has a terminal, which is shown on ours */
+        bool input;    /* the command reads the caller's standard input, up to its end */
+        bool terminal; /* the command has a terminal, which is shown on the caller's */
 };
 enum attach_way { ATTACH_NOT_BEGUN, ATTACH_LOST, ATTACH_ENDED };
-/* Runs it to its end. The exit code is the command's, or 128 and the number of the signal that has ended it,
- * or us; CLI_FAILED and others after an error was printed. *ret_way (may be NULL): whether it was started,
- * and has ended as the code says. */
+/* Runs the command to its end. Returns its exit code, or 128 plus the number of the signal that ended it or
+ * the caller; CLI_FAILED and other codes after an error was printed. *ret_way (may be NULL) says whether the
+ * command was started, and ended with the code returned. */
 int attach_run(struct cli *cli, const struct attach *a, enum attach_way *ret_way);
-/* Whether our standard streams are a terminal that a command's can be shown on. Prints it if not. */
+/* Returns whether the standard streams are a terminal on which a command's terminal can be shown; if not,
+ * prints an error. */
 bool attach_has_terminal(void);

@@ -14,11 +14,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/format/json.h"
 #include "base/mem.h"
-#include "base/program.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/program.h"
 #include "cli/client/catalog_files.h"
 
 #define SITE_FOLDER    "/etc/drover/catalogs"
@@ -35,7 +35,7 @@ struct asking {
         struct err *err;
 };
 
-static int fail(const struct asking *a, int rc, const char *what)
+static int fail_program(const struct asking *a, int rc, const char *what)
 {
         return err_set(a->err, rc, "catalog %s: %s", a->name, what);
 }
@@ -54,7 +54,7 @@ static bool is_name(struct str s)
         return s.n > 0 && s.n <= NAME_MAX_BYTES;
 }
 
-static int find(struct str name, struct buf *path, struct err *err)
+static int find_program(struct str name, struct buf *path, struct err *err)
 {
         const char *const folders[] = {getenv("DROVER_CATALOGS"), SITE_FOLDER};
         MEM_CLEANUP char *z = str_dupz(str_head(name, 200));
@@ -87,15 +87,15 @@ static int write_question(const struct asking *a, struct str query, bool events)
         json_close(&j, '}');
         buf_char(&text, '\n');
         if (fd < 0)
-                return fail(a, -errno, strerror(errno));
+                return fail_program(a, -errno, strerror(errno));
         r = fs_write_all(fd, text.p, text.n);
         if (r == 0 && lseek(fd, 0, SEEK_SET) == 0)
                 return fd;
         close(fd);
-        return fail(a, -EIO, "it cannot be asked");
+        return fail_program(a, -EIO, "it cannot be asked");
 }
 
-static int start(const struct asking *a, const char *path, int in, int out, pid_t *ret)
+static int start_program(const struct asking *a, const char *path, int in, int out, pid_t *ret)
 {
         char *argv[] = {(char *)path, NULL};
         posix_spawn_file_actions_t files;
@@ -110,7 +110,7 @@ static int start(const struct asking *a, const char *path, int in, int out, pid_
         r = posix_spawn(ret, path, &files, &attributes, argv, environ);
         posix_spawnattr_destroy(&attributes);
         posix_spawn_file_actions_destroy(&files);
-        return r ? fail(a, -r, strerror(r)) : 0;
+        return r ? fail_program(a, -r, strerror(r)) : 0;
 }
 
 /* ---- what it prints */
@@ -165,7 +165,7 @@ static int take_line(struct asking *a, struct str text)
                 view_text(view_get(line, "error"), &what);
                 for (size_t i = 0; i < what.n && i < 300; i++)
                         buf_char(&safe, (unsigned char)what.p[i] < ' ' ? ' ' : what.p[i]);
-                return fail(a, -EIO, buf_z(&safe));
+                return fail_program(a, -EIO, buf_z(&safe));
         }
         if (!view_there(view_get(line, "end")))
                 return take_file(a, line);
@@ -190,26 +190,26 @@ static int read_answer(struct asking *a, int fd)
                 int rc = 0;
 
                 if (left_ms <= 0)
-                        return fail(a, -ETIMEDOUT, "it took more than ten minutes");
+                        return fail_program(a, -ETIMEDOUT, "it took more than ten minutes");
                 if (poll(&ready, 1,
                          left_ms < CATALOG_PROGRAM_QUIET_MS ? (int)left_ms : CATALOG_PROGRAM_QUIET_MS) == 0)
-                        return fail(a, -ETIMEDOUT, "it printed nothing for 30 seconds");
+                        return fail_program(a, -ETIMEDOUT, "it printed nothing for 30 seconds");
                 n = read(fd, bytes, sizeof(bytes));
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n < 0)
-                        return fail(a, -errno, strerror(errno));
+                        return fail_program(a, -errno, strerror(errno));
                 if (n == 0)
                         break;
                 total += (uint64_t)n;
                 if (total > CATALOG_PROGRAM_MAX)
-                        return fail(a, -E2BIG, "it printed more than 512 MiB");
+                        return fail_program(a, -E2BIG, "it printed more than 512 MiB");
                 buf_add(&kept, bytes, (size_t)n);
                 rest = buf_view(&kept);
                 while (rc == 0 && str_find(rest, '\n') >= 0 && str_cut(&rest, '\n', &line))
                         rc = take_line(a, line);
                 if (rc == 0 && rest.n > CATALOG_PROGRAM_LINE_MAX)
-                        rc = fail(a, -E2BIG, "it printed a line of more than a MiB");
+                        rc = fail_program(a, -E2BIG, "it printed a line of more than a MiB");
                 if (rc != 0)
                         return rc;
                 memmove(kept.p, rest.p, rest.n);
@@ -221,11 +221,11 @@ static int read_answer(struct asking *a, int fd)
                 if (rc != 0)
                         return rc;
         }
-        return a->ended ? 0 : fail(a, -EIO, "it ended without saying {\"end\": N}");
+        return a->ended ? 0 : fail_program(a, -EIO, "it ended without saying {\"end\": N}");
 }
 
 /* Waits for the program, which has closed its output or is killed. */
-static int end(pid_t pid, int *ret_status)
+static int end_program(pid_t pid, int *ret_status)
 {
         int64_t until_ms = clock_boot_ms() + CATALOG_PROGRAM_END_MS;
         bool killed = false;
@@ -242,7 +242,7 @@ static int end(pid_t pid, int *ret_status)
         return killed ? -ETIMEDOUT : 0;
 }
 
-static int run(struct asking *a, const char *path, struct str query, bool events)
+static int run_program(struct asking *a, const char *path, struct str query, bool events)
 {
         int in = write_question(a, query, events), out[2], status = 0, rc;
         pid_t pid = 0;
@@ -250,11 +250,11 @@ static int run(struct asking *a, const char *path, struct str query, bool events
         if (in < 0)
                 return in;
         if (pipe2(out, O_CLOEXEC) < 0) {
-                rc = fail(a, -errno, strerror(errno));
+                rc = fail_program(a, -errno, strerror(errno));
                 close(in);
                 return rc;
         }
-        rc = start(a, path, in, out[1], &pid);
+        rc = start_program(a, path, in, out[1], &pid);
         close(in);
         close(out[1]);
         if (rc == 0)
@@ -262,10 +262,10 @@ static int run(struct asking *a, const char *path, struct str query, bool events
         close(out[0]);
         if (pid && rc != 0)
                 kill(-pid, SIGKILL);
-        if (pid && end(pid, &status) != 0 && rc == 0)
-                rc = fail(a, -ETIMEDOUT, "it has printed all, and does not end");
+        if (pid && end_program(pid, &status) != 0 && rc == 0)
+                rc = fail_program(a, -ETIMEDOUT, "it has printed all, and does not end");
         if (rc == 0 && status != 0)
-                rc = fail(a, -EIO, "it ended with a failure");
+                rc = fail_program(a, -EIO, "it ended with a failure");
         return rc;
 }
 
@@ -275,13 +275,13 @@ int catalog_program_files(struct str name, struct str query, bool events, const 
         BUF_CLEANUP struct buf path = {0};
         MEM_CLEANUP char *z = str_dupz(str_head(name, NAME_MAX_BYTES));
         struct asking *a;
-        int rc = find(name, &path, err);
+        int rc = find_program(name, &path, err);
 
         if (rc != 0)
                 return rc;
         a = mem_new(struct asking);
         *a = (struct asking){.name = z, .order = order, .fn = fn, .to = to, .err = err};
-        rc = run(a, buf_z(&path), query, events);
+        rc = run_program(a, buf_z(&path), query, events);
         arena_deinit(&a->arena);
         free(a);
         return rc;

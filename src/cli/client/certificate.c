@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/fs.h"
+#include "base/system/fs.h"
 
 #define FILE_MAX         (1u << 20)
 #define SEQUENCE         0x30
@@ -54,7 +54,7 @@ static bool base64(struct str text, struct buf *out)
         return true;
 }
 
-/* The next element: its tag, and what is in it. */
+/* Takes the next element: its tag and its content. */
 static bool element(struct str *rest, unsigned char *ret_tag, struct str *ret)
 {
         if (rest->n < 2)
@@ -118,7 +118,7 @@ static bool validity(struct str der, struct certificate_times *ret)
                 return false;
         if (tag == VERSION && !element(&tbs, &tag, &part))
                 return false;
-        for (int i = 0; i < 3; i++) /* behind the serial number: signature, issuer, validity */
+        for (int i = 0; i < 3; i++) /* after the serial number: signature, issuer, validity */
                 if (!element(&tbs, &tag, &part) || tag != SEQUENCE)
                         return false;
         return time_of(&part, &ret->not_before_ms) && time_of(&part, &ret->not_after_ms);

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/fs.h"
-#include "base/json.h"
-#include "base/secret.h"
-#include "base/url.h"
+#include "base/format/json.h"
+#include "base/format/url.h"
+#include "base/system/fs.h"
+#include "base/system/secret.h"
 #include "cli/client/ship.h"
 
 #define FILE_MAX (64u << 10)
@@ -143,7 +143,8 @@ static void name_of(struct str path, struct buf *out)
         }
 }
 
-static int give(struct cli *cli, struct form_part *p, const char *name, const char *type, const char *path)
+static int give_credential(struct cli *cli, struct form_part *p, const char *name, const char *type,
+                           const char *path)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         BUF_CLEANUP struct buf all = {0}, quoted = {0};
@@ -167,14 +168,14 @@ static int of_part(struct cli *cli, struct form_part *p)
                 credential_usual_file("proxy", &path);
         name_of(buf_view(&path), &name);
         if (name.n)
-                code = give(cli, p, buf_z(&name), "proxy", buf_z(&path));
+                code = give_credential(cli, p, buf_z(&name), "proxy", buf_z(&path));
         if (code != 0 || !is_true(p, "UseSciTokens"))
                 return code;
         buf_reset(&path);
         ship_text(p, "ScitokensFile", &path);
         if (!path.n)
                 credential_usual_file("token", &path);
-        return give(cli, p, "scitokens", "token", buf_z(&path));
+        return give_credential(cli, p, "scitokens", "token", buf_z(&path));
 }
 
 int credential_of_form(struct cli *cli, struct form *f)

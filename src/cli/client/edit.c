@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "base/mem.h"
 #include "cli/client/world.h"
 #include "jdl/condor/condor.h"
@@ -29,7 +29,7 @@ struct assignment {
         const struct keyword *keyword;
 };
 
-/* An option of `drover submit -- COMMAND`, as the keyword that it is there. NULL: it is none. */
+/* Returns the keyword for an option of `drover submit -- COMMAND`; NULL: there is none. */
 static const struct keyword *option_keyword(struct str *name)
 {
         static const char *const options[][2] = {{"cpus", "request_cpus"},

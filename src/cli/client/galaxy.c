@@ -1,5 +1,5 @@
-/* The question is a file in memory, so that a program that does not read it harms nobody; the answer is read
- * until its end, for so long and so much. */
+/* The request is a file in memory, so that a program that does not read it cannot block the caller; the
+ * answer is read until its end, within limits of time and size. */
 #include "cli/client/galaxy.h"
 
 #include <errno.h>
@@ -11,10 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/json.h"
-#include "base/program.h"
+#include "base/format/json.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/program.h"
 #include "cli/terminal/view.h"
 #include "jdl/script.h"
 
@@ -43,7 +43,7 @@ static int write_question(const struct galaxy_submit *g, struct err *err)
         return err_set(err, r ? r : -EIO, "%s cannot be asked", PROGRAM);
 }
 
-static int start(int in, int out, pid_t *ret, struct err *err)
+static int start_program(int in, int out, pid_t *ret, struct err *err)
 {
         BUF_CLEANUP struct buf path = {0};
         char *argv[] = {(char *)PROGRAM, NULL};
@@ -87,7 +87,7 @@ static int read_answer(int fd, struct buf *ret, struct err *err)
 }
 
 /* 0: it has ended well, and this is what it has printed. */
-static int ask(const struct galaxy_submit *g, struct buf *ret, struct err *err)
+static int ask_program(const struct galaxy_submit *g, struct buf *ret, struct err *err)
 {
         int in = write_question(g, err), out[2], status = 0, r;
         pid_t pid = 0;
@@ -98,7 +98,7 @@ static int ask(const struct galaxy_submit *g, struct buf *ret, struct err *err)
                 close(in);
                 return err_set(err, -errno, "%s cannot be asked: %s", PROGRAM, strerror(errno));
         }
-        r = start(in, out[1], &pid, err);
+        r = start_program(in, out[1], &pid, err);
         close(in);
         close(out[1]);
         if (r == 0)
@@ -131,7 +131,7 @@ int galaxy_read(const struct form_world *w, const struct galaxy_submit *g, const
                 struct form *ret, struct buf *ret_command, struct err *err)
 {
         BUF_CLEANUP struct buf answer = {0}, error = {0}, description = {0}, script = {0};
-        int r = ask(g, &answer, err);
+        int r = ask_program(g, &answer, err);
         struct view v = view_of(buf_view(&answer)), lines = view_get(v, "description"),
                     job = view_get(v, "script");
 

@@ -9,9 +9,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/hex.h"
+#include "base/format/hex.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
 
 struct http {
         char *path, *token; /* token NULL: none */
@@ -46,7 +46,7 @@ void http_set_token(struct http *h, const char *token)
         h->token = mem_dupz(token);
 }
 
-static void drop(struct http *h)
+static void drop_connection(struct http *h)
 {
         if (h->fd >= 0)
                 close(h->fd);
@@ -58,7 +58,7 @@ void http_free(struct http *h)
 {
         if (!h)
                 return;
-        drop(h);
+        drop_connection(h);
         buf_deinit(&h->in);
         free(h->path);
         free(h->token);
@@ -96,7 +96,7 @@ static int dial(struct http *h, struct err *err)
 
                 if (e == EINTR)
                         continue;
-                drop(h);
+                drop_connection(h);
                 if (e == EACCES)
                         return err_set(err, HTTP_DENIED, "you may not open %s: %s", h->path, strerror(e));
                 return err_set(err, HTTP_NO_SERVER, "nothing answers at %s: %s", h->path, strerror(e));
@@ -363,7 +363,7 @@ static int exchange(struct http *h, const struct http_request *r, struct str req
         else
                 rc = read_to_end(h, r, a, err);
         if (rc != 0 || sent != 0 || head.close || h->in.n || (!head.chunked && head.length < 0))
-                drop(h);
+                drop_connection(h);
         return rc;
 }
 
@@ -384,7 +384,7 @@ int http_call(struct http *h, const struct http_request *r, struct http_answer *
         *ret = (struct http_answer){.body.max = HTTP_BODY_MAX};
         h->deadline_ms = clock_mono_ns() / 1000000 + (r->timeout_ms ? r->timeout_ms : 60000);
         if (h->fd >= 0 && stale(h))
-                drop(h);
+                drop_connection(h);
         if (h->fd < 0) {
                 rc = dial(h, err);
                 if (rc != 0)
@@ -399,6 +399,6 @@ int http_call(struct http *h, const struct http_request *r, struct http_answer *
         buf_addz(&request, "\r\n");
         rc = exchange(h, r, buf_view(&request), ret, err);
         if (rc != 0)
-                drop(h);
+                drop_connection(h);
         return rc;
 }

@@ -31,6 +31,10 @@ int id_parse(struct str text, struct id *ret, struct err *err)
         *ret = id;
         return 0;
 wrong:
+        if (str_ieqz(text, "all"))
+                return err_set(err, -EINVAL,
+                               "\"all\" is no id: all jobs of a user are -u USER, and `drover wait` without "
+                               "an id waits for all of yours");
         return err_set(err, -EINVAL,
                        "\"" STR_FMT "\" is no id: write 7 for a request, 7.42 for a job, 7.0-99 for a "
                        "range of jobs",

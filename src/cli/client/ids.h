@@ -5,9 +5,9 @@
 
 struct id {
         uint64_t request;
-        bool whole;           /* the request: no members were named */
+        bool whole;           /* the whole request: no members were named */
         uint32_t first, last; /* members, both included */
 };
 
-/* 0, or -EINVAL with err. */
+/* Parses the text. Returns 0, or -EINVAL with err. */
 int id_parse(struct str text, struct id *ret, struct err *err);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/fs.h"
+#include "base/system/fs.h"
 
 #define SMALL_FILE_MAX (1u << 20)
 

@@ -107,6 +107,11 @@ int jobs_ids(const char *const *words, size_t count, struct buf *out)
 
 int jobs_one(struct cli *cli, const char *word, struct buf *out)
 {
+        return jobs_one_or_several(cli, word, NULL, out);
+}
+
+int jobs_one_or_several(struct cli *cli, const char *word, bool *ret_several, struct buf *out)
+{
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf path BUF_CLEANUP = {0};
         struct err err;
@@ -116,7 +121,9 @@ int jobs_one(struct cli *cli, const char *word, struct buf *out)
 
         if (id_parse(str_of(word), &id, &err) != 0)
                 return cli_error(CLI_USAGE, "%s", err.text);
-        if (!id.whole && id.first != id.last)
+        if (ret_several)
+                *ret_several = !id.whole && id.first != id.last;
+        else if (!id.whole && id.first != id.last)
                 return cli_error(CLI_USAGE, "%s is several jobs: name one, as in %llu.%u", word,
                                  (unsigned long long)id.request, id.first);
         if (id.whole) {
@@ -125,11 +132,16 @@ int jobs_one(struct cli *cli, const char *word, struct buf *out)
                 if (code != 0)
                         return code;
                 jobs = view_integer(view_get(answer.root, "jobs"), 0);
-                if (jobs != 1)
+                if (ret_several)
+                        *ret_several = jobs != 1;
+                else if (jobs != 1)
                         return cli_error(CLI_USAGE, "request %s has %lld jobs: name one, as in %s.0", word,
                                          (long long)jobs, word);
         }
-        buf_printf(out, "%llu.%u", (unsigned long long)id.request, id.first);
+        if (ret_several && *ret_several)
+                buf_addz(out, word);
+        else
+                buf_printf(out, "%llu.%u", (unsigned long long)id.request, id.first);
         return 0;
 }
 

@@ -2,8 +2,8 @@
 
 #include <sys/stat.h>
 
-#include "base/args.h"
-#include "base/macro.h"
+#include "base/job/args.h"
+#include "base/job/macro.h"
 #include "cli/client/ship.h"
 
 bool local_path(struct str iwd, struct str name, struct buf *out)

@@ -8,30 +8,29 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/args.h"
-#include "base/fs.h"
-#include "base/macro.h"
+#include "base/format/quantity.h"
+#include "base/job/args.h"
+#include "base/job/macro.h"
 #include "base/mem.h"
-#include "base/quantity.h"
+#include "base/system/fs.h"
 #include "cli/client/world.h"
 #include "jdl/script.h"
 
-#define JOBS_MAX        10000000      /* of a request */
-#define NAMED_BYTES_MAX (64ull << 20) /* of files that arguments name, sent without having been told to */
+#define JOBS_MAX 10000000 /* maximum number of jobs of a request */
+/* maximum bytes of files that are sent only because arguments name them */
+#define NAMED_BYTES_MAX (64ull << 20)
 
 static const struct {
         const char *option, *keyword;
-} plain[] = {{"cpus", "request_cpus"},
-             {"memory", "request_memory"},
-             {"disk", "request_disk"},
-             {"gpus", "request_gpus"}};
+} plain[] = {{"cpus", "request_cpus"}, {"memory", "request_memory"}, {"disk", "request_disk"},
+             {"gpus", "request_gpus"}, {"nodes", "request_nodes"},   {"tasks-per-node", "tasks_per_node"}};
 #define PLAIN (sizeof(plain) / sizeof(plain[0]))
 
-/* How many jobs, and what the placeholders of GNU parallel become in each. */
+/* Number of jobs, and the values of GNU parallel's placeholders in each. */
 struct jobs {
         bool numbered;         /* --array */
         const char *each;      /* --each: a pattern, or a file of lines */
-        uint64_t first, count; /* of --array */
+        uint64_t first, count; /* range of --array */
         bool number, nth;      /* these are used: {} of --array, {#} */
 };
 
@@ -59,7 +58,7 @@ const char *one_line_option(const struct options *o)
         return NULL;
 }
 
-/* A value has one line, and no blanks at its ends. */
+/* Checks that a value has one line, and no blanks at its ends. */
 static int check_value(const char *what, struct str s, struct err *err)
 {
         if (s.n == 0 || str_trim(s).n != s.n || str_find(s, '\n') >= 0 || str_ends(s, STR("\\")))
@@ -85,7 +84,8 @@ static bool has_placeholder(const struct jobs *jobs, struct str s)
         return false;
 }
 
-/* A value as a submit file has it, with the placeholders in it. `quoted`: within double quotes. */
+/* Appends a value in the syntax of submit files, with the placeholders in it. `quoted`: within double
+ * quotes. */
 static void write_value(struct buf *out, struct jobs *jobs, struct str s, bool quoted)
 {
         while (s.n) {
@@ -131,6 +131,14 @@ static int check_size(const struct options *o, const char *option, struct err *e
         if (!text || (quantity_size(str_of(text), &bytes) == 0 && bytes > 0))
                 return 0;
         return err_set(err, -EINVAL, "--%s cannot be '%s': write a size, as in 512M or 2G", option, text);
+}
+
+static int check_count(const struct options *o, const char *option, int64_t least, struct err *err)
+{
+        if (!options_text(o, option) || options_number(o, option, least) >= least)
+                return 0;
+        return err_set(err, -EINVAL, "--%s cannot be %s: it is %" PRId64 " at least", option,
+                       options_text(o, option), least);
 }
 
 static int read_array(const char *text, struct jobs *jobs, struct err *err)
@@ -253,7 +261,7 @@ static bool is_program(const char *path)
         return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* A hint at what may have been meant. */
+/* Fails with a hint at the program that may have been meant. */
 static int no_program(const char *name, struct err *err)
 {
         const char *blank = strchr(name, ' '), *equals = strchr(name, '=');
@@ -282,6 +290,8 @@ static int find_program(const char *name, struct buf *ret, struct err *err)
 
         if (strchr(name, '/')) {
                 buf_addz(ret, name);
+                if (access(name, F_OK) != 0 && strchr(name, ' '))
+                        return no_program(name, err);
                 return is_program(name)
                                ? 0
                                : err_set(err, -EINVAL, "%s is no program that can be run here: %s", name,
@@ -330,7 +340,7 @@ static int write_program(const struct options *o, struct jobs *jobs, struct buf 
 
 /* ---- arguments and environment */
 
-/* A word as in the raw form of base/args.h: in single quotes where a placeholder may bring blanks. */
+/* A word as in the raw form of base/job/args.h: in single quotes where a placeholder may bring blanks. */
 static void write_word(struct buf *out, struct jobs *jobs, struct str word)
 {
         ARGS_CLEANUP struct args one = {0};
@@ -515,6 +525,10 @@ static int write_resources(const struct options *o, struct jobs *jobs, struct bu
 
         if (r == 0)
                 r = check_size(o, "disk", err);
+        if (r == 0)
+                r = check_count(o, "cpus", 1, err);
+        if (r == 0)
+                r = check_count(o, "gpus", 0, err);
         for (size_t i = 0; i < PLAIN && r == 0; i++)
                 if (options_text(o, plain[i].option))
                         r = add_line(out, jobs, plain[i].keyword, plain[i].option,

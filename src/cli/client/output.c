@@ -2,11 +2,11 @@
 
 #include <stdio.h>
 
-#include "base/base64.h"
+#include "base/format/base64.h"
 #include "cli/terminal/human.h"
 
-#define LATE_MS        20000 /* that the answer may take beside its wait */
-#define SHOWN_BYTES    8192  /* of which lines are shown inside other text */
+#define LATE_MS        20000 /* time that the answer may take beyond its wait */
+#define SHOWN_BYTES    8192  /* bytes from which the last lines are taken */
 #define LINE_MAX_BYTES 400
 
 static const char *const names[2] = {"stdout", "stderr"};

@@ -1,4 +1,4 @@
-/* With libcurl (base/libcurl.h) comes OpenSSL, whose few calls for the check of the CA are taken
+/* With libcurl (base/system/libcurl.h) comes OpenSSL, whose few calls for the check of the CA are taken
  * from libcrypto as libcurl loaded it. The calls have the types of the headers, so a mistake in their use
  * shows when building.
  *
@@ -16,9 +16,9 @@
 #include <openssl/x509_vfy.h>
 #include <unistd.h>
 
-#include "base/hex.h"
-#include "base/libcurl.h"
+#include "base/format/hex.h"
 #include "base/mem.h"
+#include "base/system/libcurl.h"
 
 #define CRYPTO_CALLS(X)                                                                                      \
         X(X509_STORE_CTX_get0_untrusted)                                                                     \
@@ -51,7 +51,7 @@ struct remote {
                 return err_set(err, API_BROKEN, "%s is not in the library that was found: %s", #name,        \
                                dlerror());
 
-static int load(struct remote *r, struct err *err)
+static int remote_load(struct remote *r, struct err *err)
 {
         void *library;
 
@@ -134,7 +134,7 @@ int remote_new(const char *address, const char *token, struct remote **ret, stru
         r = mem_new(struct remote);
         rc = read_token(r, str_of(token), err);
         if (rc == 0)
-                rc = load(r, err);
+                rc = remote_load(r, err);
         if (rc == 0 && !(r->curl = libcurl.p_curl_easy_init()))
                 rc = err_set(err, API_BROKEN, "libcurl doesn't start");
         if (rc != 0) {
@@ -194,8 +194,8 @@ static size_t take_body(char *p, size_t size, size_t count, void *arg)
 }
 
 /* Options that a call sets are all set again for the next: nothing of the last one is left. */
-static void prepare(struct remote *r, const struct api_request *request, struct sink *sink, const char *url,
-                    struct curl_slist *headers)
+static void prepare_call(struct remote *r, const struct api_request *request, struct sink *sink,
+                         const char *url, struct curl_slist *headers)
 {
         const char *method = request->method ? request->method : "GET";
 
@@ -269,7 +269,7 @@ int remote_call(struct remote *r, const struct api_request *request, struct api_
                 own = (struct curl_slist){.data = type.p, .next = r->headers};
                 headers = &own;
         }
-        prepare(r, request, &sink, buf_z(&url), headers);
+        prepare_call(r, request, &sink, buf_z(&url), headers);
         rc = libcurl.p_curl_easy_perform(r->curl);
         if (rc != CURLE_OK)
                 return failure(r, rc, &sink, err);

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/fs.h"
+#include "base/format/xml.h"
 #include "base/mem.h"
-#include "base/xml.h"
+#include "base/system/fs.h"
 #include "cli/client/instance.h"
 
 void session_file_deinit(struct session_file *s)
@@ -23,7 +23,7 @@ void session_file_deinit(struct session_file *s)
 
 /* ---- reading */
 
-static void take(const struct xml *x, const char *name, struct buf *to)
+static void take_member(const struct xml *x, const char *name, struct buf *to)
 {
         const char *value = xml_get(x, name);
 
@@ -57,20 +57,22 @@ int session_file_read(const char *path, struct session_file *ret)
         BUF_CLEANUP struct buf text = {0};
         struct err err = {""};
         struct xml *root = NULL;
+        uid_t owner = 0;
         int code = 0;
 
-        if (fs_read_regular(AT_FDCWD, path, SESSION_FILE_MAX, &text, &err) != 0 ||
+        if (fs_read_regular_of(AT_FDCWD, path, SESSION_FILE_MAX, &text, &owner, &err) != 0 ||
             xml_parse(path, buf_view(&text), &root, &err) != 0)
                 return cli_error(CLI_USAGE, "%s", err.text);
+        ret->own = owner == 0 || owner == geteuid();
         if (!xml_is(root, "session"))
                 code = cli_error(CLI_USAGE, "%s is no session file: its outermost element is <%s>", path,
                                  root->name);
-        take(xml_child(root, "server"), "uuid", &ret->server_uuid);
-        take(xml_child(root, "server"), "dir", &ret->dir);
-        take(xml_child(root, "server"), "address", &ret->address);
-        take(xml_child(root, "submit"), "file", &ret->file);
-        take(xml_child(root, "submit"), "folder", &ret->folder);
-        take(xml_child(root, "submit"), "report", &ret->report);
+        take_member(xml_child(root, "server"), "uuid", &ret->server_uuid);
+        take_member(xml_child(root, "server"), "dir", &ret->dir);
+        take_member(xml_child(root, "server"), "address", &ret->address);
+        take_member(xml_child(root, "submit"), "file", &ret->file);
+        take_member(xml_child(root, "submit"), "folder", &ret->folder);
+        take_member(xml_child(root, "submit"), "report", &ret->report);
         for (const struct xml *x = xml_child(root, "request"); x && code == 0; x = xml_next(x, "request"))
                 code = read_request(x, ret);
         if (code == 0 && ret->count == 0)
@@ -81,7 +83,7 @@ int session_file_read(const char *path, struct session_file *ret)
 
 /* ---- writing */
 
-static void put(struct buf *out, const char *name, struct str value)
+static void put_member(struct buf *out, const char *name, struct str value)
 {
         if (value.n == 0)
                 return;
@@ -105,13 +107,13 @@ int session_file_write(const char *path, const struct session_file *s)
         buf_addz(&text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
                         "<!-- drover queue, wait, get, rm and resubmit take this file as their session "
                         "-->\n<session>\n  <server");
-        put(&text, "uuid", buf_view(&s->server_uuid));
-        put(&text, "dir", buf_view(&s->dir));
-        put(&text, "address", buf_view(&s->address));
+        put_member(&text, "uuid", buf_view(&s->server_uuid));
+        put_member(&text, "dir", buf_view(&s->dir));
+        put_member(&text, "address", buf_view(&s->address));
         buf_addz(&text, "/>\n  <submit");
-        put(&text, "file", buf_view(&s->file));
-        put(&text, "folder", buf_view(&s->folder));
-        put(&text, "report", buf_view(&s->report));
+        put_member(&text, "file", buf_view(&s->file));
+        put_member(&text, "folder", buf_view(&s->folder));
+        put_member(&text, "report", buf_view(&s->report));
         buf_addz(&text, "/>\n");
         for (size_t i = 0; i < s->count; i++)
                 buf_printf(&text, "  <request id=\"%llu\" uuid=\"%s\" jobs=\"%llu\"/>\n",
@@ -195,7 +197,7 @@ static int check_request(struct cli *cli, const struct session_request *r)
 
 int session_file_use(struct cli *cli, const struct session_file *s, bool last, struct buf *ret)
 {
-        bool named = cli->dir || getenv("DROVER_DIR") || getenv("DROVER_SERVER");
+        bool named = cli->dir || getenv("DROVER_DIR") || getenv("DROVER_SERVER") || !s->own;
 
         /* The session lives as long as the call. */
         if (!named && s->address.n)

@@ -13,26 +13,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/environment.h"
-#include "base/fs.h"
-#include "base/macro.h"
+#include "base/format/sha256.h"
+#include "base/job/environment.h"
+#include "base/job/macro.h"
+#include "base/job/match_macro.h"
 #include "base/map.h"
-#include "base/match_macro.h"
 #include "base/mem.h"
-#include "base/sha256.h"
+#include "base/system/fs.h"
 #include "classad/ad.h"
 #include "classad/eval.h"
 #include "cli/client/local.h"
 #include "cli/client/upload.h"
 
-#define MADE_MAX (1u << 20) /* of a file that an environment is made of, as agents take it */
+/* Maximum bytes of a file that an environment is made of, the limit of agents. */
+#define MADE_MAX (1u << 20)
 
-/* One member's values for late macros. */
+/* Values of late macros for one member. */
 struct member {
         const struct form_part *part;
         uint64_t number, row, step;
-        struct str values; /* of its row, parted by \x1f */
-        bool unknown;      /* a name was asked for that only the server can know */
+        struct str values; /* values of its row, separated by \x1f */
+        bool unknown;      /* a macro was used whose value only the server knows */
 };
 
 void ship_deinit(struct ship *s)
@@ -204,7 +205,7 @@ static int add_tree(struct ship *s, const char *path, const char *name, unsigned
         return rc;
 }
 
-/* A path as written, relative to iwd. Its name in the job's folder is its last component. */
+/* Adds a path as written, relative to iwd. Its name in the job's folder is its last component. */
 static int add_path(struct ship *s, struct str iwd, struct str written, bool executable, struct err *err)
 {
         bool contents = written.n > 1 && str_ends(written, STR("/"));
@@ -231,8 +232,8 @@ static int add_path(struct ship *s, struct str iwd, struct str written, bool exe
         return add_file(s, buf_z(&path), name, &st, executable, err);
 }
 
-/* A glob pattern that matches the name whatever the place fills in. False: nothing else is in the last
- * component. */
+/* Makes a glob pattern that matches the name for any values that the place fills in. Returns false if
+ * nothing else is in the last component. */
 static bool place_pattern(struct str iwd, struct str written, struct buf *out)
 {
         struct match_macro m;
@@ -256,7 +257,8 @@ static bool place_pattern(struct str iwd, struct str written, struct buf *out)
         }
 }
 
-/* A path with $$() in it: all that it may come to be are sent, and the place takes the one it needs. */
+/* Adds a path with $$() in it: all files that it can expand to are sent, and the place takes the one it
+ * needs. */
 static int add_place_path(struct ship *s, struct str iwd, struct str written, bool executable,
                           struct err *err)
 {

@@ -2,7 +2,7 @@
 
 #include <sys/stat.h>
 
-#include "base/macro.h"
+#include "base/job/macro.h"
 #include "cli/client/local.h"
 #include "cli/client/ship.h"
 

@@ -1,9 +1,10 @@
-/* sizes: how large the input files of a submit are, as far as they can be seen from here, so that the server
- * can count what a place would have to fetch. Files that are sent along are counted by the server itself. */
+/* sizes: sizes of the input files of a submit, as far as they can be read on this machine, so that the
+ * server can count the bytes that a place would have to fetch. Files that are sent along are counted by the
+ * server. */
 #pragma once
 #include "jdl/form.h"
 
-/* Gives each part that says nothing about the sizes of its inputs TransferInputSizes, with the sizes of those
- * elements of TransferInput that are plain files here and are the same for all members. What is not known is
- * left empty; where nothing is, nothing is set. */
+/* Sets TransferInputSizes in each part that does not set it, to the sizes of those elements of TransferInput
+ * that are plain files here and the same for all members. Unknown sizes are left empty; if none is known,
+ * nothing is set. */
 void sizes_fill(struct form *f);

@@ -8,9 +8,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
 #include "cli/client/catalog_files.h"
 #include "cli/client/credential.h"
 #include "cli/client/galaxy.h"
@@ -20,10 +20,11 @@
 #include "cli/client/world.h"
 #include "jdl/condor/condor.h"
 #include "jdl/cwl/cwl.h"
+#include "jdl/dag/plan.h"
 #include "jdl/stork/stork.h"
 
 #define ITEMS_INLINE    (256u << 10) /* bytes of items in the body; more go ahead as an upload */
-#define REPEAT_MS       30000        /* a submit without an answer is repeated for so long */
+#define REPEAT_MS       30000        /* time during which a submit without an answer is repeated */
 #define REPEAT_PAUSE_MS 200
 
 void submit_init(struct submit *s, struct cli *cli, const char *file)
@@ -45,6 +46,7 @@ void submit_deinit(struct submit *s)
         buf_deinit(&s->body);
         buf_deinit(&s->command);
         buf_deinit(&s->after);
+        buf_deinit(&s->plan);
 }
 
 int submit_append(struct submit *s, const struct options *o)
@@ -87,7 +89,7 @@ static int read_description(const char *file, struct buf *ret, struct err *err)
         return world_read_stdin(CONDOR_TEXT_MAX, ret, err);
 }
 
-#define RESCUE_MAX 999 /* as DAGMan numbers them */
+#define RESCUE_MAX 999 /* highest number of a rescue file, as in DAGMan */
 
 /* The newest of FILE.rescue001 to FILE.rescue999; empty when there is none. */
 static int read_rescue(struct submit *s, struct buf *name, struct buf *text, struct err *err)
@@ -104,6 +106,19 @@ static int read_rescue(struct submit *s, struct buf *name, struct buf *text, str
         }
         buf_reset(name);
         return 0;
+}
+
+/* The files of this request have a folder of their own in the store. */
+static int make_plan(struct submit *s, const struct form_world *w, const struct condor_options *o,
+                     struct err *err)
+{
+        const struct dag_plan_options options = {.stage = s->stage,
+                                                 .tag = s->uuid,
+                                                 .space = s->stage_space,
+                                                 .file_size = s->stage_file_size,
+                                                 .condor = o};
+
+        return dag_plan(w, &options, &s->form, &s->plan, err);
 }
 
 static int parse_dag(struct submit *s, const struct form_world *w, const struct condor_options *o,
@@ -126,9 +141,10 @@ static int parse_dag(struct submit *s, const struct form_world *w, const struct 
                 if (!s->quiet)
                         cli_note("%s says which nodes are done; --no-rescue begins anew", names[0]);
         }
-        return rc ? rc
-                  : dag_parse(w, s->file, s->text.p ? s->text : buf_view(&text), &options, &s->form, &s->dag,
-                              err);
+        if (rc == 0)
+                rc = dag_parse(w, s->file, s->text.p ? s->text : buf_view(&text), &options, &s->form, &s->dag,
+                               err);
+        return rc == 0 && s->stage ? make_plan(s, w, options.condor, err) : rc;
 }
 
 /* The request's uuid as jobs see it. */
@@ -152,8 +168,8 @@ static int parse_sums(struct submit *s, struct str text, const struct form_world
         return sums_parse(w, &job, o, &s->form, &s->sums, err);
 }
 
-static int parse(struct submit *s, const struct form_world *w, const struct condor_options *o,
-                 struct err *err)
+static int description_parse(struct submit *s, const struct form_world *w, const struct condor_options *o,
+                             struct err *err)
 {
         struct buf text BUF_CLEANUP = {0};
         int rc;
@@ -186,7 +202,7 @@ static int parse(struct submit *s, const struct form_world *w, const struct cond
         return rc == 0 ? condor_parse(w, s->file, buf_view(&text), o, &s->form, err) : rc;
 }
 
-/* Those that were not printed yet. */
+/* Prints the warnings that were not printed yet. */
 static void print_form_warnings(struct submit *s)
 {
         for (; s->warned < s->form.warning_count; s->warned++) {
@@ -235,7 +251,7 @@ int submit_read(struct submit *s)
         w.form.catalog = catalog_files;
         fs_domain(domain, sizeof(domain));
         gethostname(host, sizeof(host) - 1);
-        rc = parse(s, &w.form, &options, &err);
+        rc = description_parse(s, &w.form, &options, &err);
         if (rc == 0)
                 local_warn(&s->form, s->language != SUBMIT_CONDOR || s->text.p);
         print_form_warnings(s);
@@ -248,7 +264,7 @@ int submit_read(struct submit *s)
 
 /* ---- what goes ahead of it */
 
-/* Does the server take agents of other machines? Asked only when a part leaves the choice to it. */
+/* Asks the server whether it takes agents of other machines, if a part leaves the choice to it. */
 static int ask_server(struct submit *s, bool *ret_remote)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};

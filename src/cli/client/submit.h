@@ -1,64 +1,70 @@
 /* submit: description -> form -> (files uploaded) -> one POST.
  *
- * submit_init, submit_read, then submit_send; submit_deinit in any case. All print what goes wrong and return
- * an exit code.
+ * Call submit_init, submit_read, then submit_send; and submit_deinit in any case. Each prints its errors and
+ * returns an exit code.
  */
 #pragma once
-#include "base/uuid.h"
+#include "base/system/uuid.h"
 #include "cli/client/api.h"
 #include "cli/client/ship.h"
 #include "jdl/dag/dag.h"
 #include "jdl/sums/sums.h"
 
-#define SUBMIT_BODY_MAX  (8u << 20) /* bytes of a request that the server takes; long lists go ahead of it */
+#define SUBMIT_BODY_MAX  (8u << 20) /* maximum bytes of a request's body; long lists are uploaded first */
 
-#define SUBMIT_LINES_MAX 256 /* of --append */
+#define SUBMIT_LINES_MAX 256 /* maximum number of --append options */
 
 enum submit_language { SUBMIT_CONDOR, SUBMIT_GALAXY, SUBMIT_CWL, SUBMIT_DAG, SUBMIT_SUMS };
 
 struct submit {
         struct cli *cli;
-        const char *file; /* "-": standard input */
-        struct str text;  /* what is in it, where it is no file; borrowed */
-        const char *const
-                *lines; /* as if written just before each queue statement; may be set before reading */
+        const char *file;         /* "-": standard input */
+        struct str text;          /* content, if it is not a file; borrowed */
+        const char *const *lines; /* lines read as if written just before each queue statement; may be set
+                                     before reading */
         size_t line_count;
         struct buf after;                        /* the line of --after */
-        const char *own_lines[SUBMIT_LINES_MAX]; /* what submit_append has put there */
-        const char *const *first;                /* as if written at the top */
+        const char *own_lines[SUBMIT_LINES_MAX]; /* lines added by submit_append */
+        const char *const *first;                /* lines read as if written at the top */
         size_t first_count;
         bool quiet; /* no warnings */
         enum submit_language language;
-        const char *params;            /* of a tool's job: a file, or NULL */
-        const char *resolve;           /* of a Galaxy tool; galaxy.h has the words */
-        struct buf command;            /* of a tool, as it was rendered */
-        bool no_rescue;                /* of a DAG: rescue files beside it are not read */
-        const char *rescue;            /* of a DAG: the rescue file to be read; NULL: as no_rescue says */
-        struct dag_summary dag;        /* of a DAG, when it was read */
-        const struct entity *entities; /* of a template of SUMS; borrowed */
+        const char *params;            /* parameters of a tool's job: a file, or NULL */
+        const char *resolve;           /* of a Galaxy tool: a word of galaxy.h */
+        struct buf command;            /* a tool's command, as it was rendered */
+        bool no_rescue;                /* DAG: rescue files beside it are not read */
+        const char *rescue;            /* DAG: rescue file to read; NULL: no_rescue decides */
+        struct dag_summary dag;        /* set after a DAG was read */
+        const struct entity *entities; /* values for a SUMS template; borrowed */
         size_t entity_count;
-        struct sums_told sums;      /* of a description of SUMS, when it was read */
-        uint64_t max_pre, max_post; /* scripts of a DAG that run at once; 0: any number */
+        struct sums_told sums; /* set after a SUMS description was read */
+        /* DAG: URL of the store that its data are planned through (jdl/dag/plan.h), or NULL */
+        const char *stage;
+        uint64_t stage_space, stage_file_size;
+        struct buf plan;            /* report of the plan, for people */
+        uint64_t max_pre, max_post; /* scripts of a DAG that may run at once; 0: any number */
         struct form form;
-        size_t warned; /* of its warnings, those that are printed */
+        size_t warned; /* number of the form's warnings that were printed */
         struct ship ship;
-        char **uploads; /* of the items, by part; NULL entries */
+        char **uploads; /* uploads of the items, by part; entries may be NULL */
         char uuid[UUID_TEXT];
         struct buf body;
 };
 
 void submit_init(struct submit *s, struct cli *cli, const char *file);
 void submit_deinit(struct submit *s);
-/* Takes the lines of --after and --append; the latter are the options' own. 0, or an exit code. */
+/* Adds the lines of --after and --append; the latter are borrowed from the options. Returns 0, or an exit
+ * code. */
 int submit_append(struct submit *s, const struct options *o);
-/* Prints the text, with those lines before its queue statement. */
+/* Prints the description, with the added lines before its queue statement. */
 void submit_print(const struct submit *s);
 /* Reads and parses the description into s->form; prints its warnings. */
 int submit_read(struct submit *s);
-/* Sends what has to go ahead, then the request. *ret is the server's answer (docs/openapi.json,
- * submitRequest), the caller's to deinit. Repeated under the same uuid when no answer comes. */
+/* Uploads what must precede the request, then sends the request. *ret is the server's answer
+ * (docs/openapi.json, submitRequest), the caller's to deinit. If no answer comes, the request is repeated
+ * under the same uuid. */
 int submit_send(struct submit *s, struct api_answer *ret);
-/* Prints what the server will not do, though it has taken the request. */
+/* Prints the server's warnings about parts of the request that it accepted but will not act on. */
 void submit_print_warnings(const struct api_answer *answer);
-/* Makes s->body of what is there now: for those who send it themselves. */
+/* Writes the request into s->body, for callers that send it themselves. */
 void submit_write_body(struct submit *s);

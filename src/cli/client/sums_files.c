@@ -7,14 +7,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
 #include "cli/terminal/human.h"
 #include "jdl/script.h"
 
 #define REPORT_ROWS_MAX 100000u
 
-/* A job's row of the items. */
+/* Row of the items for one job. */
 struct piece {
         struct str where;
         uint64_t segment, first, count;
@@ -46,7 +46,7 @@ static void path_in(const char *folder, const struct submit *s, const char *tail
         buf_addz(out, tail);
 }
 
-/* A new file: what another submit has left is never written over, and no link is followed. */
+/* Writes a new file. Existing files are never overwritten, and links are not followed. */
 static int write_new(const char *path, struct str text, unsigned mode)
 {
         int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode), r;

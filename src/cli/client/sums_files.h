@@ -1,16 +1,17 @@
-/* sums_files: what a submit of a SUMS description leaves in the user's folders.
+/* sums_files: files that a submit of a SUMS description leaves in the user's folders.
  *
  * The report (schedREQUESTID.report) is always written: the jobs, their files and where these can be
- * processed, the command, and what was warned of. A simulated submit also leaves each job's list of files and
- * a script that runs the job as it would run (schedREQUESTID_N.list, .sh).
+ * processed, the command, and the warnings. A simulated submit also leaves each job's list of files and a
+ * script that runs the job in the same way (schedREQUESTID_N.list, .sh).
  */
 #pragma once
 #include "cli/client/submit.h"
 
 #define SUMS_SCRIPTS_MAX 10000u /* jobs of a simulated submit that get files of their own */
 
-/* id: of the request at the server; 0: it was simulated. 0; or an exit code, after an error was printed. */
+/* Writes the files. id: number of the request at the server; 0: the submit was simulated. Returns 0, or an
+ * exit code after an error was printed. */
 int sums_files_write(const struct submit *s, int64_t id);
-/* The path of the report, and of the session file, which the caller writes. */
+/* Append the path of the report, and of the session file, which the caller writes. */
 void sums_files_report(const struct submit *s, struct buf *out);
 void sums_files_session(const struct submit *s, struct buf *out);

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "base/mem.h"
 
 #define TRIES_MAX 8

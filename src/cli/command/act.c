@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "base/mem.h"
-#include "base/signals.h"
+#include "base/system/signals.h"
 #include "classad/expr.h"
 #include "cli/client/api.h"
 #include "cli/client/edit.h"
@@ -45,6 +45,21 @@ static void print_errors(struct view errors)
 static const char *given(const struct action *a, const char *option)
 {
         return options_row(a->options->command, str_of(option)) ? options_text(a->options, option) : NULL;
+}
+
+/* A word that begins with a letter may be meant as a name: the error says how names are given. */
+static int check_words(const struct action *a)
+{
+        if (!options_row(a->options->command, STR("name")))
+                return 0;
+        for (size_t i = 0; i < a->id_count; i++) {
+                char c = a->ids[i][0];
+
+                if (((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) && strcasecmp(a->ids[i], "all") != 0)
+                        return cli_error(CLI_USAGE, "\"%s\" is no id: jobs of that name are --name '%s'",
+                                         a->ids[i], a->ids[i]);
+        }
+        return 0;
 }
 
 static void add_clause(struct buf *out, const char *before, struct str text, const char *after)
@@ -171,7 +186,7 @@ static bool note_not_waiting(const struct cli *cli, struct view list)
         return at > 0;
 }
 
-static int act(struct cli *cli, const struct action *a)
+static int act_on_jobs(struct cli *cli, const struct action *a)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf body BUF_CLEANUP = {0}, ids BUF_CLEANUP = {0}, out BUF_CLEANUP = {0},
@@ -181,6 +196,8 @@ static int act(struct cli *cli, const struct action *a)
         int code;
 
         code = build_constraint(a, &constraint);
+        if (code == 0)
+                code = check_words(a);
         if (code == 0)
                 code = jobs_ids(a->ids, a->id_count, &ids);
         if (code != 0)
@@ -210,17 +227,22 @@ static int act(struct cli *cli, const struct action *a)
                 print_errors(errors);
         if (view_next(errors, &(size_t){0}, &(struct view){STR_NONE}))
                 return CLI_FAILED;
-        return note_not_waiting(cli, view_get(answer.root, "not_waiting")) ? CLI_FAILED : CLI_OK;
+        if (note_not_waiting(cli, view_get(answer.root, "not_waiting")))
+                return CLI_FAILED;
+        if (affected == 0 && !a->counted && !cli->json && ids.n && constraint.n == 0)
+                cli_note("none of them is in a state in which it can be %s: drover queue %s shows them",
+                         a->done, buf_z(&ids));
+        return CLI_OK;
 }
 
 static int simple(struct cli *cli, const struct options *o, const char *name, const char *done)
 {
-        return act(cli, &(struct action){.name = name,
-                                         .done = done,
-                                         .reason = options_text(o, "reason"),
-                                         .options = o,
-                                         .ids = o->words,
-                                         .id_count = o->word_count});
+        return act_on_jobs(cli, &(struct action){.name = name,
+                                                 .done = done,
+                                                 .reason = options_text(o, "reason"),
+                                                 .options = o,
+                                                 .ids = o->words,
+                                                 .id_count = o->word_count});
 }
 
 int cmd_hold(struct cli *cli, const struct options *o)
@@ -271,7 +293,7 @@ int cmd_signal(struct cli *cli, const struct options *o)
 
         if (a.value == 0)
                 return cli_error(CLI_USAGE, "\"%s\" is no signal: drover signal ID... USR1", text);
-        return act(cli, &a);
+        return act_on_jobs(cli, &a);
 }
 
 int cmd_prio(struct cli *cli, const struct options *o)
@@ -287,7 +309,7 @@ int cmd_prio(struct cli *cli, const struct options *o)
         if (str_to_i64(str_of(text), &a.value) != 0 || a.value > INT32_MAX || a.value < INT32_MIN)
                 return cli_error(CLI_USAGE, "the priority \"%s\" is no whole number: drover prio ID... VALUE",
                                  text);
-        return act(cli, &a);
+        return act_on_jobs(cli, &a);
 }
 
 int cmd_requeue(struct cli *cli, const struct options *o)
@@ -300,11 +322,11 @@ int cmd_requeue(struct cli *cli, const struct options *o)
                            .id_count = o->word_count,
                            .counted = &count};
         struct buf out BUF_CLEANUP = {0};
-        int code = act(cli, &a);
+        int code = act_on_jobs(cli, &a);
 
         a.name = "release";
         if (code == 0)
-                code = act(cli, &a);
+                code = act_on_jobs(cli, &a);
         if (code != 0)
                 return code;
         if (cli->json)
@@ -338,16 +360,16 @@ int cmd_edit(struct cli *cli, const struct options *o)
                 code = cli_error(CLI_USAGE, "%s", err.text);
         a.more = buf_view(&e.members);
         if (code == 0 && e.count)
-                code = act(cli, &a);
+                code = act_on_jobs(cli, &a);
         if (code == 0 && e.has_priority) {
                 a = (struct action){.name = "priority",
-                                    .done = "of another priority",
+                                    .done = "given another priority",
                                     .options = o,
                                     .ids = words,
                                     .id_count = a.id_count,
                                     .has_value = true,
                                     .value = e.priority};
-                code = act(cli, &a);
+                code = act_on_jobs(cli, &a);
         }
         edit_deinit(&e);
         free(words);

@@ -1,4 +1,4 @@
-#include "base/json.h"
+#include "base/format/json.h"
 #include "cli/client/agent.h"
 #include "cli/command/commands.h"
 #include "cli/terminal/human.h"
@@ -8,9 +8,9 @@ static const struct table_column columns[] = {{"NAME", false, true},
                                               {"QUEUE", false, false},
                                               {"CPUS", true, false},
                                               {"MEMORY", true, false},
-                                              {"DISK", true, false},
+                                              {"DISK", true, false, .spare = true},
                                               {"RUN", true, false},
-                                              {"DONE", true, false},
+                                              {"DONE", true, false, .spare = true},
                                               {"SEEN", true, false},
                                               {"NOTE", false, true, false, true},
                                               {"LIMITS", false, true, true, true}};
@@ -21,7 +21,7 @@ static void free_of_total(struct table *t, struct view queue, const char *key, i
                     total = view_get(view_get(queue, "total"), key);
         struct buf text BUF_CLEANUP = {0};
 
-        if (!view_there(total)) {
+        if (view_integer(total, 0) == 0) {
                 table_text(t, STR("-"));
                 return;
         }
@@ -43,12 +43,16 @@ static bool is_for_transfers(struct view queue)
         return view_is(view_get(view_get(queue, "ad"), "Runner"), "mover");
 }
 
-static void add_note(struct table *t, struct view queue, struct view why)
+static void add_note(struct table *t, struct view queue, struct view why, bool away)
 {
         struct buf text BUF_CLEANUP = {0};
+        uint64_t running = (uint64_t)view_integer(view_get(queue, "running"), 0);
 
         if (view_type(why) == VIEW_STRING)
                 view_text(why, &text);
+        else if (away && running)
+                buf_printf(&text, "not heard of; what it runs is run again when its lease%s ended",
+                           running == 1 ? " has" : "s have");
         else if (is_for_transfers(queue))
                 buf_addz(&text, "transfers only, without a processor");
         table_text(t, buf_view(&text));
@@ -107,7 +111,8 @@ static void add_queue(struct cli *cli, struct table *t, struct view agent, struc
                  view_there(view_get(agent, "drained")) ? view_get(agent, "drained")
                  : connected && view_there(unreachable) ? unreachable
                  : connected                            ? closed
-                                                        : (struct view){STR_NONE});
+                                                        : (struct view){STR_NONE},
+                 view_is(view_get(agent, "state"), "away"));
         add_limits(t, view_get(queue, "limits"));
 }
 
@@ -217,6 +222,9 @@ int cmd_agents(struct cli *cli, const struct options *o)
                 return drain(cli, o->words[1], options_text(o, "reason"), true);
         if (o->word_count == 2 && strcmp(o->words[0], "resume") == 0)
                 return drain(cli, o->words[1], NULL, false);
+        if (o->word_count && strcmp(o->words[0], "show") == 0)
+                return cli_error(CLI_USAGE,
+                                 "drover agents has no \"show\": drover node show NAME tells of one");
         if (o->word_count)
                 return cli_error(CLI_USAGE, "drover agents, or drover agents drain|resume|revoke NAME, or "
                                             "drover agents wish NAME WISH...");

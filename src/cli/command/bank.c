@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/clock.h"
-#include "base/json.h"
-#include "base/quantity.h"
-#include "base/url.h"
+#include "base/format/json.h"
+#include "base/format/quantity.h"
+#include "base/format/url.h"
+#include "base/system/clock.h"
 #include "cli/client/api.h"
 #include "cli/command/commands.h"
 #include "cli/terminal/human.h"
@@ -180,39 +180,6 @@ static int balance(struct cli *cli, const char *name)
 
 /* ---- what is typed */
 
-/* 2026-11-24, 2026-11-24T09:30 or 2026-11-24 09:30:00, of this machine's time zone; +2d and the like: from
- * now. */
-static int read_time(const char *option, const char *text, int64_t *ret_ms)
-{
-        static const char *const forms[] = {"%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S",
-                                            "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"};
-        int64_t seconds;
-
-        if (!text)
-                return 0;
-        if (text[0] == '+') {
-                struct err err = {""};
-
-                if (human_to_seconds(str_of(text + 1), &seconds, &err) == 0 && seconds < SECONDS_MAX) {
-                        *ret_ms = clock_wall_ms() + seconds * 1000;
-                        return 0;
-                }
-        }
-        for (size_t i = 0; i < COUNT(forms); i++) {
-                struct tm tm = {.tm_isdst = -1};
-                const char *end = strptime(text, forms[i], &tm);
-
-                if (end && !*end) {
-                        *ret_ms = (int64_t)mktime(&tm) * 1000;
-                        return 0;
-                }
-        }
-        return cli_error(
-                CLI_USAGE,
-                "--%s: '%s' is no time: write 2026-11-24, 2026-11-24T09:30, or +30d for a time from now",
-                option, text);
-}
-
 static int read_amount(const char *text, int64_t *ret)
 {
         if (str_to_i64(str_of(text), ret) == 0 && *ret >= 0)
@@ -279,7 +246,7 @@ static void order_options(struct order *o, const struct options *given)
         for (size_t i = 0; i < COUNT(times) && o->code == 0; i++) {
                 int64_t at_ms = 0;
 
-                o->code = read_time(times[i][0], options_text(given, times[i][0]), &at_ms);
+                o->code = cli_time(given, times[i][0], &at_ms);
                 if (at_ms)
                         json_kint(&o->j, times[i][1], at_ms);
         }
@@ -447,10 +414,10 @@ static int statement(struct cli *cli, const struct options *given)
         struct statement s = {&t, str_of(given->words[1])};
         int64_t from_ms = 0, to_ms = 0;
         char number[24];
-        int code = read_time("start", options_text(given, "start"), &from_ms);
+        int code = cli_time(given, "start", &from_ms);
 
         if (code == 0)
-                code = read_time("end", options_text(given, "end"), &to_ms);
+                code = cli_time(given, "end", &to_ms);
         if (code == 0)
                 code = cli_table(cli, &t, statement_columns, COUNT(statement_columns));
         if (code != 0)

@@ -1,5 +1,5 @@
-/* drover catalog: what is in the catalog of files. (Importing, and looking at files of this machine, are in
- * the files beside this.) */
+/* drover catalog: the catalog of files. (catalog_import.c imports; catalog_scan.c reads files of this
+ * machine.) */
 #include "cli/command/catalog.h"
 
 #include <ctype.h>
@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/fs.h"
-#include "base/url.h"
+#include "base/format/url.h"
+#include "base/system/fs.h"
 #include "cli/command/commands.h"
 #include "cli/terminal/human.h"
 
@@ -209,7 +209,7 @@ void catalog_write_replica(struct json *j, const struct options *o, const char *
 /* ---- add */
 
 /* One file, by hand: its name, and what the options say. */
-static int add(struct cli *cli, const struct options *o)
+static int add_file(struct cli *cli, const struct options *o)
 {
         struct catalog_batch batch CATALOG_BATCH_CLEANUP = {.cli = cli,
                                                             .replace = options_flag(o, "replace")};
@@ -248,7 +248,7 @@ static int add(struct cli *cli, const struct options *o)
 
 /* ---- query */
 
-static int count(struct cli *cli, struct str query)
+static int count_files(struct cli *cli, struct str query)
 {
         struct buf out BUF_CLEANUP = {0}, next BUF_CLEANUP = {0};
         int64_t files = 0, bytes = 0;
@@ -352,7 +352,7 @@ static int query(struct cli *cli, const struct options *o)
                                  "unexpected argument \"%s\": a query is one word; put it in quotes",
                                  o->words[2]);
         if (options_flag(o, "count"))
-                return count(cli, text);
+                return count_files(cli, text);
         buf_addz(&path, "/v1/catalog/files");
         api_query(&path, "query", text);
         if (cli->json)
@@ -413,7 +413,7 @@ static void show_file(struct buf *out, struct view file)
         }
 }
 
-static int show(struct cli *cli, const struct options *o)
+static int show_files(struct cli *cli, const struct options *o)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf path BUF_CLEANUP = {0}, out BUF_CLEANUP = {0};
@@ -570,7 +570,7 @@ static int write_list(struct json *j, const char *file)
         return 0;
 }
 
-static int save(struct cli *cli, const struct options *o)
+static int catalog_save(struct cli *cli, const struct options *o)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf path BUF_CLEANUP = {0}, body BUF_CLEANUP = {0};
@@ -661,15 +661,9 @@ int cmd_catalog(struct cli *cli, const struct options *o)
         static const struct {
                 const char *word;
                 int (*run)(struct cli *cli, const struct options *o);
-        } actions[] = {{"add", add},
-                       {"scan", catalog_scan},
-                       {"import", catalog_import},
-                       {"query", query},
-                       {"show", show},
-                       {"rm", rm},
-                       {"verify", catalog_verify},
-                       {"save", save},
-                       {"datasets", datasets},
+        } actions[] = {{"add", add_file},          {"scan", catalog_scan}, {"import", catalog_import},
+                       {"query", query},           {"show", show_files},   {"rm", rm},
+                       {"verify", catalog_verify}, {"save", catalog_save}, {"datasets", datasets},
                        {"forget", forget}};
 
         for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)

@@ -1,9 +1,9 @@
-/* catalog: what the files of `drover catalog` share: batches of files on their way to the server. */
+/* catalog: code shared by the files of `drover catalog`: batches of files on their way to the server. */
 #pragma once
-#include "base/json.h"
+#include "base/format/json.h"
 #include "cli/client/api.h"
 
-/* Files are sent some thousand at a time; each batch is in as a whole or not at all. */
+/* Batch of some thousand files, which the server takes as a whole or not at all. */
 struct catalog_batch {
         struct cli *cli;
         bool replace;
@@ -13,21 +13,23 @@ struct catalog_batch {
 };
 #define CATALOG_BATCH_CLEANUP __attribute__((cleanup(catalog_batch_deinit)))
 void catalog_batch_deinit(struct catalog_batch *b);
-/* Adds a file, a JSON object. 0, or an exit code after an error was printed: what was sent before is in. */
+/* Adds a file, a JSON object. Returns 0, or an exit code after an error was printed; batches sent before
+ * remain. */
 int catalog_batch_add(struct catalog_batch *b, struct str file);
-int catalog_batch_end(struct catalog_batch *b); /* sends the rest, and prints how many there were */
+int catalog_batch_end(struct catalog_batch *b); /* sends the last batch, and prints the number of files */
 
-/* Appends "KEY": VALUE of a "KEY=VALUE": a number, true or false when it reads like one, else a text; with
- * "KEY:text=VALUE" a text in any case. 0, or CLI_USAGE after an error was printed. */
+/* Appends "KEY": VALUE from a "KEY=VALUE": a number, true or false if the value reads like one, else a
+ * string; "KEY:text=VALUE" is always a string. Returns 0, or CLI_USAGE after an error was printed. */
 int catalog_write_pair(struct json *j, struct str pair);
 void catalog_write_value(struct json *j, struct str key, struct str value); /* key may end in ":text" */
-/* A member "metadata" of all --meta options, when there are any. */
+/* Appends a member "metadata" with all --meta options, if there are any. */
 int catalog_write_meta(struct json *j, const struct options *o);
-/* Appends file://HOST/PATH or file:/PATH, with what is no letter of paths as %XX. */
+/* Appends file://HOST/PATH or file:/PATH, with characters that a path may not have as %XX. */
 void catalog_write_url(struct buf *out, struct str host, struct str path);
-/* The path of a file: URL, with its host; false: it is none. */
+/* Gives the path and the host of a file: URL; false: the URL is of another kind. */
 bool catalog_read_url(struct str url, struct buf *ret_path, struct str *ret_host);
-/* This machine, as files on its own disk are known: by the name that its agents give as Machine. */
+/* Gives this machine's name as the host of files on its own disk: the name that its agents give as Machine.
+ */
 void catalog_host(char *room, size_t size);
 /* Checks --host, --shared and --store, and writes "url" (of the path), "host" and "store". */
 void catalog_write_replica(struct json *j, const struct options *o, const char *host, struct str path);

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/fs.h"
-#include "base/json_read.h"
+#include "base/format/json_read.h"
+#include "base/system/fs.h"
 #include "cli/command/catalog.h"
 
 #define LINE_MAX_BYTES (1u << 20)
@@ -19,7 +19,7 @@ struct source {
         unsigned number; /* of the line */
 };
 
-static int fail(const struct source *s, const char *what)
+static int fail_line(const struct source *s, const char *what)
 {
         return cli_error(CLI_FAILED, "%s: line %u: %s", s->name, s->number, what);
 }
@@ -33,7 +33,7 @@ static int next_line(struct source *s, bool append)
                 buf_reset(&s->line);
         while ((c = getc_unlocked(s->file)) != EOF) {
                 if (s->line.n == LINE_MAX_BYTES)
-                        return fail(s, "the line has more than 1 MiB") + 1;
+                        return fail_line(s, "the line has more than 1 MiB") + 1;
                 buf_char(&s->line, (char)c);
                 if (c == '\n')
                         break;
@@ -66,7 +66,7 @@ static int import_lines(struct source *s, struct catalog_batch *b)
                 if (line.n == 0)
                         continue;
                 if (!is_object(line))
-                        return fail(s, "this is no object of JSON");
+                        return fail_line(s, "this is no object of JSON");
                 code = catalog_batch_add(b, line);
                 if (code != 0)
                         return code;
@@ -154,7 +154,7 @@ static int next_record(struct source *s, struct csv *c)
                 if (i == line.n && quoted) {
                         r = next_line(s, true);
                         if (r == 0)
-                                r = fail(s, "a quote is not closed") + 1;
+                                r = fail_line(s, "a quote is not closed") + 1;
                         if (r != 1)
                                 return r;
                         line = buf_view(&s->line);
@@ -168,7 +168,7 @@ static int next_record(struct source *s, struct csv *c)
                         quoted = !quoted;
                 } else if (line.p[i] == ',' && !quoted) {
                         if (c->count == COLUMNS_MAX)
-                                return fail(s, "there are too many columns") + 1;
+                                return fail_line(s, "there are too many columns") + 1;
                         buf_reset(&c->fields[c->count++]);
                 } else if (quoted || line.p[i] != '\r') {
                         buf_char(field, line.p[i]);
@@ -201,11 +201,11 @@ static int write_row(const struct source *s, const struct csv *titles, const str
         uint64_t bytes;
 
         if (row->count > titles->count)
-                return fail(s, "the row has more fields than there are titles");
+                return fail_line(s, "the row has more fields than there are titles");
         if (name.n == 0)
-                return fail(s, "the file has no name");
+                return fail_line(s, "the file has no name");
         if (size.n && (str_to_u64(size, &bytes) != 0 || bytes > INT64_MAX))
-                return fail(s, "the size is no number of bytes");
+                return fail_line(s, "the size is no number of bytes");
         json_open(&j, '{');
         json_kstr(&j, "name", name);
         if (size.n)
@@ -249,7 +249,8 @@ static int import_csv(struct source *s, struct catalog_batch *b)
         int r = next_record(s, &titles), code = 0;
 
         if (r == 1 && field(&titles, &titles, "name").n == 0)
-                code = fail(s, "the first line has the titles of the columns, and one of them is \"name\"");
+                code = fail_line(s,
+                                 "the first line has the titles of the columns, and one of them is \"name\"");
         else if (r == 0)
                 code = cli_error(CLI_FAILED, "%s is empty", s->name);
         while (r == 1 && code == 0 && (r = next_record(s, &row)) == 1) {

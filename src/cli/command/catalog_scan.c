@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/sha256.h"
+#include "base/format/sha256.h"
 #include "cli/command/catalog.h"
 #include "cli/terminal/human.h"
 
@@ -181,7 +181,7 @@ struct verify {
         uint64_t files, good, bad, elsewhere, nowhere;
 };
 
-static void tell(struct verify *v, struct view file, struct view url, const char *what)
+static void tell_replica(struct verify *v, struct view file, struct view url, const char *what)
 {
         struct buf text BUF_CLEANUP = {0};
 
@@ -210,9 +210,9 @@ static void check_sum(struct verify *v, struct view file, struct view url, const
         if (!v->sum || !str_starts(buf_view(&known), STR("sha256:")))
                 v->good++;
         else if (checksum(path, &sum) != 0)
-                tell(v, file, url, "cannot be read");
+                tell_replica(v, file, url, "cannot be read");
         else if (!str_ieq(buf_view(&sum), buf_view(&known)))
-                tell(v, file, url, "has another checksum");
+                tell_replica(v, file, url, "has another checksum");
         else
                 v->good++;
 }
@@ -232,13 +232,13 @@ static void check_replica(struct verify *v, struct view file, struct view replic
                 v->elsewhere++;
         } else if (stat(buf_z(&path), &st) != 0) {
                 snprintf(what, sizeof(what), "%s", errno == ENOENT ? "is not there" : strerror(errno));
-                tell(v, file, url, what);
+                tell_replica(v, file, url, what);
         } else if (!S_ISREG(st.st_mode)) {
-                tell(v, file, url, "is no regular file");
+                tell_replica(v, file, url, "is no regular file");
         } else if (view_there(size) && view_integer(size, -1) != st.st_size) {
                 snprintf(what, sizeof(what), "has %lld bytes, and the catalog says %lld",
                          (long long)st.st_size, (long long)view_integer(size, -1));
-                tell(v, file, url, what);
+                tell_replica(v, file, url, what);
         } else {
                 check_sum(v, file, url, buf_z(&path));
         }

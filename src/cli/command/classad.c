@@ -242,7 +242,7 @@ static int run_bench(struct cli *cli, const struct words *w, bool match)
         return code;
 }
 
-static int run(struct cli *cli, const struct words *w)
+static int run_verb(struct cli *cli, const struct words *w)
 {
         struct words rest = *w;
         const char *verb = w->n ? w->rest[0] : "";
@@ -277,7 +277,7 @@ int cmd_classad(struct cli *cli, const struct options *o)
                 help_command(&out, cli, o->command);
                 cli_print(&out);
         } else if (code == CLI_OK) {
-                code = run(cli, &w);
+                code = run_verb(cli, &w);
         }
         free(w.rest);
         return code;

@@ -8,8 +8,8 @@
         }
 
 /* Of commands whose answer is a table (cli_table). */
-#define TABLE_ROWS                                                                                           \
-        {"columns", 'o', OPTION_TEXT, "COLUMNS",                                                             \
+#define TABLE_ROWS_WITH(columns_letter)                                                                      \
+        {"columns", columns_letter, OPTION_TEXT, "COLUMNS",                                                  \
          "Show these columns, in this order: id,state,agent. An unknown name lists them."},                  \
                 {"sort", 0, OPTION_TEXT, "COLUMN",                                                           \
                  "Sort by a column; with a minus before it, the largest first."},                            \
@@ -17,6 +17,7 @@
         {                                                                                                    \
                 "no-header", 0, OPTION_FLAG, NULL, "Leave out the line of titles."                           \
         }
+#define TABLE_ROWS TABLE_ROWS_WITH('o')
 
 /* The options of a command behind "--" (client/one_line.h), which drover run and drover submit share. */
 #define COMMAND_ROWS                                                                                         \
@@ -24,6 +25,11 @@
                 {"memory", 0, OPTION_TEXT, "SIZE", "Memory of each job, as in 2G."},                         \
                 {"disk", 0, OPTION_TEXT, "SIZE", "Room for the files of each job, as in 10G."},              \
                 {"gpus", 0, OPTION_NUMBER, "N", "GPUs of each job."},                                        \
+                {"nodes", 0, OPTION_NUMBER, "N",                                                             \
+                 "Nodes of one batch system, all for each job: --cpus is then for a task, --memory and "     \
+                 "--gpus are for a node."},                                                                  \
+                {"tasks-per-node", 0, OPTION_NUMBER, "N",                                                    \
+                 "With --nodes: processes on each node, as for MPI."},                                       \
                 {"time", 0, OPTION_DURATION, "TIME", "How long a job may run at most: 90s, 15m, 1h."},       \
                 {"name", 0, OPTION_TEXT, "NAME", "The name of the request and of its output files."},        \
                 {"array", 0, OPTION_TEXT, "N|A-B",                                                           \
@@ -80,7 +86,8 @@ static const struct option_row up_options[] = {
          "Serve the API on this address too, with TLS and tokens."},
         {"no-agent", 0, OPTION_FLAG, NULL, "Run the server only."},
         {"log-level", 0, OPTION_TEXT, "LEVEL",
-         "What both write to standard error: error, warn, info or debug. Default: warn."},
+         "The least severe messages that both write to standard error: error, warn, info or debug. Default: "
+         "warn."},
         {0},
 };
 static const struct option_row submit_options[] = {
@@ -115,14 +122,15 @@ static const struct option_row transfer_options[] = {
          "failed."},
         {"timeout", 0, OPTION_DURATION, "TIME", "With --wait: exit 124 after so long."},
         {"list", 0, OPTION_TEXT, "FILE",
-         "What is to be done stands in FILE, `-` for standard input: SRC DEST on each line, or SRC when DEST "
+         "Read the transfers from FILE, `-` for standard input: SRC DEST on each line, or SRC when DEST "
          "is given. All of "
          "it is one request."},
         {"type", 0, OPTION_TEXT, "TYPE",
-         "What is done: transfer, or at each URL: rm, mkdir, stage (it is read, so that a store which keeps "
+         "The operation: transfer, or at each URL: rm, mkdir, stage (it is read, so that a store which keeps "
          "it "
          "elsewhere has it at hand), verify. Default: transfer."},
-        {"checksum", 0, OPTION_TEXT, "SUM", "What each file must have: sha256:HEX, adler32:HEX or md5:HEX."},
+        {"checksum", 0, OPTION_TEXT, "SUM",
+         "The checksum that each file must have: sha256:HEX, adler32:HEX or md5:HEX."},
         {"verify", 0, OPTION_FLAG, NULL, "Read back what was written, and compare."},
         {"alt", 0, OPTION_TEXT, "PAIRS",
          "Protocols to try when the first ones fail: 'https-https, ftp-sftp'."},
@@ -153,6 +161,7 @@ static const struct option_row run_options[] = {
         {"print", 0, OPTION_FLAG, NULL, "Print that submit file, and run nothing."},
         {0},
 };
+static const struct option_row quote_options[] = {COMMAND_ROWS, JSON_ROW, {0}};
 static const struct option_row queue_options[] = {
         SESSION_ROW,
         {"all", 'a', OPTION_FLAG, NULL, "Finished requests and jobs too."},
@@ -162,7 +171,8 @@ static const struct option_row queue_options[] = {
          "Jobs in these states only: idle,running,held,...; or failed: those that ended so."},
         {"constraint", 'c', OPTION_TEXT, "EXPR",
          "Jobs for which this ClassAd expression is true; `drover history -c` has those that have ended."},
-        {"limit", 'l', OPTION_NUMBER, "N", "At most so many rows."},
+        {"limit", 'l', OPTION_NUMBER, "N",
+         "At most so many rows; of requests the latest, the last one first."},
         {"watch", 0, OPTION_FLAG, NULL, "Show it again every two seconds."},
         TABLE_ROWS,
         JSON_ROW,
@@ -182,7 +192,8 @@ static const struct option_row path_options[] = {
 static const struct option_row show_options[] = {
         {"ad", 0, OPTION_FLAG, NULL, "Only the ClassAd, a line for each attribute."},
         {"script", 0, OPTION_FLAG, NULL,
-         "What was submitted for the job to the batch system that has it, or had it last, as its agent keeps "
+         "The script that was submitted for the job to the batch system that has it, or had it last, as its "
+         "agent keeps "
          "it."},
         JSON_ROW,
         {0},
@@ -192,6 +203,16 @@ static const struct option_row tail_options[] = {
         {"stderr", 0, OPTION_FLAG, NULL, "Its standard error, in place of its standard output."},
         {"lines", 'n', OPTION_NUMBER, "N", "Begin with the last N lines. Default: 10."},
         {"all", 0, OPTION_FLAG, NULL, "Begin with the first byte that is kept."},
+        {0},
+};
+static const struct option_row chirp_options[] = {
+        {"offset", 0, OPTION_NUMBER, "BYTES", "Of read and write: where to begin in the far file."},
+        {"mode", 0, OPTION_TEXT, "LETTERS",
+         "Of put: w, and a append, c create, t empty first, x must not be there. Without it the file is "
+         "written "
+         "beside, and renamed when it is whole."},
+        {"perm", 0, OPTION_TEXT, "OCTAL", "Of put: the permissions of a file that is made."},
+        {"long", 'l', OPTION_FLAG, NULL, "Of getdir: with size, mode and time of each."},
         {0},
 };
 static const struct option_row exec_options[] = {
@@ -248,6 +269,8 @@ static const struct option_row prio_options[] = {
 static const struct option_row history_options[] = {
         {"owner", 'u', OPTION_TEXT, "NAME", "Of this owner only."},
         {"constraint", 'c', OPTION_TEXT, "EXPR", "Jobs for which this ClassAd expression is true."},
+        {"since", 0, OPTION_TEXT, "TIME",
+         "Jobs that ended from then on: 2026-11-01, 2026-11-01T09:30, or -7d."},
         {"limit", 'l', OPTION_NUMBER, "N", "At most so many jobs, the latest. Default: 100; 0: all."},
         TABLE_ROWS,
         JSON_ROW,
@@ -271,8 +294,8 @@ static const struct option_row catalog_options[] = {
         {"size", 0, OPTION_NUMBER, "BYTES", "add: the file's size."},
         {"sum", 0, OPTION_TEXT, "SUM", "add: its checksum, as in sha256:HEX."},
         {"meta", 'm', OPTION_LIST, "KEY=VALUE",
-         "add, scan: metadata of the files; may be given several times. What reads like a number, true or "
-         "false is one; KEY:text=VALUE is a text."},
+         "add, scan: metadata of the files; may be given several times. A value that reads like a number, "
+         "true or false is one; KEY:text=VALUE is a text."},
         {"prefix", 'p', OPTION_TEXT, "TEXT", "scan: stands before each name, which is the path below DIR."},
         {"pattern", 0, OPTION_TEXT, "GLOB", "scan: only files with names like this."},
         {"checksum", 'c', OPTION_FLAG, NULL, "scan, verify: read the files for their SHA-256."},
@@ -296,10 +319,11 @@ static const struct option_row token_options[] = {
         {"expires", 'e', OPTION_DURATION, "TIME",
          "How long it is good for: 1h, 30d. Default: 1h; for users 90d."},
         {"role", 0, OPTION_TEXT, "ROLE",
-         "What the user may do at most: user, operator or admin. Default: user. It is never more than he may "
+         "The highest role of the user: user, operator or admin. Default: user. It is never more than he may "
          "today."},
         {"owners", 0, OPTION_TEXT, "LIST",
-         "Whose jobs the agent may run at most: name@domain, *@domain, with commas; or any. Default: as the "
+         "The owners whose jobs the agent may run: name@domain, *@domain, with commas; or any. Default: as "
+         "the "
          "agent's file says, but an agent that runs jobs of several owners as one user gets none."},
         {"tags", 0, OPTION_TEXT, "LIST", "Of its queues' Tags only these count. Default: all."},
         {"labels", 0, OPTION_TEXT, "LIST",
@@ -322,6 +346,12 @@ static const struct option_row dag_options[] = {
         {"wait", 'w', OPTION_FLAG, NULL,
          "With submit: wait until all jobs are done and exit as drover wait does."},
         {"dry-run", 'n', OPTION_FLAG, NULL, "With submit: read and check FILE; submit nothing."},
+        {"plan", 0, OPTION_TEXT, "URL",
+         "With submit: data of the nodes go through this folder of a store; the jobs that this adds are "
+         "printed."},
+        {"space", 0, OPTION_TEXT, "SIZE",
+         "With --plan: its files never take more than this, with --file-size for each."},
+        {"file-size", 0, OPTION_TEXT, "SIZE", "With --space: what a file takes at most."},
         {"dot", 0, OPTION_FLAG, NULL,
          "With show: print the graph in the language of Graphviz, coloured by state."},
         {"svg", 0, OPTION_FLAG, NULL, "With show: print a picture of the graph as SVG, coloured by state."},
@@ -334,7 +364,7 @@ static const struct option_row dag_options[] = {
         {0},
 };
 static const struct option_row credential_options[] = {
-        {"type", 't', OPTION_TEXT, "TYPE", "What it is: proxy, token, s3 or file."},
+        {"type", 't', OPTION_TEXT, "TYPE", "The type of the credential: proxy, token, s3 or file."},
         {"for", 'f', OPTION_LIST, "URL",
          "It is shown to this URL, and those beneath it, when files of jobs that ask for it are fetched or "
          "sent "
@@ -351,11 +381,111 @@ static const struct option_row agents_options[] = {
         {0},
 };
 
+static const struct option_row glidein_options[] = {
+        {"queue", 'q', OPTION_TEXT, "NAME", "The queue of the batch system that runs them."},
+        {"agent", 0, OPTION_TEXT, "NAME",
+         "The agent whose queue it is, where several have one of that name."},
+        {"count", 'n', OPTION_NUMBER, "N", "How many, up to 1000. Default: 1."},
+        {"walltime", 't', OPTION_DURATION, "TIME",
+         "How long the batch system lets each run: 2h. The agent leaves a tenth before, 45 seconds at least "
+         "and five minutes at most."},
+        {"cpus", 0, OPTION_NUMBER, "N", "Processors of each. Default: 1."},
+        {"memory", 0, OPTION_TEXT, "SIZE", "Memory of each. Default: 2G."},
+        {"idle", 0, OPTION_DURATION, "TIME", "One that had nothing to run for so long ends. Default: 10m."},
+        {"address", 0, OPTION_LIST, "HOST:PORT",
+         "Where the nodes reach this server; may be given several times. Default: where the server of this "
+         "machine listens."},
+        {"owners", 0, OPTION_TEXT, "LIST",
+         "The owners whose jobs they run: name@domain, *@domain, with commas. Default: you."},
+        {"attributes", 0, OPTION_TEXT, "TEXT", "More attributes of their ads, as of drover-agent."},
+        {"name", 0, OPTION_TEXT, "NAME", "The prefix of their nodes' names. Default: the name of the queue."},
+        {"package", 0, OPTION_TEXT, "FILE",
+         "A tar.gz with drover-agent, drover-shepherd and drover-mover, which is sent in place of the "
+         "programs of this machine."},
+        {"programs", 0, OPTION_TEXT, "DIR", "The folder of the nodes that has the programs; none are sent."},
+        {"logs", 0, OPTION_TEXT, "DIR", "Write the output of each agent to DIR/NODE.log."},
+        {"expires", 'e', OPTION_DURATION, "TIME",
+         "One that the batch system starts later than this cannot join. Default: 3d."},
+        {"token-file", 0, OPTION_TEXT, "FILE",
+         "For one glide-in: a token that was made for its --name, in place of one that is made now."},
+        {"batch-name", 0, OPTION_TEXT, "NAME", "The name of the request. Default: glidein-QUEUE."},
+        AFTER_ROW,
+        {"append", 'a', OPTION_LIST, "'ATTR = VALUE'",
+         "Add a line to the submit file that they are. May be given several times."},
+        JSON_ROW,
+        {0},
+};
+
 static const struct option_row nodes_options[] = {
         {"reason", 'r', OPTION_TEXT, "TEXT", "Of an order: why, which listings and `drover why` show."},
         {"deadline", 'd', OPTION_DURATION, "TIME",
          "With drain: what still runs after so long goes back to the queue (90s, 15m, 2h). Default: it may "
          "finish."},
+        TABLE_ROWS,
+        JSON_ROW,
+        {0},
+};
+
+static const struct option_row info_options[] = {
+        {"constraint", 'c', OPTION_TEXT, "EXPR", "Only those for which this ClassAd expression is true."},
+        {"output", 'o', OPTION_TEXT, "EXPRS",
+         "A table of these attributes or expressions, with commas between; else whole ads are printed."},
+        TABLE_ROWS_WITH(0),
+        JSON_ROW,
+        {0},
+};
+
+static const struct option_row log_options[] = {
+        {"trace", 0, OPTION_FLAG, NULL,
+         "The steps of its last attempt through the components, with their times."},
+        TABLE_ROWS,
+        JSON_ROW,
+        {0},
+};
+
+static const struct option_row report_options[] = {
+        {"by", 0, OPTION_TEXT, "THINGS",
+         "Sum by these: some of user, account, place, site and month, with commas between."},
+        {"from", 0, OPTION_TEXT, "TIME",
+         "Of attempts that ended from then on: 2026-11-01, 2026-11-01T09:30, or -7d. Default: -30d."},
+        {"to", 0, OPTION_TEXT, "TIME", "And before that. Default: now."},
+        {"owner", 0, OPTION_TEXT, "USER", "Of this user's jobs. Default: all that you may see."},
+        {"format", 0, OPTION_TEXT, "FORM",
+         "text, csv, json, svg (a chart of the first number) or html; of records jsonl, csv or ur. Default: "
+         "text, of records jsonl."},
+        TABLE_ROWS,
+        JSON_ROW,
+        {0},
+};
+
+static const struct option_row reserve_options[] = {
+        {"queue", 'q', OPTION_LIST, "PLACE",
+         "At this place: AGENT or AGENT/QUEUE. May be given several times."},
+        {"where", 'w', OPTION_TEXT, "EXPR", "At places for which this ClassAd expression is true."},
+        {"group", 'g', OPTION_TEXT, "NAME",
+         "At places of this parallel scheduling group (*ParallelSchedulingGroup*)."},
+        {"nodes", 'n', OPTION_NUMBER, "N",
+         "At so many places. Default: 1; with --maintenance all that match."},
+        {"cpus", 0, OPTION_NUMBER, "N", "So many processors at each. Default: all that it has."},
+        {"memory", 0, OPTION_TEXT, "SIZE",
+         "So much memory at each, as in 16G. Default: the same part of it as of the processors."},
+        {"from", 0, OPTION_TEXT, "TIME",
+         "When it begins: 2026-11-24T09:30, or +2h for a time from now. Default: now."},
+        {"for", 0, OPTION_DURATION, "TIME", "For how long (90s, 2h, 1d)."},
+        {"every", 0, OPTION_TEXT, "TIME", "It comes again: *day*, *week*, or a time like 12h."},
+        {"until", 0, OPTION_TEXT, "TIME", "With --every: it begins for the last time before this."},
+        {"users", 'u', OPTION_TEXT, "USERS",
+         "Other users who may use it: ann@lab, \\*@lab or \\*, separated by commas."},
+        {"groups", 0, OPTION_TEXT, "GROUPS",
+         "Accounting groups whose jobs may use it, with those below them; commas between. They count for "
+         "their members, by the accounts of the settings or of the bank."},
+        {"account", 0, OPTION_TEXT, "NAME", "The account of the bank that pays for it."},
+        {"maintenance", 0, OPTION_FLAG, NULL,
+         "Whole places, which nobody uses meanwhile. For admins and operators."},
+        {"evict", 0, OPTION_FLAG, NULL,
+         "When it begins, jobs that still run in its room go back to the queue. For admins and operators."},
+        {"reason", 'r', OPTION_TEXT, "TEXT", "The reason, a text for people."},
+        {"dry-run", 0, OPTION_FLAG, NULL, "Only say whether it could be made."},
         TABLE_ROWS,
         JSON_ROW,
         {0},
@@ -399,8 +529,9 @@ static const struct option_row classad_options[] = {
         {"target", 0, OPTION_TEXT, "FILE", "The other ad (TARGET)."},
         {"old", 0, OPTION_FLAG, NULL, "Read files and expressions by the rules of the old syntax."},
         {"from", 0, OPTION_TEXT, "ENCODING",
-         "What files are in: new, old, json, xml or auto. Default: auto, by how a file begins."},
-        {"to", 0, OPTION_TEXT, "ENCODING", "What unparse and convert write: new, old, json or xml."},
+         "The encoding of the files: new, old, json, xml or auto. Default: auto, by how a file begins."},
+        {"to", 0, OPTION_TEXT, "ENCODING",
+         "The encoding that unparse and convert write: new, old, json or xml."},
         {0},
 };
 
@@ -440,6 +571,9 @@ static const struct option_row sim_options[] = {
          "no files."},
         {"first", 0, OPTION_NUMBER, "N", "Only the first N jobs of each trace."},
         {"hurry", 0, OPTION_TEXT, "X", "Jobs of traces are submitted X times as fast."},
+        {"load", 0, OPTION_TEXT, "X",
+         "Jobs of traces are submitted as fast as makes their work X times what all processors can do until "
+         "the last of them comes, 1 for all of it."},
         {"no-estimates", 0, OPTION_FLAG, NULL, "As if no user had said how long a job of a trace may run."},
         {"copies", 0, OPTION_NUMBER, "N", "Run each workflow so many times."},
         {"lease", 0, OPTION_DURATION, "TIME", "Length of leases. Default: 40m."},
@@ -448,6 +582,9 @@ static const struct option_row sim_options[] = {
         {"eta", 0, OPTION_FLAG, NULL,
          "Measure how far expected starts and ends are off, and how often the bounds of an end hold."},
         {"seed", 0, OPTION_NUMBER, "N", "Of all that is random. Default: 1."},
+        {"repeats", 0, OPTION_NUMBER, "N",
+         "Run all N times, with seeds from --seed on, and show the means over the seeds with their 95 % "
+         "intervals."},
         {"faults", 0, OPTION_FLAG, NULL, "Play games with faults instead, and check the invariants."},
         {"seeds", 0, OPTION_NUMBER, "N", "With --faults: so many games, with seeds from --seed on."},
         {"steps", 0, OPTION_NUMBER, "N", "With --faults: steps of each game. Default: 700."},
@@ -455,6 +592,8 @@ static const struct option_row sim_options[] = {
         {"write-jobs", 0, OPTION_TEXT, "FILE",
          "Write when and where each job ran under each policy to FILE, as CSV."},
         {"plot", 'p', OPTION_TEXT, "FILE", "Write curves of waiting jobs and bytes moved to FILE, as SVG."},
+        {"gantt", 0, OPTION_TEXT, "FILE",
+         "Draw which processors of each cluster each job had when to FILE, as SVG."},
         {"json", 0, OPTION_FLAG, NULL, "Print the results as one JSON document."},
         {0},
 };
@@ -476,7 +615,9 @@ static const struct option_row sim_options[] = {
         "N` "                                                                                                \
         "sets the start, the end and the credit limit of one anew.\n\n"                                      \
         "`quote NAME --for TIME` asks what something would cost by the rates, and promises the price until " \
-        "the quote ends: a job gets it with *+BankQuote = NUMBER*. `quotes` and `liens` list what is open. " \
+        "the quote ends: a job gets it with *+BankQuote = NUMBER*, unless the rates make it cost more "      \
+        "than what was asked about (--cpus, --memory, --gpus, --place). `quotes` and `liens` list what is "  \
+        "open. "                                                                                             \
         "`lien NAME AMOUNT` reserves money for something that is no job of Drover's, until --end; "          \
         "`extend`, "                                                                                         \
         "`release` and `charge --lien NUMBER [AMOUNT]` go on with it. `charge NAME AMOUNT` charges without " \
@@ -495,6 +636,43 @@ static const struct option_row sim_options[] = {
         "for what it used. One whose account cannot pay is held with code 1003, which `drover why` "         \
         "explains; "                                                                                         \
         "after a deposit `drover release` lets it go on."
+
+#define RESERVE_TEXT                                                                                         \
+        "Without a word, sets room aside at places for a time, and prints the number of the reservation. "   \
+        "Jobs that name it (`reservation = NUMBER` in a submit file) run in it only, as soon as its time "   \
+        "has come; all others run around it: beside it where there is room for both, and before it where "   \
+        "they will have ended. How long they run is what their author allows (*allowed_execute_duration*), " \
+        "else what nine in ten jobs like them take.\n\n"                                                     \
+        "Places are looked for among those that are connected and say how many processors they have; "       \
+        "those at which least runs now come first. Room that another reservation has at the same time is "   \
+        "not given twice, and a place has at most 32 reservations. What runs when a reservation begins "     \
+        "holds its room until it ends, or goes back "                                                        \
+        "to the queue with --evict.\n\n"                                                                     \
+        "When its time is over the reservation is gone, unless it comes again (--every). Jobs that still "   \
+        "run go on as others do; those that still wait for it are held with code 1004. "                     \
+        "`drover edit JOB ReservationId=` and `drover release` free them.\n\n"                               \
+        "`list` shows all reservations, `show NUMBER` one with its places, and `end NUMBER` ends one. "      \
+        "With --maintenance whole places are kept empty for that time.\n\n"                                  \
+        "Admins and operators make reservations; the section *reservations* of the server's settings says "  \
+        "which users may, and how much (droverd(8)). With a bank, *reserved: all* in its section has the "   \
+        "account of the reservation pay for all of its room, used or not, and its jobs cost nothing more; "  \
+        "what was reserved of money is charged for the time that has passed when it is ended early."
+
+#define REPORT_TEXT                                                                                          \
+        "Sums what attempts have used that ended in a time. An attempt is one run of a job at a place; "     \
+        "each "                                                                                              \
+        "leaves a record when it ends, however that was.\n\n"                                                \
+        "`usage` tells processor, GPU and wall clock hours, attempts and bytes; `wait` how long jobs "       \
+        "waited "                                                                                            \
+        "from submit to their first start; `efficiency` how much of the processors and the memory that "     \
+        "were "                                                                                              \
+        "held was used, with a hint where it is less than half; `sites` how attempts ended at each agent; "  \
+        "`bank` what was charged for jobs, by account and month: with --format html or csv that is a bill. " \
+        "What other systems charged, and refunds, are in `drover bank statement`.\n\n"                       \
+        "`records` writes the records themselves: a line of JSON each, CSV, or the Open Grid Forum's Usage " \
+        "Record 2.0 (GFD.204) in XML. Users see what is theirs, admins and operators everything; records "   \
+        "are kept for ever. Processor "                                                                      \
+        "time, memory and bytes are what agents say; times are bounded by what the server saw."
 
 #define RUNNING "Run it"
 #define WORKING "Submit and collect"
@@ -566,6 +744,26 @@ const struct command commands[] = {
          "drover agents resume node7\ndrover agents revoke node7\n  a node that was lost, or is not to be "
          "trusted",
          agents_options, 0, 5, "", false, cmd_agents},
+        {"glidein", RUNNING, "start agents on somebody else's cluster", "start [OPTIONS]",
+         "Submits agents of this server as jobs of a queue that hands its jobs on to a batch system. When "
+         "the "
+         "batch system starts one it joins, and is a node like every other, until its walltime is nearly "
+         "over "
+         "or it had nothing to run for a while. Which jobs it runs is decided when it is there, so nothing "
+         "of "
+         "yours waits in the batch system, and jobs that need longer than what is left of its walltime go "
+         "elsewhere.\n\n"
+         "The programs of the agent are sent along, and a token for each that is good for one use under the "
+         "node's name, in a file that only its user may read. Glide-ins are jobs: `drover queue` lists them, "
+         "`drover rm` ends them, and their jobs go back to the queue. One that was lost does not join "
+         "again.\n\n"
+         "It is for admins, who alone may make tokens for agents. The guide \"Agents on somebody else's "
+         "cluster\" goes through it step by step; drover-provisioner(7) tells how the queue itself starts as "
+         "many as its jobs need.",
+         "drover glidein start --queue mycluster --count 20 --walltime 4h --cpus 8 --memory 16G\n"
+         "drover queue -j -c 'DroverGlidein isnt undefined'\n  those that are there\n"
+         "drover rm 7\n  ends those of request 7",
+         glidein_options, 1, 1, "start", false, cmd_glidein},
         {"nodes", RUNNING, "list the machines of agents, and say what becomes of them",
          "[OPTIONS] [plan | show NAME | drain NAME | resume NAME | fail NAME | down NAME | retire NAME]",
          "Shows the machine of every agent: whether it is booting, idle, busy, draining, drained, failed, "
@@ -615,6 +813,21 @@ const struct command commands[] = {
          "drover bank quote physics.cms --for 2h --cpus 8\n"
          "drover bank statement physics.cms --start 2026-11-01 --csv",
          bank_options, 0, 4, "", false, cmd_bank},
+        {"report", RUNNING, "sum what jobs have used", "[OPTIONS] usage|wait|efficiency|sites|bank|records",
+         REPORT_TEXT,
+         "drover report usage --by user,month --from 2026-01-01\n"
+         "drover report bank --by account --from 2026-11-01 --to 2026-12-01 --format html > bill.html\n"
+         "drover report efficiency --owner ann\n"
+         "drover report records --from -1d --format ur",
+         report_options, 1, 1, "usage wait efficiency sites bank records", false, cmd_report},
+        {"reserve", RUNNING, "set room at places aside for a time", "[OPTIONS] [list|show|end [NUMBER]]",
+         RESERVE_TEXT,
+         "drover reserve --queue node7 --cpus 16 --from 2026-12-01T09:00 --for 4h --users '*@lab'\n"
+         "drover reserve --where 'Memory >= 64000' --nodes 4 --for 2h --every week --reason course\n"
+         "drover reserve --maintenance --queue node7 --from +1d --for 3h --evict\n"
+         "drover reserve list\n"
+         "drover reserve end 3",
+         reserve_options, 0, 2, "", false, cmd_reserve},
         {"doctor", RUNNING, "check an installation, and say how to mend what is wrong", "[OPTIONS]",
          "Looks at the folder of a server and an agent, at this machine, and at a running server, and prints "
          "a line "
@@ -755,8 +968,10 @@ const struct command commands[] = {
          "drover run --image python:3.12 -- python3 -c 'print(1)'\n  in a container\n"
          "drover run -t --memory 16G -- bash\n  a shell at a place with so much memory",
          run_options, 1, WORDS_ANY, "files", false, cmd_run, true},
-        {"quote", WORKING, "tell what a request would take, and submit nothing", "[OPTIONS] FILE|-",
-         "Reads a job description as `drover submit` does and tells, place by place, when its jobs would "
+        {"quote", WORKING, "tell what a request would take, and submit nothing",
+         "[OPTIONS] FILE|-|-- COMMAND [ARG...]",
+         "Reads a job description, or a COMMAND behind `--`, as `drover submit` does and tells, place by "
+         "place, when its jobs would "
          "start "
          "and end if all ran there, how many bytes would be moved (MOVED), what it would cost (ALL: of all "
          "jobs), and what excludes the other places. WAIT, LINK, FETCH, MAKE, RUN, SEND and TOTAL are times "
@@ -768,17 +983,19 @@ const struct command commands[] = {
          "what the author expects. Of each queue statement the first job stands for all; where there are "
          "several, PART is "
          "the statement's number.",
-         "drover quote hello.sub\n  before it is submitted\ndrover quote --json hello.sub\n  for a program",
-         json_only, 1, 1, "files", false, cmd_quote},
-        {"wait", WORKING, "wait until jobs are done", "[OPTIONS] ID...",
-         "Waits until all jobs named are finished. When all that is left is held it says so and exits 3, "
+         "drover quote hello.sub\n  before it is submitted\ndrover quote --cpus 8 -- ./simulate\n  a "
+         "command, without a file\ndrover quote --json hello.sub\n  for a program",
+         quote_options, 1, WORDS_ANY, "files", false, cmd_quote},
+        {"wait", WORKING, "wait until jobs are done", "[OPTIONS] [ID...]",
+         "Waits until all jobs named are finished; without an ID, all of your requests that are in the queue "
+         "now. When all that is left is held it says so and exits 3, "
          "unless --ignore-held is given. "
          "It goes on waiting when the server is restarted in between. Ctrl-C ends the waiting, not the "
          "jobs.\n\n"
          "Exits 0 when all succeeded, 1 when some failed or were removed, 2 for an id that does not exist, 3 "
          "when all that is left is held, "
          "and 124 when --timeout ran out.",
-         "drover wait 7 8.0-99\n  all of request 7 and the first hundred jobs of 8", wait_options, 1,
+         "drover wait 7 8.0-99\n  all of request 7 and the first hundred jobs of 8", wait_options, 0,
          WORDS_ANY, "requests", false, cmd_wait},
         {"get", WORKING, "fetch output files that the server keeps", "[OPTIONS] ID...",
          "Fetches the output files of jobs that ran where your files can't be reached. Each is written under "
@@ -889,15 +1106,36 @@ const struct command commands[] = {
          "ClassAd, "
          "all of it; with --script the script that its place has submitted for it to a batch system.",
          NULL, show_options, 1, WORDS_ANY, "jobs", false, cmd_show},
+        {"info", LOOKING, "ask for anything that is known, by one language", "[OPTIONS] KIND",
+         "Prints what is known of each thing of a KIND as ClassAds: *jobs* in any state that the server has "
+         "in memory, and *history*, those "
+         "that have ended, with all their attributes and *Id*; *places*, the ads that jobs are matched with, "
+         "with *AgentName* and *QueueName*; *requests*, *nodes*, *stores*, *accounts* (shares), *bank* and "
+         "*reservations*, with the names that docs/openapi.json has. A --constraint is any expression over "
+         "these; "
+         "an attribute that is not there is undefined, and then the thing is not shown. Each user sees what "
+         "he may see.",
+         "drover info places -c 'TotalCpus >= 16' -o AgentName,QueueName,Cpus,TotalCpus\n"
+         "drover info nodes -c 'state != \"up\"' -o name,reason\n"
+         "drover info history -c 'RemoteWallClockTime > 3600' -o Id,Owner,RemoteWallClockTime\n"
+         "drover info bank -c 'available < 1000' -o name,available",
+         info_options, 1, 1, "jobs history requests nodes places stores accounts bank reservations", false,
+         cmd_info},
         {"log", LOOKING, "show what happened to a job", "[OPTIONS] ID",
-         "Shows the events of a job in order. A request of one job may be named by its number alone.", NULL,
-         table_only, 1, 1, "jobs", false, cmd_log},
+         "Shows the events of a job in order. A request of one job may be named by its number alone.\n\n"
+         "--trace shows instead, for its last attempt, the eleven steps of a job through the components of "
+         "a resource management system: queue manager, allocation manager (the bank), scheduler, node "
+         "manager and process manager (the agent), with the time of each. A step without a time has not "
+         "come, or, of the bank's, was not needed.",
+         "drover log 7.42\ndrover log --trace 7", log_options, 1, 1, "jobs", false, cmd_log},
         {"tail", LOOKING, "print the end of what a job has printed", "[OPTIONS] ID",
          "Prints the last lines of what a job has written to its standard output, as the job wrote them; "
          "with "
          "--follow also those that it writes from then on, until it has ended. The place that runs the job "
          "is asked for them; of a job that has ended the server keeps the last 64 KiB. A request of one job "
-         "may be named by its number alone.",
+         "may be named by its number alone. Of several jobs (7, 7.0-99) the last lines of those that run are "
+         "shown, ten jobs at most, each beneath its id; if none runs, of those that ended last. --follow "
+         "takes one job.",
          "drover tail -f 7\n  what the job of request 7 prints\n"
          "drover tail --stderr -n 3 7.42\n  its last three lines of errors",
          tail_options, 1, 1, "jobs", false, cmd_tail},
@@ -912,13 +1150,56 @@ const struct command commands[] = {
          "drover exec -i 7.42 -- tee settings <new-settings\n  write a file into its folder\n"
          "drover exec -t 7 -- top\n  a program that wants a terminal",
          exec_options, 2, WORDS_ANY, "jobs", false, cmd_exec},
+        {"chirp", LOOKING, "files and attributes of a job, for its own program",
+         "[OPTIONS] OPERATION [WORD...]",
+         "For the program of a job that was submitted with *want_io_proxy = true*, while it runs. REMOTE is "
+         "a file "
+         "beneath the folder that the job was submitted from, and nothing else, without a dot at the "
+         "beginning of any part of its name; an agent that sees that "
+         "folder "
+         "touches it, as the job's owner. The operations are those of condor_chirp:\n"
+         "\n"
+         "fetch REMOTE LOCAL, put LOCAL REMOTE: a whole file; - is standard output or "
+         "input. "
+         "read REMOTE LENGTH, write REMOTE LOCAL LENGTH: a part of one. getdir, "
+         "stat, "
+         "access, remove, rmdir, mkdir, rename, truncate, chmod, utime: as "
+         "the "
+         "system's commands.\n"
+         "\n"
+         "get_job_attr NAME prints an attribute of the job's ad. set_job_attr NAME VALUE sets "
+         "one, to a "
+         "number, true, false or a text in double quotes: it is in the ad for policies, queries and history, "
+         "and no "
+         "attribute that the server decides by. set_job_attr_delayed does so within 15 seconds, or when "
+         "the "
+         "program ends; the newest value counts. ulog TEXT writes a line to the job's log. whoami "
+         "prints the "
+         "job's owner.\n"
+         "\n"
+         "The socket in *DROVER_CHIRP* takes a line of JSON for each call, and answers with one: `{\"op\": "
+         "\"read\", "
+         "\"name\": \"a\", \"offset\": 0, \"length\": 100}` with `{\"data\": BASE64, \"size\": 5}` or "
+         "`{\"error\": "
+         "ERRNO, \"text\": WORDS}`. The other operations there are *get_attribute*, *set_attribute*, "
+         "*set_attribute_later*, *log*, *write*, *stat*, *list*, *remove*, *remove_folder*, *make_folder*, "
+         "*rename*, "
+         "*truncate*, *mode*, *time* and *owner*; *data* is at most 256 KiB. A job has at most 8 "
+         "connections, sets "
+         "attributes and writes lines 10,000 times, ten a second in the long run, and its attributes take 16 "
+         "KiB. "
+         "There is no socket in jobs of batch systems and at other servers.",
+         "drover chirp put result.png result.png\n  the submitter has it while the job goes on\n"
+         "drover chirp set_job_attr_delayed Progress 40\n  shown by drover queue -o Progress",
+         chirp_options, 1, 4, "", false, cmd_chirp},
         {"shell", LOOKING, "open a shell beside a job's program", "ID",
          "Opens a shell on this terminal where a job runs, as `drover exec -t` runs a command there: bash, "
          "or "
          "sh where that is missing. The job goes on, and the shell ends with it.",
          "drover shell 7\n  look around in the folder of job 7.0", none, 1, 1, "jobs", false, cmd_shell},
         {"why", LOOKING, "tell why a job doesn't run", "[OPTIONS] ID",
-         "Tells in words why a job is where it is: for an idle one which condition keeps it from each agent, "
+         "Tells in words why a job is where it is, or the first job of a request that waits: for an idle one "
+         "which condition keeps it from each agent, "
          "or which store that it needs does not answer there and since when, "
          "for a held "
          "one why it is held. Then when it is expected to start and to end, and what it would take at each "
@@ -955,7 +1236,8 @@ const struct command commands[] = {
         {"priority", LOOKING, "show what an idle job's place in the order is made of", "[OPTIONS] ID",
          "Shows the points that decide whose turn it is: of the fair share of the job's account, of its "
          "quality of "
-         "service, its size, its age and its owner's own priority, each as its weight counts it, and how "
+         "service, its size, its age, its wait and its owner's own priority, each as its weight counts it, "
+         "and how "
          "many idle "
          "jobs go before it. See drover-priority(7); `drover prio` changes the owner's own.",
          "drover priority 7.42", json_only, 1, 1, "jobs", false, cmd_priority},
@@ -1112,13 +1394,17 @@ const struct command commands[] = {
          "        start-delay: 30s    # mean; default 0\n"
          "        mtbf: 30d           # mean; default: they do not fail\n"
          "        repair: 1h          # mean\n"
+         "        outages: [{from: 2d, for: 6h}]  # maintenance, or failures of a log\n"
+         "        watts: {idle: 3, busy: 12}      # of a processor\n"
          "        links: {south: {bandwidth: 50M, latency: 20ms}}\n"
          "    near: {bandwidth: 1G, latency: 1ms}   # links that are not given: to its own store,\n"
          "    far: {bandwidth: 50M, latency: 20ms}  # and to the others\n\n"
          "The agents of a cluster share its links: of n transfers at once each gets an n-th. A cluster with "
          "a "
          "batch system "
-         "is one agent with all its processors.",
+         "is one agent with all its processors. In an outage all agents of the cluster are away, and what "
+         "they ran is lost. With watts the energy is shown that all processors take until the last job has "
+         "ended.",
          "drover sim north.swf south.swf --compare cost,blind\n  two logs at once, each from its own "
          "cluster\n"
          "drover sim --jobs 100000 --classes 100 --agents 1000 --far 10M --plot waits.svg\n  generated jobs, "
@@ -1175,25 +1461,81 @@ static const struct {
         const char *word, *command;
         bool runs; /* false: only named, as what may have been meant */
 } words_for[] = {
-        {"cancel", "rm", true},        {"kill", "rm", true},           {"status", "queue", true},
-        {"ps", "queue", true},         {"logs", "log", true},          {"info", "show", true},
-        {"remove", "rm", false},       {"delete", "rm", false},        {"abort", "rm", false},
-        {"scancel", "rm", false},      {"qdel", "rm", false},          {"list", "queue", false},
-        {"ls", "queue", false},        {"jobs", "queue", false},       {"squeue", "queue", false},
-        {"qstat", "queue", false},     {"htop", "top", false},         {"srun", "run", false},
-        {"sbatch", "submit", false},   {"qsub", "submit", false},      {"start", "up", false},
-        {"nodes", "agents", false},    {"workers", "agents", false},   {"machines", "agents", false},
-        {"output", "get", false},      {"outputs", "get", false},      {"download", "get", false},
-        {"fetch", "get", false},       {"results", "get", false},      {"explain", "why", false},
-        {"where", "path", false},      {"describe", "show", false},    {"stat", "show", false},
-        {"pause", "hold", false},      {"unhold", "release", false},   {"retry", "requeue", false},
-        {"continue", "resume", false}, {"stop", "suspend", false},     {"nice", "prio", false},
-        {"evict", "vacate", false},    {"modify", "edit", false},      {"rerun", "resubmit", false},
-        {"again", "resubmit", false},  {"alter", "edit", false},       {"qalter", "edit", false},
-        {"set", "edit", false},        {"update", "edit", false},      {"users", "shares", false},
-        {"estimate", "quote", false},  {"price", "quote", false},      {"check", "doctor", false},
-        {"events", "log", false},      {"proxy", "credential", false}, {"key", "credential", false},
-        {"simulate", "sim", false},    {"man", "help", false},
+        {"cancel", "rm", true},
+        {"kill", "rm", true},
+        {"status", "queue", true},
+        {"ps", "queue", true},
+        {"logs", "log", true},
+        {"remove", "rm", false},
+        {"delete", "rm", false},
+        {"abort", "rm", false},
+        {"scancel", "rm", false},
+        {"qdel", "rm", false},
+        {"list", "queue", false},
+        {"ls", "queue", false},
+        {"jobs", "queue", false},
+        {"squeue", "queue", false},
+        {"qstat", "queue", false},
+        {"htop", "top", false},
+        {"srun", "run", false},
+        {"sbatch", "submit", false},
+        {"qsub", "submit", false},
+        {"start", "up", false},
+        {"nodes", "agents", false},
+        {"workers", "agents", false},
+        {"machines", "agents", false},
+        {"output", "get", false},
+        {"outputs", "get", false},
+        {"download", "get", false},
+        {"fetch", "get", false},
+        {"results", "get", false},
+        {"explain", "why", false},
+        {"where", "path", false},
+        {"describe", "show", false},
+        {"stat", "show", false},
+        {"pause", "hold", false},
+        {"unhold", "release", false},
+        {"retry", "resubmit", false},
+        {"continue", "resume", false},
+        {"stop", "suspend", false},
+        {"nice", "prio", false},
+        {"evict", "vacate", false},
+        {"modify", "edit", false},
+        {"rerun", "resubmit", false},
+        {"again", "resubmit", false},
+        {"alter", "edit", false},
+        {"qalter", "edit", false},
+        {"set", "edit", false},
+        {"update", "edit", false},
+        {"users", "shares", false},
+        {"estimate", "quote", false},
+        {"price", "quote", false},
+        {"check", "doctor", false},
+        {"events", "log", false},
+        {"proxy", "credential", false},
+        {"key", "credential", false},
+        {"simulate", "sim", false},
+        {"man", "help", false},
+        {"clear", "rm", false},
+        {"errors", "tail --stderr", false},
+        {"stderr", "tail --stderr", false},
+        {"stdout", "tail", false},
+        {"cat", "tail", false},
+        {"failed", "queue --state failed", false},
+        {"failures", "queue --state failed", false},
+        {"running", "queue --state running", false},
+        {"finished", "history", false},
+        {"done", "history", false},
+        {"watch", "top", false},
+        {"ssh", "shell", false},
+        {"login", "shell", false},
+        {"attach", "shell", false},
+        {"alloc", "run -t", false},
+        {"salloc", "run -t", false},
+        {"interactive", "run -t", false},
+        {"init", "up", false},
+        {"drain", "agents drain", false},
+        {"undrain", "agents resume", false},
 };
 
 const char *command_meant(struct str word)
@@ -1229,8 +1571,20 @@ static const char *listed_name(const void *arg, size_t i)
 
 int command_unknown(const char *word)
 {
+        static const struct {
+                const char *word, *instead;
+        } no_command[] = {
+                {"down", "`drover up` and `drover server` end with Ctrl-C or SIGTERM"},
+                {"shutdown", "`drover up` and `drover server` end with Ctrl-C or SIGTERM"},
+                {"reload", "the server reads its settings again on SIGHUP, see droverd(8)"},
+                {"config",
+                 "settings stand in droverd.yaml and the agent's file, see droverd(8) and drover-agent(8)"}};
         const char *near = command_meant(str_of(word));
 
+        for (size_t i = 0; i < sizeof(no_command) / sizeof(no_command[0]); i++)
+                if (str_eqz(str_of(word), no_command[i].word))
+                        return cli_error(CLI_USAGE, "there is no command \"%s\": %s", word,
+                                         no_command[i].instead);
         if (!near)
                 near = options_nearest(str_of(word), listed_name, NULL);
         if (near)

@@ -3,16 +3,19 @@
 #include "cli/terminal/cli.h"
 
 extern const struct command commands[]; /* up to a row without a name */
-/* By its name, or by a word that stands for it: "cancel" is rm. NULL: there is none. */
+/* Returns the command by its name or by an alias ("cancel" is rm); NULL: there is none. */
 const struct command *command_find(struct str name);
-/* The command that somebody may mean who types this word; NULL: nobody knows. */
+/* Returns the command that is most likely meant by this word; NULL: none is near. */
 const char *command_meant(struct str word);
-/* Says that there is no such command, and which one may be meant. Returns CLI_USAGE. */
+/* Prints that the command does not exist, and which one may be meant. Returns CLI_USAGE. */
 int command_unknown(const char *word);
 
-/* Each returns the exit code. Most are in a file of their own, command/NAME.c; hold and its like are in
- * act.c. */
+/* Every command returns its exit code. Most are in a file of their own, command/NAME.c; hold and similar
+ * commands are in act.c. */
 int cmd_agents(struct cli *cli, const struct options *o);
+int cmd_info(struct cli *cli, const struct options *o);
+int cmd_report(struct cli *cli, const struct options *o);
+int cmd_reserve(struct cli *cli, const struct options *o);
 int cmd_bank(struct cli *cli, const struct options *o);
 int cmd_nodes(struct cli *cli, const struct options *o);
 int cmd_backup(struct cli *cli, const struct options *o);
@@ -27,6 +30,7 @@ int cmd_stores(struct cli *cli, const struct options *o);
 int cmd_classad(struct cli *cli, const struct options *o);
 int cmd_completion(struct cli *cli, const struct options *o);
 int cmd_edit(struct cli *cli, const struct options *o);
+int cmd_glidein(struct cli *cli, const struct options *o);
 int cmd_get(struct cli *cli, const struct options *o);
 int cmd_help(struct cli *cli, const struct options *o);
 int cmd_history(struct cli *cli, const struct options *o);
@@ -51,6 +55,7 @@ int cmd_show(struct cli *cli, const struct options *o);
 int cmd_submit(struct cli *cli, const struct options *o);
 int cmd_credential(struct cli *cli, const struct options *o);
 int cmd_dag(struct cli *cli, const struct options *o);
+int cmd_chirp(struct cli *cli, const struct options *o);
 int cmd_exec(struct cli *cli, const struct options *o);
 int cmd_shell(struct cli *cli, const struct options *o);
 int cmd_tail(struct cli *cli, const struct options *o);

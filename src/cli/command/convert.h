@@ -3,8 +3,8 @@
 #include "classad/read.h"
 #include "cli/terminal/cli.h"
 
-/* The whole of a file, or of standard input for "-", which can be read once: *taken remembers. Returns an
- * exit code; what is wrong was told. */
+/* Reads a whole file, or standard input for "-". Standard input can be read once; *taken records that.
+ * Returns an exit code, after an error was printed. */
 int convert_read(const char *file, bool *taken, struct buf *out);
 
 /* verb is "parse", "unparse" or "convert"; from and to name encodings, or are NULL. Without a file, standard

@@ -1,5 +1,5 @@
 #include "cli/client/credential.h"
-#include "base/url.h"
+#include "base/format/url.h"
 #include "cli/command/commands.h"
 #include "cli/terminal/human.h"
 
@@ -7,7 +7,7 @@ static const struct table_column columns[] = {{"NAME", false, false},    {"TYPE"
                                               {"OWNER", false, true},    {"ADDED", false, false},
                                               {"EXPIRES", false, false}, {"FOR", false, true}};
 
-static int add(struct cli *cli, const struct options *o)
+static int add_credential(struct cli *cli, const struct options *o)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         const char *type = options_text(o, "type"), *path = o->word_count == 3 ? o->words[2] : NULL;
@@ -47,11 +47,12 @@ static void list_urls(struct view credential, struct buf *out)
         }
 }
 
-static int list(struct cli *cli)
+static int list_credentials(struct cli *cli)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct table t TABLE_CLEANUP;
         struct view all, one;
+        struct buf out BUF_CLEANUP = {0};
         size_t at = 0;
         int code = api_get(cli, "/v1/credentials", &answer);
 
@@ -82,11 +83,16 @@ static int list(struct cli *cli)
                 if (view_true(view_get(one, "expired")))
                         table_paint(&t, TABLE_RED);
         }
-        cli_print_table(cli, &t);
+        if (table_rows(&t) > 0) {
+                cli_print_table(cli, &t);
+        } else {
+                buf_addz(&out, "no credentials\n");
+                cli_print(&out);
+        }
         return CLI_OK;
 }
 
-static int drop(struct cli *cli, const char *name)
+static int drop_credential(struct cli *cli, const char *name)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         BUF_CLEANUP struct buf path = {0};
@@ -109,10 +115,10 @@ int cmd_credential(struct cli *cli, const struct options *o)
         struct str what = str_of(o->words[0]);
 
         if (str_eqz(what, "add") && (o->word_count == 2 || o->word_count == 3))
-                return add(cli, o);
+                return add_credential(cli, o);
         if (str_eqz(what, "list") && o->word_count == 1)
-                return list(cli);
+                return list_credentials(cli);
         if (str_eqz(what, "rm") && o->word_count == 2)
-                return drop(cli, o->words[1]);
-        return cli_error(CLI_USAGE, "drover credential %s", o->command->usage);
+                return drop_credential(cli, o->words[1]);
+        return cli_error(CLI_USAGE, "drover credential add NAME [FILE], list, or rm NAME");
 }

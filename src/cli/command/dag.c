@@ -4,10 +4,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/fs.h"
+#include "base/format/quantity.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/set.h"
+#include "base/system/fs.h"
 #include "cli/client/ids.h"
 #include "cli/client/jobs.h"
 #include "cli/client/submit.h"
@@ -59,12 +60,46 @@ static int aborted_code(struct cli *cli, const char *id, int code)
         return (int)view_integer(view_get(view_get(job, "ad"), "DAGAbortReturn"), code);
 }
 
+static int read_size(const struct options *o, const char *name, uint64_t *ret)
+{
+        const char *text = options_text(o, name);
+
+        if (text && (quantity_size(str_of(text), ret) != 0 || *ret == 0))
+                return cli_error(CLI_USAGE, "--%s is a size with its unit, as in 10G: not '%s'", name, text);
+        return 0;
+}
+
+/* ret: the URL, with a slash behind it. */
+static int read_plan(const struct options *o, struct submit *s, struct buf *ret)
+{
+        const char *stage = options_text(o, "plan");
+        int code = read_size(o, "space", &s->stage_space);
+
+        if (code == 0)
+                code = read_size(o, "file-size", &s->stage_file_size);
+        if (code != 0)
+                return code;
+        if (!stage)
+                return s->stage_space ? cli_error(CLI_USAGE, "--space is for --plan") : 0;
+        if (!strstr(stage, "://") || strpbrk(stage, " ,;\"\n") || strncmp(stage, "file:", 5) == 0)
+                return cli_error(
+                        CLI_USAGE,
+                        "--plan takes the URL of a folder in a store, as https://dav.example.org/work/");
+        if ((s->stage_space != 0) != (s->stage_file_size != 0))
+                return cli_error(
+                        CLI_USAGE,
+                        "--space needs --file-size, what a file takes at most, and that needs --space");
+        buf_printf(ret, "%s%s", stage, stage[strlen(stage) - 1] == '/' ? "" : "/");
+        s->stage = buf_z(ret);
+        return 0;
+}
+
 /* text: of the DAG, when it is in no file. */
 static int submit(struct cli *cli, const struct options *o, struct str text)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf after BUF_CLEANUP = {0}, most BUF_CLEANUP = {0}, out BUF_CLEANUP = {0},
-                         id BUF_CLEANUP = {0};
+                         id BUF_CLEANUP = {0}, stage BUF_CLEANUP = {0};
         const char *lines[64], *line;
         struct dag_files files;
         struct submit s;
@@ -91,7 +126,11 @@ static int submit(struct cli *cli, const struct options *o, struct str text)
         if (line)
                 code = cli_error(CLI_USAGE, "too many lines are appended");
         if (code == 0)
+                code = read_plan(o, &s, &stage);
+        if (code == 0)
                 code = submit_read(&s);
+        if (code == 0 && !cli->json)
+                cli_print(&s.plan);
         if (code == 0 && options_flag(o, "hold"))
                 s.form.hold = true;
         if (code == 0 && !options_flag(o, "dry-run"))
@@ -208,7 +247,7 @@ static void print_json(const struct dag_graph *g, struct buf *out)
         buf_char(out, '\n');
 }
 
-static int show(struct cli *cli, const struct options *o)
+static int show_graph(struct cli *cli, const struct options *o)
 {
         struct buf out BUF_CLEANUP = {0};
         struct dag_graph g;
@@ -391,7 +430,7 @@ int cmd_dag(struct cli *cli, const struct options *o)
         if (str_eqz(what, "import") && o->word_count == 2)
                 return import(cli, o);
         if (str_eqz(what, "show"))
-                return show(cli, o);
+                return show_graph(cli, o);
         if (str_eqz(what, "rescue") && o->word_count == 2)
                 return rescue(cli, o);
         if (str_eqz(what, "hold"))
@@ -402,5 +441,5 @@ int cmd_dag(struct cli *cli, const struct options *o)
                 return act_on_nodes(cli, o, "remove", "removed");
         if (str_eqz(what, "resubmit"))
                 return resubmit(cli, o);
-        return cli_error(CLI_USAGE, "drover dag %s", o->command->usage);
+        return cli_error(CLI_USAGE, "drover dag %s takes one FILE or ID", o->words[0]);
 }

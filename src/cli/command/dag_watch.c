@@ -11,9 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
 #include "classad/print.h"
 #include "cli/command/dag_graph.h"
 #include "cli/command/wait.h"
@@ -30,7 +30,7 @@ struct watch {
         int64_t status_ms;
 };
 
-static void put(struct watch *w, const char *path, struct str text)
+static void put_file(struct watch *w, const char *path, struct str text)
 {
         struct err err = {""};
 
@@ -83,7 +83,7 @@ static void write_dot(struct watch *w, const struct dag_graph *g)
                 buf_str(&all, buf_view(&more));
                 buf_str(&all, str_skip(buf_view(&out), (size_t)line));
         }
-        put(w, dot_name(w), all.n ? buf_view(&all) : buf_view(&out));
+        put_file(w, dot_name(w), all.n ? buf_view(&all) : buf_view(&out));
 }
 
 /* ---- NODE_STATUS_FILE */
@@ -152,7 +152,7 @@ static void write_status(struct watch *w, const struct dag_graph *g, bool over)
                 add_status(&out, &g->points[i]);
         buf_printf(&out, "[\n  Type = \"StatusEnd\";\n  EndTime = %lld;\n  NextUpdate = 0;\n]\n",
                    (long long)now_s);
-        put(w, w->files->status, buf_view(&out));
+        put_file(w, w->files->status, buf_view(&out));
 }
 
 /* ---- JOBSTATE_LOG */
@@ -214,7 +214,7 @@ static void write_saves(struct watch *w, const struct dag_graph *g)
                               0755); /* what is wrong with it is said when the file is written */
                 buf_printf(&out, "# Nodes of request %s that were done when %s started\n", w->id, s->node);
                 dag_rescue_write(g, &g->points[at - 1], &out);
-                put(w, s->file, buf_view(&out));
+                put_file(w, s->file, buf_view(&out));
         }
 }
 
@@ -225,7 +225,7 @@ bool dag_files_any(const struct dag_files *f)
         return f->dot || f->status || f->jobstate || f->save_count;
 }
 
-static void look(struct watch *w, bool over)
+static void look_at_graph(struct watch *w, bool over)
 {
         struct dag_graph g;
 
@@ -244,7 +244,7 @@ static void look(struct watch *w, bool over)
 
 static void on_change(void *arg)
 {
-        look(arg, false);
+        look_at_graph(arg, false);
 }
 
 int dag_watch(struct cli *cli, const char *id, const char *file, const struct dag_files *files)
@@ -259,7 +259,7 @@ int dag_watch(struct cli *cli, const char *id, const char *file, const struct da
                                                  .changed = dag_files_any(files) ? on_change : NULL,
                                                  .arg = &w});
         if (dag_files_any(files) && (code == CLI_OK || code == CLI_FAILED))
-                look(&w, true);
+                look_at_graph(&w, true);
         free(w.saved);
         free(w.seen);
         free(w.dot);

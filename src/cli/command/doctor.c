@@ -18,11 +18,11 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/doc.h"
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/format/doc.h"
+#include "base/format/json.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
 #include "cli/client/api.h"
 #include "cli/client/certificate.h"
 #include "cli/client/instance.h"
@@ -55,9 +55,10 @@ struct doctor {
         size_t n, cap;
 };
 
-static void add(struct doctor *d, const char *check, enum verdict v, const char *mend, const char *fmt, ...)
-        __attribute__((format(printf, 5, 6)));
-static void add(struct doctor *d, const char *check, enum verdict v, const char *mend, const char *fmt, ...)
+static void add_finding(struct doctor *d, const char *check, enum verdict v, const char *mend,
+                        const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+static void add_finding(struct doctor *d, const char *check, enum verdict v, const char *mend,
+                        const char *fmt, ...)
 {
         struct buf text = {0};
         va_list ap;
@@ -100,26 +101,27 @@ static bool check_folder(struct doctor *d)
         struct stat st;
 
         if (lstat(d->dir, &st) != 0) {
-                add(d, "folder", WRONG, "`drover up` makes it; another one is named with --dir",
-                    "there is no folder %s: %s", d->dir, strerror(errno));
+                add_finding(d, "folder", WRONG, "`drover up` makes it; another one is named with --dir",
+                            "there is no folder %s: %s", d->dir, strerror(errno));
                 return false;
         }
         if (!S_ISDIR(st.st_mode)) {
-                add(d, "folder", WRONG, "name the folder itself with --dir", "%s is no folder", d->dir);
+                add_finding(d, "folder", WRONG, "name the folder itself with --dir", "%s is no folder",
+                            d->dir);
                 return false;
         }
         d->owner = st.st_uid;
         if (st.st_uid != geteuid() && geteuid() != 0) {
-                add(d, "folder", WRONG, "run the command as that user, or as root",
-                    "%s belongs to user %u, and not to you", d->dir, (unsigned)st.st_uid);
+                add_finding(d, "folder", WRONG, "run the command as that user, or as root",
+                            "%s belongs to user %u, and not to you", d->dir, (unsigned)st.st_uid);
                 return false;
         }
         buf_printf(&mend, "chmod go-w %s", d->dir);
         if (st.st_mode & 022)
-                add(d, "folder", WRONG, buf_z(&mend), "others may write into %s (mode %03o)", d->dir,
-                    (unsigned)st.st_mode & 0777);
+                add_finding(d, "folder", WRONG, buf_z(&mend), "others may write into %s (mode %03o)", d->dir,
+                            (unsigned)st.st_mode & 0777);
         else
-                add(d, "folder", FINE, NULL, "%s belongs to user %u", d->dir, (unsigned)st.st_uid);
+                add_finding(d, "folder", FINE, NULL, "%s belongs to user %u", d->dir, (unsigned)st.st_uid);
         return true;
 }
 
@@ -162,28 +164,29 @@ static void check_modes(struct doctor *d)
                         agent = st.st_uid;
                 uid_t owner = str_starts(str_of(files[i].name), STR("agent/")) ? agent : d->owner;
                 if (S_ISLNK(st.st_mode)) {
-                        add(d, "modes", WRONG, "put the file itself there", "%s is a symbolic link",
-                            buf_z(&path));
+                        add_finding(d, "modes", WRONG, "put the file itself there", "%s is a symbolic link",
+                                    buf_z(&path));
                         bad++;
                 } else if (st.st_uid != owner && st.st_uid != 0 && strcmp(files[i].name, "agent") != 0) {
                         buf_printf(&mend, "chown %u %s", (unsigned)owner, buf_z(&path));
-                        add(d, "modes", WRONG, buf_z(&mend), "%s belongs to user %u, and not to user %u",
-                            buf_z(&path), (unsigned)st.st_uid, (unsigned)owner);
+                        add_finding(d, "modes", WRONG, buf_z(&mend),
+                                    "%s belongs to user %u, and not to user %u", buf_z(&path),
+                                    (unsigned)st.st_uid, (unsigned)owner);
                         bad++;
                 } else if (st.st_mode & files[i].forbidden) {
                         buf_printf(&mend, "chmod %s %s", files[i].forbidden == 077 ? "go-rwx" : "go-w",
                                    buf_z(&path));
                         if (strstr(files[i].name, ".key"))
                                 buf_addz(&mend, "; who could read the key has it: make a new one");
-                        add(d, "modes", WRONG, buf_z(&mend), "others may %s %s (mode %03o)",
-                            files[i].forbidden == 077 ? "use" : "write", buf_z(&path),
-                            (unsigned)st.st_mode & 0777);
+                        add_finding(d, "modes", WRONG, buf_z(&mend), "others may %s %s (mode %03o)",
+                                    files[i].forbidden == 077 ? "use" : "write", buf_z(&path),
+                                    (unsigned)st.st_mode & 0777);
                         bad++;
                 }
         }
         if (!bad)
-                add(d, "modes", FINE, NULL, "%u files and folders with state or keys are kept from others",
-                    seen);
+                add_finding(d, "modes", FINE, NULL,
+                            "%u files and folders with state or keys are kept from others", seen);
 }
 
 static void check_settings(struct doctor *d)
@@ -196,8 +199,8 @@ static void check_settings(struct doctor *d)
         path_of(d, "droverd.yaml", &path);
         rc = fs_read(AT_FDCWD, buf_z(&path), TEXT_MAX, &text, &err);
         if (rc == -ENOENT) {
-                add(d, "settings", FINE, NULL, "there is no %s: all settings have their defaults",
-                    buf_z(&path));
+                add_finding(d, "settings", FINE, NULL, "there is no %s: all settings have their defaults",
+                            buf_z(&path));
                 return;
         }
         if (rc == 0)
@@ -205,9 +208,10 @@ static void check_settings(struct doctor *d)
         if (rc == 0 && doc && doc->kind != DOC_MAP)
                 rc = err_set(&err, -EINVAL, "%s: settings are lines NAME: VALUE", buf_z(&path));
         if (rc != 0)
-                add(d, "settings", WRONG, "correct that line; droverd(8) has the settings", "%s", err.text);
+                add_finding(d, "settings", WRONG, "correct that line; droverd(8) has the settings", "%s",
+                            err.text);
         else
-                add(d, "settings", FINE, NULL, "%s can be read", buf_z(&path));
+                add_finding(d, "settings", FINE, NULL, "%s can be read", buf_z(&path));
         doc_free(doc);
 }
 
@@ -218,14 +222,17 @@ static void check_user(struct doctor *d, const char *owner, const char *name, ui
         const struct passwd *pw = getpwnam(name);
 
         if (!pw)
-                add(d, "users", WRONG, "add the user to this machine, or take the line out of the file",
-                    "%s is mapped to %s, and there is no such user here", owner, name);
+                add_finding(d, "users", WRONG,
+                            "add the user to this machine, or take the line out of the file",
+                            "%s is mapped to %s, and there is no such user here", owner, name);
         else if (pw->pw_uid == 0 || pw->pw_uid < min_uid)
-                add(d, "users", WRONG, "map the owner to another user, or lower min_uid",
-                    "%s is mapped to %s, whose number %u is below min_uid, %llu: no job runs as that user",
-                    owner, name, (unsigned)pw->pw_uid, (unsigned long long)min_uid);
+                add_finding(d, "users", WRONG, "map the owner to another user, or lower min_uid",
+                            "%s is mapped to %s, whose number %u is below min_uid, %llu: no job runs as that "
+                            "user",
+                            owner, name, (unsigned)pw->pw_uid, (unsigned long long)min_uid);
         else
-                add(d, "users", FINE, NULL, "%s is mapped to %s (%u)", owner, name, (unsigned)pw->pw_uid);
+                add_finding(d, "users", FINE, NULL, "%s is mapped to %s (%u)", owner, name,
+                            (unsigned)pw->pw_uid);
 }
 
 static void check_users(struct doctor *d)
@@ -243,10 +250,11 @@ static void check_users(struct doctor *d)
         if (rc == 0)
                 rc = doc_parse(d->agent_config, buf_view(&text), &doc, &err);
         if (rc != 0) {
-                add(d, "agent", WRONG, "correct the file; drover-agent(8) has the settings", "%s", err.text);
+                add_finding(d, "agent", WRONG, "correct the file; drover-agent(8) has the settings", "%s",
+                            err.text);
                 return;
         }
-        add(d, "agent", FINE, NULL, "%s can be read", d->agent_config);
+        add_finding(d, "agent", FINE, NULL, "%s can be read", d->agent_config);
         if (doc_get(doc, "min_uid"))
                 doc_count(doc_get(doc, "min_uid"), &min_uid, NULL);
         users = doc_get(doc, "users");
@@ -257,8 +265,9 @@ static void check_users(struct doctor *d)
                         check_user(d, owner, name, min_uid);
         }
         if (users && geteuid() != 0)
-                add(d, "users", WARNING, "start the agent as root",
-                    "%s maps users, and only an agent of root's can become another user", d->agent_config);
+                add_finding(d, "users", WARNING, "start the agent as root",
+                            "%s maps users, and only an agent of root's can become another user",
+                            d->agent_config);
         doc_free(doc);
 }
 
@@ -279,19 +288,23 @@ static void check_certificate(struct doctor *d, const char *name, bool renewed)
         if (rc == -ENOENT)
                 return;
         if (rc != 0) {
-                add(d, "certificates", WRONG, mend, "%s is no certificate that can be read", buf_z(&path));
+                add_finding(d, "certificates", WRONG, mend, "%s is no certificate that can be read",
+                            buf_z(&path));
                 return;
         }
         human_time(&when, t.not_after_ms, now);
         if (now < t.not_before_ms)
-                add(d, "certificates", WRONG, "set this machine's clock",
-                    "%s is not valid yet: this machine's clock is behind", buf_z(&path));
+                add_finding(d, "certificates", WRONG, "set this machine's clock",
+                            "%s is not valid yet: this machine's clock is behind", buf_z(&path));
         else if (now > t.not_after_ms)
-                add(d, "certificates", WRONG, mend, "%s has expired (%s)", buf_z(&path), buf_z(&when));
+                add_finding(d, "certificates", WRONG, mend, "%s has expired (%s)", buf_z(&path),
+                            buf_z(&when));
         else if (!renewed && t.not_after_ms - now < 30 * (int64_t)DAY_MS)
-                add(d, "certificates", WARNING, mend, "%s expires soon (%s)", buf_z(&path), buf_z(&when));
+                add_finding(d, "certificates", WARNING, mend, "%s expires soon (%s)", buf_z(&path),
+                            buf_z(&when));
         else
-                add(d, "certificates", FINE, NULL, "%s is valid until %s", buf_z(&path), buf_z(&when));
+                add_finding(d, "certificates", FINE, NULL, "%s is valid until %s", buf_z(&path),
+                            buf_z(&when));
 }
 
 static void check_authority(struct doctor *d)
@@ -306,12 +319,13 @@ static void check_authority(struct doctor *d)
         path_of(d, "agent/ca.crt", &path);
         if (fs_read(AT_FDCWD, buf_z(&path), TEXT_MAX, &agents, NULL) == 0 &&
             !str_eq(str_trim(buf_view(&ours)), str_trim(buf_view(&agents))))
-                add(d, "certificates", WRONG,
-                    "let the agent join again: remove agent.key, agent.crt and ca.crt in its folder, and "
-                    "give it a "
-                    "new token",
-                    "%s is another server's authority: the agent will not speak to this server",
-                    buf_z(&path));
+                add_finding(
+                        d, "certificates", WRONG,
+                        "let the agent join again: remove agent.key, agent.crt and ca.crt in its folder, and "
+                        "give it a "
+                        "new token",
+                        "%s is another server's authority: the agent will not speak to this server",
+                        buf_z(&path));
 }
 
 /* ---- this machine */
@@ -327,18 +341,18 @@ static void check_disk(struct doctor *d)
         uint64_t left = (uint64_t)fs.f_bavail * fs.f_frsize, all = (uint64_t)fs.f_blocks * fs.f_frsize;
 
         human_bytes(&text, (int64_t)left);
-        add(d, "disk",
-            left < DISK_BAD                        ? WRONG
-            : left < DISK_BYTES || left < all / 20 ? WARNING
-                                                   : FINE,
-            mend, "%s are free for %s", buf_z(&text), d->dir);
+        add_finding(d, "disk",
+                    left < DISK_BAD                        ? WRONG
+                    : left < DISK_BYTES || left < all / 20 ? WARNING
+                                                           : FINE,
+                    mend, "%s are free for %s", buf_z(&text), d->dir);
         if (fs.f_files)
-                add(d, "disk",
-                    fs.f_favail < 1000              ? WRONG
-                    : fs.f_favail < fs.f_files / 20 ? WARNING
-                                                    : FINE,
-                    "remove files: each is one inode", "%llu inodes are free for %s",
-                    (unsigned long long)fs.f_favail, d->dir);
+                add_finding(d, "disk",
+                            fs.f_favail < 1000              ? WRONG
+                            : fs.f_favail < fs.f_files / 20 ? WARNING
+                                                            : FINE,
+                            "remove files: each is one inode", "%llu inodes are free for %s",
+                            (unsigned long long)fs.f_favail, d->dir);
 }
 
 static void check_limits(struct doctor *d)
@@ -346,9 +360,9 @@ static void check_limits(struct doctor *d)
         struct rlimit files;
 
         if (getrlimit(RLIMIT_NOFILE, &files) == 0)
-                add(d, "limits", files.rlim_max < FILES_WANTED ? WARNING : FINE,
-                    "ulimit -Hn 65536, LimitNOFILE= in a unit of systemd",
-                    "a process may have %llu files open", (unsigned long long)files.rlim_max);
+                add_finding(d, "limits", files.rlim_max < FILES_WANTED ? WARNING : FINE,
+                            "ulimit -Hn 65536, LimitNOFILE= in a unit of systemd",
+                            "a process may have %llu files open", (unsigned long long)files.rlim_max);
 }
 
 static bool number_in(const char *path, uint64_t *ret)
@@ -367,21 +381,24 @@ static void check_kernel(struct doctor *d)
 
         if (number_in("/proc/sys/kernel/unprivileged_userns_clone", &n) && n == 0 && geteuid() != 0)
                 spaces = false;
-        add(d, "kernel", spaces ? FINE : WARNING, "sysctl user.max_user_namespaces=10000",
-            spaces ? "there are user namespaces"
-                   : "there are no user namespaces: containers need root, and jobs are contained less");
+        add_finding(
+                d, "kernel", spaces ? FINE : WARNING, "sysctl user.max_user_namespaces=10000",
+                spaces ? "there are user namespaces"
+                       : "there are no user namespaces: containers need root, and jobs are contained less");
         bool filters = fs_read(AT_FDCWD, "/proc/sys/kernel/seccomp/actions_avail", 4096, &text, NULL) == 0 &&
                        str_search(buf_view(&text), STR("errno")) >= 0;
-        add(d, "kernel", filters ? FINE : WARNING, "boot a kernel with CONFIG_SECCOMP_FILTER",
-            filters ? "there are filters of system calls" : "there are no filters of system calls (seccomp)");
+        add_finding(d, "kernel", filters ? FINE : WARNING, "boot a kernel with CONFIG_SECCOMP_FILTER",
+                    filters ? "there are filters of system calls"
+                            : "there are no filters of system calls (seccomp)");
         bool groups = access("/sys/fs/cgroup", W_OK) == 0;
-        add(d, "kernel", groups ? FINE : WARNING,
-            "run the agent as root, or by systemd with Delegate=yes; drover-agent(8) has more",
-            groups ? "control groups can be made"
-                   : "control groups cannot be made here: limits on jobs are "
-                     "watched, and not enforced by the kernel");
+        add_finding(d, "kernel", groups ? FINE : WARNING,
+                    "run the agent as root, or by systemd with Delegate=yes; drover-agent(8) has more",
+                    groups ? "control groups can be made"
+                           : "control groups cannot be made here: limits on jobs are "
+                             "watched, and not enforced by the kernel");
         if (d->cli->now_ms < INT64_C(1704067200000))
-                add(d, "clock", WRONG, "set this machine's clock", "this machine's clock is years behind");
+                add_finding(d, "clock", WRONG, "set this machine's clock",
+                            "this machine's clock is years behind");
 }
 
 /* ---- what a running server knows */
@@ -425,8 +442,8 @@ static void check_port(struct doctor *d, struct view address)
         if (!text.n || str_starts(buf_view(&text), STR("unix:")))
                 return;
         bool open = can_connect(buf_view(&text));
-        add(d, "ports", open ? FINE : WRONG, "look for a firewall, and at --listen and --api-listen",
-            open ? "%s takes connections" : "%s takes no connections from here", buf_z(&text));
+        add_finding(d, "ports", open ? FINE : WRONG, "look for a firewall, and at --listen and --api-listen",
+                    open ? "%s takes connections" : "%s takes no connections from here", buf_z(&text));
 }
 
 static void check_ports(struct doctor *d)
@@ -461,14 +478,14 @@ static void check_tokens(struct doctor *d)
                 if (!view_is(view_get(one, "kind"), "user") || end - d->cli->now_ms > EXPIRES_MS)
                         good++;
                 else
-                        add(d, "tokens", WARNING, "make another one with `drover token user`",
-                            "the token %s %s (%s)", buf_z(&id),
-                            end > d->cli->now_ms ? "expires soon" : "has expired", buf_z(&when));
+                        add_finding(d, "tokens", WARNING, "make another one with `drover token user`",
+                                    "the token %s %s (%s)", buf_z(&id),
+                                    end > d->cli->now_ms ? "expires soon" : "has expired", buf_z(&when));
         }
-        add(d, "tokens", FINE, NULL,
-            good == 1 ? "%zu token is good for a week or more, or is to be used once"
-                      : "%zu tokens are good for a week or more, or are to be used once",
-            good);
+        add_finding(d, "tokens", FINE, NULL,
+                    good == 1 ? "%zu token is good for a week or more, or is to be used once"
+                              : "%zu tokens are good for a week or more, or are to be used once",
+                    good);
 }
 
 static void check_queue(struct doctor *d, const char *agent, struct view queue)
@@ -482,8 +499,8 @@ static void check_queue(struct doctor *d, const char *agent, struct view queue)
                 struct buf why BUF_CLEANUP = {0};
 
                 view_text(view_get(queue, "unreachable"), &why);
-                add(d, "agents", WARNING, "look at what the queue stands on",
-                    "queue %s@%s cannot be reached: %s", buf_z(&name), agent, buf_z(&why));
+                add_finding(d, "agents", WARNING, "look at what the queue stands on",
+                            "queue %s@%s cannot be reached: %s", buf_z(&name), agent, buf_z(&why));
         }
         if (view_type(limits) != VIEW_OBJECT ||
             !view_is(view_get(view_get(queue, "ad"), "Runner"), "process"))
@@ -491,11 +508,11 @@ static void check_queue(struct doctor *d, const char *agent, struct view queue)
         for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
                 if (!view_there(view_get(limits, wanted[i])))
                         buf_printf(&missing, "%s%s", missing.n ? ", " : "", wanted[i]);
-        add(d, "agents", missing.n ? WARNING : FINE,
-            "run that agent as root, or by systemd with Delegate=yes: it needs control groups",
-            missing.n ? "limits that are not the kernel's at %s@%s: %s"
-                      : "limits on jobs are the kernel's at %s@%s%s",
-            buf_z(&name), agent, buf_z(&missing));
+        add_finding(d, "agents", missing.n ? WARNING : FINE,
+                    "run that agent as root, or by systemd with Delegate=yes: it needs control groups",
+                    missing.n ? "limits that are not the kernel's at %s@%s: %s"
+                              : "limits on jobs are the kernel's at %s@%s%s",
+                    buf_z(&name), agent, buf_z(&missing));
 }
 
 static void check_agents(struct doctor *d)
@@ -514,17 +531,19 @@ static void check_agents(struct doctor *d)
                 count++;
                 view_text(view_get(one, "name"), &name);
                 if (view_true(view_get(one, "revoked")))
-                        add(d, "agents", WARNING, "let it join again with a new token, if it shall come back",
-                            "agent %s was revoked", buf_z(&name));
+                        add_finding(d, "agents", WARNING,
+                                    "let it join again with a new token, if it shall come back",
+                                    "agent %s was revoked", buf_z(&name));
                 else if (!view_is(view_get(one, "state"), "connected"))
-                        add(d, "agents", WARNING, "look at that machine: its agent's log says why",
-                            "agent %s is not connected", buf_z(&name));
+                        add_finding(d, "agents", WARNING, "look at that machine: its agent's log says why",
+                                    "agent %s is not connected", buf_z(&name));
                 queues = view_get(one, "queues");
                 while (view_next(queues, &in, &queue))
                         check_queue(d, buf_z(&name), queue);
         }
         if (!count)
-                add(d, "agents", WARNING, "drover token agent", "no agent has joined: no job can run");
+                add_finding(d, "agents", WARNING, "drover token agent",
+                            "no agent has joined: no job can run");
 }
 
 static void check_server(struct doctor *d)
@@ -536,13 +555,13 @@ static void check_server(struct doctor *d)
                           &err);
 
         if (rc == API_NO_SERVER) {
-                add(d, "server", WARNING, "drover up, or start droverd",
-                    "no server answers: what only it knows was not looked at");
+                add_finding(d, "server", WARNING, "drover up, or start droverd",
+                            "no server answers: what only it knows was not looked at");
                 return;
         }
         if (rc != 0) {
-                add(d, "server", WRONG, "look at the server's log",
-                    "the server does not answer as it should: %s", err.text);
+                add_finding(d, "server", WRONG, "look at the server's log",
+                            "the server does not answer as it should: %s", err.text);
                 return;
         }
         int64_t theirs = view_integer(view_get(answer.root, "now_ms"), before);
@@ -551,17 +570,17 @@ static void check_server(struct doctor *d)
 
         view_text(view_get(answer.root, "reason"), &why);
         if (view_true(view_get(answer.root, "accepting")))
-                add(d, "server", FINE, NULL, "it answers, and takes work");
+                add_finding(d, "server", FINE, NULL, "it answers, and takes work");
         else
-                add(d, "server", WRONG, "free some space where its folder is", "it takes no work: %s",
-                    buf_z(&why));
+                add_finding(d, "server", WRONG, "free some space where its folder is", "it takes no work: %s",
+                            buf_z(&why));
         off = off > 0 ? off : 0;
-        add(d, "clock",
-            off > CLOCK_BAD_MS ? WRONG
-            : off > CLOCK_MS   ? WARNING
-                               : FINE,
-            "let a time service set both clocks", "the server's clock and this one differ by %lld s",
-            (long long)off / 1000);
+        add_finding(d, "clock",
+                    off > CLOCK_BAD_MS ? WRONG
+                    : off > CLOCK_MS   ? WARNING
+                                       : FINE,
+                    "let a time service set both clocks", "the server's clock and this one differ by %lld s",
+                    (long long)off / 1000);
         check_ports(d);
         check_tokens(d);
         check_agents(d);

@@ -1,7 +1,7 @@
-/* doctor: what is wrong with an installation (doctor.c). */
+/* doctor: finds errors in an installation (doctor.c). */
 #pragma once
 #include "cli/terminal/cli.h"
 
-/* Looks at the folder and this machine without asking a server, and prints to standard error what is wrong,
- * a line each; warnings are left out. */
+/* Checks the folder and this machine without asking a server, and prints errors to standard error, one a
+ * line; warnings are left out. */
 void doctor_say_wrong(struct cli *cli, const char *dir);

@@ -18,7 +18,7 @@ static void say_unread(void)
                 cli_note("standard input is a pipe, and is passed on with -i only");
 }
 
-static int run(struct cli *cli, const char *word, struct attach *a)
+static int run_attached(struct cli *cli, const char *word, struct attach *a)
 {
         struct buf id BUF_CLEANUP = {0};
         int code;
@@ -36,7 +36,7 @@ int cmd_exec(struct cli *cli, const struct options *o)
                            .count = o->word_count - 1,
                            .input = options_flag(o, "stdin"),
                            .terminal = options_flag(o, "terminal")};
-        int code = run(cli, o->words[0], &a);
+        int code = run_attached(cli, o->words[0], &a);
 
         if (!a.input && !a.terminal)
                 say_unread();
@@ -49,5 +49,5 @@ int cmd_shell(struct cli *cli, const struct options *o)
                 "sh", "-c", "if command -v bash >/dev/null; then exec bash; else exec sh; fi"};
         struct attach a = {.words = shell, .count = 3, .input = true, .terminal = true};
 
-        return run(cli, o->words[0], &a);
+        return run_attached(cli, o->words[0], &a);
 }

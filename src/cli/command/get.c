@@ -1,15 +1,15 @@
-/* First the list of files of all ids, so that names used twice are known; then one after the other into a
- * file with a name of our own, which becomes final by rename. */
+/* drover get: lists the files of all ids first, so that names used twice are known; then fetches one after
+ * the other into a file with a temporary name, which becomes final by rename. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fs.h"
+#include "base/format/url.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/url.h"
+#include "base/system/fs.h"
 #include "cli/client/api.h"
 #include "cli/client/ids.h"
 #include "cli/client/jobs.h"

@@ -81,8 +81,9 @@ void help_all(struct buf *out, const struct cli *cli)
                 buf_printf(out, "  %-11s %s\n", c->name, c->line);
         }
         buf_addz(out, "\nMore of a command: drover COMMAND --help. A first try:\n"
-                      "  drover up                 in one terminal, and in another:\n"
-                      "  drover submit jobs.sub    then: drover queue, drover wait 1\n");
+                      "  drover up                    in one terminal, and in another:\n"
+                      "  drover run -- hostname       a command, as if it ran here\n"
+                      "  drover submit -- sleep 60    then: drover queue, drover show 2, drover wait 2\n");
 }
 
 static void add_options(struct buf *out, const struct cli *cli, const struct option_row *rows)

@@ -1,4 +1,4 @@
-/* help_text: what is made from the table of commands, other than the parser. All append to out. */
+/* help_text: texts made from the table of commands. All calls append to out. */
 #pragma once
 #include "cli/command/commands.h"
 

@@ -10,9 +10,9 @@ static const struct table_column columns[] = {{"ID", true, false},
                                               {"OWNER", false, true},
                                               {"ENDED", false, false},
                                               {"RAN", true, false},
-                                              {"STATE", false, false},
-                                              {"RESULT", false, true},
-                                              {"STARTS", true, false},
+                                              {"STATE", false, false, .spare = true},
+                                              {"RESULT", false, false},
+                                              {"STARTS", true, false, .spare = true},
                                               {"AGENT", false, true},
                                               {"COMMAND", false, true},
                                               {"QUEUE", false, true, true},
@@ -26,7 +26,7 @@ struct listing {
         struct table table;
 };
 
-static int add(void *arg, struct view job)
+static int add_job(void *arg, struct view job)
 {
         struct listing *l = arg;
         struct table *t = &l->table;
@@ -46,6 +46,8 @@ static int add(void *arg, struct view job)
                 table_text(t, STR(""));
         table_view(t, j.state);
         job_outcome(&j, &text);
+        if (text.n == 0 && view_is(j.state, "removed"))
+                buf_addz(&text, "removed");
         table_text(t, buf_view(&text));
         if (view_integer(j.exit_code, 0) != 0 || view_integer(j.exit_signal, 0) != 0)
                 table_paint(t, TABLE_RED);
@@ -65,12 +67,14 @@ static int add(void *arg, struct view job)
 int cmd_history(struct cli *cli, const struct options *o)
 {
         struct buf path BUF_CLEANUP = {0}, ids BUF_CLEANUP = {0}, constraint BUF_CLEANUP = {0};
-        int64_t limit = options_number(o, "limit", HISTORY_ROWS);
+        int64_t limit = options_number(o, "limit", HISTORY_ROWS), since_ms = 0;
         struct listing l = {.cli = cli};
         int code = jobs_ids(o->words, o->word_count, &ids);
 
         if (code == 0)
                 code = cli_table(cli, &l.table, columns, sizeof(columns) / sizeof(columns[0]));
+        if (code == 0)
+                code = cli_time(o, "since", &since_ms);
         if (code == 0 && limit < 0)
                 code = cli_error(CLI_USAGE, "--limit takes a number of rows");
         if (code != 0)
@@ -78,13 +82,18 @@ int cmd_history(struct cli *cli, const struct options *o)
         buf_addz(&path, "/v1/history");
         api_query(&path, "id", buf_view(&ids));
         api_query(&path, "owner", str_of(options_text(o, "owner")));
+        if (since_ms) /* CompletionDate is in whole seconds, cut off */
+                buf_printf(&constraint, "CompletionDate >= %lld%s", (long long)(since_ms / 1000),
+                           options_text(o, "constraint") ? " && (" : "");
         expr_text_from_old(str_of(options_text(o, "constraint")), &constraint);
+        if (since_ms && options_text(o, "constraint"))
+                buf_char(&constraint, ')');
         api_query(&path, "constraint", buf_view(&constraint));
         code = api_list(cli, &(struct api_list){.path = &path,
                                                 .array = "jobs",
                                                 .cursor = "before",
                                                 .limit = limit,
-                                                .each = add,
+                                                .each = add_job,
                                                 .arg = &l});
         if (code == 0 && !cli->json) {
                 struct buf out BUF_CLEANUP = {0};

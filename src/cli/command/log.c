@@ -1,3 +1,4 @@
+#include "base/format/json.h"
 #include "cli/client/api.h"
 #include "cli/client/jobs.h"
 #include "cli/command/commands.h"
@@ -5,7 +6,7 @@
 static const struct table_column columns[] = {
         {"TIME", false, false}, {"EVENT", false, false}, {"DETAILS", false, true, false, true}};
 
-/* Every field that has no column of its own, as key=value. */
+/* Every field that has no column of its own. The fence, which counts a job's attempts, is in --json only. */
 static void add_details(struct buf *out, struct view event)
 {
         struct view value;
@@ -14,14 +15,189 @@ static void add_details(struct buf *out, struct view event)
 
         while (view_member(event, &at, &key, &value)) {
                 if (!view_there(value) || str_eqz(key, "seq") || str_eqz(key, "at_ms") ||
-                    str_eqz(key, "event"))
+                    str_eqz(key, "event") || str_eqz(key, "fence"))
                         continue;
                 if (out->n)
-                        buf_addz(out, "  ");
-                buf_str(out, key);
-                buf_char(out, '=');
+                        buf_addz(out, ", ");
+                if (!str_eqz(key, "text") && !str_eqz(key, "reason")) {
+                        buf_str(out, key);
+                        buf_char(out, ' ');
+                }
                 view_text(value, out);
         }
+}
+
+/* ---- the trace: who did what for the job, step by step */
+
+enum step {
+        SUBMITTED,
+        BALANCE,
+        ARRIVED,
+        LOOKED,
+        RESERVED,
+        MATCHED,
+        HANDED,
+        ENDED,
+        FREED,
+        WITHDRAWN,
+        TOLD,
+        STEPS
+};
+static const struct {
+        const char *from, *to, *what;
+} step_names[STEPS] = {
+        [SUBMITTED] = {"user", "queue manager", "submits the job"},
+        [BALANCE] = {"queue manager", "allocation manager", "checks the balance"},
+        [ARRIVED] = {"queue manager", "scheduler", "tells of the new job"},
+        [LOOKED] = {"scheduler", "node manager", "looks at nodes and jobs until it can run"},
+        [RESERVED] = {"scheduler", "allocation manager", "reserves what it may cost"},
+        [MATCHED] = {"scheduler", "queue manager", "has it run"},
+        [HANDED] = {"queue manager", "process manager", "hands it over"},
+        [ENDED] = {"process manager", "queue manager", "tells of its end"},
+        [FREED] = {"queue manager", "scheduler", "tells that its room is free"},
+        [WITHDRAWN] = {"queue manager", "allocation manager", "withdraws what it cost"},
+        [TOLD] = {"queue manager", "user", "tells how it ended"},
+};
+static const struct table_column trace_columns[] = {{"STEP", true, false},
+                                                    {"TIME", false, false},
+                                                    {"FROM", false, false, false, false, true},
+                                                    {"TO", false, false, false, false, true},
+                                                    {"WHAT", false, true},
+                                                    {"DETAILS", false, true, false, true}};
+
+struct trace {
+        struct {
+                int64_t at_ms; /* 0: it has not come to that */
+                struct buf text;
+        } steps[STEPS];
+};
+
+static void trace_deinit(struct trace *t)
+{
+        for (int i = 0; i < STEPS; i++)
+                buf_deinit(&t->steps[i].text);
+}
+
+static void trace_set(struct trace *t, enum step step, struct view event, const char *text)
+{
+        t->steps[step].at_ms = view_integer(view_get(event, "at_ms"), 0);
+        buf_reset(&t->steps[step].text);
+        buf_addz(&t->steps[step].text, text);
+}
+
+static void trace_clear(struct trace *t, enum step first)
+{
+        for (int i = first; i < STEPS; i++) {
+                t->steps[i].at_ms = 0;
+                buf_reset(&t->steps[i].text);
+        }
+}
+
+static void trace_bank(struct trace *t, struct view event)
+{
+        struct buf text BUF_CLEANUP = {0};
+
+        view_text(view_get(event, "text"), &text);
+        if (str_starts(buf_view(&text), STR("lien"))) {
+                trace_set(t, RESERVED, event, buf_z(&text));
+                if (!t->steps[BALANCE].text.n)
+                        buf_addz(&t->steps[BALANCE].text, "the bank is on");
+        } else {
+                trace_set(t, WITHDRAWN, event, buf_z(&text));
+        }
+}
+
+static void trace_end(struct trace *t, struct view event)
+{
+        struct buf text BUF_CLEANUP = {0};
+
+        view_text(view_get(event, "text"), &text);
+        trace_set(t, ENDED, event, buf_z(&text));
+        trace_set(t, FREED, event, "");
+        trace_set(t, TOLD, event, "by drover wait, the job's log and notices");
+}
+
+static void trace_event(struct trace *t, struct view event)
+{
+        struct view what = view_get(event, "event");
+        struct buf place BUF_CLEANUP = {0};
+
+        if (view_is(what, "submitted")) {
+                for (enum step i = SUBMITTED; i <= ARRIVED; i++)
+                        trace_set(t, i, event, "");
+        } else if (view_is(what, "matched")) {
+                trace_clear(t, LOOKED);
+                view_text(view_get(event, "queue"), &place);
+                buf_addz(&place, " of ");
+                view_text(view_get(event, "agent"), &place);
+                trace_set(t, LOOKED, event, "");
+                trace_set(t, MATCHED, event, buf_z(&place));
+        } else if (view_is(what, "bank")) {
+                trace_bank(t, event);
+        } else if (view_is(what, "accepted")) {
+                trace_set(t, HANDED, event, "");
+        } else if (view_is(what, "started") && !t->steps[HANDED].at_ms) {
+                trace_set(t, HANDED, event, ""); /* the agent's two words came at once */
+        } else if (view_is(what, "exited") || view_is(what, "lost") || view_is(what, "refused")) {
+                trace_end(t, event);
+        } else if (view_is(what, "removed")) {
+                trace_set(t, TOLD, event, "removed");
+        }
+}
+
+static void print_trace_json(const struct trace *t)
+{
+        struct buf out BUF_CLEANUP = {0};
+        struct json j = {.out = &out};
+
+        json_open(&j, '{');
+        json_key(&j, "steps");
+        json_open(&j, '[');
+        for (int i = 0; i < STEPS; i++) {
+                json_open(&j, '{');
+                json_kint(&j, "step", i + 1);
+                json_kstrz(&j, "from", step_names[i].from);
+                json_kstrz(&j, "to", step_names[i].to);
+                json_kstrz(&j, "what", step_names[i].what);
+                json_key(&j, "at_ms");
+                if (t->steps[i].at_ms)
+                        json_int(&j, t->steps[i].at_ms);
+                else
+                        json_null(&j);
+                json_kstr(&j, "details", buf_view(&t->steps[i].text));
+                json_close(&j, '}');
+        }
+        json_close(&j, ']');
+        json_close(&j, '}');
+        buf_char(&out, '\n');
+        cli_print(&out);
+}
+
+static int print_trace(struct cli *cli, struct view events)
+{
+        struct table table TABLE_CLEANUP;
+        struct trace t = {.steps = {{0}}};
+        struct view event;
+        int code;
+
+        for (size_t at = 0; view_next(events, &at, &event);)
+                trace_event(&t, event);
+        code = cli_table(cli, &table, trace_columns, sizeof(trace_columns) / sizeof(trace_columns[0]));
+        if (code == 0 && cli->json) {
+                print_trace_json(&t);
+        } else if (code == 0) {
+                for (int i = 0; i < STEPS; i++) {
+                        table_format(&table, "%d", i + 1);
+                        table_time(&table, t.steps[i].at_ms, cli->now_ms);
+                        table_text(&table, str_of(step_names[i].from));
+                        table_text(&table, str_of(step_names[i].to));
+                        table_text(&table, str_of(step_names[i].what));
+                        table_text(&table, buf_view(&t.steps[i].text));
+                }
+                cli_print_table(cli, &table);
+        }
+        trace_deinit(&t);
+        return code;
 }
 
 int cmd_log(struct cli *cli, const struct options *o)
@@ -37,6 +213,8 @@ int cmd_log(struct cli *cli, const struct options *o)
                 code = jobs_get(cli, o->words[0], "log", &answer);
         if (code != 0)
                 return code;
+        if (options_flag(o, "trace"))
+                return print_trace(cli, view_get(answer.root, "events"));
         if (api_print_json(cli, &answer))
                 return CLI_OK;
         events = view_get(answer.root, "events");

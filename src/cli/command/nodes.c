@@ -1,14 +1,18 @@
 /* drover nodes, and drover node VERB NAME: the machines of agents, and orders to them. */
-#include "base/clock.h"
-#include "base/json.h"
-#include "base/url.h"
+#include "base/format/json.h"
+#include "base/format/url.h"
+#include "base/system/clock.h"
 #include "cli/client/api.h"
 #include "cli/command/commands.h"
 #include "cli/terminal/human.h"
 
-static const struct table_column columns[] = {
-        {"NAME", false, true}, {"STATE", false, false}, {"JOBS", true, false},  {"SINCE", true, false},
-        {"SEEN", true, false}, {"BY", false, true},     {"REASON", false, true}};
+static const struct table_column columns[] = {{"NAME", false, true},
+                                              {"STATE", false, false},
+                                              {"JOBS", true, false},
+                                              {"SINCE", true, false},
+                                              {"SEEN", true, false},
+                                              {"BY", false, true},
+                                              {"REASON", false, true, .wraps = true}};
 
 static const struct verb {
         const char *name, *state; /* state NULL: it only looks */
@@ -66,7 +70,7 @@ static void add_node(struct table *t, struct view node)
         add_text(t, view_get(node, "reason"));
 }
 
-static int list(struct cli *cli)
+static int list_nodes(struct cli *cli)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf none BUF_CLEANUP = {0};
@@ -210,7 +214,7 @@ static int plan(struct cli *cli)
 {
         static const struct table_column shape_columns[] = {
                 {"SHAPE", false, true}, {"NODES", true, false}, {"WISHED", true, false},
-                {"MAX", true, false},   {"PRICE", true, false}, {"WHY NOT MORE", false, true}};
+                {"MAX", true, false},   {"PRICE", true, false}, {"WHY NOT MORE", false, true, .wraps = true}};
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf out BUF_CLEANUP = {0};
         struct table t TABLE_CLEANUP = {0};
@@ -247,7 +251,7 @@ static int plan(struct cli *cli)
         return CLI_OK;
 }
 
-static int show(struct cli *cli, const char *name)
+static int show_node(struct cli *cli, const char *name)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf path BUF_CLEANUP = {0}, out BUF_CLEANUP = {0};
@@ -329,12 +333,12 @@ int cmd_nodes(struct cli *cli, const struct options *o)
         const struct verb *v = o->word_count == 2 ? verb_find(o->words[0]) : NULL;
 
         if (o->word_count == 0)
-                return list(cli);
+                return list_nodes(cli);
         if (o->word_count == 1 && strcmp(o->words[0], "plan") == 0)
                 return plan(cli);
         if (!v)
                 return cli_error(
                         CLI_USAGE,
                         "drover nodes [plan], or drover node show|drain|resume|fail|down|retire NAME");
-        return v->state ? order(cli, v, o->words[1], o) : show(cli, o->words[1]);
+        return v->state ? order(cli, v, o->words[1], o) : show_node(cli, o->words[1]);
 }

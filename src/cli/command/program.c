@@ -3,13 +3,14 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/args.h"
-#include "base/program.h"
+#include "base/job/args.h"
+#include "base/system/program.h"
 #include "cli/command/commands.h"
 #include "cli/terminal/cli.h"
 
 /* Becomes the program. Returns an exit code when that cannot be. */
-static int become(const struct cli *cli, const char *name, const char *option, const struct options *o)
+static int become_program(const struct cli *cli, const char *name, const char *option,
+                          const struct options *o)
 {
         struct args argv ARGS_CLEANUP = {0};
         struct buf path BUF_CLEANUP = {0};
@@ -34,15 +35,16 @@ static int become(const struct cli *cli, const char *name, const char *option, c
 
 int cmd_program(struct cli *cli, const struct options *o)
 {
-        return become(cli, strcmp(o->command->name, "server") == 0 ? "droverd" : "drover-agent", NULL, o);
+        return become_program(cli, strcmp(o->command->name, "server") == 0 ? "droverd" : "drover-agent", NULL,
+                              o);
 }
 
 int cmd_backup(struct cli *cli, const struct options *o)
 {
-        return become(cli, "droverd", "--backup", o);
+        return become_program(cli, "droverd", "--backup", o);
 }
 
 int cmd_restore(struct cli *cli, const struct options *o)
 {
-        return become(cli, "droverd", "--restore", o);
+        return become_program(cli, "droverd", "--restore", o);
 }

@@ -7,16 +7,24 @@
 #include "cli/command/commands.h"
 #include "cli/terminal/human.h"
 
-static const struct table_column request_columns[] = {
-        {"ID", true, false},   {"OWNER", false, true}, {"SUBMITTED", false, false}, {"JOBS", true, false},
-        {"IDLE", true, false}, {"RUN", true, false},   {"HELD", true, false},       {"DONE", true, false},
-        {"FAIL", true, false}, {"RM", true, false},    {"END", true, false},        {"COMMAND", false, true}};
+static const struct table_column request_columns[] = {{"ID", true, false},
+                                                      {"OWNER", false, true},
+                                                      {"SUBMITTED", false, false},
+                                                      {"JOBS", true, false},
+                                                      {"IDLE", true, false},
+                                                      {"RUN", true, false},
+                                                      {"HELD", true, false, .spare = true},
+                                                      {"DONE", true, false, .spare = true},
+                                                      {"FAIL", true, false, .spare = true},
+                                                      {"RM", true, false, .spare = true},
+                                                      {"END", true, false, .spare = true},
+                                                      {"COMMAND", false, true}};
 static const struct table_column job_columns[] = {{"ID", true, false},
                                                   {"OWNER", false, true},
                                                   {"STATE", false, false},
                                                   {"TIME", true, false},
-                                                  {"AGENT", false, true},
-                                                  {"STARTS", true, false},
+                                                  {"AGENT", false, true, .spare = true},
+                                                  {"STARTS", true, false, .spare = true},
                                                   {"NOTE", false, true, false, true},
                                                   {"COMMAND", false, true},
                                                   {"QUEUE", false, true, true},
@@ -39,7 +47,7 @@ struct listing {
         struct cli *cli;
         struct table table;
         struct range range;
-        int64_t rows, idle, running, held, other;
+        int64_t rows, idle, running, held, ended, other;
 };
 
 static void range_deinit(struct range *r)
@@ -130,7 +138,7 @@ static enum table_colour state_colour(struct str state)
         return str_eqz(state, "held") ? TABLE_RED : TABLE_YELLOW;
 }
 
-static void set(struct buf *to, struct str text)
+static void set_text(struct buf *to, struct str text)
 {
         buf_reset(to);
         buf_str(to, text);
@@ -171,7 +179,7 @@ static bool join_range(struct listing *l, const struct job_row *j)
 
         view_text(j->id, &id_text);
         if (!cli_plain(l->cli) || view_integer(j->starts, 0) > 0 ||
-            !(view_is(j->state, "idle") || view_is(j->state, "held")) ||
+            !(view_is(j->state, "idle") || view_is(j->state, "held") || view_is(j->state, "removed")) ||
             id_parse(buf_view(&id_text), &id, NULL) != 0)
                 return false;
         view_text(j->owner, &owner);
@@ -189,10 +197,10 @@ static bool join_range(struct listing *l, const struct job_row *j)
         r->request = id.request;
         r->first = r->last = id.first;
         r->time_ms = time_ms;
-        set(&r->owner, buf_view(&owner));
-        set(&r->state, buf_view(&state));
-        set(&r->note, buf_view(&note));
-        set(&r->command, buf_view(&command));
+        set_text(&r->owner, buf_view(&owner));
+        set_text(&r->state, buf_view(&state));
+        set_text(&r->note, buf_view(&note));
+        set_text(&r->command, buf_view(&command));
         return true;
 }
 
@@ -238,6 +246,8 @@ static int add_job(void *arg, struct view job)
                 l->running++;
         else if (view_is(j.state, "held"))
                 l->held++;
+        else if (view_is(j.state, "completed") || view_is(j.state, "removed"))
+                l->ended++;
         else
                 l->other++;
         return 0;
@@ -252,6 +262,8 @@ static void print_summary(const struct listing *l, const char *one, const char *
                    (long long)l->held);
         if (jobs && l->other)
                 buf_printf(&out, ", %lld other", (long long)l->other);
+        if (jobs && l->ended)
+                buf_printf(&out, ", %lld ended", (long long)l->ended);
         buf_char(&out, '\n');
         cli_print(&out);
 }
@@ -259,8 +271,12 @@ static void print_summary(const struct listing *l, const char *one, const char *
 /* Nothing was found among the jobs that have not ended, and those that have ended were not looked at. */
 static void say_where_ended(const struct options *o, const struct listing *l)
 {
-        if (options_text(o, "constraint") && l->rows == 0 && !options_text(o, "state"))
+        if (l->rows > 0 || options_text(o, "state") || options_flag(o, "all"))
+                return;
+        if (options_text(o, "constraint"))
                 cli_note("jobs that have ended were not looked at: drover history -c EXPR does that");
+        else if (l->cli->terminal)
+                cli_note("what has ended is shown by drover queue --all and drover history");
 }
 
 static bool wants_failed(const struct options *o)
@@ -307,10 +323,32 @@ static int build_path(const struct options *o, bool jobs, struct buf *path)
         return 0;
 }
 
+static bool has_column(const struct table_column *columns, size_t count, struct str name)
+{
+        for (size_t i = 0; i < count; i++)
+                if (str_ieqz(name, columns[i].title))
+                        return true;
+        return false;
+}
+
+/* A column is asked for that jobs have, and requests do not. */
+static bool names_job_column(const struct cli *cli)
+{
+        struct str rest = str_of(cli->form.columns), name;
+
+        while (str_cut(&rest, ',', &name)) {
+                name = str_trim(name);
+                if (has_column(job_columns, sizeof(job_columns) / sizeof(job_columns[0]), name) &&
+                    !has_column(request_columns, sizeof(request_columns) / sizeof(request_columns[0]), name))
+                        return true;
+        }
+        return false;
+}
+
 int cmd_queue(struct cli *cli, const struct options *o)
 {
-        bool jobs = o->word_count || options_flag(o, "jobs") || options_text(o, "state") ||
-                    options_text(o, "constraint");
+        bool jobs = names_job_column(cli) || o->word_count || options_flag(o, "jobs") ||
+                    options_text(o, "state") || options_text(o, "constraint");
         struct listing l = {.cli = cli};
         struct buf path BUF_CLEANUP = {0};
         int code = build_path(o, jobs, &path);
@@ -319,6 +357,8 @@ int cmd_queue(struct cli *cli, const struct options *o)
                 return code;
         if (options_number(o, "limit", 0) < 0)
                 return cli_error(CLI_USAGE, "--limit takes a number of rows");
+        if (!jobs && options_number(o, "limit", 0) > 0)
+                api_query(&path, "latest", STR("1"));
         if (jobs)
                 code = cli_table(cli, &l.table, job_columns, sizeof(job_columns) / sizeof(job_columns[0]));
         else

@@ -1,12 +1,17 @@
+#include "cli/client/one_line.h"
 #include "cli/client/submit.h"
 #include "cli/command/commands.h"
 #include "cli/terminal/cost.h"
 #include "cli/terminal/human.h"
 
-static const struct table_column columns[] = {
-        {"PART", true, false}, /* only where there are several */
-        {"AGENT", false, true}, {"QUEUE", false, false}, {"START", true, false}, {"END", true, false},
-        COST_COLUMNS,           {"MOVED", true, false},  {"ALL", true, false},   {"REASON", false, true}};
+static const struct table_column columns[] = {{"PART", true, false}, /* only where there are several */
+                                              {"AGENT", false, true},
+                                              {"QUEUE", false, false},
+                                              {"START", true, false},
+                                              {"END", true, false},
+                                              {"MOVED", true, false},
+                                              {"ALL", true, false},
+                                              {"REASON", false, true, .wraps = true}};
 
 static void after_cell(struct table *t, int64_t at_ms, int64_t now_ms)
 {
@@ -42,7 +47,6 @@ static void add_place(struct cli *cli, struct table *t, struct view place, bool 
         table_view(t, view_get(place, "queue"));
         after_cell(t, start_ms, cli->now_ms);
         after_cell(t, view_integer(view_get(place, "end_ms"), 0), cli->now_ms);
-        cost_cells(t, view_get(place, "cost"));
         if (start_ms)
                 human_bytes(&text, view_integer(view_get(place, "bytes_moved"), 0));
         table_text(t, start_ms ? buf_view(&text) : STR("-"));
@@ -66,28 +70,33 @@ static bool some_would_take_it(struct view places)
         return false;
 }
 
-static void show(struct cli *cli, struct view quote)
+static void show_quote(struct cli *cli, struct view quote)
 {
         struct buf out BUF_CLEANUP = {0};
         struct table t TABLE_CLEANUP;
         struct view places = view_get(quote, "places"), place;
         bool parts = has_parts(places);
         unsigned from = parts ? 0 : 1;
+        int64_t jobs;
         size_t at = 0;
 
         table_init(&t, columns + from, sizeof(columns) / sizeof(columns[0]) - from);
-        human_count(&out, view_integer(view_get(quote, "jobs"), 0), "job", "jobs");
+        jobs = view_integer(view_get(quote, "jobs"), 0);
+        human_count(&out, jobs, "job", "jobs");
         if (view_integer(view_get(quote, "start_ms"), 0) == 0) {
-                buf_addz(&out, some_would_take_it(places) ? ": nobody knows when they would start\n"
-                                                          : ": no place would take all of them\n");
+                if (some_would_take_it(places))
+                        buf_printf(&out, ": nobody knows when %s would start\n", jobs == 1 ? "it" : "they");
+                else
+                        buf_printf(&out, ": no place would take %s\n", jobs == 1 ? "it" : "all of them");
         } else {
-                buf_addz(&out, ": the first would start ");
+                buf_addz(&out, jobs == 1 ? ": it would start " : ": the first would start ");
                 cost_time(&out, view_integer(view_get(quote, "start_ms"), 0), cli->now_ms);
                 if (view_integer(view_get(quote, "end_ms"), 0)) {
-                        buf_addz(&out, ", the last would end ");
+                        buf_addz(&out, jobs == 1 ? " and end " : ", the last would end ");
                         cost_time(&out, view_integer(view_get(quote, "end_ms"), 0), cli->now_ms);
                 } else {
-                        buf_addz(&out, ", and nobody knows yet how long they take");
+                        buf_printf(&out, ", and nobody knows yet how long %s",
+                                   jobs == 1 ? "it takes" : "they take");
                 }
                 buf_addz(&out, cost_unsized(places) ? "; at least " : "; ");
                 human_bytes(&out, view_integer(view_get(quote, "bytes_moved"), 0));
@@ -101,12 +110,13 @@ static void show(struct cli *cli, struct view quote)
                 add_place(cli, &t, place, parts);
         if (table_rows(&t) > 0)
                 buf_char(&out, '\n');
-        cli_print(&out);
+        cli_print_sentences(cli, &out);
         if (table_rows(&t) > 0)
                 cli_print_table(cli, &t);
+        cost_print_table(cli, places, parts);
 }
 
-static int ask(struct submit *s)
+static int ask_quote(struct submit *s)
 {
         struct api_answer about API_ANSWER_CLEANUP = {0}, answer API_ANSWER_CLEANUP = {0};
         struct err err = {""};
@@ -127,19 +137,28 @@ static int ask(struct submit *s)
                      &answer, &err) != 0)
                 return cli_error(CLI_FAILED, "%s", err.text);
         if (!api_print_json(s->cli, &answer))
-                show(s->cli, answer.root);
+                show_quote(s->cli, answer.root);
         return CLI_OK;
 }
 
 int cmd_quote(struct cli *cli, const struct options *o)
 {
+        struct buf text BUF_CLEANUP = {0};
+        struct err err = {""};
         struct submit s;
         int code;
 
-        submit_init(&s, cli, o->words[0]);
+        if (!o->ended && (o->word_count > 1 || one_line_option(o)))
+                return cli_error(CLI_USAGE,
+                                 "give one FILE, or a command: drover quote [OPTIONS] -- COMMAND ARG...");
+        if (o->ended && one_line_write(o, NULL, &text, &err) != 0)
+                return cli_error(CLI_USAGE, "%s", err.text);
+        submit_init(&s, cli, o->ended ? "--" : o->words[0]);
+        if (o->ended)
+                s.text = buf_view(&text);
         code = submit_read(&s);
         if (code == 0)
-                code = ask(&s);
+                code = ask_quote(&s);
         submit_deinit(&s);
         return code;
 }

@@ -1,6 +1,6 @@
 /* resubmit: POST /v1/requests/ID/resubmit, for each request named. */
-#include "base/json.h"
-#include "base/uuid.h"
+#include "base/format/json.h"
+#include "base/system/uuid.h"
 #include "cli/client/api.h"
 #include "cli/client/edit.h"
 #include "cli/client/ids.h"

@@ -25,11 +25,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/format/json.h"
+#include "base/format/url.h"
 #include "base/mem.h"
-#include "base/url.h"
-#include "base/uuid.h"
+#include "base/system/fs.h"
+#include "base/system/uuid.h"
+#include "cli/client/agent.h"
 #include "cli/client/api.h"
 #include "cli/client/attach.h"
 #include "cli/client/one_line.h"
@@ -243,7 +244,7 @@ static void pause_away(struct following *f)
 }
 
 /* One question. -1: go on; else the exit code. */
-static int ask(struct following *f)
+static int ask_job(struct following *f)
 {
         struct err err = {""};
         int wait_ms = f->questions++ ? WAIT_MS : FIRST_MS, code = 0;
@@ -289,7 +290,7 @@ static void follow(struct run *r)
                 f.output.job = buf_z(&f.job);
                 if (r->shown[0] != r->shown[1])
                         f.output.only = streams[r->shown[1]];
-                while ((one = ask(&f)) < 0 && !r->verdict->unread)
+                while ((one = ask_job(&f)) < 0 && !r->verdict->unread)
                         continue;
                 if (one == CODE_FAILED)
                         r->verdict->ended = false;
@@ -306,7 +307,7 @@ static void follow(struct run *r)
 /* ---- signals */
 
 /* How many jobs it reached; -1: the server did not answer. */
-static int64_t act(struct run *r, const char *action, int value)
+static int64_t act_on_jobs(struct run *r, const char *action, int value)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf body BUF_CLEANUP = {0};
@@ -331,8 +332,8 @@ static void pass_on(struct run *r, int signal, bool *ends_it)
 {
         bool kills = signal != SIGUSR1 && signal != SIGUSR2;
 
-        if ((kills && *ends_it) || (act(r, "signal", signal) == 0 && kills))
-                act(r, "remove", 0);
+        if ((kills && *ends_it) || (act_on_jobs(r, "signal", signal) == 0 && kills))
+                act_on_jobs(r, "remove", 0);
         else if (kills && isatty(STDERR_FILENO) == 1)
                 cli_note("%s was sent to the job; once more removes it", strsignal(signal));
         *ends_it |= kills;
@@ -356,7 +357,7 @@ static int guard(struct run *r, pid_t child, const sigset_t *set)
                 }
         }
         if (!WIFEXITED(status) || r->verdict->unread) { /* as a program in a pipe ends that nobody reads */
-                act(r, "remove", 0);
+                act_on_jobs(r, "remove", 0);
                 wait_for_jobs(r->cli,
                               &(struct wait){.ids = buf_z(&r->request), .timeout_s = GONE_S, .quiet = true});
                 return r->verdict->unread ? CODE_SIGNAL + SIGPIPE : CODE_FAILED;
@@ -572,7 +573,7 @@ static int stay_on_terminal(struct run *r, const struct options *o)
         if (code == 0)
                 code = attach_run(r->cli, &a, &way);
         if (way == ATTACH_NOT_BEGUN)
-                act(r, "remove", 0);
+                act_on_jobs(r, "remove", 0);
         else if (way == ATTACH_ENDED)
                 attach_run(r->cli, &(struct attach){.job = a.job, .words = heard, .count = 3}, NULL);
         wait_for_jobs(r->cli, &(struct wait){.ids = buf_z(&r->request), .timeout_s = GONE_S, .quiet = true});
@@ -622,6 +623,8 @@ static int run_on_terminal(struct cli *cli, const struct options *o)
         s.text = buf_view(&text);
         if (code == 0)
                 code = submit_append(&s, o);
+        if (code == 0 && options_text(o, "queue") && !options_flag(o, "print"))
+                agent_check_queue(cli, options_text(o, "queue"));
         if (code == 0 && options_flag(o, "print"))
                 submit_print(&s);
         else if (code == 0 && (code = submit(&r, &s)) == 0)
@@ -661,6 +664,8 @@ int cmd_run(struct cli *cli, const struct options *o)
         s.text = buf_view(&text);
         if (code == 0)
                 code = submit_append(&s, o);
+        if (code == 0 && options_text(o, "queue") && !options_flag(o, "print"))
+                agent_check_queue(cli, options_text(o, "queue"));
         if (code == 0 && options_flag(o, "print"))
                 submit_print(&s);
         else if (code == 0 && (code = submit(&r, &s)) == 0)

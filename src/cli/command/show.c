@@ -56,10 +56,9 @@ static void add_part(struct buf *out, struct view part)
 /* The text of a row of a page about parts, and of an expression there. */
 static const struct {
         const char *attribute, *label;
-} of_parts[] = {{"Cmd", "command"},         {"Arguments", "arguments"},  {"Iwd", "folder"},
-                {"RequestCpus", "cpus"},    {"RequestMemory", "memory"}, {"RequestDisk", "disk"},
-                {"RequestGPUs", "gpus"},    {"ContainerImage", "image"}, {"Requirements", "requirements"},
-                {"TransferInput", "inputs"}};
+} of_parts[] = {{"Cmd", "command"},      {"Arguments", "arguments"},  {"Iwd", "folder"},
+                {"RequestCpus", "cpus"}, {"RequestMemory", "memory"}, {"RequestDisk", "disk"},
+                {"RequestGPUs", "gpus"}, {"ContainerImage", "image"}, {"TransferInput", "inputs"}};
 
 static void add_part_lines(struct table *t, struct view part)
 {
@@ -72,9 +71,10 @@ static void add_part_lines(struct table *t, struct view part)
         table_paint(t, TABLE_BOLD);
         if (rows > 1) {
                 human_count(&text, rows, "item", "items");
-                buf_addz(&text, " of ");
+                buf_addz(&text, steps > 1 ? " of " : "");
         }
-        human_count(&text, steps, "job", "jobs");
+        if (rows <= 1 || steps > 1)
+                human_count(&text, steps, "job", "jobs");
         table_text(t, buf_view(&text));
         for (size_t i = 0; i < sizeof(of_parts) / sizeof(of_parts[0]); i++) {
                 struct view v = view_get(attributes, of_parts[i].attribute);
@@ -128,10 +128,13 @@ static void add_counts(struct table *t, struct view root)
         human_count(&text, view_integer(view_get(root, "jobs"), 0), "job", "jobs");
         for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
                 int64_t n = view_integer(view_get(root, states[i]), 0);
+                bool completed = str_eqz(str_of(states[i]), "completed");
 
+                if (completed)
+                        n -= view_integer(view_get(root, "failed"), 0);
                 if (n <= 0)
                         continue;
-                buf_printf(&text, "%s%lld %s", before, (long long)n, states[i]);
+                buf_printf(&text, "%s%lld %s", before, (long long)n, completed ? "succeeded" : states[i]);
                 before = ", ";
         }
         add_field(t, "jobs", buf_view(&text));
@@ -140,7 +143,7 @@ static void add_counts(struct table *t, struct view root)
 static void print_request(struct cli *cli, struct view root)
 {
         struct table t TABLE_CLEANUP;
-        struct buf text BUF_CLEANUP = {0};
+        struct buf text BUF_CLEANUP = {0}, id BUF_CLEANUP = {0};
         struct view parts = view_get(root, "parts"), part;
         size_t at = 0;
 
@@ -165,6 +168,12 @@ static void print_request(struct cli *cli, struct view root)
         while (view_next(parts, &at, &part))
                 add_part_lines(&t, part);
         cli_print_table(cli, &t);
+        if (view_integer(view_get(root, "failed"), 0) > 0) {
+                view_text(view_get(root, "id"), &id);
+                cli_note("those that failed: drover queue --state failed %s; again: drover resubmit --failed "
+                         "%s",
+                         buf_z(&id), buf_z(&id));
+        }
 }
 
 static void print_script(struct view script)

@@ -9,7 +9,7 @@
 #define LAST_LINES  10
 #define FILES_SHOWN 8
 
-static const struct table_column columns[] = {{"", false, false}, {"", false, false}};
+static const struct table_column columns[] = {{"", false, false}, {"", false, true, .wraps = true}};
 
 struct page {
         struct cli *cli;
@@ -43,8 +43,8 @@ static void add_state(struct page *p)
         job_outcome(&p->row, &outcome);
         if (!view_is(p->row.state, "completed"))
                 view_text(p->row.state, &text);
-        else
-                buf_addz(&text, str_eqz(buf_view(&outcome), "exit 0") ? "succeeded" : "failed");
+        else /* without an outcome its set had ended, which counts as a success */
+                buf_addz(&text, !outcome.n || str_eqz(buf_view(&outcome), "exit 0") ? "succeeded" : "failed");
         if (outcome.n && !str_eqz(buf_view(&text), "succeeded"))
                 buf_printf(&text, ": " STR_FMT, STR_ARG(buf_view(&outcome)));
         if (view_there(view_get(p->job, "unreachable")))
@@ -268,6 +268,7 @@ void show_job(struct cli *cli, struct view job, struct buf *out)
         add_files(&p, buf_z(&id));
         add_why(&p, buf_z(&id));
         p.table.colour = cli->colour;
+        p.table.width = cli->width;
         table_print(&p.table, out);
         table_deinit(&p.table);
         buf_char(out, '\n');

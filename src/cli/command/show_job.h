@@ -2,6 +2,6 @@
 #pragma once
 #include "cli/terminal/cli.h"
 
-/* Appends the page of a job (docs/openapi.json, Job). Asks the server for its files, for why it waits and for
- * what it has printed; what cannot be had is left out. */
+/* Appends the page of a job (docs/openapi.json, Job). Asks the server for its files, the reasons why it
+ * waits and its output; unavailable parts are left out. */
 void show_job(struct cli *cli, struct view job, struct buf *out);

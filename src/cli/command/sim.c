@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/args.h"
-#include "base/program.h"
+#include "base/job/args.h"
+#include "base/system/program.h"
 #include "cli/command/commands.h"
 #include "cli/terminal/cli.h"
 

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/client/agent.h"
 #include "cli/client/one_line.h"
 #include "cli/client/session_file.h"
 #include "cli/client/submit.h"
@@ -184,21 +185,57 @@ static int choose_language(struct submit *s, const struct options *o)
         return 0;
 }
 
-/* A program, not a description: a binary, or a script that may be executed. */
-static bool is_program(const char *file)
+/* The beginning of a regular file, as a text; "" when it is none. Returns its mode. */
+static mode_t read_head(const char *file, char head[static 4096])
 {
-        char head[64] = "";
-        struct stat st;
+        struct stat st = {0};
         ssize_t n = 0;
         int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
-        if (fd < 0)
-                return false;
-        if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-                n = read(fd, head, sizeof(head));
-        close(fd);
-        return n > 4 &&
-               (memcmp(head, "\177ELF", 4) == 0 || (memcmp(head, "#!", 2) == 0 && (st.st_mode & 0111)));
+        if (fd >= 0) {
+                if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+                        n = read(fd, head, 4095);
+                close(fd);
+        }
+        head[n > 0 ? n : 0] = '\0';
+        return st.st_mode;
+}
+
+/* A program or a script is no submit file. One that names condor_submit or its like as its interpreter is. */
+static int check_file(const char *file)
+{
+        static const struct {
+                const char *ending, *program;
+        } languages[] = {
+                {".py", "python3"}, {".sh", "sh"}, {".R", "Rscript"}, {".pl", "perl"}, {".jl", "julia"}};
+        char head[4096];
+        mode_t mode = read_head(file, head);
+        const char *slash = strchr(file, '/') ? "" : "./",
+                   *sbatch = strstr(head, "\n#SBATCH")
+                                     ? "; its #SBATCH lines are for sbatch, see drover-slurm(7)"
+                                     : "";
+        struct str rest = str_of(head), line;
+        bool described = strcasestr(head, "\nqueue") != NULL; /* whatever it is called */
+
+        if (!described && str_ends(str_of(file), STR(".dag")))
+                return cli_error(CLI_USAGE, "%s is a graph of jobs: drover dag submit %s", file, file);
+        if (strncmp(head, "\177ELF", 4) == 0 || (strncmp(head, "#!", 2) == 0 && (mode & 0111)))
+                return cli_error(CLI_USAGE, "%s is not a submit file; use `drover submit -- %s%s`%s", file,
+                                 slash, file, sbatch);
+        described |= strncmp(head, "#!", 2) == 0;
+        for (size_t i = 0; i < sizeof(languages) / sizeof(languages[0]) && !described; i++)
+                if (str_ends(str_of(file), str_of(languages[i].ending)))
+                        return cli_error(CLI_USAGE, "%s is not a submit file; use `drover submit -- %s %s`",
+                                         file, languages[i].program, file);
+        if (!str_cut(&rest, '\n', &line) || !str_starts(line, STR("#!")))
+                return 0;
+        line = str_trim(str_skip(line, 2));
+        if (!*sbatch && !str_ends(line, STR("sh")) && str_search(line, STR("python")) < 0 &&
+            str_search(line, STR("perl")) < 0)
+                return 0;
+        return cli_error(CLI_USAGE,
+                         "%s is a script, not a submit file; use `drover submit -- " STR_FMT " %s`%s", file,
+                         STR_ARG(line), file, sbatch);
 }
 
 /* Whether it is a file that is submitted or a command. */
@@ -215,15 +252,15 @@ static int check_words(const struct options *o)
                                  o->words[0]);
         if (!o->ended && o->word_count > 1 && access(o->words[0], F_OK) != 0)
                 return cli_error(CLI_USAGE,
-                                 "%s is not a submit file; to run a command: drover submit [OPTIONS] -- "
-                                 "COMMAND ARG...",
+                                 "%s is not a submit file; to run a command, use `drover submit [OPTIONS] "
+                                 "-- COMMAND ARG...`",
                                  o->words[0]);
         if (!o->ended && o->word_count > 1)
                 return cli_error(CLI_USAGE, "unexpected argument \"%s\": give one FILE, or -- COMMAND ARG...",
                                  o->words[1]);
-        if (!o->ended && !options_flag(o, "cwl") && !options_flag(o, "galaxy") && is_program(o->words[0]))
-                return cli_error(CLI_USAGE, "%s is not a submit file; to run it: drover submit -- %s%s",
-                                 o->words[0], strchr(o->words[0], '/') ? "" : "./", o->words[0]);
+        if (!o->ended && o->word_count && !options_flag(o, "cwl") && !options_flag(o, "galaxy") &&
+            check_file(o->words[0]) != 0)
+                return CLI_USAGE;
         if (!o->ended && (option || options_flag(o, "print")))
                 return cli_error(CLI_USAGE,
                                  "--%s goes with -- COMMAND; with a FILE say it by -a 'ATTR = VALUE'",
@@ -249,6 +286,8 @@ int cmd_submit(struct cli *cli, const struct options *o)
         if (o->ended)
                 s.text = buf_view(&text);
         code = submit_append(&s, o);
+        if (code == 0 && options_text(o, "queue") && !options_flag(o, "print"))
+                agent_check_queue(cli, options_text(o, "queue"));
         if (code == 0)
                 code = choose_language(&s, o);
         if (code == 0 && options_flag(o, "print")) {

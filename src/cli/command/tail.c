@@ -1,4 +1,4 @@
-/* The end of what a job has printed, and with --follow what it prints from then on. */
+/* drover tail: the last output of a job and, with --follow, further output as it is printed. */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "cli/command/commands.h"
 
 #define LINES      10
+#define JOBS       10 /* of several, whose output is shown */
 #define POLL_MS    30000
 #define AWAY_FIRST 100 /* pause, when the server is away */
 #define AWAY_MAX   2000
@@ -79,6 +80,71 @@ static int go_on(struct tail *t)
         }
 }
 
+static int tail_job(struct tail *t, const char *job)
+{
+        int code;
+
+        t->o.job = job;
+        t->o.only = t->stream == OUTPUT_STDERR ? "stderr" : "stdout";
+        t->o.last = t->lines < 0 ? 0 : OUTPUT_LAST_MAX;
+        code = go_on(t);
+        output_deinit(&t->o);
+        return code;
+}
+
+struct several {
+        struct buf ids[JOBS];
+        size_t count;
+};
+
+static int add_job(void *arg, struct view item)
+{
+        struct several *s = arg;
+
+        if (s->count < JOBS)
+                view_text(view_get(item, "id"), &s->ids[s->count++]);
+        return 0;
+}
+
+/* The last lines of each of several jobs, beneath the job's id: those that run, else those that ended last.
+ * Returns an exit code. */
+static int tail_several(const struct tail *t, const char *ids)
+{
+        const char *const from[] = {"/v1/jobs?state=running", "/v1/history"};
+        bool ended = false; /* the history begins with the latest */
+        struct several s = {0};
+        int code = 0, one;
+
+        for (size_t i = 0; i < 2 && code == 0 && s.count == 0; i++) {
+                struct buf path BUF_CLEANUP = {0};
+
+                ended = i == 1;
+                buf_addz(&path, from[i]);
+                api_query(&path, "id", str_of(ids));
+                code = api_list(t->cli, &(struct api_list){.path = &path,
+                                                           .array = "jobs",
+                                                           .cursor = ended ? "before" : "after",
+                                                           .limit = JOBS,
+                                                           .each = add_job,
+                                                           .arg = &s});
+        }
+        if (code == 0 && s.count == 0)
+                code = cli_error(CLI_FAILED, "no job of %s has begun: drover why %s", ids, ids);
+        else if (code == 0 && s.count == JOBS)
+                cli_note("at most %d jobs are shown; name one, as in 7.42", JOBS);
+        for (size_t i = 0; i < s.count; i++) {
+                struct buf *id = &s.ids[ended ? s.count - 1 - i : i];
+                struct tail of_one = *t;
+
+                printf("%s==> %s <==\n", i ? "\n" : "", buf_z(id));
+                one = tail_job(&of_one, buf_z(id));
+                code = code == 0 ? one : code;
+        }
+        for (size_t i = 0; i < s.count; i++)
+                buf_deinit(&s.ids[i]);
+        return code;
+}
+
 int cmd_tail(struct cli *cli, const struct options *o)
 {
         struct buf id BUF_CLEANUP = {0};
@@ -86,14 +152,10 @@ int cmd_tail(struct cli *cli, const struct options *o)
                          .stream = options_flag(o, "stderr") ? OUTPUT_STDERR : OUTPUT_STDOUT,
                          .lines = options_flag(o, "all") ? -1 : options_number(o, "lines", LINES),
                          .follow = options_flag(o, "follow")};
-        int code = jobs_one(cli, o->words[0], &id);
+        bool several = false;
+        int code = jobs_one_or_several(cli, o->words[0], t.follow ? NULL : &several, &id);
 
         if (code != 0)
                 return code;
-        t.o.job = buf_z(&id);
-        t.o.only = t.stream == OUTPUT_STDERR ? "stderr" : "stdout";
-        t.o.last = t.lines < 0 ? 0 : OUTPUT_LAST_MAX;
-        code = go_on(&t);
-        output_deinit(&t.o);
-        return code;
+        return several ? tail_several(&t, buf_z(&id)) : tail_job(&t, buf_z(&id));
 }

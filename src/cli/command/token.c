@@ -1,6 +1,7 @@
-#include "base/json.h"
-#include "base/url.h"
+#include "base/format/json.h"
+#include "base/format/url.h"
 #include "cli/client/api.h"
+#include "cli/client/instance.h"
 #include "cli/command/commands.h"
 #include "cli/terminal/human.h"
 
@@ -8,7 +9,30 @@ static const struct table_column columns[] = {{"ID", false, false},  {"KIND", fa
                                               {"NAME", false, true}, {"ROLE", false, false},
                                               {"USES", true, false}, {"EXPIRES", false, false}};
 
-static int make(struct cli *cli, const struct options *o, bool agent)
+/* How the agent is started, with an address that the server has for agents, when it runs on this machine. */
+static void say_what_next(const struct cli *cli)
+{
+        struct buf dir BUF_CLEANUP = {0}, text BUF_CLEANUP = {0}, address BUF_CLEANUP = {0};
+        struct view server, item;
+        struct err err;
+        size_t at = 0;
+
+        if (instance_dir(cli->dir, &dir, &err) != 0 || instance_read(buf_view(&dir), &text, &server) != 0)
+                return;
+        /* The last one is the one for other machines, if there is any. */
+        while (view_next(view_get(server, "agents"), &at, &item)) {
+                buf_reset(&address);
+                view_text(item, &address);
+        }
+        if (address.n)
+                cli_note("with it in a file that only its owner reads: drover-agent --server %s --dir FOLDER "
+                         "--token-file FILE",
+                         buf_z(&address));
+        if (str_starts(buf_view(&address), STR("unix:")))
+                cli_note("for agents on other machines the server needs --listen HOST:PORT, see droverd(8)");
+}
+
+static int make_token(struct cli *cli, const struct options *o, bool agent)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf body BUF_CLEANUP = {0}, out BUF_CLEANUP = {0}, when BUF_CLEANUP = {0};
@@ -52,13 +76,15 @@ static int make(struct cli *cli, const struct options *o, bool agent)
                 view_text(view_get(answer.root, "token"), &out);
                 human_time(&when, view_integer(view_get(answer.root, "expires_ms"), 0), cli->now_ms);
                 cli_note("keep it secret; it is good until %s, and not shown again", buf_z(&when));
+                if (agent)
+                        say_what_next(cli);
         }
         buf_char(&out, '\n');
         cli_print(&out);
         return CLI_OK;
 }
 
-static int list(struct cli *cli)
+static int list_tokens(struct cli *cli)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct table t TABLE_CLEANUP;
@@ -114,14 +140,17 @@ int cmd_token(struct cli *cli, const struct options *o)
         if (is_revoke && o->word_count != 2)
                 return cli_error(CLI_USAGE,
                                  "which one? drover token revoke ID, with an id of drover token list");
+        if (!is_revoke && o->word_count == 2 && !str_eqz(what, "list"))
+                return cli_error(CLI_USAGE, "unexpected argument \"%s\": the name is --name %s", o->words[1],
+                                 o->words[1]);
         if (!is_revoke && o->word_count > 1)
                 return cli_error(CLI_USAGE, "unexpected argument \"%s\": drover token %s", o->words[1],
                                  o->command->usage);
         if (is_revoke)
                 return revoke(cli, o->words[1]);
         if (str_eqz(what, "agent") || str_eqz(what, "user"))
-                return make(cli, o, str_eqz(what, "agent"));
+                return make_token(cli, o, str_eqz(what, "agent"));
         if (str_eqz(what, "list"))
-                return list(cli);
+                return list_tokens(cli);
         return cli_error(CLI_USAGE, "drover token %s: not \"%s\"", o->command->usage, o->words[0]);
 }

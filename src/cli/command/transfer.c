@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
 #include "cli/client/jobs.h"
 #include "cli/client/output.h"
 #include "cli/client/submit.h"
@@ -241,7 +241,7 @@ static void progress_text(struct watching *w, struct buf *out)
         }
 }
 
-static void show(struct watching *w)
+static void show_progress(struct watching *w)
 {
         struct buf text BUF_CLEANUP = {0};
         int64_t now = clock_boot_ms();
@@ -323,7 +323,7 @@ static int watch(struct cli *cli, const char *job, int64_t timeout_s)
                                 return tell_end(&w);
                         if (strcmp(w.o.state, "held") == 0) /* says why */
                                 return wait_for_jobs(cli, &(struct wait){.ids = job, .timeout_s = 0});
-                        show(&w);
+                        show_progress(&w);
                 }
                 if (clock_boot_ms() > until) {
                         if (w.drawn)

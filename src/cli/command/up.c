@@ -21,10 +21,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/json.h"
-#include "base/program.h"
+#include "base/format/json.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/program.h"
 #include "cli/client/api.h"
 #include "cli/client/instance.h"
 #include "cli/command/child.h"
@@ -418,7 +418,7 @@ static void watch(struct up *u)
 }
 
 /* A second signal, or STOP_MS, and it is killed. */
-static void stop(struct up *u, struct child *c, int how)
+static void stop_child(struct up *u, struct child *c, int how)
 {
         int64_t until_ms = clock_boot_ms() + STOP_MS;
         int asked = u->stop_signals;
@@ -471,8 +471,8 @@ int cmd_up(struct cli *cli, const struct options *o)
                         watch(&u);
                         cli_note("stopping");
                 }
-                stop(&u, &u.agent, SIGINT); /* on SIGTERM its jobs would go on */
-                stop(&u, &u.server, SIGTERM);
+                stop_child(&u, &u.agent, SIGINT); /* on SIGTERM its jobs would go on */
+                stop_child(&u, &u.server, SIGTERM);
         }
         api_close(cli);
         if (u.signals >= 0)

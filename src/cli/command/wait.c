@@ -8,7 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "cli/client/api.h"
 #include "cli/client/jobs.h"
 #include "cli/client/output.h"
@@ -27,6 +27,10 @@ struct counts {
         bool done;
 };
 
+#define HELD_LOOKED_AT 1000
+#define HELD_TEXT_MAX  200
+#define HOLD_LIMIT     34 /* of hold_code: it used more than a limit (HTCondor's number) */
+
 struct waiting {
         struct cli *cli;
         const struct wait *w;
@@ -36,6 +40,7 @@ struct waiting {
         int64_t finished_before;   /* jobs that had finished when the first answer came; -1: none came yet */
         int64_t deadline_ms;       /* -1: none */
         int64_t told_held;         /* held jobs that were spoken of */
+        bool for_memory;           /* the last of them that was named had used more than its memory */
         int64_t away_ms;           /* pause before the next try; 0: the server is there */
         bool reached, live, drawn;
         bool news; /* the last answer was not the one before it */
@@ -156,6 +161,8 @@ static void add_held(struct waiting *s, struct buf *out)
         buf_addz(out, " (");
         view_text(view_get(job, "id"), out);
         view_text(view_get(job, "hold_reason"), &reason);
+        s->for_memory = str_search(buf_view(&reason), STR("memory")) >= 0 &&
+                        view_integer(view_get(job, "hold_code"), 0) == HOLD_LIMIT;
         if (reason.n) {
                 buf_addz(out, ": ");
                 human_safe(out, buf_view(&reason));
@@ -163,7 +170,7 @@ static void add_held(struct waiting *s, struct buf *out)
         buf_char(out, ')');
 }
 
-static void show(struct waiting *s)
+static void show_progress(struct waiting *s)
 {
         struct buf text BUF_CLEANUP = {0};
         int64_t now_ms = clock_boot_ms();
@@ -216,7 +223,7 @@ static int server_away(struct waiting *s, const struct err *err)
 }
 
 /* One long poll. -1: go on; else the exit code. */
-static int ask(struct waiting *s, struct buf *last)
+static int ask_counts(struct waiting *s, struct buf *last)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf path BUF_CLEANUP = {0}, seen BUF_CLEANUP = {0};
@@ -254,7 +261,7 @@ static int ask(struct waiting *s, struct buf *last)
                 s->finished_before = s->now.finished;
         if (s->news && s->w->changed)
                 s->w->changed(s->w->arg);
-        show(s);
+        show_progress(s);
         failures = s->now.failed + s->now.removed - s->now.handled;
         if (s->now.done || (s->w->fail_fast && failures > 0))
                 return failures > 0 ? CLI_FAILED : CLI_OK;
@@ -314,9 +321,45 @@ static void show_failed(struct waiting *s)
         fwrite(out.p ? out.p : "", 1, out.n, stderr);
 }
 
+/* Appends what is held of all that was waited for, as ids for a command line: a request where all that was
+ * waited for is one request, else the requests or jobs that are held. All ids, where the server does not say.
+ */
+static void add_held_ids(struct waiting *s, struct buf *out)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0}, last BUF_CLEANUP = {0};
+        bool jobs = strchr(s->w->ids, '.') != NULL;
+        struct view job;
+        size_t at = 0;
+
+        buf_printf(&path, "/v1/jobs?id=%s&state=held&limit=%d", s->w->ids, HELD_LOOKED_AT);
+        if (strpbrk(s->w->ids, ",-") && s->now.held <= HELD_LOOKED_AT &&
+            api_call(s->cli, &(struct api_request){.path = buf_z(&path)}, &answer, NULL) == 0) {
+                while (view_next(view_get(answer.root, "jobs"), &at, &job)) {
+                        struct buf id BUF_CLEANUP = {0};
+                        struct str name, rest;
+
+                        view_text(view_get(job, "id"), &id);
+                        name = rest = buf_view(&id);
+                        if (!jobs)
+                                str_cut(&rest, '.', &name);
+                        if (str_eq(name, buf_view(&last)))
+                                continue;
+                        buf_addz(out, out->n ? "," : "");
+                        buf_str(out, name);
+                        buf_reset(&last);
+                        buf_str(&last, name);
+                }
+        }
+        if (out->n == 0 || out->n > HELD_TEXT_MAX) {
+                buf_reset(out);
+                buf_addz(out, s->w->ids);
+        }
+}
+
 static void print_end(struct waiting *s, int code, struct buf *last)
 {
-        struct buf out BUF_CLEANUP = {0};
+        struct buf out BUF_CLEANUP = {0}, held BUF_CLEANUP = {0};
 
         clear_line(s);
         if (s->w->quiet)
@@ -324,11 +367,15 @@ static void print_end(struct waiting *s, int code, struct buf *last)
         if (s->cli->json && last->n) {
                 buf_str(&out, buf_view(last));
         } else if (code == CLI_TIMEOUT) {
-                cli_note("not done in time");
+                cli_note("timed out after %lld s", (long long)s->w->timeout_s);
                 add_counts(&out, &s->now);
         } else if (code == CLI_HELD) {
+                add_held_ids(s, &held);
                 cli_note("all that is left is held: drover release %s lets it run, drover rm %s removes it",
-                         s->w->ids, s->w->ids);
+                         buf_z(&held), buf_z(&held));
+                if (s->for_memory)
+                        cli_note("with more memory: drover edit %s memory=SIZE, then drover release %s",
+                                 buf_z(&held), buf_z(&held));
                 add_counts(&out, &s->now);
         } else if (code == CLI_FAILED && !s->now.done) {
                 add_counts(&out, &s->now);
@@ -388,7 +435,7 @@ int wait_for_jobs(struct cli *cli, const struct wait *w)
         fflush(stdout);
         say_when_interrupted(w);
         for (;;) {
-                code = ask(&s, &last);
+                code = ask_counts(&s, &last);
                 if (code >= 0)
                         break;
                 if (s.deadline_ms >= 0 && clock_boot_ms() >= s.deadline_ms) {
@@ -404,11 +451,41 @@ int wait_for_jobs(struct cli *cli, const struct wait *w)
         return code;
 }
 
+/* Appends the ids of the caller's own requests that have not ended, as "7,8". Returns 0 or, after an error
+ * was printed, an exit code. */
+static int own_requests(struct cli *cli, struct buf *out)
+{
+        struct api_answer server API_ANSWER_CLEANUP = {0}, answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0}, owner BUF_CLEANUP = {0};
+        struct view request;
+        size_t at = 0;
+        int code = api_get(cli, "/v1/server", &server);
+
+        if (code != 0)
+                return code;
+        view_text(view_get(server.root, "you"), &owner);
+        buf_addz(&path, "/v1/requests");
+        api_query(&path, "owner", buf_view(&owner));
+        code = api_get(cli, buf_z(&path), &answer);
+        if (code != 0)
+                return code;
+        while (view_next(view_get(answer.root, "requests"), &at, &request)) {
+                if (out->n)
+                        buf_char(out, ',');
+                view_text(view_get(request, "id"), out);
+        }
+        return 0;
+}
+
 int cmd_wait(struct cli *cli, const struct options *o)
 {
         struct buf ids BUF_CLEANUP = {0};
-        int code = jobs_ids(o->words, o->word_count, &ids);
+        int code = o->word_count ? jobs_ids(o->words, o->word_count, &ids) : own_requests(cli, &ids);
 
+        if (code == 0 && ids.n == 0) {
+                cli_note("none of your requests is left to wait for");
+                return CLI_OK;
+        }
         if (code == 0)
                 code = api_path_check(&ids);
         if (code != 0)

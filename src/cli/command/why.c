@@ -8,8 +8,6 @@ static const struct table_column columns[] = {{"AGENT", false, true},
                                               {"QUEUE", false, false},
                                               {"VERDICT", false, false},
                                               {"REASON", false, true, false, true}};
-static const struct table_column cost_columns[] = {
-        {"AGENT", false, true}, {"QUEUE", false, false}, COST_COLUMNS};
 
 static enum table_colour verdict_colour(struct view verdict)
 {
@@ -34,23 +32,6 @@ static void add_agent(struct table *t, struct view agent)
                 view_text(view_get(agent, "value"), &reason);
         }
         table_text(t, buf_view(&reason));
-}
-
-static void print_costs(struct cli *cli, struct view agents)
-{
-        struct table t TABLE_CLEANUP;
-        struct view agent;
-        size_t at = 0;
-
-        table_init(&t, cost_columns, sizeof(cost_columns) / sizeof(cost_columns[0]));
-        while (view_next(agents, &at, &agent)) {
-                if (!view_there(view_get(agent, "cost")))
-                        continue;
-                table_view(&t, view_get(agent, "name"));
-                table_view(&t, view_get(agent, "queue"));
-                cost_cells(&t, view_get(agent, "cost"));
-        }
-        cli_print_table_below(cli, &t);
 }
 
 static void add_eta(struct cli *cli, struct view root, struct buf *out)
@@ -82,17 +63,53 @@ static void add_eta(struct cli *cli, struct view root, struct buf *out)
         cost_error_line(out, view_get(root, "eta_error"));
 }
 
+/* The job that is looked at: of a request of several the first that waits, and a sentence that says so. */
+static int choose_job(struct cli *cli, const char *word, struct buf *id, struct buf *out)
+{
+        static const char *const states[] = {"idle", "held"};
+        struct api_answer request API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0};
+        int64_t jobs;
+        int code;
+
+        if (word[strspn(word, "0123456789")])
+                return jobs_one(cli, word, id);
+        buf_printf(&path, "/v1/requests/%s", word);
+        code = api_get(cli, buf_z(&path), &request);
+        jobs = code == 0 ? view_integer(view_get(request.root, "jobs"), 0) : 0;
+        for (unsigned s = 0; s < sizeof(states) / sizeof(states[0]) && jobs > 1; s++) {
+                struct api_answer answer API_ANSWER_CLEANUP = {0};
+                struct view job;
+                size_t at = 0;
+
+                buf_reset(&path);
+                buf_printf(&path, "/v1/jobs?id=%s&state=%s&limit=1", word, states[s]);
+                code = api_get(cli, buf_z(&path), &answer);
+                if (code != 0)
+                        return code;
+                if (!view_next(view_get(answer.root, "jobs"), &at, &job))
+                        continue;
+                view_text(view_get(job, "id"), id);
+                buf_printf(out, "Of the %lld jobs of the request %s is the first that is %s.\n",
+                           (long long)jobs, buf_z(id), states[s]);
+                return 0;
+        }
+        return code != 0 ? code : jobs_one(cli, word, id);
+}
+
 int cmd_why(struct cli *cli, const struct options *o)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
-        struct buf out BUF_CLEANUP = {0};
+        struct buf out BUF_CLEANUP = {0}, id BUF_CLEANUP = {0};
         struct table t TABLE_CLEANUP;
         struct view list, item;
         size_t at = 0;
         int code;
 
         table_init(&t, columns, 4);
-        code = jobs_get(cli, o->words[0], "why", &answer);
+        code = choose_job(cli, o->words[0], &id, &out);
+        if (code == 0)
+                code = jobs_get(cli, buf_z(&id), "why", &answer);
         if (code != 0)
                 return code;
         if (api_print_json(cli, &answer))
@@ -110,9 +127,9 @@ int cmd_why(struct cli *cli, const struct options *o)
                 add_agent(&t, item);
         if (table_rows(&t) > 0 && out.n)
                 buf_char(&out, '\n');
-        cli_print(&out);
+        cli_print_sentences(cli, &out);
         if (table_rows(&t) > 0)
                 cli_print_table(cli, &t);
-        print_costs(cli, view_get(answer.root, "agents"));
+        cost_print_table(cli, view_get(answer.root, "agents"), false);
         return CLI_OK;
 }

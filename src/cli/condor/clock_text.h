@@ -1,4 +1,4 @@
-/* clock_text: times in the forms of HTCondor's listings; local time. */
+/* clock_text: local times in the formats of HTCondor's listings. */
 #pragma once
 #include "base/buf.h"
 

@@ -9,7 +9,7 @@
 #include "classad/print.h"
 #include "cli/condor/clock_text.h"
 
-#define WIDTH_MAX 4096 /* of a conversion in a format */
+#define WIDTH_MAX 4096 /* maximum width of a conversion in a format */
 
 /* Attributes whose values stand in the ad as they are, so that an ad of them alone will do. */
 static const char *const literals[] = {
@@ -69,7 +69,7 @@ static bool is_name(struct str s)
         return s.n > 0;
 }
 
-static int add(struct columns *c, struct column column, struct err *err)
+static int add_column(struct columns *c, struct column column, struct err *err)
 {
         BUF_CLEANUP struct buf text = {0};
 
@@ -127,10 +127,10 @@ int columns_auto(struct columns *c, const char *qualifiers, const char *const *w
         int rc = read_qualifiers(qualifiers, &like, &id, err);
 
         if (rc == 0 && id)
-                rc = add(c, like, err);
+                rc = add_column(c, like, err);
         for (size_t i = 0; i < count && rc == 0; i++) {
                 like.text = words[i];
-                rc = add(c, like, err);
+                rc = add_column(c, like, err);
         }
         if (rc == 0) {
                 c->items[begin].first = true;
@@ -141,7 +141,7 @@ int columns_auto(struct columns *c, const char *qualifiers, const char *const *w
 
 int columns_format(struct columns *c, const char *format, const char *text, struct err *err)
 {
-        return add(c, (struct column){.text = text, .format = format}, err);
+        return add_column(c, (struct column){.text = text, .format = format}, err);
 }
 
 void columns_names(const struct columns *c, struct buf *out)
@@ -179,7 +179,7 @@ static void print_real(struct buf *out, double d)
                 buf_addz(out, ".0");
 }
 
-/* A value as %v prints it: strings without quotes, numbers short. */
+/* Appends a value as %v prints it: strings without quotes, numbers short. */
 static void columns_value(struct buf *out, const struct value *v, bool quoted)
 {
         if (v->type == VALUE_STRING && !quoted)
@@ -264,7 +264,8 @@ static const char *read_conversion(const char *p, struct conversion *ret)
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-/* False: the value is not of a kind that the conversion can show. The format was made by read_conversion. */
+/* Returns false if the conversion cannot show a value of this kind. The format was made by read_conversion.
+ */
 static bool convert(struct conversion *x, const struct value *v, struct buf *raw, struct buf *out)
 {
         BUF_CLEANUP struct buf text = {0};

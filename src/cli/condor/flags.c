@@ -33,7 +33,7 @@ const struct flag_row *flags_row_at(const struct condor_tool *tool, size_t n)
 }
 
 /* The whole name, else the first row that it is a long enough beginning of. */
-static const struct flag_row *find(const struct condor_tool *tool, struct str name)
+static const struct flag_row *find_flag(const struct condor_tool *tool, struct str name)
 {
         const struct flag_row *row;
 
@@ -91,7 +91,7 @@ static int read_flag(struct flags *f, int argc, const char *const *argv, int *i,
                 str_cut(&rest, ':', &name);
                 g.colon = rest.p;
         }
-        g.row = find(f->tool, name);
+        g.row = find_flag(f->tool, name);
         if (!g.row)
                 return err_set(err, -EINVAL, "%s is not a flag that is known here: see %s -help", argv[*i],
                                f->tool->name);
@@ -153,7 +153,7 @@ void flags_warnings(const struct flags *f, struct buf *out)
 
 const struct flag_given *flags_next(const struct flags *f, const char *name, size_t *at)
 {
-        const struct flag_row *row = find(f->tool, str_of(name));
+        const struct flag_row *row = find_flag(f->tool, str_of(name));
 
         assert(row && strcmp(row->name, name) == 0);
         while (*at < f->given_count)

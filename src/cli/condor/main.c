@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "cli/client/api.h"
 #include "cli/condor/condor.h"
 
-static const struct condor_tool *find(const char *path)
+static const struct condor_tool *find_tool(const char *path)
 {
         ptrdiff_t slash = str_rfind(str_of(path), '/');
 
@@ -18,7 +18,7 @@ static const struct condor_tool *find(const char *path)
         return NULL;
 }
 
-static int run(struct cli *cli, const struct condor_tool *tool, int argc, const char *const *argv)
+static int run_tool(struct cli *cli, const struct condor_tool *tool, int argc, const char *const *argv)
 {
         struct buf out BUF_CLEANUP = {0};
         struct flags f FLAGS_CLEANUP;
@@ -60,16 +60,16 @@ static void print_pages(void)
 int main(int argc, char **argv)
 {
         struct cli cli = {.now_ms = clock_wall_ms()};
-        const struct condor_tool *tool = argc > 0 ? find(argv[0]) : NULL;
+        const struct condor_tool *tool = argc > 0 ? find_tool(argv[0]) : NULL;
         int skip = 1, code;
 
         if (!tool && argc > 1) {
-                tool = find(argv[1]);
+                tool = find_tool(argv[1]);
                 skip = 2;
         }
         if (tool) {
                 cli_name = tool->name;
-                code = run(&cli, tool, argc - skip, (const char *const *)argv + skip);
+                code = run_tool(&cli, tool, argc - skip, (const char *const *)argv + skip);
         } else if (argc == 2 && strcmp(argv[1], "--page") == 0) {
                 print_pages();
                 code = 0;

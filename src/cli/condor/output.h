@@ -1,5 +1,5 @@
-/* output: how condor_q, condor_history and condor_status print ads: -autoformat and -format, -json, -jsonl,
- * -long, -xml, -long:FORM, and -attributes with the last five. */
+/* output: output formats for ads of condor_q, condor_history and condor_status: -autoformat and -format,
+ * -json, -jsonl, -long, -xml, -long:FORM, and -attributes with the last five. */
 #pragma once
 #include "cli/condor/columns.h"
 #include "cli/condor/flags.h"
@@ -11,21 +11,21 @@ enum output_form {
         OUTPUT_JSON,
         OUTPUT_JSONL,
         OUTPUT_LONG,
-        OUTPUT_NEW, /* an ad a line, in the new syntax, as a list */
+        OUTPUT_NEW, /* one ad per line, in the new syntax, as a list */
         OUTPUT_XML
 };
 struct output {
         enum output_form form;
         struct symbols *symbols;
         struct columns columns;
-        struct str only; /* -attributes */
-        size_t count;    /* ads printed */
+        struct str only; /* value of -attributes */
+        size_t count;    /* number of ads printed */
         struct buf text;
 };
 void output_deinit(struct output *o);
 #define OUTPUT_CLEANUP __attribute__((cleanup(output_deinit)))
 
-/* The rows of flags that it reads, for a command's table. */
+/* Rows of the flags that output_init reads, for a command's table. */
 #define OUTPUT_ROWS                                                                                          \
         {"autoformat",   5,                                                                                  \
          FLAG_WORDS,     FLAG_ACTS,                                                                          \
@@ -49,10 +49,11 @@ void output_deinit(struct output *o);
                 "print-format", 2, FLAG_VALUE, FLAG_REFUSED, "FILE", "use -autoformat or -format."           \
         }
 
-/* Finds out what is wanted. 0, or -EINVAL with err. */
+/* Chooses the format by the flags. Returns 0, or -EINVAL with err. */
 int output_init(struct output *o, const struct flags *f, int64_t now_s, struct err *err);
-/* Appends the attributes that must be asked of the server; "*": all. Not for OUTPUT_TABLE. */
+/* Appends the attributes that must be requested from the server; "*": all. Not for OUTPUT_TABLE. */
 void output_names(const struct output *o, struct buf *out);
-/* `json`: the ad as the server wrote it; `ad`: the same read, NULL: will be read when it is needed. */
+/* Prints an ad. `json`: the ad as the server wrote it; `ad`: the same ad parsed, or NULL: parsed if needed.
+ */
 void output_ad(struct output *o, struct view json, const struct ad *ad);
 void output_end(struct output *o);

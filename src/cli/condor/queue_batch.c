@@ -60,7 +60,7 @@ static char *name_of(struct view batch, uint64_t request)
         return buf_take(&text);
 }
 
-static struct queue_batch *add(struct queue_batches *b, struct queue_batch one)
+static struct queue_batch *add_batch(struct queue_batches *b, struct queue_batch one)
 {
         MEM_GROW(b->items, b->cap, b->count + 1);
         b->items[b->count] = one;
@@ -95,7 +95,7 @@ void queue_batches_request(struct queue_batches *b, struct view v, struct totals
         one.last = (uint32_t)(one.total - 1);
         one.owner = owner_of(view_get(v, "owner"));
         one.name = name_of(view_get(v, "batch"), one.request);
-        add(b, one);
+        add_batch(b, one);
         totals_add(totals, 2, one.running);
         totals_add(totals, 1, one.idle);
         totals_add(totals, 5, one.held);
@@ -109,12 +109,12 @@ void queue_batches_job(struct queue_batches *b, struct view job, int64_t status)
         struct queue_batch *one = b->count ? &b->items[b->count - 1] : NULL;
 
         if (!one || one->request != request)
-                one = add(b,
-                          (struct queue_batch){.request = request,
-                                               .owner = owner_of(view_get(job, "owner")),
-                                               .name = name_of((struct view){STR_NONE}, request),
-                                               .submitted_ms = view_integer(view_get(job, "submitted_ms"), 0),
-                                               .first = member});
+                one = add_batch(b, (struct queue_batch){
+                                           .request = request,
+                                           .owner = owner_of(view_get(job, "owner")),
+                                           .name = name_of((struct view){STR_NONE}, request),
+                                           .submitted_ms = view_integer(view_get(job, "submitted_ms"), 0),
+                                           .first = member});
         one->last = member;
         one->total++;
         *(status == 5                  ? &one->held

@@ -1,5 +1,5 @@
-/* Ids go to the server in portions that its line can take. It answers 404 when one of them names a request
- * that it does not know, and then they are asked for one at a time. */
+/* Ids are sent to the server in portions that fit into its request line. The server answers 404 if one of
+ * them names an unknown request; the ids are then requested one at a time. */
 #include "cli/condor/select.h"
 
 #include <errno.h>
@@ -113,7 +113,8 @@ static void take_page(struct fetching *t, struct view root, struct buf *next)
                         view_text(item, next);
 }
 
-/* All pages. 0, an exit code, or -ENOENT: nothing was printed, one of the ids does not exist. */
+/* Fetches all pages. Returns 0, an exit code, or -ENOENT: nothing was printed, one of the ids does not
+ * exist. */
 static int fetch(struct cli *cli, struct fetching *t, struct str ids)
 {
         struct buf path BUF_CLEANUP = {0}, cursor BUF_CLEANUP = {0};

@@ -2,12 +2,12 @@
  * /v1/actions for each word, so that each has its line of output. */
 #include <stdio.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "cli/condor/condor.h"
 #include "cli/condor/select.h"
 
 struct deed {
-        const char *action;           /* of the API */
+        const char *action;           /* name in the API */
         const char *one, *all, *verb; /* "Job 7.0 …", "All jobs … have been …", "Couldn't find/… all jobs" */
         bool takes_held;
 };
@@ -16,7 +16,7 @@ struct acting {
         struct cli *cli;
         const struct deed *deed;
         const char *reason;
-        struct buf constraint; /* of -constraint and -held; empty: none */
+        struct buf constraint; /* combination of -constraint and -held; empty: none */
 };
 
 static void write_body(const struct acting *a, const char *id, struct str constraint, struct buf *body)
@@ -104,7 +104,7 @@ static int act_on_word(const struct acting *a, const char *word)
         return act_on_many(a, NULL, buf_view(&constraint), buf_z(&which));
 }
 
-static int act(struct cli *cli, const struct flags *f, const struct deed *deed)
+static int act_on_jobs(struct cli *cli, const struct flags *f, const struct deed *deed)
 {
         struct buf which BUF_CLEANUP = {0};
         struct select s SELECT_CLEANUP = {0};
@@ -136,33 +136,33 @@ static int act(struct cli *cli, const struct flags *f, const struct deed *deed)
 
 static int remove_jobs(struct cli *cli, const struct flags *f)
 {
-        return act(cli, f,
-                   &(struct deed){"remove", "marked for removal", "marked for removal", "remove", true});
+        return act_on_jobs(
+                cli, f, &(struct deed){"remove", "marked for removal", "marked for removal", "remove", true});
 }
 
 static int hold_jobs(struct cli *cli, const struct flags *f)
 {
-        return act(cli, f, &(struct deed){"hold", "held", "held", "hold", false});
+        return act_on_jobs(cli, f, &(struct deed){"hold", "held", "held", "hold", false});
 }
 
 static int release_jobs(struct cli *cli, const struct flags *f)
 {
-        return act(cli, f, &(struct deed){"release", "released", "released", "release", false});
+        return act_on_jobs(cli, f, &(struct deed){"release", "released", "released", "release", false});
 }
 
 static int suspend_jobs(struct cli *cli, const struct flags *f)
 {
-        return act(cli, f, &(struct deed){"suspend", "suspended", "suspended", "suspend", false});
+        return act_on_jobs(cli, f, &(struct deed){"suspend", "suspended", "suspended", "suspend", false});
 }
 
 static int continue_jobs(struct cli *cli, const struct flags *f)
 {
-        return act(cli, f, &(struct deed){"resume", "continued", "continued", "continue", false});
+        return act_on_jobs(cli, f, &(struct deed){"resume", "continued", "continued", "continue", false});
 }
 
 static int vacate_jobs(struct cli *cli, const struct flags *f)
 {
-        return act(cli, f, &(struct deed){"vacate", "vacated", "vacated", "vacate", false});
+        return act_on_jobs(cli, f, &(struct deed){"vacate", "vacated", "vacated", "vacate", false});
 }
 
 #define ROWS                                                                                                 \

@@ -1,4 +1,4 @@
-/* condor_drain and condor_userprio: agents, and what accounts have had. */
+/* condor_drain and condor_userprio: draining of agents, and the usage of accounts. */
 #include <stdio.h>
 
 #include "cli/client/agent.h"
@@ -53,7 +53,7 @@ static double number(struct view v)
         return str_to_double(buf_view(&text), &d) == 0 ? d : 0;
 }
 
-#define REAL_LEAST 0.5 /* as HTCondor has it: nobody's real priority is better */
+#define REAL_LEAST 0.5 /* best real priority, as in HTCondor */
 
 static int list_users(struct cli *cli, const struct flags *f)
 {

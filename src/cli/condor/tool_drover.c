@@ -5,15 +5,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/args.h"
-#include "base/program.h"
+#include "base/job/args.h"
+#include "base/system/program.h"
 #include "cli/client/api.h"
 #include "cli/condor/condor.h"
 #include "cli/condor/select.h"
 
 struct transfer {
         struct cli *cli;
-        struct buf you; /* who the server takes the caller for */
+        struct buf you; /* identity of the caller, from the server */
         int code;
 };
 

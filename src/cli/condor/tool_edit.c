@@ -1,7 +1,7 @@
 /* condor_qedit and condor_prio: POST /v1/actions, of all words at once. */
 #include <stdio.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "base/mem.h"
 #include "cli/condor/condor.h"
 #include "cli/condor/select.h"

@@ -69,7 +69,7 @@ static void add_row(struct past *p, struct view job)
         buf_char(out, '\n');
 }
 
-static void show(struct past *p, struct view job, const struct ad *ad)
+static void show_job(struct past *p, struct view job, const struct ad *ad)
 {
         if (p->output.form == OUTPUT_TABLE)
                 add_row(p, job);
@@ -92,7 +92,7 @@ static int add_job(void *arg, struct view job)
                         MEM_GROW(p->kept, p->kept_cap, p->kept_count + 1);
                         p->kept[p->kept_count++] = mem_dup(job.text.p, job.text.n);
                 } else {
-                        show(p, job, ad);
+                        show_job(p, job, ad);
                 }
                 end = p->limit && ++p->shown == p->limit;
         }
@@ -100,7 +100,7 @@ static int add_job(void *arg, struct view job)
         return end;
 }
 
-static int parse(struct past *p, struct str text, struct expr **ret, struct err *err)
+static int constraint_parse(struct past *p, struct str text, struct expr **ret, struct err *err)
 {
         return expr_parse(p->output.symbols, text, ret, err) == 0 ? 0
                                                                   : err_prefix(err, -22, "the expression");
@@ -127,7 +127,7 @@ static int read_flags(struct past *p, const struct flags *f, struct select *s, s
                 p->limit = 0;
         p->forwards = flags_has(f, "forwards");
         if (rc == 0 && s->constraint.n)
-                rc = parse(p, buf_view(&s->constraint), &p->constraint, err);
+                rc = constraint_parse(p, buf_view(&s->constraint), &p->constraint, err);
         if (since && str_find(str_of(since), '.') > 0 && select_is_id(since)) {
                 p->since_id = since;
         } else if (completed) {
@@ -138,11 +138,11 @@ static int read_flags(struct past *p, const struct flags *f, struct select *s, s
                 expr_text_from_old(str_of(since), &text);
         }
         if (rc == 0 && text.n)
-                rc = parse(p, buf_view(&text), &p->since, err);
+                rc = constraint_parse(p, buf_view(&text), &p->since, err);
         return rc;
 }
 
-static int list(struct past *p, const struct select *s)
+static int list_history(struct past *p, const struct select *s)
 {
         struct buf names BUF_CLEANUP = {0};
         int code;
@@ -161,7 +161,7 @@ static int list(struct past *p, const struct select *s)
                                                    .each = add_job,
                                                    .arg = p});
         for (size_t i = p->kept_count; code == 0 && i-- > 0;)
-                show(p, view_open(str_of(p->kept[i])), NULL);
+                show_job(p, view_open(str_of(p->kept[i])), NULL);
         return code;
 }
 
@@ -175,7 +175,7 @@ static int history(struct cli *cli, const struct flags *f)
         if (code == 0 && p.output.form == OUTPUT_TABLE)
                 buf_addz(&p.text, " ID     OWNER          SUBMITTED       RUN_TIME ST COMPLETED   CMD\n");
         if (code == 0)
-                code = list(&p, &s);
+                code = list_history(&p, &s);
         if (code == 0 && p.output.form == OUTPUT_TABLE)
                 cli_print(&p.text);
         else if (code == 0)

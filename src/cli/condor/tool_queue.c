@@ -197,7 +197,7 @@ static void print_end(struct listing *l)
         cli_print(&l->text);
 }
 
-static int list(struct listing *l, const struct flags *f, const struct select *s, int64_t limit)
+static int list_jobs(struct listing *l, const struct flags *f, const struct select *s, int64_t limit)
 {
         struct buf names BUF_CLEANUP = {0};
         bool table = l->output.form == OUTPUT_TABLE;
@@ -266,7 +266,7 @@ static int queue(struct cli *cli, const struct flags *f)
         if (code == 0 && l.output.form == OUTPUT_TABLE && l.table != TABLE_NONE)
                 print_header(&l);
         if (code == 0)
-                code = list(&l, f, &s, limit);
+                code = list_jobs(&l, f, &s, limit);
         if (code == 0 && l.output.form == OUTPUT_TABLE)
                 print_end(&l);
         else if (code == 0)

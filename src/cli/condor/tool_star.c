@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "base/mem.h"
 #include "cli/client/session_file.h"
 #include "cli/client/submit.h"

@@ -1,6 +1,6 @@
-/* A queue of an agent is a slot. What HTCondor's ads of machines have and the queue's ad has not (State,
- * Activity) is made of what the server says about the queue. */
-#include "base/json.h"
+/* condor_status: a queue of an agent is a slot. Attributes of HTCondor's machine ads that the queue's ad
+ * does not have (State, Activity) are derived from the server's answer about the queue. */
+#include "base/format/json.h"
 #include "classad/eval.h"
 #include "cli/condor/ads.h"
 #include "cli/condor/condor.h"
@@ -13,7 +13,7 @@ struct slots {
         struct cli *cli;
         struct output output;
         struct expr *constraint;
-        const char **names; /* only these machines */
+        const char **names; /* if set, only these machines are shown */
         size_t name_count;
         enum slot_table table;
         int64_t limit, shown, claimed, unclaimed;
@@ -28,7 +28,7 @@ static void slots_deinit(struct slots *s)
         buf_deinit(&s->text);
 }
 
-/* What HTCondor calls a partitionable slot: Cpus and Memory are what is left of it. */
+/* Adds the attributes of a partitionable slot, whose Cpus and Memory are the free amounts. */
 static void add_shape(struct view ad, struct json *j)
 {
         json_kstrz(j, "SlotType", "Partitionable");
@@ -107,7 +107,7 @@ static void add_row(struct slots *s, const struct ad *ad)
                            number_of(s, ad, "LoadAvg"), number_of(s, ad, "TotalMemory"));
 }
 
-/* A machine's name, with or without its domain, or that of the slot. */
+/* Returns whether the machine is named, with or without its domain, or by its slot. */
 static bool is_named(struct slots *s, const struct ad *ad)
 {
         struct str machine = text_of(s, ad, "Machine"), name = text_of(s, ad, "Name");
@@ -180,7 +180,7 @@ static void print_table(struct slots *s)
         cli_print(&out);
 }
 
-static int list(struct slots *s)
+static int list_slots(struct slots *s)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct view agent, queue, agents, queues;
@@ -193,7 +193,7 @@ static int list(struct slots *s)
         while (view_next(agents, &at, &agent)) {
                 size_t q = 0;
 
-                /* One that went away is no longer in the pool. */
+                /* an agent that disconnected is no longer in the pool */
                 if (!view_is(view_get(agent, "state"), "connected"))
                         continue;
                 queues = view_get(agent, "queues");
@@ -235,7 +235,7 @@ static int status(struct cli *cli, const struct flags *f)
 {
         struct slots s = {.cli = cli};
         struct err err = {""};
-        int code = read_flags(&s, f, &err) == 0 ? list(&s) : cli_error(1, "%s", err.text);
+        int code = read_flags(&s, f, &err) == 0 ? list_slots(&s) : cli_error(1, "%s", err.text);
 
         slots_deinit(&s);
         return code;

@@ -50,7 +50,7 @@ static void take_flags(const struct flags *f, struct lines *l)
                 add_line(l, "should_transfer_files = YES", NULL, 0);
 }
 
-/* Which words are settings, and which is the file. */
+/* Separates settings from the name of the file. */
 static int take_words(const struct flags *f, struct lines *first, const char **ret_file)
 {
         const char *file = flags_text(f, "file");
@@ -67,7 +67,7 @@ static int take_words(const struct flags *f, struct lines *first, const char **r
         return 0;
 }
 
-/* An ad for each queue statement, before its macros are filled in. */
+/* Prints an ad for each queue statement, before its macros are filled in. */
 static int dry_run(struct submit *s, const char *path)
 {
         bool standard = strcmp(path, "-") == 0;
@@ -89,7 +89,7 @@ static int dry_run(struct submit *s, const char *path)
         return 0;
 }
 
-static int send(struct submit *s, const struct flags *f)
+static int send_submit(struct submit *s, const struct flags *f)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         long long id, jobs;
@@ -136,7 +136,7 @@ static int submit_file(struct cli *cli, const struct flags *f, const char *file,
         if (code == 0)
                 code = flags_text(f, "dry-run") ? dry_run(&s, flags_text(f, "dry-run"))
                        : flags_text(f, "dump")  ? dry_run(&s, flags_text(f, "dump"))
-                                                : send(&s, f);
+                                                : send_submit(&s, f);
         submit_deinit(&s);
         return code;
 }

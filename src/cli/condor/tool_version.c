@@ -1,10 +1,10 @@
-/* Programs look for a version number in the first line, to know which flags there are: it is that of the
- * HTCondor whose commands these resemble. */
+/* condor_version: programs look for a version number in the first line to know which flags exist, so it is
+ * that of the HTCondor whose commands are imitated. */
 #include <ctype.h>
 #include <stdio.h>
 #include <sys/utsname.h>
 
-#include "base/condor_like.h"
+#include "base/job/condor_like.h"
 #include "cli/condor/condor.h"
 
 static void machine(char ret[65])

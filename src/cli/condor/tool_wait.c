@@ -9,14 +9,14 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
 #include "cli/condor/condor.h"
 #include "cli/condor/events.h"
 
 #define RECHECK_MS 1000
-#define COMES_MS   60000       /* a log that is not there yet is waited for so long */
+#define COMES_MS   60000       /* time during which a missing log is waited for */
 #define UNREAD_MAX (16u << 20) /* bytes of one event */
 
 struct waiting {
@@ -36,7 +36,7 @@ static bool is_meant(const struct waiting *w, const struct event *e)
         return (w->cluster < 0 || w->cluster == e->cluster) && (w->proc < 0 || w->proc == e->proc);
 }
 
-static void tell(const struct waiting *w, const char *key, const struct event *e)
+static void tell_event(const struct waiting *w, const char *key, const struct event *e)
 {
         if (w->echo)
                 printf(STR_FMT "\n", STR_ARG(str_trim(e->text)));
@@ -61,7 +61,7 @@ static void take_event(struct waiting *w, const struct event *e)
                 return;
         snprintf(key, sizeof(key), "%lld.%lld.%lld", (long long)e->cluster, (long long)e->proc,
                  (long long)e->subproc);
-        tell(w, key, e);
+        tell_event(w, key, e);
         if (e->number == EVENT_SUBMIT) {
                 w->submitted++;
                 map_put(w->open, str_of(key), w);

@@ -17,6 +17,7 @@ const struct condor_tool *const condor_tools[] = {
         &condor_tail,
         &condor_ssh_to_job,
         &condor_run,
+        &condor_chirp,
         &condor_history,
         &condor_status,
         &condor_userprio,

@@ -12,7 +12,7 @@
 #include "cli/drmaa/template.h"
 
 #define EXPORT        __attribute__((visibility("default")))
-#define BULK_JOBS_MAX 10000000 /* of a request */
+#define BULK_JOBS_MAX 10000000 /* maximum number of jobs of a request */
 
 static const char *const messages[DRMAA_NO_ERRNO] = {
         [DRMAA_ERRNO_SUCCESS] = "success",
@@ -51,7 +51,7 @@ EXPORT const char *drmaa_strerror(int drmaa_errno)
 }
 
 /* Ends a call: tells what err says, or what the number means. */
-static int end(int rc, const struct err *err, char *diagnosis, size_t n)
+static int end_call(int rc, const struct err *err, char *diagnosis, size_t n)
 {
         if (diagnosis && n)
                 snprintf(diagnosis, n, "%s",
@@ -63,15 +63,15 @@ static int end(int rc, const struct err *err, char *diagnosis, size_t n)
 
 static int null_argument(char *diagnosis, size_t n)
 {
-        return end(DRMAA_ERRNO_INVALID_ARGUMENT, &(struct err){"an argument is NULL"}, diagnosis, n);
+        return end_call(DRMAA_ERRNO_INVALID_ARGUMENT, &(struct err){"an argument is NULL"}, diagnosis, n);
 }
 
-static int copy(char *ret, size_t ret_n, const char *text, char *diagnosis, size_t n)
+static int copy_text(char *ret, size_t ret_n, const char *text, char *diagnosis, size_t n)
 {
         if (!ret || ret_n == 0)
                 return null_argument(diagnosis, n);
         snprintf(ret, ret_n, "%s", text);
-        return end(DRMAA_ERRNO_SUCCESS, NULL, diagnosis, n);
+        return end_call(DRMAA_ERRNO_SUCCESS, NULL, diagnosis, n);
 }
 
 /* ---- lists */
@@ -91,7 +91,7 @@ EXPORT int drmaa_get_next_job_id(drmaa_job_ids_t *values, char *value, size_t va
         return list_next((struct list *)values, value, value_len);
 }
 
-static int count(const void *list, int *size)
+static int count_values(const void *list, int *size)
 {
         if (!list || !size)
                 return DRMAA_ERRNO_INVALID_ARGUMENT;
@@ -101,17 +101,17 @@ static int count(const void *list, int *size)
 
 EXPORT int drmaa_get_num_attr_names(drmaa_attr_names_t *values, int *size)
 {
-        return count(values, size);
+        return count_values(values, size);
 }
 
 EXPORT int drmaa_get_num_attr_values(drmaa_attr_values_t *values, int *size)
 {
-        return count(values, size);
+        return count_values(values, size);
 }
 
 EXPORT int drmaa_get_num_job_ids(drmaa_job_ids_t *values, int *size)
 {
-        return count(values, size);
+        return count_values(values, size);
 }
 
 EXPORT void drmaa_release_attr_names(drmaa_attr_names_t *values)
@@ -135,14 +135,14 @@ EXPORT int drmaa_init(const char *contact, char *error_diagnosis, size_t error_d
 {
         struct err err = {""};
 
-        return end(session_open(contact ? contact : "", &err), &err, error_diagnosis, error_diag_len);
+        return end_call(session_open(contact ? contact : "", &err), &err, error_diagnosis, error_diag_len);
 }
 
 EXPORT int drmaa_exit(char *error_diagnosis, size_t error_diag_len)
 {
         struct err err = {""};
 
-        return end(session_close(&err), &err, error_diagnosis, error_diag_len);
+        return end_call(session_close(&err), &err, error_diagnosis, error_diag_len);
 }
 
 /* ---- job templates */
@@ -153,7 +153,7 @@ EXPORT int drmaa_allocate_job_template(drmaa_job_template_t **jt, char *error_di
         if (!jt)
                 return null_argument(error_diagnosis, error_diag_len);
         *jt = (drmaa_job_template_t *)job_template_new();
-        return end(DRMAA_ERRNO_SUCCESS, NULL, error_diagnosis, error_diag_len);
+        return end_call(DRMAA_ERRNO_SUCCESS, NULL, error_diagnosis, error_diag_len);
 }
 
 EXPORT int drmaa_delete_job_template(drmaa_job_template_t *jt, char *error_diagnosis, size_t error_diag_len)
@@ -161,7 +161,7 @@ EXPORT int drmaa_delete_job_template(drmaa_job_template_t *jt, char *error_diagn
         if (!jt)
                 return null_argument(error_diagnosis, error_diag_len);
         job_template_free((struct job_template *)jt);
-        return end(DRMAA_ERRNO_SUCCESS, NULL, error_diagnosis, error_diag_len);
+        return end_call(DRMAA_ERRNO_SUCCESS, NULL, error_diagnosis, error_diag_len);
 }
 
 EXPORT int drmaa_set_attribute(drmaa_job_template_t *jt, const char *name, const char *value,
@@ -171,8 +171,8 @@ EXPORT int drmaa_set_attribute(drmaa_job_template_t *jt, const char *name, const
 
         if (!jt || !name || !value)
                 return null_argument(error_diagnosis, error_diag_len);
-        return end(job_template_set((struct job_template *)jt, name, value, &err), &err, error_diagnosis,
-                   error_diag_len);
+        return end_call(job_template_set((struct job_template *)jt, name, value, &err), &err, error_diagnosis,
+                        error_diag_len);
 }
 
 EXPORT int drmaa_get_attribute(drmaa_job_template_t *jt, const char *name, char *value, size_t value_len,
@@ -186,8 +186,8 @@ EXPORT int drmaa_get_attribute(drmaa_job_template_t *jt, const char *name, char 
                 return null_argument(error_diagnosis, error_diag_len);
         rc = job_template_get((struct job_template *)jt, name, &text, &err);
         if (rc != 0)
-                return end(rc, &err, error_diagnosis, error_diag_len);
-        return copy(value, value_len, text ? text : "", error_diagnosis, error_diag_len);
+                return end_call(rc, &err, error_diagnosis, error_diag_len);
+        return copy_text(value, value_len, text ? text : "", error_diagnosis, error_diag_len);
 }
 
 EXPORT int drmaa_set_vector_attribute(drmaa_job_template_t *jt, const char *name, const char *value[],
@@ -197,8 +197,8 @@ EXPORT int drmaa_set_vector_attribute(drmaa_job_template_t *jt, const char *name
 
         if (!jt || !name || !value)
                 return null_argument(error_diagnosis, error_diag_len);
-        return end(job_template_set_all((struct job_template *)jt, name, value, &err), &err, error_diagnosis,
-                   error_diag_len);
+        return end_call(job_template_set_all((struct job_template *)jt, name, value, &err), &err,
+                        error_diagnosis, error_diag_len);
 }
 
 EXPORT int drmaa_get_vector_attribute(drmaa_job_template_t *jt, const char *name,
@@ -219,7 +219,7 @@ EXPORT int drmaa_get_vector_attribute(drmaa_job_template_t *jt, const char *name
                         list_add(given, kept->texts[i]);
                 *values = (drmaa_attr_values_t *)given;
         }
-        return end(rc, &err, error_diagnosis, error_diag_len);
+        return end_call(rc, &err, error_diagnosis, error_diag_len);
 }
 
 static int names(bool several, drmaa_attr_names_t **values, char *diagnosis, size_t n)
@@ -231,7 +231,7 @@ static int names(bool several, drmaa_attr_names_t **values, char *diagnosis, siz
         all = list_new();
         job_template_names(several, all);
         *values = (drmaa_attr_names_t *)all;
-        return end(DRMAA_ERRNO_SUCCESS, NULL, diagnosis, n);
+        return end_call(DRMAA_ERRNO_SUCCESS, NULL, diagnosis, n);
 }
 
 EXPORT int drmaa_get_attribute_names(drmaa_attr_names_t **values, char *error_diagnosis,
@@ -261,9 +261,9 @@ EXPORT int drmaa_run_job(char *job_id, size_t job_id_len, const drmaa_job_templa
                 return null_argument(error_diagnosis, error_diag_len);
         rc = session_submit((const struct job_template *)jt, &bulk, &request, &err);
         if (rc != 0)
-                return end(rc, &err, error_diagnosis, error_diag_len);
+                return end_call(rc, &err, error_diagnosis, error_diag_len);
         job_id_text((struct job_id){request, 0}, text);
-        return copy(job_id, job_id_len, text, error_diagnosis, error_diag_len);
+        return copy_text(job_id, job_id_len, text, error_diagnosis, error_diag_len);
 }
 
 EXPORT int drmaa_run_bulk_jobs(drmaa_job_ids_t **jobids, const drmaa_job_template_t *jt, int start,
@@ -283,21 +283,22 @@ EXPORT int drmaa_run_bulk_jobs(drmaa_job_ids_t **jobids, const drmaa_job_templat
                 jobs = ((int64_t)end_number - start) / incr + 1;
         if (start < 1 || end_number < 1 || jobs < 1 || jobs > BULK_JOBS_MAX ||
             ((int64_t)end_number - start) * incr < 0)
-                return end(err_set(&err, DRMAA_ERRNO_INVALID_ARGUMENT,
-                                   "bulk jobs from %d to %d by %d: write at least 1, and at most %d jobs",
-                                   start, end_number, incr, BULK_JOBS_MAX),
-                           &err, error_diagnosis, error_diag_len);
+                return end_call(
+                        err_set(&err, DRMAA_ERRNO_INVALID_ARGUMENT,
+                                "bulk jobs from %d to %d by %d: write at least 1, and at most %d jobs", start,
+                                end_number, incr, BULK_JOBS_MAX),
+                        &err, error_diagnosis, error_diag_len);
         bulk.count = (uint32_t)jobs;
         rc = session_submit((const struct job_template *)jt, &bulk, &request, &err);
         if (rc != 0)
-                return end(rc, &err, error_diagnosis, error_diag_len);
+                return end_call(rc, &err, error_diagnosis, error_diag_len);
         ids = list_new();
         for (uint32_t i = 0; i < bulk.count; i++) {
                 job_id_text((struct job_id){request, i}, text);
                 list_add(ids, text);
         }
         *jobids = (drmaa_job_ids_t *)ids;
-        return end(DRMAA_ERRNO_SUCCESS, &err, error_diagnosis, error_diag_len);
+        return end_call(DRMAA_ERRNO_SUCCESS, &err, error_diagnosis, error_diag_len);
 }
 
 /* ---- control and waiting */
@@ -318,9 +319,9 @@ EXPORT int drmaa_control(const char *jobid, int action, char *error_diagnosis, s
         if (!jobid)
                 return null_argument(error_diagnosis, error_diag_len);
         if (strcmp(jobid, DRMAA_JOB_IDS_SESSION_ALL) == 0)
-                return end(session_control(NULL, action, &err), &err, error_diagnosis, error_diag_len);
+                return end_call(session_control(NULL, action, &err), &err, error_diagnosis, error_diag_len);
         rc = read_id(jobid, &id, &err);
-        return end(rc ? rc : session_control(&id, action, &err), &err, error_diagnosis, error_diag_len);
+        return end_call(rc ? rc : session_control(&id, action, &err), &err, error_diagnosis, error_diag_len);
 }
 
 EXPORT int drmaa_synchronize(const char *job_ids[], signed long timeout, int dispose, char *error_diagnosis,
@@ -343,7 +344,7 @@ EXPORT int drmaa_synchronize(const char *job_ids[], signed long timeout, int dis
                         known++; /* what is no job's id has ended, as Grid Engine has it */
         rc = session_synchronize(ids, known, timeout, dispose != 0, &err);
         free(ids);
-        return end(rc, &err, error_diagnosis, error_diag_len);
+        return end_call(rc, &err, error_diagnosis, error_diag_len);
 }
 
 static void add_usage(struct list *l, const char *name, int64_t value)
@@ -398,7 +399,7 @@ EXPORT int drmaa_wait(const char *job_id, char *job_id_out, size_t job_id_out_le
         if (rc == 0)
                 rc = session_wait(any ? NULL : &id, timeout, &got, &how, &err);
         if (rc != 0)
-                return end(rc, &err, error_diagnosis, error_diag_len);
+                return end_call(rc, &err, error_diagnosis, error_diag_len);
         if (stat)
                 *stat = how;
         if (rusage)
@@ -406,30 +407,31 @@ EXPORT int drmaa_wait(const char *job_id, char *job_id_out, size_t job_id_out_le
         job_id_text(got, text);
         if (job_id_out && job_id_out_len)
                 snprintf(job_id_out, job_id_out_len, "%s", text);
-        return end(DRMAA_ERRNO_SUCCESS, &err, error_diagnosis, error_diag_len);
+        return end_call(DRMAA_ERRNO_SUCCESS, &err, error_diagnosis, error_diag_len);
 }
 
-static int tell(int *ret, int value, char *diagnosis, size_t n)
+static int tell_number(int *ret, int value, char *diagnosis, size_t n)
 {
         if (!ret)
                 return null_argument(diagnosis, n);
         *ret = value;
-        return end(DRMAA_ERRNO_SUCCESS, NULL, diagnosis, n);
+        return end_call(DRMAA_ERRNO_SUCCESS, NULL, diagnosis, n);
 }
 
 EXPORT int drmaa_wifexited(int *exited, int stat, char *error_diagnosis, size_t error_diag_len)
 {
-        return tell(exited, !(stat & (STAT_ABORTED | STAT_SIGNAL_MASK)), error_diagnosis, error_diag_len);
+        return tell_number(exited, !(stat & (STAT_ABORTED | STAT_SIGNAL_MASK)), error_diagnosis,
+                           error_diag_len);
 }
 
 EXPORT int drmaa_wexitstatus(int *exit_status, int stat, char *error_diagnosis, size_t error_diag_len)
 {
-        return tell(exit_status, stat >> STAT_CODE_SHIFT & 0xff, error_diagnosis, error_diag_len);
+        return tell_number(exit_status, stat >> STAT_CODE_SHIFT & 0xff, error_diagnosis, error_diag_len);
 }
 
 EXPORT int drmaa_wifsignaled(int *signaled, int stat, char *error_diagnosis, size_t error_diag_len)
 {
-        return tell(signaled, (stat & STAT_SIGNAL_MASK) != 0, error_diagnosis, error_diag_len);
+        return tell_number(signaled, (stat & STAT_SIGNAL_MASK) != 0, error_diagnosis, error_diag_len);
 }
 
 EXPORT int drmaa_wtermsig(char *signal, size_t signal_len, int stat, char *error_diagnosis,
@@ -442,18 +444,18 @@ EXPORT int drmaa_wtermsig(char *signal, size_t signal_len, int stat, char *error
                 snprintf(text, sizeof(text), "SIG%s", name);
         else
                 snprintf(text, sizeof(text), "%d", stat & STAT_SIGNAL_MASK);
-        return copy(signal, signal_len, text, error_diagnosis, error_diag_len);
+        return copy_text(signal, signal_len, text, error_diagnosis, error_diag_len);
 }
 
 EXPORT int drmaa_wcoredump(int *core_dumped, int stat, char *error_diagnosis, size_t error_diag_len)
 {
         (void)stat;
-        return tell(core_dumped, 0, error_diagnosis, error_diag_len);
+        return tell_number(core_dumped, 0, error_diagnosis, error_diag_len);
 }
 
 EXPORT int drmaa_wifaborted(int *aborted, int stat, char *error_diagnosis, size_t error_diag_len)
 {
-        return tell(aborted, (stat & STAT_ABORTED) != 0, error_diagnosis, error_diag_len);
+        return tell_number(aborted, (stat & STAT_ABORTED) != 0, error_diagnosis, error_diag_len);
 }
 
 EXPORT int drmaa_job_ps(const char *job_id, int *remote_ps, char *error_diagnosis, size_t error_diag_len)
@@ -465,7 +467,7 @@ EXPORT int drmaa_job_ps(const char *job_id, int *remote_ps, char *error_diagnosi
         if (!job_id || !remote_ps)
                 return null_argument(error_diagnosis, error_diag_len);
         rc = read_id(job_id, &id, &err);
-        return end(rc ? rc : session_state(id, remote_ps, &err), &err, error_diagnosis, error_diag_len);
+        return end_call(rc ? rc : session_state(id, remote_ps, &err), &err, error_diagnosis, error_diag_len);
 }
 
 /* ---- about the library */
@@ -475,7 +477,7 @@ EXPORT int drmaa_get_contact(char *contact, size_t contact_len, char *error_diag
         if (!contact || contact_len == 0)
                 return null_argument(error_diagnosis, error_diag_len);
         session_contact(contact, contact_len);
-        return end(DRMAA_ERRNO_SUCCESS, NULL, error_diagnosis, error_diag_len);
+        return end_call(DRMAA_ERRNO_SUCCESS, NULL, error_diagnosis, error_diag_len);
 }
 
 EXPORT int drmaa_version(unsigned int *major, unsigned int *minor, char *error_diagnosis,
@@ -485,17 +487,19 @@ EXPORT int drmaa_version(unsigned int *major, unsigned int *minor, char *error_d
                 return null_argument(error_diagnosis, error_diag_len);
         *major = 1;
         *minor = 0;
-        return end(DRMAA_ERRNO_SUCCESS, NULL, error_diagnosis, error_diag_len);
+        return end_call(DRMAA_ERRNO_SUCCESS, NULL, error_diagnosis, error_diag_len);
 }
 
 EXPORT int drmaa_get_DRM_system(char *drm_system, size_t drm_system_len, char *error_diagnosis,
                                 size_t error_diag_len)
 {
-        return copy(drm_system, drm_system_len, "Drover " DROVER_VERSION, error_diagnosis, error_diag_len);
+        return copy_text(drm_system, drm_system_len, "Drover " DROVER_VERSION, error_diagnosis,
+                         error_diag_len);
 }
 
 EXPORT int drmaa_get_DRMAA_implementation(char *drmaa_impl, size_t drmaa_impl_len, char *error_diagnosis,
                                           size_t error_diag_len)
 {
-        return copy(drmaa_impl, drmaa_impl_len, "Drover " DROVER_VERSION, error_diagnosis, error_diag_len);
+        return copy_text(drmaa_impl, drmaa_impl_len, "Drover " DROVER_VERSION, error_diagnosis,
+                         error_diag_len);
 }

@@ -1,9 +1,9 @@
-/* drmaa.h: the C binding of DRMAA 1.0 (Open Grid Forum, GFD.133), as Drover has it: drover-drmaa(3).
+/* drmaa.h: Drover's C binding of DRMAA 1.0 (Open Grid Forum, GFD.133); see drover-drmaa(3).
  *
- * Calls return DRMAA_ERRNO_SUCCESS or another DRMAA_ERRNO_... and write then a sentence into error_diagnosis,
- * which may be NULL. All may be made by several threads at the same time. Lists and templates that a call
- * hands out are the caller's, to be released by the call named for it; one of them is used by one thread at a
- * time.
+ * Calls return DRMAA_ERRNO_SUCCESS, or another DRMAA_ERRNO_... after writing a sentence into
+ * error_diagnosis, which may be NULL. Several threads may make calls at the same time. Lists and templates
+ * that a call returns belong to the caller, and are released by the call named for it; each may be used by
+ * one thread at a time.
  */
 #ifndef DRMAA_H
 #define DRMAA_H
@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* Bytes that hold every text of their kind, with its NUL. */
+/* Sizes in bytes that suffice for every text of the kind, with its NUL. */
 #define DRMAA_ATTR_BUFFER                 1024
 #define DRMAA_CONTACT_BUFFER              1024
 #define DRMAA_DRM_SYSTEM_BUFFER           1024
@@ -21,11 +21,11 @@ extern "C" {
 #define DRMAA_JOBNAME_BUFFER              1024
 #define DRMAA_SIGNAL_BUFFER               32
 
-/* Seconds to wait; other numbers are taken as they are. */
+/* Special values of timeouts, which are otherwise seconds. */
 #define DRMAA_TIMEOUT_WAIT_FOREVER (-1)
 #define DRMAA_TIMEOUT_NO_WAIT      0
 
-/* In place of a job's id. */
+/* Values in place of a job's id. */
 #define DRMAA_JOB_IDS_SESSION_ANY "DRMAA_JOB_IDS_SESSION_ANY"
 #define DRMAA_JOB_IDS_SESSION_ALL "DRMAA_JOB_IDS_SESSION_ALL"
 
@@ -68,7 +68,7 @@ enum {
         DRMAA_ERRNO_SUCCESS = 0,
         DRMAA_ERRNO_INTERNAL_ERROR = 1,
         DRMAA_ERRNO_DRM_COMMUNICATION_FAILURE = 2, /* no server answers */
-        DRMAA_ERRNO_AUTH_FAILURE = 3,              /* it does not let this user do so */
+        DRMAA_ERRNO_AUTH_FAILURE = 3,              /* the server does not permit this to the user */
         DRMAA_ERRNO_INVALID_ARGUMENT = 4,
         DRMAA_ERRNO_NO_ACTIVE_SESSION = 5, /* drmaa_init was not called, or drmaa_exit was */
         DRMAA_ERRNO_NO_MEMORY = 6,
@@ -95,8 +95,8 @@ enum {
         DRMAA_NO_ERRNO
 };
 
-/* States of drmaa_job_ps. A job that waits at its place (staging) is queued; one that was held for a reason
- * of the system's, which nobody behind this interface could mend, has failed. */
+/* States of drmaa_job_ps. A job that waits at its place (staging) is queued; a job that the system holds for
+ * a reason that cannot be resolved through this interface has failed. */
 enum {
         DRMAA_PS_UNDETERMINED = 0x00,
         DRMAA_PS_QUEUED_ACTIVE = 0x10,
@@ -124,8 +124,8 @@ typedef struct drmaa_attr_names_s drmaa_attr_names_t;
 typedef struct drmaa_attr_values_s drmaa_attr_values_t;
 typedef struct drmaa_job_ids_s drmaa_job_ids_t;
 
-/* ---- lists: the next element is copied, cut to fit; DRMAA_ERRNO_NO_MORE_ELEMENTS behind the last. Sizes are
- * int, as callers of Grid Engine's library have them; GFD.133 has size_t. */
+/* ---- lists: the next element is copied, truncated to fit; DRMAA_ERRNO_NO_MORE_ELEMENTS after the last.
+ * Sizes are int, as in Grid Engine's library; GFD.133 has size_t. */
 
 int drmaa_get_next_attr_name(drmaa_attr_names_t *values, char *value, size_t value_len);
 int drmaa_get_next_attr_value(drmaa_attr_values_t *values, char *value, size_t value_len);
@@ -139,18 +139,19 @@ void drmaa_release_job_ids(drmaa_job_ids_t *values);
 
 /* ---- the session */
 
-/* contact: the folder of an instance, https://HOST:PORT of a server elsewhere, or NULL or "" for the server
- * that drover(1) would take. The server is asked, and has to answer. */
+/* Opens the session. contact: the folder of an instance, https://HOST:PORT of a remote server, or NULL or ""
+ * for the server that drover(1) would use. The server must answer. */
 int drmaa_init(const char *contact, char *error_diagnosis, size_t error_diag_len);
-/* Ends the session. Its jobs go on. Calls that wait return DRMAA_ERRNO_NO_ACTIVE_SESSION within a second. */
+/* Ends the session. Its jobs continue. Calls that are waiting return DRMAA_ERRNO_NO_ACTIVE_SESSION within a
+ * second. */
 int drmaa_exit(char *error_diagnosis, size_t error_diag_len);
 
 /* ---- job templates */
 
 int drmaa_allocate_job_template(drmaa_job_template_t **jt, char *error_diagnosis, size_t error_diag_len);
 int drmaa_delete_job_template(drmaa_job_template_t *jt, char *error_diagnosis, size_t error_diag_len);
-/* Values are copied, and checked as far as they can be without their neighbours. An empty value takes the
- * attribute away. */
+/* Sets an attribute. The value is copied, and checked as far as possible without other attributes. An empty
+ * value removes the attribute. */
 int drmaa_set_attribute(drmaa_job_template_t *jt, const char *name, const char *value, char *error_diagnosis,
                         size_t error_diag_len);
 int drmaa_get_attribute(drmaa_job_template_t *jt, const char *name, char *value, size_t value_len,
@@ -167,22 +168,22 @@ int drmaa_get_vector_attribute_names(drmaa_attr_names_t **values, char *error_di
 
 int drmaa_run_job(char *job_id, size_t job_id_len, const drmaa_job_template_t *jt, char *error_diagnosis,
                   size_t error_diag_len);
-/* Jobs start, start + incr, ... up to end: one request. start is at least 1, incr may be negative with end
- * below start. */
+/* Submits jobs numbered start, start + incr, ... up to end, as one request. start is at least 1; incr may be
+ * negative, with end below start. */
 int drmaa_run_bulk_jobs(drmaa_job_ids_t **jobids, const drmaa_job_template_t *jt, int start, int end,
                         int incr, char *error_diagnosis, size_t error_diag_len);
 
 /* ---- control and waiting */
 
-/* Of one job, or of all of the session (those for which it makes no sense are left out). Returns when the
- * server has it. */
+/* Acts on one job, or on all jobs of the session to which the action applies. Returns when the server has
+ * recorded the action. */
 int drmaa_control(const char *jobid, int action, char *error_diagnosis, size_t error_diag_len);
-/* Until all of job_ids (NULL behind the last) have ended; what is not there has. dispose: drmaa_wait will not
- * give them any more. */
+/* Waits until all of job_ids (NULL after the last) have ended; jobs that do not exist count as ended.
+ * dispose: drmaa_wait will not return these jobs any more. */
 int drmaa_synchronize(const char *job_ids[], signed long timeout, int dispose, char *error_diagnosis,
                       size_t error_diag_len);
-/* Until a job has ended, or any one of the session. *stat is for the drmaa_w... calls; *rusage (which may be
- * NULL) is a list of NAME=VALUE. Each job is given once. */
+/* Waits until the job, or any job of the session, has ended. *stat is for the drmaa_w... calls; *rusage (may
+ * be NULL) is a list of NAME=VALUE. Each job is returned once. */
 int drmaa_wait(const char *job_id, char *job_id_out, size_t job_id_out_len, int *stat, signed long timeout,
                drmaa_attr_values_t **rusage, char *error_diagnosis, size_t error_diag_len);
 int drmaa_wifexited(int *exited, int stat, char *error_diagnosis, size_t error_diag_len);
@@ -190,12 +191,12 @@ int drmaa_wexitstatus(int *exit_status, int stat, char *error_diagnosis, size_t 
 int drmaa_wifsignaled(int *signaled, int stat, char *error_diagnosis, size_t error_diag_len);
 int drmaa_wtermsig(char *signal, size_t signal_len, int stat, char *error_diagnosis, size_t error_diag_len);
 int drmaa_wcoredump(int *core_dumped, int stat, char *error_diagnosis,
-                    size_t error_diag_len); /* always 0: not known */
+                    size_t error_diag_len); /* *core_dumped is always 0: not known */
 int drmaa_wifaborted(int *aborted, int stat, char *error_diagnosis,
-                     size_t error_diag_len); /* it did not end by itself */
+                     size_t error_diag_len); /* *aborted: the job was removed, or the system holds it */
 int drmaa_job_ps(const char *job_id, int *remote_ps, char *error_diagnosis, size_t error_diag_len);
 
-/* ---- about the library; all but drmaa_strerror as the others */
+/* ---- about the library; all but drmaa_strerror return and report errors like the other calls */
 
 const char *drmaa_strerror(int drmaa_errno);
 int drmaa_get_contact(char *contact, size_t contact_len, char *error_diagnosis, size_t error_diag_len);

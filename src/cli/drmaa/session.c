@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
 #include "cli/client/api.h"
 #include "cli/client/submit.h"
 #include "cli/drmaa/drmaa.h"
@@ -22,7 +22,7 @@
         5000 /* for a job to be suspended or resumed, before drmaa_control returns all the same              \
               */
 #define PAGE_ROWS     "1000"
-#define IDS_BYTES_MAX 6000 /* of a call; the server takes a head of 16 kB */
+#define IDS_BYTES_MAX 6000 /* maximum bytes of ids in a call; the server takes a head of 16 kB */
 #define HELD_BY_USER  1    /* HTCondor's HoldReasonCode */
 #define HELD_AT_START 15
 
@@ -46,9 +46,9 @@ static struct {
         pthread_mutex_t lock;
         pthread_cond_t left; /* a call has ended */
         enum { CLOSED, OPENED, CLOSING } state;
-        unsigned calls; /* under way */
+        unsigned calls; /* number of calls in progress */
         char *contact, *dir, *server;
-        struct known *known; /* by request and first member */
+        struct known *known; /* sorted by request and first member */
         size_t n, cap;
         struct cli *spare[SPARE_MAX];
         size_t spare_count;
@@ -176,14 +176,14 @@ static int call(const char *method, struct buf *path, struct str body, int timeo
         return rc ? errno_of(rc, ret) : 0;
 }
 
-static int get(struct buf *path, int timeout_ms, struct api_answer *ret, struct err *err)
+static int get_answer(struct buf *path, int timeout_ms, struct api_answer *ret, struct err *err)
 {
         return call("GET", path, STR_NONE, timeout_ms, ret, err);
 }
 
 /* ---- the table of jobs; all with the lock held */
 
-static struct known *find(struct job_id id)
+static struct known *find_known(struct job_id id)
 {
         size_t low = 0, high = session.n;
 
@@ -203,7 +203,7 @@ static struct known *find(struct job_id id)
         return &session.known[low];
 }
 
-static void add(uint64_t request, uint32_t first, uint32_t count, bool foreign)
+static void add_known(uint64_t request, uint32_t first, uint32_t count, bool foreign)
 {
         size_t at = session.n;
 
@@ -235,11 +235,11 @@ static void set_phase(struct known *k, struct job *j, enum phase phase)
 
 static struct job *job_of(struct job_id id, struct known **ret_known)
 {
-        *ret_known = find(id);
+        *ret_known = find_known(id);
         return *ret_known ? &(*ret_known)->jobs[id.member - (*ret_known)->first] : NULL;
 }
 
-/* An ended job of the session; false: there is none. *ret_open: there are some that have not ended. */
+/* Gives an ended job of the session; returns false if there is none. *ret_open: some jobs have not ended. */
 static bool find_ended(struct job_id *ret, bool *ret_open)
 {
         *ret_open = false;
@@ -268,8 +268,8 @@ static void open_ids(struct buf *out)
 
 /* ---- what the server says of jobs */
 
-/* An ended job's *stat; a job that the system holds has ended, for nobody behind this interface would release
- * it. */
+/* Gives an ended job's *stat; a job that the system holds counts as ended, since nothing behind this
+ * interface would release it. */
 static bool read_end(struct view row, bool *ret_held, int *ret)
 {
         struct view state = view_get(row, "state");
@@ -288,8 +288,8 @@ static bool read_end(struct view row, bool *ret_held, int *ret)
         return true;
 }
 
-/* of: a ClassAd expression for those that are meant; NULL: all. reason: JSON; empty: none. */
-static int act(const char *action, struct str ids, const char *of, struct str reason, struct err *err)
+/* Acts on jobs. of: ClassAd expression that chooses among them; NULL: all. reason: JSON; empty: none. */
+static int act_on_jobs(const char *action, struct str ids, const char *of, struct str reason, struct err *err)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf path BUF_CLEANUP = {0}, body BUF_CLEANUP = {0};
@@ -329,7 +329,7 @@ static void take_row(struct view row)
         }
         pthread_mutex_unlock(&session.lock);
         if (taken && is_held)
-                act("remove", buf_view(&text), NULL, view_get(row, "hold_reason").text, NULL);
+                act_on_jobs("remove", buf_view(&text), NULL, view_get(row, "hold_reason").text, NULL);
 }
 
 /* Learns which of these jobs have ended. */
@@ -348,7 +348,7 @@ static int refresh(struct str ids, struct err *err)
                 api_query(&path, "state", STR("completed,removed,held"));
                 api_query(&path, "limit", STR(PAGE_ROWS));
                 api_query(&path, "after", buf_view(&cursor));
-                rc = get(&path, 0, &answer, err);
+                rc = get_answer(&path, 0, &answer, err);
                 if (rc != 0)
                         return rc;
                 jobs = view_get(answer.root, "jobs");
@@ -398,7 +398,7 @@ static int wait_on(struct waiting *w, struct str ids, struct err *err)
         api_query(&path, "ids", ids);
         api_query(&path, "timeout_ms", w->seen.n ? str_of(timeout) : STR("0"));
         api_query(&path, "seen", buf_view(&w->seen));
-        rc = get(&path, 0, &answer, err);
+        rc = get_answer(&path, 0, &answer, err);
         if (rc != 0)
                 return rc;
         buf_reset(&w->seen);
@@ -419,14 +419,14 @@ static int no_job(struct job_id id, struct err *err)
         return err_set(err, DRMAA_ERRNO_INVALID_JOB, "there is no job %s that has not been waited for", text);
 }
 
-/* A job that the session does not know, and the server does, is known from now on. */
+/* Adds a job that the server knows, and the session does not, to the session. */
 static int adopt(struct job_id id, struct err *err)
 {
         struct known *k;
         int state, rc;
 
         pthread_mutex_lock(&session.lock);
-        k = find(id);
+        k = find_known(id);
         pthread_mutex_unlock(&session.lock);
         if (k)
                 return 0;
@@ -434,8 +434,8 @@ static int adopt(struct job_id id, struct err *err)
         if (rc != 0)
                 return rc;
         pthread_mutex_lock(&session.lock);
-        if (!find(id))
-                add(id.request, id.member, 1, true);
+        if (!find_known(id))
+                add_known(id.request, id.member, 1, true);
         pthread_mutex_unlock(&session.lock);
         return 0;
 }
@@ -448,7 +448,7 @@ static int ask_server(struct err *err)
         struct buf path BUF_CLEANUP = {0};
 
         buf_addz(&path, "/v1/server");
-        return get(&path, 0, &answer, err);
+        return get_answer(&path, 0, &answer, err);
 }
 
 int session_open(const char *contact, struct err *err)
@@ -562,7 +562,7 @@ int session_submit(const struct job_template *t, const struct bulk *bulk, uint64
         give_connection(cli);
         if (rc == 0) {
                 pthread_mutex_lock(&session.lock);
-                add(*ret, 0, bulk->count, false);
+                add_known(*ret, 0, bulk->count, false);
                 pthread_mutex_unlock(&session.lock);
         }
         leave();
@@ -626,7 +626,7 @@ int session_wait(const struct job_id *id, int64_t timeout_s, struct job_id *ret,
         return rc;
 }
 
-/* Which of these jobs are open, as the API takes ids; not more than a call holds. */
+/* Appends the ids of those jobs that are open, in the API's form; at most as many as fit in a call. */
 static void unended(const struct job_id *ids, size_t count, struct buf *out)
 {
         char text[JOB_ID_TEXT];
@@ -710,7 +710,7 @@ static int state_of(struct view row)
                                                                        : DRMAA_PS_QUEUED_ACTIVE;
 }
 
-static int look(struct job_id id, struct api_answer *ret, struct view *ret_job, struct err *err)
+static int look_at_job(struct job_id id, struct api_answer *ret, struct view *ret_job, struct err *err)
 {
         struct buf path BUF_CLEANUP = {0};
         char text[JOB_ID_TEXT];
@@ -718,7 +718,7 @@ static int look(struct job_id id, struct api_answer *ret, struct view *ret_job, 
 
         job_id_text(id, text);
         buf_printf(&path, "/v1/jobs/%s", text);
-        rc = get(&path, 0, ret, err);
+        rc = get_answer(&path, 0, ret, err);
         *ret_job = view_get(ret->root, "job");
         if (!view_there(*ret_job))
                 *ret_job = ret->root;
@@ -733,7 +733,7 @@ int session_state(struct job_id id, int *ret, struct err *err)
 
         if (rc != 0)
                 return rc;
-        rc = look(id, &answer, &job, err);
+        rc = look_at_job(id, &answer, &job, err);
         if (rc == 0)
                 *ret = state_of(job);
         leave();
@@ -750,7 +750,7 @@ int session_usage(struct job_id id, struct job_usage *ret, struct err *err)
         if (rc != 0)
                 return rc;
         *ret = (struct job_usage){.cpu_s = -1};
-        rc = look(id, &answer, &job, err);
+        rc = look_at_job(id, &answer, &job, err);
         if (rc == 0) {
                 ret->submitted_ms = view_integer(view_get(job, "submitted_ms"), 0);
                 ret->started_ms = view_integer(view_get(job, "started_ms"), 0);
@@ -801,7 +801,8 @@ static int control_all(int action, struct err *err)
                                 buf_printf(&ids, "%s%" PRIu64, ids.n ? "," : "", session.known[i].request);
                 pthread_mutex_unlock(&session.lock);
                 if (ids.n)
-                        rc = act(controls[action].action, buf_view(&ids), controls[action].of, STR_NONE, err);
+                        rc = act_on_jobs(controls[action].action, buf_view(&ids), controls[action].of,
+                                         STR_NONE, err);
                 pthread_mutex_lock(&session.lock);
         }
         pthread_mutex_unlock(&session.lock);
@@ -845,7 +846,7 @@ int session_control(const struct job_id *id, int action, struct err *err)
                                      "job %s cannot be asked to %s in its state", text,
                                      controls[action].action);
                 if (rc == 0)
-                        rc = act(controls[action].action, str_of(text), NULL, STR_NONE, err);
+                        rc = act_on_jobs(controls[action].action, str_of(text), NULL, STR_NONE, err);
                 if (rc == 0)
                         await_control(*id, action);
         }

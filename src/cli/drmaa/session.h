@@ -1,7 +1,8 @@
-/* session: what this process has submitted since drmaa_init, and the calls of the server's API for it.
+/* session: the jobs that this process has submitted since drmaa_init, and the calls of the server's API for
+ * them.
  *
  * All calls return a DRMAA_ERRNO_..., with err, and may be made by several threads. A job is open until the
- * server says that it has ended, then ended until somebody waits for it, then reaped.
+ * server reports its end, then ended until it is waited for, then reaped.
  */
 #pragma once
 #include <stdbool.h>
@@ -13,7 +14,7 @@
 struct job_template;
 struct bulk;
 
-/* How a job ended, as one number: *stat of drmaa_wait. */
+/* Encoding of a job's end in one number: *stat of drmaa_wait. */
 enum { STAT_CODE_SHIFT = 8, STAT_SIGNAL_MASK = 0x7f, STAT_ABORTED = 0x10000 };
 
 struct job_id {
@@ -26,20 +27,20 @@ void job_id_text(struct job_id id, char ret[JOB_ID_TEXT]);
 
 int session_open(const char *contact, struct err *err);
 int session_close(struct err *err);
-/* The contact that the session was opened with; "" without a session, or when nothing was said. */
+/* Gives the contact that the session was opened with; "" without a session or a contact. */
 void session_contact(char *ret, size_t n);
 
-/* The jobs are members 0 to bulk->count - 1 of *ret. */
+/* Submits a template. The jobs are members 0 to bulk->count - 1 of request *ret. */
 int session_submit(const struct job_template *t, const struct bulk *bulk, uint64_t *ret, struct err *err);
-/* id NULL: any job of the session. timeout_s negative: for ever. */
+/* Waits for the end of a job; id NULL: any job of the session. timeout_s negative: no limit. */
 int session_wait(const struct job_id *id, int64_t timeout_s, struct job_id *ret, int *ret_stat,
                  struct err *err);
-/* Of `count` jobs; ids NULL: of all jobs of the session that are not reaped. */
+/* Waits for the end of `count` jobs; ids NULL: of all jobs of the session that are not reaped. */
 int session_synchronize(const struct job_id *ids, size_t count, int64_t timeout_s, bool dispose,
                         struct err *err);
-/* action: DRMAA_CONTROL_...; id NULL: all jobs of the session for which it makes sense. */
+/* Acts on a job. action: DRMAA_CONTROL_...; id NULL: all jobs of the session to which the action applies. */
 int session_control(const struct job_id *id, int action, struct err *err);
-/* *ret: DRMAA_PS_... */
+/* Gives the state of a job. *ret: DRMAA_PS_... */
 int session_state(struct job_id id, int *ret, struct err *err);
 
 /* Usage of an ended job. Times in milliseconds since 1970, 0: not known. */

@@ -1,5 +1,5 @@
-/* Attributes are kept as they were given; what they mean is worked out when jobs are submitted, for paths may
- * name the working directory and times are read at the time of the submit (GFD.133, 3.2.3). */
+/* Attributes are stored as they were given and interpreted when jobs are submitted, because paths may name
+ * the working directory and times are relative to the time of the submit (GFD.133, 3.2.3). */
 #include "cli/drmaa/template.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/args.h"
+#include "base/job/args.h"
 #include "base/mem.h"
 #include "cli/drmaa/drmaa.h"
 #include "jdl/script.h"
@@ -82,7 +82,8 @@ void job_template_names(bool several, struct list *ret)
 
 /* ---- values */
 
-static int find(const char *const *names, size_t count, const char *name, size_t *ret, struct err *err)
+static int find_attribute(const char *const *names, size_t count, const char *name, size_t *ret,
+                          struct err *err)
 {
         for (*ret = 0; *ret < count; ++*ret)
                 if (strcmp(names[*ret], name) == 0)
@@ -187,7 +188,7 @@ static int wrong(const char *name, const char *value, const char *want, struct e
                        value, want);
 }
 
-static int check(enum attribute a, const char *value, struct err *err)
+static int check_value(enum attribute a, const char *value, struct err *err)
 {
         const char *name = attribute_names[a];
         int64_t n;
@@ -228,10 +229,10 @@ static int check(enum attribute a, const char *value, struct err *err)
 int job_template_set(struct job_template *t, const char *name, const char *value, struct err *err)
 {
         size_t i;
-        int rc = find(attribute_names, ATTRIBUTES, name, &i, err);
+        int rc = find_attribute(attribute_names, ATTRIBUTES, name, &i, err);
 
         if (rc == 0 && *value)
-                rc = check((enum attribute)i, value, err);
+                rc = check_value((enum attribute)i, value, err);
         if (rc == 0 && strchr(value, '\n') && i != NATIVE_SPECIFICATION)
                 rc = err_set(err, DRMAA_ERRNO_INVALID_ATTRIBUTE_FORMAT, "%s has one line", name);
         if (rc != 0)
@@ -244,7 +245,7 @@ int job_template_set(struct job_template *t, const char *name, const char *value
 int job_template_set_all(struct job_template *t, const char *name, const char *const *values, struct err *err)
 {
         size_t i;
-        int rc = find(vector_names, VECTORS, name, &i, err);
+        int rc = find_attribute(vector_names, VECTORS, name, &i, err);
 
         if (rc != 0)
                 return rc;
@@ -261,7 +262,7 @@ int job_template_set_all(struct job_template *t, const char *name, const char *c
 int job_template_get(const struct job_template *t, const char *name, const char **ret, struct err *err)
 {
         size_t i;
-        int rc = find(attribute_names, ATTRIBUTES, name, &i, err);
+        int rc = find_attribute(attribute_names, ATTRIBUTES, name, &i, err);
 
         if (rc == 0)
                 *ret = t->values[i];
@@ -272,7 +273,7 @@ int job_template_get_all(const struct job_template *t, const char *name, const s
                          struct err *err)
 {
         size_t i;
-        int rc = find(vector_names, VECTORS, name, &i, err);
+        int rc = find_attribute(vector_names, VECTORS, name, &i, err);
 
         if (rc == 0)
                 *ret = t->vectors[i];
@@ -290,7 +291,7 @@ struct writing {
         struct err *err;
 };
 
-/* A value with DRMAA's placeholders, none of whose other characters means anything to the reader. `quoted`:
+/* Appends a value with DRMAA's placeholders; all other characters are literal to the reader. `quoted`:
  * between double quotes. */
 static int add_value(struct writing *w, const char *text, bool quoted)
 {
@@ -378,7 +379,8 @@ static int add_folder(struct writing *w)
         return add_line(w, "initialdir", w->wd);
 }
 
-/* A name without a slash is a file of the working directory, else a program of the PATH. */
+/* Adds the program; a name without a slash is a file of the working directory, else a program of the PATH.
+ */
 static int add_program(struct writing *w)
 {
         const char *command = w->t->values[REMOTE_COMMAND];

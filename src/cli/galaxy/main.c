@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "cli/client/world.h"
 #include "cli/terminal/view.h"
 #include "jdl/galaxy/galaxy.h"

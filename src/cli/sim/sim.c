@@ -12,6 +12,8 @@
 #include "cli/terminal/human.h"
 #include "sim/game.h"
 
+#define REPEATS_MAX 10000
+
 /* ---- games with faults */
 static int play_games(struct cli *cli, const struct options *o)
 {
@@ -21,6 +23,8 @@ static int play_games(struct cli *cli, const struct options *o)
 
         if (o->word_count)
                 return cli_error(CLI_USAGE, "--faults plays games of its own: it takes no trace");
+        if (options_text(o, "repeats"))
+                return cli_error(CLI_USAGE, "--repeats is for workloads; several games are --seeds");
         if (seeds < 1 || steps < 1 || steps > 1000000)
                 return cli_error(CLI_USAGE, "--seeds must be above 0, and --steps from 1 to 1000000");
         game.steps = (unsigned)steps;
@@ -113,30 +117,72 @@ static int run_all(struct study *s, bool times)
         return CLI_OK;
 }
 
+/* The same study with one seed after the other: other jobs where they are generated, other files and failures
+ * where they are not. */
+static int repeat_study(struct cli *cli, const struct options *o)
+{
+        static const char *const of_one[] = {"plot", "write-jobs", "gantt", "eta"};
+        int64_t repeats = options_number(o, "repeats", 0);
+        struct study_repeats *all;
+        int code = CLI_OK;
+
+        if (repeats < 2 || repeats > REPEATS_MAX)
+                return cli_error(CLI_USAGE, "--repeats must be from 2 to %d", REPEATS_MAX);
+        for (size_t i = 0; i < sizeof(of_one) / sizeof(of_one[0]); i++)
+                if (options_text(o, of_one[i]) || options_flag(o, of_one[i]))
+                        return cli_error(CLI_USAGE, "--%s is for one run: it goes without --repeats",
+                                         of_one[i]);
+        all = study_repeats_new();
+        for (uint32_t i = 0; i < repeats && code == CLI_OK; i++) {
+                struct study s = {.repeat = i};
+
+                code = study_read(&s, o);
+                if (code == CLI_OK)
+                        code = run_all(&s, false);
+                if (code == CLI_OK)
+                        study_repeats_add(all, &s);
+                study_deinit(&s);
+        }
+        if (code == CLI_OK && cli->json)
+                study_repeats_print_json(all);
+        else if (code == CLI_OK)
+                study_repeats_print_table(cli, all);
+        study_repeats_free(all);
+        return code;
+}
+
 int cmd_sim_run(struct cli *cli, const struct options *o)
 {
+        const char *plot = options_text(o, "plot"), *jobs = options_text(o, "write-jobs"),
+                   *gantt = options_text(o, "gantt");
         struct study s = {.seed = 1};
         int code;
 
         map_fix_order(); /* the same seed, the same decisions */
         if (options_flag(o, "faults"))
                 return play_games(cli, o);
+        if (options_text(o, "repeats"))
+                return repeat_study(cli, o);
         code = study_read(&s, o);
-        if (code == CLI_OK && options_text(o, "plot"))
-                code = study_file_check(options_text(o, "plot"));
-        if (code == CLI_OK && options_text(o, "write-jobs"))
-                code = study_file_check(options_text(o, "write-jobs"));
+        if (code == CLI_OK && plot)
+                code = study_file_check(plot);
+        if (code == CLI_OK && jobs)
+                code = study_file_check(jobs);
+        if (code == CLI_OK && gantt)
+                code = study_file_check(gantt);
         if (code == CLI_OK)
-                code = run_all(&s, options_text(o, "write-jobs") != NULL);
+                code = run_all(&s, jobs || gantt);
         if (code == CLI_OK) {
                 if (cli->json)
                         study_print_json(&s);
                 else
                         study_print_table(cli, &s);
-                if (options_text(o, "plot"))
-                        code = study_plot(&s, options_text(o, "plot"));
-                if (code == CLI_OK && options_text(o, "write-jobs"))
-                        code = study_write_jobs(&s, options_text(o, "write-jobs"));
+                if (plot)
+                        code = study_plot(&s, plot);
+                if (code == CLI_OK && jobs)
+                        code = study_write_jobs(&s, jobs);
+                if (code == CLI_OK && gantt)
+                        code = study_gantt(&s, gantt);
         }
         study_deinit(&s);
         return code;

@@ -4,8 +4,8 @@
 #include <fcntl.h>
 #include <inttypes.h>
 
-#include "base/fs.h"
-#include "base/quantity.h"
+#include "base/format/quantity.h"
+#include "base/system/fs.h"
 #include "cli/terminal/human.h"
 #include "sim/generate.h"
 #include "sim/trace_swf.h"
@@ -150,7 +150,7 @@ static bool add_swf(struct study *s, const struct options *o, struct str name, c
                 cli_error(0, "%s", err.text);
                 return false;
         }
-        if (head.skipped)
+        if (head.skipped && s->repeat == 0)
                 cli_error(0, "%s: %" PRIu64 " jobs that never ran are left out", file, head.skipped);
         if (at < 0)
                 sim_site_add(&s->site, name, 1, head.procs > head.widest ? head.procs : head.widest);
@@ -174,10 +174,10 @@ static bool add_workflow(struct study *s, const struct options *o, struct str na
                 cli_error(0, "%s", err.text);
                 return false;
         }
-        if (head.untimed)
+        if (head.untimed && s->repeat == 0)
                 cli_error(0, "%s: %zu of %zu tasks have no run time: they are taken to need none", file,
                           head.untimed, head.tasks);
-        if (head.empty)
+        if (head.empty && s->repeat == 0)
                 cli_error(0, "%s: %zu of %zu files have no size: they are taken to be empty", file,
                           head.empty, head.files);
         buf_printf(&s->title, "%s" STR_FMT " (", s->title.n ? ", " : "", STR_ARG(name));
@@ -318,7 +318,7 @@ static bool make_files(struct study *s, const struct options *o)
 static bool check_options(const struct options *o)
 {
         static const char *const generated[] = {"jobs", "classes", "users", "run", "sets", "set-size", NULL},
-                                 *const traced[] = {"first", "hurry", "copies", NULL};
+                                 *const traced[] = {"first", "hurry", "copies", "load", NULL};
         const char *const *none = o->word_count ? generated : traced;
 
         for (; *none; none++)
@@ -328,6 +328,40 @@ static bool check_options(const struct options *o)
                                                 : "traces, and there is none");
                         return false;
                 }
+        return true;
+}
+
+/* Submissions come so many times as fast that they bring so much work as all processors do in --load times as
+ * long as they take to come. */
+static bool scale_load(struct study *s, const struct options *o)
+{
+        double load, work_ms = 0, cpus = 0, factor;
+        int64_t last_ms = 0;
+
+        if (!options_text(o, "load"))
+                return true;
+        if (options_text(o, "hurry")) {
+                cli_error(0, "--load and --hurry both say how fast jobs come");
+                return false;
+        }
+        if (!read_factor(o, "load", &load))
+                return false;
+        for (size_t i = 0; i < s->site.count; i++)
+                cpus += (double)s->site.clusters[i].agents * s->site.clusters[i].cpus *
+                        s->site.clusters[i].speed;
+        for (size_t i = 0; i < s->workload.job_count; i++) {
+                const struct sim_job *j = &s->workload.jobs[i];
+
+                work_ms += (double)j->cpus * (double)j->run_ms;
+                last_ms = j->submit_ms > last_ms ? j->submit_ms : last_ms;
+        }
+        if (last_ms == 0 || work_ms == 0) {
+                cli_error(0, "--load: all jobs come at once, or need no time");
+                return false;
+        }
+        factor = work_ms / (cpus * load) / (double)last_ms;
+        for (size_t i = 0; i < s->workload.job_count; i++)
+                s->workload.jobs[i].submit_ms = (int64_t)((double)s->workload.jobs[i].submit_ms * factor);
         return true;
 }
 
@@ -346,7 +380,7 @@ int study_read(struct study *s, const struct options *o)
                   read_count(o, "reserve-idle", 0, 1, 100, &idle),
              workflows;
 
-        s->seed = (uint64_t)options_number(o, "seed", 1);
+        s->seed = (uint64_t)options_number(o, "seed", 1) + s->repeat;
         s->guesses = options_flag(o, "eta");
         s->lease_ms = options_number(o, "lease", 0) * 1000;
         s->better_wait_ms = read_wait(o, "better-wait");
@@ -354,7 +388,7 @@ int study_read(struct study *s, const struct options *o)
         s->reserve_idle = (double)idle / 100;
         for (size_t i = 0; ok && i < o->word_count; i++)
                 ok = add_trace(s, o, o->words[i]);
-        ok = ok && make_clusters(s, o) && change_clusters(s, o);
+        ok = ok && make_clusters(s, o) && change_clusters(s, o) && scale_load(s, o);
         if (ok && o->word_count == 0)
                 ok = make_jobs(s, o);
         workflows = false;

@@ -5,11 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/format/json.h"
+#include "base/system/fs.h"
 #include "cli/sim/study.h"
 #include "cli/terminal/human.h"
 #include "sim/plot.h"
+
+#define JOULES_KWH 3.6e6
 
 /* ---- for people */
 static void cell_seconds(struct table *t, double s)
@@ -145,6 +147,25 @@ static void print_sets(const struct cli *cli, const struct study *s)
         cli_print_table(cli, &t);
 }
 
+static void print_energy(const struct cli *cli, const struct study *s)
+{
+        static const struct table_column columns[] = {
+                {"POLICY", false, false}, {"ENERGY", true, false}, {"A JOB", true, false}};
+        struct table t TABLE_CLEANUP;
+
+        table_init(&t, columns, sizeof(columns) / sizeof(columns[0]));
+        for (size_t i = 0; i < s->result_count; i++) {
+                const struct sim_measures *m = &s->results[i].m;
+                double kwh = m->energy_j / JOULES_KWH;
+
+                table_text(&t, str_of(s->results[i].policy));
+                table_format(&t, "%.3f kWh", kwh);
+                table_format(&t, "%.3f kWh", m->jobs ? kwh / (double)m->jobs : 0);
+                table_end_row(&t);
+        }
+        cli_print_table(cli, &t);
+}
+
 void study_print_table(const struct cli *cli, const struct study *s)
 {
         struct buf out BUF_CLEANUP = {0};
@@ -161,6 +182,11 @@ void study_print_table(const struct cli *cli, const struct study *s)
                          "\nsets, the places kept for them, and other jobs that were started meanwhile\n");
                 cli_print(&out);
                 print_sets(cli, s);
+        }
+        if (sim_site_has_watts(&s->site)) {
+                buf_addz(&out, "\nenergy that the processors take\n");
+                cli_print(&out);
+                print_energy(cli, s);
         }
         if (!s->guesses)
                 return;
@@ -245,6 +271,8 @@ static void add_result(struct json *j, const struct study_result *r, bool guesse
         }
         add_uint(j, "attempts_lost", m->lost);
         add_double(j, "cpu_lost_s", m->lost_cpu_s);
+        if (m->energy_j > 0)
+                add_double(j, "energy_kwh", m->energy_j / JOULES_KWH);
         if (guesses)
                 add_guesses(j, &m->guesses);
         add_uint(j, "decisions", m->decisions);
@@ -288,7 +316,7 @@ static double *column(struct curves *c, size_t n)
 }
 
 /* Hours, or days when it is long. */
-static double time_unit_ms(const struct study *s, const char **ret_label)
+double study_time_unit_ms(const struct study *s, const char **ret_label)
 {
         double longest = 0;
 
@@ -353,7 +381,7 @@ int study_plot(const struct study *s, const char *file)
         struct curves c = {.count = 0};
         struct buf out BUF_CLEANUP = {0}, title BUF_CLEANUP = {0};
         const char *label, *bytes;
-        double unit_ms = time_unit_ms(s, &label), unit_bytes = bytes_unit(s, &bytes);
+        double unit_ms = study_time_unit_ms(s, &label), unit_bytes = bytes_unit(s, &bytes);
         struct sim_plot_panel panels[] = {
                 {"Jobs that wait", label, "jobs", c.waiting, s->result_count, false, false, false},
                 {"Bytes moved so far", label, bytes, c.moved, s->result_count, false, false, false}};

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "cli/client/api.h"
 #include "cli/slurm/ids.h"
 

@@ -8,9 +8,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "base/args.h"
-#include "base/fs.h"
+#include "base/job/args.h"
 #include "base/mem.h"
+#include "base/system/fs.h"
 #include "classad/print.h"
 #include "cli/slurm/actions.h"
 #include "cli/slurm/depend.h"
@@ -19,10 +19,10 @@
 #include "jdl/script.h"
 
 #define PIECE_MAX    100000 /* bytes of one argument: the system takes 128 KiB */
-#define SIGNAL_S     60     /* before the end, if nothing is said */
+#define SIGNAL_S     60     /* default time before the end */
 #define DEADLINE_FAR 2147483647
 
-/* One job description on its way. */
+/* State of writing one job description. */
 struct writing {
         const struct batch *b;
         const struct words *w;
@@ -31,10 +31,12 @@ struct writing {
         struct tasks tasks;
         bool array;
         struct buf name, folder, user;
-        uint64_t cpus, ntasks, per_task, gpus, memory_mib;
-        int64_t limit_s;     /* 0: none */
-        struct buf files[2]; /* of the script's streams; the second one is empty: both are in the first */
-        bool appends;        /* what is in them stays */
+        uint64_t nodes;
+        uint64_t cpus, ntasks, per_task, gpus, memory_mib; /* amounts on each node */
+        int64_t limit_s;                                   /* 0: none */
+        /* files of the script's streams; if the second one is empty, both streams go to the first */
+        struct buf files[2];
+        bool appends; /* the files are appended to */
         struct args environment;
 };
 
@@ -69,7 +71,7 @@ static void write_string(struct buf *out, const char *attribute, struct str valu
         buf_char(out, '\n');
 }
 
-/* A value has one line, and no blanks at its ends. */
+/* Writes a value, which must have one line, and no blanks at its ends. */
 static int write_line(struct writing *g, const char *keyword, const char *option, struct str value)
 {
         if (value.n == 0 || str_trim(value).n != value.n || str_find(value, '\n') >= 0 ||
@@ -208,27 +210,38 @@ int batch_tasks(const struct words *w, int64_t *ret, struct err *err)
         return 0;
 }
 
+/* "2", or "2-4", of which the least are asked for. */
+static int read_nodes(struct writing *g)
+{
+        const char *nodes = words_text(g->w, "nodes");
+        struct str rest = str_of(nodes ? nodes : "1"), first;
+
+        str_cut(&rest, '-', &first);
+        if (str_to_u64(first, &g->nodes) != 0 || g->nodes == 0 || g->nodes > 100000)
+                return err_set(g->err, -EINVAL, "invalid number of nodes (-N %s)", nodes);
+        return 0;
+}
+
+/* --ntasks is about all nodes together, --ntasks-per-node about each. */
+static int tasks_of_node(struct writing *g, int64_t *ret)
+{
+        int64_t each = 0;
+
+        if (batch_tasks(g->w, ret, g->err) != 0 ||
+            words_number(g->w, "ntasks-per-node", 1, 0, &each, g->err) != 0 ||
+            (each == 0 && words_number(g->w, "tasks-per-node", 1, 0, &each, g->err) != 0))
+                return -EINVAL;
+        if (g->nodes > 1)
+                *ret = each ? each : (*ret + (int64_t)g->nodes - 1) / (int64_t)g->nodes;
+        return 0;
+}
+
 static int read_counts(struct writing *g)
 {
         const struct words *w = g->w;
         int64_t ntasks, per_task, least;
-        const char *nodes = words_text(w, "nodes");
 
-        if (nodes) {
-                struct str rest = str_of(nodes), first;
-                uint64_t n;
-
-                str_cut(&rest, '-', &first);
-                if (str_to_u64(first, &n) != 0 || n == 0)
-                        return err_set(g->err, -EINVAL, "invalid number of nodes (-N %s)", nodes);
-                if (n > 1)
-                        return err_set(
-                                g->err, -EINVAL,
-                                "--nodes=%s is not supported: a job runs on one node; see machine_count in "
-                                "drover-submit-file(5)",
-                                nodes);
-        }
-        if (batch_tasks(w, &ntasks, g->err) != 0 ||
+        if (read_nodes(g) != 0 || tasks_of_node(g, &ntasks) != 0 ||
             words_number(w, "cpus-per-task", 1, 0, &per_task, g->err) != 0 ||
             words_number(w, "mincpus", 1, 1, &least, g->err) != 0)
                 return -EINVAL;
@@ -282,9 +295,14 @@ static int write_resources(struct writing *g)
                 rc = read_mib(g, "tmp", &mib);
         if (rc == 0 && mib)
                 buf_printf(g->out, "request_disk = %lluM\n", (unsigned long long)mib);
+        if (rc == 0 && g->nodes > 1)
+                buf_printf(g->out, "request_nodes = %llu\ntasks_per_node = %llu\nrequest_cpus = %llu\n",
+                           (unsigned long long)g->nodes, (unsigned long long)g->ntasks,
+                           (unsigned long long)((g->cpus + g->ntasks - 1) / g->ntasks));
+        else if (rc == 0)
+                buf_printf(g->out, "request_cpus = %llu\n", (unsigned long long)g->cpus);
         if (rc == 0)
-                buf_printf(g->out, "request_cpus = %llu\n+SlurmTasksPerJob = %llu\n",
-                           (unsigned long long)g->cpus, (unsigned long long)g->ntasks);
+                buf_printf(g->out, "+SlurmTasksPerJob = %llu\n", (unsigned long long)(g->nodes * g->ntasks));
         return rc;
 }
 
@@ -528,6 +546,17 @@ static int write_licenses(struct writing *g)
         return 0;
 }
 
+static int write_reservation(struct writing *g, struct str value)
+{
+        uint64_t id;
+
+        if (str_to_u64(value, &id) != 0 || id == 0)
+                return err_set(g->err, -EINVAL,
+                               "--reservation: '" STR_FMT "' is no number of one: see drover reserve list",
+                               STR_ARG(str_head(value, 60)));
+        return write_line(g, "reservation", "reservation", value);
+}
+
 static int write_accounts(struct writing *g)
 {
         int rc = 0;
@@ -536,6 +565,8 @@ static int write_accounts(struct writing *g)
                 rc = write_line(g, "accounting_group", "account", str_of(words_text(g->w, "account")));
         if (rc == 0 && words_has(g->w, "qos"))
                 rc = write_line(g, "qos", "qos", str_of(words_text(g->w, "qos")));
+        if (rc == 0 && words_has(g->w, "reservation"))
+                rc = write_reservation(g, str_of(words_text(g->w, "reservation")));
         if (rc == 0)
                 rc = write_mail(g);
         if (rc == 0)
@@ -681,10 +712,10 @@ static int write_streams(struct writing *g)
 
 /* ---- environment */
 
-static void set(struct writing *g, const char *name, const char *fmt, ...)
+static void set_keyword(struct writing *g, const char *name, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 /* The value is text of the submit language. */
-static void set(struct writing *g, const char *name, const char *fmt, ...)
+static void set_keyword(struct writing *g, const char *name, const char *fmt, ...)
 {
         BUF_CLEANUP struct buf word = {0};
         va_list ap;
@@ -701,7 +732,7 @@ static void set_text(struct writing *g, const char *name, struct str value)
         BUF_CLEANUP struct buf text = {0};
 
         write_text(&text, value, false);
-        set(g, name, "%s", buf_z(&text));
+        set_keyword(g, name, "%s", buf_z(&text));
 }
 
 /* Variables that a job has of its own, and those of the calling shell, stay behind. */
@@ -739,7 +770,7 @@ static void copy_all(struct writing *g)
         }
 }
 
-/* An entry ends with a comma that is not in quotes; the quotes are taken away. */
+/* Takes the next entry, which ends with a comma outside of quotes; the quotes are removed. */
 static bool next_export(struct str *rest, struct buf *ret)
 {
         char quote = 0;
@@ -792,6 +823,47 @@ static int write_exports(struct writing *g)
         return 0;
 }
 
+/* Writes the environment variables that describe and name the single node of a job. */
+static void write_own_node(struct writing *g)
+{
+        const struct words *w = g->w;
+
+        set_keyword(g, "SLURM_JOB_ID", "$INT(slurm_id)");
+        set_keyword(g, "SLURM_JOBID", "$INT(slurm_id)");
+        set_keyword(g, "SLURM_JOB_PARTITION", "$$(QueueName)");
+        set_keyword(g, "SLURM_CLUSTER_NAME", "drover");
+        set_keyword(g, "SLURMD_NODENAME", "$$(AgentName)");
+        set_keyword(g, "SLURM_JOB_NODELIST", "$$(AgentName)");
+        set_keyword(g, "SLURM_NODELIST", "$$(AgentName)");
+        set_keyword(g, "SLURM_JOB_NUM_NODES", "1");
+        set_keyword(g, "SLURM_NNODES", "1");
+        set_keyword(g, "SLURM_NODEID", "0");
+        set_keyword(g, "SLURM_PROCID", "0");
+        set_keyword(g, "SLURM_LOCALID", "0");
+        set_keyword(g, "SLURM_GTIDS", "0");
+        set_keyword(g, "SLURM_CPUS_ON_NODE", "%llu", (unsigned long long)g->cpus);
+        set_keyword(g, "SLURM_JOB_CPUS_PER_NODE", "%llu", (unsigned long long)g->cpus);
+        set_keyword(g, "SLURM_TASKS_PER_NODE", "%llu", (unsigned long long)g->ntasks);
+        if (!g->b->streams || words_has(w, "ntasks") || words_has(w, "tasks") ||
+            words_has(w, "ntasks-per-node") || words_has(w, "tasks-per-node")) {
+                set_keyword(g, "SLURM_NTASKS", "%llu", (unsigned long long)g->ntasks);
+                set_keyword(g, "SLURM_NPROCS", "%llu", (unsigned long long)g->ntasks);
+        }
+        if (words_has(w, "ntasks-per-node") || words_has(w, "tasks-per-node"))
+                set_keyword(g, "SLURM_NTASKS_PER_NODE", "%llu", (unsigned long long)g->ntasks);
+        if (words_has(w, "cpus-per-task"))
+                set_keyword(g, "SLURM_CPUS_PER_TASK", "%llu", (unsigned long long)g->per_task);
+        if (words_place(w, "mem-per-cpu") > words_place(w, "mem") && g->cpus)
+                set_keyword(g, "SLURM_MEM_PER_CPU", "%llu", (unsigned long long)(g->memory_mib / g->cpus));
+        else if (g->memory_mib)
+                set_keyword(g, "SLURM_MEM_PER_NODE", "%llu", (unsigned long long)g->memory_mib);
+        if (g->gpus) {
+                set_keyword(g, "SLURM_GPUS_ON_NODE", "%llu", (unsigned long long)g->gpus);
+                if (words_has(w, "gpus"))
+                        set_keyword(g, "SLURM_GPUS", "%llu", (unsigned long long)g->gpus);
+        }
+}
+
 static void write_own(struct writing *g)
 {
         char host[256] = "";
@@ -799,59 +871,27 @@ static void write_own(struct writing *g)
         const struct tasks *t = &g->tasks;
 
         gethostname(host, sizeof(host) - 1);
-        set(g, "ENVIRONMENT", "BATCH");
-        set(g, "SLURM_JOB_ID", "$INT(slurm_id)");
-        set(g, "SLURM_JOBID", "$INT(slurm_id)");
+        set_keyword(g, "ENVIRONMENT", "BATCH");
         set_text(g, "SLURM_JOB_NAME", buf_view(&g->name));
         set_text(g, "SLURM_SUBMIT_DIR", buf_view(&g->folder));
-        set(g, "SLURM_SUBMIT_HOST", "%s", host);
+        set_keyword(g, "SLURM_SUBMIT_HOST", "%s", host);
         set_text(g, "SLURM_JOB_USER", buf_view(&g->user));
-        set(g, "SLURM_JOB_UID", "%u", (unsigned)getuid());
-        set(g, "SLURM_JOB_GID", "%u", (unsigned)getgid());
-        set(g, "SLURM_JOB_PARTITION", "$$(QueueName)");
-        set(g, "SLURM_CLUSTER_NAME", "drover");
-        set(g, "SLURMD_NODENAME", "$$(AgentName)");
-        set(g, "SLURM_JOB_NODELIST", "$$(AgentName)");
-        set(g, "SLURM_NODELIST", "$$(AgentName)");
-        set(g, "SLURM_JOB_NUM_NODES", "1");
-        set(g, "SLURM_NNODES", "1");
-        set(g, "SLURM_NODEID", "0");
-        set(g, "SLURM_PROCID", "0");
-        set(g, "SLURM_LOCALID", "0");
-        set(g, "SLURM_GTIDS", "0");
-        set(g, "SLURM_CPUS_ON_NODE", "%llu", (unsigned long long)g->cpus);
-        set(g, "SLURM_JOB_CPUS_PER_NODE", "%llu", (unsigned long long)g->cpus);
-        set(g, "SLURM_TASKS_PER_NODE", "%llu", (unsigned long long)g->ntasks);
-        if (!g->b->streams || words_has(w, "ntasks") || words_has(w, "tasks") ||
-            words_has(w, "ntasks-per-node") || words_has(w, "tasks-per-node")) {
-                set(g, "SLURM_NTASKS", "%llu", (unsigned long long)g->ntasks);
-                set(g, "SLURM_NPROCS", "%llu", (unsigned long long)g->ntasks);
-        }
-        if (words_has(w, "ntasks-per-node") || words_has(w, "tasks-per-node"))
-                set(g, "SLURM_NTASKS_PER_NODE", "%llu", (unsigned long long)g->ntasks);
-        if (words_has(w, "cpus-per-task"))
-                set(g, "SLURM_CPUS_PER_TASK", "%llu", (unsigned long long)g->per_task);
-        if (words_place(w, "mem-per-cpu") > words_place(w, "mem") && g->cpus)
-                set(g, "SLURM_MEM_PER_CPU", "%llu", (unsigned long long)(g->memory_mib / g->cpus));
-        else if (g->memory_mib)
-                set(g, "SLURM_MEM_PER_NODE", "%llu", (unsigned long long)g->memory_mib);
-        if (g->gpus) {
-                set(g, "SLURM_GPUS_ON_NODE", "%llu", (unsigned long long)g->gpus);
-                if (words_has(w, "gpus"))
-                        set(g, "SLURM_GPUS", "%llu", (unsigned long long)g->gpus);
-        }
+        set_keyword(g, "SLURM_JOB_UID", "%u", (unsigned)getuid());
+        set_keyword(g, "SLURM_JOB_GID", "%u", (unsigned)getgid());
+        if (g->nodes == 1) /* else the batch system says all that, and its launcher reads it */
+                write_own_node(g);
         if (words_has(w, "account"))
                 set_text(g, "SLURM_JOB_ACCOUNT", str_of(words_text(w, "account")));
         if (words_has(w, "qos"))
                 set_text(g, "SLURM_JOB_QOS", str_of(words_text(w, "qos")));
-        set(g, "SLURM_RESTART_COUNT", "$$([NumJobStarts])");
+        set_keyword(g, "SLURM_RESTART_COUNT", "$$([NumJobStarts])");
         if (g->array) {
-                set(g, "SLURM_ARRAY_JOB_ID", "$(Cluster)");
-                set(g, "SLURM_ARRAY_TASK_ID", "$INT(slurm_task)");
-                set(g, "SLURM_ARRAY_TASK_COUNT", "%zu", t->count);
-                set(g, "SLURM_ARRAY_TASK_MIN", "%u", t->numbers[0]);
-                set(g, "SLURM_ARRAY_TASK_MAX", "%u", t->numbers[t->count - 1]);
-                set(g, "SLURM_ARRAY_TASK_STEP", "%u", t->step ? t->step : 1);
+                set_keyword(g, "SLURM_ARRAY_JOB_ID", "$(Cluster)");
+                set_keyword(g, "SLURM_ARRAY_TASK_ID", "$INT(slurm_task)");
+                set_keyword(g, "SLURM_ARRAY_TASK_COUNT", "%zu", t->count);
+                set_keyword(g, "SLURM_ARRAY_TASK_MIN", "%u", t->numbers[0]);
+                set_keyword(g, "SLURM_ARRAY_TASK_MAX", "%u", t->numbers[t->count - 1]);
+                set_keyword(g, "SLURM_ARRAY_TASK_STEP", "%u", t->step ? t->step : 1);
         }
 }
 
@@ -999,9 +1039,9 @@ static int write_script(struct writing *g)
 
         if (rc != 0)
                 return rc;
-        set(g, "DROVER_SLURM_OUT", "%s", buf_z(&g->files[0]));
+        set_keyword(g, "DROVER_SLURM_OUT", "%s", buf_z(&g->files[0]));
         if (g->files[1].n)
-                set(g, "DROVER_SLURM_ERR", "%s", buf_z(&g->files[1]));
+                set_keyword(g, "DROVER_SLURM_ERR", "%s", buf_z(&g->files[1]));
         args_add(&words, STR("-c"));
         add_text(&words, buf_view(&shell));
         add_text(&words, str_of(g->b->command));

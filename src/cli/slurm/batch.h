@@ -1,39 +1,42 @@
-/* batch: what sbatch and srun are asked for as a submit file: their options, the script and the environment.
+/* batch: translates the options, script and environment of sbatch and srun to a submit file.
  *
- * A job runs in its working folder at places that see it. The script travels in the arguments of a shell,
- * which writes it into the job's scratch folder and becomes its interpreter, so that later changes of its
- * file change nothing. One job runs on one node: with --ntasks it has the processors of all its tasks there.
+ * A job runs in its working folder at places that see it. The script is passed in the arguments of a shell,
+ * which writes it into the job's scratch folder and becomes its interpreter, so that later changes of the
+ * script's file have no effect. One job runs on one node: with --ntasks it has the processors of all its
+ * tasks there.
  *
- * Attributes that the other commands show: SlurmName, SlurmCommand, SlurmTask (an array's: the number of the
- * task), SlurmTasks (its text), SlurmPartition, SlurmTasksPerJob, SlurmComment, SlurmDeadline, SlurmRequeue,
- * SlurmDependency.
+ * Attributes that the other commands show: SlurmName, SlurmCommand, SlurmTask (of an array: the number of
+ * the task), SlurmTasks (its text), SlurmPartition, SlurmTasksPerJob, SlurmComment, SlurmDeadline,
+ * SlurmRequeue, SlurmDependency.
  */
 #pragma once
 #include "cli/slurm/tasks.h"
 #include "cli/slurm/words.h"
 #include "cli/terminal/cli.h"
 
-/* Numbers of jobs: that of a request, and for its member M, in what must be one number, M of these more. */
+/* Step between the numbers of a request's jobs: where a job must have a single number, it is the request's
+ * number plus M steps for member M. */
 #define BATCH_MEMBER_STEP 100000000ll
 
-#define BATCH_SCRIPT_MAX  (900u << 10) /* bytes of a script: arguments have 1 MiB */
+#define BATCH_SCRIPT_MAX  (900u << 10) /* maximum bytes of a script; arguments have 1 MiB */
 
 struct batch {
         struct cli *cli;
         const struct words *words;
-        struct str script;   /* what is in it; empty: there is none, and no arguments are written */
-        const char *command; /* the script's path; "(null)" of none */
-        const char *name;    /* of the job, if none was given */
-        char **arguments;    /* of the script */
+        struct str script;   /* content of the script; empty: there is none, and no arguments are written */
+        const char *command; /* path of the script; "(null)" if there is none */
+        const char *name;    /* name of the job, if no option names it */
+        char **arguments;    /* arguments of the script */
         size_t argument_count;
-        bool environment; /* is written, with the variables of Slurm */
+        bool environment; /* the environment is written, with the variables of Slurm */
         bool streams;     /* --output, --error and --input are written */
 };
-/* Appends the submit file without its queue statement, or with it. What is left out or done otherwise is told
- * as notes. 0, or -errno with err: an option that cannot be meant. */
+/* Appends the submit file without its queue statement, or with it. Prints notes on options that are left out
+ * or handled in another way. Returns 0, or -errno with err: an option has an invalid value. */
 int batch_write(const struct batch *b, struct buf *out, struct err *err);
 
-/* How many tasks were asked for, all of them on one node; 0: nothing was said. 0, or -EINVAL with err. */
+/* Gives the number of tasks that were requested, all of them on one node; 0: no option says it. Returns 0,
+ * or -EINVAL with err. */
 int batch_tasks(const struct words *w, int64_t *ret, struct err *err);
 
 /* The options that batch_write reads. */
@@ -341,10 +344,10 @@ int batch_tasks(const struct words *w, int64_t *ret, struct err *err);
                 {"reservation",                                                                                \
                  0,                                                                                            \
                  WORDS_VALUE,                                                                                  \
-                 WORDS_REFUSED,                                                                                \
-                 "NAME",                                                                                       \
+                 WORDS_ACTS,                                                                                   \
+                 "NUMBER",                                                                                     \
                  "SBATCH_RESERVATION",                                                                         \
-                 "there are no reservations."},                                                                \
+                 "A reservation, by its number."},                                                             \
                 {"get-user-env",                                                                               \
                  0,                                                                                            \
                  WORDS_MAYBE,                                                                                  \

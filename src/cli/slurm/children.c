@@ -6,11 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/args.h"
-#include "base/program.h"
+#include "base/job/args.h"
+#include "base/system/program.h"
 #include "cli/slurm/slurm.h"
 
-static int prepare(const char *const *words, struct args *all, struct buf *path)
+static int prepare_words(const char *const *words, struct args *all, struct buf *path)
 {
         struct err err = {""};
 
@@ -30,7 +30,7 @@ int children_drover(const char *const *words, bool quiet)
         int status = 0;
         pid_t pid;
 
-        if (prepare(words, &all, &path) != 0)
+        if (prepare_words(words, &all, &path) != 0)
                 return 1;
         pid = fork();
         if (pid == 0) {
@@ -55,7 +55,7 @@ int children_become(const char *const *words)
         ARGS_CLEANUP struct args all = {0};
         BUF_CLEANUP struct buf path = {0};
 
-        if (prepare(words, &all, &path) != 0)
+        if (prepare_words(words, &all, &path) != 0)
                 return 1;
         execv(buf_z(&path), all.v);
         return slurm_error(1, "drover could not be run: %s", strerror(errno));

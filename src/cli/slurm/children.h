@@ -1,10 +1,9 @@
-/* children: programs that a command has do its work.
- */
+/* children: programs that a command runs to do its work. */
 #pragma once
 #include <stdbool.h>
 
-/* Runs drover with these words, up to NULL; quiet: without what it prints. Its exit code; 1 after an
- * error. */
+/* Runs drover with these words, up to NULL; quiet: its output is discarded. Returns its exit code, or 1
+ * after an error. */
 int children_drover(const char *const *words, bool quiet);
-/* Becomes drover with these words. Returns only after an error was printed: 1. */
+/* Replaces this process by drover with these words. Returns only after an error was printed: 1. */
 int children_become(const char *const *words);

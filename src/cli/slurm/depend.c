@@ -7,7 +7,7 @@
 #include "cli/client/api.h"
 #include "cli/slurm/ids.h"
 
-static int refuse(struct str entry, const char *why, struct err *err)
+static int refuse_entry(struct str entry, const char *why, struct err *err)
 {
         return err_set(err, -EINVAL, "Job dependency problem: " STR_FMT ": %s", STR_ARG(str_head(entry, 100)),
                        why);
@@ -31,7 +31,7 @@ static int add_members(struct cli *cli, const struct job_id *id, struct str entr
         api_query(&path, "id", buf_view(&which));
         api_query(&path, "constraint", buf_view(&constraint));
         if (api_path_check(&path) != 0)
-                return refuse(entry, "too many tasks", err);
+                return refuse_entry(entry, "too many tasks", err);
         if (api_call(cli, &(struct api_request){.path = buf_z(&path)}, &answer, err) != 0)
                 return -EINVAL;
         while (view_next(view_get(answer.root, "jobs"), &at, &job)) {
@@ -40,7 +40,7 @@ static int add_members(struct cli *cli, const struct job_id *id, struct str entr
                 buf_printf(out, "%s%s:%s", out->n ? ", " : "", buf_z(&name), how);
                 found++;
         }
-        return found == id->tasks.count ? 0 : refuse(entry, "there is no such task", err);
+        return found == id->tasks.count ? 0 : refuse_entry(entry, "there is no such task", err);
 }
 
 /* "after": jobs that have begun fulfil it; for others there is no way to wait. */
@@ -56,13 +56,13 @@ static int check_begun(struct cli *cli, const struct job_id *id, struct str entr
         api_query(&path, "id", buf_view(&which));
         api_query(&path, "constraint", buf_view(&constraint));
         if (api_path_check(&path) != 0)
-                return refuse(entry, "too many tasks", err);
+                return refuse_entry(entry, "too many tasks", err);
         if (api_call(cli, &(struct api_request){.path = buf_z(&path)}, &answer, err) != 0)
                 return -EINVAL;
         while (view_next(view_get(answer.root, "jobs"), &at, &job))
                 if (!view_is(view_get(job, "state"), "removed") &&
                     view_integer(view_get(job, "started_ms"), 0) == 0)
-                        return refuse(
+                        return refuse_entry(
                                 entry,
                                 "a job cannot wait for the beginning of another; use afterok, afterany or "
                                 "afternotok",
@@ -122,7 +122,7 @@ static int add_entry(struct cli *cli, struct str entry, struct str name, struct 
                 uint64_t number;
 
                 if (str_to_u64(kind, &number) != 0)
-                        return refuse(entry, "unknown kind of dependency", err);
+                        return refuse_entry(entry, "unknown kind of dependency", err);
                 rest = entry; /* the old way: numbers alone */
                 how = "any";
         }
@@ -134,19 +134,19 @@ static int add_entry(struct cli *cli, struct str entry, struct str name, struct 
                 if (!how) {
                         str_cut(&number, '+', &minutes);
                         if (number.n)
-                                return refuse(entry, "a job cannot wait for some time after a beginning",
-                                              err);
+                                return refuse_entry(entry,
+                                                    "a job cannot wait for some time after a beginning", err);
                         number = minutes;
                 }
                 if (job_id_parse(number, &id, NULL) != 0)
-                        return refuse(entry, "write afterok:123 or afterok:123_4", err);
+                        return refuse_entry(entry, "write afterok:123 or afterok:123_4", err);
                 rc = how ? add_members(cli, &id, entry, how, out, err) : check_begun(cli, &id, entry, err);
                 job_id_deinit(&id);
                 if (rc != 0)
                         return rc;
                 any = true;
         }
-        return any ? 0 : refuse(entry, "no job is named", err);
+        return any ? 0 : refuse_entry(entry, "no job is named", err);
 }
 
 int depend_write(struct cli *cli, struct str text, struct str name, struct buf *out, struct err *err)
@@ -155,7 +155,7 @@ int depend_write(struct cli *cli, struct str text, struct str name, struct buf *
         int rc = 0;
 
         if (str_find(text, '?') >= 0)
-                return refuse(text, "alternatives with ? are not supported", err);
+                return refuse_entry(text, "alternatives with ? are not supported", err);
         while (rc == 0 && str_cut(&text, ',', &entry))
                 if (str_trim(entry).n)
                         rc = add_entry(cli, str_trim(entry), name, out, err);

@@ -11,7 +11,7 @@
 #include "cli/slurm/moment.h"
 #include "cli/terminal/human.h"
 
-#define LONG_WIDTH  20 /* of a column of squeue -O */
+#define LONG_WIDTH  20 /* default width of a column of squeue -O */
 
 #define WRITE(name) static void write_##name(const struct record *r, struct str group, struct buf *out)
 
@@ -248,9 +248,8 @@ WRITE(tasks)
 }
 WRITE(nodes)
 {
-        (void)r;
         (void)group;
-        buf_addz(out, "1");
+        buf_printf(out, "%lld", (long long)r->nodes);
 }
 /* Of each processor, when it was asked for so. */
 WRITE(memory_asked)
@@ -597,7 +596,7 @@ void columns_deinit(struct columns *c)
         *c = (struct columns){0};
 }
 
-static struct column *add(struct columns *c, const struct field *field)
+static struct column *add_column(struct columns *c, const struct field *field)
 {
         MEM_GROW(c->items, c->cap, c->count + 1);
         c->items[c->count] = (struct column){.field = field};
@@ -643,7 +642,7 @@ int columns_read(struct columns *c, struct str format, struct err *err)
                 if (i >= s.n || f == FIELDS)
                         return err_set(err, -EINVAL, "Invalid job format specification: %c",
                                        i < s.n ? s.p[i] : '%');
-                column = add(c, &fields[f]);
+                column = add_column(c, &fields[f]);
                 column->width = width;
                 column->right = right;
                 s = take_text(str_skip(s, i + 1), &column->behind);
@@ -672,7 +671,7 @@ int columns_read_long(struct columns *c, struct str format, struct err *err)
                 if (f == FIELDS || (width.n && (str_to_u64(width, &n) != 0 || n > 10000)))
                         return err_set(err, -EINVAL, "Invalid job format specification: " STR_FMT,
                                        STR_ARG(one));
-                column = add(c, &fields[f]);
+                column = add_column(c, &fields[f]);
                 column->width = (unsigned)n;
                 column->right = right;
         }
@@ -704,7 +703,7 @@ int columns_read_account(struct columns *c, struct str format, struct err *err)
                 if (f == FIELDS || (width.n && (str_to_i64(width, &n) != 0 || n > 10000 || n < -10000)))
                         return err_set(err, -EINVAL, "Invalid field requested: \"" STR_FMT "\"",
                                        STR_ARG(name));
-                column = add(c, &fields[f]);
+                column = add_column(c, &fields[f]);
                 column->width = n ? (unsigned)(n < 0 ? -n : n) : fields[f].account_width;
                 column->right = n < 0 ? false : !fields[f].account_left;
         }

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#define HOSTS_MAX 10000 /* names of a list */
+#define HOSTS_MAX 10000 /* maximum number of names in a list */
 
-/* Appends all names with commas between. 0, or -EINVAL with err. */
+/* Appends all names, separated by commas. Returns 0, or -EINVAL with err. */
 int hosts_expand(struct str list, struct buf *out, struct err *err);

@@ -1,10 +1,10 @@
-/* nodes: agents and their queues as Slurm's nodes and partitions. Queues that only copy files are none.
+/* nodes: agents and their queues as Slurm's nodes and partitions. Queues that only copy files are left out.
  */
 #pragma once
 #include "cli/terminal/cli.h"
 
 #define NODES_MAX      10000
-#define PARTITIONS_MAX 64 /* of a node */
+#define PARTITIONS_MAX 64 /* maximum number of partitions of a node */
 
 enum node_state {
         NODE_ALLOCATED,
@@ -16,7 +16,7 @@ enum node_state {
         NODE_STATES
 };
 struct node {
-        char *name, *host, *reason, *features, *program, *arch; /* may be NULL, but for the first two */
+        char *name, *host, *reason, *features, *program, *arch; /* may be NULL, except the first two */
         char *partitions[PARTITIONS_MAX];
         size_t partition_count;
         enum node_state state;
@@ -31,11 +31,12 @@ struct nodes {
 };
 #define NODES_CLEANUP __attribute__((cleanup(nodes_deinit)))
 void nodes_deinit(struct nodes *n);
-/* 0, or an exit code after an error was printed. */
+/* Reads the nodes from the server. Returns 0, or an exit code after an error was printed. */
 int nodes_read(struct cli *cli, struct nodes *ret);
 
 bool node_has(const struct node *n, const char *partition);
 const char *node_state_name(enum node_state state);  /* "mixed" */
 const char *node_state_short(enum node_state state); /* "mix" */
-/* Is the state in a list of names, long or short? "drain" stands for both of its kinds. */
+/* Returns whether the state is in a list of names, long or short. "drain" stands for both kinds of drained
+ * states. */
 bool node_state_in(enum node_state state, const char *list);

@@ -1,9 +1,8 @@
-/* partitions: queues of agents, by their names.
- */
+/* partitions: checks partition names against the queues of agents. */
 #pragma once
 #include "base/err.h"
 #include "cli/terminal/cli.h"
 
-/* Whether some agent has a queue of each of the names, parted by commas; NULL and "": yes. 0, or -EINVAL with
- * err. */
+/* Checks that some agent has a queue for each of the names, separated by commas; NULL and "" pass. Returns
+ * 0, or -EINVAL with err. */
 int partitions_check(struct cli *cli, const char *names, struct err *err);

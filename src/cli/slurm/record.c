@@ -160,6 +160,7 @@ void record_read(struct view job, int64_t now_s, struct record *ret)
         r.exit_signal = view_integer(view_get(job, "exit_signal"), 0);
         r.cpus = number(&r, "RequestCpus", 1);
         r.tasks = number(&r, "SlurmTasksPerJob", 1);
+        r.nodes = number(&r, "NodeCount", 1);
         judge(&r);
         if (r.state == RECORD_PENDING || r.state == RECORD_CONFIGURING)
                 r.started_s = 0;

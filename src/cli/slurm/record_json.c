@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 
 #define HEAD                                                                                                 \
         "{\"meta\": {\"plugin\": {\"type\": \"openapi/v0.0.38\", \"name\": \"Drover\"}}, \"errors\": [], "   \
@@ -70,7 +70,7 @@ void record_json(const struct record *r, bool more, struct buf *out)
         add_attribute(&j, "qos", r, "QOS");
         add_text(&j, "nodes", r, record_node);
         add_text(&j, "batch_host", r, record_node);
-        json_kint(&j, "node_count", 1);
+        json_kint(&j, "node_count", r->nodes);
         json_kint(&j, "cpus", r->cpus);
         json_kint(&j, "tasks", r->tasks);
         add_number(&j, "memory_per_node", view_there(view_get(r->ad, "RequestMemory")),

@@ -5,9 +5,9 @@
 
 /* Opens a document. */
 void record_json_begin(struct buf *out);
-/* Appends a job; `more`: there is one before it. Without it the document is opened. */
+/* Appends a job; `more`: it follows another job. If not, the document is opened first. */
 void record_json(const struct record *r, bool more, struct buf *out);
-/* Closes the document, which is opened if it is empty. */
+/* Closes the document, after opening it if it is empty. */
 void record_json_end(struct buf *out);
-/* The line that long listings begin with: "Tue Nov 24 02:04:57 2026". */
+/* Prints the first line of long listings: "Tue Nov 24 02:04:57 2026". */
 void record_print_now(const struct cli *cli);

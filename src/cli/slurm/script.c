@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/args.h"
-#include "base/fs.h"
+#include "base/job/args.h"
+#include "base/system/fs.h"
 #include "cli/client/world.h"
 #include "cli/slurm/batch.h"
 
@@ -22,7 +22,7 @@ static bool is_file(const char *path)
         return stat(path, &st) == 0 && !S_ISDIR(st.st_mode) && access(path, R_OK) == 0;
 }
 
-static void find(const char *name, struct buf *path)
+static void find_script(const char *name, struct buf *path)
 {
         struct str folders = str_of(getenv("PATH")), folder;
         char cwd[4096];
@@ -55,7 +55,7 @@ int script_read(const char *name, struct buf *path, struct buf *text, struct err
         if (!name) {
                 rc = world_read_stdin(BATCH_SCRIPT_MAX, text, err);
         } else {
-                find(name, path);
+                find_script(name, path);
                 rc = fs_read(AT_FDCWD, buf_z(path), BATCH_SCRIPT_MAX, text, err);
                 if (rc == -ENOENT || rc == -EACCES)
                         rc = err_set(err, rc, "Unable to open file %s", name);

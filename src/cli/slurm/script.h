@@ -3,15 +3,16 @@
 #pragma once
 #include "cli/slurm/words.h"
 
-/* The file of that name, here or else in $PATH; NULL: standard input. Text that no batch script can be is an
- * error. 0, or -errno with err. The path it was found at is appended to `path`. */
+/* Reads the script of that name, from the current folder or else from $PATH; NULL: standard input. Text that
+ * cannot be a batch script is an error. The path at which it was found is appended to `path`. Returns 0, or
+ * -errno with err. */
 int script_read(const char *name, struct buf *path, struct buf *text, struct err *err);
-/* Whether text can be a script: 0, or -EINVAL with err. */
+/* Checks whether the text can be a script. Returns 0, or -EINVAL with err. */
 int script_check(struct str text, struct err *err);
 /* Adds the options of the lines that begin with #SBATCH, up to the first line that is neither empty nor a
- * comment. 0, or -EINVAL with err, which names the line. */
+ * comment. Returns 0, or -EINVAL with err, which names the line. */
 int script_options(struct str text, struct words *w, struct err *err);
-/* Text of one such line as words, as Slurm parts it: quotes and backslashes, and a comment behind #. Appended
- * to args of base/args.h. 0, or -EINVAL. */
+/* Splits the text of one such line into words as Slurm does: quotes and backslashes, and a comment after #.
+ * The words are appended to args of base/job/args.h. Returns 0, or -EINVAL. */
 struct args;
 int script_words(struct str line, struct args *ret);

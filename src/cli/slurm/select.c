@@ -8,7 +8,7 @@
 #include "cli/slurm/ids.h"
 
 #define PAGE_ROWS 20000
-#define IDS_BYTES 3000 /* in one question */
+#define IDS_BYTES 3000 /* maximum bytes of ids in one request */
 
 void select_deinit(struct select *s)
 {
@@ -32,7 +32,7 @@ int select_ids(struct select *s, struct str list, struct err *err)
         BUF_CLEANUP struct buf tasks = {0};
         size_t depth = 0, start = 0;
 
-        /* A comma in brackets parts no ids. */
+        /* a comma in brackets does not separate ids */
         for (size_t i = 0; i <= list.n; i++) {
                 struct str one;
                 struct job_id id;
@@ -131,7 +131,8 @@ bool select_in_list(const char *list, struct str word)
         return false;
 }
 
-static bool fits(const char *list, const struct record *r, void (*write)(const struct record *, struct buf *))
+static bool list_has(const char *list, const struct record *r,
+                     void (*write)(const struct record *, struct buf *))
 {
         BUF_CLEANUP struct buf text = {0};
 
@@ -153,9 +154,9 @@ static void write_qos(const struct record *r, struct buf *out)
 
 bool select_takes(const struct select *s, const struct record *r)
 {
-        return (s->any_state || s->states[r->state]) && fits(s->names, r, record_name) &&
-               fits(s->partitions, r, record_partition) && fits(s->accounts, r, write_account) &&
-               fits(s->nodes, r, record_node) && fits(s->qos, r, write_qos);
+        return (s->any_state || s->states[r->state]) && list_has(s->names, r, record_name) &&
+               list_has(s->partitions, r, record_partition) && list_has(s->accounts, r, write_account) &&
+               list_has(s->nodes, r, record_node) && list_has(s->qos, r, write_qos);
 }
 
 struct fetching {
@@ -184,7 +185,7 @@ static void take_page(const struct fetching *f, struct view root, struct buf *ne
                         view_text(item, next);
 }
 
-/* All pages of these ids. */
+/* Fetches all pages for these ids. */
 static int fetch(const struct fetching *f, struct str ids)
 {
         BUF_CLEANUP struct buf path = {0}, cursor = {0};

@@ -1,6 +1,5 @@
-/* slurm: the look-alikes of Slurm's commands, one file each: tool_NAME.c. main.c finds one by the name it was
- * called by.
- */
+/* slurm: the Slurm-compatible commands, one file each: tool_NAME.c. main.c finds one by the name by which it
+ * was called. */
 #pragma once
 #include "cli/slurm/words.h"
 #include "cli/terminal/cli.h"
@@ -12,5 +11,5 @@ extern const struct slurm_tool slurm_sbatch, slurm_squeue, slurm_scancel, slurm_
 
 void slurm_version_print(void);
 
-/* "sbatch: error: …" on standard error; returns the code. */
+/* Prints "sbatch: error: …" on standard error, and returns the code. */
 int slurm_error(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

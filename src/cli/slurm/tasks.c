@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-static int fail(struct str text, struct err *err)
+static int fail_list(struct str text, struct err *err)
 {
         return err_set(err, -EINVAL,
                        "Invalid job array specification \"" STR_FMT
@@ -13,7 +13,7 @@ static int fail(struct str text, struct err *err)
                        STR_ARG(str_head(text, 100)), TASKS_NUMBER_MAX);
 }
 
-/* A number, a range, or a range with a step. */
+/* Reads a number, a range, or a range with a step. */
 static int read_piece(struct str piece, uint64_t *ret_first, uint64_t *ret_last, uint64_t *ret_step)
 {
         struct str first, last;
@@ -53,17 +53,17 @@ int tasks_read(struct str text, struct tasks *ret, struct err *err)
         str_cut(&rest, '%', &list);
         if (rest.n) {
                 if (str_to_u64(rest, &at_once) != 0 || at_once > TASKS_NUMBER_MAX)
-                        return fail(text, err);
+                        return fail_list(text, err);
                 t.at_once = (uint32_t)at_once;
         }
         there = mem_zalloc(TASKS_NUMBER_MAX / 8 + 1);
         if (list.n == 0)
-                return fail(text, err);
+                return fail_list(text, err);
         while (str_cut(&list, ',', &piece)) {
                 uint64_t first, last, step;
 
                 if (read_piece(piece, &first, &last, &step) != 0)
-                        return fail(text, err);
+                        return fail_list(text, err);
                 for (uint64_t i = first; i <= last; i += step) {
                         t.count += !(there[i / 8] >> (i % 8) & 1);
                         there[i / 8] |= (unsigned char)(1u << (i % 8));

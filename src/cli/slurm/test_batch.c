@@ -52,6 +52,11 @@ static void processors_are_those_of_all_tasks(void **state)
         EXPECT("request_cpus = 6", "-n2", "--mincpus=6");
         EXPECT("request_cpus = 16", "--gpus=2", "--cpus-per-gpu=8");
         EXPECT("+SlurmTasksPerJob = 4", "-n", "4", "-c", "3");
+        EXPECT("request_nodes = 2", "-N", "2", "--ntasks-per-node=4", "-c", "3");
+        EXPECT("tasks_per_node = 4", "-N", "2", "--ntasks-per-node=4", "-c", "3");
+        EXPECT("request_cpus = 3", "-N", "2", "--ntasks-per-node=4", "-c", "3");
+        EXPECT("+SlurmTasksPerJob = 8", "-N", "2", "--ntasks-per-node=4");
+        EXPECT("tasks_per_node = 3", "-N", "2-4", "-n", "5");
 }
 
 static void memory_is_that_of_the_job(void **state)
@@ -123,7 +128,6 @@ static void what_cannot_be_meant_is_refused(void **state)
                 "--ntasks=0",
                 "--ntasks=x",
                 "--cpus-per-task=-1",
-                "--nodes=2",
                 "--nodes=0",
                 "--nodes=x",
                 "--mem=x",

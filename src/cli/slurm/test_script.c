@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "base/args.h"
+#include "base/job/args.h"
 #include "cli/slurm/script.h"
 #include "cli/slurm/slurm.h"
 

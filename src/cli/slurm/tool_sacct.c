@@ -52,7 +52,7 @@ static void write_line(const struct accounts *a, const struct record *r, struct 
                 columns_parsable(&a->columns, r, a->mark, a->form == FORM_PARSABLE, out);
 }
 
-static void take(void *arg, const struct record *r)
+static void take_record(void *arg, const struct record *r)
 {
         struct accounts *a = arg;
         BUF_CLEANUP struct buf text = {0};
@@ -76,7 +76,7 @@ static void take(void *arg, const struct record *r)
         a->lines[a->line_count++] = (struct line){r->request, r->member, buf_take(&text)};
 }
 
-static int compare(const void *a, const void *b)
+static int compare_rows(const void *a, const void *b)
 {
         const struct line *x = a, *y = b;
 
@@ -85,8 +85,8 @@ static int compare(const void *a, const void *b)
         return x->member < y->member ? -1 : x->member > y->member;
 }
 
-/* A job that has ended meanwhile is in both listings. */
-static void print(struct accounts *a, bool heads)
+/* Prints the jobs; one that has ended in the meantime is in both listings. */
+static void accounts_print(struct accounts *a, bool heads)
 {
         BUF_CLEANUP struct buf out = {0};
 
@@ -94,11 +94,11 @@ static void print(struct accounts *a, bool heads)
                 columns_heads(&a->columns, &out);
         else if (a->form != FORM_JSON && heads)
                 columns_parsable(&a->columns, NULL, a->mark, a->form == FORM_PARSABLE, &out);
-        qsort(a->lines, a->line_count, sizeof(*a->lines), compare);
+        qsort(a->lines, a->line_count, sizeof(*a->lines), compare_rows);
         for (size_t i = 0; i < a->line_count; i++) {
                 const char *text = a->lines[i].text;
 
-                if (i && compare(&a->lines[i - 1], &a->lines[i]) == 0)
+                if (i && compare_rows(&a->lines[i - 1], &a->lines[i]) == 0)
                         continue;
                 if (a->form == FORM_JSON && i == 0) {
                         record_json_begin(&out);
@@ -180,7 +180,7 @@ static int fetch(struct accounts *a)
 {
         struct select past = {.ids = a->select.ids, .id_count = a->select.id_count, .any_state = true};
         BUF_CLEANUP struct buf constraint = {0};
-        int code = select_fetch(a->cli, &a->select, "/v1/jobs", "after", "", take, a);
+        int code = select_fetch(a->cli, &a->select, "/v1/jobs", "after", "", take_record, a);
 
         if (code > 0 || (code == 0 && a->select.id_count))
                 return code;
@@ -188,7 +188,7 @@ static int fetch(struct accounts *a)
         past.constraint = constraint;
         if (a->start_s > 0)
                 select_and(&past, "EnteredCurrentStatus >= %lld", (long long)a->start_s);
-        code = select_fetch(a->cli, &past, "/v1/history", "before", "", take, a);
+        code = select_fetch(a->cli, &past, "/v1/history", "before", "", take_record, a);
         constraint = past.constraint;
         return code == SELECT_NO_SUCH_ID ? 0 : code;
 }
@@ -211,7 +211,7 @@ static int sacct(struct cli *cli, const struct words *w)
         if (code == 0)
                 code = fetch(&a);
         if (code == 0)
-                print(&a, !words_has(w, "noheader"));
+                accounts_print(&a, !words_has(w, "noheader"));
         accounts_deinit(&a);
         return code;
 }

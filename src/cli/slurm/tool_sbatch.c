@@ -14,10 +14,10 @@
 #include "cli/slurm/script.h"
 #include "cli/slurm/slurm.h"
 
-/* One call of sbatch, once its options were read. */
+/* State of one call of sbatch, after its options were read. */
 struct call {
         struct cli *cli;
-        struct words all; /* of the script, the environment and the call, in this order */
+        struct words all; /* options of the script, the environment and the call, in this order */
         struct buf path, text, description;
         bool quiet;
 };
@@ -118,7 +118,7 @@ static int wait_for(struct call *c, long long id)
         return (int)code;
 }
 
-static int send(struct call *c, const char *file)
+static int send_script(struct call *c, const char *file)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct submit s;
@@ -168,7 +168,7 @@ static int sbatch(struct cli *cli, const struct words *given)
         else if (words_has(&c.all, "test-only"))
                 code = (cli_note("the job could be submitted"), 0);
         else
-                code = send(&c, "sbatch");
+                code = send_script(&c, "sbatch");
         words_deinit(&c.all);
         buf_deinit(&c.path);
         buf_deinit(&c.text);

@@ -2,7 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "cli/client/api.h"
 #include "cli/slurm/actions.h"
 #include "cli/slurm/ids.h"
@@ -31,7 +31,7 @@ struct chosen {
         struct cli *cli;
         const struct select *select;
         const struct action *action;
-        bool states; /* were named */
+        bool states; /* states were named */
         int code;
 };
 
@@ -81,7 +81,7 @@ static int cancel_owner(struct cli *cli, struct str owner, const struct action *
         return 0;
 }
 
-/* Of --user, or oneself. */
+/* Cancels jobs of the owners named by --user, or of the caller. */
 static int cancel_owners(struct cli *cli, const struct words *w, const struct action *a)
 {
         struct str rest = str_of(words_text(w, "user")), one;
@@ -191,7 +191,8 @@ static const struct words_row rows[] = {
         {"interactive", 'i', WORDS_PLAIN, WORDS_REFUSED, NULL, NULL, "squeue shows what would be removed."},
         {"clusters", 'M', WORDS_VALUE, WORDS_REFUSED, "NAMES", NULL,
          "$DROVER_DIR or $DROVER_SERVER name the server."},
-        {"reservation", 'R', WORDS_VALUE, WORDS_REFUSED, "NAME", NULL, "there are no reservations."},
+        {"reservation", 'R', WORDS_VALUE, WORDS_REFUSED, "NAME", NULL,
+         "drover reserve list shows reservations."},
         {"sibling", 0, WORDS_VALUE, WORDS_REFUSED, "NAME", NULL, "there is one cluster."},
         {"wckey", 0, WORDS_VALUE, WORDS_REFUSED, "TEXT", NULL, "there are no such keys."},
         {0},

@@ -5,7 +5,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "classad/print.h"
 #include "cli/client/api.h"
 #include "cli/slurm/actions.h"
@@ -31,7 +31,7 @@ struct showing {
         size_t count;
 };
 
-/* A line of the block; with --oneliner all are one. */
+/* Ends a line of the block; with --oneliner the block is one line. */
 static void end_line(struct showing *s)
 {
         buf_addz(&s->out, words_has(s->w, "oneliner") ? " " : "\n   ");
@@ -347,7 +347,7 @@ static bool begins(const char *word, const char *name, size_t least)
 }
 
 /* "show job 7", "show job=7", "show jobid 7" */
-static int show(struct cli *cli, const struct words *w)
+static int show_entity(struct cli *cli, const struct words *w)
 {
         BUF_CLEANUP struct buf entity = {0};
         const char *what, *which = w->word_count > 2 ? w->words[2] : NULL, *equals;
@@ -408,7 +408,7 @@ static int do_list(struct cli *cli, const struct action *a, const char *list, co
         return code;
 }
 
-static int act(struct cli *cli, const struct words *w, const struct action *a)
+static int act_on_jobs(struct cli *cli, const struct words *w, const struct action *a)
 {
         int code = 0;
 
@@ -427,7 +427,7 @@ static int act(struct cli *cli, const struct words *w, const struct action *a)
 /* ---- update */
 
 struct update {
-        struct buf members; /* of the body: "attributes":{...} */
+        struct buf members; /* members of the body: "attributes":{...} */
         struct json json;
         unsigned attributes;
         const char *ids;
@@ -436,9 +436,9 @@ struct update {
         int64_t now_s;
 };
 
-static void set(struct update *u, const char *attribute, const char *fmt, ...)
+static void set_attribute(struct update *u, const char *attribute, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
-static void set(struct update *u, const char *attribute, const char *fmt, ...)
+static void set_attribute(struct update *u, const char *attribute, const char *fmt, ...)
 {
         BUF_CLEANUP struct buf text = {0};
         va_list ap;
@@ -455,7 +455,7 @@ static void set_string(struct update *u, const char *attribute, const char *valu
         BUF_CLEANUP struct buf text = {0};
 
         print_string(&text, str_of(value));
-        set(u, attribute, "%s", buf_z(&text));
+        set_attribute(u, attribute, "%s", buf_z(&text));
 }
 
 /* 0, or -1: the value cannot be meant; 1: the key is not one that can be changed. */
@@ -471,7 +471,7 @@ static int take_key(struct update *u, const char *key, const char *value)
         if (strcasecmp(key, "TimeLimit") == 0) {
                 if (moment_limit(text, &n) != 0)
                         return -1;
-                set(u, "AllowedExecuteDuration", n ? "%lld" : "undefined", (long long)n);
+                set_attribute(u, "AllowedExecuteDuration", n ? "%lld" : "undefined", (long long)n);
         } else if (strcasecmp(key, "Name") == 0 || strcasecmp(key, "JobName") == 0) {
                 set_string(u, "SlurmName", value);
         } else if (strcasecmp(key, "Comment") == 0) {
@@ -481,16 +481,16 @@ static int take_key(struct update *u, const char *key, const char *value)
         } else if (strcasecmp(key, "NumCPUs") == 0 || strcasecmp(key, "MinCPUsNode") == 0) {
                 if (str_to_i64(text, &n) != 0 || n < 1)
                         return -1;
-                set(u, "RequestCpus", "%lld", (long long)n);
+                set_attribute(u, "RequestCpus", "%lld", (long long)n);
         } else if (strcasecmp(key, "MinMemoryNode") == 0) {
                 if (str_to_i64(text, &n) != 0 || n < 1)
                         return -1;
-                set(u, "RequestMemory", "%lld", (long long)n);
+                set_attribute(u, "RequestMemory", "%lld", (long long)n);
         } else if (strcasecmp(key, "StartTime") == 0) {
                 if (moment_read(text, u->now_s, &n) != 0)
                         return -1;
-                set(u, "DeferralTime", "%lld", (long long)n);
-                set(u, "DeferralWindow", "2147483647");
+                set_attribute(u, "DeferralTime", "%lld", (long long)n);
+                set_attribute(u, "DeferralWindow", "2147483647");
         } else if (strcasecmp(key, "Nice") == 0 || strcasecmp(key, "Priority") == 0) {
                 if (str_to_i64(text, &u->priority) != 0)
                         return -1;
@@ -537,7 +537,7 @@ static int read_update(struct update *u, const struct words *w)
         return 0;
 }
 
-static int update(struct cli *cli, const struct words *w)
+static int job_update(struct cli *cli, const struct words *w)
 {
         struct update u = {.now_s = cli->now_ms / 1000};
         int code = read_update(&u, w);
@@ -582,9 +582,9 @@ static int scontrol(struct cli *cli, const struct words *w)
                 return slurm_error(
                         1, "a keyword is missing: show, hold, release, requeue, suspend, resume, update");
         if (strcasecmp(word, "show") == 0)
-                return show(cli, w);
+                return show_entity(cli, w);
         if (strcasecmp(word, "update") == 0)
-                return update(cli, w);
+                return job_update(cli, w);
         if (strcasecmp(word, "ping") == 0)
                 return ping(cli);
         if (strcasecmp(word, "version") == 0) {
@@ -593,7 +593,7 @@ static int scontrol(struct cli *cli, const struct words *w)
         }
         for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
                 if (strcasecmp(word, actions[i].word) == 0)
-                        return act(cli, w, &(struct action){.name = actions[i].action});
+                        return act_on_jobs(cli, w, &(struct action){.name = actions[i].action});
         return slurm_error(
                 1, "%s is not supported: show, hold, release, requeue, suspend, resume and update are", word);
 }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "base/mem.h"
 #include "cli/client/api.h"
 #include "cli/slurm/nodes.h"
@@ -161,7 +161,7 @@ static void add_cell(const struct row *r, char letter, bool only_one, struct buf
         }
 }
 
-/* One line; r NULL: the headings. Returns what of the format is not known, or 0. */
+/* Writes one line; r NULL: the headings. Returns a letter of the format that is not known, or 0. */
 static char write_line(const struct row *r, struct str format, bool only_one, struct buf *out)
 {
         for (; format.n; format = str_skip(format, 1)) {
@@ -342,7 +342,8 @@ static const struct words_row rows[] = {
         {"iterate", 'i', WORDS_VALUE, WORDS_REFUSED, "SECONDS", NULL, "use watch(1)."},
         {"json", 0, WORDS_PLAIN, WORDS_REFUSED, NULL, NULL, "use `drover agents --json`."},
         {"yaml", 0, WORDS_PLAIN, WORDS_REFUSED, NULL, NULL, "use `drover agents --json`."},
-        {"reservation", 'T', WORDS_PLAIN, WORDS_REFUSED, NULL, NULL, "there are no reservations."},
+        {"reservation", 'T', WORDS_PLAIN, WORDS_REFUSED, NULL, NULL,
+         "drover reserve list shows reservations."},
         {0},
 };
 const struct slurm_tool slurm_sinfo = {

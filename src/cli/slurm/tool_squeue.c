@@ -14,8 +14,9 @@
 #include "cli/slurm/tasks.h"
 #include "cli/terminal/human.h"
 
-#define KEPT_S      300 /* for so long after their ends jobs are shown with -t, as with Slurm's MinJobAge */
-#define TASKS_BYTES 64  /* of the numbers of one line */
+/* time after their ends during which jobs are shown with -t, like Slurm's MinJobAge */
+#define KEPT_S      300
+#define TASKS_BYTES 64 /* maximum bytes of the task numbers in one line */
 
 /* Tasks that one line stands for. */
 struct group {
@@ -35,11 +36,11 @@ struct listing {
         struct select select;
         struct columns columns;
         bool each_task, json, any;
-        struct group *groups; /* of one request */
+        struct group *groups; /* groups of one request */
         size_t group_count, group_cap;
         struct line *lines;
         size_t line_count, line_cap;
-        struct buf out; /* of JSON */
+        struct buf out; /* output as JSON */
 };
 
 static void listing_deinit(struct listing *l)
@@ -101,7 +102,7 @@ static void add_task(struct listing *l, const struct record *r)
         g->tasks[g->count++] = (uint32_t)r->task;
 }
 
-static void take(void *arg, const struct record *r)
+static void take_record(void *arg, const struct record *r)
 {
         struct listing *l = arg;
 
@@ -120,7 +121,7 @@ static void take(void *arg, const struct record *r)
                 add_line(l, r, STR_NONE);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_rows(const void *a, const void *b)
 {
         const struct line *x = a, *y = b;
 
@@ -137,7 +138,7 @@ static void print_lines(struct listing *l, bool heads)
 
         if (heads)
                 columns_heads(&l->columns, &out);
-        qsort(l->lines, l->line_count, sizeof(*l->lines), compare);
+        qsort(l->lines, l->line_count, sizeof(*l->lines), compare_rows);
         for (size_t i = 0; i < l->line_count; i++) {
                 buf_addz(&out, l->lines[i].text);
                 if (out.n > 65536)
@@ -199,7 +200,8 @@ static int print_all(struct listing *l, const struct words *w)
         if (finished && l->select.id_count == 0)
                 select_and(&l->select, "(JobStatus =!= 3 && JobStatus =!= 4) || EnteredCurrentStatus >= %lld",
                            (long long)(l->cli->now_ms / 1000 - KEPT_S));
-        code = select_fetch(l->cli, &l->select, "/v1/jobs", "after", finished ? "&all=1" : "", take, l);
+        code = select_fetch(l->cli, &l->select, "/v1/jobs", "after", finished ? "&all=1" : "", take_record,
+                            l);
         end_groups(l);
         if (code == SELECT_NO_SUCH_ID) {
                 fflush(stdout);
@@ -276,7 +278,8 @@ static const struct words_row rows[] = {
         {"clusters", 'M', WORDS_VALUE, WORDS_REFUSED, "NAMES", NULL,
          "$DROVER_DIR or $DROVER_SERVER name the server."},
         {"licenses", 'L', WORDS_VALUE, WORDS_REFUSED, "NAMES", NULL, "use `drover limits`."},
-        {"reservation", 'R', WORDS_VALUE, WORDS_REFUSED, "NAME", NULL, "there are no reservations."},
+        {"reservation", 'R', WORDS_VALUE, WORDS_REFUSED, "NAME", NULL,
+         "drover reserve list shows reservations."},
         {"steps", 's', WORDS_MAYBE, WORDS_REFUSED, "IDS", NULL, "steps are not listed."},
         {"yaml", 0, WORDS_PLAIN, WORDS_REFUSED, NULL, NULL, "use --json."},
         {0},

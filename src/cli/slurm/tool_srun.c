@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/args.h"
+#include "base/job/args.h"
 #include "base/mem.h"
-#include "base/program.h"
+#include "base/system/program.h"
 #include "cli/slurm/batch.h"
 #include "cli/slurm/children.h"
 #include "cli/slurm/partitions.h"
@@ -37,7 +37,7 @@ static void warn(const struct words *w)
 
 struct task {
         pid_t pid;
-        pid_t printer; /* that puts labels in front of lines; 0: none */
+        pid_t printer; /* process that labels lines; 0: none */
         int code;
         bool over;
 };
@@ -302,7 +302,7 @@ static int run_step(const struct words *w)
 
 /* ---- outside of one */
 
-static void add(struct args *words, const char *option, const char *value)
+static void add_option(struct args *words, const char *option, const char *value)
 {
         args_add(words, str_of(option));
         if (value)
@@ -316,21 +316,21 @@ static void add_step(struct args *words, const struct words *w, int64_t tasks)
         char count[32];
 
         snprintf(count, sizeof(count), "%lld", (long long)tasks);
-        add(words, program_self(), NULL);
-        add(words, "srun", "--ntasks");
-        add(words, count, NULL);
+        add_option(words, program_self(), NULL);
+        add_option(words, "srun", "--ntasks");
+        add_option(words, count, NULL);
         if (words_has(w, "label"))
-                add(words, "--label", NULL);
+                add_option(words, "--label", NULL);
         if (words_has(w, "kill-on-bad-exit"))
-                add(words, "--kill-on-bad-exit=1", NULL);
+                add_option(words, "--kill-on-bad-exit=1", NULL);
         for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++)
                 if (words_has(w, passed[i])) {
                         BUF_CLEANUP struct buf option = {0};
 
                         buf_printf(&option, "--%s=%s", passed[i], words_text(w, passed[i]));
-                        add(words, buf_z(&option), NULL);
+                        add_option(words, buf_z(&option), NULL);
                 }
-        add(words, "--", NULL);
+        add_option(words, "--", NULL);
 }
 
 static int run_job(struct cli *cli, const struct words *w)
@@ -356,16 +356,16 @@ static int run_job(struct cli *cli, const struct words *w)
                 rc = batch_write(&b, &lines, &err);
         if (rc != 0)
                 return slurm_error(1, "%s", err.text);
-        add(&words, "run", NULL);
+        add_option(&words, "run", NULL);
         if (words_has(w, "pty"))
-                add(&words, "--terminal", NULL);
+                add_option(&words, "--terminal", NULL);
         rest = buf_view(&lines);
         while (str_cut(&rest, '\n', &line))
                 if (line.n) {
-                        add(&words, "--append", NULL);
+                        add_option(&words, "--append", NULL);
                         args_add(&words, line);
                 }
-        add(&words, "--", NULL);
+        add_option(&words, "--", NULL);
         if (tasks > 1 || words_has(w, "label") || words_has(w, "output") || words_has(w, "error"))
                 add_step(&words, w, tasks);
         for (size_t i = 0; i < w->word_count; i++)

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 
-#define FIRST_CODE 1000 /* of getopt_long, for the row of that number */
+#define FIRST_CODE 1000 /* first code for getopt_long; the row's number is added */
 
 const struct words_row words_common[] = {
         {"help", 0, WORDS_PLAIN, WORDS_ACTS, NULL, NULL, "Show this help and exit."},
@@ -59,8 +59,8 @@ static void row_show(const struct words_row *row, struct buf *out)
                 buf_printf(out, "-%c", row->letter);
 }
 
-static int give(struct words *w, const struct words_row *row, enum words_origin origin, const char *value,
-                struct err *err)
+static int give_word(struct words *w, const struct words_row *row, enum words_origin origin,
+                     const char *value, struct err *err)
 {
         BUF_CLEANUP struct buf name = {0};
 
@@ -114,7 +114,7 @@ static const struct words_row *row_of(const struct slurm_tool *tool, int code)
 }
 
 /* The word that getopt_long has stopped at. */
-static int refuse(const struct slurm_tool *tool, int code, const char *word, struct err *err)
+static int refuse_word(const struct slurm_tool *tool, int code, const char *word, struct err *err)
 {
         const struct words_row *row = optopt ? row_of(tool, optopt) : NULL;
         BUF_CLEANUP struct buf name = {0};
@@ -147,8 +147,8 @@ int words_read(struct words *w, enum words_origin origin, size_t argc, const cha
         while (rc == 0 && (code = getopt_long((int)argc + 1, all, buf_z(&letters), rows, NULL)) != -1) {
                 const struct words_row *row = code == '?' || code == ':' ? NULL : row_of(w->tool, code);
 
-                rc = row ? give(w, row, origin, optarg, err)
-                         : refuse(w->tool, code, all[optind > 1 ? optind - 1 : 1], err);
+                rc = row ? give_word(w, row, origin, optarg, err)
+                         : refuse_word(w->tool, code, all[optind > 1 ? optind - 1 : 1], err);
         }
         for (size_t i = (size_t)optind; rc == 0 && i <= argc; i++) {
                 if (origin != WORDS_CALL)
@@ -167,8 +167,8 @@ int words_environment(struct words *w, struct err *err)
                 const char *value = row->variable ? getenv(row->variable) : NULL;
 
                 if (value && (row->form != WORDS_VALUE || *value))
-                        rc = give(w, row, WORDS_ENVIRONMENT,
-                                  row->form == WORDS_PLAIN || !*value ? NULL : value, err);
+                        rc = give_word(w, row, WORDS_ENVIRONMENT,
+                                       row->form == WORDS_PLAIN || !*value ? NULL : value, err);
         }
         return rc;
 }

@@ -1,11 +1,10 @@
-/* words: the look-alikes of Slurm's commands and their options as tables, and the words of a call read by
- * them.
+/* words: tables of the Slurm-compatible commands and their options, and the parser of their command lines.
  *
- * Slurm reads its options by getopt_long(3), and so does this: long names may be cut short as long as they
- * are clear, a value that may be missing stands behind "=". A row says what becomes of an option here. Most
- * act; an option that Drover has no equivalent for, and that changes nothing that a job can see, is named in
- * a warning; one that would change what the job means is an error. --help and the tables of the manual page
- * are made of the same rows. Source: Slurm 22.05 to 24.11, manual pages.
+ * Options are read as by Slurm's getopt_long(3): long names may be abbreviated if unambiguous, and an
+ * optional value follows "=". A row says what Drover does with an option. Most act; an option without an
+ * equivalent that changes nothing a job can see causes a warning that names it; an option that would change
+ * the job's meaning is an error. --help and the tables of the manual page are made from the same rows.
+ * Source: Slurm 22.05 to 24.11, manual pages.
  */
 #pragma once
 #include "base/buf.h"
@@ -18,18 +17,18 @@ enum words_form {
 };
 enum words_effect {
         WORDS_ACTS,
-        WORDS_SO,      /* asks for what is so anyway */
-        WORDS_NAMED,   /* no equivalent, and the job means the same without it: a warning names it */
-        WORDS_REFUSED, /* an error names it */
+        WORDS_SO,      /* asks for the default behaviour */
+        WORDS_NAMED,   /* no equivalent, and the job means the same without it: named in a warning */
+        WORDS_REFUSED, /* named in an error */
 };
 struct words_row {
-        const char *name; /* without dashes; NULL: of the letter alone */
+        const char *name; /* without dashes; NULL: the option has a letter only */
         char letter;      /* 0: none */
         enum words_form form;
         enum words_effect effect;
-        const char *value;    /* what stands for it in help; NULL for none */
-        const char *variable; /* of the environment, that gives it as well; NULL: none */
-        const char *text;     /* one sentence; of a refused one: what to do instead */
+        const char *value;    /* placeholder for the value in help; NULL for none */
+        const char *variable; /* environment variable that also sets the option; NULL: none */
+        const char *text;     /* one sentence; for a refused option: what to use instead */
 };
 
 struct cli;
@@ -37,9 +36,9 @@ struct words;
 struct slurm_tool {
         const char *name, *usage, *line;
         const struct words_row *rows; /* up to a row without name and letter; words_common come after them */
-        bool stops;                   /* the first word that is no option ends them */
-        bool no_variables;            /* of the environment: they are another command's */
-        int (*run)(struct cli *cli, const struct words *w); /* the exit code */
+        bool stops;                   /* the first word that is not an option ends the options */
+        bool no_variables; /* environment variables are not read, since they are another command's */
+        int (*run)(struct cli *cli, const struct words *w); /* returns the exit code */
 };
 
 enum words_origin { WORDS_SCRIPT, WORDS_ENVIRONMENT, WORDS_CALL };
@@ -50,9 +49,9 @@ struct words_given {
 };
 struct words {
         const struct slurm_tool *tool;
-        struct words_given *given; /* the later one wins */
+        struct words_given *given; /* in order; a later one overrides */
         size_t given_count, given_cap;
-        char **words; /* those that belong to no option */
+        char **words; /* words that belong to no option */
         size_t word_count, word_cap;
 };
 #define WORDS_CLEANUP __attribute__((cleanup(words_deinit)))
@@ -61,28 +60,30 @@ extern const struct words_row words_common[];
 
 void words_init(struct words *w, const struct slurm_tool *tool);
 void words_deinit(struct words *w);
-/* Adds what argv says, from behind the command's name. 0, or -EINVAL with err, which names the option; a
- * refused option is an error. Words that are no options are taken of WORDS_CALL only, and are an error
- * elsewhere. */
+/* Adds the options and words of argv, after the command's name. Returns 0, or -EINVAL with err, which names
+ * the option; a refused option is an error. Words that are not options are accepted for WORDS_CALL only, and
+ * are an error elsewhere. */
 int words_read(struct words *w, enum words_origin origin, size_t argc, const char *const *argv,
                struct err *err);
-/* Adds what variables of the environment say. */
+/* Adds the options that environment variables set. */
 int words_environment(struct words *w, struct err *err);
-/* Appends a sentence a line on each option that was given and has no equivalent; each once. */
+/* Appends a line for each given option that has no equivalent, once for each. */
 void words_warnings(const struct words *w, struct buf *out);
 
-/* Names must be in the tool's rows: another is a mistake in the program, and aborts. */
+/* The following calls abort if the name is not in the tool's rows. */
 bool words_has(const struct words *w, const char *name);
-/* The value of the last one; "" when it was given without one; NULL: it was not given. */
+/* Returns the last value of an option; "" if it was given without a value; NULL: it was not given. */
 const char *words_text(const struct words *w, const char *name);
-/* How late it was given, for options of which the later one counts; 0: not at all. */
+/* Returns the position at which an option was last given, for options of which the later one counts; 0: not
+ * given. */
 size_t words_place(const struct words *w, const char *name);
-/* Each time an option was given: size_t at = 0; while ((text = words_next(w, name, &at))). */
+/* Returns the next value of an option: size_t at = 0; while ((text = words_next(w, name, &at))). */
 const char *words_next(const struct words *w, const char *name, size_t *at);
-/* A whole number from `least` on: 0 and its value or `otherwise`; -EINVAL with err. */
+/* Gives an option's whole number of at least `least`, or `otherwise` if it was not given. Returns 0, or
+ * -EINVAL with err. */
 int words_number(const struct words *w, const char *name, int64_t least, int64_t otherwise, int64_t *ret,
                  struct err *err);
 
 void words_help(const struct slurm_tool *tool, struct buf *out);
-/* The tool's part of the manual page, in Markdown: its options as a table. */
+/* Appends the tool's part of the manual page, in Markdown: a table of its options. */
 void words_page(const struct slurm_tool *tool, struct buf *out);

@@ -1,12 +1,25 @@
 #include "cli/terminal/cli.h"
 
 #include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
+#include "base/system/clock.h"
 #include "cli/terminal/human.h"
 
 const char *cli_name = "drover";
 
-static _Thread_local struct buf *said; /* where messages go instead of stderr */
+static _Thread_local struct buf *said; /* destination of messages instead of stderr */
+
+int cli_time(const struct options *o, const char *option, int64_t *ret_ms)
+{
+        const char *text = options_text(o, option);
+        struct err err = {""};
+
+        if (!text || human_to_time(text, clock_wall_ms(), ret_ms, &err) == 0)
+                return 0;
+        return cli_error(CLI_USAGE, "--%s: %s", option, err.text);
+}
 
 void cli_say_into(struct buf *out)
 {
@@ -25,6 +38,44 @@ static void add_safe(struct buf *out, struct str text)
         }
 }
 
+/* Appends a line, broken between words. */
+static void add_broken(struct buf *out, struct str line, unsigned width)
+{
+        unsigned at = 0;
+        struct str word;
+
+        while (str_word(&line, &word)) {
+                unsigned n = human_width(word);
+
+                if (at)
+                        buf_char(out, at + 1 + n > width ? '\n' : ' ');
+                at = at && at + 1 + n <= width ? at + 1 + n : n;
+                buf_str(out, word);
+        }
+}
+
+/* Appends text whose lines are broken between words where they are wider than that. 0: they stay. */
+static void add_sentences(struct buf *out, struct str text, unsigned width)
+{
+        struct str line;
+
+        while (text.n && str_cut(&text, '\n', &line)) {
+                if (width && human_width(line) > width)
+                        add_broken(out, line, width);
+                else
+                        buf_str(out, line);
+                buf_char(out, '\n');
+        }
+}
+
+/* Returns the width of the terminal that messages go to; 0: none. */
+static unsigned message_width(void)
+{
+        struct winsize w;
+
+        return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 20 ? w.ws_col : 0;
+}
+
 int cli_error(int code, const char *fmt, ...)
 {
         struct buf raw BUF_CLEANUP = {0}, text BUF_CLEANUP = {0};
@@ -39,7 +90,11 @@ int cli_error(int code, const char *fmt, ...)
                 return code;
         }
         fflush(stdout);
-        fprintf(stderr, "%s: %s\n", cli_name, buf_z(&text));
+        buf_reset(&raw);
+        buf_printf(&raw, "%s: %s\n", cli_name, buf_z(&text));
+        buf_reset(&text);
+        add_sentences(&text, buf_view(&raw), message_width());
+        fwrite(text.p, 1, text.n, stderr);
         return code;
 }
 
@@ -58,6 +113,15 @@ void cli_print(struct buf *out)
 {
         if (out->n)
                 fwrite(out->p, 1, out->n, stdout);
+        buf_reset(out);
+}
+
+void cli_print_sentences(const struct cli *cli, struct buf *out)
+{
+        struct buf broken BUF_CLEANUP = {0};
+
+        add_sentences(&broken, buf_view(out), cli->width);
+        cli_print(&broken);
         buf_reset(out);
 }
 

@@ -3,9 +3,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "cli/terminal/cli.h"
 #include "cli/terminal/human.h"
 
-#define RUNS_MIN 20 /* with fewer the past says little */
+#define RUNS_MIN 20 /* minimum number of runs for a statement on accuracy */
 
 static void time_cell(struct table *t, int64_t ms)
 {
@@ -23,16 +24,11 @@ void cost_price(struct buf *out, struct view price)
         buf_printf(out, "%.4g", strtod(buf_z(&text), NULL));
 }
 
-void cost_cells(struct table *t, struct view cost)
+static void add_cells(struct table *t, struct view cost)
 {
         int64_t in = view_integer(view_get(cost, "bytes_in"), 0);
         struct buf text BUF_CLEANUP = {0};
 
-        if (!view_there(cost)) {
-                for (size_t i = 0; i < COST_COLUMN_COUNT; i++)
-                        table_text(t, STR("-"));
-                return;
-        }
         time_cell(t, view_integer(view_get(cost, "wait_ms"), 0));
         time_cell(t, view_integer(view_get(cost, "link_ms"), 0));
         time_cell(t,
@@ -53,6 +49,32 @@ void cost_cells(struct table *t, struct view cost)
         buf_reset(&text);
         cost_price(&text, view_get(cost, "price"));
         table_text(t, buf_view(&text));
+}
+
+static const struct table_column columns[] = {
+        {"PART", true, false}, /* only if there are several parts */
+        {"AGENT", false, true}, {"QUEUE", false, false}, {"WAIT", true, false}, {"LINK", true, false},
+        {"FETCH", true, false}, {"MAKE", true, false},   {"RUN", true, false},  {"SEND", true, false},
+        {"TOTAL", true, false}, {"HELD", true, false},   {"PRICE", true, false}};
+
+void cost_print_table(const struct cli *cli, struct view places, bool parts)
+{
+        struct table t TABLE_CLEANUP;
+        unsigned from = parts ? 0 : 1;
+        struct view place;
+        size_t at = 0;
+
+        table_init(&t, columns + from, sizeof(columns) / sizeof(columns[0]) - from);
+        while (view_next(places, &at, &place)) {
+                if (!view_there(view_get(place, "cost")))
+                        continue;
+                if (parts)
+                        table_format(&t, "%lld", (long long)view_integer(view_get(place, "part"), 0) + 1);
+                table_view(&t, view_get(place, "name"));
+                table_view(&t, view_get(place, "queue"));
+                add_cells(&t, view_get(place, "cost"));
+        }
+        cli_print_table_below(cli, &t);
 }
 
 void cost_time(struct buf *out, int64_t at_ms, int64_t now_ms)

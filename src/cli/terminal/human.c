@@ -1,6 +1,7 @@
 #include "cli/terminal/human.h"
 
 #include <errno.h>
+#include <string.h>
 #include <time.h>
 
 void human_duration(struct buf *out, int64_t ms)
@@ -86,6 +87,27 @@ unsigned human_width(struct str text)
         return n;
 }
 
+/* "1:30:00" or "2-12:00:00": hours, minutes and seconds, and days before them. */
+static bool clock_length(struct str text, int64_t *ret_s)
+{
+        uint64_t part[4] = {0}; /* days, hours, minutes, seconds */
+        struct str days, rest = text;
+        unsigned n = 1;
+
+        if (str_find(text, '-') >= 0) {
+                str_cut(&rest, '-', &days);
+                if (str_to_u64(days, &part[0]) != 0 || part[0] > 1000000)
+                        return false;
+        }
+        for (struct str number; n < 4 && rest.p && str_cut(&rest, ':', &number); n++)
+                if (str_to_u64(number, &part[n]) != 0 || part[n] > (n == 1 ? 1000000 : 59))
+                        return false;
+        if (n != 4 || rest.p)
+                return false;
+        *ret_s = (int64_t)(((part[0] * 24 + part[1]) * 60 + part[2]) * 60 + part[3]);
+        return true;
+}
+
 int human_to_seconds(struct str text, int64_t *ret_s, struct err *err)
 {
         static const struct {
@@ -102,10 +124,43 @@ int human_to_seconds(struct str text, int64_t *ret_s, struct err *err)
                         number = str_head(text, text.n - 1);
                         break;
                 }
+        if (str_find(text, ':') >= 0 && clock_length(text, ret_s))
+                return 0;
         if (str_to_double(number, &v) != 0 || !(v >= 0) || v * (double)unit > 1e12)
                 return err_set(err, -EINVAL,
-                               "\"" STR_FMT "\" is no length of time: write 90, 90s, 15m, 1h or 2d",
+                               "\"" STR_FMT "\" is no length of time: write 90, 90s, 15m, 1h, 2d or 1:30:00",
                                STR_ARG(text));
         *ret_s = (int64_t)(v * (double)unit);
         return 0;
+}
+
+#define FROM_NOW_MAX_S 3000000000ll /* the server's times have an end */
+
+int human_to_time(const char *text, int64_t now_ms, int64_t *ret_ms, struct err *err)
+{
+        static const char *const forms[] = {"%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S",
+                                            "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"};
+        int64_t seconds;
+
+        if (strcmp(text, "now") == 0) {
+                *ret_ms = now_ms;
+                return 0;
+        }
+        if ((text[0] == '+' || text[0] == '-') && human_to_seconds(str_of(text + 1), &seconds, NULL) == 0 &&
+            seconds < FROM_NOW_MAX_S) {
+                *ret_ms = now_ms + (text[0] == '+' ? seconds : -seconds) * 1000;
+                return 0;
+        }
+        for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+                struct tm tm = {.tm_isdst = -1};
+                const char *end = strptime(text, forms[i], &tm);
+
+                if (end && !*end) {
+                        *ret_ms = (int64_t)mktime(&tm) * 1000;
+                        return 0;
+                }
+        }
+        return err_set(err, -EINVAL,
+                       "'%s' is no time: write 2026-11-24, 2026-11-24T09:30, or +30d for a time from now",
+                       text);
 }

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "cli/terminal/human.h"
 
@@ -62,10 +63,69 @@ static const char *row_name(const void *arg, size_t i)
         return row ? row->name : NULL;
 }
 
+/* Returns the command's own option for a name that other systems use; NULL: there is none. */
+static const char *option_meant(const struct command *command, struct str name)
+{
+        static const struct {
+                const char *word, *option;
+        } words_for[] = {
+                {"J", "name"},
+                {"job-name", "name"},
+                {"N", "name"},
+                {"p", "queue"},
+                {"partition", "queue"},
+                {"D", "chdir"},
+                {"workdir", "chdir"},
+                {"cwd", "chdir"},
+                {"wd", "chdir"},
+                {"dependency", "after"},
+                {"afterok", "after"},
+                {"depends", "after"},
+                {"ntasks", "cpus"},
+                {"cores", "cpus"},
+                {"threads", "cpus"},
+                {"ncpus", "cpus"},
+                {"walltime", "time"},
+                {"timelimit", "time"},
+                {"gres", "gpus"},
+                {"container", "image"},
+                {"docker", "image"},
+                {"stdout", "output"},
+                {"stdin", "input"},
+                {"export", "env"},
+                {"files", "send"},
+                {"inputs", "send"},
+                {"verbose", "long"},
+                {"user", "owner"},
+                {"failed", "state failed"},
+                {"failed", "constraint 'ExitCode != 0'"},
+                {"running", "state running"},
+                {"held", "state held"},
+                {"idle", "state idle"},
+                {"pending", "state idle"},
+                {"stderr", "error"},
+                {"all", "owner USER"},
+                {"count", "limit"},
+                {"n", "limit"},
+                {"lines", "limit"},
+        };
+
+        for (size_t i = 0; i < sizeof(words_for) / sizeof(words_for[0]); i++) {
+                struct str option = str_of(words_for[i].option), first;
+
+                str_cut(&option, ' ', &first);
+                if (str_eqz(name, words_for[i].word) && options_row(command, first))
+                        return words_for[i].option;
+        }
+        return NULL;
+}
+
 static int unknown_option(const struct command *command, struct str word, struct str name, struct err *err)
 {
-        const char *near = options_nearest(name, row_name, command);
+        const char *near = option_meant(command, name);
 
+        if (!near)
+                near = options_nearest(name, row_name, command);
         if (near)
                 return err_set(err, -EINVAL, "there is no option \"" STR_FMT "\": did you mean --%s?",
                                STR_ARG(word), near);
@@ -73,7 +133,7 @@ static int unknown_option(const struct command *command, struct str word, struct
                        STR_ARG(word), command->name);
 }
 
-/* A whole name, or the beginning of exactly one. */
+/* Finds an option by its whole name, or by the beginning of exactly one. */
 static int find_long(const struct command *command, struct str word, struct str name,
                      const struct option_row **ret, struct err *err)
 {
@@ -102,7 +162,7 @@ static const struct option_row *find_letter(const struct command *command, char 
         return NULL;
 }
 
-static int give(struct options *o, const struct option_row *row, const char *text, struct err *err)
+static int give_option(struct options *o, const struct option_row *row, const char *text, struct err *err)
 {
         int64_t number;
 
@@ -129,12 +189,12 @@ static int read_long(struct options *o, char **argv, int argc, int *i, struct er
         if (row->form == OPTION_FLAG && has_value)
                 return err_set(err, -EINVAL, "--%s takes no value", row->name);
         if (row->form == OPTION_FLAG)
-                return give(o, row, NULL, err);
+                return give_option(o, row, NULL, err);
         if (has_value)
-                return give(o, row, rest.p, err);
+                return give_option(o, row, rest.p, err);
         if (*i + 1 >= argc)
                 return err_set(err, -EINVAL, "--%s needs a value: --%s %s", row->name, row->name, row->value);
-        return give(o, row, argv[++*i], err);
+        return give_option(o, row, argv[++*i], err);
 }
 
 static int read_letters(struct options *o, char **argv, int argc, int *i, struct err *err)
@@ -146,33 +206,74 @@ static int read_letters(struct options *o, char **argv, int argc, int *i, struct
                 if (!row)
                         return unknown_option(o->command, str_of(argv[*i]), str_of(argv[*i] + 1), err);
                 if (row->form == OPTION_FLAG) {
-                        rc = give(o, row, NULL, err);
+                        rc = give_option(o, row, NULL, err);
                         if (rc != 0)
                                 return rc;
                         continue;
                 }
                 if (p[1])
-                        return give(o, row, p + 1, err);
+                        return give_option(o, row, p + 1, err);
                 if (*i + 1 >= argc)
                         return err_set(err, -EINVAL, "-%c needs a value: -%c %s", *p, *p, row->value);
-                return give(o, row, argv[++*i], err);
+                return give_option(o, row, argv[++*i], err);
         }
         return 0;
 }
 
-/* The word of the usage that was not given: ID of "[OPTIONS] ID... SIGNAL" when there is none. */
-static int missing_word(const struct command *c, size_t given, struct err *err)
+/* The word of the usage that stands at this place: "ID..." of "[OPTIONS] ID... SIGNAL" for 0. */
+static struct str usage_word(const struct command *c, size_t place)
 {
         struct str rest = str_of(c->usage), word = STR("argument"), next;
-        ptrdiff_t dots;
 
         while (str_word(&rest, &next))
                 if (next.p[0] != '[' && next.p[next.n - 1] != ']') {
                         word = next;
-                        if (given-- == 0)
+                        if (place-- == 0)
                                 break;
                 }
-        dots = str_find(word, '.');
+        return word;
+}
+
+/* Returns whether the first word is a verb, as in "add|list|rm NAME". */
+static bool has_verbs(struct str first)
+{
+        return str_find(first, '|') > 0 && first.p[0] >= 'a' && first.p[0] <= 'z';
+}
+
+static void list_verbs(struct str verbs, struct buf *out)
+{
+        struct str verb;
+
+        for (bool first = true; str_cut(&verbs, '|', &verb); first = false)
+                buf_printf(out, "%s" STR_FMT, first ? "" : verbs.n ? ", " : " and ", STR_ARG(verb));
+}
+
+static int check_verb(const struct options *o, struct err *err)
+{
+        struct str verbs = usage_word(o->command, 0), verb;
+        struct buf list BUF_CLEANUP = {0};
+
+        if (!has_verbs(verbs))
+                return 0;
+        list_verbs(verbs, &list);
+        while (str_cut(&verbs, '|', &verb))
+                if (str_eqz(verb, o->words[0]))
+                        return 0;
+        return err_set(err, -EINVAL, "drover %s has no \"%s\": it has %s", o->command->name, o->words[0],
+                       buf_z(&list));
+}
+
+static int missing_word(const struct command *c, size_t given, struct err *err)
+{
+        struct str word = usage_word(c, given);
+        struct buf list BUF_CLEANUP = {0};
+        ptrdiff_t dots = str_find(word, '.');
+
+        if (given == 0 && has_verbs(word)) {
+                list_verbs(word, &list);
+                return err_set(err, -EINVAL, "drover %s what? It has %s; see drover %s --help", c->name,
+                               buf_z(&list), c->name);
+        }
         return err_set(err, -EINVAL, "missing " STR_FMT ": drover %s %s",
                        STR_ARG(dots > 0 ? str_head(word, (size_t)dots) : word), c->name, c->usage);
 }
@@ -191,7 +292,7 @@ static int check_words(const struct options *o, struct err *err)
                                o->words[c->words_max], c->name, c->usage);
         if (o->word_count < c->words_min && !(options_row(c, STR("session")) && options_text(o, "session")))
                 return missing_word(c, o->word_count, err);
-        return 0;
+        return c->words_min > 0 && o->word_count > 0 && !o->ended ? check_verb(o, err) : 0;
 }
 
 int options_read(struct options *o, const struct command *command, int argc, char **argv, struct err *err)

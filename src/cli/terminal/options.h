@@ -1,9 +1,8 @@
-/* options: subcommands and their options as tables, and the words of one call read by them.
+/* options: tables of subcommands and their options, and the parser of the command line.
  *
- * A row of the table makes the parser, --help, the manual page and the completion (command/help_text.h). An
- * option may stand anywhere, but for runs_words; "--" ends them; --name=value, --name value, -nvalue and -n
- * value are the same; letters of flags may stand together. A name may be shortened as long as it is clear
- * which is meant.
+ * A row of the table makes the parser, --help, the manual page and the completion (command/help_text.h).
+ * Options may be anywhere (except with runs_words); "--" ends them; --name=value, --name value, -nvalue and
+ * -n value are equivalent; letters of flags may be combined. A name may be abbreviated if it is unambiguous.
  */
 #pragma once
 #include "base/err.h"
@@ -20,7 +19,7 @@ struct option_row {
         const char *name; /* without the dashes */
         char letter;      /* 0: none */
         enum option_form form;
-        const char *value; /* what stands for the value in help: "FILE"; NULL for a flag */
+        const char *value; /* placeholder for the value in help: "FILE"; NULL for a flag */
         const char *text;  /* one sentence */
 };
 
@@ -29,18 +28,19 @@ struct options;
 struct command {
         const char *name;
         const char *group;                /* heading under which `drover help` shows it */
-        const char *line;                 /* what it does, in a few words */
-        const char *usage;                /* what follows the name, without [OPTIONS]: "ID..." */
+        const char *line;                 /* short description */
+        const char *usage;                /* words after the name, without [OPTIONS]: "ID..." */
         const char *text;                 /* the manual page's paragraphs, Markdown */
         const char *examples;             /* "command\n  what it does" lines; NULL: none */
         const struct option_row *options; /* up to a row without a name */
         unsigned words_min, words_max;    /* words that aren't options; words_max 0: none */
-        /* What completes a word: "requests", "jobs", "files", "commands", "" nothing, or the words
+        /* Completion of a word: "requests", "jobs", "files", "commands", "" for none, or the possible words
          * themselves. */
         const char *completes;
-        bool passes_on; /* all words go on to another program as they are */
+        bool passes_on; /* all words are passed unchanged to another program */
         int (*run)(struct cli *cli, const struct options *o); /* returns the exit code */
-        bool runs_words; /* the words are a command with options of its own: the first one ends ours */
+        /* the words are a command with options of its own: the first word ends this command's */
+        bool runs_words;
 };
 #define WORDS_ANY 100000u
 
@@ -58,23 +58,23 @@ struct options {
 };
 #define OPTIONS_CLEANUP __attribute__((cleanup(options_deinit)))
 
-/* Reads argv (from behind the command's name) by the command's rows and the common ones. All text is borrowed
- * from argv. 0, or -EINVAL with err: one sentence, with a hint of the nearest name. */
+/* Reads argv (after the command's name) by the command's rows and the common ones. All text is borrowed from
+ * argv. Returns 0, or -EINVAL with err: one sentence, with a hint of the nearest name. */
 int options_read(struct options *o, const struct command *command, int argc, char **argv, struct err *err);
 void options_deinit(struct options *o);
 
-/* Asking for a name that no row has is a mistake in the program, and aborts. */
+/* The following calls abort if no row has the name. */
 bool options_flag(const struct options *o, const char *name);
-const char *options_text(const struct options *o, const char *name); /* the last one given; NULL: none */
+const char *options_text(const struct options *o, const char *name); /* last value given; NULL: none */
 int64_t options_number(const struct options *o, const char *name, int64_t otherwise); /* durations: seconds */
-/* The next value of an option given several times: size_t at = 0; while ((v = options_list(o, name, &at))).
- */
+/* Returns the next value of an option given several times: size_t at = 0; while ((v = options_list(o, name,
+ * &at))). */
 const char *options_list(const struct options *o, const char *name, size_t *at);
 
-extern const struct option_row options_common[]; /* those that every command takes */
-/* The row of that name in the command's table or the common one; NULL. */
+extern const struct option_row options_common[]; /* options of every command */
+/* Returns the row of that name in the command's table or the common one; NULL: there is none. */
 const struct option_row *options_row(const struct command *command, struct str name);
 
-/* The nearest of n names, for a hint; NULL when none is near. `name_of` gives the i-th. */
+/* Returns the nearest of n names, for a hint; NULL if none is near. `name_of` gives the i-th. */
 const char *options_nearest(struct str word, const char *(*name_of)(const void *arg, size_t i),
                             const void *arg);

@@ -1,5 +1,5 @@
-/* The pager is the child, so that the exit code stays this program's. Who leaves it early ends this program
- * by SIGPIPE, which is what he wants. */
+/* The pager is the child process, so that the exit code stays this program's. A user who leaves the pager
+ * early ends this program by SIGPIPE, as intended. */
 #include "cli/terminal/pager.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static const char *chosen(void)
         return *name && strcmp(name, "cat") != 0 ? name : NULL;
 }
 
-static _Noreturn void become(const char *command, int from)
+static _Noreturn void become_pager(const char *command, int from)
 {
         dup2(from, STDIN_FILENO);
         if (from != STDIN_FILENO)
@@ -44,7 +44,7 @@ void pager_start(void)
         pager = fork();
         if (pager == 0) {
                 close(ends[1]);
-                become(command, ends[0]);
+                become_pager(command, ends[0]);
         }
         close(ends[0]);
         if (pager > 0) {

@@ -1,12 +1,12 @@
 /* pager: long output on a terminal, page by page, as git shows it.
  *
- * The program is $DROVER_PAGER, else $PAGER, else less, with the options -FRX where $LESS says none: what
- * fits on the screen is printed and no more. An empty value or `cat` means none.
+ * The program is $DROVER_PAGER, else $PAGER, else less, with the options -FRX if $LESS is not set: output
+ * that fits on the screen is only printed. An empty value or `cat` means no pager.
  */
 #pragma once
 
-/* From now on standard output, and standard error where it is a terminal, go to the pager. Nothing happens
- * when there is none. */
+/* Starts the pager, if there is one, and redirects standard output to it, and standard error if that is a
+ * terminal. */
 void pager_start(void);
-/* All is written: waits until the user has seen enough. No-op when none was started. */
+/* Ends the output and waits until the user leaves the pager. Does nothing if none was started. */
 void pager_end(void);

@@ -10,7 +10,9 @@
 
 #define GAP        2
 #define LEAST      8  /* columns that a wide one keeps */
-#define WRAP_LEAST 24 /* and one that wraps */
+#define READABLE   13 /* columns that a name should keep, to stay recognisable */
+#define WRAP_LEAST 28 /* minimum width of a wrapping column beside others; with less it is moved below */
+#define INDENT     4  /* indent of text below a row */
 
 static const char *const codes[] = {
         [TABLE_PLAIN] = "",  [TABLE_RED] = "31", [TABLE_GREEN] = "32", [TABLE_YELLOW] = "33",
@@ -26,7 +28,7 @@ void table_init(struct table *t, const struct table_column *columns, unsigned co
                         t->shown[t->shown_count++] = c;
 }
 
-/* A title as it is typed and as CSV has it: "UNDER WAY" is under_way. */
+/* Appends a title as it is typed and as CSV has it: "UNDER WAY" is under_way. */
 static void add_key(struct buf *out, const char *title)
 {
         for (; *title; title++)
@@ -58,6 +60,7 @@ int table_set_form(struct table *t, const struct table_form *form, struct err *e
 
         t->csv = form->csv;
         t->bare = form->bare;
+        t->chosen = form->columns != NULL;
         if (form->columns)
                 t->shown_count = 0;
         while (str_cut(&rest, ',', &name)) {
@@ -172,48 +175,112 @@ size_t table_rows(const struct table *t)
         return t->cell_count / t->column_count;
 }
 
-/* How narrow the column may become. */
-static unsigned least_width(const struct table *t, unsigned c)
-{
-        const struct table_column *column = &t->columns[t->shown[c]];
-        unsigned least = column->wraps ? WRAP_LEAST : LEAST, title = human_width(str_of(column->title));
+/* Layout of a table's columns. */
+struct setting {
+        unsigned shown[TABLE_COLUMNS_MAX], widths[TABLE_COLUMNS_MAX], count;
+        unsigned below; /* the column whose text has lines of its own below each row; column_count: none */
+};
 
+/* The widest cell of a column, or its title; `empty`: nothing is told in it. */
+static unsigned column_width(const struct table *t, unsigned column, bool *empty)
+{
+        unsigned width = t->bare ? 0 : human_width(str_of(t->columns[column].title));
+        const char *at = t->text.p;
+
+        *empty = true;
+        for (size_t i = 0; i < t->cell_count; at += t->cells[i++].n) {
+                struct str text = str_make(at, t->cells[i].n);
+
+                if (i % t->column_count != column)
+                        continue;
+                if (t->cells[i].width > width)
+                        width = t->cells[i].width;
+                *empty &= text.n == 0 || str_eqz(text, "-") || str_eqz(text, "0");
+        }
+        return width;
+}
+
+static unsigned total_width(const struct setting *g)
+{
+        unsigned total = g->count ? (g->count - 1) * GAP : 0;
+
+        for (unsigned c = 0; c < g->count; c++)
+                total += g->widths[c];
+        return total;
+}
+
+static void leave_out(struct setting *g, unsigned at)
+{
+        g->count--;
+        for (unsigned c = at; c < g->count; c++) {
+                g->shown[c] = g->shown[c + 1];
+                g->widths[c] = g->widths[c + 1];
+        }
+}
+
+/* How narrow the column may become, to be no longer than `least` but for its title. */
+static unsigned least_width(const struct table *t, const struct setting *g, unsigned c, unsigned least)
+{
+        const struct table_column *column = &t->columns[g->shown[c]];
+        unsigned title = t->bare ? 0 : human_width(str_of(column->title));
+
+        least = column->wraps ? WRAP_LEAST : least;
         return least < title ? title : least;
 }
 
-/* Cuts the wide columns, the widest first, until the line fits. */
-static void fit(const struct table *t, unsigned widths[])
+/* The width when each wide column is cut to so much. */
+static unsigned cut_width(const struct table *t, const struct setting *g, unsigned least)
 {
-        unsigned total = (t->shown_count - 1) * GAP;
+        unsigned total = total_width(g);
 
-        for (unsigned c = 0; c < t->shown_count; c++)
-                total += widths[c];
-        while (t->width && total > t->width) {
-                unsigned widest = t->shown_count, second = 0, cut, least;
+        for (unsigned c = 0; c < g->count; c++)
+                if (t->columns[g->shown[c]].wide && g->widths[c] > least_width(t, g, c, least))
+                        total -= g->widths[c] - least_width(t, g, c, least);
+        return total;
+}
 
-                for (unsigned c = 0; c < t->shown_count; c++) {
-                        if (!t->columns[t->shown[c]].wide || widths[c] <= least_width(t, c))
-                                continue;
-                        if (widest == t->shown_count || widths[c] > widths[widest]) {
-                                second = widest == t->shown_count ? 0 : widths[widest];
+/* Cuts the wide columns, the widest first, until the line fits. */
+static void cut_columns(const struct table *t, struct setting *g)
+{
+        unsigned total = total_width(g);
+
+        while (total > t->width) {
+                unsigned widest = g->count;
+
+                for (unsigned c = 0; c < g->count; c++)
+                        if (t->columns[g->shown[c]].wide && g->widths[c] > least_width(t, g, c, LEAST) &&
+                            (widest == g->count || g->widths[c] > g->widths[widest]))
                                 widest = c;
-                        } else if (widths[c] > second) {
-                                second = widths[c];
-                        }
-                }
-                if (widest == t->shown_count)
+                if (widest == g->count)
                         return;
-                least = least_width(t, widest);
-                cut = total - t->width;
-                if (second >= least && widths[widest] > second && cut > widths[widest] - second)
-                        cut = widths[widest] - second;
-                else if (second == widths[widest])
-                        cut = 1;
-                if (cut > widths[widest] - least)
-                        cut = widths[widest] - least;
-                widths[widest] -= cut;
-                total -= cut;
+                g->widths[widest]--;
+                total--;
         }
+}
+
+static void set_columns(const struct table *t, struct setting *g)
+{
+        bool empty[TABLE_COLUMNS_MAX];
+
+        *g = (struct setting){.count = t->shown_count, .below = t->column_count};
+        for (unsigned c = 0; c < g->count; c++) {
+                g->shown[c] = t->shown[c];
+                g->widths[c] = column_width(t, g->shown[c], &empty[g->shown[c]]);
+        }
+        if (!t->width)
+                return;
+        for (unsigned c = g->count; c-- > 0 && !t->chosen && total_width(g) > t->width;)
+                if (t->columns[g->shown[c]].spare && empty[g->shown[c]])
+                        leave_out(g, c);
+        for (unsigned c = g->count; c-- > 0 && cut_width(t, g, READABLE) > t->width;)
+                if (t->columns[g->shown[c]].wraps && g->widths[c] > WRAP_LEAST && g->count > 1) {
+                        g->below = g->shown[c];
+                        leave_out(g, c);
+                }
+        for (unsigned c = g->count; c-- > 0 && !t->chosen && cut_width(t, g, READABLE) > t->width;)
+                if (t->columns[g->shown[c]].spare)
+                        leave_out(g, c);
+        cut_columns(t, g);
 }
 
 /* The first `width` characters of the text. */
@@ -230,21 +297,22 @@ static struct str head(struct str text, unsigned width)
         return str_head(text, i);
 }
 
-static void fill(struct buf *out, unsigned n)
+static void spaces_add(struct buf *out, unsigned n)
 {
         while (n-- > 0)
                 buf_char(out, ' ');
 }
 
 /* `at`: the column's place among those that are shown. */
-static void print_cell(const struct table *t, struct buf *out, struct str text, unsigned width, unsigned at,
-                       unsigned room, uint8_t colour)
+static void print_cell(const struct table *t, const struct setting *g, struct buf *out, struct str text,
+                       unsigned at, uint8_t colour)
 {
-        bool last = at + 1 == t->shown_count, right = t->columns[t->shown[at]].right;
+        bool last = at + 1 == g->count, right = t->columns[g->shown[at]].right;
+        unsigned width = human_width(text), room = g->widths[at];
         unsigned pad = width < room ? room - width : 0;
 
         if (right)
-                fill(out, pad);
+                spaces_add(out, pad);
         if (t->colour && colour)
                 buf_printf(out, "\033[%sm", codes[colour]);
         if (width > room) {
@@ -256,9 +324,9 @@ static void print_cell(const struct table *t, struct buf *out, struct str text, 
         if (t->colour && colour)
                 buf_addz(out, "\033[0m");
         if (!right && !last)
-                fill(out, pad);
+                spaces_add(out, pad);
         if (!last)
-                fill(out, GAP);
+                spaces_add(out, GAP);
 }
 
 /* Takes the blanks at the end of a line away: an empty last cell leaves the gap before it. */
@@ -269,7 +337,7 @@ static void end_line(struct buf *out)
         buf_char(out, '\n');
 }
 
-/* Where each cell's text begins, and the rows in the order in which they are shown. */
+/* Start of each cell's text, and the order in which the rows are shown. */
 struct order {
         const struct table *t;
         size_t *text_at, *rows;
@@ -398,7 +466,7 @@ static void print_csv(const struct table *t, const struct order *o, struct buf *
         }
 }
 
-/* As many words as there is room for; a longer one is parted. What is left begins with a word. */
+/* Takes as many words as there is room for; a longer word is divided. *rest then begins with a word. */
 static struct str take_words(struct str *rest, unsigned room)
 {
         struct str line = head(*rest, room);
@@ -412,7 +480,27 @@ static struct str take_words(struct str *rest, unsigned room)
         return line;
 }
 
-static void print_row(const struct table *t, const struct order *o, size_t row, const unsigned widths[],
+/* The text in lines of its own, as wide as the terminal. */
+static void print_below(const struct table *t, struct buf *out, struct str text, uint8_t colour)
+{
+        unsigned room = t->width > INDENT + WRAP_LEAST ? t->width - INDENT : WRAP_LEAST;
+
+        while (text.n > 0) {
+                struct str line = human_width(text) > room ? take_words(&text, room) : text;
+
+                spaces_add(out, INDENT);
+                if (t->colour && colour)
+                        buf_printf(out, "\033[%sm", codes[colour]);
+                buf_str(out, line);
+                if (t->colour && colour)
+                        buf_addz(out, "\033[0m");
+                buf_char(out, '\n');
+                if (line.p == text.p)
+                        return;
+        }
+}
+
+static void print_row(const struct table *t, const struct order *o, size_t row, const struct setting *g,
                       struct buf *out)
 {
         struct str rest[TABLE_COLUMNS_MAX] = {0}, text;
@@ -420,43 +508,35 @@ static void print_row(const struct table *t, const struct order *o, size_t row, 
 
         for (unsigned line = 0; more; line++) {
                 more = false;
-                for (unsigned c = 0; c < t->shown_count; c++) {
-                        const struct table_cell *cell = &t->cells[row * t->column_count + t->shown[c]];
-
-                        text = line == 0 ? cell_text(o, row, t->shown[c]) : rest[c];
-                        if (t->columns[t->shown[c]].wraps && human_width(text) > widths[c]) {
+                for (unsigned c = 0; c < g->count; c++) {
+                        text = line == 0 ? cell_text(o, row, g->shown[c]) : rest[c];
+                        if (t->columns[g->shown[c]].wraps && human_width(text) > g->widths[c]) {
                                 rest[c] = text;
-                                text = take_words(&rest[c], widths[c]);
+                                text = take_words(&rest[c], g->widths[c]);
                                 more = true;
                         } else {
                                 rest[c] = STR_NONE;
                         }
-                        print_cell(t, out, text, human_width(text), c, widths[c], cell->colour);
+                        print_cell(t, g, out, text, c, t->cells[row * t->column_count + g->shown[c]].colour);
                 }
                 end_line(out);
         }
+        if (g->below < t->column_count)
+                print_below(t, out, cell_text(o, row, g->below),
+                            t->cells[row * t->column_count + g->below].colour);
 }
 
 static void print_aligned(const struct table *t, const struct order *o, struct buf *out)
 {
-        unsigned widths[TABLE_COLUMNS_MAX];
+        struct setting g;
 
-        for (unsigned c = 0; c < t->shown_count; c++) {
-                widths[c] = t->bare ? 0 : human_width(str_of(t->columns[t->shown[c]].title));
-                for (size_t i = t->shown[c]; i < t->cell_count; i += t->column_count)
-                        if (t->cells[i].width > widths[c])
-                                widths[c] = t->cells[i].width;
-        }
-        fit(t, widths);
-        for (unsigned c = 0; c < t->shown_count && !t->bare; c++) {
-                struct str title = str_of(t->columns[t->shown[c]].title);
-
-                print_cell(t, out, title, human_width(title), c, widths[c], TABLE_BOLD);
-        }
+        set_columns(t, &g);
+        for (unsigned c = 0; c < g.count && !t->bare; c++)
+                print_cell(t, &g, out, str_of(t->columns[g.shown[c]].title), c, TABLE_BOLD);
         if (!t->bare)
                 end_line(out);
         for (size_t i = 0; i < table_rows(t); i++)
-                print_row(t, o, o->rows[i], widths, out);
+                print_row(t, o, o->rows[i], &g, out);
 }
 
 void table_print(const struct table *t, struct buf *out)

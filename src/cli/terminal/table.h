@@ -1,9 +1,11 @@
 /* table: aligned columns for people, and the same rows as CSV for programs.
  *
- * Cells are given row by row, left to right; a short row is filled up. A cell is a text; one that stands for
- * a time, a length of time or a number has its value, too, by which rows are sorted. On a terminal a table
- * that is too wide has its `wide` columns cut until it fits, with "…" at the cut, and what is in `wraps`
- * columns goes on in lines below; elsewhere nothing is cut.
+ * Cells are given row by row, left to right; a short row is filled up. A cell is a text; a cell for a time,
+ * a duration or a number also has its value, by which rows are sorted. On a terminal a table that is too
+ * wide is made narrower, in this order, until it fits: empty `spare` columns are left out; a `wraps` column
+ * without room for its words is moved below its rows, uncut; other `spare` columns are left out; `wide`
+ * columns are cut, with "…" at the cut. Columns that a form names are always shown. Elsewhere nothing is cut
+ * or left out.
  * Text is made safe for a terminal (human_safe).
  */
 #pragma once
@@ -13,26 +15,29 @@
 
 struct table_column {
         const char *title;
-        bool right; /* numbers */
+        bool right; /* right-aligned, for numbers */
         bool wide;  /* may be cut, down to 8 columns or its title */
         bool extra; /* shown only when a form names it */
-        bool wraps; /* with wide: nothing of it is lost; it is made no narrower than 24 columns */
+        bool wraps; /* with wide: continued in further lines instead of cut; at most one column of a table */
+        bool spare; /* may be left out */
 };
 
 enum table_colour { TABLE_PLAIN, TABLE_RED, TABLE_GREEN, TABLE_YELLOW, TABLE_BLUE, TABLE_DIM, TABLE_BOLD };
 
-/* What the user asks of a table. All zero: as it is. */
+/* Form of a table that the user asks for. All zero: the default. */
 struct table_form {
-        const char *columns; /* titles in any case, with commas: "id,state"; NULL: all that are not extra */
-        const char *sort;    /* a title; with a minus before it the largest first; NULL: as the rows came */
-        bool csv;            /* RFC 4180: times in ISO 8601 (UTC), lengths of time in seconds */
-        bool bare;           /* no line of titles */
+        /* titles in any case, separated by commas: "id,state"; NULL: all that are not extra */
+        const char *columns;
+        /* a title; with a minus before it in descending order; NULL: in the order of the rows */
+        const char *sort;
+        bool csv;  /* RFC 4180: times in ISO 8601 (UTC), durations in seconds */
+        bool bare; /* no line of titles */
 };
 
 enum table_kind { TABLE_TEXT, TABLE_NUMBER, TABLE_TIME, TABLE_DURATION };
 struct table_cell {
-        int64_t value; /* of every kind but text: a number, Unix ms, ms */
-        uint32_t n;    /* bytes of its text */
+        int64_t value; /* value of a cell that is not text: a number, Unix ms, ms */
+        uint32_t n;    /* bytes of the cell's text */
         uint16_t width;
         uint8_t colour, kind;
 };
@@ -47,26 +52,27 @@ struct table {
         struct table_cell *cells;
         size_t cell_count, cell_cap;
         bool colour, bare, csv;
-        unsigned sort; /* a column; column_count: none */
+        bool chosen;   /* the form names the columns */
+        unsigned sort; /* number of a column; column_count: none */
         bool descending;
         unsigned width; /* of the terminal; 0: no limit */
 };
 
 void table_init(struct table *t, const struct table_column *columns, unsigned count);
-/* 0, or -EINVAL with err, which names the columns that there are. */
+/* Sets the table's form. Returns 0, or -EINVAL with err, which lists the existing columns. */
 int table_set_form(struct table *t, const struct table_form *form, struct err *err);
 void table_deinit(struct table *t);
 #define TABLE_CLEANUP __attribute__((cleanup(table_deinit)))
 
 void table_text(struct table *t, struct str text);
-void table_view(struct table *t, struct view v); /* a string's text, a number; "-" when it is none */
+void table_view(struct table *t, struct view v); /* a string's text or a number; "-" for anything else */
 void table_format(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void table_time(struct table *t, int64_t at_ms, int64_t now_ms); /* human_time; 0: "-" */
 void table_duration(struct table *t, int64_t ms);                /* human_duration */
-void table_paint(struct table *t, enum table_colour colour);     /* the last cell */
+void table_paint(struct table *t, enum table_colour colour);     /* colours the last cell */
 void table_end_row(struct table *t);                             /* fills the row up with empty cells */
 size_t table_rows(const struct table *t);
-/* The whole table as text. */
+/* Appends the whole table as text. */
 void table_print(const struct table *t, struct buf *out);
-/* Text in a colour, when `on`. */
+/* Appends text, in a colour if `on`. */
 void table_coloured(struct buf *out, bool on, enum table_colour colour, const char *text);

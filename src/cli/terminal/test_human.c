@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -87,12 +88,21 @@ static void text_is_made_safe(void **state)
 
 static void lengths_of_time(void **state)
 {
+        static const char *const no_clock[] = {"5:00",   "1:60:00",   "1:00:00:00", "1-",
+                                               "1-2",    "x-1:00:00", ":::",        "1:00:0x",
+                                               "-1:0:0", "1:00:00-2", "1:00:00:"};
         int64_t s = 0;
         struct err err;
 
         (void)state;
         assert_int_equal(human_to_seconds(STR("90"), &s, NULL), 0);
         assert_int_equal(s, 90);
+        assert_int_equal(human_to_seconds(STR("1:30:00"), &s, NULL), 0);
+        assert_int_equal(s, 5400);
+        assert_int_equal(human_to_seconds(STR("2-00:00:01"), &s, NULL), 0);
+        assert_int_equal(s, 2 * 86400 + 1);
+        for (size_t i = 0; i < sizeof(no_clock) / sizeof(no_clock[0]); i++)
+                assert_int_equal(human_to_seconds(str_of(no_clock[i]), &s, &err), -EINVAL);
         assert_int_equal(human_to_seconds(STR("1.5h"), &s, NULL), 0);
         assert_int_equal(s, 5400);
         assert_int_equal(human_to_seconds(STR("2d"), &s, NULL), 0);

@@ -76,24 +76,78 @@ static void wraps_what_must_be_read(void **state)
         table_text(&t, STR("8"));
         table_text(&t, STR("na\xc3\xafve-0123456789012345678901234567890123456789 end"));
         table_end_row(&t);
-        t.width = 32;
+        t.width = 36;
         table_print(&t, &out);
-        assert_string_equal(buf_z(&out), "ID  NOTE                      X\n"
-                                         " 7  it used more memory than  sh\n"
-                                         "    it had asked for\n"
-                                         " 8  na\xc3\xafve-012345678901234567\n"
-                                         "    8901234567890123456789\n"
-                                         "    end\n");
+        assert_string_equal(buf_z(&out), "ID  NOTE                          X\n"
+                                         " 7  it used more memory than it   sh\n"
+                                         "    had asked for\n"
+                                         " 8  na\xc3\xafve-0123456789012345678901\n"
+                                         "    234567890123456789 end\n");
+        buf_reset(&out);
+        t.width = 35;
+        table_print(&t, &out);
+        assert_string_equal(buf_z(&out), "ID  X\n"
+                                         " 7  sh\n"
+                                         "    it used more memory than it had\n"
+                                         "    asked for\n"
+                                         " 8\n"
+                                         "    na\xc3\xafve-0123456789012345678901234\n"
+                                         "    567890123456789 end\n");
         for (unsigned width = 1; width < 80; width++) {
                 buf_reset(&out);
                 t.width = width;
                 table_print(&t, &out);
                 rest = buf_view(&out);
                 while (str_cut(&rest, '\n', &line))
-                        assert_true(human_width(line) <= (width > 32 ? width : 32));
+                        assert_true(human_width(line) <= (width > 40 ? width : 40));
                 assert_non_null(strstr(buf_z(&out), "than"));
                 assert_non_null(strstr(buf_z(&out), "end"));
         }
+}
+
+/* Columns in which nothing stands go first, then others that may; what is asked for by name stays. */
+static void leaves_spare_columns_out(void **state)
+{
+        static const struct table_column some[] = {{"ID", true, false},
+                                                   {"DONE", true, false, .spare = true},
+                                                   {"HELD", true, false, .spare = true},
+                                                   {"NAME", false, true}};
+        static const struct {
+                unsigned width;
+                const char *titles;
+        } cases[] = {{0, "ID  DONE  HELD  NAME"},
+                     {40, "ID  DONE  HELD  NAME"},
+                     {39, "ID  DONE  NAME"},
+                     {23, "ID  DONE  NAME"},
+                     {22, "ID  NAME"},
+                     {12, "ID  NAME"}};
+        struct table_form form = {.columns = "held,name"};
+        struct table t TABLE_CLEANUP;
+        struct buf out BUF_CLEANUP = {0};
+        struct err err;
+
+        (void)state;
+        table_init(&t, some, 4);
+        table_text(&t, STR("7"));
+        table_text(&t, STR("3"));
+        table_text(&t, STR("0"));
+        table_text(&t, STR("a name that is not short"));
+        table_end_row(&t);
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                struct str rest, line;
+
+                buf_reset(&out);
+                t.width = cases[i].width;
+                table_print(&t, &out);
+                rest = buf_view(&out);
+                str_cut(&rest, '\n', &line);
+                assert_true(str_eqz(line, cases[i].titles));
+        }
+        assert_int_equal(table_set_form(&t, &form, &err), 0);
+        t.width = 12;
+        buf_reset(&out);
+        table_print(&t, &out);
+        assert_string_equal(buf_z(&out), "HELD  NAME\n   0  a name \xe2\x80\xa6\n");
 }
 
 static void colours_only_when_asked(void **state)
@@ -118,6 +172,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {cmocka_unit_test(aligns), cmocka_unit_test(cuts_to_the_width),
                                            cmocka_unit_test(wraps_what_must_be_read),
+                                           cmocka_unit_test(leaves_spare_columns_out),
                                            cmocka_unit_test(colours_only_when_asked)};
 
         return cmocka_run_group_tests_name("cli table", tests, NULL, NULL);

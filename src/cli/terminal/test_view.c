@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "cli/terminal/view.h"
 
 static void finds_fields(void **state)

@@ -2,10 +2,10 @@
 
 #include <stdlib.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "cli/terminal/human.h"
 
-/* What a byte means between values. Most bytes of an answer are looked at here, so a table. */
+/* Classes of bytes between values. Most bytes of an answer are looked up here, hence a table. */
 enum { PLAIN, BLANK, QUOTE, OPEN, SHUT, MARK };
 static const unsigned char meaning[256] = {
         [' '] = BLANK, ['\t'] = BLANK, ['\n'] = BLANK, ['\r'] = BLANK, ['"'] = QUOTE, ['{'] = OPEN,
@@ -17,7 +17,7 @@ static bool blank(char c)
         return meaning[(unsigned char)c] == BLANK;
 }
 
-/* Behind the closing quote of the string that opens at p; NULL when it doesn't close. */
+/* Returns the position after the closing quote of the string that opens at p; NULL if it is not closed. */
 static const char *skip_string(const char *p, const char *end)
 {
         /* Most strings are a few bytes: a plain loop beats calls of memchr. */
@@ -30,7 +30,8 @@ static const char *skip_string(const char *p, const char *end)
         return NULL;
 }
 
-/* Behind the value that begins at p (no white space before it); NULL when it is not whole. */
+/* Returns the position after the value that begins at p (no white space before it); NULL if it is
+ * incomplete. */
 static const char *skip_value(const char *p, const char *end)
 {
         unsigned depth = 0;

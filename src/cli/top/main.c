@@ -1,7 +1,7 @@
 /* drover-top: what `drover top` becomes. A program of its own, so that `drover` does not link ncurses. */
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "cli/client/api.h"
 #include "cli/command/commands.h"
 #include "cli/top/top.h"

@@ -6,15 +6,16 @@
 #include <locale.h>
 #include <ncurses.h>
 
-#include "base/clock.h"
-#include "base/json.h"
+#include "base/format/json.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
 #include "cli/client/api.h"
 #include "cli/client/jobs.h"
 #include "cli/terminal/human.h"
 
 #define LOOK_MS      2000
 #define REQUESTS_MAX 1000
+#define HELD_NAMED   5
 #define CONTROL_L    12 /* draws all of the screen again */
 
 static const struct table_column request_columns[] = {
@@ -38,19 +39,19 @@ struct top {
         int64_t idle, running, held;
 };
 
-static void say(struct top *t, const char *text)
+static void message_show(struct top *t, const char *text)
 {
         buf_reset(&t->message);
         human_safe(&t->message, str_of(text));
 }
 
-static bool ask(struct top *t, const char *path, struct api_answer *ret)
+static bool ask_server(struct top *t, const char *path, struct api_answer *ret)
 {
         struct err err = {""};
 
         if (api_call(t->cli, &(struct api_request){.path = path, .timeout_ms = 10000}, ret, &err) == 0)
                 return true;
-        say(t, err.text);
+        message_show(t, err.text);
         return false;
 }
 
@@ -85,9 +86,36 @@ static void add_request(struct top *t, struct view r)
         if (text.n == 0)
                 job_command(&row, &text);
         table_text(&t->requests, buf_view(&text));
-        if (view_integer(view_get(r, "held"), 0) > 0)
-                add_problem(t, view_get(r, "id"), ": some of its jobs are held; r releases them",
-                            (struct view){STR_NONE});
+}
+
+/* Requests are shown in this order: those with running jobs, others with held ones, the rest. */
+static unsigned request_rank(struct view r)
+{
+        if (view_integer(view_get(r, "running"), 0) > 0)
+                return 0;
+        return view_integer(view_get(r, "held"), 0) > 0 ? 1 : 2;
+}
+
+/* One line for the held jobs of all requests, which the first ones stand for. */
+static void add_held(struct top *t, struct view requests)
+{
+        struct buf ids BUF_CLEANUP = {0}, text BUF_CLEANUP = {0};
+        unsigned count = 0;
+        struct view r;
+        size_t at = 0;
+
+        while (view_next(requests, &at, &r)) {
+                if (view_integer(view_get(r, "held"), 0) <= 0 || count++ >= HELD_NAMED)
+                        continue;
+                buf_addz(&ids, count > 1 ? ", " : "");
+                view_text(view_get(r, "id"), &ids);
+        }
+        if (count == 0)
+                return;
+        human_count(&text, t->held, "job", "jobs");
+        buf_printf(&text, " held (" STR_FMT "%s): w tells why, r releases them\n", STR_ARG(buf_view(&ids)),
+                   count > HELD_NAMED ? ", …" : "");
+        buf_str(&t->problems, buf_view(&text));
 }
 
 static const char *state_of(struct view agent, struct view queue)
@@ -109,9 +137,11 @@ static void add_queue(struct top *t, struct view agent, struct view queue)
         table_view(&t->places, view_get(agent, "name"));
         table_view(&t->places, view_get(queue, "name"));
         table_text(&t->places, str_of(state));
-        view_text(view_get(view_get(queue, "free"), "cpus"), &text);
-        buf_char(&text, '/');
-        view_text(view_get(view_get(queue, "total"), "cpus"), &text);
+        if (view_integer(view_get(view_get(queue, "total"), "cpus"), 0) > 0) {
+                view_text(view_get(view_get(queue, "free"), "cpus"), &text);
+                buf_char(&text, '/');
+                view_text(view_get(view_get(queue, "total"), "cpus"), &text);
+        }
         table_text(&t->places, buf_view(&text));
         table_view(&t->places, view_get(queue, "running"));
         if (str_eqz(str_of(state), "away"))
@@ -135,25 +165,30 @@ static void tables_deinit(struct top *t)
 }
 
 /* The rows of before stay when the server does not answer. */
-static void look(struct top *t)
+static void look_at_server(struct top *t)
 {
         struct api_answer requests API_ANSWER_CLEANUP = {0}, agents API_ANSWER_CLEANUP = {0};
         uint64_t was = t->count ? t->ids[t->selected] : 0;
-        struct view item, queue;
+        struct view list, item, queue;
         size_t at = 0, inner;
 
-        if (!ask(t, "/v1/requests?limit=1000", &requests) || !ask(t, "/v1/agents", &agents))
+        if (!ask_server(t, "/v1/requests?limit=1000", &requests) || !ask_server(t, "/v1/agents", &agents))
                 return;
+        list = view_get(requests.root, "requests");
         tables_deinit(t);
         tables_init(t);
         buf_reset(&t->problems);
         t->idle = t->running = t->held = 0;
         t->count = t->selected = 0;
-        while (t->count < REQUESTS_MAX && view_next(view_get(requests.root, "requests"), &at, &item)) {
-                add_request(t, item);
-                if (t->ids[t->count - 1] == was)
-                        t->selected = t->count - 1;
-        }
+        for (unsigned rank = 0; rank <= 2; rank++, at = 0)
+                while (t->count < REQUESTS_MAX && view_next(list, &at, &item)) {
+                        if (request_rank(item) != rank)
+                                continue;
+                        add_request(t, item);
+                        if (t->ids[t->count - 1] == was)
+                                t->selected = t->count - 1;
+                }
+        add_held(t, list);
         for (at = 0; view_next(view_get(agents.root, "agents"), &at, &item);)
                 for (inner = 0; view_next(view_get(item, "queues"), &inner, &queue);)
                         add_queue(t, item, queue);
@@ -211,8 +246,10 @@ static void draw(struct top *t)
                first = t->selected >= page ? t->selected - page + 1 : 0;
 
         erase();
-        buf_printf(&head, "drover: %zu requests, %lld jobs idle, %lld running, %lld held", t->count,
-                   (long long)t->idle, (long long)t->running, (long long)t->held);
+        buf_addz(&head, "drover: ");
+        human_count(&head, (int64_t)t->count, "request, ", "requests, ");
+        human_count(&head, t->idle, "job idle", "jobs idle");
+        buf_printf(&head, ", %lld running, %lld held", (long long)t->running, (long long)t->held);
         draw_line(0, buf_view(&head), A_BOLD);
         y = draw_table(&t->requests, y, list, first, t->selected) + 1;
         y = draw_table(&t->places, y, places, 0, SIZE_MAX - 1) + 1;
@@ -224,7 +261,7 @@ static void draw(struct top *t)
 
 /* ---- keys */
 
-static void act(struct top *t, const char *action, const char *done)
+static void act_on_request(struct top *t, const char *action, const char *done)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf body BUF_CLEANUP = {0}, text BUF_CLEANUP = {0};
@@ -236,7 +273,7 @@ static void act(struct top *t, const char *action, const char *done)
         if (api_call(t->cli,
                      &(struct api_request){.method = "POST", .path = "/v1/actions", .body = buf_view(&body)},
                      &answer, &err) != 0) {
-                say(t, err.text);
+                message_show(t, err.text);
                 return;
         }
         buf_printf(&text, "request %llu: ", (unsigned long long)id);
@@ -246,8 +283,8 @@ static void act(struct top *t, const char *action, const char *done)
                 buf_addz(&text, "; ");
                 view_text(view_get(error, "message"), &text);
         }
-        say(t, buf_z(&text));
-        look(t);
+        message_show(t, buf_z(&text));
+        look_at_server(t);
 }
 
 static void remove_selected(struct top *t)
@@ -257,14 +294,14 @@ static void remove_selected(struct top *t)
 
         buf_printf(&text, "Remove request %llu and all of its jobs (%lld)? y/n",
                    (unsigned long long)t->ids[t->selected], (long long)t->jobs[t->selected]);
-        say(t, buf_z(&text));
+        message_show(t, buf_z(&text));
         draw(t);
         timeout(-1);
         key = getch();
         timeout(LOOK_MS);
-        say(t, "");
+        message_show(t, "");
         if (key == 'y' || key == 'Y')
-                act(t, "remove", "removed");
+                act_on_request(t, "remove", "removed");
 }
 
 /* Why the first job of the request that waits does so, over the screen until a key. */
@@ -278,17 +315,17 @@ static void show_why(struct top *t)
 
         buf_printf(&path, "/v1/jobs?id=%llu&state=idle,held&limit=1",
                    (unsigned long long)t->ids[t->selected]);
-        if (!ask(t, buf_z(&path), &jobs))
+        if (!ask_server(t, buf_z(&path), &jobs))
                 return;
         if (!view_next(view_get(jobs.root, "jobs"), &at, &job)) {
-                say(t, "none of its jobs waits");
+                message_show(t, "none of its jobs waits");
                 return;
         }
         buf_reset(&path);
         buf_addz(&path, "/v1/jobs/");
         view_text(view_get(job, "id"), &path);
         buf_addz(&path, "/why");
-        if (!ask(t, buf_z(&path), &why))
+        if (!ask_server(t, buf_z(&path), &why))
                 return;
         clear();
         view_text(view_get(job, "id"), &text);
@@ -321,7 +358,7 @@ static bool take_key(struct top *t, int key)
                 clearok(stdscr, TRUE);
                 return true;
         }
-        say(t, "");
+        message_show(t, "");
         if ((key == KEY_DOWN || key == 'j') && t->selected + 1 < t->count)
                 t->selected++;
         else if ((key == KEY_UP || key == 'k') && t->selected > 0)
@@ -329,9 +366,9 @@ static bool take_key(struct top *t, int key)
         else if (t->count == 0)
                 return true;
         else if (key == 'h')
-                act(t, "hold", "held");
+                act_on_request(t, "hold", "held");
         else if (key == 'r')
-                act(t, "release", "released");
+                act_on_request(t, "release", "released");
         else if (key == 'd')
                 remove_selected(t);
         else if (key == 'w')
@@ -360,7 +397,7 @@ int top_run(struct cli *cli)
         timeout(LOOK_MS);
         do {
                 if (clock_boot_ms() >= due_ms) {
-                        look(t);
+                        look_at_server(t);
                         due_ms = clock_boot_ms() + LOOK_MS;
                 }
                 draw(t);

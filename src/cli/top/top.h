@@ -1,6 +1,6 @@
-/* top: requests, places and problems on the whole screen, looked at again every two seconds. */
+/* top: shows requests, places and problems on the whole screen, refreshed every two seconds. */
 #pragma once
 #include "cli/terminal/cli.h"
 
-/* Until the user leaves. Standard input and output are a terminal. Returns the exit code. */
+/* Runs until the user quits. Standard input and output must be a terminal. Returns the exit code. */
 int top_run(struct cli *cli);
