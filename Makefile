@@ -28,7 +28,11 @@ build: setup-build ## programs and manual pages into build/; installs the packag
 	@ninja -C $(BUILD) -j$(JOBS) programs
 	@tools/link-programs $(BUILD)
 
-demo: build ## a server, two agents and a thousand real files, in a temporary folder; under a minute
+# Only what the demo starts: on a bare machine it does not wait for manual pages and the other commands.
+demo: setup-build ## a server, two agents and two thousand real files, in a temporary folder; under a minute
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix=$(PREFIX)
+	@ninja -C $(BUILD) -j$(JOBS) src/cli/drover src/server/droverd src/agent/drover-agent src/agent/drover-shepherd src/move/drover-mover
+	@tools/link-programs $(BUILD)
 	@tools/demo/demo --build $(BUILD)
 
 demo-cloud: build ## a server without machines gets 300 jobs, starts machines for them, and stops these; about a minute

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
 #include "catalog/catalog.h"
 
 #define FILES  1000000u

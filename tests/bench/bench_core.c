@@ -4,8 +4,8 @@
 #include <malloc.h>
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
 #include "core/core.h"
 #include "core/query.h"
 

@@ -21,9 +21,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
 #include "bench.h"
 #include "store/store.h"
 

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
-#include "base/fs.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
 #include "store/store.h"
 
 #define RECORD  STR("an event of about the size of a submit of one job: seventy bytes or so")

@@ -2,10 +2,11 @@
  * waits for its answer before it asks again: what the server takes from clients that cost next to nothing
  * (tools/bench calls it).
  *
- *   load_submit SOCKET REQUEST CONNECTIONS SECONDS
+ *   load_submit SOCKET REQUEST CONNECTIONS SECONDS [PATH]
  *
  * REQUEST is JSON that begins with `{"uuid": "`, 36 characters and a quote; each submit has a new uuid there.
- * Prints a line `SUBMITS_A_SECOND MEDIAN_US P99_US`; ends with 1 at the first answer that is not 201.
+ * Another one goes to PATH as it is. Prints a line `SUBMITS_A_SECOND MEDIAN_US P99_US`; ends with 1 at the
+ * first answer that is neither 200 nor 201.
  */
 #include <poll.h>
 #include <sys/socket.h>
@@ -13,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
-#include "base/uuid.h"
+#include "base/system/clock.h"
+#include "base/system/uuid.h"
 #include "bench.h"
 
 #define CONNECTIONS_MAX 1000
@@ -27,7 +28,7 @@ struct client {
 };
 struct load {
         struct buf ask; /* head and body */
-        size_t uuid_at;
+        size_t uuid_at; /* 0: it has none */
         int64_t *took_ns;
         size_t answers, room;
 };
@@ -37,7 +38,8 @@ static void submit(struct load *l, struct client *c, int fd)
         char uuid[UUID_TEXT];
 
         uuid_new(uuid);
-        memcpy(l->ask.p + l->uuid_at, uuid, sizeof(uuid) - 1);
+        if (l->uuid_at)
+                memcpy(l->ask.p + l->uuid_at, uuid, sizeof(uuid) - 1);
         c->asked_ns = clock_mono_ns();
         buf_reset(&c->answer);
         must(send(fd, l->ask.p, l->ask.n, MSG_NOSIGNAL) == (ssize_t)l->ask.n, "the server does not listen");
@@ -63,7 +65,7 @@ static void take(struct load *l, struct client *c, int fd)
         c->answer.n += (size_t)n;
         if (!is_whole(buf_view(&c->answer)))
                 return;
-        if (!str_starts(buf_view(&c->answer), STR("HTTP/1.1 201"))) {
+        if (!str_starts(buf_view(&c->answer), STR("HTTP/1.1 20"))) {
                 fprintf(stderr, "bench: a submit was answered with\n%s\n", buf_z(&c->answer));
                 exit(1);
         }
@@ -85,20 +87,20 @@ static int connected(const char *path)
 
 int main(int argc, char **argv)
 {
-        must(argc == 5, "usage: load_submit SOCKET REQUEST CONNECTIONS SECONDS");
+        must(argc == 5 || argc == 6, "usage: load_submit SOCKET REQUEST CONNECTIONS SECONDS [PATH]");
         size_t count = strtoul(argv[3], NULL, 10), body = strlen(argv[2]);
         must(count > 0 && count <= CONNECTIONS_MAX, "from 1 to 1000 connections");
-        must(body > UUID_AT + UUID_TEXT && strncmp(argv[2], "{\"uuid\": \"", UUID_AT) == 0,
+        must(argc == 6 || (body > UUID_AT + UUID_TEXT && strncmp(argv[2], "{\"uuid\": \"", UUID_AT) == 0),
              "a request begins with its uuid");
 
         struct client *clients = mem_zalloc(count * sizeof(*clients));
         struct pollfd *fds = mem_zalloc(count * sizeof(*fds));
         struct load l = {0};
         buf_printf(&l.ask,
-                   "POST /v1/requests HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                   "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
                    "application/json\r\nContent-Length: %zu\r\n\r\n",
-                   body);
-        l.uuid_at = l.ask.n + UUID_AT;
+                   argc == 6 ? argv[5] : "/v1/requests", body);
+        l.uuid_at = argc == 6 ? 0 : l.ask.n + UUID_AT;
         buf_add(&l.ask, argv[2], body);
         for (size_t i = 0; i < count; i++)
                 fds[i] = (struct pollfd){.fd = connected(argv[1]), .events = POLLIN};

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "auth/csr.h"
-#include "base/backoff.h"
-#include "base/clock.h"
+#include "base/system/backoff.h"
+#include "base/system/clock.h"
 #include "bench.h"
 #include "wire/session.h"
 

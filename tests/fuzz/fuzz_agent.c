@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/name.h"
+#include "base/format/name.h"
 #include "server/agents/command.h"
 #include "wire/unpack.h"
 

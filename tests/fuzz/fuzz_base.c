@@ -3,10 +3,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/args.h"
-#include "base/file_id.h"
-#include "base/json.h"
-#include "base/match_macro.h"
+#include "base/format/json.h"
+#include "base/job/args.h"
+#include "base/job/file_id.h"
+#include "base/job/match_macro.h"
 #include "base/pack.h"
 #include "base/set.h"
 

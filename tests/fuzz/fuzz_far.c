@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/log.h"
+#include "base/system/clock.h"
+#include "base/system/fs.h"
+#include "base/system/log.h"
 #include "ev/children.h"
 #include "ev/http_client.h"
 #include "run/runner.h"

@@ -104,11 +104,19 @@ def long():
 
 
 @pytest.fixture(scope="module")
-def shared(request):
-    """A running instance that the tests of a file share; none of them may stop it."""
+def shared_instance(request):
+    """The instance of `shared`, without its clean-up: for fixtures of a whole file only."""
     with made(request, "s-") as one:
         one.up()
         yield one
+
+
+@pytest.fixture
+def shared(shared_instance):
+    """A running instance that the tests of a file share; none of them may stop it. Each finds it without jobs, and with
+    an agent that takes some, however the one before it ended."""
+    yield shared_instance
+    shared_instance.clear()
 
 
 @pytest.fixture

@@ -366,6 +366,14 @@ class Instance:
     def events(self, job):
         return self.api("GET", f"/v1/jobs/{job}/log")["events"]
 
+    def clear(self):
+        """Removes every job that has not ended, and gives drained agents their work again."""
+        if self.json("queue")["requests"]:
+            self.cli("rm", "-y", "-c", "true")
+        for agent in self.agents():
+            if agent.get("drained"):
+                self.cli("agents", "resume", agent["name"])
+
     def history(self, request=None):
         """Finished jobs, of one request or all, following the pages."""
         found, before = [], ""

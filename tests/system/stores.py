@@ -155,7 +155,7 @@ rsa_private_key_file={tls[1]}
 class Faulty:
     """An HTTP server of one file, which does wrong as often as `faults` says: a list of things to do to the next
     requests ("503", "cut": only half of it comes, "change": another file from now on, "lie": a wrong Digest, "hang": no
-    answer until the server ends)."""
+    answer until the server ends, "stall": no more than half of it until then)."""
 
     def __init__(self, data):
         self.data, self.faults, self.seen, self.etag = data, [], [], '"one"'
@@ -208,7 +208,10 @@ class Faulty:
             h.send_header("Content-Range", f"bytes {start}-{len(self.data) - 1}/{len(self.data)}")
         h.end_headers()
         if h.command == "GET":
-            h.wfile.write(body[:len(body) // 2] if fault == "cut" else body)
+            h.wfile.write(body[:len(body) // 2] if fault in ("cut", "stall") else body)
+        if fault == "stall":
+            h.wfile.flush()
+            self.ends.wait()
         if fault == "cut":
             h.close_connection = True
 

@@ -87,6 +87,35 @@ def test_a_job_is_paid_for(instance):
     books_balance(instance)
 
 
+def test_the_eleven_steps(instance):
+    """Each step of a job to the queue manager has a time, in order; without a bank those of the bank have none; a job that waits
+    has come to the third."""
+    settings(instance)
+    instance.server()
+    agents.start(instance, CONFIG)
+    agents.queues(instance, 1)
+    opened(instance)
+    request = instance.submit(sh("true", **OWN))
+    instance.wait(request)
+    steps = instance.json("log", "--trace", str(request))["steps"]
+    assert [s["step"] for s in steps] == list(range(1, 12))
+    assert [(s["from"], s["to"]) for s in steps] == [
+        ("user", "queue manager"), ("queue manager", "allocation manager"), ("queue manager", "scheduler"), ("scheduler", "node manager"),
+        ("scheduler", "allocation manager"), ("scheduler", "queue manager"), ("queue manager", "process manager"),
+        ("process manager", "queue manager"), ("queue manager", "scheduler"), ("queue manager", "allocation manager"), ("queue manager", "user")]
+    times = [s["at_ms"] for s in steps]
+    assert None not in times and times == sorted(times)
+    assert steps[4]["details"] == "lien 200 of physics" and steps[5]["details"] == "default of n1"
+    charge = next(m for m in movements(instance) if m["what"] == "charge")
+    assert steps[9]["details"] == f"charge {-charge['amount']} of physics" and steps[9]["at_ms"] == charge["at_ms"]
+    assert "exit 0" in steps[7]["details"]
+    assert "withdraws what it cost" in instance.cli("log", "--trace", str(request))
+    instance.cli("bank", "withdraw", "physics", str(account(instance)["available"]))
+    waits = instance.submit(sh("true", **OWN))
+    instance.wait_state(f"{waits}.0", "held")
+    assert [s["at_ms"] is not None for s in instance.json("log", "--trace", str(waits))["steps"]] == [True] * 3 + [False] * 8
+
+
 def test_a_project_that_runs_out(instance):
     """None is lost: those that can be paid for run, the others are held and say why; a deposit and a release let them go on."""
     settings(instance)
@@ -273,7 +302,31 @@ def world_of(instance):
         said = json.loads(answer.read() or b"null")
         c.close()
         return answer.status, said
+    def many(who, body, most):
+        """The same order until it is refused, on one connection. Returns how many were carried out, and the refusal."""
+        c = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=90)
+        for n in range(most):
+            c.request("POST", "/v1/bank/orders", json.dumps(body(n)), {"Authorization": f"Bearer {tokens[who]}", "Content-Type": "application/json"})
+            answer = c.getresponse()
+            said = json.loads(answer.read())
+            if answer.status != 200:
+                return n, (answer.status, said)
+        return most, None
+    call.many = many
     return call
+
+
+def test_no_project_takes_what_others_need(instance, world):
+    """Quotes and liens cost nothing, or nearly; what all of the bank may have of them is shared."""
+    opened(instance, 1000)
+    instance.cli("bank", "account", "physics", "--member", "bob@test=owner")
+    instance.cli("bank", "account", "other", "--new", "--member", "eve@test=user")
+    assert world("bob", "POST", "/v1/bank/orders", {"op": "open", "account": "physics.cms"})[0] == 200
+    made, (status, said) = world.many("bob", lambda n: {"op": "quote", "account": ("physics", "physics.cms")[n % 2], "duration_ms": 1000}, 1100)
+    assert (made, status) == (1000, 409) and "as many of these" in said["error"]["message"]
+    assert world("eve", "POST", "/v1/bank/orders", {"op": "quote", "account": "other", "duration_ms": 1000})[0] == 200
+    assert world("op", "POST", "/v1/bank/orders", {"op": "quote", "account": "physics", "duration_ms": 1000})[0] == 200
+    books_balance(instance)
 
 
 def test_who_may_do_what(instance, world):

@@ -408,7 +408,7 @@ def test_userprio_and_drain(condor):
 def test_version_and_help(condor):
     assert re.match(r"\$CondorVersion: \d+\.\d+\.\d+ .*\$\n\$CondorPlatform: .*\$\n$", condor("version"))
     for name in ("submit", "q", "rm", "hold", "release", "suspend", "continue", "vacate_job", "history", "wait", "status",
-                 "version", "qedit", "prio", "tail", "run", "transfer_data", "userprio", "drain"):
+                 "version", "qedit", "prio", "tail", "run", "transfer_data", "chirp", "userprio", "drain"):
         assert condor(name, "-version") == condor("version")
         assert condor(name, "-help").startswith(f"Usage: condor_{name} ")
         assert f"condor_{name}: -bad-flag" in condor(name, "-bad-flag", code=1).err

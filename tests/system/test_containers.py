@@ -143,6 +143,23 @@ def test_credentials_come_along(place):
     wait_until(lambda: not files_with(place.base, SECRET, [place.work]))
 
 
+def test_several_steps(place):
+    """One after the other in one folder, which is mounted elsewhere in each; the last one's exit code is the job's."""
+    image = place.engine.image.removeprefix("docker://")
+    second = {"+Step1Cmd": '"/bin/sh"', "+Step1ContainerImage": f'"{place.engine.image}"', "+Step1ContainerWorkDir": '"/data"', "+Step1Out": '"d/two"'}
+    text = {"container_image": place.engine.image, "universe": "container", "output": "d/one", "+StreamsInSandbox": "true",
+            "+ContainerMounts": '"d/=/data"', "transfer_output_files": "d/one, d/two, d/three", "+StepCount": "2", **second}
+    good = place.submit(sh("echo 1; echo made >/data/three; exit 3", **{"+IgnoreFailure": "true"}, **text, **{
+        "+Step1Arguments": "\"-c 'pwd; cat one three; exit 4'\""}))
+    stops = place.submit(sh("exit 5", **{**text, "when_to_transfer_output": "ON_SUCCESS", "+Step1Arguments": "\"-c 'exit 6'\""}))
+    many = place.submit(sh("true", container_image=image, universe="container", **{"+StepCount": "65"}))
+    place.wait(good, stops, code=None)
+    assert [place.history(r)[0]["exit_code"] for r in (good, stops)] == [4, 5]
+    assert place.read("one") == "1\n" and place.read("two") == "/data\n1\nmade\n" and place.read("three") == "made\n"
+    place.wait_state(f"{many}.0", "held")
+    assert "more than 64" in place.job(f"{many}.0")["hold_reason"]
+
+
 def test_exit_codes_and_signals(place):
     codes = place.submit(engine_job(place, "exit $(( $DROVER_MEMBER * 25 ))", queue="queue 6"))
     killed = place.submit(engine_job(place, "kill -SEGV $$"))

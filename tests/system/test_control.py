@@ -19,7 +19,6 @@ def test_wait_exit_codes(shared):
     shared.wait(good, bad, code=1)
     assert shared.cli("wait", "--timeout", "1", str(slow), code=124).code == 124
     shared.cli("wait", "99999", code=2)
-    shared.cli("wait", code=2)
     shared.cli("wait", "nonsense", code=2)
     shared.cli("rm", str(slow))
     shared.wait(slow, code=1)

@@ -207,7 +207,7 @@ def test_look_alikes_are_installed(installed):
     names = [n for n in files_below(installed) if "/libexec/drover/condor/condor_" in n]
     assert {os.path.basename(n).removeprefix("condor_") for n in names} == {
         "submit", "submit_dag", "q", "rm", "hold", "release", "suspend", "continue", "vacate_job", "history", "wait", "status",
-        "version", "qedit", "prio", "tail", "ssh_to_job", "run", "transfer_data", "userprio", "drain"}
+        "version", "qedit", "prio", "tail", "ssh_to_job", "run", "transfer_data", "chirp", "userprio", "drain"}
     for name in names:
         out = subprocess.run([name, "-help"], stdout=subprocess.PIPE, text=True, check=True, timeout=90)
         assert out.stdout.startswith("Usage: " + os.path.basename(name))

@@ -17,7 +17,7 @@ def test_what_an_edit_says_is_what_runs(drover):
     first = drover.submit(sh(f"while [ ! -e {flag} ]; do sleep 0.05; done; echo $A >>{drover.work}/out.$DROVER_MEMBER",
                              environment="A=old", request_memory="900 TB", queue="queue 3"))
     assert drover.cli("edit", f"{first}.1-2", "request_memory=64M", 'env="A=new$(Process)"', "Project=\"atlas\"", "priority=5") \
-        .splitlines() == ["2 jobs changed", "2 jobs of another priority"]
+        .splitlines() == ["2 jobs changed", "2 jobs given another priority"]
     assert ad(drover, f"{first}.0", "RequestMemory") == 900 << 20
     drover.wait_state(f"{first}.1", "running")
     assert [ad(drover, f"{first}.2", name) for name in ("RequestMemory", "Project", "JobPrio")] == [64, "atlas", 5]

@@ -1,8 +1,12 @@
 """Everyday tasks, done as somebody would who has not read the manual."""
+import fcntl
 import getpass
+import json
 import os
 import pty
 import signal
+import struct
+import termios
 
 import pytest
 
@@ -135,13 +139,14 @@ def test_what_a_job_was_is_read_on_one_page(shared):
     shared.cli("rm", waits)
     assert "removed" in shared.cli("show", waits)
     several = jobs_of(shared.cli("submit", "--wait", "--array", "3", "--", "true"))
-    assert "3 jobs: 3 completed" in shared.cli("show", several)
+    assert "3 jobs: 3 succeeded" in shared.cli("show", several)
 
 
 def on_a_terminal(shared, *words, **env):
     """What `drover WORDS` writes to a terminal, and its exit code."""
     pid, terminal = pty.fork()
     if pid == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", 60, 80, 0, 0))
         os.chdir(shared.work)
         os.execve(shared.program("drover"), ["drover", *words], {**shared.env, "TERM": "dumb", **env})
     text = b""
@@ -167,6 +172,19 @@ def test_long_listings_go_through_a_pager(shared):
     out, code = on_a_terminal(shared, "show", "99999", DROVER_PAGER=marks)
     assert code == 2 and "> drover: " in out
     assert on_a_terminal(shared, "history", DROVER_PAGER="exit 1")[1] in (0, -signal.SIGPIPE)
+
+
+def test_sentences_and_tables_fit_a_terminal(shared):
+    """Of 80 columns, broken between words."""
+    whole = next(q["total"]["cpus"] for q in shared.agents()[0]["queues"] if q["name"] == "default")
+    fills = jobs_of(shared.cli("submit", "--name", "fills-the-queue-before-it", "--cpus", str(whole), "--array", "30", "--", "sleep", "600"))
+    wait_until(lambda: shared.json("queue", "--state", "running", fills)["jobs"])
+    request = jobs_of(shared.cli("submit", "--name", "a-name-that-is-longer-than-most", "--memory", "1G", "--", "sh", "-c", "sleep 1; exit 3"))
+    wait_until(lambda: "`drover priority " in shared.cli("why", f"{request}.0"))
+    for words in (("why", f"{request}.0"), ("show", f"{request}.0"), ("quote", "--", "true"), ("agents",), ("queue",)):
+        out, code = on_a_terminal(shared, *words, DROVER_PAGER="")
+        assert code == 0 and out.strip(), words
+        assert [line for line in out.splitlines() if len(line) > 80] == [], words
 
 
 def test_a_copy_of_everything(instance):
@@ -230,7 +248,7 @@ def test_the_submit_file_that_a_command_is(shared):
 def test_a_command_without_the_dashes(shared):
     out = shared.cli("submit", "echo", "hi", code=2)
     assert "echo is not a submit file" in out.err and "drover submit [OPTIONS] -- COMMAND" in out.err
-    assert "to run it: drover submit -- /bin/true" in shared.cli("submit", "/bin/true", code=2).err
+    assert "use `drover submit -- /bin/true`" in shared.cli("submit", "/bin/true", code=2).err
     assert "No such file" in shared.cli("submit", "nothing.sub", code=1).err
 
 
@@ -254,9 +272,24 @@ def test_what_is_queued(shared):
     assert f"{request}.0-499" in shared.cli("queue", "-j", request)
     assert shared.cli("queue", "-j", "--no-header", "-o", "id,state", "-l", "2", request).split() == [f"{request}.0", "idle", f"{request}.1", "idle"]
     assert shared.cli("queue", "-j", "--csv", "-o", "state,id", request).splitlines()[0] == "state,id"
+    assert shared.cli("queue", "-o", "id,state", "--no-header", "-l", "1").split()[-1] == "idle", "a column of jobs lists jobs"
     out = shared.cli("queue", "-o", "id,colour", code=2)
     assert 'there is no column "colour"' in out.err and "command" in out.err
     assert shared.cli("rm", request) == "500 jobs removed\n"
+
+
+def test_the_latest_of_what_is_queued(shared):
+    """A limit gives the last requests, the newest first, also over several pages and where the last one has ended."""
+    first = jobs_of(shared.cli("submit", "--hold", "--", "true"))
+    second = jobs_of(shared.cli("submit", "--hold", "--", "true"))
+    ended = jobs_of(shared.cli("submit", "--wait", "--", "true"))
+    assert shared.cli("queue", "-o", "id", "--no-header", "-l", "2").split()[:2] == [second, first]
+    assert shared.cli("queue", "-a", "-o", "id", "--no-header", "-l", "3").split()[:3] == [ended, second, first]
+    page = shared.api("GET", "/v1/requests?all=1&latest=1&limit=1")
+    assert [r["id"] for r in page["requests"]] == [int(ended)]
+    page = shared.api("GET", f"/v1/requests?all=1&latest=1&limit=1&after={page['next']}")
+    assert [r["id"] for r in page["requests"]] == [int(second)]
+    shared.cli("rm", first, second)
 
 
 def test_only_those_that_run_or_are_held(shared):
@@ -285,7 +318,7 @@ def test_waiting_for_what_is_held(shared):
 
 def test_waiting_only_so_long(shared):
     request = jobs_of(shared.cli("submit", "--memory", "900T", "--", "true"))
-    assert "not done in time" in shared.cli("wait", "--timeout", "1", request, code=124).err
+    assert "timed out after 1 s" in shared.cli("wait", "--timeout", "1", request, code=124).err
     assert shared.cli("rm", request) == "1 job removed\n"
 
 
@@ -294,11 +327,25 @@ def test_why_it_does_not_run(shared):
     request = jobs_of(shared.cli("submit", "--memory", "900T", "--", "true"))
     out = shared.cli("why", request)
     assert "No queue can run this job" in out and "request_memory" in out and "900T" in out
+    shared.cli("hold", request)
+    assert f"`drover release {request}.0`" in shared.cli("why", request)
     shared.cli("rm", request)
     request = jobs_of(shared.cli("submit", "--memory", "900T", "--cpus", "4000", "--", "true"))
     out = shared.cli("why", request)
     assert "request_memory = 900T" in out and "request_cpus = 4000" in out
     shared.cli("rm", request)
+
+
+def test_why_a_request_of_many_does_not_run(shared):
+    """The first of its jobs that waits stands for them; one that is held is passed over while others are idle."""
+    request = jobs_of(shared.cli("submit", "--array", "3", "--memory", "900T", "--", "true"))
+    shared.cli("hold", f"{request}.0")
+    assert f"3 jobs of the request {request}.1 is the first that is idle" in shared.cli("why", request)
+    assert "less memory than the job asks for" in shared.cli("why", request) and "before it in the order" not in shared.cli("why", request)
+    shared.cli("hold", request)
+    assert f"{request}.0 is the first that is held" in shared.cli("why", request)
+    shared.cli("rm", request)
+    assert "name one" in shared.cli("why", request, code=2).err
 
 
 def test_no_gpu_here(shared):
@@ -321,6 +368,23 @@ def test_the_end_of_what_a_job_prints(shared):
     assert shared.cli("tail", request).split() == [str(n) for n in range(11, 21)]
     assert shared.cli("tail", "-n", "2", request) == "19\n20\n"
     assert shared.cli("tail", "--stderr", request) == "bad\n"
+
+
+def test_the_end_of_what_several_jobs_print(shared):
+    """While some run these alone are shown, each beneath its id; later those that have ended."""
+    request = jobs_of(shared.cli("submit", "--array", "2", "--", "sh", "-c", "echo this is {}; while [ {} = 1 ] && [ ! -e several ]; do sleep 0.05; done"))
+    shared.wait_state(f"{request}.1", "running")
+    wait_until(lambda: shared.cli("queue", "-o", "id,state", "--no-header", request).count("completed") == 1)
+    wait_until(lambda: shared.cli("tail", request) == f"==> {request}.1 <==\nthis is 1\n")
+    assert "name one" in shared.cli("tail", "-f", request, code=2).err
+    shared.write("several", "")
+    shared.cli("wait", request)
+    both = shared.cli("tail", request)
+    assert f"==> {request}.0 <==\nthis is 0\n" in both and f"==> {request}.1 <==\nthis is 1\n" in both
+    assert shared.cli("tail", f"{request}.0-0") == "this is 0\n"
+    waits = jobs_of(shared.cli("submit", "--memory", "900T", "--array", "2", "--", "true"))
+    assert f"drover why {waits}" in shared.cli("tail", waits, code=1).err
+    shared.cli("rm", waits)
 
 
 def test_following_what_a_job_prints(shared):
@@ -362,6 +426,7 @@ def test_removing_by_name_and_owner(shared):
         shared.cli("submit", "--memory", "900T", "--name", name, "--", "true")
     assert shared.cli("rm", "--name", "red-*") == "2 jobs removed\n"
     assert shared.cli("rm", "-u", getpass.getuser(), "--name", "blue") == "1 job removed\n"
+    assert "--name 'my job'" in shared.cli("rm", "my job", code=2).err
     assert "which jobs?" in shared.cli("rm", code=2).err and "no such request" in shared.cli("rm", "99999", code=2).err
 
 
@@ -419,6 +484,10 @@ def test_what_has_ended(shared):
     failed = shared.cli("history", "-c", f"ClusterId == {request} && ExitCode != 0")
     assert f"{request}.1" in failed and f"{request}.0" not in failed
     assert shared.cli("history", "--csv", "-l", "1").splitlines()[0].startswith("id,owner,ended")
+    either = ("-c", f"ClusterId == {request} && ExitCode == 1 || ClusterId == {request} && ExitCode == 0")
+    assert f"{request}.1" in shared.cli("history", "--since", "-1h", *either)
+    assert "no finished jobs" in shared.cli("history", "--since", "2999-01-01", *either)
+    assert "--since" in shared.cli("history", "--since", "recently", code=2).err
     assert "drover history" in shared.cli("queue", "-c", "ExitCode != 0").err
     assert f"{request}.1" in shared.cli("queue", "--state", "failed")
 
@@ -457,14 +526,43 @@ def test_words_of_other_systems(shared):
         assert "requests:" in shared.cli(word) or "request:" in shared.cli(word)
     request = jobs_of(shared.cli("submit", "--", "true"))
     shared.cli("wait", request)
-    assert "submitted" in shared.cli("logs", request) and "succeeded" in shared.cli("info", request)
+    assert "submitted" in shared.cli("logs", request) and "succeeded" in shared.cli("show", request)
     for word, meant in (("sumbit", "submit"), ("qsub", "submit"), ("list", "queue"), ("qdel", "rm"), ("abort", "rm")):
         assert f"did you mean {meant}?" in shared.cli(word, code=2).err, word
         assert f"did you mean {meant}?" in shared.cli("help", word, code=2).err, word
 
 
+def test_words_and_options_of_other_systems_are_told_what_is_here(shared):
+    for words, meant in ((("submit", "--partition", "x", "--", "true"), "--queue"), (("run", "-J", "x", "--", "true"), "--name"),
+                         (("submit", "--dependency", "1", "--", "true"), "--after"), (("queue", "--failed"), "--state failed"),
+                         (("failed",), "queue --state failed"), (("down",), "Ctrl-C"), (("rm", "all"), "-u USER"), (("wait", "all"), "-u USER"),
+                         (("token", "agent", "n1"), "--name n1"), (("agents", "show", "n1"), "drover node show"),
+                         (("run", "--cpus", "0", "--", "true"), "--cpus cannot be 0"), (("history", "--failed"), "ExitCode"),
+                         (("submit", "--gpus", "-1", "--", "true"), "--gpus cannot be -1"), (("run", "./no such program"), "leave out the quotes")):
+        assert meant in shared.cli(*words, code=2).err, words
+    out = shared.cli("submit", "--queue", "nosuch", "--", "true")
+    assert 'no agent has a queue "nosuch" now' in out.err and jobs_of(out)
+    assert "no agent has" not in shared.cli("submit", "--queue", "default", "--", "true").err
+    job = jobs_of(shared.cli("submit", "--memory", "4GB", "--time", "1-2:03:04", "--hold", "--", "true"))
+    assert f"AllowedExecuteDuration = {(26 * 60 + 3) * 60 + 4}\n" in shared.cli("show", "--ad", f"{job}.0")
+    assert "1:30:00" in shared.cli("submit", "--time", "5:00", "--", "true", code=2).err
+
+
+def test_a_script_is_no_submit_file(shared):
+    shared.write("batch.sh", "#!/bin/bash\n#SBATCH --time=5\ntrue\n")
+    shared.write("plain.py", "print(1)\n")
+    shared.write("submit.it", "#!/usr/bin/env condor_submit\nexecutable = /bin/true\nqueue\n")
+    assert "drover submit -- /bin/bash batch.sh`; its #SBATCH lines are for sbatch" in shared.cli("submit", "batch.sh", code=2).err
+    shared.write("graph.dag", "JOB A a.sub\n")
+    assert "drover dag submit graph.dag" in shared.cli("submit", "graph.dag", code=2).err
+    assert "drover submit -- python3 plain.py" in shared.cli("submit", "plain.py", code=2).err
+    shared.cli("submit", "submit.it")
+    shared.write("odd.sh", "executable = /bin/true\nqueue\n")
+    shared.cli("submit", "odd.sh")
+
+
 def test_nothing_said_is_answered_with_what_is_missing(shared):
-    for word in ("show", "wait", "tail", "why", "log"):
+    for word in ("show", "tail", "why", "log"):
         assert "missing ID" in shared.cli(word, code=2).err, word
     assert "missing COMMAND" in shared.cli("run", code=2).err
     assert "is no id" in shared.cli("hold", "everything", code=2).err
@@ -502,17 +600,77 @@ def test_ctrl_c_ends_the_waiting_only(shared):
     request = jobs_of(shared.cli("submit", "--memory", "900T", "--", "true"))
     pid, terminal = pty.fork()
     if pid == 0:
+        mode = termios.tcgetattr(0)
+        mode[3] |= termios.NOFLSH  # else the kernel drops, after the signal, what has been written because of it
+        termios.tcsetattr(0, termios.TCSANOW, mode)
         os.execve(shared.program("drover"), ["drover", "wait", request], {**shared.env, "TERM": "dumb"})
     text = b""
     while b"0 of 1" not in text and b"idle" not in text:
         text += os.read(terminal, 4096)
+    kept_open = os.open(os.readlink(f"/proc/{pid}/fd/0"), os.O_RDWR | os.O_NOCTTY)  # what is written just before the end stays
+    os.write(terminal, b"\x03")
+    while f"the jobs go on; drover wait {request}".encode() not in text:
+        text += os.read(terminal, 4096)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 0
+    os.close(kept_open)
+    os.close(terminal)
+    shared.cli("rm", request)
+
+
+def test_watching_the_queue(shared):
+    """The listing is printed again when something has changed, until Ctrl-C."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", 60, 80, 0, 0))
+        os.execve(shared.program("drover"), ["drover", "queue", "--watch"], {**shared.env, "TERM": "dumb"})
+    text = b""
+    while b"0 requests" not in text:
+        text += os.read(terminal, 4096)
+    request = jobs_of(shared.cli("submit", "--name", "seen-by-the-watch", "--memory", "900T", "--", "true"))
+    while b"seen-by-the-watch" not in text:
+        text += os.read(terminal, 4096)
     os.write(terminal, b"\x03")
     try:
-        while (more := os.read(terminal, 4096)):
-            text += more
-    except OSError:
+        while os.read(terminal, 4096):
+            pass
+    except OSError:  # nobody has the other end
         pass
     os.close(terminal)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 0
-    assert f"the jobs go on; drover wait {request}" in text.decode()
+    os.waitpid(pid, 0)
     shared.cli("rm", request)
+
+
+def test_wait_without_an_id_is_for_all_that_is_mine(instance):
+    instance.up()
+    assert "none of your requests" in instance.cli("wait", timeout=60).err
+    for _ in range(2):
+        instance.cli("submit", "--hold", "--", "true")
+    assert "0 of 2 done, 2 held" in instance.cli("wait", code=3, timeout=60)
+    instance.cli("release", "1")
+    instance.cli("wait", "1", timeout=60)
+    assert "drover release 2 lets it run" in instance.cli("wait", "1", "2", code=3, timeout=60).err, "1 is not held"
+    assert "drover release 2.0 lets it run" in instance.cli("wait", "1.0", "2.0", code=3, timeout=60).err
+    instance.cli("rm", "2")
+    assert "none of your requests" in instance.cli("wait", timeout=60).err
+
+
+def test_a_command_is_quoted_as_it_is_submitted(shared):
+    assert "1 job: no place would take it" in shared.cli("quote", "--cpus", "4000", "--", "sleep", "5")
+    shared.cli("run", "--", "true")
+    assert "nobody knows yet how long it takes" in shared.cli("quote", "--", "expr", "5"), "jobs of other programs tell nothing of it"
+    assert "it would start now and end now" in shared.cli("quote", "--", "true")
+    assert json.loads(shared.cli("quote", "--json", "--array", "7", "--", "sleep", "5"))["jobs"] == 7
+    assert "give one FILE, or a command" in shared.cli("quote", "--cpus", "2", "job.sub", code=2).err
+
+
+def test_an_action_that_changes_nothing_says_so(shared):
+    request = jobs_of(shared.cli("submit", "--wait", "--", "true"))
+    for words in (("rm", request), ("suspend", request), ("edit", request, "memory=1G")):
+        out = shared.cli(*words)
+        assert out.startswith("0 jobs ") and f"drover queue {request} shows them" in out.err, words
+
+
+def test_a_word_that_a_command_does_not_have_is_named(shared):
+    assert 'drover dag has no "status": it has submit, import, watch,' in shared.cli("dag", "status", "1", code=2).err
+    assert "drover catalog what? It has add, scan," in shared.cli("catalog", code=2).err
+    assert 'drover token has no "make": it has agent, user, list and revoke' in shared.cli("token", "make", code=2).err

@@ -19,7 +19,7 @@ def blocks(language):
 def test_a_cluster_is_added(instance, alpha):
     """Only the server's folder is nobody's home."""
     up, token, start, look, submit = blocks("sh")
-    file, = blocks("yaml")
+    file = blocks("yaml")[0]
     assert re.match(r"drover up\s+#", up) and "~/.local/state/drover" in up and start.startswith("(umask 077; cat > ~/drover-cluster/token) ")
     del instance.env["DROVER_DIR"]
     instance.env["SLURM_CONF"] = alpha.conf

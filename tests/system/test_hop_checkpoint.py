@@ -156,7 +156,7 @@ def sending(one):
 @pytest.mark.parametrize("victim", ["agent", "server"])
 def test_killed_while_it_is_delivered(row, hop, victim):
     """kill -9 of the far agent, or of the far server: it goes on from the same checkpoint."""
-    request = counter(row.one, pause=7, most=9, kill_sig="SIGUSR1", and_then=LARGE, transfer_checkpoint_files="state, large")
+    request = counter(row.one, pause=7, most=9, kill_sig="SIGUSR1", and_then=LARGE, transfer_checkpoint_files="state, large", request_memory="256 MB")
     jobs = at(row, 7)
     there = row.servers[hop]
     there.cli("vacate", jobs[hop])
@@ -173,7 +173,7 @@ def test_killed_while_it_is_delivered(row, hop, victim):
 
 
 def test_removed_while_it_is_delivered(row):
-    request = counter(row.one, pause=7, most=9, kill_sig="SIGUSR1", and_then=LARGE, transfer_checkpoint_files="state, large")
+    request = counter(row.one, pause=7, most=9, kill_sig="SIGUSR1", and_then=LARGE, transfer_checkpoint_files="state, large", request_memory="256 MB")
     jobs = at(row, 7)
     row.three.cli("vacate", jobs[2])
     sending(row.three)
@@ -236,7 +236,7 @@ def test_vacated_while_it_waits_further_on(row, hop):
 
 def test_agents_on_the_way_are_killed_while_it_is_brought(row):
     """What was on its way to them is brought again."""
-    request = counter(row.one, pause=7, most=9, kill_sig="SIGUSR1", and_then=LARGE, transfer_checkpoint_files="state, large")
+    request = counter(row.one, pause=7, most=9, kill_sig="SIGUSR1", and_then=LARGE, transfer_checkpoint_files="state, large", request_memory="256 MB")
     jobs = at(row, 7)
     row.three.cli("hold", jobs[2])
     row.three.wait_state(jobs[2], "held")
@@ -252,7 +252,7 @@ def test_agents_on_the_way_are_killed_while_it_is_brought(row):
 
 def test_the_job_ends_while_it_is_brought(row):
     """Its outputs are what is wanted then."""
-    request = counter(row.one, pause=7, most=9, kill_sig="SIGUSR1", and_then=LARGE, transfer_checkpoint_files="state, large")
+    request = counter(row.one, pause=7, most=9, kill_sig="SIGUSR1", and_then=LARGE, transfer_checkpoint_files="state, large", request_memory="256 MB")
     row.three.cli("vacate", at(row, 7)[2])
     sending(row.two)
     ends(row, request, "from 0\nfrom 7\ndone\n")

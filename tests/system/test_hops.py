@@ -183,7 +183,7 @@ def test_a_quote_knows_what_the_far_server_has(two):
     two.write("wide.sub", sh("true", request_cpus="9"))
     for one, path in ((two, "wide.sub"), (two.far, two.far.write("wide.sub", two.read("wide.sub")))):
         quote = one.json("quote", path)
-        assert quote["start_ms"] is None and "RequestCpus" in quote["places"][0]["text"]
+        assert quote["start_ms"] is None and "fewer processors" in quote["places"][0]["text"]
     agents.start(two.far, PROCESSES.replace("cpus: 8", "cpus: 9"), name="r2")
     quote = wait_until(lambda: (q := two.json("quote", "wide.sub"))["start_ms"] and q)
     assert sorted((p["queue"], p["verdict"]) for p in quote["places"]) == [("east", "refuses"), ("east+2", "fits")]

@@ -16,6 +16,7 @@ import pytest
 import unseen
 import users
 from drover import alive, free_port, sh, wait_until
+from test_provision import PROCESS, SHAPES, all_gone, configure
 from users import AGENT, ONE, TWO
 
 # Runs in the job: each attempt's outcome is "done", or the name of the error.
@@ -146,6 +147,7 @@ def logged_in(instance, user):
     """A socket where programs listen that run for a user who is logged in, such as his session manager."""
     folder = f"/run/user/{user.pw_uid}"
     path = f"{folder}/{os.path.basename(instance.base)}"
+    made = not os.path.exists(folder)
     os.makedirs(folder, exist_ok=True)
     os.chown(folder, user.pw_uid, user.pw_gid)
     with socket.socket(socket.AF_UNIX) as s:
@@ -156,6 +158,9 @@ def logged_in(instance, user):
             yield
         finally:
             os.unlink(path)
+            if made:
+                with contextlib.suppress(OSError):
+                    os.rmdir(folder)
 
 
 @pytest.fixture
@@ -264,6 +269,17 @@ def test_root_under_drover_up(instance):
     instance.run(attack_own(instance, attack(instance.work, None)))
     check(json.loads(instance.read("found")), {
         SECRETS: ("ENOENT",), PRIVATE: (*SHUT, "empty"), "socket of the shepherd": ("ENOENT",), "api.*": ("ENOENT",)})
+
+
+def test_a_machine_of_the_process_provisioner(instance):
+    """Its agent has the server's uid, and its folder is below the server's: a job there finds its sandbox and nothing else."""
+    configure(instance, PROCESS.format(max=1, bounds="") + SHAPES)
+    instance.server()
+    secrets = " ".join(f"{instance.dir}/{name}" for name in ("ca/ca.key", "drover.db", "credential.key", "server.json", "provision/here/*/agent.key",
+                                                             "provision/here/*/token"))
+    instance.run(sh(f"for f in {secrets} {instance.dir}/*.sock; do test -e $f && echo $f; done; echo looked", output="out"))
+    assert instance.read("out") == "looked\n"
+    all_gone(instance)
 
 
 def test_a_token_of_the_jobs_own(own):
@@ -422,6 +438,12 @@ ROUTES = {
     ("POST", "/v1/agents/{name}/drain"): ("/v1/agents/node/drain", {}, 403),
     ("POST", "/v1/agents/{name}/wish"): ("/v1/agents/node/wish", {"wishes": []}, 403),
     ("POST", "/v1/agents/{name}/resume"): ("/v1/agents/node/resume", None, 403),
+    ("GET", "/v1/usage"): ("/v1/usage", None, 200),
+    ("GET", "/v1/usage/records"): ("/v1/usage/records", None, 200),
+    ("GET", "/v1/reservations"): ("/v1/reservations", None, 200),
+    ("POST", "/v1/reservations"): ("/v1/reservations", {"duration_ms": 60000}, 403),
+    ("GET", "/v1/reservations/{id}"): ("/v1/reservations/1", None, 404),
+    ("DELETE", "/v1/reservations/{id}"): ("/v1/reservations/1", None, 404),
     ("GET", "/v1/bank"): ("/v1/bank", None, 200),
     ("GET", "/v1/bank/accounts/{name}"): ("/v1/bank/accounts/physics", None, 404),
     ("GET", "/v1/bank/accounts/{name}/statement"): ("/v1/bank/accounts/physics/statement", None, 404),
@@ -447,6 +469,11 @@ ROUTES = {
     ("POST", "/v1/tokens"): ("/v1/tokens", {"kind": "user", "role": "admin"}, 403),
     ("GET", "/v1/tokens"): ("/v1/tokens", None, 200),
     ("DELETE", "/v1/tokens/{id}"): ("/v1/tokens/{token}", None, 404),
+    ("GET", "/ga4gh/tes/v1/service-info"): ("/ga4gh/tes/v1/service-info", None, 200),
+    ("GET", "/ga4gh/tes/v1/tasks"): ("/ga4gh/tes/v1/tasks", None, 200),
+    ("POST", "/ga4gh/tes/v1/tasks"): ("/ga4gh/tes/v1/tasks", {"executors": []}, 400),
+    ("GET", "/ga4gh/tes/v1/tasks/{id}"): ("/ga4gh/tes/v1/tasks/{request}", None, 404),
+    ("POST", "/ga4gh/tes/v1/tasks/{id}:cancel"): ("/ga4gh/tes/v1/tasks/{request}:cancel", None, 404),
     ("GET", "/v1/credentials"): ("/v1/credentials", None, 200),
     ("PUT", "/v1/credentials/{name}"): ("/v1/credentials/x", {"type": "file", "data": "mine"}, 200),
     ("DELETE", "/v1/credentials/{name}"): ("/v1/credentials/x", None, 200),
@@ -764,6 +791,13 @@ def test_a_container_in_drovers_own_folder(instance):
                      error=f"{instance.work}/err")
         job = instance.submit(sh("cat agent.key", initialdir=f"{instance.dir}/agent", **there))
         assert OWN_FOLDER in held_for(instance, job)
+        key, names = f"{instance.dir}/ca/ca.key", {name: f'"{instance.dir}/agent/{name}"' for name in ("out.left", "err.left")}
+        assert OWN_FOLDER in held_for(instance, instance.submit(sh("cat", input=key, **there)))
+        for more in ({"+In": f'"{key}"'}, {"+Out": names["out.left"]}, {"+Err": names["err.left"]},
+                     {"+StepCount": "2", "+Step1Cmd": '"/bin/cat"', "+Step1ContainerImage": f'"{engine.image}"', "+Step1In": f'"{key}"'}):
+            job = instance.submit(sh("cat", **there, **{"+StreamsInSandbox": "true"}, **more))
+            assert "is not in the job's folder" in held_for(instance, job), more
+        assert not glob.glob(f"{instance.dir}/agent/*.left")
         instance.run(sh(f"find {instance.dir} -name '*.key'; ls; echo end >>$PWD/work/seen", initialdir=instance.base, **there))
         assert ".key" not in instance.read("out") and "work" in instance.read("out").split()
         assert instance.read("seen") == "end\n"

@@ -8,7 +8,7 @@ import uuid
 
 import pytest
 
-from drover import UnixConnection, made, wait_until
+from drover import UnixConnection, made, sh, wait_until
 from test_hostile_batch import peak_mib
 from test_hostile_client import MIB, World
 
@@ -246,6 +246,46 @@ def test_macros_that_expand_without_end(world, what):
     for path in "/v1/requests?dry_run=1", "/v1/quote":
         status, got = world.as_user("mallory", "POST", path, {"uuid": str(uuid.uuid4()), "parts": [part]})
         assert status == 400 and TOO_MUCH in got["error"]["message"], got
+
+
+# ---- tasks of the Task Execution Service ------------------------------------------------------------------------
+
+ONE = [{"image": "a", "command": ["x"]}]
+DEEP = "/d/" + ("x" * 250 + "/") * 10
+TASKS = {
+    "volumes beside each other": {"executors": ONE, "volumes": [f"/v{n}" for n in range(150_000)]},
+    "volumes in folders that none is": {"executors": ONE, "volumes": [f"/v{n}/a" for n in range(150_000)]},
+    "volumes with long names": {"executors": ONE, "volumes": [f"{DEEP}{n:05}" for n in range(3000)]},
+    "a few too many volumes": {"executors": ONE, "volumes": [f"/v{n}" for n in range(1001)]},
+    "a few too many outputs": {"executors": ONE, "outputs": [{"path": f"/v/{n}", "url": f"s3://b/{n}"} for n in range(1001)]},
+    "outputs with long names": {"executors": ONE, "outputs": [{"path": f"{DEEP}{n:05}", "url": f"s3://b/{n}"} for n in range(1000)]},
+    "inputs that are said again": {"executors": ONE, "inputs": [{"path": f"{DEEP}{n // 2:05}", "url": "s3://b/" + "y" * 2000} for n in range(1000)]},
+    "zones": {"executors": ONE, "resources": {"zones": [f"z{n}" for n in range(200_000)]}},
+    "variables": {"executors": [{**ONE[0], "env": {f"A{n}": "b" for n in range(200_000)}}]},
+    "words": {"executors": [{"image": "a", "command": ["x"] * 500_000}]},
+    "parameters": {"executors": ONE, "resources": {"backend_parameters": {f"a{n}": "" for n in range(150_000)}}},
+}
+
+
+@pytest.mark.parametrize("what", TASKS)
+def test_tasks_that_take_long_to_read(world, what):
+    """The thread that reads tasks answers the leases of all agents as well."""
+    status, got = world.as_user("mallory", "POST", "/ga4gh/tes/v1/tasks", TASKS[what])
+    assert status == 413 and got["error"]["code"] == "too_large", got
+
+
+def test_pages_of_tasks_with_what_they_printed(instance):
+    """A page has so many of them that their texts can be in memory."""
+    instance.up()
+    for _ in range(140):
+        instance.submit(sh("head -c 100000 /dev/zero; exit 0", output="/dev/null", **{"+TesTask": '"{}"'}))
+    wait_until(lambda: not instance.json("queue")["requests"])
+    seen, token = [], ""
+    while token is not None:
+        page = instance.api("GET", f"/ga4gh/tes/v1/tasks?view=FULL&page_size=2047&page_token={token}", None, 200)
+        assert len(page["tasks"]) <= 128
+        seen, token = seen + [task["id"] for task in page["tasks"]], page.get("next_page_token")
+    assert sorted(seen, key=int) == [str(n + 1) for n in range(140)]
 
 
 # ---- long answers -----------------------------------------------------------------------------------------------

@@ -666,7 +666,7 @@ ENGINE_OPTIONS = ("--privileged", "--volume=/:/host", "--pid=host", "--network=-
 def test_what_it_assigns_to_containers(instance, request):
     """Names of images and networks that are options, paths or nothing: each has an end, and none is a word of the engine's own."""
     engine = shutil.which("podman")
-    server, agent = of_a_user(instance, request, "container: {engine: podman, images: ['*']}", {"podman": f'printf "%s\\n" "$@" "" >>"$HOSTILE/words"; exec {engine} "$@"'})
+    server, agent = of_a_user(instance, request, "container: {engine: podman, images: ['*']}", {"podman": f'printf "%s\\n" "$@" "" >>"$HOSTILE/words"; export XDG_RUNTIME_DIR="$HOSTILE/run"; mkdir -p -m 0700 "$HOSTILE/run"; exec {engine} "$@"'})
     wait_until(lambda: "containers run here" in agent.output())
     before = evil()
     table = {what: ({"step": {"argv": [], "executable": "/bin/true", **step}}, {}) for what, step in IMAGES.items()}

@@ -98,3 +98,23 @@ def test_the_look_alikes(site, words):
     tool, _, rest = words.partition(" ")
     _, out, err = look(site, os.path.join(site.instance.build, "bin", "condor", f"condor_{tool}"), rest)
     assert out + err and not COMMANDS.search(out + err), (out, err)
+
+
+FIELDS = {
+    "SQUEUE": "|".join(f"%{c}" for c in "aAbBcCDefFghHiIjJkKlLmMnNoOpPqQrRsStTuUvVwWxXyYzZ"),
+    "QUEUES": ",".join(f"{f}:200" for f in "account,comment,command,dependency,jobid,name,nodelist,partition,reason,state,stdout,stderr,username,workdir".split(",")),
+    "SACCT": "jobid,jobname,partition,account,state,exitcode,nodelist,user,workdir,comment,admincomment,submitline,reason,derivedexitcode",
+    "SINFO": "|".join(f"%{c}" for c in "aAcCDeEfFgGhlLmNopPRtTuUwX"),
+}
+
+
+@pytest.mark.parametrize("words", [
+    "squeue", "squeue -o SQUEUE", "squeue -O QUEUES", "squeue --json", "squeue --start", "squeue -j {running} -l", "squeue -r -t all", "sacct -a", "sacct -a -l",
+    "sacct -a -p -o SACCT", "sacct -a --json", "sinfo", "sinfo -N -l", "sinfo -R", "sinfo -o SINFO", "scontrol show job", "scontrol show job {held}",
+    "scontrol show node", "scontrol show partition"])
+def test_the_look_alikes_of_slurm(site, words):
+    tool, _, rest = words.partition(" ")
+    for name, fields in FIELDS.items():
+        rest = rest.replace(name, fields)
+    code, out, err = look(site, os.path.join(site.instance.build, "bin", "slurm", tool), rest)
+    assert code == 0 and out and not COMMANDS.search(out + err), (code, out, err)

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+import agents
 from drover import sh, wait_until
 
 
@@ -240,3 +241,30 @@ def test_history_is_kept_up_with(instance):
         return instance.job(f"{request}.149999")["state"] == "removed" and 0 < rows(instance) <= 2000 + 1000
 
     wait_until(pruned)
+
+
+def usage_months(instance):
+    db = sqlite3.connect(f"file:{os.path.join(instance.dir, 'drover.db')}?mode=ro", uri=True, timeout=90)
+    try:
+        return [row[0] for row in db.execute("SELECT substr(CAST(name AS TEXT), 7, 6) FROM blob WHERE CAST(name AS TEXT) LIKE 'usage/%'")]
+    finally:
+        db.close()
+
+
+def test_old_records_of_usage_go_by_months(instance):
+    """Those of a month that is over long enough; those of the present month stay."""
+    instance.server()
+    agents.start(instance, "")
+    instance.run(sh("true"))
+    wait_until(lambda: len(usage_months(instance)) == 1)
+    instance.kill_server()
+    db = sqlite3.connect(os.path.join(instance.dir, "drover.db"))
+    with db:
+        db.execute("INSERT INTO blob (name, crc, data) SELECT CAST('usage/202001' || substr(CAST(name AS TEXT), 13) AS BLOB), crc, data FROM blob "
+                   "WHERE CAST(name AS TEXT) LIKE 'usage/%'")
+    db.close()
+    assert len(usage_months(instance)) == 2
+    configure(instance, "keep:\n  usage: 40d\n")
+    instance.server()
+    wait_until(lambda: len(usage_months(instance)) == 1)
+    assert "202001" not in usage_months(instance) and len(instance.cli("report", "records").splitlines()) == 1

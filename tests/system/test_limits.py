@@ -38,6 +38,7 @@ def test_a_child_that_is_killed_for_its_memory_is_told(shared):
         assert (job["state"], job["hold_code"]) == ("held", 34), job
         assert "exit code 0" in job["hold_reason"] and "killed" in job["hold_reason"], job
         assert "killed" in shared.cli("show", f"{large}.0") and "killed" in shared.cli("log", f"{large}.0")
+        assert f"drover edit {large} memory=SIZE" in shared.cli("wait", str(large), code=3).err
     shared.cli("rm", str(large), code=None)
 
 

@@ -10,6 +10,7 @@ import urllib.request
 
 import pytest
 
+import agents
 from drover import Daemon, free_port, sh, wait_until
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -158,3 +159,44 @@ def test_who_has_no_token_sees_nothing(instance):
     context.check_hostname = False
     with pytest.raises(urllib.error.HTTPError, match="401"):
         urllib.request.urlopen(f"https://127.0.0.1:{port}/metrics", context=context, timeout=30)
+
+
+def agent_says(port, path="/metrics"):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
+        return answer.read().decode()
+
+
+def test_an_agent_has_numbers_of_its_own(instance):
+    """Of its queues, and of itself; before the server has answered, and when it is gone."""
+    port = free_port()
+    server = instance.server()
+    agents.start(instance, f"metrics: 127.0.0.1:{port}\nqueues:\n  - {{name: one, attributes: Rack = 1}}\n  - {{name: two, attributes: Rack = 2}}\n")
+    agents.queues(instance, 2)
+    instance.run(sh("exit 0", requirements="TARGET.Rack == 1", queue="queue 3"))
+    instance.run(sh("exec sleep 600", requirements="TARGET.Rack == 2", allowed_execute_duration="1"), code=3)
+    runs = instance.submit(sh("exec sleep 600", requirements="TARGET.Rack == 1", request_memory="64M"))
+    instance.wait_state(f"{runs}.0", "running")
+    text = agent_says(port)
+    samples, types = parse(text)
+    assert subprocess.run(["promtool", "check", "metrics"], input=text, text=True, capture_output=True, check=False).stdout == ""
+    assert value(samples, "drover_agent_connected") == 1 and value(samples, "drover_agent_journal_writable") == 1
+    assert value(samples, "drover_agent_attempts", queue="one", state="running") == 1
+    assert value(samples, "drover_agent_attempts_ended_total", queue="one", outcome="exited") == 3
+    assert value(samples, "drover_agent_attempts_ended_total", queue="two", outcome="limit_exceeded") == 1
+    assert value(samples, "drover_agent_committed_memory_bytes", queue="one") == 64 << 20
+    assert value(samples, "drover_agent_queue_ready", queue="two") == 1
+    assert 0 < value(samples, "drover_agent_lease_seconds") and value(samples, "process_resident_memory_bytes") > 1 << 20
+    assert types["drover_agent_attempts_ended_total"] == "counter"
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        agent_says(port, "/v1/jobs")
+    with pytest.raises(urllib.error.HTTPError, match="405"):
+        urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}/metrics", method="DELETE"), timeout=30)
+    server.kill()
+    wait_until(lambda: value(parse(agent_says(port))[0], "drover_agent_connected") == 0)
+
+
+def test_an_address_that_an_agent_cannot_have(instance):
+    instance.server()
+    daemon = agents.start(instance, "metrics: 192.0.2.1:9\n")
+    wait_until(lambda: not daemon.running())
+    assert daemon.process.returncode != 0 and "192.0.2.1:9" in daemon.output()

@@ -9,7 +9,7 @@ WORDS = ["plain", "two words", "", "it's", 'say "yes"', "$HOME", "$(Process)", "
          "ä€", "*", "a,b;c", "''", '""', "--cpus", "tab\there", "%d", "[x]", "@", "two\nlines", "\n", " \n'\n\n "]
 
 
-@pytest.fixture(name="one", scope="module")
+@pytest.fixture(name="one")
 def one_line(shared):
     shared.write("tell.py", "import json, os, sys\nprint(json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]))\n")
     return shared
@@ -142,6 +142,6 @@ def test_what_cannot_be_meant_is_said(one):
     says("--cpus goes with -- COMMAND", "--cpus", "2", "a.sub")
     one.write("a.sub", "queue\n")
     says("unexpected argument \"b.sub\"", "a.sub", "b.sub")
-    says("/bin/true is not a submit file; to run it: drover submit -- /bin/true", "/bin/true")
+    says("/bin/true is not a submit file; use `drover submit -- /bin/true`", "/bin/true")
     says("--galaxy and --cwl take a FILE", "--galaxy", "--", "true")
     assert len(one.json("queue", "--all")["requests"]) == before

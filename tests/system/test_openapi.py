@@ -134,7 +134,7 @@ def test_every_operation(instance):
     call("POST", f"/v1/jobs/{number}.4/exec", {"argv": ["true"], "input": True, "terminal": {"rows": 24, "columns": 80, "type": "vt100"}}, status=409)
     call("POST", f"/v1/jobs/{number}.4/exec/input", {"exec": 1, "attempt": 1, "offset": 0, "data": "eA==", "end": False}, status=409)
     assert [p["request"] for p in call("GET", "/v1/paths?after=0")["paths"]] == []
-    assert len(call("GET", f"/v1/jobs/{number}.4/priority")["components"]) == 5
+    assert len(call("GET", f"/v1/jobs/{number}.4/priority")["components"]) == 7
     assert call("GET", "/v1/accounts")["accounts"][0]["waiting"] == 5
     assert call("GET", f"/v1/jobs/{number}.4/files")["files"] == []
 
@@ -198,6 +198,17 @@ def test_every_operation(instance):
     assert call("POST", "/v1/catalog/remove", {"names": ["d/a", "none"]}) == {"removed": 1}
     assert call("GET", "/v1/catalog")["files"] == 1
 
+    tes = "/ga4gh/tes/v1"
+    call("GET", f"{tes}/service-info")
+    task = call("POST", f"{tes}/tasks", {"name": "t", "executors": [{"image": "a", "command": ["b"]}]})["id"]
+    call("POST", f"{tes}/tasks", {"executors": []}, status=400)
+    assert call("GET", f"{tes}/tasks?view=BASIC&name_prefix=t&state=QUEUED&page_size=1&tag_key=")["tasks"] == []
+    assert call("GET", f"{tes}/tasks?view=BASIC&name_prefix=t&state=QUEUED&page_size=2")["tasks"][0]["name"] == "t"
+    assert call("GET", f"{tes}/tasks/{task}?view=FULL")["state"] == "QUEUED"
+    call("GET", f"{tes}/tasks?page_token=x", status=400)
+    call("GET", f"{tes}/tasks/{task}0", status=404)
+    call("POST", f"{tes}/tasks/{task}:cancel")
+    call("POST", f"{tes}/tasks/{task}0:cancel", status=404)
     assert call("PUT", "/v1/credentials/t", {"type": "token", "data": "x"})["released"] == 0
     assert [c["name"] for c in call("GET", "/v1/credentials")["credentials"]] == ["t"]
     call("DELETE", "/v1/credentials/t")
@@ -205,6 +216,13 @@ def test_every_operation(instance):
     call("POST", "/v1/tokens", {"kind": "user", "role": "operator"})
     call("POST", "/v1/tokens", {"kind": "agent", "name": "n2"})
     call("POST", "/v1/agents/n2/drain", {}, status=404)
+    call("POST", "/v1/reservations", {"duration_ms": 60000, "cpus": 1000000}, status=400)
+    call("POST", "/v1/reservations", {"duration_ms": 60000, "where": "1 +"}, status=400)
+    assert call("GET", "/v1/usage?by=user,month&from_ms=0&to_ms=9&owner=x")["groups"] == []
+    assert call("GET", "/v1/usage/records?from_ms=0&to_ms=9&owner=x&after=a")["records"] == []
+    assert call("GET", "/v1/reservations")["reservations"] == []
+    call("GET", "/v1/reservations/1", status=404)
+    call("DELETE", "/v1/reservations/1", status=404)
     call("POST", "/v1/bank/orders", {"op": "open", "account": "physics", "why": "the physicists"})
     assert call("POST", "/v1/bank/orders", {"op": "deposit", "account": "physics", "amount": 100, "credit": 7})["amount"] == 100
     call("POST", "/v1/bank/orders", {"op": "quote", "account": "physics", "duration_ms": 1000, "cpus": 2})

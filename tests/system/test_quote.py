@@ -22,13 +22,13 @@ def test_quote_tells_what_excludes_a_place(drover):
     drover.write("huge.sub", sh("true", request_cpus="5000"))
     quote = drover.json("quote", "huge.sub")
     assert quote["start_ms"] is None and quote["end_ms"] is None
-    assert "RequestCpus" in quote["places"][0]["text"]
-    assert "no place would take all of them" in drover.cli("quote", "huge.sub")
+    assert "fewer processors" in quote["places"][0]["text"] and "RequestCpus" in quote["places"][0]["clause"]
+    assert "1 job: no place would take it" in drover.cli("quote", "huge.sub")
 
 
 def test_the_parts_of_a_description_are_told_apart(drover):
     out = drover.cli("quote", "-", stdin="executable = /bin/true\nqueue\nrequest_memory = 900 T\nqueue\n")
-    rows = [line.split()[0] for line in out[out.index("PART"):].splitlines()]
+    rows = [line.split()[0] for line in out[out.index("PART"):].split("\n\n")[0].splitlines()]
     assert rows == ["PART", "1", "2"]
 
 

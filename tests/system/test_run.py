@@ -10,7 +10,7 @@ import agents
 from drover import LIMIT, free_port, wait_until
 
 
-@pytest.fixture(name="one", scope="module")
+@pytest.fixture(name="one")
 def one_place(shared):
     return shared
 

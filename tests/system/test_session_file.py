@@ -1,9 +1,14 @@
 """The session file: what a submit leaves, and queue, wait, rm, get and resubmit of nothing else."""
 import glob
+import json
 import os
 import shutil
+import socket
+import threading
 
 import pytest
+
+from users import ONE
 
 JOB = """<job nProcesses="3" name="s"><command>if ( $JOBINDEX == 1 &amp;&amp; ! -e {gate} ) exit 3
 echo $JOBINDEX</command>
@@ -114,3 +119,31 @@ def test_it_is_believed_in_nothing(instance, old, new, says):
     out = instance.cli("rm", "--session", path, code=2)
     assert says in out.err, out.err
     assert {r["id"]: r["idle"] for r in instance.json("queue")["requests"]} == {1: 2, 2: 2}
+
+
+@pytest.mark.parametrize("of, heard", [("another user", b""), ("the caller", b"GET /v1/requests/1 ")])
+def test_another_users_file_names_no_server(instance, of, heard):
+    """Who is given a session file shows no token to a server that only the file's owner has chosen."""
+    folder, got = nowhere(instance), []
+    path, trap = os.path.join(folder, "x.session.xml"), os.path.join(instance.base, "trap")
+    os.mkdir(trap)
+    with open(os.path.join(trap, "server.json"), "w", encoding="utf-8") as f:
+        json.dump({"api": f"unix:{trap}/s"}, f)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(f'<session><server dir="{trap}"/><request id="1" uuid="{"1" * 36}" jobs="1"/></session>')
+    os.chown(path, ONE.pw_uid if of == "another user" else os.geteuid(), -1)
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(f"{trap}/s")
+        s.listen()
+
+        def listen():
+            with s.accept()[0] as c:
+                got.append(c.recv(65536))
+        thread = threading.Thread(target=listen)
+        thread.start()
+        instance.cli("queue", "--session", path, cwd=folder, code=None, env={"DROVER_TOKEN": "a-secret", "HOME": folder})
+        with socket.socket(socket.AF_UNIX) as last:
+            last.connect(f"{trap}/s")
+            last.shutdown(socket.SHUT_WR)
+            thread.join()
+    assert got[0].startswith(heard) and bool(heard) == (b"a-secret" in got[0])

@@ -67,6 +67,8 @@ def test_the_parallel_universe(instance):
     rows = {r["id"].split(".")[1]: r for r in instance.history(request)}
     assert {r["state"] for r in rows.values()} == {"completed"}
     assert instance.read("node.0") == "0 0\n"
+    wait_until(lambda: instance.exists("node.1"))  # what was stopped has left its outputs, too
+    assert instance.read("node.1") == "1 1\n" and "succeeded" in instance.cli("show", f"{request}.1")
 
 
 def test_a_set_that_cannot_be_is_explained_and_blocks_nothing(instance):

@@ -308,7 +308,7 @@ def test_slurms_own_quote(one, alpha):
 
 def test_what_waits_for_a_closed_partition_is_not_expected_now(one, alpha):
     request = one.submit(sh("true", **{"+SlurmPartition": '"shut"'}))
-    wait_until(lambda: "It waits there: PartitionDown." in one.cli("why", f"{request}.0"))
+    wait_until(lambda: re.search(r"Pending in Slurm as \d+: PartitionDown\.", one.cli("why", f"{request}.0")))
     assert "expected to start" not in one.cli("why", f"{request}.0")
     assert "eta_start_ms" not in one.json("why", f"{request}.0")
     one.cli("rm", str(request))

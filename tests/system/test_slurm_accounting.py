@@ -1,5 +1,6 @@
 """A Slurm that keeps accounts, in a database of its own: what is over long ago, who may run what, and how much of it."""
 import os
+import re
 import shutil
 
 import pytest
@@ -176,7 +177,7 @@ def test_why_a_job_waits_there(one, books):
     try:
         flag = os.path.join(one.work, "flag")
         request = one.submit(sh(until(flag), queue="queue 2", **by_account(SlurmQOS="high")))
-        wait_until(lambda: any("It waits there: QOSGrpJobsLimit." in one.cli("why", f"{request}.{n}") for n in range(2)))
+        wait_until(lambda: any(re.search(r"Pending in Slurm as \d+_\d+: QOSGrpJobsLimit\.", one.cli("why", f"{request}.{n}")) for n in range(2)))
         one.write("flag", "")
         one.wait(request)
     finally:

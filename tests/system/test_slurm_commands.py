@@ -383,8 +383,9 @@ def test_options_without_equivalent_are_named(look):
     out = look("sbatch", "--exclusive", "--hint=nomultithread", "-H", "--wrap", "true")
     assert "--exclusive" in out.err and "--hint" in out.err
     assert look("sbatch", "-Q", "--exclusive", "-H", "--wrap", "true").err == ""
-    for option in ("-N2", "--uid=1", "--reservation=x", "--clusters=x", "--container=x", "--overcommit", "-wa,b", "--constraint=[a*2]"):
+    for option in ("-N0", "--uid=1", "--reservation=x", "--clusters=x", "--container=x", "--overcommit", "-wa,b", "--constraint=[a*2]"):
         assert look("sbatch", option, "--wrap", "true", code=1).err, option
+    assert "there is no reservation 99" in look("sbatch", "--reservation=99", "--wrap", "true", code=1).err
     assert "component" in look("sbatch", stdin="#!/bin/sh\n#SBATCH hetjob\n", code=1).err
     for bad in ("after:99999", "afterok:99999", "afterok:x", "afterok:1?afterok:2", "nonsense:1", "afterok:"):
         assert look("sbatch", "-d", bad, "--wrap", "true", code=1).err, bad

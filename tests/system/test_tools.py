@@ -4,6 +4,7 @@ import os
 import resource
 import shutil
 import subprocess
+import tarfile
 import textwrap
 
 import pytest
@@ -107,12 +108,36 @@ def test_how_it_ended_is_the_tools_own_to_say(shared):
     assert status("", "echo bad luck &gt;&amp;2", rules) == 0
 
 
+def test_values_as_json_and_extra_files(shared):
+    """The job finds all values in a file of that name, and what it puts beside an output comes back."""
+    words = tool(shared, "values", """\
+        <tool id="values" profile="21.05">
+          <command><![CDATA[
+            #import os.path
+            cat values.json > '$out' && mkdir '$out.files_path' && cp '$input' '$out.files_path/${os.path.basename(str($input))}.copy'
+          ]]></command>
+          <configfiles><inputs name="all" filename="values.json" data_style="paths"/></configfiles>
+          <inputs>
+            <param name="input" type="data" format="txt"/>
+            <section name="s"><param name="n" type="integer" value="3"/><param name="b" type="boolean"/></section>
+          </inputs>
+          <outputs><data name="out" format="json"/></outputs>
+        </tool>""", {"input": "v.txt"}, "none")
+    shared.write("v.txt", "v\n")
+    os.makedirs(f"{shared.work}/values", exist_ok=True)
+    submit(shared, words + ["-a", "initialdir = values"])
+    values = json.loads(shared.read("values/out.json"))
+    assert values.pop("input").endswith("/v.txt") and values == {"s": {"n": 3, "b": False}}
+    with tarfile.open(f"{shared.work}/values/out_files.tar") as tar:
+        assert tar.extractfile("out_files/v.txt.copy").read() == b"v\n"
+
+
 def test_what_is_not_supported_is_named(shared):
     words = tool(shared, "odd", """\
         <tool id="odd"><command>
-        #import re
+        #import subprocess
         echo</command></tool>""")
-    assert "tools/odd.xml:2: #import is not supported" in submit(shared, words, code=1).err
+    assert "tools/odd.xml:2: the module subprocess is not supported" in submit(shared, words, code=1).err
     assert shared.cli("submit", "--params", "x.json", "odd.sub", code=2).err
 
 

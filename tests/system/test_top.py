@@ -94,7 +94,7 @@ def test_keys_do_what_they_say(drover, screen):
     assert drover.job(f"{other}.0")["state"] == "idle"
     top.keys("dy")
     wait_until(lambda: [r["id"] for r in drover.json("queue")["requests"]] == [listed[0]])
-    top.shows("1 requests")
+    top.shows("1 request, ")
     top.keys("q")
     assert top.end() == 0
 
@@ -104,7 +104,7 @@ def test_places_and_problems(drover, screen):
     drover.submit(sh("true", hold="true"))
     drover.cli("agents", "drain", name, "-r", "new disk")
     top = screen()
-    for words in ("PROBLEMS", "new disk", "are held", "drained"):
+    for words in ("PROBLEMS", "new disk", "1 job held", "drained"):
         top.shows(words)
     top.keys("q")
     assert top.end() == 0
@@ -114,7 +114,7 @@ def test_a_server_that_goes_and_comes(drover, screen):
     """What was there stays on the screen, and a line says why nothing is new."""
     drover.submit(sh("true", requirements="false"))
     top = screen()
-    top.shows("1 requests")
+    top.shows("1 request, ")
     drover.daemons[0].stop(signal.SIGTERM)
     top.shows("erver")
     drover.up()

@@ -29,11 +29,13 @@ class UsersPodman(Podman):
         self._write("containers.conf", f'[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\nruntime = "{self.runtime}"\n')
         # podman writes in its user's home; those of Debian's users are not theirs
         self.program = self._write("podman", "#!/bin/sh\n" + "".join(f"export {k}={v}\n" for k, v in self.env.items()) +
-                                   f"export USER=$(id -un)\nHOME={self.folder}/$USER exec podman \"$@\"\n")
+                                   f"export USER=$(id -un)\nexport XDG_RUNTIME_DIR={self.folder}/$USER/run\n"
+                                   f"HOME={self.folder}/$USER exec podman \"$@\"\n")
         os.chmod(self.program, 0o755)
         for user in (ONE, TWO):
-            os.makedirs(os.path.join(self.folder, user.pw_name))
-            os.chown(os.path.join(self.folder, user.pw_name), user.pw_uid, user.pw_gid)
+            for path in (os.path.join(self.folder, user.pw_name), os.path.join(self.folder, user.pw_name, "run")):
+                os.makedirs(path, 0o700 if path.endswith("run") else 0o755)
+                os.chown(path, user.pw_uid, user.pw_gid)
 
     def run(self, user, *args):
         env = {"PATH": os.environ["PATH"], "HOME": user.pw_dir, "USER": user.pw_name, **self.env}
@@ -52,8 +54,6 @@ class UsersPodman(Podman):
             for pid in processes(f"{self.folder}/{user.pw_name}"):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            for name in (f"podman-run-{user.pw_uid}", f"containers-user-{user.pw_uid}"):
-                shutil.rmtree(os.path.join("/tmp", name), ignore_errors=True)
 
 
 @pytest.fixture(scope="module")

@@ -44,7 +44,7 @@ def test_action_errors(cli):
     cli("rm", code=2)
     assert "which jobs?" in cli.err
     cli("rm", "seven", code=2)
-    assert "write 7 for a request" in cli.err
+    assert cli.err == "drover: \"seven\" is no id: jobs of that name are --name 'seven'\n"
     cli("prio", "7", "high", code=2)
 
 

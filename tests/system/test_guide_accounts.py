@@ -1,0 +1,32 @@
+"""The guide "Accounts, quotes, reservations", typed as it stands."""
+import os
+import re
+import subprocess
+
+import agents
+from drover import LIMIT
+
+GUIDE = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "guides", "accounts.md")
+
+
+def test_the_guide(instance):
+    with open(GUIDE, encoding="utf-8") as f:
+        text = f.read()
+    os.makedirs(instance.dir, mode=0o700, exist_ok=True)
+    with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
+        f.write(re.search(r"^```yaml\n(.*?)^```", text, re.M | re.S)[1])
+    instance.server()
+    agents.start(instance, "jobs_max: 4\ncpus: 4\n")
+    agents.queues(instance, 1)
+    env = {**instance.env, "PATH": os.path.dirname(instance.program("drover")) + ":/usr/bin:/bin"}
+    said = []
+    for script in re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S):
+        p = subprocess.run(["bash", "-ec", script], cwd=instance.work, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                           timeout=LIMIT, check=False)
+        assert p.returncode == 0, script + p.stdout
+        said.append(p.stdout)
+    assert "grant 17" in said[2] and "charge" in said[2] and "withdraws what it cost" in said[2]
+    assert "course" in said[3]
+    account = instance.json("bank", "balance", "physics")
+    assert account["charged"] > 2 and account["held"] == 0
+    assert "physics" in instance.read("bill.html") and "physics" in said[4]

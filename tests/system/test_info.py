@@ -1,0 +1,56 @@
+"""drover info: each kind of thing, as ads, tables and JSON, by conditions and projections; and the page of components names real commands."""
+import csv
+import io
+import json
+import os
+import re
+
+import agents
+from drover import sh
+
+
+def test_info(instance):
+    os.makedirs(instance.dir, mode=0o700, exist_ok=True)
+    with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
+        f.write("stores: {lab: {urls: ['https://lab.example/']}}\n")
+    instance.server()
+    agents.start(instance, "jobs_max: 2\ncpus: 4\n")
+    agents.queues(instance, 1)
+    instance.cli("bank", "account", "physics", "--new")
+    instance.cli("reserve", "--cpus", "1", "--for", "1h", "--from", "+1h")
+    done = instance.submit(sh("true", queue="queue 2", **{"+Colour": '"red"'}))
+    instance.wait(done)
+    held = instance.submit(sh("true", hold="true", **{"+Colour": '"blue"'}))
+
+    def rows(*args):
+        return list(csv.DictReader(io.StringIO(instance.cli("info", *args, "--csv"))))
+    assert [r["id"] for r in rows("jobs", "-c", 'Colour == "blue"', "-o", "Id,JobStatus")] == [f"{held}.0"]
+    assert sorted(r["id"] for r in rows("history", "-c", 'Colour == "red"', "-o", "Id,Colour")) == [f"{done}.0", f"{done}.1"]
+    place, = rows("places", "-c", "TotalCpus >= 4", "-o", "AgentName,QueueName,TotalCpus * 2")
+    assert place["agentname"] == "n1" and list(place.values())[2] == "8"
+    assert rows("places", "-c", "TotalCpus > 4", "-o", "AgentName") == []
+    assert rows("places", "-c", "NoSuchThing", "-o", "AgentName") == []
+    for kind, condition, name, value in (("nodes", 'state == "up" || state == "idle"', "name", "n1"), ("stores", "true", "name", "lab"),
+                                         ("bank", "available < 1000", "name", "physics"), ("requests", f"id == {held}", "id", str(held)),
+                                         ("reservations", "size(places) == 1", "owner", "root@local")):
+        assert [r[name] for r in rows(kind, "-c", condition, "-o", name)] == [value], kind
+    rows("accounts", "-o", "name,shares")
+    whole = json.loads(instance.cli("info", "jobs", "--json"))
+    assert {j["Id"]: j["Colour"] for j in whole}[f"{held}.0"] == "blue"
+    assert 'Colour = "blue"' in instance.cli("info", "jobs")
+    for bad in (("weather",), ("nodes", "-c", "1 +"), ("nodes", "-o", "1 +"), ("jobs", "-c", "1 +")):
+        assert instance.cli("info", *bad, code=None).code != 0, bad
+
+
+def test_the_page_of_components_names_what_there_is(instance):
+    root = os.path.join(os.path.dirname(__file__), "..", "..")
+    with open(os.path.join(root, "docs/guides/components.md"), encoding="utf-8") as f:
+        text = f.read()
+    with open(os.path.join(root, "docs/openapi.json"), encoding="utf-8") as f:
+        paths = " ".join(json.load(f)["paths"])
+    for command in set(re.findall(r"`drover ([a-z]+)", text)):
+        instance.cli(command, "--help")
+    for path in set(re.findall(r"`(?:GET |POST )?(/v1/[a-z]+)", text)):
+        assert path in paths, path
+    for part in set(re.findall(r"`(src/[a-z/_.]+)`", text)):
+        assert os.path.exists(os.path.join(root, part)), part
