@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "server/api/submit_json.h"
+#include "server/api/submit/submit_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

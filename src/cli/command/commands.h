@@ -10,8 +10,8 @@ const char *command_meant(struct str word);
 /* Prints that the command does not exist, and which one may be meant. Returns CLI_USAGE. */
 int command_unknown(const char *word);
 
-/* Every command returns its exit code. Most are in a file of their own, command/NAME.c; hold and similar
- * commands are in act.c. */
+/* Every command returns its exit code. Most have a file of their own, NAME.c in the part that they belong to;
+ * hold and similar commands share jobs/act.c. */
 int cmd_agents(struct cli *cli, const struct options *o);
 int cmd_info(struct cli *cli, const struct options *o);
 int cmd_report(struct cli *cli, const struct options *o);

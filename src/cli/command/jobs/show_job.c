@@ -1,0 +1,278 @@
+/* A job as people read it: what it is, where, how it went and why it waits, what it asked for and used. */
+#include "cli/command/jobs/show_job.h"
+
+#include "cli/client/api.h"
+#include "cli/client/jobs.h"
+#include "cli/client/output.h"
+#include "cli/terminal/human.h"
+
+#define LAST_LINES  10
+#define FILES_SHOWN 8
+
+static const struct table_column columns[] = {{"", false, false}, {"", false, true, .wraps = true}};
+
+struct page {
+        struct cli *cli;
+        struct view job, ad;
+        struct job_row row;
+        struct table table;
+};
+
+/* A line of the page; none when the text is empty. */
+static void add_line(struct page *p, const char *label, const struct buf *text)
+{
+        if (text->n == 0)
+                return;
+        table_text(&p->table, str_of(label));
+        table_paint(&p->table, TABLE_BOLD);
+        table_text(&p->table, buf_view(text));
+}
+
+static void add_text(struct page *p, const char *label, struct view v)
+{
+        struct buf text BUF_CLEANUP = {0};
+
+        view_text(v, &text);
+        add_line(p, label, &text);
+}
+
+static void add_state(struct page *p)
+{
+        struct buf text BUF_CLEANUP = {0}, outcome BUF_CLEANUP = {0};
+
+        job_outcome(&p->row, &outcome);
+        if (!view_is(p->row.state, "completed"))
+                view_text(p->row.state, &text);
+        else /* without an outcome its set had ended, which counts as a success */
+                buf_addz(&text, !outcome.n || str_eqz(buf_view(&outcome), "exit 0") ? "succeeded" : "failed");
+        if (outcome.n && !str_eqz(buf_view(&text), "succeeded"))
+                buf_printf(&text, ": " STR_FMT, STR_ARG(buf_view(&outcome)));
+        if (view_there(view_get(p->job, "unreachable")))
+                buf_addz(&text, ", at a place that does not answer");
+        add_line(p, "state", &text);
+        table_paint(&p->table, job_colour(p->row.state));
+}
+
+static void add_where(struct page *p)
+{
+        struct buf text BUF_CLEANUP = {0};
+        int64_t starts = view_integer(p->row.starts, 0);
+
+        if (view_there(p->row.agent)) {
+                view_text(p->row.agent, &text);
+                buf_addz(&text, ", queue ");
+                view_text(p->row.queue, &text);
+        }
+        if (starts > 1)
+                buf_printf(&text, "%sstarted %lld times", text.n ? "; " : "", (long long)starts);
+        add_line(p, "where", &text);
+}
+
+static void add_time(struct page *p, const char *label, struct view at, struct view since)
+{
+        struct buf text BUF_CLEANUP = {0};
+        int64_t at_ms = view_integer(at, 0), since_ms = view_integer(since, 0);
+
+        if (at_ms == 0)
+                return;
+        human_time(&text, at_ms, p->cli->now_ms);
+        if (since_ms && at_ms >= since_ms) {
+                buf_addz(&text, ", after ");
+                human_duration(&text, at_ms - since_ms);
+        }
+        add_line(p, label, &text);
+}
+
+static void comma(struct buf *out)
+{
+        if (out->n)
+                buf_addz(out, ", ");
+}
+
+/* A number of units, in bytes; an expression as it is. */
+static void add_bytes(struct buf *out, struct view v, int64_t unit, const char *of)
+{
+        if (!view_there(v))
+                return;
+        comma(out);
+        if (view_type(v) == VIEW_NUMBER)
+                human_bytes(out, view_integer(v, 0) * unit);
+        else
+                view_text(v, out);
+        buf_printf(out, " of %s", of);
+}
+
+static void add_asked(struct page *p)
+{
+        struct buf text BUF_CLEANUP = {0};
+        struct view cpus = view_get(p->ad, "RequestCpus"), gpus = view_get(p->ad, "RequestGPUs"),
+                    run = view_get(p->ad, "AllowedExecuteDuration");
+
+        if (view_type(cpus) == VIEW_NUMBER) {
+                human_count(&text, view_integer(cpus, 0), "processor", "processors");
+        } else if (view_there(cpus)) {
+                view_text(cpus, &text);
+                buf_addz(&text, " processors");
+        }
+        add_bytes(&text, view_get(p->ad, "RequestMemory"), 1 << 20, "memory");
+        add_bytes(&text, view_get(p->ad, "RequestDisk"), 1 << 10, "disk");
+        if (view_there(gpus)) {
+                comma(&text);
+                view_text(gpus, &text);
+                buf_addz(&text, " GPUs");
+        }
+        if (view_type(run) == VIEW_NUMBER) {
+                comma(&text);
+                human_duration(&text, view_integer(run, 0) * 1000);
+                buf_addz(&text, " at most");
+        }
+        add_line(p, "asked for", &text);
+}
+
+static double real(struct view v)
+{
+        struct buf text BUF_CLEANUP = {0};
+        double d = 0;
+
+        view_text(v, &text);
+        return str_to_double(buf_view(&text), &d) == 0 ? d : 0;
+}
+
+static void add_used(struct page *p)
+{
+        struct buf text BUF_CLEANUP = {0};
+        double cpu = real(view_get(p->ad, "RemoteUserCpu")) + real(view_get(p->ad, "RemoteSysCpu")),
+               wall = real(view_get(p->ad, "RemoteWallClockTime"));
+        struct view resident = view_get(p->ad, "ResidentSetSize");
+
+        if (view_integer(p->row.starts, 0) == 0 || !view_there(p->row.started_ms))
+                return;
+        human_duration(&text, (int64_t)(cpu * 1000));
+        buf_addz(&text, " of processor time");
+        if (wall > 1 && cpu > 0)
+                buf_printf(&text, " (%.0f%%)", 100 * cpu / wall);
+        add_bytes(&text, resident, 1 << 10, "memory at most");
+        add_line(p, "used", &text);
+}
+
+/* The folder, and the files that its output goes to. */
+static void add_paths(struct page *p)
+{
+        struct buf in BUF_CLEANUP = {0}, out BUF_CLEANUP = {0}, error BUF_CLEANUP = {0};
+
+        add_text(p, "folder", view_get(p->ad, "Iwd"));
+        view_text(view_get(p->ad, "In"), &in);
+        view_text(view_get(p->ad, "Out"), &out);
+        view_text(view_get(p->ad, "Err"), &error);
+        add_line(p, "input", &in);
+        if (strstr(buf_z(&out), "/.drover-run-")) /* it was printed by drover run, and has gone */
+                ;
+        else if (out.n && str_eq(buf_view(&out), buf_view(&error)))
+                add_line(p, "output", &out);
+        else {
+                add_line(p, "stdout", &out);
+                add_line(p, "stderr", &error);
+        }
+        add_text(p, "image", view_get(p->ad, "ContainerImage"));
+}
+
+/* Outputs that the server keeps. */
+static void add_files(struct page *p, const char *id)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0}, text BUF_CLEANUP = {0};
+        struct view file;
+        size_t at = 0, n = 0;
+
+        buf_printf(&path, "/v1/jobs/%s/files", id);
+        if (api_call(p->cli, &(struct api_request){.path = buf_z(&path)}, &answer, NULL) != 0)
+                return;
+        while (view_next(view_get(answer.root, "files"), &at, &file)) {
+                if (++n > FILES_SHOWN)
+                        continue;
+                comma(&text);
+                view_text(view_get(file, "name"), &text);
+                buf_addz(&text, " (");
+                human_bytes(&text, view_integer(view_get(file, "size"), 0));
+                buf_char(&text, ')');
+        }
+        if (n > FILES_SHOWN)
+                buf_printf(&text, " and %zu more", n - FILES_SHOWN);
+        if (n)
+                buf_printf(&text, ": drover get %s", id);
+        add_line(p, "files", &text);
+}
+
+/* Why it waits, in the server's words. */
+static void add_why(struct page *p, const char *id)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0};
+        struct view text;
+        size_t at = 0;
+        bool first = true;
+
+        if (!view_is(p->row.state, "idle"))
+                return;
+        buf_printf(&path, "/v1/jobs/%s/why", id);
+        if (api_call(p->cli, &(struct api_request){.path = buf_z(&path)}, &answer, NULL) != 0)
+                return;
+        for (; view_next(view_get(answer.root, "text"), &at, &text); first = false)
+                add_text(p, first ? "why" : "", text);
+}
+
+/* Last, for a person's own attributes are of interest to him. */
+static void add_set(struct page *p)
+{
+        struct buf text BUF_CLEANUP = {0};
+
+        view_text(view_get(p->ad, "DroverSet"), &text);
+        if (text.n) {
+                buf_addz(&text, ", as number ");
+                view_text(view_get(p->ad, "DroverNode"), &text);
+        }
+        add_line(p, "starts with", &text);
+        add_text(p, "waits for", view_get(p->job, "waits_for"));
+}
+
+void show_job(struct cli *cli, struct view job, struct buf *out)
+{
+        struct page p = {.cli = cli, .job = job, .ad = view_get(job, "ad")};
+        struct buf id BUF_CLEANUP = {0}, text BUF_CLEANUP = {0};
+        size_t before;
+
+        table_init(&p.table, columns, 2);
+        p.table.bare = true;
+        job_read(job, &p.row);
+        view_text(p.row.id, &id);
+        add_line(&p, "job", &id);
+        add_state(&p);
+        add_text(&p, "held because", p.row.hold_reason);
+        add_text(&p, "removed", view_get(p.ad, "RemoveReason"));
+        view_text(p.row.cmd, &text);
+        if (view_there(p.row.args)) {
+                buf_char(&text, ' ');
+                view_text(p.row.args, &text);
+        }
+        add_line(&p, "command", &text);
+        add_text(&p, "owner", p.row.owner);
+        add_text(&p, "request name", view_get(p.ad, "JobBatchName"));
+        add_where(&p);
+        add_time(&p, "submitted", p.row.submitted_ms, (struct view){STR_NONE});
+        add_time(&p, "started", p.row.started_ms, p.row.submitted_ms);
+        add_time(&p, "ended", p.row.ended_ms, p.row.started_ms);
+        add_asked(&p);
+        add_used(&p);
+        add_set(&p);
+        add_paths(&p);
+        add_files(&p, buf_z(&id));
+        add_why(&p, buf_z(&id));
+        p.table.colour = cli->colour;
+        p.table.width = cli->width;
+        table_print(&p.table, out);
+        table_deinit(&p.table);
+        buf_char(out, '\n');
+        before = out->n;
+        if (!output_show_last(cli, buf_z(&id), NULL, LAST_LINES, "  ", out))
+                buf_truncate(out, before - 1);
+}

@@ -1,0 +1,630 @@
+/* GET /v1/jobs/7.42/why: in words, what keeps a job where it is. Its expected times are looked at, and queues
+ * asked, some at a time, and other work goes in between, so the answer to a job that starts meanwhile is that
+ * it started. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/system/clock.h"
+#include "core/lifecycle/reservations.h"
+#include "core/query.h"
+#include "server/agents/attempt_location.h"
+#include "server/api/explain/limits.h"
+#include "server/api/explain/order.h"
+#include "server/api/explain/place.h"
+#include "server/api/routes.h"
+#include "server/loop/ids.h"
+#include "server/loop/words.h"
+
+#define SLICE_QUEUES 100u
+
+struct why {
+        struct core_walk *walk;       /* over those that are asked */
+        struct core_what_if *changes; /* NULL: they are not looked at yet */
+        uint32_t times;               /* core_eta_some's */
+        struct buf agents;
+        struct json j; /* into it */
+        unsigned count[CORE_STORE_DOWN + 1], all;
+};
+
+static void state_free(void *arg)
+{
+        struct why *w = arg;
+
+        core_walk_free(w->walk);
+        core_what_if_free(w->changes);
+        buf_deinit(&w->agents);
+        free(w);
+}
+
+static void on_queue(void *arg, const struct core_why *w)
+{
+        struct why *x = arg;
+
+        x->all++;
+        x->count[w->verdict]++;
+        json_open(&x->j, '{');
+        place_write(&x->j, w, NULL);
+        json_close(&x->j, '}');
+}
+
+static void why_line_add(struct json *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void why_line_add(struct json *j, const char *fmt, ...)
+{
+        BUF_CLEANUP struct buf b = {0};
+        va_list ap;
+
+        va_start(ap, fmt);
+        buf_vprintf(&b, fmt, ap);
+        va_end(ap);
+        json_str(j, buf_view(&b));
+}
+
+/* A sentence about n queues: with one of them `one`, else `many`, in which # stands for their number. */
+static void say_count(struct json *j, unsigned n, const char *one, const char *many)
+{
+        struct str rest = str_of(many), before;
+
+        if (n == 0)
+                return;
+        if (n == 1) {
+                json_strz(j, one);
+                return;
+        }
+        str_cut(&rest, '#', &before);
+        why_line_add(j, STR_FMT "%u" STR_FMT, STR_ARG(before), n, STR_ARG(rest));
+}
+
+/* What stops it everywhere, before any queue is asked. True: there is something. */
+static bool explain_limit(struct json *j, struct core *core, const struct core_job *job)
+{
+        BUF_CLEANUP struct buf text = {0};
+        struct err says = {""};
+        struct core_limit l;
+        int64_t units, lost_ms = core_lost_wait_ms(core, job->request);
+
+        if (lost_ms) {
+                why_line_add(j,
+                             "The server began with an older copy of the database, and the job may run at an "
+                             "agent "
+                             "that was given it in "
+                             "the lost time: it waits until that agent's lease has ended, in at most %lld s.",
+                             (long long)(lost_ms + 999) / 1000);
+                return true;
+        }
+        if (core_job_money(core, job->request, job->member, &says) == 0) {
+                json_strz(j, says.text);
+                return true;
+        }
+        if (core_job_reserved(core, job->request, job->member, &says) == 0) {
+                json_strz(j, says.text);
+                return true;
+        }
+        if (core_job_limit(core, job->request, job->member, &l, &units) != 0)
+                return false;
+        limit_say(&text, core, &l, units);
+        json_str(j, buf_view(&text));
+        return true;
+}
+
+/* Its place in the order, and what is kept for it. `would`: there are queues that could run it. */
+static void explain_turn(struct json *j, struct core *core, const struct core_job *job, bool would)
+{
+        struct core_reservation r;
+        struct core_priority p;
+
+        if (core_job_reservation(core, job->request, job->member, &r) == 0) {
+                BUF_CLEANUP struct buf when = {0}, others = {0}, idle = {0};
+                int64_t in_s = (r.start_ms - clock_wall_ms() + 999) / 1000;
+
+                buf_printf(&when,
+                           in_s <= 0    ? "now"
+                           : in_s < 120 ? "in %lld s"
+                                        : "in about %lld min",
+                           (long long)(in_s < 120 ? in_s : (in_s + 30) / 60));
+                if (r.queues > 1)
+                        buf_printf(&others, " and %zu other%s", r.queues - 1, r.queues > 2 ? "s" : "");
+                if (r.idle_ms >= 60000)
+                        buf_printf(&idle, " It has kept %lld processor minutes idle so far.",
+                                   (long long)(r.idle_ms / 60000));
+                why_line_add(
+                        j, "%s has a reservation at queue %s of agent %s%s, where there should be room %s.%s",
+                        r.first ? "It" : "Another job of its kind", r.queue, r.agent, buf_z(&others),
+                        buf_z(&when), buf_z(&idle));
+        }
+        if (would && core_job_priority(core, job->request, job->member, &p) == 0 && p.ahead)
+                why_line_add(j,
+                             "%s%llu idle job%s before it in the order: `drover priority %llu.%u` shows why.",
+                             p.ahead_more ? "More than " : "", (unsigned long long)p.ahead,
+                             p.ahead == 1 ? " goes" : "s go", (unsigned long long)job->request, job->member);
+}
+
+static void write_turn(struct json *j, struct core *core, uint64_t request, uint32_t member)
+{
+        struct core_reservation r;
+        struct core_priority p;
+
+        json_key(j, "reservation");
+        if (core_job_reservation(core, request, member, &r) == 0) {
+                json_open(j, '{');
+                json_kstrz(j, "agent", r.agent);
+                json_kstrz(j, "queue", r.queue);
+                json_kint(j, "queues", (int64_t)r.queues);
+                json_kint(j, "start_ms", r.start_ms);
+                json_kint(j, "idle_ms", r.idle_ms);
+                json_kbool(j, "first", r.first);
+                json_close(j, '}');
+        } else {
+                json_null(j);
+        }
+        json_key(j, "priority");
+        if (core_job_priority(core, request, member, &p) == 0) {
+                json_open(j, '{');
+                priority_write(j, &p);
+                json_close(j, '}');
+        } else {
+                json_null(j);
+        }
+}
+
+/* What queues say that do not run the job now. */
+static const struct {
+        enum core_verdict verdict;
+        const char *one, *many;
+} refusals[] = {
+        {CORE_JOB_REFUSES, "The job's requirements exclude 1 queue.",
+         "The job's requirements exclude # queues."},
+        {CORE_QUEUE_REFUSES, "The requirements of 1 queue exclude the job.",
+         "The requirements of # queues exclude the job."},
+        {CORE_OWNER_REFUSED, "1 queue does not run jobs of this owner.",
+         "# queues do not run jobs of this owner."},
+        {CORE_NOT_CLEARED, "1 queue is not cleared for the job's data.",
+         "# queues are not cleared for the job's data."},
+        {CORE_AWAY, "1 queue is not connected.", "# queues are not connected."},
+        {CORE_UNREACHABLE, "1 queue is unreachable and is given no jobs.",
+         "# queues are unreachable and are given no jobs."},
+        {CORE_NOT_OFFERING, "1 queue takes no jobs now.", "# queues take no jobs now."},
+};
+
+static void explain_idle(struct json *j, struct core *core, const struct core_job *job, const struct why *w,
+                         bool full, bool limited)
+{
+        BUF_CLEANUP struct buf down = {0};
+        const unsigned *n = w->count;
+        unsigned would = n[CORE_FITS] + n[CORE_BUSY];
+
+        words_stores_down(&down, core, job->request, job->member);
+        if (full)
+                json_strz(j, "The server's disk is full: no job is started until there is space.");
+        if (limited && would)
+                say_count(j, would, "Otherwise 1 queue could run it.", "Otherwise # queues could run it.");
+        else if (w->all == 0)
+                json_strz(j,
+                          "No agent is connected yet: start one with `drover up`, or see drover-token(1).");
+        else if (n[CORE_FITS])
+                say_count(j, n[CORE_FITS], "1 queue can run it now, and it is about to start.",
+                          "# queues can run it now, and it is about to start.");
+        else if (n[CORE_BUSY])
+                say_count(j, n[CORE_BUSY],
+                          "It waits for resources: 1 queue can run it when other jobs there have ended.",
+                          "It waits for resources: # queues can run it when other jobs there have ended.");
+        else if (n[CORE_STORE_DOWN])
+                say_count(j, n[CORE_STORE_DOWN],
+                          "It waits for a store that does not answer: 1 queue could run it then.",
+                          "It waits for a store that does not answer: # queues could run it then.");
+        else
+                why_line_add(j, "No queue can run this job (%u checked).", w->all);
+        if (down.n)
+                why_line_add(j, "S" STR_FMT ".", STR_ARG(str_skip(buf_view(&down), 1)));
+        for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
+                say_count(j, n[refusals[i].verdict], refusals[i].one, refusals[i].many);
+}
+
+#define HINTS_MAX 3u
+
+/* Changes that would help stand in the list, and the best ones in sentences. */
+struct hints {
+        struct json j;
+        struct json *text;
+        struct buf needed; /* where no single change is enough: what stands in the way */
+        unsigned said, in_the_way;
+};
+
+/* An amount of a request in the unit that people write: RequestMemory is in MiB, RequestDisk in KiB. */
+static void add_amount(struct buf *out, struct str attribute, int64_t amount)
+{
+        static const char units[] = "KMGTPE";
+        double v = (double)amount;
+        unsigned u = str_eqz(attribute, "RequestMemory") ? 1 : 0;
+
+        if (!str_eqz(attribute, "RequestMemory") && !str_eqz(attribute, "RequestDisk")) {
+                buf_printf(out, "%lld", (long long)amount);
+                return;
+        }
+        for (; v >= 1023.95 && units[u + 1]; u++)
+                v /= 1024;
+        buf_printf(out, v < 100 && v != (double)(int64_t)v ? "%.1f%c" : "%.0f%c", v, units[u]);
+}
+
+/* "request_memory" of "RequestMemory": as it stands in a submit file. */
+static void add_keyword(struct buf *out, struct str attribute)
+{
+        for (size_t i = 0; i < attribute.n; i++) {
+                char c = attribute.p[i];
+
+                if (c >= 'A' && c <= 'Z' && i > 0 && attribute.p[i - 1] >= 'a')
+                        buf_char(out, '_');
+                buf_char(out, c >= 'A' && c <= 'Z' ? (char)(c + 32) : c);
+        }
+}
+
+static void add_change(struct buf *out, const struct core_change *x)
+{
+        if (x->kind != CORE_CHANGE_REQUEST) {
+                buf_str(out, x->text);
+                return;
+        }
+        add_keyword(out, x->text);
+        if (x->alone == 0) {
+                buf_addz(out, " = ");
+                add_amount(out, x->text, x->asked);
+                return;
+        }
+        buf_addz(out, " <= ");
+        add_amount(out, x->text, x->most);
+        buf_addz(out, " (asked ");
+        add_amount(out, x->text, x->asked);
+        buf_char(out, ')');
+}
+
+/* A clause such as TARGET.Cpus >= RequestCpus: the request itself is in the list, too, with what there is. */
+static bool is_of_request(const struct core_change *x)
+{
+        return (x->kind == CORE_CHANGE_JOB_CLAUSE && str_search(x->text, STR(">= Request")) >= 0) ||
+               (x->kind == CORE_CHANGE_QUEUE_CLAUSE && str_search(x->text, STR("TARGET.Request")) >= 0);
+}
+
+static void on_change(void *arg, const struct core_change *x)
+{
+        static const char *const kinds[] = {"job", "agent", "request"};
+        BUF_CLEANUP struct buf change = {0};
+        struct hints *h = arg;
+        struct json *j = &h->j;
+
+        json_open(j, '{');
+        json_kstrz(j, "kind", kinds[x->kind]);
+        json_kstr(j, "text", x->text);
+        json_kint(j, "refused", x->refused);
+        json_kint(j, "alone", x->alone);
+        if (x->kind == CORE_CHANGE_REQUEST) {
+                json_kint(j, "asked", x->asked);
+                json_kint(j, "most", x->most);
+        }
+        json_close(j, '}');
+        add_change(&change, x);
+        if (x->alone == 0 && !is_of_request(x) && h->in_the_way++ < HINTS_MAX)
+                buf_printf(&h->needed, "%s%s", h->needed.n ? "; " : "", buf_z(&change));
+        if (x->alone == 0 || h->said++ >= HINTS_MAX)
+                return;
+        if (x->kind == CORE_CHANGE_REQUEST)
+                why_line_add(h->text, "Would fit %u %s with %s.", x->alone,
+                             x->alone == 1 ? "queue" : "queues", buf_z(&change));
+        else
+                why_line_add(h->text, "%u %s could run it without the %s's condition %s.", x->alone,
+                             x->alone == 1 ? "queue" : "queues",
+                             x->kind == CORE_CHANGE_JOB_CLAUSE ? "job" : "queue", buf_z(&change));
+}
+
+/* Where no change alone is enough, what stands in the way. */
+static void say_needed(struct hints *h)
+{
+        if (h->said == 0 && h->in_the_way > 0)
+                why_line_add(h->text, "%s %s%s.",
+                             h->in_the_way == 1 ? "In the way is"
+                                                : "No single change is enough. In the way are",
+                             buf_z(&h->needed), h->in_the_way > HINTS_MAX ? "; and more, see --json" : "");
+}
+
+/* Jobs that start together wait for places for all of them. True: this one waits for that. */
+static bool explain_set(struct json *j, struct core *core, const struct core_job *job)
+{
+        static const char *const within[] = {"", " within one group", " at one queue"};
+        BUF_CLEANUP struct buf most = {0}, by = {0};
+        struct core_gang s;
+
+        if (core_job_gang(core, job->request, job->member, &s) != 0)
+                return false;
+        why_line_add(j, "It is node %u of the %u jobs from %llu.%u to %llu.%u, which start together.",
+                     job->member - s.first, s.size, (unsigned long long)job->request, s.first,
+                     (unsigned long long)job->request, s.first + s.size - 1);
+        if (s.state == CORE_GANG_MATCHED)
+                why_line_add(j, "They have places, and start when all are accepted there.");
+        else if (s.state == CORE_GANG_BLOCKED)
+                why_line_add(j, "They wait for %llu.%u, which is %s.", (unsigned long long)job->request,
+                             s.member, job_state_name(s.blocked));
+        if (s.state != CORE_GANG_WAITS)
+                return false;
+        if (s.places)
+                buf_printf(&most, "%llu%s%s", (unsigned long long)s.places, *s.where ? " at " : "", s.where);
+        else
+                buf_addz(&most, "none");
+        if (s.within == CORE_GANG_GROUP)
+                buf_printf(&by, " (queues with the same " STR_FMT ")", STR_ARG(s.group_by));
+        why_line_add(j, "It needs %u places at once%s%s; the most there is now is %s.", s.left,
+                     within[s.within], buf_z(&by), buf_z(&most));
+        if (s.places_ever < s.left)
+                why_line_add(
+                        j, "Even if nothing else ran there would be %llu: ask for less, or for more agents.",
+                        (unsigned long long)s.places_ever);
+        return true;
+}
+
+static void write_set(struct json *j, struct core *core, uint64_t request, uint32_t member)
+{
+        static const char *const within[] = {"anywhere", "group", "node"};
+        static const char *const states[] = {"waits", "blocked", "matched", "started"};
+        struct core_gang s;
+
+        json_key(j, "set");
+        if (core_job_gang(core, request, member, &s) != 0) {
+                json_null(j);
+                return;
+        }
+        json_open(j, '{');
+        json_kint(j, "first", s.first);
+        json_kint(j, "size", s.size);
+        json_kint(j, "node", member - s.first);
+        json_kstrz(j, "within", within[s.within]);
+        if (s.within == CORE_GANG_GROUP)
+                json_kstr(j, "group_by", s.group_by);
+        json_kstrz(j, "state", states[s.state]);
+        if (s.state == CORE_GANG_WAITS) {
+                json_kint(j, "needs", s.left);
+                json_kint(j, "places", (int64_t)s.places);
+                json_kint(j, "places_ever", (int64_t)s.places_ever);
+                json_kstrz(j, "where", s.where);
+        }
+        json_close(j, '}');
+}
+
+/* It has an attempt; is anything heard of it? */
+static void explain_reach(struct json *j, const struct core_job *job)
+{
+        if (job->away)
+                why_line_add(j,
+                             "Nothing is heard of that agent. The job is run again when its lease has ended, "
+                             "unless the "
+                             "agent comes back before.");
+        else if (job->unreachable)
+                why_line_add(j,
+                             "That queue cannot be reached now (%s). The job stays there, and is accounted "
+                             "for when "
+                             "it "
+                             "can.",
+                             job->unreachable);
+}
+
+static void say_dependency(void *arg, const struct core_dependency *d)
+{
+        BUF_CLEANUP struct buf text = {0};
+
+        if (d->satisfied)
+                return;
+        words_dependency(&text, d);
+        why_line_add(arg, "It waits for " STR_FMT ".", STR_ARG(buf_view(&text)));
+}
+
+static void write_dependency(void *arg, const struct core_dependency *d)
+{
+        BUF_CLEANUP struct buf members = {0};
+        struct json *j = arg;
+
+        set_print(&members, &d->members);
+        json_open(j, '{');
+        json_kint(j, "request", (int64_t)d->request);
+        json_kstr(j, "jobs", buf_view(&members));
+        json_kstrz(j, "when", dependency_when_name(d->when));
+        json_kint(j, "total", (int64_t)d->total);
+        json_kint(j, "succeeded", (int64_t)d->succeeded);
+        json_kint(j, "failed", (int64_t)d->failed);
+        json_kbool(j, "satisfied", d->satisfied);
+        json_close(j, '}');
+}
+
+static void write_losses(struct json *j, struct core *core, const struct core_job *job)
+{
+        struct core_job_losses l;
+
+        json_key(j, "losses");
+        if (core_job_losses(core, job->request, job->member, &l) != 0) {
+                json_null(j);
+                return;
+        }
+        json_open(j, '{');
+        json_kint(j, "lost", l.lost);
+        json_kint(j, "most", l.most);
+        json_kbool(j, "suspected", l.suspected);
+        json_key(j, "nodes");
+        json_open(j, '[');
+        for (size_t i = 0; i < l.node_count; i++)
+                json_strz(j, l.nodes[i]);
+        json_close(j, ']');
+        if (l.until_ms)
+                json_kint(j, "until_ms", l.until_ms);
+        json_close(j, '}');
+}
+
+/* Its attempts were lost of late. True: it waits for the end of a pause. */
+static bool explain_losses(struct json *j, struct core *core, const struct core_job *job)
+{
+        BUF_CLEANUP struct buf nodes = {0};
+        struct core_job_losses l;
+        int64_t left_ms;
+
+        if (job->state == JOB_HELD || core_job_losses(core, job->request, job->member, &l) != 0)
+                return false;
+        for (size_t i = 0; i < l.node_count; i++)
+                buf_printf(&nodes, "%s%s", i ? ", " : " ", l.nodes[i]);
+        if (l.lost)
+                why_line_add(
+                        j, "%u of its attempts in a row %s lost with their nodes (%s); after %u it is held.",
+                        l.lost, l.lost == 1 ? "was" : "were", nodes.n ? buf_z(&nodes) + 1 : "", l.most);
+        if (l.suspected)
+                why_line_add(j,
+                             "It is suspected, for it was lost with %zu different nodes (%s): it runs alone "
+                             "on one.",
+                             l.node_count, buf_z(&nodes) + 1);
+        left_ms = l.until_ms - clock_wall_ms();
+        if (l.until_ms)
+                why_line_add(j, "It waits for another %lld s before it is tried again.",
+                             (long long)(left_ms > 0 ? left_ms / 1000 + 1 : 0));
+        return l.until_ms != 0;
+}
+
+static void explain(struct json *j, struct core *core, const struct core_job *job, const struct why *w,
+                    bool full)
+{
+        bool waits = explain_set(j, core, job);
+
+        waits |= explain_losses(j, core, job);
+        if (job->waits)
+                core_job_dependencies(core, job->request, job->member, say_dependency, j);
+        if (job->state == JOB_IDLE && job->waits) {
+                explain_idle(j, core, job, w, full, true);
+        } else if (job->state == JOB_IDLE) {
+                explain_idle(j, core, job, w, full, explain_limit(j, core, job) || waits);
+                explain_turn(j, core, job,
+                             w->count[CORE_FITS] || w->count[CORE_BUSY] || w->count[CORE_STORE_DOWN]);
+        } else if (job->state == JOB_HELD)
+                why_line_add(j,
+                             "It is held: " STR_FMT
+                             " (code %d, subcode %d). `drover release %llu.%u` lets it run again.",
+                             STR_ARG(job->hold_reason), job->hold_code, job->hold_subcode,
+                             (unsigned long long)job->request, job->member);
+        else if (job->state == JOB_COMPLETED || job->state == JOB_REMOVED)
+                why_line_add(j, "It has ended: it is %s.", job_state_name(job->state));
+        else if (job_state_has_attempt(job->state)) {
+                why_line_add(j, "It is %s at queue %s of agent %s; `drover path` tells more.",
+                             job_state_name(job->state), job->queue ? job->queue : "?",
+                             job->agent ? job->agent : "?");
+                explain_reach(j, job);
+        } else
+                why_line_add(j, "It is %s.", job_state_name(job->state));
+}
+
+/* What waits in a batch system that gives no time does not start at once, whatever the core hopes. */
+static void write_eta(struct json *j, struct core *c, const struct core_job *job, bool waits_there)
+{
+        struct core_eta e;
+
+        if (core_eta(c, job->request, job->member, &e) == 0 && e.start_ms &&
+            !(waits_there && e.start_ms <= clock_wall_ms())) {
+                json_kint(j, "eta_start_ms", e.start_ms);
+                if (e.end_ms)
+                        json_kint(j, "eta_end_ms", e.end_ms);
+                if (e.end_most_ms)
+                        json_kint(j, "eta_end_most_ms", e.end_most_ms);
+        }
+        place_write_error(j, c);
+}
+
+/* True: there is more to ask. */
+static bool ask_some(struct server *s, struct why *w, const struct core_job *job)
+{
+        if (job->state != JOB_IDLE)
+                return false;
+        if (core_eta_some(s->core, &w->times))
+                return true;
+        if (!w->walk)
+                w->walk = core_walk_new(s->core);
+        if (!w->changes) {
+                core_why_some(s->core, w->walk, SLICE_QUEUES, job->request, job->member, on_queue, w);
+                if (!core_walk_is_over(w->walk))
+                        return true;
+                if (w->count[CORE_FITS] || w->count[CORE_BUSY])
+                        return false;
+                core_walk_free(w->walk);
+                w->walk = core_walk_new(s->core);
+                w->changes = core_what_if_new();
+                return w->all > 0;
+        }
+        core_what_if_look(s->core, w->changes, w->walk, SLICE_QUEUES, job->request, job->member);
+        return !core_walk_is_over(w->walk);
+}
+
+static void reply_why(struct server *s, struct call *c, struct why *w, const struct core_job *job)
+{
+        BUF_CLEANUP struct buf changes = {0};
+        struct json j = {.out = &c->out};
+        struct hints hints = {.j = {.out = &changes}, .text = &j};
+        BUF_CLEANUP struct buf waits = {0};
+        bool waits_there = job_state_has_attempt(job->state) &&
+                           attempt_location_print_wait(s, job->request, job->member, &waits);
+        char id[48];
+
+        snprintf(id, sizeof(id), "%" PRIu64 ".%u", job->request, job->member);
+        json_open(&j, '{');
+        json_kstrz(&j, "id", id);
+        json_kstrz(&j, "state", job_state_name(job->state));
+        json_key(&j, "text");
+        json_open(&j, '[');
+        explain(&j, s->core, job, w, turn_full(s->turn));
+        if (waits_there)
+                why_line_add(&j, "%s", buf_z(&waits));
+        if (job->state == JOB_IDLE && attempt_location_back(s, job->request, job->member))
+                why_line_add(&j, "It was given back: %s.",
+                             attempt_location_back(s, job->request, job->member));
+        if (job_state_has_attempt(job->state) && attempt_location_doing(s, job->request, job->member))
+                why_line_add(&j, "At its agent: %s.", attempt_location_doing(s, job->request, job->member));
+        json_open(&hints.j, '[');
+        if (w->changes && job->state == JOB_IDLE)
+                core_what_if_tell(w->changes, on_change, &hints);
+        say_needed(&hints);
+        buf_deinit(&hints.needed);
+        json_close(&hints.j, ']');
+        json_close(&j, ']');
+        write_eta(&j, s->core, job, waits_there && !job_state_runs(job->state));
+        write_turn(&j, s->core, job->request, job->member);
+        write_set(&j, s->core, job->request, job->member);
+        write_losses(&j, s->core, job);
+        json_key(&j, "depends_on");
+        json_open(&j, '[');
+        core_job_dependencies(s->core, job->request, job->member, write_dependency, &j);
+        json_close(&j, ']');
+        json_key(&j, "agents");
+        json_open(&j, '[');
+        if (job->state == JOB_IDLE && w->agents.n)
+                json_raw(&j, buf_view(&w->agents));
+        json_close(&j, ']');
+        json_key(&j, "changes");
+        json_raw(&j, buf_view(&changes));
+        json_close(&j, '}');
+        call_reply(c);
+}
+
+static void read_why(struct server *s, struct call *c)
+{
+        struct why *w = c->state;
+        struct core_request r;
+        struct core_job job;
+        uint64_t request;
+        uint32_t member;
+
+        if (ids_parse_job(c->param[0], &request, &member) != 0 ||
+            core_request_get(s->core, request, &r) != 0 || !call_may(c, r.owner) ||
+            core_job_get(s->core, request, member, &job) != 0)
+                call_fail(c, 404, "not_found", "there is no job " STR_FMT " in the queue",
+                          STR_ARG(c->param[0]));
+        else if (ask_some(s, w, &job))
+                call_yield_to_client(c, read_why);
+        else
+                reply_why(s, c, w, &job);
+}
+
+void api_job_why(struct server *s, struct call *c)
+{
+        struct why *w = call_state(c, sizeof(*w), state_free);
+
+        (void)s;
+        w->j.out = &w->agents;
+        call_yield(c, read_why);
+}

@@ -1,0 +1,153 @@
+/* GET /v1/jobs/7.42/script: what was submitted for the job to the batch system that has it now, or had it
+ * last; its agent is asked. */
+#include "base/system/clock.h"
+#include "core/query.h"
+#include "server/api/jobs/jobs.h"
+#include "server/api/routes.h"
+#include "server/calls/waits.h"
+#include "server/files/scripts.h"
+#include "server/loop/ids.h"
+
+#define ANSWER_MS 10000
+
+struct script {
+        uint64_t request, number;
+        uint32_t member;
+        int64_t until_ms; /* boot clock */
+        struct row row;   /* of history */
+};
+
+static void reply_script(struct server *s, struct call *c)
+{
+        (void)s;
+        call_reply(c);
+}
+
+static void park(struct server *s, struct call *c);
+
+static void woken(struct server *s, struct call *c)
+{
+        struct script *x = c->state;
+        BUF_CLEANUP struct buf text = {0}, error = {0};
+        struct json j = {.out = &c->out};
+
+        if (!scripts_take(s, x->number, &text, &error)) {
+                park(s, c);
+                return;
+        }
+        if (error.n) {
+                call_fail(c, 409, "no_script", "%s", buf_z(&error));
+                return;
+        }
+        json_open(&j, '{');
+        json_kint(&j, "request", (int64_t)x->request);
+        json_kint(&j, "member", x->member);
+        json_kstr(&j, "script", buf_view(&text));
+        json_close(&j, '}');
+        call_io(c, reply_script);
+}
+
+/* Until it changes, which may be for another reason, or the time is up. */
+static void park(struct server *s, struct call *c)
+{
+        struct script *x = c->state;
+        int64_t left = x->until_ms - clock_boot_ms();
+        struct id id = {.request = x->request};
+        const struct ids ids = {.items = &id, .count = 1};
+
+        if (left > 0) {
+                waits_park(s, c, &ids, left, woken);
+                return;
+        }
+        scripts_forget(s, x->number);
+        call_fail(c, 504, "no_answer", "its agent does not answer");
+}
+
+static void ask_agent(struct server *s, struct call *c, const char *agent, uint32_t fence)
+{
+        struct script *x = c->state;
+
+        x->number = scripts_ask(s, agent, x->request, x->member, fence);
+        if (!x->number) {
+                call_fail(c, 409, "no_script", "its agent %s is not connected", agent);
+                return;
+        }
+        x->until_ms = clock_boot_ms() + ANSWER_MS;
+        park(s, c);
+}
+
+/* ---- of one that is in history only, its last agent is asked */
+
+static void not_found(struct call *c)
+{
+        call_fail(c, 404, "not_found", "there is no job " STR_FMT, STR_ARG(c->param[0]));
+}
+
+static void ask_past(struct server *s, struct call *c)
+{
+        struct script *x = c->state;
+        BUF_CLEANUP struct buf agent = {0};
+
+        buf_str(&agent, x->row.agent);
+        if (agent.n == 0)
+                call_fail(c, 409, "no_script", "the job was at no place");
+        else
+                ask_agent(s, c, buf_z(&agent), 0);
+}
+
+static void to_core(struct server *s, struct call *c)
+{
+        (void)s;
+        call_core(c, ask_past);
+}
+
+static void read_past(struct server *s, struct call *c)
+{
+        struct script *x = c->state;
+
+        x->row.request = x->request;
+        x->row.member = x->member;
+        if (!jobs_fill_past(s, &c->arena, &x->row, false, STR_NONE) || !call_may(c, x->row.owner))
+                not_found(c);
+        else
+                call_io(c, to_core);
+}
+
+static void to_reader(struct server *s, struct call *c)
+{
+        (void)s;
+        call_reader(c, read_past);
+}
+
+/* ---- */
+
+static void ask_for_script(struct server *s, struct call *c)
+{
+        struct script *x = c->state;
+        struct core_request r;
+        struct core_job job;
+        bool known = core_request_get(s->core, x->request, &r) == 0;
+
+        if (known && (!call_may(c, r.owner) || core_job_get(s->core, x->request, x->member, &job) != 0))
+                not_found(c);
+        else if (!known || job.state == JOB_COMPLETED || job.state == JOB_REMOVED)
+                call_io(c, to_reader);
+        else if (job.agent)
+                ask_agent(s, c, job.agent, job.fence);
+        else if (job.last_agent) /* it keeps those of jobs that are over, also of such as were held */
+                ask_agent(s, c, job.last_agent, 0);
+        else
+                call_fail(c, 409, "no_script", "the job was at no place yet");
+}
+
+void api_job_script(struct server *s, struct call *c)
+{
+        struct script *x = call_state(c, sizeof(*x), NULL);
+
+        (void)s;
+        if (ids_parse_job(c->param[0], &x->request, &x->member) != 0)
+                call_fail(c, 404, "not_found", "'" STR_FMT "' is not a job: write 7.42",
+                          STR_ARG(c->param[0]));
+        else
+                call_core(c, ask_for_script);
+}

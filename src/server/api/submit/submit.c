@@ -1,0 +1,802 @@
+/* POST /v1/requests; POST /v1/quote, which takes the same and keeps nothing; POST /v1/requests/ID/resubmit,
+ * which takes an earlier request's jobs */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/system/clock.h"
+#include "base/system/uuid.h"
+#include "core/forecast/quote.h"
+#include "core/lifecycle/draft.h"
+#include "core/model/changes.h"
+#include "core/model/dependency.h"
+#include "core/model/pick.h"
+#include "core/query.h"
+#include "server/access/origin.h"
+#include "server/api/explain/place.h"
+#include "server/api/routes.h"
+#include "server/api/submit/submit.h"
+#include "server/api/submit/submit_json.h"
+#include "server/api/submit/submit_text.h"
+#include "server/calls/waits.h"
+#include "server/files/objects.h"
+#include "server/files/registrations.h"
+#include "server/history/request_record.h"
+#include "server/notices/notices.h"
+#include "server/userlog/userlog.h"
+
+#define WAIT_MS 60000 /* for one's turn; then one looks again */
+
+struct submit {
+        struct buf text;      /* of a submit file that was posted as it is */
+        char uuid[UUID_TEXT]; /* of that one; "": the caller has made none */
+        json_t *doc;
+        struct submission s;
+        const char **uploads; /* of each part, or NULL */
+        struct buf *items;    /* of each part that came as an upload */
+        bool dry_run, existing;
+        atomic_uint *place; /* of a large one: s->large_calls, which counts it; else NULL */
+        call_fn *placed;
+        struct buf warning;
+        bool quote;               /* say what it would take, and keep nothing */
+        bool quotes;              /* server.quoting is its own */
+        struct core_draft *draft; /* of the core, on whose thread the call ends as long as it has one */
+        bool drafts;              /* server.drafting is its own */
+        struct json j;            /* of the reply */
+        uint64_t id, jobs;
+        submit_reply_fn *reply; /* NULL: the API's own */
+        /* of a resubmit */
+        uint64_t again; /* the earlier request; 0: it is none */
+        struct buf record, changes;
+        struct submission old;
+        struct set members; /* of the earlier request */
+        bool failed;        /* those that failed, of the members or of all */
+        bool graph;         /* they wait for each other as they did */
+        struct set found;   /* of these, so far */
+        uint64_t last_row;  /* of history, that was looked at */
+        unsigned rows;      /* in this slice */
+};
+
+static void state_free(void *arg)
+{
+        struct submit *x = arg;
+
+        for (size_t i = 0; x->items && i < x->s.part_count; i++)
+                buf_deinit(&x->items[i]);
+        free(x->items);
+        free(x->uploads);
+        buf_deinit(&x->warning);
+        buf_deinit(&x->text);
+        submission_deinit(&x->s);
+        submission_deinit(&x->old);
+        buf_deinit(&x->record);
+        buf_deinit(&x->changes);
+        set_deinit(&x->members);
+        set_deinit(&x->found);
+        json_decref(x->doc);
+        if (x->place)
+                atomic_fetch_sub(x->place, 1);
+        free(x);
+}
+
+/* What is read for such a call stays in memory until its draft is made, and drafts are made one at a time: so
+ * many have something read, and the others wait. Any thread ends a call, so nobody is woken. */
+#define LARGE_MAX  4u
+#define LARGE_LOOK 100 /* ms */
+
+/* Core. Goes on with x->placed. */
+static void take_place(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+
+        if (atomic_load(&s->large_calls) >= LARGE_MAX) {
+                waits_park(s, c, NULL, LARGE_LOOK, take_place);
+                return;
+        }
+        atomic_fetch_add(&s->large_calls, 1);
+        x->place = &s->large_calls;
+        x->placed(s, c);
+}
+
+static void write_reply(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        struct json j = {.out = &c->out};
+
+        (void)s;
+        if (x->reply) {
+                x->reply(c, x->id);
+                return;
+        }
+        json_open(&j, '{');
+        json_kint(&j, "id", (int64_t)x->id);
+        json_kstr(&j, "uuid", call_json_text(x->doc, "uuid"));
+        json_kint(&j, "jobs", (int64_t)x->jobs);
+        json_kbool(&j, "existing", x->existing);
+        json_key(&j, "warnings");
+        json_open(&j, '[');
+        if (x->warning.n)
+                json_str(&j, buf_view(&x->warning));
+        json_close(&j, ']');
+        json_close(&j, '}');
+        c->status = x->existing || x->dry_run ? 200 : 201;
+        call_reply(c);
+}
+
+/* NULL: the verdict says it. */
+static const char *words_of(const struct core_quote_place *p)
+{
+        if (p->why.verdict != CORE_FITS && p->why.verdict != CORE_BUSY)
+                return NULL;
+        if (!p->quote.start_ms)
+                return "it would take the job, but nobody knows when: limits or what runs leave no room";
+        if (p->why.verdict == CORE_FITS && p->why.cost.wait_ms > 1000)
+                return "it has room, but limits or those who go before let it start later";
+        return NULL;
+}
+
+static void on_place(void *arg, const struct core_quote_place *p)
+{
+        struct json *j = arg;
+
+        json_open(j, '{');
+        json_kint(j, "part", p->part);
+        place_write(j, &p->why, words_of(p));
+        if (p->quote.start_ms) {
+                json_kint(j, "start_ms", p->quote.start_ms);
+                if (p->quote.end_ms)
+                        json_kint(j, "end_ms", p->quote.end_ms);
+                json_kint(j, "bytes_moved", (int64_t)p->quote.bytes_moved);
+                json_key(j, "price");
+                json_double(j, p->quote.price);
+        }
+        json_close(j, '}');
+}
+
+static void write_time(struct json *j, const char *key, int64_t ms)
+{
+        json_key(j, key);
+        if (ms)
+                json_int(j, ms);
+        else
+                json_null(j);
+}
+
+/* For waits.h: no request has these. */
+#define QUOTES (1ull << 62)
+#define DRAFTS (QUOTES + 1)
+
+/* ---- the request is made, in slices */
+
+static void draft_drop(struct server *s, struct core_draft *d, bool drafts)
+{
+        core_draft_free(d);
+        if (!drafts)
+                return;
+        s->drafting = false;
+        waits_changed(s, DRAFTS);
+}
+
+static void draft_end(struct server *s, struct submit *x)
+{
+        draft_drop(s, x->draft, x->drafts);
+        x->draft = NULL;
+        x->drafts = false;
+}
+
+/* Until `what` changes. */
+static void park(struct server *s, struct call *c, uint64_t what, call_fn *woken)
+{
+        const struct submit *x = c->state;
+        struct core_draft *d = x->draft;
+        struct id any = {.request = what};
+        const struct ids ids = {&any, 1, 1};
+        bool drafts = x->drafts;
+
+        if (!waits_park(s, c, &ids, WAIT_MS, woken))
+                draft_drop(s, d, drafts); /* the call is gone */
+}
+
+static void draft_fail(struct server *s, struct call *c, int r, const struct err *err)
+{
+        draft_end(s, c->state);
+        switch (r) {
+        case CORE_FORBIDDEN: call_fail_err(c, 403, "forbidden", err); break;
+        case CORE_CONFLICT: call_fail_err(c, 409, "uuid_used", err); break;
+        case CORE_TOO_MANY: call_fail_err(c, 429, "over_limit", err); break;
+        default: call_fail_err(c, 400, "bad_attribute", err);
+        }
+}
+
+/* Small ones are done with the first slice; of the others one goes on at a time. False: the call has been
+ * put off, and `again` goes on, or has failed. */
+static bool draft(struct server *s, struct call *c, call_fn *again)
+{
+        struct submit *x = c->state;
+        struct err err = {0};
+        bool more = true;
+        int r = 0;
+
+        if (!x->draft) {
+                x->s.owner = str_of(c->who);
+                x->s.at_ms = clock_wall_ms();
+                r = core_draft_new(s->core, &x->s, x->quote ? CORE_DRAFT_QUOTE : CORE_DRAFT_SUBMIT, &x->draft,
+                                   &err);
+        } else if (!x->drafts && s->drafting) {
+                park(s, c, DRAFTS, again);
+                return false;
+        }
+        if (!r)
+                r = core_draft_some(x->draft, &more, &err);
+        if (r) {
+                draft_fail(s, c, r, &err);
+                return false;
+        }
+        if (!more)
+                return true;
+        if (!s->drafting)
+                s->drafting = x->drafts = true;
+        call_yield(c, again);
+        return false;
+}
+
+/* ---- quote */
+
+static void quote_reply(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        struct json *j = &x->j;
+        struct core_quote q;
+
+        core_quote_sum(s->quoting, &q);
+        json_close(j, ']');
+        json_kint(j, "jobs", (int64_t)q.jobs);
+        write_time(j, "start_ms", q.start_ms);
+        write_time(j, "end_ms", q.end_ms);
+        json_kint(j, "bytes_moved", (int64_t)q.bytes_moved);
+        json_key(j, "price");
+        json_double(j, q.price);
+        place_write_error(j, s->core);
+        json_close(j, '}');
+        call_reply(c);
+}
+
+static void quote_end(struct server *s)
+{
+        core_quote_free(s->quoting);
+        s->quoting = NULL;
+        waits_changed(s, QUOTES);
+}
+
+static void quote_begin(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+
+        s->quoting = core_quote_new(x->draft);
+        x->draft = NULL;
+        x->quotes = true;
+        draft_end(s, x);
+        x->j.out = &c->out;
+        json_open(&x->j, '{');
+        json_key(&x->j, "places");
+        json_open(&x->j, '[');
+}
+
+/* One at a time: each plays the whole queue forward for itself. */
+static void quote(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+
+        if (!x->quotes && !draft(s, c, quote))
+                return;
+        if (s->quoting && !x->quotes) {
+                park(s, c, QUOTES, quote);
+                return;
+        }
+        if (!x->quotes)
+                quote_begin(s, c);
+        if (core_quote_some(s->quoting, on_place, &x->j)) {
+                call_yield(c, quote);
+                return;
+        }
+        quote_reply(s, c);
+        quote_end(s);
+}
+
+/* ---- submit */
+
+/* The earlier request, whose owner is the same, is there still, and with it the files that it brought. */
+static bool keeps_files(struct server *s, const struct submit *x)
+{
+        const struct submission_file *files;
+        size_t count;
+
+        return x->again && core_request_spooled(s->core, x->again, &files, &count) == 0 &&
+               count == x->s.spooled_count;
+}
+
+/* False: the call has failed. */
+static bool may_submit(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        struct err err = {0};
+        int r = registrations_check(s, c, &x->s, &err);
+
+        if (r != 0) {
+                draft_end(s, x);
+                call_fail_err(c, r == -EACCES ? 403 : 400, r == -EACCES ? "forbidden" : "bad_attribute",
+                              &err);
+                return false;
+        }
+        if (x->dry_run)
+                return true;
+        if (turn_full(s->turn)) {
+                draft_end(s, x);
+                call_fail(c, 503, "disk_full",
+                          "the server's disk is full: no new work is accepted until there is space");
+                return false;
+        }
+        if (!keeps_files(s, x) && objects_check_submit(s, c, &x->s, &err) != 0) {
+                draft_end(s, x);
+                call_fail_err(c, 400, "bad_upload", &err);
+                return false;
+        }
+        return true;
+}
+
+static void submit_draft(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        struct core_request known;
+        struct err err = {0};
+        int r = 0;
+
+        if (!draft(s, c, submit_draft) || !may_submit(s, c))
+                return;
+        x->id = core_draft_number(x->draft, &x->existing);
+        if (!x->dry_run)
+                r = core_draft_submit(x->draft, &x->id, &x->existing, &err);
+        if (r) {
+                draft_fail(s, c, r, &err);
+                return;
+        }
+        draft_end(s, x);
+        x->jobs = submission_members(&x->s);
+        if (core_request_get(s->core, x->id, &known) == 0)
+                x->jobs = known.counts.jobs;
+        c->when = x->dry_run ? TURN_READ : TURN_DURABLE;
+        call_io(c, write_reply);
+}
+
+static void submit(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        struct err err = {0};
+
+        x->s.owner = str_of(c->who);
+        if (!may_submit(s, c))
+                return;
+        if (notices_check(s, &x->s, &x->warning, &err) != 0) {
+                call_fail_err(c, 400, "bad_attribute", &err);
+                return;
+        }
+        userlog_set_format(s, &x->s);
+        userlog_check(&x->s, &x->warning);
+        submit_draft(s, c);
+}
+
+/* ---- requests that jobs wait for, and that are in history only */
+
+#define PAST_ROWS_MAX 2000000u /* of all of them */
+
+/* The text of a part's DependsOn, which the core reads again: STR_NONE if it is no simple text. */
+static struct str depends_on(const struct submission_part *p)
+{
+        for (size_t i = 0; i < p->attribute_count; i++) {
+                struct str text = p->attributes[i].text;
+
+                if (str_ieqz(p->attributes[i].name, "DependsOn") && text.n > 1 && text.p[0] == '"' &&
+                    text.p[text.n - 1] == '"')
+                        return str_make(text.p + 1, text.n - 2);
+        }
+        return STR_NONE;
+}
+
+static bool is_listed(const struct submission *s, uint64_t request)
+{
+        for (size_t i = 0; i < s->past_count; i++)
+                if (s->past[i].request == request)
+                        return true;
+        return false;
+}
+
+struct past_jobs {
+        const char *who;
+        struct submission_past *past;
+        uint64_t rows, left;
+};
+
+static int on_past(void *arg, uint64_t row, const struct past_job *h)
+{
+        struct past_jobs *p = arg;
+
+        (void)row;
+        if (p->left == 0 || !str_eqz(h->owner, p->who))
+                return 1;
+        p->left--;
+        p->rows++;
+        if (h->member >= p->past->jobs)
+                p->past->jobs = h->member + 1;
+        if (h->state == JOB_COMPLETED && h->exit_code == 0)
+                set_add(&p->past->ok, h->member);
+        return 0;
+}
+
+/* Reader. What is not there, or is another user's, the core refuses: nothing is known of it. */
+static void read_past(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        uint64_t left = PAST_ROWS_MAX;
+
+        for (size_t i = 0; i < x->s.past_count; i++) {
+                struct past_jobs jobs = {.who = c->who, .past = &x->s.past[i], .left = left};
+                const struct store_query q = {.request = x->s.past[i].request};
+                struct err err = {0};
+                int r = store_history_query(s->store, &q, on_past, &jobs, &err);
+
+                if (r < 0) {
+                        call_fail_err(c, 500, "store", &err);
+                        return;
+                }
+                left = jobs.left;
+                if (left == 0) {
+                        call_fail(c, 413, "too_large",
+                                  "the requests in history that these jobs are to wait for have more than %u "
+                                  "jobs",
+                                  PAST_ROWS_MAX);
+                        return;
+                }
+                if (jobs.rows == 0 || jobs.rows < x->s.past[i].jobs || r > 0) {
+                        call_fail(c, 400, "bad_attribute",
+                                  "there is no request %" PRIu64 " of yours to wait for",
+                                  x->s.past[i].request);
+                        return;
+                }
+        }
+        call_core(c, x->quote ? quote : submit);
+}
+
+static void find_past(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        struct str before = STR_NONE;
+
+        for (size_t i = 0; i < x->s.part_count; i++) {
+                struct str rest = depends_on(&x->s.parts[i]);
+                struct core_request known;
+                struct dependency d;
+
+                if (str_eq(rest, before))
+                        continue;
+                before = rest;
+                while (dependency_next(&rest, &d, NULL) > 0) {
+                        if (core_request_get(s->core, d.request, &known) == 0 || is_listed(&x->s, d.request))
+                                continue;
+                        if (x->s.past_count == SUBMISSION_PAST_MAX) {
+                                call_fail(c, 413, "too_large",
+                                          "more than %u requests in history are to be waited for",
+                                          SUBMISSION_PAST_MAX);
+                                return;
+                        }
+                        submission_add_past(&x->s)->request = d.request;
+                }
+        }
+        if (x->s.past_count)
+                call_reader(c, read_past);
+        else if (x->quote)
+                quote(s, c);
+        else
+                submit(s, c);
+}
+
+static void check_submit(struct call *c, struct submit *x)
+{
+        struct err err = {0};
+        int r = submission_check(&x->s, &err);
+
+        if (r == 0)
+                x->s.digest = submission_digest(&x->s);
+        if (r == 0 && (r = origin_apply(&x->s, c->server->uuid, &c->arena, &err)) > 0) {
+                call_fail_err(c, 409, r == ORIGIN_LOOP ? "loop" : "path_too_long", &err);
+                return;
+        }
+        if (r == 0)
+                call_core(c, find_past);
+        else
+                call_fail_err(c, r == -E2BIG ? 413 : 400, r == -E2BIG ? "too_large" : "bad_request", &err);
+}
+
+/* Reader: items that were uploaded. */
+static void read_items(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        struct err err = {0};
+        size_t bytes = 0;
+
+        for (size_t i = 0; i < x->s.part_count; i++) {
+                if (!x->uploads[i])
+                        continue;
+                if (objects_read_whole(s, x->uploads[i], &x->items[i], &err) != 0) {
+                        call_fail_err(c, 400, "bad_upload", &err);
+                        return;
+                }
+                bytes += x->items[i].n;
+                if (bytes > OBJECTS_WHOLE_MAX) {
+                        call_fail(c, 413, "too_large", "the items of all parts are more than %u MiB",
+                                  OBJECTS_WHOLE_MAX >> 20);
+                        return;
+                }
+                x->s.parts[i].items = buf_view(&x->items[i]);
+                x->s.parts[i].rows = submit_json_rows(x->s.parts[i].items);
+        }
+        check_submit(c, x);
+}
+
+/* Core: which objects those uploads have become. */
+static void find_items(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+
+        for (size_t i = 0; i < x->s.part_count; i++) {
+                const char *hash;
+
+                if (!x->uploads[i])
+                        continue;
+                hash = objects_find_upload(s, c->who, x->uploads[i]);
+                if (!hash) {
+                        call_fail(c, 400, "bad_upload", "part %zu: there is no finished upload %s of yours",
+                                  i, x->uploads[i]);
+                        return;
+                }
+                x->uploads[i] = arena_dup(&c->arena, hash, strlen(hash));
+        }
+        call_reader(c, read_items);
+}
+
+/* The document is there; I/O thread or reader. */
+static void begin_submit(struct call *c, struct submit *x)
+{
+        struct err err = {0};
+        bool uploads = false;
+
+        if (submit_json_complete(x->doc, &err) != 0 ||
+            submit_json_read(x->doc, &x->s, &x->uploads, &err) != 0) {
+                call_fail_err(c, 400, "bad_request", &err);
+                return;
+        }
+        for (size_t i = 0; i < x->s.part_count; i++)
+                uploads |= x->uploads[i] != NULL;
+        if (!uploads) {
+                check_submit(c, x);
+                return;
+        }
+        x->items = mem_zalloc(x->s.part_count * sizeof(*x->items));
+        x->placed = find_items;
+        call_core(c, take_place);
+}
+
+void submit_document(struct call *c, json_t *doc, submit_reply_fn *reply)
+{
+        struct submit *x = call_state(c, sizeof(*x), state_free);
+
+        x->doc = doc;
+        x->reply = reply;
+        begin_submit(c, x);
+}
+
+/* Reader: a submit file. */
+static void read_text(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        BUF_CLEANUP struct buf document = {0};
+        struct err err = {0};
+        int r = submit_text_read(buf_view(&x->text), *x->uuid ? x->uuid : NULL, &document, &x->warning, &err);
+
+        (void)s;
+        if (r != 0)
+                call_fail_err(c, r == -E2BIG ? 413 : 400, r == -E2BIG ? "too_large" : "bad_submit_file",
+                              &err);
+        else if ((x->doc = call_json_of(c, buf_view(&document))))
+                begin_submit(c, x);
+}
+
+static void start_text(struct call *c, struct submit *x)
+{
+        struct str uuid = call_query(c, "uuid");
+
+        if (uuid.n && !uuid_valid(uuid)) {
+                call_fail(c, 400, "bad_parameter", "'uuid' must be a UUID that the submitter has made up");
+                return;
+        }
+        snprintf(x->uuid, sizeof(x->uuid), STR_FMT, STR_ARG(uuid));
+        if (call_body(c, &x->text))
+                call_reader(c, read_text);
+}
+
+static void start_submit(struct call *c, bool only_quote)
+{
+        bool text = str_istarts(http_header(c->http, "Content-Type"), STR("text/plain"));
+        json_t *doc = text ? NULL : call_json(c); /* a call that failed is gone, and its state with it */
+        struct submit *x;
+
+        if (!text && !doc)
+                return;
+        x = call_state(c, sizeof(*x), state_free);
+        x->doc = doc;
+        x->quote = only_quote;
+        x->dry_run = call_flag(c, "dry_run");
+        if (text)
+                start_text(c, x);
+        else
+                begin_submit(c, x);
+}
+
+void api_submit(struct server *s, struct call *c)
+{
+        (void)s;
+        start_submit(c, false);
+}
+
+void api_quote(struct server *s, struct call *c)
+{
+        (void)s;
+        start_submit(c, true);
+}
+
+/* ---- an earlier request again */
+
+#define ROWS_MAX 100000u /* that are looked at before others have their turn */
+
+static int on_failed(void *arg, uint64_t row, const struct past_job *h)
+{
+        struct submit *x = arg;
+
+        if (x->rows == ROWS_MAX)
+                return 1;
+        x->rows++;
+        x->last_row = row;
+        if (h->state == JOB_COMPLETED && h->exit_code != 0)
+                set_add(&x->found, h->member);
+        return 0;
+}
+
+static bool id_is_wrong(const struct submit *x)
+{
+        return x->again == 0 || x->again > INT64_MAX;
+}
+
+static void read_record(struct server *s, struct call *c);
+
+/* Those of its jobs that failed, of the named ones if some were named. True: all are found; else the call
+ * goes on later, or has failed. */
+static bool find_failed(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        const struct store_query q = {.request = x->again, .before = x->last_row};
+        struct err err = {0};
+        int r;
+
+        x->rows = 0;
+        r = store_history_query(s->store, &q, on_failed, x, &err);
+        if (r < 0) {
+                call_fail_err(c, 500, "store", &err);
+                return false;
+        }
+        if (x->rows == ROWS_MAX) {
+                call_reader(c, read_record);
+                return false;
+        }
+        if (set_count(&x->members))
+                set_keep_all(&x->found, &x->members);
+        set_deinit(&x->members);
+        x->members = x->found;
+        x->found = (struct set){0};
+        return true;
+}
+
+static void add_warning(struct submit *x, const char *text)
+{
+        if (x->warning.n)
+                buf_addz(&x->warning, "; ");
+        buf_addz(&x->warning, text);
+}
+
+static bool had_parents(const struct submission *s)
+{
+        bool had = s->edges.n > 0;
+
+        for (size_t i = 0; i < s->part_count; i++)
+                had |= depends_on(&s->parts[i]).n > 0;
+        return had;
+}
+
+/* Reader: what was submitted then. */
+static void read_record(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        struct err err = {0};
+        bool some = x->failed || set_count(&x->members);
+        int r = 0;
+
+        buf_reset(&x->record); /* it may be the second time */
+        submission_deinit(&x->old);
+        x->old = (struct submission){0};
+        if (id_is_wrong(x) || request_record_get(s, x->again, &x->record, NULL) != 0 ||
+            submission_unpack(&x->old, buf_view(&x->record), NULL) != 0 || !str_eqz(x->old.owner, c->who)) {
+                call_fail(c, 404, "not_found", "there is no request " STR_FMT " of yours",
+                          STR_ARG(c->param[0]));
+                return;
+        }
+        if (x->old.origin.servers.n) {
+                call_fail(c, 409, "handed_on",
+                          "request " STR_FMT " came from another server: resubmit it there",
+                          STR_ARG(c->param[0]));
+                return;
+        }
+        if (x->failed && !find_failed(s, c))
+                return;
+        if (x->failed && set_count(&x->members) == 0) {
+                call_fail(c, 409, "none_failed", "no job of request " STR_FMT " has failed",
+                          STR_ARG(c->param[0]));
+                return;
+        }
+        r = submission_pick(&x->old, some ? &x->members : NULL, x->graph, buf_view(&x->changes), &c->arena,
+                            &x->s, &err);
+        if (r == 0)
+                r = submit_json_uuid(x->doc, &x->s, &err);
+        if (some && had_parents(&x->old))
+                add_warning(x, "jobs that are picked wait for no others: what these waited for is left out");
+        x->s.hold = json_is_true(json_object_get(x->doc, "hold"));
+        if (r == 0)
+                check_submit(c, x);
+        else
+                call_fail_err(c, r == -E2BIG ? 413 : 400, r == -E2BIG ? "too_large" : "bad_request", &err);
+}
+
+/* Core. The record has nothing of what was edited since. */
+static void to_record(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        struct core_request known;
+
+        if (core_request_get(s->core, x->again, &known) == 0 && str_eqz(known.owner, c->who) && known.edited)
+                add_warning(x, "jobs are as they were submitted: what was edited since is left out");
+        call_reader(c, read_record);
+}
+
+void api_resubmit(struct server *s, struct call *c)
+{
+        json_t *doc = call_json(c);
+        struct submit *x;
+        struct str members;
+        struct err err = {0};
+
+        (void)s;
+        if (!doc)
+                return;
+        x = call_state(c, sizeof(*x), state_free);
+        x->doc = doc;
+        x->dry_run = call_flag(c, "dry_run");
+        x->failed = json_is_true(json_object_get(doc, "failed"));
+        x->graph = json_is_true(json_object_get(doc, "graph"));
+        x->placed = to_record;
+        members = call_json_text(doc, "members");
+        if (str_to_u64(c->param[0], &x->again) != 0)
+                x->again = 0;
+        if (members.n && set_parse(&x->members, members, SUBMISSION_MEMBERS_MAX) != 0)
+                call_fail(c, 400, "bad_request", "\"members\" must be numbers of jobs, as in 0-3,7");
+        else if (json_object_get(doc, "attributes") && submit_json_changes(doc, &x->changes, &err) != 0)
+                call_fail_err(c, 400, "bad_request", &err);
+        else
+                call_core(c, take_place);
+}
