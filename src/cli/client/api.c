@@ -20,6 +20,7 @@ struct api {
         struct http *http; /* one of the two */
         struct remote *remote;
         struct buf where; /* name used in errors: the socket's path, or the address */
+        int status;       /* of the last answer; 0: none */
         char *addresses;  /* of remote servers, of which one leads; `next` are those that were not tried */
         struct str next;
 };
@@ -139,6 +140,8 @@ static int open_api(struct cli *cli, struct api *api, struct err *err)
         struct str socket;
         int rc;
 
+        if (cli->owner && !cli->dir && e && *e)
+                return err_set(err, API_NO_SERVER, "an owner can be named to a server of this machine only");
         if (!cli->dir && e && *e)
                 return open_remote(api, e, err);
         rc = instance_dir(cli->dir, &dir, err);
@@ -172,6 +175,8 @@ static int open_api(struct cli *cli, struct api *api, struct err *err)
         e = getenv("DROVER_TOKEN"); /* for what runs inside a job */
         if (e && *e && !strpbrk(e, "\r\n"))
                 http_set_token(api->http, e);
+        if (cli->owner)
+                http_set_owner(api->http, cli->owner);
         return 0;
 }
 
@@ -226,11 +231,18 @@ int api_call(struct cli *cli, const struct api_request *r, struct api_answer *re
                         return rc > 0 ? rc : API_NO_SERVER;
                 }
         }
+        cli->api->status = 0;
         rc = cli->api->http ? call_http(cli, r, ret, err) : call_remote(cli->api, r, ret, err);
         if (rc != 0)
                 return rc;
+        cli->api->status = ret->status;
         ret->root = view_open(buf_view(&ret->body));
         return ret->status / 100 == 2 ? 0 : refusal(ret, err);
+}
+
+int api_status(const struct cli *cli)
+{
+        return cli->api ? cli->api->status : 0;
 }
 
 int api_exit(int rc, const struct api_answer *a)

@@ -38,6 +38,8 @@ void api_answer_deinit(struct api_answer *a);
  * caller's to deinit in any case. */
 int api_call(struct cli *cli, const struct api_request *r, struct api_answer *ret, struct err *err);
 void api_close(struct cli *cli);
+/* Returns the HTTP status of the answer to the last call; 0: there was none. */
+int api_status(const struct cli *cli);
 /* Returns the exit code for a call that returned rc: CLI_USAGE if the object does not exist or the request
  * is wrong. */
 int api_exit(int rc, const struct api_answer *a);

@@ -14,7 +14,7 @@
 #include "base/system/clock.h"
 
 struct http {
-        char *path, *token; /* token NULL: none */
+        char *path, *token, *owner; /* NULL: none */
         int fd;
         struct buf in;
         int64_t deadline_ms;
@@ -46,6 +46,12 @@ void http_set_token(struct http *h, const char *token)
         h->token = mem_dupz(token);
 }
 
+void http_set_owner(struct http *h, const char *owner)
+{
+        free(h->owner);
+        h->owner = mem_dupz(owner);
+}
+
 static void drop_connection(struct http *h)
 {
         if (h->fd >= 0)
@@ -62,6 +68,7 @@ void http_free(struct http *h)
         buf_deinit(&h->in);
         free(h->path);
         free(h->token);
+        free(h->owner);
         free(h);
 }
 
@@ -391,6 +398,8 @@ int http_call(struct http *h, const struct http_request *r, struct http_answer *
                         return rc;
         }
         buf_printf(&request, "%s %s HTTP/1.1\r\nHost: drover\r\n", r->method, r->path);
+        if (h->owner)
+                buf_printf(&request, "Drover-Owner: %s\r\n", h->owner);
         if (h->token)
                 buf_printf(&request, "Authorization: Bearer %s\r\n", h->token);
         if (r->body.n || strcmp(r->method, "GET") != 0)

@@ -40,7 +40,9 @@ struct http;
 /* Makes a client. It connects at the first call. The path is copied. */
 struct http *http_new(const char *socket_path);
 void http_set_token(struct http *h, const char *token); /* sent with each call; copied */
-void http_free(struct http *h);                         /* NULL is fine */
+/* Speaks for this owner (name@domain) with each call, which root and the server's user may. Copied. */
+void http_set_owner(struct http *h, const char *owner);
+void http_free(struct http *h); /* NULL is fine */
 /* Makes the call. Returns 0 with the answer, whatever its status; else an http_error, or -errno. *ret is
  * overwritten, and is the caller's to deinit. If the server has closed the idle connection before anything
  * was sent on it, the connection is opened again. */

@@ -381,6 +381,19 @@ static const struct option_row agents_options[] = {
         {0},
 };
 
+static const struct option_row source_options[] = {
+        {"name", 0, OPTION_TEXT, "NAME",
+         "The name of the source: with the id of a request it says which request of the server that is. "
+         "Default: the name of the program."},
+        {"most", 0, OPTION_NUMBER, "N", "Have at most so many requests open, up to 500. Default: 100."},
+        {"files", 0, OPTION_FLAG, NULL,
+         "The program may name submit files, which are read here with your rights, and so are the files that "
+         "they name. Without it requests are texts, and reach no file of this machine."},
+        {"owner", 0, OPTION_TEXT, "NAME@DOMAIN",
+         "For root and the server's user: submit as this user. A server of this machine only."},
+        {0},
+};
+
 static const struct option_row glidein_options[] = {
         {"queue", 'q', OPTION_TEXT, "NAME", "The queue of the batch system that runs them."},
         {"agent", 0, OPTION_TEXT, "NAME",
@@ -764,6 +777,18 @@ const struct command commands[] = {
          "drover queue -j -c 'DroverGlidein isnt undefined'\n  those that are there\n"
          "drover rm 7\n  ends those of request 7",
          glidein_options, 1, 1, "start", false, cmd_glidein},
+        {"source", RUNNING, "submit the requests that a program offers", "[OPTIONS] -- PROGRAM [ARG...]",
+         "Runs PROGRAM, which knows a system that has work, and submits the requests that it offers. It "
+         "tells "
+         "the program which were accepted and refused, what becomes of them and how they end, by one JSON "
+         "object a line; drover-source(7) has the contract. A request that is offered again after any of "
+         "them was killed is the same request: it runs once.\n\n"
+         "Two programs come with Drover and need no path: `folder` takes submit files that are put into a "
+         "folder, and `http-queue` asks a server by HTTP for work. With `sources` in droverd.yaml the server "
+         "itself keeps sources running; see droverd(8).",
+         "drover source --files -- folder ~/inbox\n  submits each *.sub that appears there\n"
+         "drover source --name lims --most 20 -- ./from-lims --project 7",
+         source_options, 1, WORDS_ANY, "", false, cmd_source, true},
         {"nodes", RUNNING, "list the machines of agents, and say what becomes of them",
          "[OPTIONS] [plan | show NAME | drain NAME | resume NAME | fail NAME | down NAME | retire NAME]",
          "Shows the machine of every agent: whether it is booting, idle, busy, draining, drained, failed, "

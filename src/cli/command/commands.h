@@ -53,6 +53,7 @@ int cmd_vacate(struct cli *cli, const struct options *o);
 int cmd_run(struct cli *cli, const struct options *o);
 int cmd_show(struct cli *cli, const struct options *o);
 int cmd_submit(struct cli *cli, const struct options *o);
+int cmd_source(struct cli *cli, const struct options *o);
 int cmd_credential(struct cli *cli, const struct options *o);
 int cmd_dag(struct cli *cli, const struct options *o);
 int cmd_chirp(struct cli *cli, const struct options *o);

@@ -23,6 +23,7 @@ struct api;
 struct cli {
         const char *dir;        /* --dir; NULL: not given */
         const char *server;     /* https://host:port, in place of $DROVER_SERVER; NULL: not given */
+        const char *owner;      /* name@domain for whom the calls are made; NULL: the caller */
         bool json;              /* --json */
         bool terminal;          /* stdout is a terminal */
         bool colour;            /* colours may be used on stdout */

@@ -163,14 +163,23 @@ static void identify_local(struct http_api *a, struct call *c, uid_t uid)
 {
         struct server *s = a->server;
         const char *user = local_user(a, uid);
+        bool own = uid == 0 || uid == geteuid();
+        struct str as, name, domain;
 
         if (!user) {
                 call_fail(c, 403, "forbidden",
                           "user %u of this machine has no usable name, so it cannot own jobs", (unsigned)uid);
                 return;
         }
-        c->who = mem_dupz(user);
-        c->role = uid == 0 || uid == geteuid() ? ROLE_ADMIN : access_role(s, c->who);
+        as = http_header(c->http, "Drover-Owner");
+        if (as.n && (!own || principal_split(as, &name, &domain) != 0)) {
+                call_fail(c, own ? 400 : 403, own ? "bad_owner" : "forbidden",
+                          own ? "Drover-Owner must be NAME@DOMAIN"
+                              : "only root and the server's user may speak for another");
+                return;
+        }
+        c->who = as.n ? str_dupz(as) : mem_dupz(user);
+        c->role = own && !as.n ? ROLE_ADMIN : access_role(s, c->who);
         start_call(c);
 }
 

@@ -66,6 +66,7 @@ static const struct setting {
         {"reservations", KIND_NESTED, offsetof(struct config, reservations), config_reservations_read},
         {"provision", KIND_NESTED, offsetof(struct config, provision), config_provision_read},
         {"provisioners", KIND_NESTED, offsetof(struct config, provision), config_provisioners_read},
+        {"sources", KIND_NESTED, offsetof(struct config, sources), config_sources_read},
         {"keep", KIND_NESTED, offsetof(struct config, keep), config_keep_read},
         {"notify", KIND_NESTED, offsetof(struct config, notify), config_notify_read},
 };
@@ -100,6 +101,7 @@ void config_deinit(struct config *c)
         config_bank_deinit(&c->bank);
         config_reservations_deinit(&c->reservations);
         config_provision_deinit(&c->provision);
+        config_sources_deinit(&c->sources);
         *c = (struct config){0};
 }
 

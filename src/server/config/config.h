@@ -16,6 +16,7 @@
 #include "server/config/order.h"
 #include "server/config/provision.h"
 #include "server/config/reservations.h"
+#include "server/config/sources.h"
 #include "server/config/stores.h"
 
 #define CONFIG_LISTS_MAX 32
@@ -53,6 +54,7 @@ struct config {
         struct config_notify notify;
         struct config_nodes nodes;
         struct config_provision provision;
+        struct config_sources sources;
         struct config_keep keep;
         struct config_bank bank;
         struct config_reservations reservations;

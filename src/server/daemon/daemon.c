@@ -41,6 +41,7 @@
 #include "server/metrics/metrics.h"
 #include "server/notices/notices.h"
 #include "server/provision/provision.h"
+#include "server/sources/sources.h"
 #include "server/userlog/userlog.h"
 
 #define LEASE_MS     300000 /* the core's default */
@@ -255,6 +256,7 @@ void server_close(struct server *s)
         thread_finish(s->catalog_thread);
         notices_stop(s->notices);
         provision_free(s->provision);
+        sources_free(s->sources);
         if (s->snapshots)
                 snapshots_stop(s->snapshots);
         store_close(s->store);
@@ -389,6 +391,8 @@ int server_run(struct server *s, struct err *err)
 
         if (r == 0)
                 r = announce(s, err);
+        if (r == 0)
+                r = sources_open(s, &s->sources, err);
         if (r == 0) {
                 log_info("msg=ready pid=%ld dir=\"%s\" api=\"%s\"", (long)getpid(), s->paths.dir,
                          s->paths.api);

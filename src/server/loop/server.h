@@ -66,6 +66,7 @@ struct server {
         struct usage_pages *usage; /* history/usage.h: what attempts used that have ended in this turn */
         struct access *access;
         struct provision *provision;         /* NULL: the settings name no provisioner */
+        struct sources *sources;             /* NULL: the settings name none */
         struct objects *objects;             /* see objects.h */
         struct registrations *registrations; /* NULL: there was none yet */
         int64_t lease_ms, renew_ms;
