@@ -11,9 +11,10 @@
 #include "base/system/log.h"
 #include "server/loop/turn.h"
 
-#define SERVER_VALID_S (5 * 365 * 86400LL) /* made anew at each start, and when the clock was set */
+/* the server makes a new one at each start, and when the clock was set */
+#define SERVER_VALID_S (5 * 365 * 86400LL)
 #define STEP_BACK_MS   60000
-#define AGENT_VALID_MS (30 * 86400000LL) /* agents renew at a Hello */
+#define AGENT_VALID_MS (30 * 86400000LL) /* an agent renews its certificate when it connects */
 #define PRUNE_MS       86400000
 
 int access_open(struct server *s, struct access **ret, struct err *err)
@@ -55,7 +56,8 @@ void access_free(struct access *a)
         free(a);
 }
 
-/* A certificate, the authority's behind it, for those who join know only its fingerprint; and its key. */
+/* Issues a certificate with its key. The authority's certificate is appended, because agents that join
+ * know only its fingerprint. */
 static int issue(struct access *a, const struct config *config, int64_t now_ms, struct buf *ret_cert,
                  struct buf *ret_key, struct err *err)
 {
@@ -161,7 +163,7 @@ static void look_up_token(struct server *s, struct call *c)
 
 static void nothing(void *state)
 {
-        (void)state; /* the arena has it */
+        (void)state; /* the call's arena owns the memory */
 }
 
 void access_bearer(struct call *c, struct str token, call_fn *next)
@@ -181,7 +183,7 @@ struct by_cookie {
         bool changes;
 };
 
-/* The session's token must be good still: who revokes it ends the session. */
+/* Checks that the token of the session is still valid, so that revoking the token ends the session. */
 static void look_session(struct server *s, struct call *c)
 {
         struct by_cookie *b = c->state;
@@ -238,7 +240,8 @@ static int64_t valid_s(const struct server *s)
         return (ms ? ms : AGENT_VALID_MS) / 1000;
 }
 
-/* Who makes tokens for agents is an admin. If he is none today, his token's agents serve him alone. */
+/* Only an admin may make tokens for agents. If the maker is no admin any more, the token's agents may
+ * serve only jobs of the maker. */
 static void ceiling_owners(struct server *s, const struct token *t, struct buf *ret)
 {
         MEM_CLEANUP char *maker = str_dupz(t->created_by);
@@ -294,7 +297,7 @@ int access_join(struct server *s, struct str token, struct str name, struct str 
         r = ca_issue_agent(a->ca, csr_pem, name, now, valid_s(s), ret_cert, &facts, err);
         if (r != 0)
                 return r;
-        buf_str(ret_name, name); /* before the token, which may hold it, is changed */
+        buf_str(ret_name, name); /* before the token, which `name` may point into, is changed */
         buf_str(ret_ca, ca_cert_pem(a->ca));
         ceiling_owners(s, t, &owners);
         certificates_add(a->certificates, &facts,
@@ -342,7 +345,7 @@ struct access_revoked access_revoke(struct server *s, struct str name)
                 memcpy(id, t->id, sizeof(id));
                 tokens_remove(a->tokens, str_of(id), turn_batch(s->turn));
                 ret.tokens += good;
-                at = 0; /* the table has changed */
+                at = 0; /* the table has changed, so start again */
         }
         return ret;
 }

@@ -1,6 +1,6 @@
-/* All is read from /proc while the process lives: its pidfd says so afterwards, for a number may be given
- * again. Groups of jobs are .../drover-INSTANCE/sN (base/system/cgroup.h), with 13 characters of the agent's
- * instance. */
+/* Everything is read from /proc while the process lives. Its pidfd is checked afterwards, because the
+ * kernel may reuse a process id. The control groups of jobs are .../drover-INSTANCE/sN
+ * (base/system/cgroup.h), with 13 characters of the agent's instance. */
 #include "server/access/job_peer.h"
 
 #include <ctype.h>
@@ -17,12 +17,12 @@
 
 #define GROUP         "/drover-"
 #define GROUP_SIZE    (sizeof(GROUP) - 1 + 13)
-#define SHEPHERD      "drover-shepherd" /* the 15 bytes that the kernel keeps of a name */
+#define SHEPHERD      "drover-shepherd" /* the kernel keeps 15 bytes of a process's name */
 #define SHEPHERDS_MAX 8
 #define MARKER        "_DROVER_ATTEMPT="
 #define PROC_FILE_MAX (256u << 10)
 
-/* *ret is emptied first; false: the file cannot be read. */
+/* *ret is emptied first. Returns false if the file cannot be read. */
 static bool read_proc(pid_t pid, const char *name, struct buf *ret)
 {
         char path[64];
@@ -69,7 +69,8 @@ static bool has_marker(pid_t pid)
                memmem(text.p, text.n, "\0" MARKER, sizeof(MARKER)) != NULL;
 }
 
-/* The line of /proc/PID/status that begins so, with its newline before it; empty: there is none. */
+/* Returns the line of /proc/PID/status that begins with `name`, which includes the newline before it;
+ * empty: there is none. */
 static struct str line_of(const struct buf *status, const char *name)
 {
         const char *p = status->n ? memmem(status->p, status->n, name, strlen(name)) : NULL;
@@ -78,7 +79,8 @@ static struct str line_of(const struct buf *status, const char *name)
         return end ? str_make(p, (size_t)(end - p)) : STR_NONE;
 }
 
-/* The process has a restriction that the shepherd has not: only jobs are given one. */
+/* Returns whether the process has a restriction that its shepherd does not have. Only jobs get such
+ * restrictions. */
 static bool is_contained(pid_t pid, pid_t shepherd)
 {
         static const char *const lines[] = {"\nNoNewPrivs:", "\nSeccomp:", "\nSeccomp_filters:", "\nCapBnd:"};
@@ -92,15 +94,15 @@ static bool is_contained(pid_t pid, pid_t shepherd)
         return false;
 }
 
-/* The shepherds above a process, but for those that we are under as well. */
+/* The shepherds above a process, except those above this server. */
 struct above {
-        pid_t pid; /* of the process */
+        pid_t pid; /* of the process that is checked */
         unsigned count;
         bool contained;
 };
 
-/* Any process may be called a shepherd: each of them is looked at, and who has many of them above him is a
- * job's process. */
+/* Any process may use the shepherd's name, so each one above the process is checked. A process below many
+ * of them belongs to a job. */
 static bool contains(void *arg, pid_t pid, const char *comm)
 {
         struct above *a = arg;
@@ -111,7 +113,7 @@ static bool contains(void *arg, pid_t pid, const char *comm)
         return a->contained;
 }
 
-/* A process that is too deep, or changes its parents all the time, has something to hide. */
+/* A process that is nested too deep, or whose parents keep changing, is taken for a job's. */
 static bool is_below_shepherd(pid_t pid)
 {
         struct above a = {.pid = pid};

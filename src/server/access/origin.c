@@ -77,8 +77,8 @@ static int read_origin(const json_t *o, struct submission_origin *to, struct err
             (r = read_text(o, "owner", &to->owner, err)) || (r = read_text(o, "label", &to->label, err)) ||
             (r = read_text(o, "path", &to->path, err)) || (r = read_text(o, "job", &to->job, err)))
                 return r;
-        uint32_t passed =
-                servers_count(to->servers); /* who says more than is left of the way gets what is left */
+        /* a server that claims a longer remaining path than is left gets what is left */
+        uint32_t passed = servers_count(to->servers);
         if (to->hops_left > SUBMISSION_HOPS_MAX - passed)
                 to->hops_left = SUBMISSION_HOPS_MAX - passed;
         return 0;
@@ -101,7 +101,7 @@ int origin_read(const json_t *doc, struct submission *s, struct err *err)
         return origin ? read_origin(origin, &s->origin, err) : 0;
 }
 
-/* ---- what follows from it */
+/* ---- effects on the submission */
 
 bool origin_path_cut(struct str *path, struct str *ret_element)
 {
@@ -144,7 +144,7 @@ static void set_text(struct submission_part *p, struct arena *arena, const char 
         set_attribute(p, arena, name, &b);
 }
 
-/* Adds a clause to what the job requires. */
+/* Adds a clause to the job's Requirements. */
 static void require(struct submission_part *p, struct arena *arena, struct str clause)
 {
         const struct submission_attribute *a = find_attribute(p, "Requirements");
@@ -193,7 +193,7 @@ static int fix_first(struct submission_part *p, struct arena *arena, struct str 
         return 0;
 }
 
-/* The path that a part's own ad gives, as a text in quotes; empty: none. */
+/* Reads the path of the part's own ad, which must be a quoted string; empty: there is none. */
 static int own_path(struct submission_part *p, struct str *ret, struct err *err)
 {
         const struct submission_attribute *a = find_attribute(p, "DroverPath");
@@ -211,7 +211,8 @@ static int own_path(struct submission_part *p, struct str *ret, struct err *err)
         return 0;
 }
 
-/* Places that lead back: an agent says in DroverServer where it hands jobs on to. */
+/* Keeps the job from places that lead back to a server it has passed. An agent names the server that it
+ * hands jobs on to in DroverServer. */
 static void avoid_passed(struct submission_part *p, struct arena *arena, struct str servers)
 {
         BUF_CLEANUP struct buf clause = {0};
@@ -224,7 +225,7 @@ static void avoid_passed(struct submission_part *p, struct arena *arena, struct 
         require(p, arena, buf_view(&clause));
 }
 
-/* One that may not be handed on any further stays with this server's own places. */
+/* Keeps a job that may not be handed on any further at this server's own places. */
 static void stay_here(struct submission_part *p, struct arena *arena, const struct submission_origin *o)
 {
         if (o->servers.n == 0 && find_attribute(p, "DroverMaxHops"))
@@ -233,7 +234,7 @@ static void stay_here(struct submission_part *p, struct arena *arena, const stru
                 require(p, arena, STR("TARGET.DroverServer =?= undefined"));
 }
 
-/* DataLabels of the job's own are kept; the origin's come to them. */
+/* Adds the origin's labels to the job's own DataLabels. */
 static void add_label(struct submission_part *p, struct arena *arena, struct str label)
 {
         const struct submission_attribute *a = find_attribute(p, "DataLabels");
@@ -266,8 +267,9 @@ static int may_come(const struct submission_origin *o, const char *uuid, struct 
         return 0;
 }
 
-/* Clauses are written around the attribute's text, which must not end them: "true) || (true". A text with
- * macros is not known yet. 0 or -EINVAL with err. */
+/* Checks that a text is one complete expression. Clauses are written around it, and a text such as "true)
+ * || (true" would escape from its parentheses. A text with macros cannot be checked yet. Returns 0, or
+ * -EINVAL with err. */
 static int check_whole(struct submission_part *p, const char *name, bool may_be_late, struct err *err)
 {
         const struct submission_attribute *a = find_attribute(p, name);

@@ -13,29 +13,29 @@
 #include "server/agents/leases.h"
 
 #define STRANGERS_MAX  512u
-#define HELLO_MS       5000  /* from the begin of the handshake to its Hello */
-#define WAIT_MS        15000 /* for the begin of the handshake; agents wait longer */
-#define LOOK_MS        10    /* between looks at them */
-#define WAIT_LOOKS     64    /* at those that wait, for one that may begin */
+#define HELLO_MS       5000  /* from the start of the handshake to the Hello */
+#define WAIT_MS        15000 /* for the start of the handshake; an agent itself waits longer */
+#define LOOK_MS        10    /* between checks of the waiting connections */
+#define WAIT_LOOKS     64    /* waiting connections checked at a time */
 #define NAME_MAX_BYTES 128
-#define WORDS_MAX      256 /* bytes of what an agent says of itself */
+#define WORDS_MAX      256 /* bytes of an agent's description of itself that are kept */
 
 struct agent_session {
         struct agent_sessions *all;
         uint64_t id;
         struct session *session;
         struct admission_place place;
-        struct timer *hello; /* until it has said it */
-        char *name;          /* of its certificate; NULL before Hello */
-        bool said_hello;     /* told to the core, or a Join was */
+        struct timer *hello; /* ends the connection if no Hello has come */
+        char *name;          /* from the certificate; NULL before Hello */
+        bool said_hello;     /* the core was told of the Hello or the Join */
         struct inflow *inflow;
 };
-/* A connection whose handshake has not begun, since too many others' are under way: it costs a descriptor.
- * To close it would only make its agent come again. */
+/* A connection whose handshake has not begun, because too many other handshakes are under way. It costs
+ * only a descriptor; if it were closed, its agent would connect again at once. */
 struct waiting {
         struct waiting *next;
-        struct admission_place room;  /* to wait */
-        struct admission_place place; /* then its session's */
+        struct admission_place room;  /* place in the limit on waiting connections */
+        struct admission_place place; /* place in the limit on sessions, kept for the session */
         int64_t until_ms;             /* boot clock */
         int fd;
 };
@@ -47,7 +47,7 @@ struct agent_sessions {
         struct idmap *by_id;
         uint64_t last_id;
         struct waiting *waiting, **waiting_last;
-        struct timer *look; /* runs while somebody waits */
+        struct timer *look; /* active while connections wait */
         struct listener **listeners;
         char **addresses;
         size_t count;
@@ -138,7 +138,8 @@ static void on_hello(struct agent_session *a, const Drover__Hello *h)
         tell_core(a, c);
 }
 
-/* Answered here: an agent whose renewals wait for the core ends its jobs, whatever the core is held by. */
+/* Acknowledges the renewal on the I/O thread, because an agent whose renewals are not acknowledged in time
+ * ends its jobs, and the core thread may be busy. */
 static void on_renew(struct agent_session *a, const Drover__Renew *renew)
 {
         Drover__ToAgent m = DROVER__TO_AGENT__INIT;
@@ -161,7 +162,9 @@ static void message(void *arg, struct session *session, const ProtobufCMessage *
 
         (void)session;
         if (m->kind_case == DROVER__TO_SERVER__KIND__NOT_SET)
-                return; /* of a newer version, or nothing: it breaks silence */
+                /* an unknown message of a newer version, or an empty one, only shows that the agent is
+                 * alive */
+                return;
         if (!a->said_hello) {
                 a->said_hello = true;
                 timer_stop(a->hello);
@@ -174,7 +177,7 @@ static void message(void *arg, struct session *session, const ProtobufCMessage *
                 return;
         }
         if (!a->name)
-                return; /* being closed, or joined: nothing more is expected */
+                return; /* the session is closing or has joined: further messages are ignored */
         if (m->kind_case == DROVER__TO_SERVER__KIND_GOODBYE) {
                 session_finish(a->session);
                 return;
@@ -241,7 +244,7 @@ static struct waiting *wait_take(struct agent_sessions *all)
         return w;
 }
 
-/* Its session has its place, and its descriptor. */
+/* Frees the waiting entry. Its place and its descriptor belong to the session now. */
 static void wait_over(struct waiting *w)
 {
         admission_give(&w->room);
@@ -255,8 +258,8 @@ static void wait_close(struct waiting *w)
         wait_over(w);
 }
 
-/* Begins with those that have waited longest. Who may not, since its address has its share, goes behind the
- * others. */
+/* Starts waiting handshakes, longest wait first. A connection whose address has used its share goes behind
+ * the others. */
 static void begin_waiting(struct agent_sessions *all)
 {
         int64_t now = clock_boot_ms();

@@ -14,19 +14,19 @@
 #include "server/agents/message.h"
 #include "server/loop/turn.h"
 
-#define AGENTS_MAX 100000  /* names remembered */
-#define SHARE_NS   5000000 /* of a turn, for what one agent says */
+#define AGENTS_MAX 100000  /* names that are remembered */
+#define SHARE_NS   5000000 /* of each turn, for the commands of one agent */
 
 struct agents {
         command_fn *const *handlers;
         struct map *by_name;
-        int64_t first_end_ms;   /* boot clock: no session's certificate ends before */
-        struct agent **pending; /* those with assignments in this turn */
+        int64_t first_end_ms;   /* boot clock: the earliest end of a session's certificate */
+        struct agent **pending; /* agents with assignments in this turn */
         size_t pending_count, pending_cap;
-        bool lapsed; /* one is */
+        bool lapsed; /* at least one agent has `lapsed` set */
         /* see agents_hear */
         uint64_t turn;
-        struct agent *put_off, **put_off_last; /* those that have something put off, each once */
+        struct agent *deferred, **deferred_last; /* agents with deferred commands, each once */
         struct timer *go_on;
 };
 
@@ -40,30 +40,30 @@ struct agents *agents_new(struct server *s, command_fn *const handlers[COMMAND_K
         a->by_name = map_new();
         a->first_end_ms = INT64_MAX;
         a->turn = 1;
-        a->put_off_last = &a->put_off;
+        a->deferred_last = &a->deferred;
         a->go_on = timer_new(s->loop, go_on, s);
         return a;
 }
 
-static struct command *put_off_take(struct agent *a)
+static struct command *deferred_take(struct agent *a)
 {
-        struct task *t = a->put_off;
+        struct task *t = a->deferred;
 
-        if (t && !(a->put_off = (struct task *)t->mail.next))
-                a->put_off_last = &a->put_off;
+        if (t && !(a->deferred = (struct task *)t->mail.next))
+                a->deferred_last = &a->deferred;
         return (struct command *)t;
 }
 
-/* The agent stays among those that have something put off until their turn comes. */
-static void put_off_drop(struct agent *a)
+/* Drops the deferred commands of an agent. The agent stays in the list until its turn comes. */
+static void deferred_drop(struct agent *a)
 {
-        for (struct command *c; (c = put_off_take(a));)
+        for (struct command *c; (c = deferred_take(a));)
                 command_free(c);
 }
 
 static void agent_free(struct agent *a)
 {
-        put_off_drop(a);
+        deferred_drop(a);
         pending_free(a->pending);
         sent_free(a->sent);
         grants_forget(a);
@@ -113,7 +113,7 @@ static void set_text(char **at, const char *value)
         *at = mem_dupz(value ? value : "");
 }
 
-/* code: of the protocol's table of errors. */
+/* code: a number of the protocol's table of errors. */
 static void close_session(struct server *s, uint64_t session, uint32_t code, const char *why)
 {
         struct message *m = message_new(session, DROVER__TO_AGENT__KIND_ERROR);
@@ -141,7 +141,7 @@ static void forget_session(struct server *s, struct agent *a)
         core_heard(s->core, a->name, leases_close(s->leases, a->session));
         a->session = 0;
         a->lapsed = false;
-        put_off_drop(a);
+        deferred_drop(a);
         grants_forget(a);
         sent_free(a->sent);
         a->sent = idmap_new();
@@ -164,7 +164,7 @@ bool agents_is_taken(struct server *s, const struct agent_hello *h, struct err *
         return true;
 }
 
-/* On the steady clock, of a time on the clock on the wall, which may be set while the session lasts. */
+/* Converts a wall-clock time to the boot clock, because the wall clock may be set during the session. */
 static int64_t end_of(int64_t until_ms)
 {
         return until_ms - clock_wall_ms() + clock_boot_ms();
@@ -197,7 +197,7 @@ struct agent *agents_connected(struct server *s, const struct agent_hello *h)
                 a = mem_new(struct agent);
                 a->name = mem_dupz(h->name);
                 a->sent = idmap_new();
-                a->put_off_last = &a->put_off;
+                a->deferred_last = &a->deferred;
                 map_put(s->agents->by_name, str_of(a->name), a);
         }
         if (a->session) {
@@ -242,7 +242,7 @@ bool agents_expel(struct server *s, struct str name, const char *why)
         return true;
 }
 
-void agents_greet_again(struct server *s)
+void agents_reconnect(struct server *s)
 {
         struct agent *a;
 
@@ -268,7 +268,8 @@ int64_t agents_heard(struct server *s, const char *name, int64_t known_ms)
         return heard_ms;
 }
 
-/* Leases of theirs have ended while the session went on: they learn by their inventory what is not theirs. */
+/* Closes the sessions of agents whose leases have ended; when they connect again, they learn from the
+ * answer to their inventory which attempts are no longer theirs. */
 static void close_lapsed(struct server *s)
 {
         struct agent *a;
@@ -323,7 +324,9 @@ void agents_assign(struct server *s, const struct core_assignment *as)
         struct agent *a = agents_find(s, str_of(as->agent));
 
         if (!a || !a->session)
-                return; /* it went away in this turn: its next inventory tells that it has nothing of this */
+                /* the agent disconnected in this turn: its next inventory shows that it does not have this
+                 * attempt */
+                return;
         if (!a->pending) {
                 struct agents *all = s->agents;
 
@@ -342,7 +345,7 @@ void agents_control(struct server *s, const char *agent, enum core_control what,
         Drover__Control *c;
 
         if (!a || !a->session)
-                return; /* its inventory will be answered with what it must end */
+                return; /* the answer to the agent's inventory will tell it what to end */
         m = message_new(a->session, DROVER__TO_AGENT__KIND_CONTROL);
         c = message_alloc(m, sizeof(*c));
         drover__control__init(c);
@@ -367,7 +370,7 @@ void agents_go(struct server *s, const char *agent, uint64_t request, uint32_t f
         Drover__Go *go;
 
         if (!a || !a->session)
-                return; /* it is said again behind its inventory */
+                return; /* it is sent again after the agent's inventory */
         m = message_new(a->session, DROVER__TO_AGENT__KIND_GO);
         go = message_alloc(m, sizeof(*go));
         drover__go__init(go);
@@ -387,7 +390,7 @@ void agents_forget(struct server *s, uint64_t request)
                 sent_forget(a->sent, request);
 }
 
-/* ---- what they say */
+/* ---- commands of agents */
 
 static void do_now(struct server *s, struct agent *a, struct command *c)
 {
@@ -410,9 +413,9 @@ static bool may_go_on(const struct agents *all, const struct agent *a)
 
 static void wait_for_turn(struct agents *all, struct agent *a)
 {
-        a->put_off_next = NULL;
-        *all->put_off_last = a;
-        all->put_off_last = &a->put_off_next;
+        a->deferred_next = NULL;
+        *all->deferred_last = a;
+        all->deferred_last = &a->deferred_next;
 }
 
 static void do_in_turn(struct server *s, struct agent *a, struct command *c)
@@ -424,8 +427,8 @@ static void do_in_turn(struct server *s, struct agent *a, struct command *c)
                 return;
         }
         c->task.mail.next = NULL;
-        *a->put_off_last = &c->task;
-        a->put_off_last = (struct task **)&c->task.mail.next;
+        *a->deferred_last = &c->task;
+        a->deferred_last = (struct task **)&c->task.mail.next;
         if (!a->waits)
                 wait_for_turn(all, a);
         a->waits = true;
@@ -448,26 +451,26 @@ void agents_hear(struct server *s, struct task *t)
         }
 }
 
-/* Each of those that wait has its share, and goes behind the others with what is left. */
+/* Runs deferred commands: each agent has its share of time and goes to the end of the list with the rest. */
 static void go_on(void *arg)
 {
         struct server *s = arg;
         struct agents *all = s->agents;
-        struct agent *a = all->put_off, *next;
+        struct agent *a = all->deferred, *next;
         struct command *c;
 
         turn_begin(s->turn);
-        all->put_off = NULL;
-        all->put_off_last = &all->put_off;
+        all->deferred = NULL;
+        all->deferred_last = &all->deferred;
         for (; a; a = next) {
-                next = a->put_off_next;
-                while (may_go_on(all, a) && (c = put_off_take(a)))
+                next = a->deferred_next;
+                while (may_go_on(all, a) && (c = deferred_take(a)))
                         do_now(s, a, c);
-                a->waits = a->put_off != NULL;
+                a->waits = a->deferred != NULL;
                 if (a->waits)
                         wait_for_turn(all, a);
         }
-        if (all->put_off)
+        if (all->deferred)
                 timer_start(all->go_on, 0);
         turn_end(s->turn);
 }

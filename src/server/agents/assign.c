@@ -7,7 +7,7 @@
 #include "server/agents/message.h"
 #include "server/agents/templates.h"
 
-struct answer { /* to one offer: one Assign */
+struct answer { /* the assignments to one offer, sent as one Assign */
         struct answer *next;
         char *queue;
         uint64_t serial;
@@ -20,7 +20,7 @@ struct answer { /* to one offer: one Assign */
 struct pending {
         struct answer *first;
 };
-struct sent { /* parts of a request that the agent has the templates of */
+struct sent { /* the parts of a request whose templates the agent has */
         struct set parts, late;
 };
 
@@ -92,7 +92,7 @@ static struct answer *answer_get(struct agent *a, const struct core_assignment *
         return *at;
 }
 
-/* Adds the template if the agent has not got it; *ret_late says whether its members need items. */
+/* Adds the template if the agent does not have it. *ret_late: its members need items. */
 static void add_template(struct server *s, struct agent *a, struct answer *n,
                          const struct core_assignment *as, bool *ret_late)
 {
@@ -155,7 +155,7 @@ static Drover__Filled **make_filled(struct message *m, struct str values, size_t
         return all;
 }
 
-/* The files of its last checkpoint, which it goes on from. */
+/* Adds the files of the last checkpoint, from which the job continues. */
 static void add_checkpoint(struct message *m, Drover__Item *item, struct str files)
 {
         struct unpack u = unpack_from(files);

@@ -9,31 +9,32 @@
 #include "server/agents/agents.h"
 #include "server/loop/words.h"
 
-#define UNREACHABLE "unreachable" /* a state, and an agent's word */
-#define BACK_WORDS  700           /* bytes */
-#define FAILED_MAX  10000u        /* of held jobs whose path is kept */
-#define BACK_MAX    10000u        /* of idle jobs that were given back with a reason */
-#define EACH_MAX    10000u        /* members of one event that are looked at one by one */
-#define ENTRIES_MAX 200000u       /* past them no job that waits gets one: all of them are walked through */
+#define UNREACHABLE "unreachable" /* shown as a state, and the agents' own word for it */
+#define BACK_WORDS  700           /* bytes of a reason for giving a job back */
+#define FAILED_MAX  10000u        /* held jobs whose path is kept */
+#define BACK_MAX    10000u        /* idle jobs whose reason for being given back is kept */
+#define EACH_MAX    10000u        /* members of one event that are handled one by one */
+/* above this size no idle job gets an entry, because all entries are walked through */
+#define ENTRIES_MAX 200000u
 
 struct entry {
         struct entry *next, *prev; /* by version, oldest first */
         uint64_t request, version;
         uint32_t member, fence;
         char *runner, *native, *word, *said, *doing;
-        char *back; /* idle: why the attempt with this fence was given back; else NULL */
+        char *back; /* idle: why the agent gave back the attempt with this fence; otherwise NULL */
         int64_t doing_since_ms;
         uint64_t doing_bytes, doing_bytes_all;
-        char *hops;      /* without the brackets; NULL: none */
-        char *last;      /* the state at the last hop, if there are some */
-        unsigned errors; /* the last of the hops with an error, from 1; 0: none */
-        bool failed;     /* the attempt is over: where it failed, for as long as its job is held */
+        char *hops;      /* a JSON list without its brackets; NULL: none */
+        char *last;      /* the state at the last hop; set if `hops` is */
+        unsigned errors; /* number of the last hop with an error, from 1; 0: none */
+        bool failed;     /* the attempt has ended and failed at one of the hops; kept while the job is held */
 };
 struct attempt_locations {
         struct map *entries;
         struct entry *first, *last;
         uint64_t version;
-        size_t failed, backs; /* entries */
+        size_t failed, backs; /* entries of these two kinds */
 };
 
 struct key {
@@ -109,7 +110,7 @@ static struct entry *find_entry(struct attempt_locations *w, uint64_t request, u
         return map_get(w->entries, str_make(k.room, sizeof(k.room)));
 }
 
-/* It is the newest now. */
+/* Returns the entry, made if missing, and moves it to the end of the list by version. */
 static struct entry *touch(struct attempt_locations *w, uint64_t request, uint32_t member)
 {
         struct entry *e = find_entry(w, request, member);
@@ -140,7 +141,7 @@ static bool is_unreachable(const char *word)
         return word && !strcmp(word, UNREACHABLE);
 }
 
-/* A list of hops is kept as this server writes it, not as it came. */
+/* Stores a list of hops as this server formats it, not as the agent sent it. */
 static void take_hops(struct entry *e, struct str text)
 {
         json_t *list =
@@ -212,7 +213,7 @@ static void drop_request(struct attempt_locations *w, uint64_t request, const st
         }
 }
 
-/* One that failed at another server and is held for it: its path stays, to show which hop it was. */
+/* Keeps the path of an attempt that failed at another server, so that the held job shows which hop failed. */
 static bool keep_failed(struct attempt_locations *w, struct entry *x, const struct event *e)
 {
         if (!frees(e) || e->next != JOB_HELD || !x->hops || !x->errors)
@@ -224,7 +225,7 @@ static bool keep_failed(struct attempt_locations *w, struct entry *x, const stru
         return true;
 }
 
-/* One that an agent could not do anything for: an idle job shows why. */
+/* Keeps the reason of an agent that could not run the attempt, so that the idle job shows it. */
 static bool gives_back(const struct event *e)
 {
         return (e->type == EVENT_REFUSED || e->type == EVENT_LOST) && e->next == JOB_IDLE && e->reason.n;
@@ -261,7 +262,7 @@ void attempt_locations_event(struct server *s, const struct event *e)
         }
         if (set_count(&e->members) > EACH_MAX || (!from_elsewhere && !ends(e) && !frees(e)))
                 return;
-        /* it waits: that, too, is where it is */
+        /* the job waits at this server: its location has changed */
         for (uint32_t m = 0; e->type == EVENT_SUBMITTED && m < e->value && m < EACH_MAX && has_room(w); m++)
                 touch(w, e->request, m);
         SET_FOREACH (&e->members, m) {
@@ -278,7 +279,7 @@ void attempt_locations_event(struct server *s, const struct event *e)
         }
 }
 
-/* ---- looking */
+/* ---- queries */
 
 static bool is_away(struct server *s, const struct core_job *job)
 {
@@ -286,7 +287,7 @@ static bool is_away(struct server *s, const struct core_job *job)
         return job->agent && (!a || a->session == 0);
 }
 
-/* One word for the whole path: the state here when nobody has it, else that of the furthest who has. */
+/* Returns one state for the whole path: that of the last server which has the job, or the state here. */
 static const char *summary(struct server *s, const struct core_job *job, const struct entry *e)
 {
         if (job->state == JOB_VACATING || !job->agent)
@@ -346,7 +347,7 @@ static void write_hop(struct server *s, struct json *j, const struct core_job *j
         json_close(j, '}');
 }
 
-/* What was told of the attempt that is now; NULL: nothing. */
+/* Returns what was reported of the current attempt; NULL: nothing. */
 static const struct entry *told(struct server *s, uint64_t request, uint32_t member)
 {
         const struct entry *e = find_entry(s->attempt_locations, request, member);
@@ -356,7 +357,7 @@ static const struct entry *told(struct server *s, uint64_t request, uint32_t mem
         return there ? e : NULL;
 }
 
-/* The name that people know a batch system by; NULL: the runner is none. */
+/* Returns the usual name of a batch system; NULL: the runner is not one. */
 static const char *batch_system_name(const char *runner)
 {
         static const char *const names[][2] = {
@@ -410,7 +411,7 @@ bool attempt_location_write(struct server *s, struct json *j, uint64_t request, 
         json_kint(j, "member", member);
         json_kstrz(j, "summary", summary(s, &job, e));
         if (job.state == JOB_HELD && job.hold_code != CORE_HOLD_USER &&
-            job.hold_code != CORE_HOLD_SUBMIT) /* else nothing has failed */
+            job.hold_code != CORE_HOLD_SUBMIT) /* any other hold is not a failure */
                 json_kint(j, "failed_hop", e && e->failed ? e->errors + 1 : 1);
         json_key(j, "hops");
         json_open(j, '[');

@@ -7,10 +7,10 @@
 #include "server/access/origin.h"
 #include "server/loop/server.h"
 
-#define CARRIED_MAX   900u       /* attributes: the other server takes SUBMISSION_ATTRIBUTES_MAX */
-#define CARRIED_BYTES (1u << 20) /* of all their expressions */
+#define CARRIED_MAX   900u       /* attributes; the other server accepts SUBMISSION_ATTRIBUTES_MAX */
+#define CARRIED_BYTES (1u << 20) /* total length of the expressions */
 
-/* Set by the agent that hands the job on, of what it was told of the step. */
+/* The agent that hands the job on sets these itself, from the template's step. */
 static const char *const of_the_way[] = {"Cmd",
                                          "Args",
                                          "Arguments",
@@ -55,7 +55,7 @@ static const char *const of_the_way[] = {"Cmd",
                                          "Requirements",
                                          ORIGIN_OWN_REQUIREMENTS,
                                          "JobBatchName"};
-/* Decided here, by what is known here. */
+/* These are decided by this server. */
 static const char *const kept_here[] = {"ClusterId",
                                         "ProcId",
                                         "GlobalJobId",
@@ -167,7 +167,7 @@ static void carry_expression(struct carrier *k, struct str name, const struct ex
         carry(k, name, buf_view(&text), false);
 }
 
-/* The author's requirements of a place, without those that this server has added for its own places. */
+/* Adds the author's Requirements, without the clauses that this server has added. */
 static void carry_requirements(struct carrier *k, struct core *c, uint64_t request, uint32_t part,
                                const struct ad *ad)
 {

@@ -8,10 +8,10 @@
 #include "server/agents/agents.h"
 #include "server/agents/inflow.h"
 
-/* The counts of agents are added up: no sum of these can pass the end. */
+/* Agents' counts are summed; with this bound no sum overflows. */
 #define AMOUNT_MAX  (1ull << 50)
 #define SIGNAL_MAX  64
-#define ARENA_LEAST 1024 /* bytes of an arena in which something is */
+#define ARENA_LEAST 1024 /* bytes of the smallest arena that is not empty */
 
 struct command *command_new(enum command_kind kind, uint64_t session, struct str agent)
 {
@@ -69,7 +69,7 @@ struct str command_text(struct command *c, const char *z)
         return arena_str(&c->arena, str_of(z));
 }
 
-/* Words for people: what is too long is cut. */
+/* Copies a text for people, cut at max. */
 static struct str words(struct command *c, const char *z, size_t max)
 {
         return arena_str(&c->arena, str_head(str_of(z), max));
@@ -80,7 +80,7 @@ static struct str bytes(struct command *c, ProtobufCBinaryData d)
         return arena_str(&c->arena, str_make((const char *)d.data, d.len));
 }
 
-/* Adds attempts; both lists of an inventory come here. */
+/* Adds attempts to the command; called for both lists of an inventory. */
 static int add_attempts(struct command *c, Drover__Attempts *const *list, size_t count, struct err *err)
 {
         uint64_t members = 0;
@@ -134,7 +134,8 @@ static struct str pack_outputs(struct command *c, const Drover__JobResult *j)
         return arena_str(&c->arena, buf_view(&out));
 }
 
-/* The step that decides: the last, since none follows one that has failed, unless its failure is ignored. */
+/* Returns the step whose result is the job's: the last one, because no step follows a failed one unless
+ * its failure is ignored. */
 static const Drover__StepResult *deciding_step(const Drover__JobResult *j)
 {
         return j->n_steps ? j->steps[j->n_steps - 1] : NULL;
@@ -179,7 +180,7 @@ static struct command_tails tails_of(struct command *c, const Drover__JobResult 
         return t;
 }
 
-/* Those with a checksum and a URL that is one. */
+/* Returns the outputs that have a checksum and a valid URL. */
 static struct command_sent sent_of(struct command *c, const Drover__JobResult *j)
 {
         struct command_sent s = {.files = arena_alloc(&c->arena, (j->n_sent + 1) * sizeof(*s.files))};

@@ -16,7 +16,7 @@
 #include "server/loop/words.h"
 
 #define TICK_MS   1000
-#define ASKED_MAX 100000 /* of an agent in a session */
+#define ASKED_MAX 100000 /* credentials that an agent may be given in one session */
 
 struct asked {
         uint64_t request;
@@ -24,7 +24,7 @@ struct asked {
         char *name;
 };
 
-/* ---- what jobs ask for */
+/* ---- which credentials a job names */
 
 static bool names_it(const struct server *s, const struct ad *ad, struct str name)
 {
@@ -77,7 +77,7 @@ void grants_open(struct server *s)
                 core_request_credentials(s->core, id);
 }
 
-/* ---- giving */
+/* ---- answers to agents */
 
 static Drover__Credential *grant_answer(struct message *m, uint64_t request, uint32_t part, struct str name)
 {
@@ -91,9 +91,9 @@ static Drover__Credential *grant_answer(struct message *m, uint64_t request, uin
         return a;
 }
 
-/* Why it cannot be had; empty: it can, and is in *data. */
-static void look_at_credential(struct server *s, struct str owner, struct str name,
-                               const struct credential *c, struct buf *data, struct buf *why)
+/* Appends the credential to *data, or the reason why it cannot be given to *why. */
+static void credential_check(struct server *s, struct str owner, struct str name, const struct credential *c,
+                             struct buf *data, struct buf *why)
 {
         if (!c) {
                 buf_printf(why, STR_FMT " has no credential " STR_FMT ": drover credential add " STR_FMT,
@@ -128,7 +128,7 @@ static void give_credential(struct server *s, struct agent *a, uint64_t request,
         struct message *m = message_new(a->session, DROVER__TO_AGENT__KIND_CREDENTIAL);
         Drover__Credential *to = grant_answer(m, request, part, name);
 
-        look_at_credential(s, owner, name, c, &data, &why);
+        credential_check(s, owner, name, c, &data, &why);
         to->error = message_text(m, buf_view(&why));
         if (c)
                 say_urls(m, c, to);
@@ -189,7 +189,7 @@ void grants_get(struct server *s, struct command *c, struct agent *a)
                 if (str_eq(buf_view(&owner), r.owner) ||
                     credentials_find(s->access->credentials, buf_view(&owner), name))
                         give_credential(s, a, request, part, buf_view(&owner), name, TURN_DURABLE);
-                return; /* else it follows its request, and is given then */
+                return; /* otherwise the credential follows its request, and is given then */
         }
         struct message *m = message_new(a->session, DROVER__TO_AGENT__KIND_CREDENTIAL);
         grant_answer(m, request, part, name)->error = message_text(m, STR("no job of yours asks for it"));
@@ -219,7 +219,7 @@ void grants_replaced(struct server *s, struct str owner, struct str name)
         }
 }
 
-/* ---- the end */
+/* ---- end of a request */
 
 static bool has_ended(struct server *s, const char *owner)
 {
@@ -247,13 +247,13 @@ void grants_tick(struct server *s)
         }
         if (owner) {
                 credentials_remove(s->access->credentials, str_of(owner), str_of(name), turn_batch(s->turn));
-                s->grants_due_ms = 0; /* there may be more */
+                s->grants_due_ms = 0; /* there may be more to remove */
         }
         free(owner);
         free(name);
 }
 
-/* ---- releasing */
+/* ---- release of held jobs */
 
 static void release(struct server *s, struct grants_release *x)
 {

@@ -1,6 +1,6 @@
-/* Who takes and who gives may pass each other at the limit: `full` is set before the sum is looked at once
- * more, and exchanged by whoever finds that there is room, so exactly one of them sees to it that the session
- * is read again. */
+/* The I/O thread that takes and the thread that gives may run at the same time near the limit. `full` is
+ * set before the sum is checked once more, and cleared with an atomic exchange by the thread that finds
+ * room, so exactly one of them has the session read again. */
 #include "server/agents/inflow.h"
 
 #include <stdatomic.h>
@@ -37,7 +37,8 @@ void inflow_unref(struct inflow *f)
                 free(f);
 }
 
-/* True: it was full, there is room again, and the caller is the one that has found it. */
+/* Returns true if the session was paused, there is room again, and this caller is the one that must resume
+ * it. */
 static bool has_room_again(struct inflow *f, size_t bytes)
 {
         return bytes <= READ_ON && atomic_load(&f->full) && atomic_exchange(&f->full, false);

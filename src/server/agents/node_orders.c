@@ -20,7 +20,7 @@ static void drain(struct server *s, struct str agent, struct str why)
         struct err err = {""};
 
         if (!core_agent_known(s->core, name)) {
-                o.to = NODE_BOOTING; /* the log has nothing of it */
+                o.to = NODE_BOOTING; /* the log has no record of the node */
                 core_node_set(s->core, &o, NULL);
                 o.to = NODE_DRAINING;
         }

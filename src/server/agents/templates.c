@@ -12,8 +12,8 @@
 #include "server/agents/carried.h"
 #include "server/agents/grants.h"
 
-#define STEPS_MAX     64     /* of a job: an agent refuses more, and says so */
-#define RESOURCES_MAX 100000 /* of one kind, for a job */
+#define STEPS_MAX     64     /* of a job: an agent refuses more, with a message */
+#define RESOURCES_MAX 100000 /* units of one resource for one job */
 
 struct maker {
         struct server *server;
@@ -23,8 +23,8 @@ struct maker {
         const struct ad *ad;
         struct attributes attr;
         struct eval eval;
-        struct ad *late;           /* one late attribute at a time */
-        struct symbols_use *names; /* of it */
+        struct ad *late;           /* holds one late attribute at a time */
+        struct symbols_use *names; /* names used by `late` */
         bool any_late;
         bool hands_on; /* the agent has a queue that hands jobs on */
 };
@@ -94,7 +94,8 @@ static char **read_list(struct maker *k, struct str value, size_t *ret_count)
         return v;
 }
 
-/* Where the job's part of its dataset is listed, and whose dataset it is. */
+/* Sets *ret to the value of a text attribute, escaped for the agent, and borrowed until the maker is
+ * freed. Returns false if the job does not have it. */
 static void set_file_list(struct maker *k, Drover__Template *t)
 {
         struct symbols *y = core_symbols(k->server->core);
@@ -109,7 +110,7 @@ static void set_file_list(struct maker *k, Drover__Template *t)
         t->file_list = message_text(k->m, buf_view(&all));
 }
 
-/* The NAME=VALUE of a list with semicolons; how many there are. */
+/* Reads a list NAME=VALUE;NAME=VALUE. Returns the number of pairs. */
 static size_t pairs(struct maker *k, struct str list, Drover__Remap ***ret)
 {
         struct str rest, one;
@@ -188,14 +189,15 @@ static void set_spooled(struct maker *k, Drover__Template *t)
         }
 }
 
-/* ---- steps: the first one's attributes have plain names, those of the others begin with Step1, Step2, … */
+/* ---- steps: attributes of the first step have plain names, those of further steps begin with Step1,
+ * Step2, … */
 
 struct step_maker {
         struct maker *k;
         unsigned number;
 };
 
-/* The step's own name of an attribute. */
+/* Returns the symbol of the step's attribute with this base name. */
 static symbol of_step(struct step_maker *m, symbol name)
 {
         struct symbols *y = core_symbols(m->k->server->core);
@@ -217,7 +219,7 @@ static char *step_text(struct step_maker *m, symbol name)
         return text(m->k, of_step(m, name));
 }
 
-/* HTCondor's old environment syntax, as the new one. */
+/* Converts HTCondor's old environment syntax to the new one. */
 static char *old_environment(struct step_maker *m)
 {
         struct args words = {0};
@@ -230,7 +232,7 @@ static char *old_environment(struct step_maker *m)
         return message_text(m->k->m, buf_view(&out));
 }
 
-/* The image a step runs in, as the place that runs containers is told it; "": none. */
+/* Returns the container image of the step as it is sent to the agent; "": none. */
 static char *container(struct step_maker *m)
 {
         struct maker *k = m->k;
@@ -271,7 +273,7 @@ static Drover__Step *template_step(struct maker *k, unsigned number)
                 step->container_own_workdir = true;
                 step->container_workdir = message_text(k->m, v);
         }
-        /* the same for all of them */
+        /* all steps share these */
         step->container_network = text(k, k->attr.DockerNetworkType);
         step->container_target_dir = text(k, k->attr.ContainerTargetDir);
         step->container_pull_always = text_of(k, k->attr.DockerPullPolicy, &v) && str_ieqz(v, "always");
@@ -282,7 +284,7 @@ static Drover__Step *template_step(struct maker *k, unsigned number)
 
 static bool set_placement(struct maker *k, Drover__Step *step);
 
-/* True: it is a placement job. */
+/* Returns true if the job is a placement job. */
 static bool set_steps(struct maker *k, Drover__Template *t)
 {
         struct symbols *y = core_symbols(k->server->core);
@@ -301,7 +303,7 @@ static bool set_steps(struct maker *k, Drover__Template *t)
         return set_placement(k, t->steps[0]);
 }
 
-/* ---- placement jobs: what the mover is told, and no more, for it fetches and delivers itself */
+/* ---- placement jobs: only the operation for the mover, which itself fetches and delivers */
 
 static bool word_of(struct maker *k, const char *name, struct str *ret)
 {
@@ -318,7 +320,7 @@ static void add_word(struct maker *k, Drover__Step *step, const char *name, stru
         step->argv[step->n_argv++] = message_text(k->m, buf_view(&b));
 }
 
-/* True: it is one. */
+/* Returns true if the job is a placement job. */
 static bool set_placement(struct maker *k, Drover__Step *step)
 {
         static const struct {
@@ -362,7 +364,7 @@ static int32_t signal_of(struct maker *k, symbol name)
         return text_of(k, name, &text) ? signal_number(text) : 0;
 }
 
-/* In HTCondor's words: checkpoint_exit_code, or what came before it. */
+/* Sets checkpointing as HTCondor describes it: by checkpoint_exit_code, or by the older attributes. */
 static void set_checkpointing(struct maker *k, Drover__Template *t)
 {
         const struct attributes *a = &k->attr;
@@ -399,7 +401,7 @@ static void set_limits(struct maker *k, Drover__Template *t)
         t->walltime_ms = (uint64_t)number(k, k->attr.AllowedExecuteDuration, 0) * 1000;
 }
 
-/* Where the job comes from, for an agent that hands it on. */
+/* Sets the job's origin, for an agent that hands it on. */
 static void set_origin(struct maker *k, Drover__Template *t, const struct core_request *r)
 {
         struct symbols *y = core_symbols(k->server->core);
@@ -439,7 +441,7 @@ static void set_origin(struct maker *k, Drover__Template *t, const struct core_r
         t->origin = o;
 }
 
-/* ---- countable things that it wants, and words for a batch system */
+/* ---- countable resources, and attributes for a batch system */
 
 static bool starts(struct str s, const char *with)
 {
@@ -447,7 +449,8 @@ static bool starts(struct str s, const char *with)
         return s.n > head.n && str_ieqz(head, with);
 }
 
-/* How many, or 0 when that is none of our names or no number. */
+/* Returns the number of units requested, or 0 when the attribute is not a request of a resource or not a
+ * number. */
 static uint32_t resource(struct eval *e, const struct ad *ad, symbol name, struct str text)
 {
         int64_t n = 0;
@@ -495,8 +498,8 @@ static void add_attribute(struct message *m, Drover__Template *t, struct str nam
         t->attributes[t->n_attributes++] = a;
 }
 
-/* RequestNAME, for every NAME but Cpus, Memory and Disk, as t->resources; words for a batch system,
- * JobBatchName, NodeCount and TasksPerNode as t->attributes. */
+/* Sets t->resources from RequestNAME, for every NAME but Cpus, Memory and Disk; and t->attributes from
+ * JobBatchName, NodeCount and TasksPerNode, which are for a batch system. */
 static void set_place(struct message *m, struct eval *e, const struct ad *ad, Drover__Template *t)
 {
         size_t most = 0;
@@ -511,7 +514,7 @@ static void set_place(struct message *m, struct eval *e, const struct ad *ad, Dr
                 while (ad_next(p, &at, &name, &x)) {
                         struct str text = symbols_name(ad_symbols(ad), name);
                         if (p != ad && ad_find_own(ad, name))
-                                continue; /* the nearer one counts */
+                                continue; /* the attribute of the nearer ad counts */
                         uint32_t count = resource(e, ad, name, text);
                         char *value = is_word(text) ? word(m, e, ad, name) : NULL;
                         if (count)

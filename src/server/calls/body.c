@@ -1,5 +1,5 @@
-/* For each route the schema of its body is looked up once. A member's path is only written down for an error.
- */
+/* The schema of each route's body is looked up once, when the server starts. The path of a member is
+ * written out only for an error. */
 #include "server/calls/body.h"
 
 #include <assert.h>
@@ -10,12 +10,12 @@
 #include "server/calls/openapi.h"
 #include "server/calls/route.h"
 
-#define DEPTH_MAX 16u /* of the schemas; deeper ones would be a circle */
+#define DEPTH_MAX 16u /* more levels of "$ref" mean a circle in the schemas */
 
 struct bodies {
         json_t *document;
         const struct route *routes;
-        const json_t **schemas; /* of each route; NULL: it has no JSON body */
+        const json_t **schemas; /* of each route; NULL: the route has no JSON body */
 };
 
 static const char *method_key(enum http_method m)
@@ -28,7 +28,8 @@ static const char *method_key(enum http_method m)
         }
 }
 
-/* A member of a member, and so on; the keys end with NULL. */
+/* Returns the member of a member of `o` that the keys name, outermost first; NULL ends the keys. NULL:
+ * there is none. */
 static const json_t *within(const json_t *o, const char *const *keys)
 {
         for (; o && *keys; keys++)
@@ -81,11 +82,11 @@ void bodies_free(struct bodies *b)
         free(b);
 }
 
-/* ---- checking */
+/* ---- checks */
 
-struct place {                  /* of a value within the body */
-        const struct place *in; /* NULL: the body itself */
-        const char *key;        /* NULL: a list's member */
+struct place {                  /* where a value is within the body */
+        const struct place *in; /* NULL: the value is the body itself */
+        const char *key;        /* NULL: the value is a member of a list */
         size_t index;
 };
 
@@ -129,7 +130,7 @@ static int check_type(const struct place *p, const char *want, const json_t *v, 
                         buf_printf(&what, "be %s, and is %s", types[i].words, types[is].words);
                         return wrong(p, err, buf_z(&what));
                 }
-        abort(); /* no type of JSON: the document is wrong */
+        abort(); /* the document names a type that JSON does not have */
 }
 
 static int check_range(const struct place *p, const json_t *schema, const json_t *v, struct err *err)
@@ -163,7 +164,7 @@ static int check_list(const struct bodies *b, const json_t *schema, const struct
         return r;
 }
 
-/* A member without a description of its own has that of all others, as the attributes of a part do. */
+/* A member without a schema of its own has that of "additionalProperties", as the attributes of a part do. */
 static int check_object(const struct bodies *b, const json_t *schema, const struct place *p, const json_t *v,
                         unsigned depth, struct err *err)
 {

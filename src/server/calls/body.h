@@ -1,9 +1,9 @@
-/* body: the types of what a route's body says, as docs/openapi.json describes them.
+/* body: checks the types in a request's JSON body against docs/openapi.json.
  *
- * The document is built into the server, so it is the one table of field types there is. Checked are `type`,
- * of numbers `minimum` and `maximum`, of lists `maxItems`, in all members that are described; members that
- * are not described are of nobody's concern, and what must be there is the route's to ask for.
- */
+ * The document is built into the server, so that it is the only table of field types. For each member that
+ * the document describes, the check covers `type`, `minimum` and `maximum` of numbers, and `maxItems` of
+ * lists. Members that the document does not describe are accepted. A route checks itself that required
+ * members are there. */
 #pragma once
 #include "base/err.h"
 #include "base/format/json_read.h"
@@ -11,10 +11,10 @@
 struct bodies;
 struct route;
 
-/* Reads the document for the routes of a table, which is borrowed. A document of ours that is wrong ends the
- * program. */
+/* Reads the document for the routes of a table, which is borrowed. An error in the document is a bug of
+ * ours and ends the program. */
 struct bodies *bodies_new(const struct route *routes, size_t count);
-void bodies_free(struct bodies *b); /* NULL is fine */
-/* 0; -EINVAL with an err that names the member and what is expected: "\"parts[3].steps\" must be an integer,
- * and is a string". */
+void bodies_free(struct bodies *b); /* accepts NULL */
+/* Returns 0; or -EINVAL with an err that names the member and the expected type: "\"parts[3].steps\" must
+ * be an integer, and is a string". */
 int body_check(const struct bodies *b, const struct route *r, const json_t *body, struct err *err);

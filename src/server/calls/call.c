@@ -8,7 +8,8 @@
 #include "server/calls/route.h"
 #include "server/metrics/metrics.h"
 
-#define PENDING_MAX (1u << 20) /* bytes that a client may be behind before a reply in parts pauses */
+/* a chunked reply pauses while the client has more bytes than this to read */
+#define PENDING_MAX (1u << 20)
 
 void *call_state(struct call *c, size_t size, void (*state_free)(void *state))
 {
@@ -38,7 +39,7 @@ static void unanswered(void *arg, struct http_request *r)
         (void)r;
 }
 
-/* The server ends: the request goes with its connection. */
+/* The server is closing. The request is freed with its connection. */
 static void drop_call(struct task *t)
 {
         struct call *c = (struct call *)t;
@@ -119,8 +120,8 @@ void call_yield_to_client(struct call *c, call_fn *fn)
         call_io(c, go_on);
 }
 
-/* The connection is still there. */
-static void count_bytes(const struct call *c)
+/* Counts the call in the metrics, before its connection is given back. */
+static void count_call(const struct call *c)
 {
         metrics_call(c->server->metrics, c->route ? http_method_name(c->route->method) : METRICS_OTHER,
                      c->route ? c->route->path : METRICS_OTHER, c->status, clock_mono_ns() - c->begun_ns);
@@ -133,7 +134,7 @@ static void send_reply(struct server *s, struct call *c)
         (void)s;
         c->http = NULL;
         http_on_close(r, NULL, NULL);
-        count_bytes(c);
+        count_call(c);
         http_reply(r, c->status, c->content_type, &c->out);
         call_free(c);
 }
@@ -143,7 +144,7 @@ void call_end(struct call *c)
         struct http_request *r = c->http;
 
         c->http = NULL;
-        count_bytes(c);
+        count_call(c);
         http_on_close(r, NULL, NULL);
         http_reply_end(r);
         call_free(c);
@@ -155,7 +156,7 @@ static void drained(void *arg, struct http_request *r)
 
         (void)r;
         if (!c->waits)
-                return; /* the next part is on its way */
+                return; /* the next chunk is under way */
         c->waits = false;
         call_yield(c, c->more);
 }
@@ -176,7 +177,7 @@ void call_chunk(struct call *c, bool last, call_fn *more)
         else if (http_reply_pending(c->http) < PENDING_MAX)
                 call_yield(c, more);
         else
-                c->waits = true; /* until drained */
+                c->waits = true; /* until the connection has sent its buffer */
 }
 
 static void send_error(struct server *s, struct call *c)
@@ -248,23 +249,23 @@ bool call_flag(struct call *c, const char *name)
         return http_query(c->http, name, &text) && !str_eqz(text, "0") && !str_eqz(text, "false");
 }
 
-/* A document as jansson keeps it. */
+/* ---- size of a document in jansson's memory */
 #define OBJECT_BYTES 256u /* of an object or a list */
 #define VALUE_BYTES  128u /* of a value in it, and its key */
 #define PARSED_MAX   (96u << 20)
-#define SMALL_MAX    65536u /* less is not counted */
+#define SMALL_MAX    65536u /* bodies up to this size are not measured */
 
-/* Whether the document is small whatever of it is text: most are, and this is seen sixteen letters at a time.
- */
+/* Returns whether the parsed document is small even if every letter opens an object. Most documents are,
+ * and this test reads sixteen bytes at a time. */
 static bool is_small(struct str body)
 {
-        size_t most = body.n + 16 * OBJECT_BYTES; /* with the last ones, whatever they are */
+        size_t most = body.n + 16 * OBJECT_BYTES; /* counts the last, incomplete block as objects */
 
         for (; body.n >= 16 && most < SMALL_MAX; body = str_skip(body, 16)) {
                 unsigned char some_objects = 0, some_values = 0;
 
                 for (unsigned i = 0; i < 16; i++) {
-                        some_objects += (body.p[i] | 32) == '{'; /* and '[' */
+                        some_objects += (body.p[i] | 32) == '{'; /* '{' or '[' */
                         some_values += body.p[i] == ',';
                 }
                 most += some_objects * OBJECT_BYTES + some_values * VALUE_BYTES;
@@ -272,7 +273,7 @@ static bool is_small(struct str body)
         return most < SMALL_MAX;
 }
 
-/* Bytes that the document takes when it is read, at most: a few letters may become a whole object. */
+/* Returns an upper bound of the bytes that the parsed document takes: a few letters may become an object. */
 static size_t parsed_size(struct str body)
 {
         size_t objects = 0, values = 0;
@@ -290,7 +291,8 @@ static size_t parsed_size(struct str body)
         return body.n + objects * OBJECT_BYTES + values * VALUE_BYTES;
 }
 
-/* False: the body takes more than may be, or than is left, and the call has failed. */
+/* Returns false if the body needs more memory than a body may have or than is left; the call has then
+ * failed. */
 static bool body_fits(struct call *c)
 {
         size_t size = is_small(http_body(c->http)) ? 0 : parsed_size(http_body(c->http));

@@ -8,12 +8,12 @@ struct fair {
         struct server *server;
         void (*post)(struct server *s, struct task *t);
         pthread_mutex_t lock;
-        struct map *users; /* who has a step with the thread → struct fair_user */
+        struct map *users; /* user who has a step on the thread → struct fair_user */
 };
 struct fair_user {
         struct fair *fair;
         char *name;
-        struct call *first, *last; /* that wait for their turn; linked by next_turn */
+        struct call *first, *last; /* calls that wait for their turn, linked by next_turn */
 };
 
 struct fair *fair_new(struct server *s, void (*post)(struct server *s, struct task *t))
@@ -68,7 +68,7 @@ void fair_post(struct fair *f, struct call *c)
         pthread_mutex_lock(&f->lock);
         u = map_get(f->users, who);
         c->next_turn = NULL;
-        if (u) { /* c may be run and freed by another thread once the lock is open */
+        if (u) { /* another thread may run and free c once the lock is released */
                 c->turn_of = u;
                 *(u->first ? &u->last->next_turn : &u->first) = c;
                 u->last = c;

@@ -5,27 +5,28 @@
 #include "base/share.h"
 #include "base/system/clock.h"
 
-struct interest {                    /* of one waiter in one request */
-        struct interest *next, **at; /* of the request's list */
-        struct interest *also;       /* the same waiter's */
+struct interest {                    /* one waiter's interest in one request */
+        struct interest *next, **at; /* in the list of the request */
+        struct interest *also;       /* the next interest of the same waiter */
         struct watched *watched;
         struct waiter *waiter;
 };
-struct watched { /* a request that somebody waits for */
+struct watched { /* a request that at least one call waits for */
         uint64_t request;
         struct interest *first;
         struct watched *next_changed;
         bool changed;
 };
 struct waiter {
-        struct heap_node due; /* first, by due_ms; of one that is to be woken that is when it was said */
+        /* key: due_ms, earliest first; for a waiter that is to be woken, the time when that was decided */
+        struct heap_node due;
         int64_t due_ms;
         struct call *call;
         call_fn *woken;
         struct interest *interests;
-        struct waiter *next, **at; /* of those that wait for the disk */
+        struct waiter *next, **at; /* of the waiters for durable records */
         bool wake;
-        size_t places; /* of the share */
+        size_t places; /* that this waiter holds of its user's share */
 };
 struct waits {
         struct server *server;
@@ -34,10 +35,10 @@ struct waits {
         struct watched *changed;
         struct waiter *durable;
         struct timer *timer;
-        struct share *share; /* of places for parked calls, by who called */
+        struct share *share; /* places for parked calls, by user */
 };
 
-#define SLICE_NS 4000000 /* of waking; then others have their turn */
+#define SLICE_NS 4000000 /* of waking, before other work has its turn */
 
 static bool before(const struct heap_node *a, const struct heap_node *b)
 {
@@ -64,7 +65,7 @@ static void places_give(struct waits *w, const struct call *c, size_t count)
                 share_give(w->share, str_of(c->who));
 }
 
-/* All of them, or false. */
+/* Takes `count` places for the caller. Returns false, and takes none, if there are not enough. */
 static bool places_take(struct waits *w, const struct call *c, size_t count)
 {
         for (size_t n = 0; n < count; n++)
@@ -75,7 +76,7 @@ static bool places_take(struct waits *w, const struct call *c, size_t count)
         return true;
 }
 
-/* Takes it out of everything. */
+/* Removes the waiter from all lists and frees it. Returns its call. */
 static struct call *unpark(struct waits *w, struct waiter *x)
 {
         struct call *c = x->call;
@@ -118,7 +119,7 @@ static void wake(struct waits *w, struct waiter *x)
         woken(w->server, c);
 }
 
-/* A slice of those that are due, the first of them at least; the timer goes on with the others. */
+/* Wakes due waiters for one slice, at least the first; the timer continues with the others. */
 static void wake_due(struct waits *w)
 {
         int64_t now = clock_boot_ms(), end_ns = clock_mono_ns() + SLICE_NS;
@@ -253,7 +254,8 @@ void waits_changed(struct server *s, uint64_t request)
         s->waits->changed = watched;
 }
 
-/* That it is due now is said once: who waits longest is woken first. */
+/* Marks a waiter as due now. The first mark counts, so that the waiter who has been due longest is woken
+ * first. */
 static void make_due(struct waits *w, struct waiter *x, int64_t now)
 {
         if (x->wake)
@@ -293,7 +295,7 @@ void waits_durable(struct server *s)
         struct waits *w = s->waits;
         struct waiter *x = w->durable;
 
-        /* Those that park again while this runs are on a list of their own. */
+        /* calls that park again during the loop go to a new list */
         if (x)
                 x->at = &x;
         w->durable = NULL;

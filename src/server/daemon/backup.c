@@ -1,6 +1,7 @@
-/* Objects of the spool never change under their name, but may come and go. They are copied before the
- * database and again behind it: what the database names was there before its copy was made, or came until
- * then and is found by the second pass. Only a file whose last job ended between the two may be missing. */
+/* Objects of the spool never change under their name, but may be added and removed. They are copied before
+ * the database, and once more after it: each object that the database names existed before the database
+ * was copied, or was added by then and is found by the second pass. Only a file whose last job ended
+ * between the two passes may be missing. */
 #include "server/daemon/backup.h"
 
 #include <dirent.h>
@@ -23,7 +24,7 @@
 #define SMALL_FILE (1u << 20)
 
 struct copying {
-        int from, to; /* folders */
+        int from, to; /* file descriptors of folders */
         struct backup_done done;
 };
 
@@ -34,7 +35,7 @@ static int fail_copy(struct err *err, const char *what, const char *name)
         return err_set(err, -number, "cannot %s %s: %s", what, name, strerror(number));
 }
 
-/* A file that has gone meanwhile, or is there already with its size, is passed over. */
+/* Skips a file that was removed meanwhile, or that the copy has with the same size. */
 static int copy_file(struct copying *c, int from, int to, const char *name, struct err *err)
 {
         struct stat have, is;
@@ -118,7 +119,7 @@ static int copy_small(struct copying *c, struct err *err)
         return r == 0 ? copy_file(c, c->from, c->to, SETTINGS, err) : r;
 }
 
-/* postgres: its address, or NULL: `from` is a file. */
+/* postgres: the address of the database; NULL: `from` is the file. */
 static int copy_database(struct copying *c, const char *postgres, const char *from, const char *to,
                          struct err *err)
 {
@@ -132,7 +133,7 @@ static int copy_database(struct copying *c, const char *postgres, const char *fr
         return r;
 }
 
-/* An instance that nobody has asked about its catalog has none. */
+/* An instance whose catalog was never used has no catalog file. */
 static int copy_catalog(const struct config *config, struct copying *c, const char *to, struct err *err)
 {
         BUF_CLEANUP struct buf from_db = {0}, to_db = {0};
@@ -157,7 +158,7 @@ static bool is_empty(int folder)
         return empty;
 }
 
-/* Settings that are elsewhere belong to the instance as well. */
+/* Settings that are kept outside of the folder belong to the instance as well. */
 static int copy_settings(const struct config *config, struct copying *c, struct err *err)
 {
         BUF_CLEANUP struct buf text = {0};
@@ -223,8 +224,8 @@ int backup_make(const struct config *config, const char *to, struct backup_done 
         return r;
 }
 
-/* Where the copy goes: where the call or the settings say, else where the copy's own settings do, which will
- * be the instance's. */
+/* Finds the database to restore to: the one named on the command line or in the settings, otherwise the
+ * one in the copy's settings, which will be those of the instance. */
 static int target(const struct config *config, const struct copying *c, struct config *ret, struct err *err)
 {
         BUF_CLEANUP struct buf text = {0};
@@ -241,7 +242,7 @@ static int target(const struct config *config, const struct copying *c, struct c
         return r == 0 ? config_parse(ret, SETTINGS, buf_view(&text), err) : r;
 }
 
-/* SQLite reads a copy of the copy: it writes beside what it reads. */
+/* SQLite writes files beside the one it reads, so it reads a copy of the backup. */
 static int put_database(struct copying *c, const char *postgres, const struct paths *paths, struct err *err)
 {
         struct store_place place = {.beside = paths->postgres};
@@ -256,7 +257,7 @@ static int put_database(struct copying *c, const char *postgres, const struct pa
         return r;
 }
 
-/* The database last: a restore that was cut short leaves no instance, and can be begun again. */
+/* Restores the database last, so that an interrupted restore leaves no instance and can be repeated. */
 static int put_back(struct copying *c, const char *postgres, const struct paths *paths, struct err *err)
 {
         int r = copy_folder(c, c->from, c->to, "spool", 0, err);

@@ -61,7 +61,8 @@ static void on_join(struct server *s, struct command *c, struct agent *a)
         message_send(s, m, TURN_DURABLE);
 }
 
-/* Where files are, so that it can measure how far, and name them as we do. */
+/* Sends the stores of the settings, so that the agent can measure its distance to them and uses their
+ * names. */
 static void send_stores(struct server *s, uint64_t session, enum turn_when when)
 {
         const struct config_stores *c = &s->config.stores;
@@ -122,7 +123,7 @@ static void on_hello(struct server *s, struct command *c, struct agent *a)
                 return;
         }
         chirps_agent_gone(s, hello.name);
-        streams_agent_gone(s, hello.name); /* of a session that this one has taken over from */
+        streams_agent_gone(s, hello.name); /* of a session that this one replaces */
         m = message_new(c->session, DROVER__TO_AGENT__KIND_WELCOME);
         w = message_alloc(m, sizeof(*w));
         drover__welcome__init(w);
@@ -159,7 +160,7 @@ static bool same_owners(const struct owners *a, const struct owners *b)
         return same;
 }
 
-/* An offer is cut to the ceiling of the agent's certificate. */
+/* Restricts the offer to what the agent's certificate allows. */
 static void on_offer(struct server *s, struct command *c, struct agent *a)
 {
         const struct command_offer *x = &c->offer;
@@ -319,7 +320,7 @@ static void on_started(struct server *s, struct command *c, struct agent *a)
                 core_started(s->core, a->name, &c->attempts[i], c->started_ms);
 }
 
-/* The I/O thread has acknowledged it. */
+/* The I/O thread has acknowledged the renewal. */
 static void on_renew(struct server *s, struct command *c, struct agent *a)
 {
         (void)c;

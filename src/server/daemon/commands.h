@@ -1,4 +1,4 @@
-/* commands: what the server does with what agents say, one handler for each kind of command. */
+/* commands: the handlers of the agents' commands, one for each kind. */
 #pragma once
 #include "server/agents/agents.h"
 

@@ -1,4 +1,5 @@
-/* The core thread: every task runs in a turn; the turn ends when all that waited in the mailbox has run. */
+/* The core thread. Every task runs within a turn; the turn ends when all tasks that were in the mailbox
+ * have run. */
 #include "server/daemon/daemon.h"
 
 #include <signal.h>
@@ -44,13 +45,13 @@
 #include "server/sources/sources.h"
 #include "server/userlog/userlog.h"
 
-#define LEASE_MS     300000 /* the core's default */
+#define LEASE_MS     300000 /* default lease of the core */
 #define RENEW_MAX_MS 30000
 #define TICK_MAX_MS  1000
-#define STOP_MS      10000 /* for what is under way when the server is told to stop */
+#define STOP_MS      10000 /* for pending work when the server is told to stop */
 #define STOP_LOOK_MS 20
 
-/* Other threads may still look at a configuration of before: all stay until the end. */
+/* Other threads may still use earlier settings, so all are kept until the end. */
 struct reread {
         struct config config;
         struct reread *older;
@@ -128,7 +129,7 @@ static void on_turn_ending(struct server *s)
 }
 
 static const struct turn_hooks turn_hooks = {
-        .slept = agents_greet_again, .ending = on_turn_ending, .durable = on_durable};
+        .slept = agents_reconnect, .ending = on_turn_ending, .durable = on_durable};
 
 /* ---- stopping */
 
@@ -158,7 +159,7 @@ static void on_signal(void *arg)
         timer_start(d->stop, 0);
 }
 
-/* ---- reading the settings again */
+/* ---- SIGHUP */
 
 static void on_hang_up(void *arg)
 {
@@ -246,8 +247,7 @@ int server_open(struct server *s, struct recovered *ret, struct err *err)
         return 0;
 }
 
-/* The order matters: calls that are still somewhere hold HTTP requests, so they go before the I/O thread
- * does. */
+/* The order matters: pending calls hold HTTP requests, so they are freed before the I/O thread. */
 void server_close(struct server *s)
 {
         atomic_store(&s->stopping, true);
@@ -262,7 +262,7 @@ void server_close(struct server *s)
         store_close(s->store);
         if (s->core_mail)
                 mailbox_free(s->core_mail, drop_mail);
-        agents_drop_all(s->agents); /* what they have said is given back to the I/O thread */
+        agents_drop_all(s->agents); /* returns their counted bytes to the I/O thread */
         waits_free(s->waits);
         attempt_locations_free(s->attempt_locations);
         scripts_free(s->scripts);

@@ -1,6 +1,7 @@
-/* Requests go on at a whole million, at least a million after the newest that is known, and a thousand for
- * each second since then: two servers that begin with the same copy at different times give different
- * numbers, too. Fences go on at the Unix time in seconds, which no job's count of attempts reaches. */
+/* Requests continue at a multiple of a million that is at least a million after the newest known one, plus
+ * a thousand for each second since that one. Two servers that start from the same copy at different times
+ * therefore use different numbers, too. Fences continue at the Unix time in seconds, which no job's count
+ * of attempts reaches. */
 #include "server/daemon/epoch.h"
 
 #include <errno.h>
@@ -15,21 +16,22 @@
 #define NAME          STR("server/epoch")
 #define NAME_BYTES    64
 #define REQUESTS_STEP 1000000u
-#define REQUESTS_S    1000u /* a second, all in all; no server takes so many for long */
+#define REQUESTS_S    1000u /* more requests in a second than a server accepts for long */
 #define AGE_MAX_S     (10 * 365 * 86400LL)
 #define AGE_UNKNOWN_S (30 * 86400LL)
 #define FENCES_STEP   1000000u
-/* Beyond a lease: what the agent counts to its end, and the time that its jobs have to end. */
+/* added to a lease: the time that the agent adds, and the time that its jobs have to end */
 #define LEASE_MARGIN_MS 10000
 
 struct epoch {
         uint64_t request;
         uint32_t fence;
-        uint64_t lost_last;    /* the newest request that was known when it began; 0: it is of older days */
-        int64_t lost_until_ms; /* Unix time, when leases of the lost time have ended */
+        /* the newest request known when the epoch began; 0: it began in an earlier version */
+        uint64_t lost_last;
+        int64_t lost_until_ms; /* Unix time at which the leases of the lost time have ended */
 };
 
-/* How long ago the newest request was submitted that the server knows. */
+/* Returns the seconds since the newest known request was submitted. */
 static int64_t age_s(struct server *s, int64_t now_ms)
 {
         struct core_request r = {0};

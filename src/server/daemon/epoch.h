@@ -1,16 +1,16 @@
-/* epoch: numbers are not given twice, also when the server has lost records.
+/* epoch: prevents numbers from being used twice when the server has lost records.
  *
- * An attempt is named by its request's number, its member and its fence, all over the protocol and in the
- * names of files and batch jobs. A server whose database is an older copy would give numbers again that
- * agents still hold attempts under. So a start that may have lost records (store_lost) begins an epoch:
- * requests and fences go on from numbers that the lost time cannot have reached. What agents then hold and
- * the server does not know is killed by their next inventory, and its results are refused; attempts that the
- * copy knows are taken up again. What waits in the copy may run at an agent that was given it in the lost
- * time and is not heard of: it is given to nobody before the lease of that agent must have ended.
- */
+ * An attempt is identified by its request's number, its member and its fence, in the protocol and in the
+ * names of files and batch jobs. A server whose database is an older copy would assign numbers again under
+ * which agents still have attempts. Therefore a start that may have lost records (store_lost) begins an
+ * epoch: requests and fences continue from numbers that cannot have been used in the lost time. Attempts
+ * that the server does not know are killed after the agents' next inventory, and their results are
+ * refused; attempts that the copy knows continue. A job that is idle in the copy may be running at an
+ * agent that received it in the lost time and is not connected; it is given to no agent before that
+ * agent's lease must have ended. */
 #pragma once
 #include "server/loop/server.h"
 
-/* At the start, in the first turn: tells the core from where numbers go on. What is new is in the turn's
- * batch. 0, or an error with err. */
+/* At the start, in the first turn: tells the core where numbers continue. A new epoch is recorded in the
+ * turn's batch. Returns 0, or an error with err. */
 int epoch_open(struct server *s, struct err *err);

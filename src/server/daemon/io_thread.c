@@ -8,7 +8,8 @@
 #include "server/api/http_api.h"
 #include "server/loop/thread.h"
 
-#define FILES_RESERVED 512u /* descriptors that connections leave to the store, the spool and jobs' files */
+/* file descriptors that connections must leave to the store, the spool and files of jobs */
+#define FILES_RESERVED 512u
 #define AGENTS_MAX     20000u
 #define API_MAX        4096u
 #define CLOCK_LOOK_MS  5000
@@ -17,8 +18,8 @@ struct io_thread {
         struct server *server;
         struct thread *thread;
         struct http_api *api;
-        struct tls_context *tls; /* the server's certificate; asks clients for theirs */
-        struct timer *clock;     /* the wall clock is looked at */
+        struct tls_context *tls; /* has the server's certificate, and asks clients for theirs */
+        struct timer *clock;     /* checks the wall clock */
 };
 
 static size_t least(size_t a, size_t b)
@@ -26,7 +27,7 @@ static size_t least(size_t a, size_t b)
         return a < b ? a : b;
 }
 
-/* However many connections come, files can still be opened. */
+/* Limits connections so that files can always be opened. */
 static void limit_connections(size_t *ret_api, size_t *ret_agents)
 {
         struct rlimit files = {.rlim_cur = RLIM_INFINITY};
@@ -38,7 +39,7 @@ static void limit_connections(size_t *ret_api, size_t *ret_agents)
         *ret_agents = least(AGENTS_MAX, room - *ret_api);
 }
 
-/* The wall clock may have been set. */
+/* Renews the certificate if the wall clock was set. */
 static void on_clock(void *arg)
 {
         struct io_thread *t = arg;
@@ -91,7 +92,7 @@ void io_thread_stop(struct io_thread *t)
                 thread_stop(t->thread);
 }
 
-/* Calls among the tasks hold HTTP requests, so the tasks go first. */
+/* Some tasks hold calls with HTTP requests, so tasks are freed first. */
 void io_thread_free(struct io_thread *t)
 {
         if (!t)

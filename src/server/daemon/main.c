@@ -1,4 +1,5 @@
-/* droverd: options, the lock, and then the server; or, with --check, only a look at the state. */
+/* droverd: reads the options, locks the instance, and runs the server; with --check it only checks the
+ * state. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -44,7 +45,8 @@ static void raise_files_limit(void)
         }
 }
 
-/* Who only looks or copies makes nothing: a folder that is misspelt is no empty instance. */
+/* Commands that only read or copy create nothing, so that a misspelt folder is not taken for an empty
+ * instance. */
 static int look_for(const struct config *c, struct err *err)
 {
         BUF_CLEANUP struct buf store = {0};
@@ -55,8 +57,8 @@ static int look_for(const struct config *c, struct err *err)
         return err_set(err, -errno, "cannot read %s: %s", buf_z(&store), strerror(errno));
 }
 
-/* Whatever is done with an instance is done as its user: its files are his, and what he has put among them
- * gets none of root's rights. */
+/* Everything is done as the user of the instance, who owns its files: files that this user has placed
+ * there must not be used with root's rights. */
 static int become_user(const struct config *c, struct err *err)
 {
         int r = c->check || c->backup ? look_for(c, err) : 0;
@@ -76,7 +78,7 @@ static int serve(struct server *s)
         if (r == 0)
                 r = paths_lock(&s->paths, &lock, &err);
         if (r == 0) {
-                paths_sweep(&s->paths); /* of one that was killed */
+                paths_sweep(&s->paths); /* removes temporary files of a killed server */
                 r = server_open(s, &recovered, &err);
                 if (r == 0 && s->config.check)
                         s->exit_code = check_recovered(s, &recovered);
@@ -111,7 +113,7 @@ static void say_copied(const struct config *c, const struct backup_done *done)
         puts(buf_z(&out));
 }
 
-/* --backup or --restore. The exit code. */
+/* Runs --backup or --restore. Returns the exit code. */
 static int copy_instance(const struct config *c)
 {
         struct backup_done done = {0};
@@ -143,7 +145,8 @@ int main(int argc, char **argv)
         }
         if (r == 0) {
                 log_init("droverd", s.config.log_level);
-                signal(SIGHUP, SIG_IGN); /* until the server serves, and reads its settings again on it */
+                /* until the server runs; then SIGHUP makes it read its settings again */
+                signal(SIGHUP, SIG_IGN);
                 service_open();
                 umask(077);
                 raise_files_limit();

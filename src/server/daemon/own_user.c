@@ -14,9 +14,10 @@
 #include "base/system/secret.h"
 
 #define DATABASE    "drover.db"
-#define POSTGRES_ID "postgresql.id" /* of one whose database is PostgreSQL's */
+#define POSTGRES_ID "postgresql.id" /* marks the folder of an instance whose database is PostgreSQL */
 
-/* The folder, made if it isn't there; whoever it will be must pass through those above it. */
+/* Opens the folder, and makes it if it is missing. The user that the server becomes must be able to reach
+ * it. */
 static int open_folder(const char *dir, bool *ret_made, struct err *err)
 {
         bool made = access(dir, F_OK) < 0;
@@ -32,7 +33,7 @@ static int open_folder(const char *dir, bool *ret_made, struct err *err)
         return fd < 0 ? r : fd;
 }
 
-/* The owner of the instance: -1 while it has no database. */
+/* Returns the owner of the instance; -1 while it has no database. */
 static uid_t owner_of(int folder)
 {
         struct stat st;
@@ -74,18 +75,18 @@ static int become_user(int folder, const struct passwd *pw, const char *dir, str
                 return err_set(err, -errno, "cannot become the user %s: %s", pw->pw_name, strerror(errno));
         if (setuid(0) == 0)
                 return err_set(err, -EPERM, "root's rights do not go away");
-        unsetenv("XDG_RUNTIME_DIR"); /* root's */
+        unsetenv("XDG_RUNTIME_DIR"); /* these belong to root */
         if (access(dir, R_OK | W_OK | X_OK) < 0)
                 return err_set(
                         err, -errno,
                         "%s cannot use the folder %s (%s): the folders above it must let that user pass",
                         pw->pw_name, dir, strerror(errno));
-        secret_no_dumps(); /* fs.suid_dumpable decides since the change of user */
+        secret_no_dumps(); /* the change of user makes fs.suid_dumpable decide about core dumps */
         log_info("msg=\"root's rights are gone\" user=%s uid=%u", pw->pw_name, (unsigned)pw->pw_uid);
         return 0;
 }
 
-/* A folder that was made stays open to all for a user of its own only: people reach the socket in it. */
+/* A folder made for a dedicated user is open to all, because people must reach the socket in it. */
 static int become_in(int folder, bool made, const char *dir, const char *user, struct err *err)
 {
         uid_t owner = owner_of(folder);

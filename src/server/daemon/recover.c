@@ -62,7 +62,7 @@ static void on_standing_by(void *arg)
         service_waiting("another server leads");
 }
 
-/* An instance that was told another kind of store would begin with an empty queue. */
+/* Refuses an instance that used another kind of store, because it would start with an empty queue. */
 static int check_kind(const struct server *s, struct err *err)
 {
         bool postgres = config_postgres(&s->config);

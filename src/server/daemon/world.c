@@ -14,7 +14,7 @@
 #include "server/notices/notices.h"
 #include "server/userlog/userlog.h"
 
-/* What nobody has ordered, an admin should look at. */
+/* Logs a change of a node that no admin ordered, because an admin should look at it. */
 static void tell_admin(const struct event *e)
 {
         bool trouble = str_eqz(e->who, NODE_BY_SERVER) || e->next == NODE_FAILED;

@@ -1,4 +1,5 @@
-/* world: what the core's outputs become here: records in the turn's batch, and messages to agents. */
+/* world: carries out the core's outputs in the server: records in the turn's batch, and messages to
+ * agents. */
 #pragma once
 #include "server/loop/server.h"
 

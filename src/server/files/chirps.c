@@ -11,17 +11,17 @@
 #include "server/agents/message.h"
 
 #define ASKED_MAX 2000
-#define LATE_MS                                                                                              \
-        120000 /* an agent that has not answered for so long does not; who asked has given up before */
+/* an agent that has not answered after this time will not answer; the caller has given up earlier */
+#define LATE_MS 120000
 
-struct question { /* about a file, at an agent */
+struct question { /* a call about a file, sent to an agent */
         char *agent, *asker, *owner;
-        uint64_t session, serial; /* of who asked */
+        uint64_t session, serial; /* of the caller */
         int64_t asked_ms;         /* boot clock */
 };
 struct chirps {
         struct idmap *questions;
-        struct share *share; /* by owner */
+        struct share *share; /* limits open questions by owner */
         uint64_t last;
 };
 
@@ -110,7 +110,7 @@ static int errno_of(int r)
 
 /* ---- files */
 
-/* An agent that sees the folder and runs this owner's jobs; the one that asks, if it does. */
+/* Finds an agent that sees the folder and runs this owner's jobs; the asking agent if it does. */
 static struct agent *find_agent(struct server *s, struct agent *asker, struct str domain, struct str owner)
 {
         struct agent *a, *found = NULL;
@@ -128,7 +128,7 @@ static struct agent *find_agent(struct server *s, struct agent *asker, struct st
         return found;
 }
 
-/* Those that were not answered in time hold places that others want. */
+/* Drops questions that were not answered in time, because they hold places that other callers need. */
 static void drop_late(struct chirps *x)
 {
         int64_t now = clock_boot_ms();
@@ -210,7 +210,7 @@ static void ask_file(struct server *s, struct command *c, struct agent *a, const
                              &domain) != 0)
                 core_member_text(s->core, at->request, at->member,
                                  symbols_intern(names, STR("UserLogDomain")),
-                                 &domain); /* of a job whose files travel */
+                                 &domain); /* of a job whose files are transferred */
         has = folder.n && folder.p[0] == '/' ? find_agent(s, a, buf_view(&domain), r.owner) : NULL;
         number = has ? question_put(s->chirps, has, c, r.owner) : 0;
         if (!has)

@@ -14,8 +14,8 @@ struct held {
 struct holdings {
         struct spool *spool;
         pthread_mutex_t lock;
-        struct map *owners; /* struct held, of those with files */
-        struct map *limits; /* uint64_t, by owner */
+        struct map *owners; /* owner → struct held, of owners with files */
+        struct map *limits; /* owner → uint64_t */
         uint64_t otherwise;
 };
 
@@ -83,7 +83,7 @@ void holdings_take(struct holdings *h, struct str owner, uint64_t size)
         pthread_mutex_unlock(&h->lock);
 }
 
-/* Locked. */
+/* To be called under the lock. */
 static uint64_t max_of(struct holdings *h, struct str owner)
 {
         const uint64_t *own = map_get(h->limits, owner);

@@ -18,13 +18,13 @@
 #include "server/loop/turn.h"
 #include "spool/spool.h"
 
-#define OWNED_MS   (23 * 3600000LL) /* an hour less than what is not referred to is kept */
+/* an hour less than the time for which the spool keeps files that nothing refers to */
+#define OWNED_MS   (23 * 3600000LL)
 #define COLLECT_MS (24 * 3600000LL)
 #define EVERY_MS   3600000
 #define OBJECT_MAX (64ull << 30)
 
-/* What one owner may upload, of whom the settings say nothing: this part of the file system, or on a small
- * one so much. */
+/* The default limit of one owner's uploads: this fraction of the file system, but at least HELD_LEAST. */
 #define HELD_SHARE 4
 #define HELD_LEAST (1ull << 30)
 
@@ -34,7 +34,7 @@
 struct objects {
         struct spool *spool;
         struct map *owned;   /* "HASH/PRINCIPAL" → struct owned */
-        struct map *uploads; /* "ID/PRINCIPAL" → struct owned, what that upload became */
+        struct map *uploads; /* "ID/PRINCIPAL" → struct owned: the object that the upload became */
         struct map *stored;  /* "JOB.FENCE/HASH" → this struct */
         struct outputs *outputs;
         struct holdings *holdings;
@@ -115,7 +115,7 @@ static int on_owned(void *arg, struct str name)
         if (u.p < u.end)
                 size = unpack_u64(&u);
         else if (spool_object_open(l->objects->spool, hash, &fd, &size) == 0)
-                close(fd); /* written down before sizes were */
+                close(fd); /* from a version that did not record sizes */
         add_owned(l->objects, hash, rest, upload, at_ms, size);
         return 0;
 }
@@ -195,7 +195,7 @@ const char *objects_find_upload(struct server *s, const char *who, const char *u
 
         if (!w)
                 w = map_get(s->objects->owned,
-                            key2(&key, str_of(upload), str_of(who))); /* named by its hash */
+                            key2(&key, str_of(upload), str_of(who))); /* the file is named by its hash */
         return w ? w->hash : NULL;
 }
 
@@ -243,9 +243,9 @@ int objects_read_whole(struct server *s, const char *hash, struct buf *ret, stru
         return ret->n == size ? 0 : err_set(err, -EIO, "the uploaded items cannot be read");
 }
 
-/* ---- results */
+/* ---- outputs of jobs */
 
-/* "JOB.FENCE/HASH" in b, of what an attempt has delivered. */
+/* Writes "JOB.FENCE/HASH" to b, the key of a file that an attempt has delivered. */
 static struct str stored_key(struct buf *b, uint64_t request, uint32_t member, uint32_t fence,
                              const char *hash)
 {
@@ -259,7 +259,7 @@ void objects_take_outputs(struct server *s, struct core_result *r, struct buf *r
         struct objects *o = s->objects;
         struct unpack u = unpack_from(r->outputs);
         BUF_CLEANUP struct buf key = {0}, name = {0}, list = {0};
-        struct map *taken = map_new(); /* files alike are one object */
+        struct map *taken = map_new(); /* equal files are one object */
         uint64_t n, good = 0;
 
         buf_reset(room);
@@ -305,12 +305,12 @@ void objects_take_outputs(struct server *s, struct core_result *r, struct buf *r
 
 /* ---- transfers
  *
- * What agents read from the spool and write into it goes from the core thread, which knows who may, to the
- * reader thread, which may wait for the disk; a file that was written comes back to be written down. */
+ * An agent's reads and writes of the spool go from the core thread, which checks the permission, to the
+ * reader thread, which may wait for the disk. A file that was written is then recorded by the core thread. */
 
-struct transfer { /* one read or write, on its way through the reader thread */
+struct transfer { /* one read or write on its way through the reader thread */
         struct task task;
-        struct command *command; /* taken */
+        struct command *command; /* owned */
         struct message *reply;
         char hash[SPOOL_HASH_TEXT];
         char upload[UUID_TEXT];
@@ -347,7 +347,7 @@ static ProtobufCBinaryData hash_for(struct message *m, const unsigned char sha25
         return (ProtobufCBinaryData){.len = 32, .data = (uint8_t *)arena_dup(&m->arena, sha256, 32)};
 }
 
-/* From the reader or the core: what is said changes nothing, so it leaves at once. */
+/* Reader or core thread: sends the answer at once, because it reports no change of state. */
 static void transfer_answer(struct server *s, struct transfer *t)
 {
         struct message *m = t->reply;
@@ -424,7 +424,7 @@ void objects_read(struct server *s, struct command *c, struct agent *a)
         server_to_reader(s, &t->task);
 }
 
-/* Core: the object is in the spool; written down before the agent hears of it. */
+/* Core thread: the object is in the spool. It is recorded durably before the agent is answered. */
 static void write_done(struct server *s, struct task *task)
 {
         struct transfer *t = (struct transfer *)task;
@@ -481,7 +481,7 @@ static void write_run(struct server *s, struct task *task)
         }
 }
 
-/* An upload's id from what it is, so that an agent that starts again goes on where it was. */
+/* Derives the id of an upload from its content, so that a restarted agent resumes it. */
 static void upload_id(char room[UUID_TEXT], const struct command_spool_write *x)
 {
         unsigned char b[16];
@@ -521,11 +521,11 @@ void objects_write(struct server *s, struct command *c, struct agent *a)
         transfer_answer(s, t);
 }
 
-/* ---- collecting */
+/* ---- removal of unneeded files */
 
 struct collect {
         struct task task;
-        struct map *wanted; /* hashes */
+        struct map *wanted; /* by hash */
 };
 
 static void collect_free(struct task *task)
@@ -570,7 +570,8 @@ static void add_stored(struct map *to, const struct map *stored)
                 map_put(to, str_skip(key, (size_t)str_find(key, '/') + 1), to);
 }
 
-/* The keys, each behind a line end, of what is a day old and not among `needed` (NULL: nothing is). */
+/* Appends, each after a newline, the keys of files that are a day old and not in `needed` (NULL: no file
+ * is needed). */
 static void add_old(struct buf *out, const struct map *from, const struct map *needed)
 {
         int64_t before = clock_wall_ms() - COLLECT_MS;
@@ -585,7 +586,7 @@ static void add_old(struct buf *out, const struct map *from, const struct map *n
                 }
 }
 
-/* `needed` has "HASH/PRINCIPAL" of what requests name. */
+/* `needed` has "HASH/PRINCIPAL" for each file that a request names. */
 static void forget_owned(struct server *s, const struct map *needed)
 {
         struct objects *o = s->objects;
@@ -599,7 +600,7 @@ static void forget_owned(struct server *s, const struct map *needed)
                 struct owned *w = map_take(o->owned, key);
 
                 if (!w)
-                        continue; /* cut off at the buffer's end: next time */
+                        continue; /* it did not fit the buffer: next time */
                 buf_printf(&name, "owned/" STR_FMT, STR_ARG(key));
                 store_batch_blob_delete(turn_batch(s->turn), buf_view(&name));
                 holdings_take(o->holdings, str_skip(key, SPOOL_HASH_TEXT), w->size);
@@ -609,7 +610,7 @@ static void forget_owned(struct server *s, const struct map *needed)
                 free(map_take(o->uploads, key));
 }
 
-/* The files of all requests: their hashes, and whose they are. */
+/* Adds the input files of all requests: their hashes, and the owners who need them. */
 static void add_inputs(struct server *s, struct map *wanted, struct map *needed)
 {
         BUF_CLEANUP struct buf key = {0};

@@ -1,4 +1,4 @@
-/* By age in a list, youngest last, so that what is old is found without a look at the rest. */
+/* The outputs are in a list by age, youngest last, so that old ones are found without a search. */
 #include "server/files/outputs.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "server/loop/turn.h"
 #include "spool/spool.h"
 
-#define VERSION 2 /* 1 had no time */
+#define VERSION 2 /* version 1 had no time */
 
 struct output {
         struct output *older, *younger;
@@ -28,7 +28,7 @@ static void unlink_output(struct outputs *o, struct output *k)
         *(k->younger ? &k->younger->older : &o->youngest) = k->older;
 }
 
-/* The youngest, unless a clock was wrong. */
+/* Links the output as the youngest, unless the clock has gone back. */
 static void link_output(struct outputs *o, struct output *k)
 {
         struct output *after = o->youngest;
@@ -124,7 +124,7 @@ static int on_output(void *arg, struct str name)
                 if (unpack_u64(&u) == VERSION)
                         k->at_ms = unpack_i64(&u);
         }
-        if (k->at_ms == 0) { /* its time begins now */
+        if (k->at_ms == 0) { /* the output's age counts from now */
                 k->at_ms = clock_wall_ms();
                 write_output(l->server, k);
         }

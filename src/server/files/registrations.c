@@ -24,25 +24,25 @@
 #define ATTRIBUTE   "RegisterOutputs"
 #define PREFIX      "register/"
 #define AGAIN_MS    30000
-#define TASK_FILES  5000 /* about so many in one task, and so in one commit of the catalog */
+#define TASK_FILES  5000 /* approximate limit for one task, and so for one commit of the catalog */
 #define PAIRS_MAX   64
-#define SPARE_BYTES (256ull << 20) /* of the disk, which is the server's log's as well */
+#define SPARE_BYTES (256ull << 20) /* left free on the disk, because the server's log needs it too */
 
-struct entry { /* of one attempt */
+struct entry { /* the files of one attempt */
         struct entry *next;
-        char *name; /* of the blob */
+        char *name; /* name of the blob */
         struct buf record;
 };
-struct registration { /* some entries, on their way through the threads */
+struct registration { /* entries on their way through the threads */
         struct task task;
         struct entry *entries;
         size_t files;
-        bool again; /* the catalog could not take it now */
+        bool again; /* the catalog could not take them now */
         struct registration *next;
 };
 struct registrations {
-        struct registration *open;    /* of this turn */
-        struct registration *waiting; /* for another try */
+        struct registration *open;    /* collects the entries of this turn */
+        struct registration *waiting; /* for the next try */
         int64_t due_ms;               /* boot clock */
 };
 
@@ -81,10 +81,10 @@ void registrations_free(struct registrations *r)
         free(r);
 }
 
-/* ---- what RegisterOutputs says */
+/* ---- the value of RegisterOutputs */
 
 struct pairs {
-        struct catalog_meta v[PAIRS_MAX + 2]; /* two of ours */
+        struct catalog_meta v[PAIRS_MAX + 2]; /* plus `owner` and `request` */
         size_t count;
 };
 
@@ -110,7 +110,7 @@ static bool is_off(struct str text)
         return text.n == 0 || str_ieqz(text, "false");
 }
 
-/* 0 or -EINVAL with err. What it gives looks at the text. */
+/* Returns 0, or -EINVAL with err. *ret points into the text. */
 static int read_pairs(struct str text, struct pairs *ret, struct err *err)
 {
         struct str rest = text, one;
@@ -143,7 +143,8 @@ static int read_pairs(struct str text, struct pairs *ret, struct err *err)
         return 0;
 }
 
-/* The text of an expression that is one literal. False: it is something else, which is not known here. */
+/* Writes the text of an expression that is one literal. Returns false for any other expression, whose
+ * value is not known yet. */
 static bool literal(struct server *s, struct str expression, struct buf *to)
 {
         struct symbols *y = core_symbols(s->core);
@@ -194,9 +195,9 @@ int registrations_check(struct server *s, const struct call *c, const struct sub
         return 0;
 }
 
-/* ---- taking */
+/* ---- registration of a result */
 
-struct place { /* where a job's outputs go, by its description */
+struct place { /* where the job's description sends its outputs */
         struct server *server;
         const struct core_result *result;
         struct attributes names;
@@ -204,7 +205,7 @@ struct place { /* where a job's outputs go, by its description */
         size_t store_count;
 };
 
-/* Is the URL, in its canonical form, this one, or `below` it? */
+/* Returns whether the URL, in canonical form, is this place (`itself`) or below it. */
 static bool is_at(const struct place *p, struct str canonical, struct str url, bool itself)
 {
         BUF_CLEANUP struct buf there = {0};
@@ -335,7 +336,7 @@ bool registrations_room(struct server *s)
         return statvfs(s->paths.dir, &v) != 0 || (uint64_t)v.f_bavail * v.f_frsize >= SPARE_BYTES;
 }
 
-/* The path of a URL, without the slashes in front. */
+/* Returns the path of a URL, without leading slashes. */
 static struct str path_of(struct str url)
 {
         ptrdiff_t scheme = str_search(url, STR("://"));
@@ -361,8 +362,8 @@ static int on_known(void *arg, const struct catalog_file *f)
         return 0;
 }
 
-/* One file that is in another's way. A job that writes to a URL again has put another file there: what is
- * known of the one before goes. Where something else has the name, the URL is the name. */
+/* Adds one file whose name is in use. If the existing entry has the same URL, a job has overwritten that
+ * file, so the entry is replaced. If it is another file, the URL becomes the name. */
 static int put_one(struct server *s, struct catalog_file *f, struct catalog_counts *counts, struct err *err)
 {
         struct catalog_put how = {0};
@@ -388,7 +389,7 @@ struct files {
         struct arena texts;
 };
 
-/* Adds the files of an entry. False: the record is no such. */
+/* Adds the files of an entry. Returns false if the record is malformed. */
 static bool read_entry(const struct entry *e, struct files *to)
 {
         struct unpack u = unpack_from(buf_view(&e->record));
@@ -431,8 +432,8 @@ static bool read_entry(const struct entry *e, struct files *to)
         return version == VERSION && unpack_done(&u);
 }
 
-/* Those of a batch that could not be added as a whole. 0; or an error, of which another try may know better.
- */
+/* Adds the files of a batch one by one, after the batch as a whole has failed. Returns 0; or an error for
+ * which another try may succeed. */
 static int put_each(struct server *s, struct catalog_file *files, size_t count, struct err *err)
 {
         struct catalog_counts counts = {0};
@@ -449,7 +450,7 @@ static int put_each(struct server *s, struct catalog_file *files, size_t count, 
         return 0;
 }
 
-/* 0; or an error, of which another try may know better. */
+/* Returns 0; or an error for which another try may succeed. */
 static int put_files(struct server *s, struct files *files, struct err *err)
 {
         struct catalog_counts counts = {0};
@@ -493,7 +494,7 @@ static void into_catalog(struct server *s, struct task *t)
         server_to_core(s, &g->task);
 }
 
-/* Core. */
+/* Core thread. */
 static void registration_done(struct server *s, struct task *t)
 {
         struct registration *g = (struct registration *)t;

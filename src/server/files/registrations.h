@@ -1,15 +1,14 @@
-/* registrations: what jobs with register_outputs have sent to URLs, on its way into the catalog.
+/* registrations: adds outputs that jobs with register_outputs have sent to URLs to the catalog.
  *
  * A result names the URLs that its agent has sent outputs to, with sizes and checksums that the agent has
- * taken itself. The server believes the URLs only as far as the request's own description says where its
- * outputs go. What is left is a blob "register/REQUEST.MEMBER.FENCE", in the commit of the result; once that
- * is durable the catalog's thread adds the files, and then the blob goes. After a crash the blobs that are
- * there are done again, which changes nothing of a file that is in the catalog already.
+ * computed. The server accepts only URLs to which the request's own description sends outputs. They are
+ * stored as a blob "register/REQUEST.MEMBER.FENCE", in the commit of the result. When that is durable the
+ * catalog's thread adds the files, and then the blob is deleted. After a crash the remaining blobs are
+ * processed again; a file that is in the catalog already does not change.
  *
- * The value of RegisterOutputs is metadata for the files, "KEY=VALUE,KEY=VALUE", or "true"; "false" or empty:
- * nothing is registered. The server adds the keys `owner` and `request`. A file's name in the catalog is the
- * path of its URL; where another file has that name, the URL.
- */
+ * The value of RegisterOutputs is metadata for the files, "KEY=VALUE,KEY=VALUE", or "true"; with "false"
+ * or an empty value nothing is registered. The server adds the keys `owner` and `request`. A file's name
+ * in the catalog is the path of its URL, or the URL if another file has that name. */
 #pragma once
 #include "core/core.h"
 #include "server/agents/command.h"
@@ -17,20 +16,22 @@
 
 struct submission;
 struct registrations;
-/* Core thread, once the catalog's thread runs: goes on with what is in the store. 0 or an error with err. */
+/* Core thread, when the catalog's thread runs: continues with the blobs in the store. Returns 0, or an
+ * error with err. */
 int registrations_open(struct server *s, struct err *err);
-void registrations_free(struct registrations *r); /* NULL is fine */
+void registrations_free(struct registrations *r); /* accepts NULL */
 
-/* Does a submission ask for it in a way that can be done, and may the caller write to the catalog? 0; -EACCES
- * or -EINVAL with err. */
+/* Checks the RegisterOutputs of a submission, and whether the caller may write to the catalog. Returns 0;
+ * -EACCES or -EINVAL with err. */
 int registrations_check(struct server *s, const struct call *c, const struct submission *sub,
                         struct err *err);
-/* Core, in a turn, while the job has this attempt: a result that says what was sent. */
+/* Core thread, within a turn, while the attempt is current: takes a result that names the outputs sent to
+ * URLs. */
 void registrations_take(struct server *s, const struct core_result *r, const struct command_sent *sent);
 void registrations_flush(struct server *s); /* at the end of each turn */
-void registrations_tick(struct server *s);  /* tries again what found the disk full, or the catalog damaged */
+void registrations_tick(struct server *s);  /* tries again after a full disk or a damaged catalog */
 
-/* Catalog thread: opens the catalog, the first time. 0, or what catalog_open returned, with err. */
+/* Catalog thread: opens the catalog at the first call. Returns 0, or the error of catalog_open with err. */
 int registrations_catalog(struct server *s, struct err *err);
-/* Catalog thread: is there room on the disk for more, beside what the server's log needs? */
+/* Catalog thread: returns whether the disk has room for more, beside what the server's log needs. */
 bool registrations_room(struct server *s);

@@ -19,7 +19,7 @@ struct question {
 };
 struct streams {
         struct idmap *questions;
-        struct share *share; /* by who asks */
+        struct share *share; /* limits open questions by caller */
         uint64_t last;
 };
 
@@ -64,7 +64,7 @@ void streams_free(struct streams *x)
         free(x);
 }
 
-/* NULL: the agent is not connected, or too many questions are open. */
+/* Returns NULL if the agent is not connected or too many questions are open. */
 static struct question *question_new(struct server *s, const char *who, const struct streams_question *asked,
                                      uint64_t *ret_session)
 {
@@ -108,11 +108,12 @@ uint64_t streams_ask(struct server *s, const char *who, const struct streams_que
         get->most = STREAMS_CHUNK;
         get->exec = asked->exec;
         m->to_agent.streams_get = get;
-        message_send(s, m, TURN_READ); /* behind the assignment */
+        message_send(s, m, TURN_READ); /* after the assignment */
         return get->serial;
 }
 
-/* Below 2^53, which every reader of JSON can have, and none that an earlier server has given. */
+/* Returns a number below 2^53, which all JSON readers represent exactly, and which no earlier run of the
+ * server has used. */
 static uint64_t exec_number(const struct streams *x)
 {
         return ((uint64_t)clock_wall_ms() << 12 | (x->last & 0xfff)) & ((1ull << 53) - 1);
@@ -182,9 +183,9 @@ static void answered(struct server *s, uint64_t number, struct question *q)
         waits_changed(s, STREAMS_WATCH(number));
 }
 
-#define WORDS_MAX 500 /* bytes of an agent's sentence */
+#define WORDS_MAX 500 /* bytes of an agent's message */
 
-/* Writes it as one line that a terminal shows. */
+/* Appends the text as one line without control characters. */
 static void add_words(struct buf *out, struct str words)
 {
         words = str_head(words, WORDS_MAX);
@@ -195,7 +196,7 @@ static void add_words(struct buf *out, struct str words)
                                (c == 0xc2 && i + 1 < words.n && (unsigned char)words.p[i + 1] < 0xa0);
 
                 buf_char(out, control ? '?' : words.p[i]);
-                i += c == 0xc2 && control; /* one of the 8-bit control characters */
+                i += c == 0xc2 && control; /* an 8-bit control character */
         }
 }
 

@@ -13,7 +13,7 @@
 
 struct streams;
 struct streams *streams_new(void);
-void streams_free(struct streams *x); /* NULL is fine */
+void streams_free(struct streams *x); /* accepts NULL */
 
 struct streams_question {
         const char *agent;

@@ -1,5 +1,5 @@
-/* Tails of an owner are in a list, oldest first. What each takes is counted in KiB, UNITS_MIN at least, so
- * that a great many short ones are bounded by their number, too. */
+/* The tails of an owner are in a list, oldest first. Each counts its size in KiB, but at least UNITS_MIN,
+ * so that the number of short tails is bounded too. */
 #include "server/files/tails.h"
 
 #include <stdio.h>
@@ -10,9 +10,9 @@
 #include "server/loop/turn.h"
 
 #define PREFIX     "tail/"
-#define UNITS_MIN  4u /* KiB: what is kept in memory, and the store's own for it */
+#define UNITS_MIN  4u /* KiB: the size of a tail in memory and in the store beside its text */
 #define VERSION    1
-#define WITH_STEPS 2 /* a version, too: steps follow */
+#define WITH_STEPS 2 /* version number of the form with steps */
 
 struct owner {
         char *name;
@@ -20,14 +20,14 @@ struct owner {
         uint64_t units;
 };
 struct entry {
-        struct entry *older, *newer; /* of its owner */
+        struct entry *older, *newer; /* of the same owner */
         struct owner *owner;
         uint64_t serial, request;
         uint32_t member, fence, units;
 };
 struct tails {
         struct map *by_job, *owners;
-        uint64_t units, last; /* last: serial */
+        uint64_t units, last; /* last: the last serial */
 };
 
 struct key {
@@ -68,7 +68,7 @@ static struct owner *owner_get(struct tails *t, struct str name)
         return o;
 }
 
-/* e is filled but for its links. */
+/* Links an entry, all other members of which are set. */
 static void link_entry(struct tails *t, struct entry *e)
 {
         struct key k = key_of(e->request, e->member);
@@ -206,7 +206,7 @@ void tail_read_deinit(struct tail_read *r)
         buf_deinit(&r->steps);
 }
 
-/* "tail/SERIAL/REQUEST.MEMBER.FENCE.UNITS/OWNER". The owner is a view of the name. */
+/* Reads "tail/SERIAL/REQUEST.MEMBER.FENCE.UNITS/OWNER". The owner is a view of the name. */
 static bool read_name(struct str name, struct entry *e, struct str *ret_owner)
 {
         unsigned long long serial, request;
@@ -253,7 +253,7 @@ int tails_read(struct server *s, struct str name, struct tail_read *ret)
         u = unpack_from(buf_view(&value));
         uint64_t version = unpack_u64(&u);
         if (!read_name(name, &e, &owner) || (version != VERSION && version != WITH_STEPS))
-                return STORE_NOT_FOUND; /* a later version's */
+                return STORE_NOT_FOUND; /* written by a later version */
         ret->fence = e.fence;
         buf_str(&ret->agent, unpack_str(&u));
         for (int k = 0; k < 2; k++) {

@@ -13,12 +13,12 @@
 
 struct page {
         char *account;
-        uint64_t serial; /* of its first movement */
+        uint64_t serial; /* of the page's first movement */
         unsigned month;  /* YYYYMM */
         struct buf entries;
 };
 
-struct ledger { /* what has moved in this turn */
+struct ledger { /* the movements of this turn */
         struct page *pages;
         size_t count, cap;
 };
@@ -75,7 +75,7 @@ static void entry_pack(struct buf *out, const struct bank_entry *e)
         pack_str(out, e->why);
 }
 
-/* Names of accounts are copied, as they end with a NUL in *e. */
+/* The names of the accounts are copied to the given buffers, because *e needs them zero-terminated. */
 static bool entry_unpack(struct unpack *u, struct bank_entry *e, char from[static BANK_NAME_MAX + 1],
                          char to[static BANK_NAME_MAX + 1])
 {
@@ -152,7 +152,7 @@ void ledger_flush(struct server *s)
 struct names {
         char **v;
         size_t count, cap;
-        unsigned from, to; /* months */
+        unsigned from, to; /* range of months */
         size_t prefix;
 };
 
@@ -185,7 +185,7 @@ static int read_page(struct str page, int64_t from_ms, int64_t to_ms, uint64_t a
         return r ? r : u.bad ? -EBADMSG : 0;
 }
 
-/* The number of the page's first movement. */
+/* Returns the number of the page's first movement. */
 static uint64_t serial_of(const char *name)
 {
         uint64_t serial = 0;
@@ -210,7 +210,7 @@ int ledger_read(struct server *s, struct str account, int64_t from_ms, int64_t t
                 BUF_CLEANUP struct buf page = {0};
 
                 if (i + 1 < names.count && serial_of(names.v[i + 1]) <= after + 1)
-                        continue; /* all of it was told before */
+                        continue; /* all movements of the page are before `after` */
                 r = store_blob_get(s->store, str_of(names.v[i]), &page, err);
                 if (r == 0)
                         r = read_page(buf_view(&page), from_ms, to_ms, after, fn, arg);

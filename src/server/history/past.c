@@ -8,17 +8,17 @@
 #include "core/query.h"
 #include "server/history/request_record.h"
 
-#define KEPT_MAX 32 /* requests */
+#define KEPT_MAX 32 /* requests whose templates are kept */
 
 struct kept_part {
-        uint64_t end; /* members before this one are its, or of the parts before */
+        uint64_t end; /* members up to this one belong to this part or an earlier one */
         struct ad *ad;
 };
 struct kept {
         struct kept_part *parts;
         size_t count;
         struct kept *older;
-        struct symbols_use *names; /* of these, and of its jobs' ads */
+        struct symbols_use *names; /* names used by the templates and the ads of their jobs */
         uint64_t request;
         unsigned char uuid[16];
 };
@@ -63,7 +63,8 @@ void past_free(struct past *p)
         free(p);
 }
 
-/* Attributes that a row alone has are left out: a submitter who could say them would name files of others. */
+/* Leaves out attributes that only a history row may set: with them a submitter could name other users'
+ * files. */
 static struct ad *template_ad(struct past *p, const struct submission_part *part)
 {
         struct ad *ad = ad_new(p->symbols);
@@ -107,7 +108,8 @@ static struct kept *load(struct past *p, uint64_t request)
         return k;
 }
 
-/* Moves it to the front; drops the oldest one past KEPT_MAX. */
+/* Returns the request's templates, and moves them to the front; beyond KEPT_MAX the least recently used
+ * are dropped. */
 static struct kept *get_kept(struct past *p, uint64_t request)
 {
         struct kept **at = &p->newest, *k;
@@ -133,8 +135,8 @@ static struct kept *get_kept(struct past *p, uint64_t request)
         return k;
 }
 
-/* The job's ad, with its template as parent (none when the record is gone). The caller frees it before the
- * next call. NULL when the row cannot be read. */
+/* Returns the job's ad with its template as parent (none if the record is gone), or NULL when the row
+ * cannot be read. The caller frees the ad before the next call. */
 static struct ad *past_ad(struct past *p, const struct past_job *h)
 {
         struct kept *k = get_kept(p, h->request);
@@ -178,7 +180,7 @@ static int64_t number_of(struct eval *ev, const struct ad *ad, symbol name)
         return v;
 }
 
-/* "queue@agent" */
+/* Sets the attribute to "queue@agent". */
 static void set_place(struct eval *ev, const struct ad *ad, symbol name, struct arena *a, struct row *r)
 {
         struct str place = text_of(ev, ad, name, a);

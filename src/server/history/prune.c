@@ -14,34 +14,34 @@
 #include "server/loop/turn.h"
 #include "server/userlog/userlog.h"
 
-#define ROWS       1000 /* in one commit, and as many new ones are reason to look */
-#define RECORDS    500  /* looked up in one step of the reader, or deleted in one commit */
-#define OUTPUTS    1000 /* in one commit */
+#define ROWS       1000 /* rows deleted in one commit; this many new rows start the next look */
+#define RECORDS    500  /* records looked up in one step of the reader, or deleted in one commit */
+#define OUTPUTS    1000 /* outputs released in one commit */
 #define EVERY_MS   60000
 #define HOUR_MS    3600000
 #define DAY_MS     86400000
-#define SWEEP_EASE 20 /* a sweep takes at most a twentieth of the reader's time */
+#define SWEEP_EASE 20 /* a sweep takes at most 1/20 of the reader's time */
 
 struct ids {
         uint64_t *v;
         size_t count, cap;
 };
 struct prune {
-        bool busy;           /* the reader looks */
-        bool more;           /* there are more rows that are too old */
-        bool cut;            /* rows have gone since the last sweep began, or there was none */
-        uint64_t added;      /* rows since the last look */
+        bool busy;           /* the reader is looking for rows */
+        bool more;           /* there are more old rows */
+        bool cut;            /* rows were deleted since the last sweep began, or there was no sweep */
+        uint64_t added;      /* rows added since the last look */
         int64_t due_ms;      /* boot clock */
-        int64_t began_ms;    /* the look that is under way */
-        struct timer *again; /* while there is more, the next look */
-        uint64_t rows;       /* gone since the last line in the log */
-        struct ids sweep;    /* requests that have a record: those from `at` on are still to be looked at */
+        int64_t began_ms;    /* start of the current look */
+        struct timer *again; /* starts the next look while there are more old rows */
+        uint64_t rows;       /* deleted since the last log line */
+        struct ids sweep;    /* requests with a record; those from `at` on have not been checked */
         size_t at;
         bool sweeping;
         int64_t sweep_began_ms, sweep_due_ms;
-        bool usage_busy;      /* the reader looks for old records of usage */
+        bool usage_busy;      /* the reader is looking for old usage records */
         int64_t usage_due_ms; /* boot clock */
-        struct ids doomed;    /* records that nothing needs once a snapshot is younger than doomed_seq */
+        struct ids doomed;    /* records that may be deleted when a snapshot is newer than doomed_seq */
         uint64_t doomed_seq;
 };
 
@@ -83,14 +83,15 @@ static void ids_reset(struct ids *ids)
 struct look {
         struct task task;
         int64_t before_ms,
-                after_ms; /* rows that ended before this, or, by a wrong clock, after that, are old */
+                /* a row is old if it ended before the first or, because of a wrong clock, after the second */
+                after_ms;
         uint64_t keep_rows;
-        int64_t held_ms; /* rows that ended since may be waited for */
+        int64_t held_ms; /* rows that ended after this may be held for another server */
         uint64_t newest, upto, count;
         struct {
                 uint64_t request;
                 uint32_t member;
-        } jobs[ROWS]; /* whose rows go */
+        } jobs[ROWS]; /* jobs whose rows are deleted */
         bool more, failed;
 };
 
@@ -127,7 +128,7 @@ static void looked(struct server *s, struct task *t)
         p->busy = false;
         p->more = x->more && !x->failed;
         p->rows += x->count;
-        if (p->more) { /* half of the time is others' */
+        if (p->more) { /* the other half of the time is for other work */
                 timer_start(p->again, clock_boot_ms() - p->began_ms);
         } else if (p->rows) {
                 log_info("msg=\"history was pruned\" jobs=%" PRIu64, p->rows);
@@ -143,7 +144,7 @@ static void cut_is_durable(struct server *s, struct task *t)
         server_to_core(s, t);
 }
 
-/* The next look waits until the rows have gone from the disk: a look before it would find, cut and count them
+/* The next look waits until the deletion is durable; otherwise it would find and count the same rows
  * again. */
 static void cut(struct server *s, struct task *t)
 {
@@ -202,7 +203,7 @@ static void start_look(struct server *s)
 
 struct sweep {
         struct task task;
-        bool list; /* first, which there are */
+        bool list; /* first: list the records */
         struct ids in, out;
 };
 
@@ -251,7 +252,7 @@ static void swept(struct server *s, struct task *t)
                         ids_add(&p->doomed, x->out.v[i]);
                         any = true;
                 }
-        if (any) /* the core has forgotten it by the events so far */
+        if (any) /* true if the core has forgotten the request by an event so far */
                 p->doomed_seq = userlog_last_seq(s);
         if (p->at >= p->sweep.count) {
                 int64_t now = clock_boot_ms();
@@ -368,7 +369,7 @@ static void start_usage_look(struct server *s)
         server_to_reader(s, &x->task);
 }
 
-/* ---- */
+/* ---- outputs and timer */
 
 static void drop_outputs(struct server *s)
 {

@@ -1,26 +1,24 @@
-/* prune: what jobs have left goes when the admin says so, and not before (settings: keep).
+/* prune: deletes the records of finished jobs when the settings say so (keep), and not before.
  *
- * Four things are kept of finished jobs: a row of history each, the record of the request (blob "request/ID",
- * which rows take their shared attributes from), records of usage, and outputs in the spool (blobs
- * "kept/HASH").
+ * Four things are kept of finished jobs: a history row of each, the record of the request (blob
+ * "request/ID", from which rows take their shared attributes), usage records, and outputs in the spool
+ * (blobs "kept/HASH").
  *
- *   history   the oldest rows go, some at a time, each slice in a commit of its own: a server that is killed
- *             goes on where it was. While there is more, slices take half of the time; they begin when
- *             enough rows are new, so that a fast agent is kept up with.
- *   requests  a record goes when the core has forgotten the request, no row of it is left, and the newest
- *             snapshot is younger than that: before, a restart would need it to replay the log. Which ones
- *             these are is looked up after rows have gone, and at the start; nothing is lost with a
- *             restart.
- *   printed   the tail of what a job has printed goes with its row (files/tails.h).
- *   usage     pages of months that have ended long enough ago are deleted, some at a time.
- *   outputs   their blobs go, so that the spool's next tidying takes the files.
+ *   history   The oldest rows are deleted in slices, each in a commit of its own, so that a killed server
+ *             continues where it was. While there are more, slices take half of the time. They start when
+ *             there are enough new rows, so that pruning keeps up with fast agents.
+ *   requests  A record is deleted when the core has forgotten the request, no row of it is left, and the
+ *             newest snapshot is later than that; before, a restart would need the record to replay the
+ *             log. The search runs after rows were deleted, and at the start of the server.
+ *   printed   The tail of a job's output is deleted with its row (files/tails.h).
+ *   usage     Pages of months that ended long enough ago are deleted in slices.
+ *   outputs   The blobs are deleted, so that the spool's next cleanup removes the files.
  *
- * The store is read on the reader thread. Core thread only.
- */
+ * The store is read on the reader thread. Core thread only. */
 #pragma once
 #include "server/loop/server.h"
 
-struct prune *prune_new(struct server *s); /* after its loop is there */
-void prune_free(struct prune *p);          /* NULL is fine */
+struct prune *prune_new(struct server *s); /* to be called when the server's loop exists */
+void prune_free(struct prune *p);          /* accepts NULL */
 void prune_tick(struct server *s);
-void prune_row_added(struct server *s); /* to the history */
+void prune_row_added(struct server *s); /* a row was added to the history */

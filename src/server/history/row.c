@@ -1,6 +1,6 @@
-/* A listing shows command and arguments of each job. Where they are the same for all jobs of a part they are
- * evaluated once; where they hold macros, the text with the macros is evaluated once and expanded for each
- * job. */
+/* A listing shows the command and arguments of each job. If they are the same for all jobs of a part they
+ * are evaluated once. If they have macros, the text with the macros is evaluated once and expanded for
+ * each job. */
 #include "server/history/row.h"
 #include "server/loop/expressions.h"
 
@@ -108,7 +108,8 @@ bool row_make(struct row_maker *m, uint64_t request, uint32_t member, struct row
                 .submitted_ms = j.submitted_ms,
                 .entered_ms = j.entered_ms,
                 .started_ms = j.started_ms,
-                .ended_ms = j.ended_ms >= j.started_ms ? j.ended_ms : 0, /* of an attempt before this one */
+                /* an earlier time belongs to the attempt before */
+                .ended_ms = j.ended_ms >= j.started_ms ? j.ended_ms : 0,
                 .priority = j.priority,
                 .past = j.state == JOB_COMPLETED || j.state == JOB_REMOVED,
         };

@@ -9,16 +9,16 @@
 
 #define SNAPSHOT_RECORDS 200000
 #define SNAPSHOT_BYTES   (64u << 20)
-#define SNAPSHOT_AT_STOP 5000   /* records that make one worthwhile at a clean stop */
-#define SNAPSHOT_KEEP    100000 /* records left in the log, for feeds that are behind */
+#define SNAPSHOT_AT_STOP 5000   /* records after which a clean stop makes a snapshot */
+#define SNAPSHOT_KEEP    100000 /* records left in the log, for readers of the event feed that are behind */
 #define RETRY_MS         600000
 
 struct snapshots {
         struct server *server;
-        uint64_t seq;     /* of the newest one */
-        uint64_t bytes;   /* of records since then */
-        uint64_t target;  /* of the one being made */
-        int64_t retry_ms; /* after a failure: not before */
+        uint64_t seq;     /* of the newest snapshot */
+        uint64_t bytes;   /* of the records after it */
+        uint64_t target;  /* of the snapshot in progress */
+        int64_t retry_ms; /* no earlier try after a failure */
         bool runs;
         pthread_t thread;
 };
@@ -56,7 +56,7 @@ static int blob_load(void *arg, uint64_t request, struct buf *ret, struct err *e
         return request_record_get(arg, request, ret, err);
 }
 
-/* On the snapshot's thread; reads the store only. */
+/* Runs on the snapshot's thread, and only reads the store. */
 static int make_snapshot(struct server *s, uint64_t until, struct err *err)
 {
         BUF_CLEANUP struct buf data = {0};

@@ -1,19 +1,19 @@
-/* snapshot: newer snapshots of the state, made beside the running server.
+/* snapshot: makes snapshots of the state while the server runs.
  *
- * A thread keeps nothing: for each snapshot it makes a shadow core, restores the newest snapshot, replays the
- * records after it up to the one it was told, and puts the result, which cuts the log. The live core never
- * pauses. Poked as records become durable; starts one after 200,000 records or 64 MiB of them. Core thread
- * only.
- */
+ * For each snapshot a thread makes a second core, restores the newest snapshot into it, replays the later
+ * records up to a given one, and stores the result, which allows the log to be cut. The live core never
+ * pauses. A snapshot begins after 200,000 records or 64 MiB of records. Core thread only. */
 #pragma once
 #include "server/loop/server.h"
 
 struct snapshots;
-/* `seq`: the record that the newest snapshot stands after, 0 when there is none. */
+/* `seq`: the last record that the newest snapshot includes, 0 when there is no snapshot. */
 struct snapshots *snapshots_new(struct server *s, uint64_t seq);
-/* Whether the newest snapshot has the effect of this record. If not, one is made as soon as that can be. */
+/* Returns whether the newest snapshot includes this record. If not, a snapshot is made as soon as
+ * possible. */
 bool snapshot_covers(struct server *s, uint64_t seq);
-void snapshot_poke(struct server *s, uint64_t durable_seq, size_t bytes); /* bytes: of the batch */
-/* Waits for one that is being made; makes a last one when it is worthwhile. */
+/* records became durable; bytes: of their batch */
+void snapshot_poke(struct server *s, uint64_t durable_seq, size_t bytes);
+/* Waits for a snapshot in progress, and makes a last one if there are enough records. */
 void snapshots_stop(struct snapshots *sn);
-void snapshots_free(struct snapshots *sn); /* NULL is fine */
+void snapshots_free(struct snapshots *sn); /* accepts NULL */

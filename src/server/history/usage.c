@@ -118,9 +118,9 @@ static bool usage_unpack(struct unpack *in, struct core_usage *u)
 
 struct looking {
         struct usage_cursor *cursor;
-        unsigned from, to; /* months */
+        unsigned from, to; /* range of months */
         struct str after;
-        size_t most; /* pages; 0: no limit */
+        size_t most; /* of pages; 0: none */
 };
 
 static int on_name(void *arg, struct str name)

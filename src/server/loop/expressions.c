@@ -106,7 +106,7 @@ static void on_reference(void *arg, symbol name, bool target)
 {
         struct differing *d = arg;
 
-        (void)target; /* a bare name that this job's ad does not have may be in another's */
+        (void)target; /* a bare name that this job's ad lacks may be an attribute of another job's ad */
         d->found |= core_job_differs(d->core, d->ad, name);
 }
 

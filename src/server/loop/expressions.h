@@ -1,30 +1,30 @@
-/* expressions: users' expressions, evaluated by the server on threads that serve others, too.
+/* expressions: evaluates users' expressions on the server's shared threads, within limits.
  *
- * Each evaluation ends after CORE_EVAL_STEPS_MAX steps, or 50 ms of the thread's processor time: a machine
- * that has much else to do makes nobody's expression an error. A constraint of a call is evaluated over many
- * jobs: it has so many steps for each of them, and a sum for all.
- */
+ * Each evaluation ends after CORE_EVAL_STEPS_MAX steps, or 50 ms of the thread's processor time; processor
+ * time is used so that a loaded machine does not turn an expression into an error. A constraint of a call
+ * is evaluated over many jobs: it has a limit for each job, and one for the sum. */
 #pragma once
 #include "classad/eval.h"
 
 struct core;
 
-/* Prepares an evaluator, as eval_init does, under these limits; random() is as if the seed were 0. */
+/* Prepares an evaluator, as eval_init does, with these limits. random() gives the values of seed 0. */
 void expressions_eval_init(struct eval *ev, int64_t now_s);
-uint64_t expressions_clock_ns(void); /* the clock of these limits, for the core's own evaluations */
+uint64_t expressions_clock_ns(void); /* the clock of these limits, for evaluations by the core */
 
-#define CONSTRAINT_STEPS_MAX     2000000u /* for all jobs of a call, and beside that */
-#define CONSTRAINT_STEPS_PER_JOB 100u     /* for each job that was looked at */
-#define CONSTRAINT_NAMES_MAX     10000u   /* attribute names that it may bring along */
+#define CONSTRAINT_STEPS_MAX     2000000u /* for all jobs of a call; the next one is added for each job */
+#define CONSTRAINT_STEPS_PER_JOB 100u     /* for each job that was evaluated */
+#define CONSTRAINT_NAMES_MAX     10000u   /* new attribute names that a constraint may introduce */
 
 struct constraint {
         struct expr *expr; /* NULL: there is none */
         struct eval eval;
-        struct symbols_use *names; /* the caller's, forgotten at the end of the slice */
-        uint64_t steps, jobs;      /* so far, in all slices of the call */
-        uint64_t request, kind;    /* of the last job of a kind (core_job_kind); request 0: none */
-        enum { KIND_SEEN, KIND_DIFFERS, KIND_FAILS, KIND_HOLDS } found; /* for all jobs of it */
-        char *error; /* NULL, or the limit that it ran into: a sentence; owned */
+        struct symbols_use *names; /* names that belong to the caller, released at the end of the slice */
+        uint64_t steps, jobs;      /* used so far, in all slices of the call */
+        uint64_t request, kind;    /* the last job kind evaluated (core_job_kind); request 0: none */
+        /* SEEN: one job was evaluated; DIFFERS: jobs of the kind may differ; else all have this result */
+        enum { KIND_SEEN, KIND_DIFFERS, KIND_FAILS, KIND_HOLDS } found;
+        char *error; /* owned; NULL, or a sentence that says which limit was reached */
 };
 
 /* Begins a slice of a call; an empty text is no constraint. `x` is zeroed before the first, and keeps its

@@ -22,7 +22,7 @@ void ids_deinit(struct ids *ids);
 
 /* Adds what the text names. Several ids of one request stay several. 0, -EINVAL or -E2BIG with err. */
 int ids_parse(struct ids *ids, struct str text, struct err *err);
-/* Joins the entries of each request into one, in the order in which the requests first came. */
+/* Merges the entries of each request into one, in the order of each request's first entry. */
 void ids_merge(struct ids *ids);
-/* Reads one job, "7.42". 0 or -EINVAL. */
+/* Reads one job id, "7.42". Returns 0 or -EINVAL. */
 int ids_parse_job(struct str text, uint64_t *ret_request, uint32_t *ret_member);

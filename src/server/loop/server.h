@@ -1,16 +1,16 @@
-/* server: what all parts of the daemon share, and how its threads talk.
+/* server: what all parts of the daemon share, and how its threads communicate.
  *
- * Four threads with a loop each, and the store's own:
- *   core    the main thread. It alone touches the core, the turn and what hangs on them (agents, waits).
+ * Four threads have a loop each, and the store has a thread of its own:
+ *   core    the main thread. Only it touches the core, the turn, and what belongs to them (agents, waits).
  *   I/O     all sockets: agents' sessions and HTTP, and the reading and writing of JSON.
- *   reader  what may block on the disk but changes no state of the core: history, events, the spool.
+ *   reader  whatever may block on the disk and does not change the core: history, events, the spool.
  *   catalog the catalog of files: imports and queries.
- * A thread never touches what is another's: it posts a task, a struct with plain data and a function, which
- * the other's loop calls. Tasks of one thread to another arrive in order.
+ * A thread never touches another thread's data. It posts a task, which is a struct of plain data with a
+ * function, and the other thread's loop calls that function. Tasks from one thread to another arrive in
+ * order.
  *
- * Each member of struct server belongs to the part that is named like it; daemon/ makes and frees all of
- * them.
- */
+ * Each member of struct server belongs to the part with the same name; daemon/ makes and frees all of
+ * them. */
 #pragma once
 #include <stdatomic.h>
 
@@ -26,23 +26,25 @@
 struct server;
 struct task {
         struct mail mail;
-        void (*run)(struct server *s, struct task *t); /* on the thread it was posted to; owns the task */
-        void (*drop)(struct task *t); /* instead of run, when the thread has ended; NULL: free() */
+        /* runs on the thread that the task was posted to; owns the task */
+        void (*run)(struct server *s, struct task *t);
+        void (*drop)(struct task *t); /* called instead of run when the thread has ended; NULL: free() */
 };
 
 struct server {
-        struct config config;                    /* as it was at the start: see server_settings */
-        _Atomic(const struct config *) settings; /* NULL: config */
+        struct config config; /* as read at the start; server_settings has the current one */
+        _Atomic(const struct config *) settings; /* the current settings after SIGHUP; NULL: config */
         struct paths paths;
         char uuid[UUID_TEXT];
-        bool remote_agents;  /* agents may come over TCP */
-        struct store *store; /* reading calls: any thread */
+        bool remote_agents;  /* agents may connect over TCP */
+        struct store *store; /* any thread may make the calls that only read */
         uint64_t term;
-        atomic_uint_least64_t durable_seq; /* last record that is on disk */
+        atomic_uint_least64_t durable_seq; /* number of the last durable record */
         atomic_bool stopping;
-        struct mailbox *core_mail, *io_mail, *reader_mail, *catalog_mail; /* any thread: see server_to_core */
-        struct fair *core_fair, *reader_fair, *catalog_fair;              /* any thread: calls/fair.h */
-        struct leases *leases;                                            /* any thread */
+        /* may be posted to from any thread: see server_to_core */
+        struct mailbox *core_mail, *io_mail, *reader_mail, *catalog_mail;
+        struct fair *core_fair, *reader_fair, *catalog_fair; /* any thread; see calls/fair.h */
+        struct leases *leases;                               /* any thread */
 
         /* core thread */
         struct loop *loop;
@@ -50,9 +52,9 @@ struct server {
         struct turn *turn;
         struct agents *agents;
         struct waits *waits;
-        struct core_quoting *quoting; /* the quote under way (api/submit.c); NULL: none */
-        bool drafting;                /* a large submit is being made (api/submit.c) */
-        atomic_uint large_calls;      /* submits that may have hundreds of MiB in memory (api/submit.c) */
+        struct core_quoting *quoting; /* the quote in progress (api/submit/submit.c); NULL: none */
+        bool drafting;                /* a large submit is being read (api/submit/submit.c) */
+        atomic_uint large_calls;      /* calls that may hold hundreds of MiB each (api/submit/submit.c) */
         struct attempt_locations *attempt_locations;
         struct scripts *scripts;
         struct streams *streams;
@@ -63,38 +65,38 @@ struct server {
         struct prune *prune;
         struct snapshots *snapshots;
         struct ledger *ledger;
-        struct usage_pages *usage; /* history/usage.h: what attempts used that have ended in this turn */
+        struct usage_pages *usage; /* usage of the attempts that ended in this turn (history/usage.h) */
         struct access *access;
         struct provision *provision;         /* NULL: the settings name no provisioner */
         struct sources *sources;             /* NULL: the settings name none */
         struct objects *objects;             /* see objects.h */
-        struct registrations *registrations; /* NULL: there was none yet */
+        struct registrations *registrations; /* made with the first registration; NULL before */
         int64_t lease_ms, renew_ms;
         int64_t grants_due_ms;  /* boot clock: see grants_tick */
-        int64_t learned_due_ms; /* learned.h's */
+        int64_t learned_due_ms; /* of learned.h */
         uint64_t learned_count;
         int exit_code;
 
-        struct metrics *metrics; /* each part of it has its thread, see metrics.h */
+        struct metrics *metrics; /* metrics.h says which thread owns which part */
 
         struct agent_sessions *agent_sessions; /* I/O thread */
         struct past *past;                     /* reader thread */
-        struct catalog *catalog;               /* catalog thread; NULL until it is needed */
+        struct catalog *catalog;               /* catalog thread; opened at first use, NULL before */
 
-        /* daemon.c's */
+        /* of daemon.c */
         struct io_thread *io_thread;
         struct thread *reader, *catalog_thread;
-        struct reread *rereads; /* the configurations that were read on SIGHUP, newest first */
+        struct reread *rereads; /* the settings that were read on SIGHUP, newest first */
 };
 
-/* Any thread. The settings that hold from when SIGHUP was received, which are admins, operators,
- * agent_certificate and keep. The object stays as it is until the server is closed. */
+/* Returns the current settings. admins, operators, agent_certificate and keep change when SIGHUP is
+ * received; all others are as at the start. The object lives until the server is closed. Any thread. */
 const struct config *server_settings(const struct server *s);
-/* Post a task to a thread, from any thread. Each takes the task. */
+/* Post a task to a thread, from any thread. The call takes the task. */
 void server_to_core(struct server *s, struct task *t);
-void server_to_io(struct server *s, struct task *t); /* before there is an I/O thread the task is dropped */
+void server_to_io(struct server *s, struct task *t); /* drops the task if the I/O thread has not started */
 void server_to_reader(struct server *s, struct task *t);
 void server_to_catalog(struct server *s, struct task *t);
 void task_drop(struct task *t);
-/* Core thread: logs why, and stops at once without a snapshot; the exit code is 1. */
+/* Core thread: logs the reason and stops at once, without a snapshot; the exit code is 1. */
 void server_fatal(struct server *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

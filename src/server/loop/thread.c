@@ -9,7 +9,7 @@ struct thread {
         pthread_t id;
         bool runs;
 };
-struct last { /* the task that ends the thread, behind all others */
+struct last { /* posted after all other tasks; ends the thread */
         struct task task;
         struct thread *thread;
 };

@@ -1,8 +1,7 @@
-/* thread: a thread with a loop of its own that runs the tasks in its mailbox, in order: the I/O thread, the
- * reader, and the catalog's.
+/* thread: a thread with its own loop that runs the tasks in its mailbox in order. The I/O thread, the
+ * reader and the catalog's thread are such threads.
  *
- * What the loop is to watch is made before thread_start; from then on only tasks reach the thread.
- */
+ * Sockets and timers of the loop are made before thread_start; afterwards only tasks reach the thread. */
 #pragma once
 #include "server/loop/server.h"
 
@@ -11,9 +10,9 @@ struct thread *thread_new(struct server *s);
 struct loop *thread_loop(struct thread *t);          /* borrowed */
 struct mailbox *thread_mail(struct thread *t);       /* borrowed */
 int thread_start(struct thread *t, struct err *err); /* 0, or -errno with err */
-/* Each waits until the thread has ended; nothing happens when it does not run, or t is NULL. */
-void thread_stop(struct thread *t);   /* at once */
-void thread_finish(struct thread *t); /* once the tasks that were posted before have run */
-/* After the thread has ended: drops the tasks that are left. No more may be posted. */
+/* Both wait until the thread has ended. They return at once if it does not run or t is NULL. */
+void thread_stop(struct thread *t);   /* ends it before the remaining tasks */
+void thread_finish(struct thread *t); /* ends it after the tasks posted before */
+/* After the thread has ended: drops the remaining tasks. No task may be posted afterwards. */
 void thread_drop_tasks(struct thread *t);
-void thread_free(struct thread *t); /* with its loop and what thread_drop_tasks drops; NULL is fine */
+void thread_free(struct thread *t); /* frees the loop and what thread_drop_tasks drops; accepts NULL */

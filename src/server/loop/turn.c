@@ -1,14 +1,13 @@
-/* A commit is one turn's batch with the replies that wait for it. `open` is the current turn's; closed ones
- * stand in a queue until the store has called back. A batch that came back STORE_FULL stays in its place;
- * when the last callback of those under way is in, the retry timer appends the first again, and each success
- * appends the next, so that order holds.
+/* A commit is one turn's batch together with the replies that wait for it. `open` is the current turn's
+ * commit. Closed commits stand in a queue until the store has called back. A batch that came back with
+ * STORE_FULL keeps its place; when the last outstanding callback has arrived, the retry timer appends the
+ * first batch again, and each success appends the next one, so that the order is kept.
  *
- * The store's thread itself hands the deferred replies to the I/O thread as soon as the batch is durable: who
- * waits for an answer does not wait for the core's thread to wake and pass the answer on. The core thread is
- * told by a commit_done, and then does what nobody waits for. Replies that the core puts behind a commit
- * meanwhile join its deferred replies as long as these have not left, and else go to the I/O thread at once;
- * the lock makes it one or the other, so order holds here too.
- */
+ * The store's thread itself passes the deferred replies to the I/O thread as soon as the batch is durable,
+ * so that a client does not wait until the core thread wakes up. A commit_done then tells the core thread,
+ * which does the rest. If the core defers more replies behind a commit meanwhile, they join its deferred
+ * replies while those have not been sent, and otherwise go to the I/O thread at once. The lock decides
+ * which of the two happens, so that the order is kept here too. */
 #include "server/loop/turn.h"
 
 #include <pthread.h>
@@ -18,36 +17,37 @@
 
 #define RETRY_FIRST_MS 250
 #define RETRY_LAST_MS  5000
-#define SLEPT_MS       1000 /* less is the time between two looks at the clocks */
-#define INFORM_MS      100  /* what only informs is written at the latest after this */
+#define SLEPT_MS       1000 /* a shorter sleep is not told from the time between reading the two clocks */
+#define INFORM_MS      100  /* informing records are written after this time at the latest */
 
-struct deferred_replies { /* what goes to the I/O thread together */
+struct deferred_replies { /* replies that go to the I/O thread together */
         struct task task;
         struct task *first, **tail;
 };
 struct commit {
         struct commit *next;
         struct store_batch *batch; /* NULL while the store has it */
-        size_t bytes;              /* of it */
-        int64_t given_ns;          /* when the store was given it */
+        size_t bytes;              /* in the batch */
+        int64_t given_ns;          /* when the store received the batch */
         struct turn *turn;
-        struct deferred_replies *out; /* NULL: nothing is in it. With the lock once the commit is closed */
-        bool left; /* the batch is durable, and what was in `out` has left. With the lock */
+        /* replies that wait for this commit; NULL: none. Under the lock once the commit is closed */
+        struct deferred_replies *out;
+        bool left; /* the batch is durable and `out` was sent. Under the lock */
 };
 struct turn {
         struct server *server;
         const struct turn_hooks *hooks;
-        pthread_mutex_t lock; /* see `out` and `left`; the store's thread takes it too */
+        pthread_mutex_t lock; /* guards `out` and `left`, which the store's thread uses too */
         struct commit *open;
         struct commit *first, *last;
-        unsigned under_way; /* appended, not called back */
+        unsigned under_way; /* batches appended and not called back */
         bool begun, full, broken;
-        bool urgent; /* the open batch has more than what only informs */
+        bool urgent; /* the open batch has a record that must not wait */
         int64_t retry_ms;
-        int64_t asleep_ms; /* for so long the machine has been asleep since it was started */
-        struct timer *retry, *inform, *again; /* again: matching goes on */
+        int64_t asleep_ms;                    /* how long the machine has slept since it was started */
+        struct timer *retry, *inform, *again; /* again: continues matching */
 };
-struct commit_done { /* a callback of the store, on its way to the core thread */
+struct commit_done { /* a callback of the store on its way to the core thread */
         struct task task;
         struct commit *commit;
         struct store_batch *batch;
@@ -83,7 +83,7 @@ static void deferred_drop(struct task *t)
         free(o);
 }
 
-/* On the I/O thread. */
+/* Runs on the I/O thread. */
 static void deferred_run(struct server *s, struct task *t)
 {
         struct deferred_replies *o = (struct deferred_replies *)t;
@@ -110,7 +110,7 @@ static void deferred_add(struct deferred_replies *o, struct task *task)
         o->tail = (struct task **)&task->mail.next;
 }
 
-/* `behind` has something in it, and is gone. */
+/* Appends `behind`, which is not empty, to `o`, and frees it. */
 static void deferred_append(struct deferred_replies *o, struct deferred_replies *behind)
 {
         *o->tail = behind->first;
@@ -136,7 +136,7 @@ static void commit_free(struct commit *c)
         free(c);
 }
 
-/* On the store's thread. */
+/* Marks the commit as durable and sends its replies. Runs on the store's thread. */
 static void commit_release(struct commit *c, uint64_t seq)
 {
         struct turn *t = c->turn;
@@ -150,7 +150,7 @@ static void commit_release(struct commit *c, uint64_t seq)
         pthread_mutex_unlock(&t->lock);
 }
 
-/* What follows this commit, but not from its batch. */
+/* Adds replies that follow this commit without belonging to its batch. */
 static void commit_follow(struct commit *c, struct deferred_replies *behind)
 {
         struct turn *t = c->turn;
@@ -167,7 +167,7 @@ static void commit_follow(struct commit *c, struct deferred_replies *behind)
 
 /* ---- turns */
 
-/* The one clock goes on while the machine sleeps, the other does not. */
+/* CLOCK_BOOTTIME counts the time during which the machine sleeps, CLOCK_MONOTONIC does not. */
 static int64_t asleep_ms(void)
 {
         return clock_boot_ms() - clock_mono_ns() / 1000000;
@@ -206,9 +206,10 @@ void turn_free(struct turn *t)
         free(t);
 }
 
-/* Leases that ended while we slept were not ours to end: nobody could be heard. Agents that were awake have
- * ended what they had; those of this machine do so now. Either says what it has when it greets. */
-static void look_for_sleep(struct turn *t)
+/* Leases must not be ended for the time during which the machine slept, because no renewal could be
+ * received. Agents on machines that were awake have ended their jobs; agents of this machine end them now.
+ * Both report what they still have when they reconnect. */
+static void check_slept(struct turn *t)
 {
         int64_t before = t->asleep_ms;
 
@@ -228,7 +229,7 @@ void turn_begin(struct turn *t)
                 return;
         t->begun = true;
         core_clock(t->server->core, clock_wall_ms(), clock_boot_ms());
-        look_for_sleep(t);
+        check_slept(t);
 }
 
 struct store_batch *turn_inform(struct turn *t)
@@ -279,7 +280,7 @@ static void commit_done_drop(struct task *task)
         free(d);
 }
 
-/* What is left to do when it is durable and its replies have left. */
+/* Finishes a commit that is durable and whose replies were sent. */
 static void commit_finish(struct turn *t, struct commit *c, uint64_t seq, int64_t took_ns)
 {
         size_t bytes;
@@ -327,14 +328,14 @@ static void on_commit_done(struct server *s, struct task *task)
         }
         if (t->full && t->under_way == 0 && !t->broken) {
                 if (d->result == STORE_DURABLE && (t->first || open_has_records(t)))
-                        retry(t); /* there is space again: the next at once */
+                        retry(t); /* there is space again: append the next batch at once */
                 else
                         timer_start(t->retry, t->retry_ms);
         }
         free(d);
 }
 
-/* On the store's thread. */
+/* Runs on the store's thread. */
 static void batch_done(void *arg, int result, uint64_t last_seq, struct store_batch *batch,
                        const struct err *err)
 {
@@ -388,7 +389,7 @@ static void retry(void *arg)
                 timer_start(t->retry, t->retry_ms);
 }
 
-/* The open batch goes to the store; its replies wait for it. */
+/* Passes the open batch to the store; its replies wait for it. */
 static void close_open(struct turn *t)
 {
         struct commit *c = t->open;
@@ -404,7 +405,7 @@ static void close_open(struct turn *t)
         append(t, c);
 }
 
-/* Nothing of this turn needs the disk: what it says follows what is under way. */
+/* The turn has nothing for the disk: its replies follow the last commit under way. */
 static void follow_last(struct turn *t)
 {
         struct deferred_replies *out = t->open->out;
@@ -457,7 +458,8 @@ void turn_end(struct turn *t)
         if (t->broken)
                 return;
         if (open_has_records(t) && (t->urgent || stopping)) {
-                if (!t->full || !t->first) /* else it gathers behind what cannot be written */
+                if (!t->full ||
+                    !t->first) /* otherwise the batch grows behind the one that cannot be written */
                         close_open(t);
                 return;
         }

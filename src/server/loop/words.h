@@ -1,4 +1,4 @@
-/* words: what several answers say in the same words. All append to a buf. */
+/* words: phrases that several answers share. All functions append to a buf. */
 #pragma once
 #include "base/buf.h"
 
@@ -12,6 +12,6 @@ void words_time(struct buf *out, int64_t ms); /* Unix milliseconds: "2026-11-22 
 void words_stores_down(struct buf *out, struct core *core, uint64_t request, uint32_t member);
 /* "request 7 to succeed: 3 of 10 jobs done", "job 7.3 to end". */
 void words_dependency(struct buf *out, const struct core_dependency *d);
-/* "waits for request 7 to succeed: 3 of 10 jobs done, and for others"; nothing when the job waits for none.
- */
+/* "waits for request 7 to succeed: 3 of 10 jobs done, and for others"; appends nothing when the job waits
+ * for no other. */
 void words_dependencies(struct buf *out, struct core *core, uint64_t request, uint32_t member);

@@ -10,7 +10,7 @@
 
 #define CALLS_MAX 512 /* pairs of a route and a status */
 
-/* A wait or a run takes seconds to days; a commit or a call microseconds to seconds. */
+/* Waits and runs take seconds to days; commits and calls take microseconds to seconds. */
 static const struct exposition_bounds job_bounds = {
         14, {1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 14400, 43200, 86400, 259200, 604800}};
 static const struct exposition_bounds call_bounds = {
@@ -24,7 +24,7 @@ static const char *const outcomes[] = {[CORE_EXITED] = "exited",
                                        [CORE_OUTCOME_LOST] = "lost"};
 #define OUTCOMES (sizeof(outcomes) / sizeof(outcomes[0]))
 
-/* Counts of a queue, under its name whichever agent has it. */
+/* Counts of the queues of one name, of all agents together. */
 struct place_metrics {
         struct exposition_histogram wait, run;
         uint64_t ended[OUTCOMES];
@@ -48,7 +48,7 @@ struct metrics {
         /* core thread */
         uint64_t members[EVENT_TYPES]; /* jobs that an event of this type was about */
         uint64_t submitted;
-        uint64_t started;              /* attempts */
+        uint64_t started;              /* attempts that were started */
         struct map *places, *accounts; /* struct place_metrics, struct account_metrics */
         struct exposition_histogram commit;
         uint64_t commit_bytes;
@@ -81,7 +81,8 @@ void metrics_free(struct metrics *m)
         free(m);
 }
 
-/* The value under a name, made when it is not there; a name too many is METRICS_OTHER. */
+/* Returns the value under a name, made if it is missing. Above METRICS_NAMES_MAX names it is the value of
+ * METRICS_OTHER. */
 static void *named(struct map *map, const char *name, size_t size)
 {
         struct str key = str_of(name && *name ? name : METRICS_OTHER);
@@ -108,7 +109,8 @@ static struct account_metrics *account_of(struct metrics *m, const char *account
         return named(m->accounts, account, sizeof(struct account_metrics));
 }
 
-/* All members of the event are in one attempt's state, at one queue; an account is the first one's. */
+/* All members of the event are attempts in one state at one queue. The account is that of the first
+ * member. */
 static void count_start(struct metrics *m, const struct core_job *j, int64_t at_ms, uint64_t members)
 {
         double wait_s = at_ms > j->submitted_ms ? (double)(at_ms - j->submitted_ms) / 1000 : 0;
@@ -144,7 +146,7 @@ void metrics_result(struct metrics *m, struct core *c, const struct core_result 
         if (r->outcome < OUTCOMES)
                 p->ended[r->outcome]++;
         if (r->outcome == CORE_EXITED &&
-            !job_state_runs(j.state)) /* begin and end of a short job come together */
+            !job_state_runs(j.state)) /* a short job's start and end arrive together */
                 count_start(m, &j, r->started_ms, 1);
         if (r->started_ms)
                 exposition_observe(&p->run, &job_bounds, (double)(r->ended_ms - r->started_ms) / 1000, 1);
@@ -185,7 +187,7 @@ void metrics_commit(struct metrics *m, size_t bytes, int64_t took_ns)
         m->commit_bytes += bytes;
 }
 
-/* ---- as text */
+/* ---- text format */
 
 static void metric_write(struct buf *out, const char *name, const char *type, const char *help, double value)
 {
@@ -198,7 +200,7 @@ static void counter(struct buf *out, const char *name, const char *help, uint64_
         metric_write(out, name, "counter", help, (double)value);
 }
 
-struct row { /* an entry of one of the maps; the name ends in 0 */
+struct row { /* an entry of one of the maps; `name` is zero-terminated */
         char name[256];
         void *value;
 };

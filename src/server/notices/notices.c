@@ -1,5 +1,5 @@
-/* Requests that ask for notices are known by number, each with what its parts ask for; events of all others
- * cost one look into a table. Notices are kept in the store, and sent when they are due. */
+/* Requests that ask for notices are in a table by number, with the notices that their parts ask for; an
+ * event of any other request costs one lookup. Notices are kept in the store, and sent when they are due. */
 #include "server/notices/notices.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "server/notices/text.h"
 
 #define VERSION      1
-#define BURST        10 /* notices to one user at once */
+#define BURST        10 /* notices to one user in a row */
 #define RETRY_MAX_MS 3600000
 #define WARN_MS      60000
 
@@ -28,27 +28,27 @@ struct notice {
         char id[UUID_TEXT];
         enum notify_kind kind;
         char *owner, *to;
-        char *subject; /* of its first job */
+        char *subject; /* about the first job */
         uint64_t counts[NOTICE_WHATS];
         uint32_t rows;
-        struct buf text;    /* rows: paragraphs, or objects with commas between */
+        struct buf text;    /* the body: paragraphs, or objects separated by commas */
         int64_t created_ms; /* Unix milliseconds */
         int64_t due_ms;     /* boot clock */
         unsigned tries;
-        bool changed; /* since it was written */
-        bool open;    /* it gathers still */
+        bool changed; /* since it was stored */
+        bool open;    /* more jobs may be added */
         bool under_way;
 };
-struct notice_owner {   /* kept until the end: there are as many as users that are told of jobs */
-        double allowed; /* notices, now */
-        int64_t at_ms;  /* when that was so, on the boot clock; 0: never */
+struct notice_owner {   /* kept until the server ends; there are as many as users with notices */
+        double allowed; /* notices that may be sent now */
+        int64_t at_ms;  /* boot clock: when `allowed` was computed; 0: never */
         unsigned waiting;
         bool under_way;
 };
 struct notices {
         struct notify *notify;
-        struct idmap *requests; /* struct told by request */
-        struct map *open;       /* by kind, owner and address */
+        struct idmap *requests; /* request → struct told */
+        struct map *open;       /* kind, owner and address → open notice */
         struct map *by_id, *owners;
         struct notice *first, **last, *changed;
         int64_t warned_ms;
@@ -62,12 +62,12 @@ enum asked { ASKED_NEVER, ASKED_ALWAYS, ASKED_COMPLETE, ASKED_ERROR, ASKED_START
 struct told_part {
         uint64_t first, end;
         enum asked asked;
-        char *to[2]; /* by enum notify_kind; NULL: not that way */
+        char *to[2]; /* addresses by enum notify_kind; NULL: none of that kind */
 };
 struct told { /* a request that asks for notices */
         struct told_part *parts;
         size_t count;
-        struct set started; /* ASKED_START: members that have started */
+        struct set started; /* ASKED_START: members that have started before */
 };
 
 static void told_free(struct told *t)
@@ -157,7 +157,7 @@ static void add_notice(struct notices *n, struct notice *x)
         owner_of(n, str_of(x->owner))->waiting++;
 }
 
-/* The open notice to this address, made if there is none; NULL when too many wait. */
+/* Returns the open notice to this address, made if there is none; NULL when too many are pending. */
 static struct notice *notice_get(struct server *s, enum notify_kind kind, struct str owner, const char *to)
 {
         struct notices *n = s->notices;
@@ -191,7 +191,7 @@ static struct notice *notice_get(struct server *s, enum notify_kind kind, struct
         return x;
 }
 
-/* The caller has added to it, or will before the turn ends. */
+/* Marks the notice as changed; the caller has added to it, or will in this turn. */
 static void notice_changed(struct notices *n, struct notice *x)
 {
         if (x->changed)
@@ -201,7 +201,7 @@ static void notice_changed(struct notices *n, struct notice *x)
         n->changed = x;
 }
 
-/* ---- what requests ask for */
+/* ---- notices that requests ask for */
 
 static void intern(struct server *s)
 {
@@ -227,7 +227,7 @@ static enum asked asked_of(const struct ad *ad, symbol name)
         return (enum asked)v.integer;
 }
 
-/* name@domain of the owner, less a domain that no mail has. */
+/* Writes the owner as name@domain, without a domain that is no mail domain. */
 static void mail_address(struct server *s, struct str owner, struct str user, struct buf *out)
 {
         const char *domain = s->config.notify.domain;
@@ -259,7 +259,7 @@ static void part_init(struct server *s, uint64_t request, struct str owner, uint
                 p->to[NOTIFY_HOOK] = buf_take(&hook);
         core_member_text(s->core, request, (uint32_t)p->first, n->notify_user, &user);
         mail_address(s, owner, buf_view(&user), &mail);
-        /* who names a hook and no address wants no mail */
+        /* a job with a web hook and no mail address gets no mail */
         if (s->config.notify.out.mailer[0] && (user.n || !p->to[NOTIFY_HOOK]) &&
             address_mail_check(buf_view(&mail), NULL) == 0)
                 p->to[NOTIFY_MAIL] = buf_take(&mail);
@@ -267,7 +267,7 @@ static void part_init(struct server *s, uint64_t request, struct str owner, uint
                 p->asked = ASKED_NEVER;
 }
 
-/* Looks at what a request asks for; for one that is new, or was there before the start. */
+/* Reads which notices a request asks for: a new request, or one from before the start. */
 static void request_add(struct server *s, uint64_t request)
 {
         struct core_request r;
@@ -298,14 +298,14 @@ static void request_add(struct server *s, uint64_t request)
         told_free(idmap_put(s->notices->requests, request, t));
 }
 
-/* ---- telling */
+/* ---- adding to notices */
 
 static bool wanted(const struct told_part *p, enum notice_what what, int32_t hold_code)
 {
         switch (p->asked) {
         case ASKED_ALWAYS: return what != NOTICE_STARTED;
         case ASKED_COMPLETE: return what == NOTICE_COMPLETED || what == NOTICE_FAILED;
-        case ASKED_ERROR: /* not what the user did, or asked for */
+        case ASKED_ERROR: /* not an action that the user did or asked for */
                 return what == NOTICE_FAILED ||
                        (what == NOTICE_HELD && hold_code != CORE_HOLD_USER && hold_code != CORE_HOLD_POLICY &&
                         hold_code != CORE_HOLD_SUBMIT);
@@ -315,7 +315,7 @@ static bool wanted(const struct told_part *p, enum notice_what what, int32_t hol
         return false;
 }
 
-/* One job in full (ad), or, once there is no room for that, `count` of them by number. */
+/* Adds one job in full (ad); when the notice is long, adds `count` jobs by number only. */
 static void tell_part(struct server *s, const struct told_part *p, struct str owner,
                       const struct notice_job *j, uint64_t count)
 {
@@ -356,7 +356,7 @@ static bool room_for_rows(struct server *s, const struct told_part *p, struct st
         return false;
 }
 
-/* Is this the first that is heard of the member's first start? Of one that is over soon, its end may be. */
+/* Returns whether this is the member's first start. For a short job that may only be seen at its end. */
 static bool first_start(struct server *s, struct told *t, uint64_t request, uint32_t member)
 {
         struct core_job job;
@@ -367,7 +367,7 @@ static bool first_start(struct server *s, struct told *t, uint64_t request, uint
         return core_job_get(s->core, request, member, &job) != 0 || job.starts <= 1;
 }
 
-/* Members of a request, alike in what happened to them. */
+/* Handles members of one request that had the same event. */
 static void tell_members(struct server *s, struct told *t, const struct event *e, enum notice_what what)
 {
         struct core_request r;
@@ -470,9 +470,9 @@ void notices_ended(struct server *s, const struct past_job *f)
         symbols_use_free(names);
 }
 
-/* ---- at the submit */
+/* ---- checks at the submit */
 
-/* The value of a string that an attribute is bound to. */
+/* Writes the value of an attribute that is bound to a string. */
 static bool string_of(struct str expression, struct symbols *symbols, struct buf *out)
 {
         struct symbols_use *names = symbols_use_new(symbols, STR_NONE);
@@ -547,7 +547,7 @@ int notices_check(struct server *s, const struct submission *sub, struct buf *wa
         return r;
 }
 
-/* Nothing is added to it from now on. */
+/* Closes the notice: nothing is added from now on. */
 static void shut(struct notices *n, struct notice *x)
 {
         BUF_CLEANUP struct buf key = {0};
@@ -559,7 +559,7 @@ static void shut(struct notices *n, struct notice *x)
         x->open = false;
 }
 
-/* ---- in the store */
+/* ---- blobs in the store */
 
 static struct str blob_name(struct buf *b, const struct notice *x)
 {
@@ -637,7 +637,7 @@ static int on_kept(void *arg, struct str name)
         return 0;
 }
 
-/* ---- what is sent */
+/* ---- sending */
 
 static uint64_t count_of(const struct notice *x)
 {
@@ -739,7 +739,7 @@ static void send_notice(struct server *s, struct notice *x)
         turn_send(s->turn, &t->task, TURN_DURABLE);
 }
 
-/* ---- what became of it */
+/* ---- results of sending */
 
 static void forget(struct server *s, struct notice *x)
 {
@@ -815,7 +815,8 @@ static void on_done(void *arg, const char *id, enum notify_result result, const 
 
 /* ---- time */
 
-/* A bucket of at most BURST, filled evenly. */
+/* Takes one token from the owner's bucket, which holds at most BURST and fills at an even rate. Returns
+ * false if it is empty. */
 static bool may_send(const struct server *s, struct notice_owner *o, int64_t now)
 {
         double most = s->config.notify.per_hour < BURST ? s->config.notify.per_hour : BURST;

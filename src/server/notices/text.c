@@ -8,8 +8,8 @@
 #include "classad/eval.h"
 #include "classad/print.h"
 
-#define TEXT_MAX  1000 /* bytes of a command or a reason */
-#define VALUE_MAX 2000 /* of an attribute that is asked for */
+#define TEXT_MAX  1000 /* bytes shown of a command or a reason */
+#define VALUE_MAX 2000 /* bytes shown of an attribute */
 #define NAMES_MAX 50
 
 const char *const notice_names[NOTICE_WHATS] = {"completed", "failed", "held", "removed", "started"};
@@ -45,7 +45,7 @@ static struct look look_at(const struct notice_job *j)
         return l;
 }
 
-/* ---- words */
+/* ---- text for mails */
 
 static void add_ending(struct look *l, struct buf *out, enum notice_what what)
 {
@@ -76,7 +76,7 @@ void notice_subject(struct buf *out, const struct notice_job *j)
         eval_deinit(&l.eval);
 }
 
-/* One line, whatever is in it. */
+/* Writes a label and a value as one line, also if the value has line ends. */
 static void add_line(struct buf *out, const char *label, struct str value)
 {
         value = str_trim(value);
@@ -154,7 +154,7 @@ static void add_run(struct look *l, struct buf *out)
         }
 }
 
-/* Calls for each attribute that is asked for and there, with its value as it prints. */
+/* Calls fn for each attribute in EmailAttributes that the job has, with its printed value. */
 static void each_asked(struct look *l, void (*fn)(void *arg, struct str name, struct str value), void *arg)
 {
         struct str rest = text(l, "EmailAttributes"), part, word;

@@ -1,7 +1,6 @@
-/* text: what a notice says about a job, in words for a mail or as JSON for a web hook.
+/* text: the text of a notice about a job, for a mail or as JSON for a web hook.
  *
- * Everything is taken from the job's ad as it is at that moment. Pure, but for the time zone.
- */
+ * All values come from the job's ad at the time of the call. Pure, except for the time zone. */
 #pragma once
 #include "base/buf.h"
 #include "classad/ad.h"
@@ -21,14 +20,14 @@ struct notice_job {
         uint64_t request;
         uint32_t member;
         int64_t at_ms;
-        const struct ad *ad; /* its parent has what all jobs share */
-        struct str reason;   /* of a hold or a removal */
+        const struct ad *ad; /* its parent ad has the attributes that all jobs share */
+        struct str reason;   /* of the hold or the removal */
 };
 /* "Job 7.42 failed with exit code 3": one line of ASCII. */
 void notice_subject(struct buf *out, const struct notice_job *j);
-/* A paragraph, with a line for each attribute that EmailAttributes names and the job has. */
+/* A paragraph, with one line for each attribute in EmailAttributes that the job has. */
 void notice_words(struct buf *out, const struct notice_job *j);
-/* An object: id, what, at, exit_code or signal, reason, command, batch, place, attributes. */
+/* An object with the members id, what, at, exit_code or signal, reason, command, batch, place, attributes. */
 void notice_json(struct buf *out, const struct notice_job *j);
 /* "57 jobs: 50 completed, 7 failed". */
 void notice_counts(struct buf *out, const uint64_t counts[NOTICE_WHATS]);

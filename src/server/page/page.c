@@ -3,10 +3,10 @@
 #include "base/system/clock.h"
 #include "server/access/access.h"
 
-#define COOKIE                                                                                               \
-        "__Host-drover" /* the prefix: from this host, over TLS, for all paths, or a browser refuses it */
+/* with the prefix __Host- a browser accepts the cookie only from this host, over TLS, for all paths */
+#define COOKIE "__Host-drover"
 
-/* No inline script or style, nothing from elsewhere, no text as HTML. */
+/* Content-Security-Policy: no inline script or style, nothing from other hosts, no text parsed as HTML. */
 #define POLICY                                                                                               \
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "      \
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "                                      \
@@ -80,8 +80,8 @@ static void get_file(struct server *s, struct call *c)
 /* ---- sessions */
 
 struct signing {
-        struct str token_id, cookie; /* in the call's arena */
-        char set[160];               /* the header */
+        struct str token_id, cookie; /* allocated in the call's arena */
+        char set[160];               /* the Set-Cookie header */
 };
 
 static void write_session(struct call *c, const struct session *session)
@@ -104,7 +104,7 @@ static void send_with_cookie(struct server *s, struct call *c)
         if (x->set[0])
                 http_add_header(c->http, "Set-Cookie", x->set);
         if (c->status == 201)
-                page_guard(c->http); /* a call by cookie has these headers */
+                page_guard(c->http); /* replies to calls that a cookie authenticated have these headers */
         call_reply(c);
 }
 
@@ -126,8 +126,8 @@ static void open_session(struct server *s, struct call *c)
         call_io(c, send_with_cookie);
 }
 
-/* The caller has shown a token in this very call, and it was good. A page of another origin cannot send its
- * header, so nobody is signed in as somebody else. */
+/* Makes a session. The call itself carries a valid token, which a page of another origin cannot send, so
+ * such a page cannot sign the browser in as somebody else. */
 static void post_session(struct server *s, struct call *c)
 {
         struct signing *x = call_state(c, sizeof(*x), NULL);

@@ -1,9 +1,8 @@
 /* page: the web page, which a browser loads from the API's TLS port when the settings say `page: yes`.
  *
- * Its files are built in (web/), and found by their exact names: no path of a request is ever opened. The
- * page speaks the API like everybody else. Its credential is a cookie: POST /page/session exchanges a user
- * token for one (auth/session.h). I/O thread.
- */
+ * The page's files (web/) are built into the server and found by their exact names, so no path of a
+ * request is ever opened. The page uses the API like any other client. Its credential is a cookie: POST
+ * /page/session exchanges a user token for one (auth/session.h). I/O thread. */
 #pragma once
 #include "server/calls/route.h"
 
@@ -12,14 +11,14 @@ const struct route *page_find(enum http_method method, struct str path, struct s
                               bool *ret_path_known);
 /* The value of the session's cookie, borrowed from the request; empty when there is none. */
 struct str page_cookie(const struct http_request *r);
-/* Adds the headers that a reply needs which a browser may open as a page of this origin: what jobs have
- * written is never run, shown in a frame or kept. Before the reply. */
+/* Adds the headers for a reply that a browser might open as a page of this origin, so that content from
+ * jobs is never executed, framed or cached. To be called before the reply. */
 void page_guard(struct http_request *r);
 
-/* Written by embed.py of the files of web/. */
+/* A file of web/; embed.py writes the table. */
 struct page_file {
         const char *name, *content_type;
-        const char *tag; /* changes with the content: an ETag with its quotes */
+        const char *tag; /* an ETag with its quotes, derived from the content */
         const char *text;
         size_t size;
 };

@@ -16,15 +16,15 @@
 
 #define PLAN_MS      2000
 #define PLAN_MAX_MS  5000
-#define PLAN_SHARE   50 /* a plan takes at most so small a part of the time */
-#define STARTS_MAX   8u /* under way at each provisioner */
-#define MISSING_MAX  3u /* lists without a machine: it is gone */
+#define PLAN_SHARE   50 /* plans take at most this fraction (1/PLAN_SHARE) of the time */
+#define STARTS_MAX   8u /* starts in progress at one provisioner */
+#define MISSING_MAX  3u /* number of lists without the instance after which it counts as gone */
 
-#define CLOSED_MAX   6u /* doublings */
+#define CLOSED_MAX   6u /* doublings of the pause */
 #define STOPS_WARN   3u
 #define STOP_MAX_MS  600000
 #define DESCRIBE_MS  600000
-#define DISK_MAX_KIB (1ll << 30) /* of a shape that says nothing of its disk */
+#define DISK_MAX_KIB (1ll << 30) /* for a shape without a disk size */
 #define TAG_MAX      160
 
 struct driver {
@@ -38,28 +38,28 @@ struct driver {
         int64_t list_due_ms, describe_due_ms, quiet_until_ms; /* steady clock */
         unsigned starting;
         size_t instances, unwanted;
-        int64_t unwanted_micro; /* what these cost in an hour */
+        int64_t unwanted_micro; /* cost of the unwanted instances for an hour */
         char *error;            /* NULL: none */
 };
 struct shape {
         int64_t closed_until_ms; /* steady clock */
         unsigned failures;
-        char *closed;              /* why; owned */
-        int64_t price_micro, most; /* as the provider says; -1: nothing */
+        char *closed;              /* why the shape is not used; owned */
+        int64_t price_micro, most; /* as the provider reports; -1: unknown */
         struct ad *ad, *base;
 };
-/* Of a node: what need not outlive us. */
+/* What is known of a node, but need not be stored. */
 struct going {
-        unsigned missing; /* lists in a row without its machine */
-        bool starting;    /* asked for, and not answered */
+        unsigned missing; /* consecutive lists without its instance */
+        bool starting;    /* a start was requested and not answered */
         bool seen;        /* in the last list */
 };
-/* Of an instance that shall go. */
+/* An instance that is to be stopped. */
 struct stopping {
-        bool asked; /* and not answered */
+        bool asked; /* a stop was requested and not answered */
         unsigned tries;
         int64_t due_ms;
-        bool seen; /* in the list that is looked at */
+        bool seen; /* in the list that is being read */
 };
 struct provision {
         struct server *s;
@@ -67,10 +67,10 @@ struct provision {
         size_t driver_count;
         struct shape shapes[CONFIG_SHAPES_MAX];
         bool closing;
-        struct map *going, *stopping; /* by a node's name; by "number of the provisioner/instance" */
+        struct map *going, *stopping; /* keys: a node's name; "number of the provisioner/instance" */
         char prefix[64];
         int64_t plan_due_ms;
-        /* what a plan is made of */
+        /* the input of a plan */
         struct plan_provisioner provisioners[CONFIG_PROVISIONERS_MAX];
         struct str names[CONFIG_PROVISIONERS_MAX];
         struct plan_shape plan_shapes[CONFIG_SHAPES_MAX];
@@ -95,7 +95,7 @@ static const struct config_provision *config_of(const struct provision *p)
         return &p->s->config.provision;
 }
 
-/* ---- what providers answer */
+/* ---- answers of providers */
 
 static void driver_failed(struct driver *d, const char *call, const struct provisioner_answer *a)
 {
@@ -139,7 +139,7 @@ static void on_stop(void *arg, const struct provisioner_answer *a)
         free(x);
 }
 
-/* Asks for it, unless that was done a moment ago. */
+/* Requests the stop, unless that was done a moment ago. */
 static void instance_stop(struct driver *d, struct str id, struct str tag)
 {
         BUF_CLEANUP struct buf key = {0};
@@ -175,8 +175,7 @@ static void tag_of(const struct provision *p, const char *name, struct str launc
         snprintf(tag, TAG_MAX, "%s%s." STR_FMT, p->prefix, name, STR_ARG(launch));
 }
 
-/* The node is no more; what is asked for in this turn's commit is done when it is durable: its machine is
- * stopped when a list shows it. */
+/* Retires the node in this turn's commit. Its instance is stopped when a later list shows it. */
 static void node_retire(struct provision *p, const char *name, const char *why)
 {
         struct core_node_order o = {
@@ -231,7 +230,8 @@ static void names_deinit(struct names *all)
         free(all->v);
 }
 
-/* An instance whose tag is ours: is there a record that wants it? One that boots twice is wanted once. */
+/* Returns whether a record wants this instance, whose tag is ours. If two instances were started for one
+ * record, only one is wanted. */
 static bool is_wanted(struct driver *d, const struct provisioner_instance *x, struct core_node *ret)
 {
         struct provision *p = d->all;
@@ -306,7 +306,7 @@ static void look_at_instances(struct driver *d, const struct provisioner_answer 
         }
 }
 
-/* Records of machines that no list has any more. */
+/* Handles the records whose instances are in no list any more. */
 static void look_at_records(struct driver *d, const struct names *names)
 {
         struct provision *p = d->all;
@@ -325,7 +325,7 @@ static void look_at_records(struct driver *d, const struct names *names)
         }
 }
 
-/* Those that the list does not have are gone. */
+/* Forgets stopped instances that the list no longer has. */
 static void forget_stopped(struct driver *d)
 {
         BUF_CLEANUP struct buf prefix = {0};
@@ -375,7 +375,7 @@ static void on_list(void *arg, const struct provisioner_answer *a)
         turn_end(p->s->turn);
 }
 
-/* ---- what the provider says of its shapes */
+/* ---- shapes as the provider describes them */
 
 static void on_describe(void *arg, const struct provisioner_answer *a)
 {
@@ -479,7 +479,7 @@ static void addresses_of(const struct driver *d, struct buf *out)
         buf_addz(out, d->config->addresses ? d->config->addresses : d->all->s->paths.agents);
 }
 
-/* The decisions are durable. */
+/* Core thread: the decisions are durable, so the instances may be started. */
 static void start_provisioners(struct server *s, struct task *t)
 {
         struct start_task *x = (struct start_task *)(void *)t;
@@ -504,14 +504,15 @@ static void start_provisioners(struct server *s, struct task *t)
                 on_start, x);
 }
 
-/* On the I/O thread, and so after the commit. */
+/* I/O thread: this task runs after the commit. */
 static void start_is_durable(struct server *s, struct task *t)
 {
         t->run = start_provisioners;
         server_to_core(s, t);
 }
 
-/* The first name whose record is free: the machine of before was in no list since it was retired. */
+/* Returns the first node name that is free: the instance that had it before has been in no list since it
+ * was retired. */
 static char *name_find(struct provision *p, const struct driver *d, const struct config_shape *shape)
 {
         for (unsigned i = 1; i <= 2 * d->config->max + STARTS_MAX; i++) {
@@ -569,7 +570,7 @@ static void launch(struct provision *p, size_t shape, struct str account)
         struct token token;
 
         if (d->starting >= STARTS_MAX || clock_boot_ms() < d->quiet_until_ms)
-                return; /* the next plan wishes it again */
+                return; /* the next plan will decide again */
         x = mem_new(struct start_task);
         *x = (struct start_task){
                 .task = {.run = start_is_durable, .drop = start_drop}, .p = p, .d = d, .shape = shape};
@@ -606,8 +607,7 @@ static void refresh(struct provision *p)
                 uint32_t unwanted = d->unwanted < d->config->max ? (uint32_t)d->unwanted : d->config->max;
 
                 p->provisioners[i].max = d->config->max - unwanted;
-                p->provisioners[i].stop_ms =
-                        d->config->stop_ms + PLAN_MAX_MS; /* the next plan is so far away */
+                p->provisioners[i].stop_ms = d->config->stop_ms + PLAN_MAX_MS; /* the time of the next plan */
                 if (p->provisioners[i].stop_ms > d->config->period_ms)
                         p->provisioners[i].stop_ms = d->config->period_ms;
                 unwanted_micro += d->unwanted_micro;
@@ -659,7 +659,7 @@ static void carry_out(struct provision *p, const struct wishlist *w)
         struct str accounts[PLAN_STARTS_MAX];
         size_t shapes[PLAN_STARTS_MAX], starts = 0, drains = 0;
 
-        /* The wishlist's answer is borrowed until the core changes. */
+        /* The answer of the wishlist is borrowed until the core changes. */
         for (size_t i = 0; i < w->in.node_count; i++)
                 if (w->plan.leaves[i])
                         all[drains++] = (struct drained){mem_dupz(w->names[i]), w->plan.leaves[i],
@@ -672,7 +672,8 @@ static void carry_out(struct provision *p, const struct wishlist *w)
                         accounts[starts++] = demand == PLAN_NONE ? STR_NONE : w->demands[demand].account;
                 }
         for (size_t i = 0; i < starts; i++) {
-                MEM_CLEANUP char *account = str_dupz(accounts[i]); /* launching changes no account */
+                /* starting instances changes no account */
+                MEM_CLEANUP char *account = str_dupz(accounts[i]);
 
                 launch(p, shapes[i], str_of(account));
         }
@@ -691,12 +692,13 @@ static void plan(struct provision *p)
         if (begun < p->plan_due_ms)
                 return;
         for (size_t i = 0; i < p->driver_count; i++)
-                if (!p->drivers[i].listed) /* what there is costs: first of all it is to be known */
+                if (!p->drivers[i].listed) /* the cost of existing instances must be known first */
                         return;
         provision_wishlist(p->s, &w, NULL);
         took = clock_boot_ms() - begun;
         carry_out(p, &w);
-        for (size_t i = 0; i < w.in.shape_count; i++) /* what the settings said of it is not asked any more */
+        for (size_t i = 0; i < w.in.shape_count;
+             i++) /* attributes from the settings are not evaluated again */
                 if (w.learned[i]) {
                         ad_free(p->shapes[i].ad);
                         p->wish_shapes[i].ad = p->shapes[i].ad = w.learned[i];
@@ -707,9 +709,9 @@ static void plan(struct provision *p)
         p->plan_due_ms = begun + (took < PLAN_MS ? PLAN_MS : took > PLAN_MAX_MS ? PLAN_MAX_MS : took);
 }
 
-/* ---- by time */
+/* ---- timer */
 
-/* Time that is used is paid for. */
+/* Adds the cost of the time that was used. */
 static void pay(struct provision *p, const struct driver *d, const struct core_node *n)
 {
         struct node_instance i = n->instance;
@@ -723,7 +725,7 @@ static void pay(struct provision *p, const struct driver *d, const struct core_n
         core_node_instance(p->s->core, n->name, &i);
 }
 
-/* Its next state, if it is time for one. */
+/* Moves the node to its next state if it is time for that. */
 static void move_on(struct provision *p, const struct driver *d, const char *name)
 {
         int64_t now = clock_wall_ms();
@@ -783,7 +785,7 @@ void provision_tick(struct server *s)
         plan(p);
 }
 
-/* ---- for people */
+/* ---- status for people */
 
 size_t provision_count(const struct server *s)
 {
@@ -804,7 +806,8 @@ void provision_status_get(const struct server *s, size_t n, struct provision_sta
 
 /* ---- opening */
 
-/* The ad that an agent there would offer; attributes of the settings come before. */
+/* Makes the ad that an agent on an instance of this shape would offer. Attributes in the settings take
+ * precedence. */
 static int shape_ad(struct provision *p, const struct config_shape *c, struct shape *sh, struct err *err)
 {
         struct symbols *y = core_symbols(p->s->core);

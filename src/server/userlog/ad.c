@@ -1,5 +1,5 @@
-/* Events as ClassAds, with the names and types that HTCondor's toClassAd() of each event gives them: bytes
- * are reals, times are text. What is not known is left out. */
+/* Writes events as ClassAds, with the names and types that HTCondor's toClassAd() gives each event: bytes
+ * are reals, times are texts. Unknown values are left out. */
 #include <inttypes.h>
 
 #include "classad/print.h"
@@ -87,7 +87,7 @@ static const char *type_name(enum userlog_number number)
         case USERLOG_SUSPENDED: return "JobSuspendedEvent";
         case USERLOG_UNSUSPENDED: return "JobUnsuspendedEvent";
         case USERLOG_HELD: return "JobHeldEvent";
-        case USERLOG_RELEASED: return "JobReleaseEvent"; /* not "Released": HTCondor's own word */
+        case USERLOG_RELEASED: return "JobReleaseEvent"; /* HTCondor's own name; not "Released" */
         case USERLOG_DISCONNECTED: return "JobDisconnectedEvent";
         case USERLOG_RECONNECT_FAILED: return "JobReconnectFailedEvent";
         }

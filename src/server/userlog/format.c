@@ -31,7 +31,7 @@ static void add_header(struct buf *out, enum userlog_number number, const struct
         buf_addz(out, l->options & USERLOG_UTC ? "Z " : " ");
 }
 
-/* One line; nothing in it can end an event or begin another. */
+/* Writes a text on one line, so that it cannot end an event or begin another. */
 static void add_text(struct buf *out, const char *before, struct str text)
 {
         text = str_head(str_trim(text), USERLOG_TEXT_MAX);
@@ -43,7 +43,7 @@ static void add_text(struct buf *out, const char *before, struct str text)
         buf_char(out, '\n');
 }
 
-/* A name within a line. Names are checked where they come in; those of an older log were not. */
+/* Writes a name within a line. Names are checked when they arrive, but those in an older log were not. */
 static void add_name(struct buf *out, const char *name)
 {
         for (const char *p = name; *p; p++)
@@ -192,7 +192,8 @@ static void add_body(struct buf *out, enum userlog_number number, const struct u
                 if (l->reason.n)
                         add_text(out, "\t", l->reason);
                 break;
-        case USERLOG_SUSPENDED: /* the whole tree is stopped, its processes are not counted */
+        /* the number of processes is not known, because the whole process tree is stopped */
+        case USERLOG_SUSPENDED:
                 buf_addz(out, "Job was suspended.\n\tNumber of processes actually suspended: 1\n");
                 break;
         case USERLOG_UNSUSPENDED: buf_addz(out, "Job was unsuspended.\n"); break;
@@ -236,12 +237,12 @@ void userlog_format(struct buf *out, enum userlog_number number, const struct us
         buf_addz(out, "...\n");
 }
 
-/* An attempt is over: what led there, then where the job goes. */
+/* Sets the events for the end of an attempt: first how it ended, then what happens to the job. */
 static unsigned numbers_over(const struct userlog_record *r, enum userlog_number *n)
 {
         bool itself = r->type == EVENT_EXITED && r->outcome == CORE_EXITED, started = r->started;
-        bool never = r->type == EVENT_EXITED &&
-                     r->outcome == CORE_NOT_STARTED; /* it may be said to have started */
+        bool never =
+                r->type == EVENT_EXITED && r->outcome == CORE_NOT_STARTED; /* the log may report a start */
         unsigned count = 0;
 
         if (itself && !started) {

@@ -1,11 +1,10 @@
-/* format: events of a job as HTCondor's job event log writes them.
+/* format: formats events of a job as HTCondor's job event log has them.
  *
- * As text an event is a line that begins with its number, the job and the time, what follows by number, and a
- * line "...". In XML and JSON it is a ClassAd (ad.c). Numbers and forms: HTCondor manual, "Job Event
- * Log Codes" and EVENT_LOG_FORMAT_OPTIONS, and what its reader accepts (condor_event.cpp). The text depends
- * on nothing but what is given, so that the same event formatted again, after a restart, is the same text.
- * Pure, but for the time zone.
- */
+ * As text an event is a line that begins with its number, the job and the time; then lines that depend on
+ * the number; and a line "...". In XML and JSON it is a ClassAd (ad.c). Numbers and forms follow the
+ * HTCondor manual, "Job Event Log Codes" and EVENT_LOG_FORMAT_OPTIONS, and what its reader accepts
+ * (condor_event.cpp). The text depends only on the arguments, so that an event which is formatted again
+ * after a restart has the same text. Pure, except for the time zone. */
 #pragma once
 #include <time.h>
 
@@ -31,44 +30,45 @@ enum userlog_number {
         USERLOG_RECONNECT_FAILED = 24,
 };
 
-/* One event of a job. Texts may be of any length, and are cut to USERLOG_TEXT_MAX bytes where they are
- * written; ends of lines in them become '|'. */
+/* One event of a job. Texts may have any length, and are cut to USERLOG_TEXT_MAX bytes when they are
+ * written; line ends in them become '|'. */
 #define USERLOG_TEXT_MAX 8191
 struct userlog_line {
         uint64_t request;
         uint32_t member;
         int64_t at_ms;
-        const char *host;               /* submit: of the submitter; else the agent */
-        const char *queue;              /* NULL: not known */
-        const char *notes, *user_notes; /* submit; NULL or empty: none */
+        const char *host;               /* of the submitter for a submit event; otherwise of the agent */
+        const char *queue;              /* NULL: unknown */
+        const char *notes, *user_notes; /* submit event; NULL or empty: none */
         struct str reason;
         int32_t code, subcode;
-        bool requeued; /* evicted: it ended by itself and runs again */
+        bool requeued; /* evicted event: the job ended by itself and runs again */
         bool signaled;
-        int32_t exit_code; /* or the signal */
+        int32_t exit_code; /* exit code, or the signal */
         int64_t cpu_user_ms, cpu_system_ms, total_user_ms, total_system_ms;
-        uint64_t bytes_in, bytes_out /* checkpointed: its files' */, memory_peak_bytes;
-        uint32_t cpus; /* what the attempt took; 0: not known, and no table of resources is written */
+        uint64_t bytes_in, bytes_out /* checkpointed event: of its files */, memory_peak_bytes;
+        uint32_t cpus; /* resources of the attempt; 0: unknown, and no table of resources is written */
         uint64_t memory_mib, disk_kib;
         unsigned options;        /* userlog_option */
-        struct symbols *symbols; /* for XML and JSON: names of attributes are put there */
+        struct symbols *symbols; /* for XML and JSON: attribute names are added here */
 };
 void userlog_format(struct buf *out, enum userlog_number number, const struct userlog_line *l);
-/* Pieces of it. */
+/* Parts of an event. */
 void userlog_cpu_time(struct buf *out, int64_t user_ms,
-                      int64_t system_ms);                         /* Usr 0 00:00:00, Sys 0 00:00:00 */
-void userlog_time(const struct userlog_line *l, struct tm *ret);  /* of the event, in the zone asked for */
+                      int64_t system_ms); /* Usr 0 00:00:00, Sys 0 00:00:00 */
+/* the event's time, in the log's time zone */
+void userlog_time(const struct userlog_line *l, struct tm *ret);
 void userlog_slot(struct buf *out, const struct userlog_line *l); /* queue@host */
 void userlog_address(struct buf *out, const char *host);          /* <host:0?alias=host> */
 static inline uint64_t userlog_mib(uint64_t bytes)
 {
         return (bytes + (1 << 20) - 1) >> 20;
 }
-/* Appends the whole event in XML or JSON (ad.c). */
+/* Appends a complete event in XML or JSON (ad.c). */
 void userlog_format_ad(struct buf *out, enum userlog_number number, const struct userlog_line *l);
 
-/* Fills `numbers` with the events that a record of the core becomes in the log, in order; returns how many.
- * `started` in the record: the attempt's execute event is in the log (or this record is it). */
+/* Fills `numbers` with the events that a record of the core becomes in the log, in order, and returns
+ * their number. `started` in the record: the log has the attempt's execute event, or this record is it. */
 #define USERLOG_NUMBERS_MAX 5
 struct userlog_record {
         enum event_type type;

@@ -1,27 +1,28 @@
-/* private: what userlog.c (records of the core to entries, entries to lines), request.c (which requests have
- * a log) and send.c (channels, agents, the store) share; the test of send.c looks into it. */
+/* private: what userlog.c (records of the core become entries, entries become lines), request.c (which
+ * requests have a log) and send.c (channels, agents, the store) share; the unit test of send.c uses it
+ * too. */
 #pragma once
 #include "base/map.h"
 #include "server/loop/turn.h"
 #include "server/userlog/format.h"
 #include "server/userlog/userlog.h"
 
-struct place { /* kept until the end: there are as many as queues */
+struct place { /* kept until the server ends; there are as many as queues */
         char *agent, *queue;
 };
-struct seen { /* an attempt, while it lasts */
+struct seen { /* what is known of an attempt while it lasts */
         struct place *place;
         uint32_t fence, cpus;
         bool started;
         uint64_t memory_mib, disk_kib;
-        int64_t user_ms, system_ms; /* of the job's attempts before it */
+        int64_t user_ms, system_ms; /* of the job's earlier attempts */
 };
 struct logged_part {
         uint64_t first, end;
-        bool has, late;   /* late: the path is another for each member */
-        bool notes;       /* there are notes for the submit event */
+        bool has, late;   /* late: the path differs between members */
+        bool notes;       /* the submit event has notes */
         unsigned options; /* userlog_option */
-        char *path;       /* absolute; NULL when late */
+        char *path;       /* absolute; NULL if late */
         char *host;
 };
 struct logged { /* a request with a user log */
@@ -30,25 +31,26 @@ struct logged { /* a request with a user log */
         struct channel *channel;
         struct logged_part *parts;
         size_t part_count;
-        struct idmap *attempts; /* struct seen by member */
+        struct idmap *attempts; /* member → struct seen */
 };
 
-struct position { /* in a channel's stream: record, entry of it, member */
+struct position { /* a position in a channel's stream: record, entry of that record, member */
         uint64_t seq, sub, member;
 };
-struct entry { /* a record of the core on its way to be lines */
+struct entry { /* a record of the core that will become lines */
         struct entry *next;
         struct logged *log;
-        struct position at; /* where it goes on */
+        struct position at; /* of the next member to write */
         struct set members;
         struct userlog_record record;
-        struct userlog_line line; /* for each member, but its number; texts are in `place` and `reason` */
+        /* the values of each member's line except its number; texts point into `place` and `reason` */
+        struct userlog_line line;
         struct place *place;
         char *reason;
         size_t bytes;
         bool again;
 };
-struct out { /* text for one file */
+struct out { /* text for one file, sent or about to be */
         struct out *next;
         struct channel *channel;
         struct position at;
@@ -65,11 +67,12 @@ struct missing {
         int64_t at_ms;
 };
 struct channel {
-        struct channel *next; /* active ones */
+        struct channel *next; /* list of active channels */
         char *domain, *owner;
         unsigned users;
-        bool active, fresh;   /* fresh: what comes now was in no file before the restart */
-        struct position done; /* recovery: what comes before it is in the files */
+        /* fresh: new lines cannot be in a file already, since they came after the restart */
+        bool active, fresh;
+        struct position done; /* recovery: lines before this position are in the files */
         struct entry *first, **last;
         struct out *outs, **outs_last, *outs_tail;
         size_t out_bytes, entry_bytes;
@@ -78,46 +81,49 @@ struct channel {
         char *agent;
         uint64_t session; /* 0: none */
         int64_t looked_ms, not_before_ms, warned_ms;
-        int64_t lonely_ms; /* boot clock, since when no agent can write its files; 0: one can */
-        bool lonely_told;  /* the server's log says so */
+        int64_t no_agent_since_ms; /* boot clock: since when no agent can write the files; 0: one can */
+        bool no_agent_told;        /* a warning about that was logged */
 };
 struct userlog {
-        struct idmap *requests; /* struct logged */
+        struct idmap *requests; /* request → struct logged */
         struct map *channels, *places;
         struct channel *active;
-        struct idmap *sent; /* struct out by serial */
+        struct idmap *sent; /* serial → struct out */
         uint64_t next_seq, sub, last_serial;
-        size_t bytes; /* of entries */
+        size_t bytes; /* of all entries */
         bool recovering, changed;
-        struct position done; /* recovery: of channels that the blob does not name */
+        struct position done; /* recovery: the position of channels that the blob does not name */
         uint64_t saved_seq;
-        size_t unsaved_bytes; /* acknowledged since */
+        size_t unsaved_bytes; /* bytes acknowledged since the position was saved */
         int64_t saved_ms;
         symbol user_log, format, use_xml, iwd, log_domain, domain, submit_host, notes, user_notes;
-        struct symbols *event_names; /* of attributes: spelled as we do, not as a user did first */
+        /* attribute names, spelled as the server does and not as a user first did */
+        struct symbols *event_names;
 };
 
-/* userlog.c: adds the lines of the entry's next member; false: it had none left. */
+/* userlog.c: adds the lines of the entry's next member; returns false if there was none left. */
 bool entry_step(struct server *s, struct channel *c, struct entry *e, size_t *budget);
 void entry_free(struct userlog *u, struct entry *e);
 
 /* request.c */
-struct logged *logged_new(struct server *s, uint64_t request); /* in u->requests; NULL: it has no log */
+/* in u->requests; NULL: the request has no log */
+struct logged *logged_new(struct server *s, uint64_t request);
 void logged_unref(struct userlog *u, struct logged *l);
 void logged_attempts_clear(struct logged *l);
 const struct logged_part *logged_part_of(const struct logged *l, uint64_t member);
-/* The absolute path of a member's log. False: it has none. */
+/* Writes the absolute path of a member's log. Returns false if it has none. */
 bool logged_path(struct server *s, uint64_t request, uint32_t member, struct buf *ret);
 
 /* send.c */
 struct channel *channel_get(struct userlog *u, struct str domain, struct str owner); /* made if absent */
 void channel_unuse(struct userlog *u, struct channel *c);
 void channel_add(struct server *s, struct channel *c, struct entry *e);
-/* The text that lines for this file are added to. again: they may have been sent before a restart. */
+/* Returns the text to which lines for this file are appended. again: the lines may have been sent before a
+ * restart. */
 struct buf *channel_text(struct userlog *u, struct channel *c, const char *path, struct position at,
                          bool again);
-void channel_added(struct channel *c, size_t bytes); /* to it */
-/* How far each channel had come. *ret_from: the first record that may have to be looked at again. */
+void channel_added(struct channel *c, size_t bytes); /* bytes appended to the text */
+/* Loads the position of each channel. *ret_from: the first record that must be read again. */
 int done_load(struct server *s, uint64_t snapshot_seq, uint64_t *ret_from, struct err *err);
-void channel_free(struct userlog *u, struct channel *c); /* what waits in it is dropped */
+void channel_free(struct userlog *u, struct channel *c); /* drops the channel's pending entries */
 void channel_clear(struct userlog *u, struct channel *c);

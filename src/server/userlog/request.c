@@ -1,5 +1,5 @@
-/* Which requests have a log: a part of a request has one whose jobs name a file, and the request's channel is
- * that of the filesystem domain and the owner of the first such part. */
+/* Decides which requests have a log. A part of a request has one if its jobs name a file. The request's
+ * channel is that of the filesystem domain and the owner of the first such part. */
 #include <unistd.h>
 
 #include "base/system/log.h"
@@ -23,7 +23,8 @@ bool logged_path(struct server *s, uint64_t request, uint32_t member, struct buf
         return buf_z(out)[0] == '/' && buf_check(out) == 0 && !str_eqz(buf_view(out), "/dev/null");
 }
 
-/* The form of the part's lines. UserLogUseXML is a boolean, or as HTCondor's writer reads it, 1 or 2. */
+/* Returns the format of the part's lines. UserLogUseXML is a boolean, or 1 or 2 as HTCondor's writer reads
+ * it. */
 static unsigned part_options(struct server *s, uint64_t request, const struct ad *ad, uint32_t first)
 {
         struct userlog *u = s->userlog;
@@ -142,8 +143,9 @@ static void parts_free(struct logged_part *parts, size_t count)
         free(parts);
 }
 
-/* The filesystem domain of the member's log, or nothing. A job whose files are always transferred has no
- * FileSystemDomain, so that no agent takes them from the folder itself: its log has a domain of its own. */
+/* Appends the filesystem domain of the member's log, or nothing. A job whose files are always transferred
+ * has no FileSystemDomain, so that no agent uses the folder directly; its log has an attribute of its own
+ * for the domain. */
 static void domain_of(struct server *s, uint64_t request, uint32_t member, struct buf *out)
 {
         const struct userlog *u = s->userlog;

@@ -1,8 +1,8 @@
-/* A channel is a queue of entries and, before it, a short queue of texts: lines of one file that were made
- * from the first entries and are at the agent, or about to be. Lines are made only while the texts are under
- * WINDOW_BYTES, so that a slow agent, or none, costs no more than the entries. When a session ends, or an
- * agent says `again`, all texts are sent once more, in order, marked as perhaps in the file.
- */
+/* A channel is a queue of entries, and a short queue of texts before it. A text has the lines of one file
+ * that were made from the first entries and were sent to the agent, or are about to be. Lines are made
+ * only while the texts have less than WINDOW_BYTES, so that a slow or absent agent costs only the memory
+ * of the entries. When a session ends, or an agent asks for it (`again`), all texts are sent once more, in
+ * order, marked as possibly written. */
 #include <stdio.h>
 
 #include "base/pack.h"
@@ -12,7 +12,7 @@
 #include "server/agents/message.h"
 #include "server/userlog/private.h"
 
-#define SLICE_MEMBERS 1000 /* made lines in one turn */
+#define SLICE_MEMBERS 1000 /* members made into lines in one turn */
 #define TEXT_BYTES    65536
 #define WINDOW_BYTES  262144
 #define CHANNEL_BYTES (32u << 20)
@@ -20,12 +20,13 @@
 #define LOOK_MS       250
 #define AGAIN_MS      5000
 #define WARN_MS       10000
-#define LONELY_MS     10000 /* without an agent, until it is told */
-#define SAVE_MS       200   /* with other records */
+#define NO_AGENT_MS   10000 /* without an agent, before a warning is logged */
+#define SAVE_MS       200   /* positions are saved when other records are written, or after this time */
 #define SAVE_ALONE_MS 2000
 #define SAVE_RECORDS  20000
-#define SAVE_BYTES    (2u << 20) /* less than what an agent looks through for lines that are there */
-#define DONE_VERSION  1
+/* less than the part of a file in which an agent looks for lines that it has written */
+#define SAVE_BYTES   (2u << 20)
+#define DONE_VERSION 1
 
 /* ---- channels
  * ------------------------------------------------------------------------------------------------- */
@@ -102,7 +103,7 @@ void channel_unuse(struct userlog *u, struct channel *c)
                 channel_free(u, c);
 }
 
-/* ---- too much
+/* ---- overflow
  * ------------------------------------------------------------------------------------------------- */
 
 static void say_missing(struct channel *c, const struct logged_part *p, const struct entry *e,
@@ -258,7 +259,8 @@ void userlog_written(struct server *s, struct agent *a, const struct command_log
         if (!o || !o->sent || c->session != a->session)
                 return;
         if (answer->error.n == 0) {
-                c->fresh |= answer->added; /* in order: so nothing behind it is there either */
+                /* lines are written in order, so no later line is in the file either */
+                c->fresh |= answer->added;
                 out_done(u, o);
                 return;
         }
@@ -282,7 +284,7 @@ void userlog_written(struct server *s, struct agent *a, const struct command_log
 /* ---- the turn
  * ------------------------------------------------------------------------------------------------- */
 
-/* The agent that this channel's files are written by: the one of last time if it is there. */
+/* Chooses the agent that writes this channel's files: the last one if it is connected. */
 static bool choose(struct server *s, struct channel *c, int64_t now)
 {
         struct agent *a = c->agent ? agents_find(s, str_of(c->agent)) : NULL, *found = NULL;
@@ -306,18 +308,18 @@ static bool choose(struct server *s, struct channel *c, int64_t now)
                         found = a;
         }
         if (!found) {
-                if (!c->lonely_ms) {
-                        c->lonely_ms = now;
-                } else if (!c->lonely_told && now - c->lonely_ms >= LONELY_MS) {
-                        c->lonely_told = true;
+                if (!c->no_agent_since_ms) {
+                        c->no_agent_since_ms = now;
+                } else if (!c->no_agent_told && now - c->no_agent_since_ms >= NO_AGENT_MS) {
+                        c->no_agent_told = true;
                         log_warn("msg=\"a user log waits: no connected agent sees its folder and runs its "
                                  "owner's jobs\" owner=\"%s\" domain=\"%s\"",
                                  LOG_TEXT(str_of(c->owner)), LOG_TEXT(str_of(c->domain)));
                 }
                 return false;
         }
-        c->lonely_ms = 0;
-        c->lonely_told = false;
+        c->no_agent_since_ms = 0;
+        c->no_agent_told = false;
         free(c->agent);
         c->agent = mem_dupz(found->name);
         c->session = found->session;
@@ -374,8 +376,8 @@ static void pump(struct server *s, struct channel *c, size_t *budget, int64_t no
                         send_out(s, c, o);
 }
 
-/* ---- how far they have come
- * ------------------------------------------------------------------------------------------------- */
+/* ---- saved positions
+ * --------------------------------------------------------------------------------------------- */
 
 static void pack_done(struct server *s, struct buf *out)
 {
@@ -464,7 +466,7 @@ int done_load(struct server *s, uint64_t snapshot_seq, uint64_t *ret_from, struc
         return 0;
 }
 
-/* More is to be done than one turn may: another one. */
+/* Continues in another turn, because this one has reached its limit. */
 static void run_again(struct server *s, struct task *t)
 {
         (void)s;

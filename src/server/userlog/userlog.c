@@ -1,8 +1,7 @@
-/* Records of the core become entries of a channel at once, with all that is known of the attempt then, so
- * that an entry may become lines much later, when the job is gone. What an attempt's start does not say
- * (where, with how much) is kept from its match on, in `attempts`; after a snapshot it is taken from the
- * core.
- */
+/* A record of the core becomes an entry of a channel at once, with all that is then known of the attempt.
+ * The entry can therefore become lines much later, when the job is gone. Facts that an attempt's start
+ * record lacks (the place, the resources) are kept in `attempts` from its match on; after a snapshot they
+ * are taken from the core. */
 #include "server/userlog/userlog.h"
 
 #include "base/pack.h"
@@ -10,8 +9,8 @@
 #include "core/query.h"
 #include "server/userlog/private.h"
 
-#define LATE_COST 8 /* a member whose path must be expanded, in members */
-#define AD_COST   4 /* one whose events are XML or JSON */
+#define LATE_COST 8 /* cost of a member whose path must be expanded, in members */
+#define AD_COST   4 /* cost of a member whose events are XML or JSON */
 
 struct userlog *userlog_new(void)
 {
@@ -106,7 +105,7 @@ static void see(struct server *s, struct logged *l, uint32_t member, struct plac
                            .system_ms = j.cpu_system_ms};
 }
 
-/* After a snapshot: what `see` would have kept. */
+/* Fills `attempts` from the core after a snapshot. */
 static void see_all(struct server *s, struct logged *l)
 {
         logged_attempts_clear(l);
@@ -161,8 +160,8 @@ static struct entry *entry_new(struct userlog *u, struct logged *l, const struct
         return n;
 }
 
-/* Hands it to the channel, without those members that have no log, and without what is in the files already.
- */
+/* Appends the entry to the channel, without members that have no log and members that are in the files
+ * already. */
 static void entry_add(struct server *s, struct entry *e)
 {
         struct userlog *u = s->userlog;
@@ -228,14 +227,14 @@ static void on_over(struct server *s, struct logged *l, const struct event *e)
                         n->line.memory_mib = a->memory_mib;
                         n->line.disk_kib = a->disk_kib;
                         free(a);
-                } else { /* its match was before what is in the log: so was its start, likely */
+                } else { /* the match is older than the log, so the start probably is too */
                         n->record.started = n->line.requeued;
                 }
                 entry_add(s, n);
         }
 }
 
-/* Of the files of a checkpoint, packed as a result's outputs. */
+/* Returns the total size of a checkpoint's files, which are packed like a result's outputs. */
 static uint64_t bytes_of(struct str files)
 {
         struct unpack u = unpack_from(files);
@@ -355,7 +354,7 @@ bool entry_step(struct server *s, struct channel *c, struct entry *e, size_t *bu
         if (p->late) {
                 cost += LATE_COST;
                 if (!logged_path(s, e->log->request, (uint32_t)m, &path))
-                        goto next; /* it has none; or the request is gone, and its names of files with it */
+                        goto next; /* the member has no log; or the request and its file names are gone */
         }
         text = channel_text(s->userlog, c, p->late ? buf_z(&path) : p->path, e->at, e->again);
         before = text->n;
