@@ -1,4 +1,4 @@
-/* counts: the states of jobs in numbers, as members of a JSON object. */
+/* counts: writes the number of jobs in each state, as members of a JSON object. */
 #pragma once
 #include "base/format/json.h"
 #include "core/core.h"

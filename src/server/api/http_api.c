@@ -14,18 +14,18 @@
 #define USER_FRESH_MS 60000
 
 struct api_user {
-        char *name; /* principal; NULL: the system knows no such user */
+        char *name; /* principal; NULL: the system has no such user */
         int64_t asked_ms;
 };
 struct http_api {
         struct server *server;
         struct http_server *http;
-        struct map *users; /* uid as bytes → struct api_user */
+        struct map *users; /* uid, as bytes → struct api_user */
         struct bodies *bodies;
-        char *tls_address; /* in use, or NULL */
+        char *tls_address; /* the address in use, or NULL */
 };
 
-/* ---- who is calling */
+/* ---- authentication */
 
 static char *ask_user(struct http_api *a, uid_t uid)
 {
@@ -50,7 +50,8 @@ static void forget_users(struct http_api *a)
         a->users = map_new();
 }
 
-/* The local user's principal, remembered for a minute: a directory service may be behind it. */
+/* Returns the local user's principal. It is cached for a minute, because the lookup may ask a directory
+ * service. */
 static const char *local_user(struct http_api *a, uid_t uid)
 {
         struct str key = str_make((const char *)&uid, sizeof(uid));
@@ -79,8 +80,7 @@ static void on_close(void *arg, struct http_request *r)
         (void)r;
         c->http = NULL;
         if (c->waits)
-                call_free(c); /* the next step would have been the client's: to take more, or to send its body
-                               */
+                call_free(c); /* the next step would have waited for the client */
 }
 
 static void body_read(void *arg, struct http_request *r)
@@ -92,7 +92,7 @@ static void body_read(void *arg, struct http_request *r)
         c->route->start(c->server, c);
 }
 
-/* The caller is known: the body may come. */
+/* The caller is known: the body may be received. */
 static void start_call(struct call *c)
 {
         c->waits = true;
@@ -110,14 +110,14 @@ static void identified(struct server *s, struct call *c)
         start_call(c);
 }
 
-/* Over TLS: the cookie that a browser got from the page. What it is answered, a browser may open. */
+/* Over TLS: authenticates by the page's session cookie. A browser may open the reply. */
 static void identify_session(struct call *c, struct str cookie)
 {
         page_guard(c->http);
         access_session(c, cookie, identified);
 }
 
-/* A bearer token, checked by the core thread: over TLS, and of a job's process. */
+/* Authenticates by a bearer token, which the core thread checks: over TLS, and for processes of jobs. */
 static void identify_token(struct call *c)
 {
         struct str header = http_header(c->http, "Authorization");
@@ -131,7 +131,7 @@ static void identify_token(struct call *c)
         access_bearer(c, str_trim(str_skip(header, 7)), identified);
 }
 
-enum peer { PEER_UNKNOWN, PEER_USER, PEER_JOB }; /* notes of a connection on the unix socket */
+enum peer { PEER_UNKNOWN, PEER_USER, PEER_JOB }; /* what is known of a connection on the unix socket */
 
 static enum peer peer_of(struct http_request *r, pid_t pid)
 {
@@ -148,7 +148,7 @@ static enum peer peer_of(struct http_request *r, pid_t pid)
         return note;
 }
 
-/* A job's process has the rights of the token that it was given, and without one none. */
+/* A job's process has the rights of the token that it sends, and no rights without one. */
 static void identify_job(struct call *c)
 {
         if (http_header(c->http, "Authorization").n)

@@ -1,12 +1,13 @@
-/* routes: the table of what the API has. docs/openapi.json describes the same; a test compares them. */
+/* routes: the table of the API's routes. docs/openapi.json describes the same routes; a test compares the
+ * two. */
 #pragma once
 #include "server/calls/route.h"
 
-/* Finds a route in the table: see route_find. */
+/* Finds a route in the table, as route_find does. */
 const struct route *routes_find(enum http_method method, struct str path, struct str param[2],
                                 bool *ret_path_known);
 const struct route *routes_at(size_t n); /* NULL at the end */
-struct bodies *routes_bodies(void);      /* of that table: see body.h */
+struct bodies *routes_bodies(void);      /* of this table: see body.h */
 
 call_fn api_server, api_openapi, api_health, api_ready;
 call_fn api_upload_new, api_upload_put, api_upload_finish;

@@ -1,10 +1,10 @@
 /* /ga4gh/tes/v1: the Task Execution Service of the GA4GH, 1.1.0. A task is a request of one job with the
- * attribute TES_ATTRIBUTE; what a task means is jdl/tes, and here are its calls: creating is a submit, and a
- * task is shown from the queue or from history, whichever has the job.
+ * attribute TES_ATTRIBUTE. jdl/tes defines what a task means; this file has the calls. Creating a task is
+ * a submit; a task is shown from the queue or from history, whichever has the job.
  *
- * A listing has the tasks in the queue first, oldest first, and behind them those in history, latest first.
- * Its page tokens say where in which of them the next page begins: q7 and h123. A task that ends between two
- * pages may so be in both, and is in one at least: what ended before is durable before history is read. */
+ * A listing has first the tasks in the queue, oldest first, and then those in history, latest first. Its
+ * page tokens say where the next page begins: q7 in the queue, h123 in history. A task that ends between
+ * two pages may be in both, but is never missing, because it is durable in history before history is read. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,12 +24,13 @@
 
 #define PAGE_DEFAULT 256
 #define PAGE_MAX     2047
-#define PAGE_FULL    128        /* tasks with what they have printed, 128 KiB each */
-#define PAGE_BYTES   (4u << 20) /* of its tasks' texts: a page ends behind them */
-#define LOOKED_MAX   20000      /* rows of history for a page, which may then be short and has a next one */
-#define SLICE_NS     4000000
-#define TAGS_MAX     64
-#define NAMES        STR(TES_ATTRIBUTE ",RemoveReason")
+#define PAGE_FULL    128        /* tasks in a page with their output, which is 128 KiB for each */
+#define PAGE_BYTES   (4u << 20) /* size of its tasks' texts at which a page ends */
+/* history rows read for a page; the page may then be short, and has a next one */
+#define LOOKED_MAX 20000
+#define SLICE_NS   4000000
+#define TAGS_MAX   64
+#define NAMES      STR(TES_ATTRIBUTE ",RemoveReason")
 
 static void tes_reply(struct server *s, struct call *c)
 {
@@ -37,7 +38,7 @@ static void tes_reply(struct server *s, struct call *c)
         call_reply(c);
 }
 
-/* ---- the service */
+/* ---- service info */
 
 void api_tes_service(struct server *s, struct call *c)
 {
@@ -76,12 +77,12 @@ void api_tes_service(struct server *s, struct call *c)
         call_reply(c);
 }
 
-/* ---- creating */
+/* ---- creation */
 
 struct create {
         json_t *doc;
         struct tes_task task;
-        struct form_file *files; /* of its contents */
+        struct form_file *files; /* the contents of the task's files */
         struct spool_finish *made;
         char (*uploads)[UUID_TEXT];
 };
@@ -110,7 +111,7 @@ static void created(struct call *c, uint64_t id)
         call_reply(c);
 }
 
-/* I/O thread: the job is submitted. */
+/* I/O thread: submits the job. */
 static void submit(struct server *s, struct call *c)
 {
         struct create *x = c->state;
@@ -129,7 +130,7 @@ static void submit(struct server *s, struct call *c)
                 call_fail(c, 400, "bad_request", "the task has text in it that is not UTF-8");
 }
 
-/* Core: the contents are the caller's. */
+/* Core thread: makes the caller the owner of the contents. */
 static void own(struct server *s, struct call *c)
 {
         struct create *x = c->state;
@@ -157,7 +158,7 @@ static int upload(struct server *s, struct call *c, const char *id, struct str t
         return r;
 }
 
-/* Reader: the contents become files of the spool. */
+/* Reader thread: stores the contents as files in the spool. */
 static void spool_contents(struct server *s, struct call *c)
 {
         struct create *x = c->state;
@@ -215,7 +216,7 @@ void api_tes_create(struct server *s, struct call *c)
                 submit(s, c);
 }
 
-/* ---- showing */
+/* ---- views */
 
 struct shown {
         struct row row;
@@ -224,16 +225,17 @@ struct shown {
 };
 struct show {
         enum tes_view view;
-        bool one; /* this task, and not a listing */
+        bool one; /* one task, not a listing */
         uint64_t id;
-        /* of a listing */
+        /* for a listing */
         struct str name_prefix, keys[TAGS_MAX], values[TAGS_MAX];
         size_t tag_count;
         bool has_state;
         enum tes_state state;
         uint64_t limit;
         bool in_history;
-        uint64_t after, before; /* the last one looked at: request of the queue, row of history */
+        /* where the next page continues: the request in the queue, the row in history */
+        uint64_t after, before;
         bool more;
         size_t looked, bytes;
         struct past *past;
@@ -253,8 +255,8 @@ static void show_free(void *arg)
         free(x);
 }
 
-/* What a row's ad says of it: *ret_kept is the caller's, NULL if the job is no task; *ret_removed, why it was
- * removed, is in the arena. */
+/* Reads a row's ad. *ret_kept belongs to the caller, and is NULL if the job is not a task; *ret_removed,
+ * the reason of the removal, is in the arena. */
 static void read_ad(const struct row *r, struct arena *a, json_t **ret_kept, struct str *ret_removed)
 {
         json_t *ad = json_loadb(r->ad.p ? r->ad.p : "", r->ad.n, 0, NULL);
@@ -289,7 +291,7 @@ static int32_t exit_code_of(bool signaled, int32_t code)
         return signaled ? 128 + code : code;
 }
 
-/* The part of a stream's end that was printed from `from` to `to`. */
+/* Returns the part of a stream's tail between the offsets `from` and `to`. */
 static struct str printed(const struct tail_read *t, int stream, uint64_t from, uint64_t to)
 {
         struct str all = buf_view(&t->bytes[stream]);
@@ -302,7 +304,8 @@ static struct str printed(const struct tail_read *t, int stream, uint64_t from, 
         return from < to ? str_head(str_skip(all, (size_t)(from - begin)), (size_t)(to - from)) : STR_NONE;
 }
 
-/* Of each executor that has run; of a job with one, the job's own. Returns how many. */
+/* Writes the logs of the executors that have run; for a job with one step, the job's own. Returns their
+ * number. */
 static size_t write_logs(const struct shown *t, struct tes_executor_log logs[COMMAND_STEPS_MAX])
 {
         struct str steps = buf_view(&t->tail.steps);
@@ -354,7 +357,7 @@ static void not_found(struct call *c)
         call_fail(c, 404, "not_found", "there is no task " STR_FMT, STR_ARG(c->param[0]));
 }
 
-/* Reader: a page is a while's work. */
+/* Reader thread: writes a page, which takes a while. */
 static void write_tasks(struct server *s, struct call *c)
 {
         struct show *x = c->state;
@@ -383,9 +386,9 @@ static void write_tasks(struct server *s, struct call *c)
         call_io(c, tes_reply);
 }
 
-/* ---- what they have printed */
+/* ---- output of tasks */
 
-/* Reader. */
+/* Reader thread. */
 static void read_tails(struct server *s, struct call *c)
 {
         struct show *x = c->state;
@@ -403,7 +406,7 @@ static void read_tails(struct server *s, struct call *c)
         write_tasks(s, c);
 }
 
-/* Core: the names of their tails, for as long in the place of the agent's. */
+/* Core thread: finds the tails' names, which take the place of the agent's for now. */
 static void find_tails(struct server *s, struct call *c)
 {
         struct show *x = c->state;
@@ -418,7 +421,7 @@ static void find_tails(struct server *s, struct call *c)
         call_reader(c, read_tails);
 }
 
-/* Reader: all rows are there. */
+/* Reader thread: all rows are read. */
 static void show_rows(struct server *s, struct call *c)
 {
         struct show *x = c->state;
@@ -429,7 +432,7 @@ static void show_rows(struct server *s, struct call *c)
                 call_core(c, find_tails);
 }
 
-/* ---- one */
+/* ---- one task */
 
 static void read_one(struct server *s, struct call *c)
 {
@@ -465,7 +468,7 @@ static bool is_task(struct server *s, uint64_t request)
         return ad && ad_find(ad, symbols_intern(core_symbols(s->core), STR(TES_ATTRIBUTE)));
 }
 
-/* A task that is in the queue, as a row; false: it is not, or is no task. */
+/* Fills the row of a task in the queue. Returns false if it is not there or not a task. */
 static bool fill_live(struct server *s, struct call *c, struct row_maker *m, uint64_t id, struct row *r)
 {
         if (!is_task(s, id) || !row_make(m, id, 0, r) || r->past)
@@ -474,7 +477,7 @@ static bool fill_live(struct server *s, struct call *c, struct row_maker *m, uin
         return true;
 }
 
-/* Core. One that has ended is in history when what this turn has done is durable. */
+/* Core thread. A job that has ended is in history when this turn's commit is durable. */
 static void task_look_up(struct server *s, struct call *c)
 {
         struct show *x = c->state;
@@ -523,9 +526,9 @@ void api_tes_task(struct server *s, struct call *c)
                 call_core(c, task_look_up);
 }
 
-/* ---- a listing */
+/* ---- listing */
 
-/* The last row of x->tasks is wanted, too. */
+/* Returns whether the last row of x->tasks belongs in the listing. */
 static bool is_wanted(struct call *c, const struct row *r)
 {
         struct show *x = c->state;
@@ -593,10 +596,10 @@ static void ask_history(struct server *s, struct call *c)
         const struct show *x = c->state;
 
         (void)s;
-        call_reader(c, x->more ? write_tasks : read_history); /* more: none of the page has ended */
+        call_reader(c, x->more ? write_tasks : read_history); /* if `more`, no task of the page has ended */
 }
 
-/* Core: those in the queue, a slice. */
+/* Core thread: lists tasks in the queue, one slice. */
 static void list_queue(struct server *s, struct call *c)
 {
         struct show *x = c->state;
@@ -646,7 +649,7 @@ static bool read_token(struct call *c, struct show *x)
         return true;
 }
 
-/* The n-th key has the n-th value, or any. */
+/* Checks that the n-th key has the n-th value; no value means any. */
 static bool read_tags(struct call *c, struct show *x)
 {
         struct str key;
@@ -693,9 +696,9 @@ void api_tes_list(struct server *s, struct call *c)
                 call_yield_to_client(c, list_queue);
 }
 
-/* ---- canceling */
+/* ---- cancelling */
 
-/* Reader: one that has ended is canceled already, if it is a task at all. */
+/* Reader thread: a task that has ended counts as cancelled; checks that it is a task. */
 static void cancel_past(struct server *s, struct call *c)
 {
         struct show *x = c->state;

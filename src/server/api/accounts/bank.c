@@ -1,9 +1,9 @@
 /* /v1/bank: accounts, orders, statements, liens and quotes.
  *
- * Admins give all orders; operators see everything, and charge, refund and reserve. Others act by their role
- * in an account, or in one above it: users see its balance, ask for quotes and reserve for themselves;
- * managers see its statement and liens, charge it, and move money between accounts that they manage; owners
- * open accounts below it and say who its members are. */
+ * Admins give all orders; operators see everything, and charge, refund and reserve. Other users act by
+ * their role in an account or in one above it. Members with the role user see its balance, ask for quotes
+ * and reserve for themselves; managers also see its statement and liens, charge it, and move money between
+ * accounts that they manage; owners also open accounts below it and decide who is a member. */
 #include "base/system/clock.h"
 #include "core/core.h"
 #include "core/lifecycle/reservations.h"
@@ -15,7 +15,7 @@
 #define QUOTE_MS          86400000ll
 #define QUOTE_MS_MAX      (30 * QUOTE_MS)
 #define LIEN_MS           3600000ll
-#define NUMBER_MAX        4000000000000ll /* of milliseconds, and of what is asked for */
+#define NUMBER_MAX        4000000000000ll /* limit of times in milliseconds, and of requested amounts */
 
 static void state_free(void *arg)
 {
@@ -29,7 +29,7 @@ static enum bank_role role_in(const struct call *c, const struct bank_account *a
         return a ? bank_role_of(a, str_of(c->who)) : BANK_ROLE_NONE;
 }
 
-/* ---- what is shown */
+/* ---- reading */
 
 struct listing {
         struct json j;
@@ -123,8 +123,8 @@ void api_bank(struct server *s, struct call *c)
         call_yield_to_client(c, list_bank);
 }
 
-/* The account that the path names, if the caller has this role in it; NULL: the call has failed. Who is no
- * member is not told which accounts there are. */
+/* Returns the account that the path names, if the caller has this role in it; NULL: the call has failed. A
+ * caller who is not a member is not told whether the account exists. */
 static struct bank_account *account_of(struct server *s, struct call *c, struct str name,
                                        enum bank_role least)
 {
@@ -246,7 +246,7 @@ struct statement {
         struct call *call;
         struct str account;
         uint64_t from_ms, to_ms, after, limit, count, last;
-        bool own, more; /* own: the caller sees what he has spent himself */
+        bool own, more; /* own: the caller sees only what he or she has spent */
 };
 
 static void write_side(struct json *j, const char *key, const char *name, uint64_t allocation)
@@ -357,18 +357,18 @@ void api_bank_statement(struct server *s, struct call *c)
         if (t->limit == 0)
                 t->limit = STATEMENT_DEFAULT;
         if (t->limit > STATEMENT_MAX)
-                t->limit = STATEMENT_MAX; /* a page; "next" leads on */
+                t->limit = STATEMENT_MAX; /* one page; "next" leads to the following one */
         call_core(c, check_statement);
 }
 
 /* ---- orders */
 
-struct asked { /* what an order says of what will be used */
+struct asked { /* what an order says will be used */
         bool given;
         struct core_bank_use use;
 };
 
-/* A whole number that is absent or not negative. */
+/* Reads a whole number that is absent or not negative. */
 static bool number(struct call *c, const char *key, int64_t most, int64_t *ret)
 {
         const json_t *v = json_object_get(c->state, key);
@@ -437,7 +437,8 @@ static struct str parent_of(struct str name)
         return str_head(name, dot > 0 ? (size_t)dot : 0);
 }
 
-/* Which role the order asks for in its account. Those that make or unmake money are the administrators'. */
+/* Checks that the caller has the role that the order needs in its account. Orders that create or destroy
+ * money are for admins. */
 static bool may_order(struct server *s, struct call *c, const struct bank_order *o)
 {
         const struct bank *b = core_bank(s->core);
@@ -489,8 +490,8 @@ static bool may_order(struct server *s, struct call *c, const struct bank_order 
         return o->op != BANK_TRANSFER || account_of(s, c, o->to, BANK_ROLE_MANAGER);
 }
 
-/* Nobody who is no operator takes what the accounts of others need. An account that is there is not opened.
- */
+/* Checks that a caller who is not an operator leaves room in the bank's tables for others. An order for an
+ * existing account opens none. */
 static bool has_share(struct server *s, struct call *c, const struct bank_order *o)
 {
         const struct bank *b = core_bank(s->core);
@@ -506,7 +507,7 @@ static bool has_share(struct server *s, struct call *c, const struct bank_order 
         return false;
 }
 
-/* Fills in what the order leaves out: the price by the rates, times, and whom it is for. */
+/* Fills in what the order leaves out: the price by the rates, times, and the user it is for. */
 static bool complete(struct server *s, struct call *c, struct bank_order *o, const struct asked *asked)
 {
         const struct bank_quote *q = bank_quote(core_bank(s->core), o->quote);

@@ -1,7 +1,8 @@
-/* /v1/reservations: room that is set aside at places for a time (core/lifecycle/reservations.h).
+/* /v1/reservations: reservations of capacity at places for a time (core/lifecycle/reservations.h).
  *
- * Admins and operators make and end them; users for themselves, within what the settings allow, and without
- * evicting others. Everybody sees when places are reserved; who may use a reservation sees all of it. */
+ * Admins and operators make and end them; users may do that for themselves, within the limits of the
+ * settings, and without evicting others. Everybody sees when places are reserved; those who may use a
+ * reservation see all of it. */
 #include "core/lifecycle/reservations.h"
 #include "bank/bank.h"
 #include "base/system/clock.h"
@@ -19,7 +20,7 @@ static void state_free(void *arg)
         json_decref(arg);
 }
 
-/* ---- what is shown */
+/* ---- reading */
 
 static bool may_see(const struct call *c, const struct advance *a)
 {
@@ -131,7 +132,7 @@ void api_reservation(struct server *s, struct call *c)
         call_core(c, show_reservation);
 }
 
-/* ---- making one */
+/* ---- creation */
 
 static void reservations_answer(struct server *s, struct call *c)
 {
@@ -163,7 +164,7 @@ static bool read_number(struct call *c, const char *key, int64_t *ret)
         return false;
 }
 
-/* Names of users and groups are kept as they are: none may break the list that it stands in. */
+/* Checks names of users and groups, which are stored in lists: none may contain a separator. */
 static bool names_ok(struct call *c, const char *key, struct str names, bool users)
 {
         struct str rest = names, one;
@@ -216,7 +217,7 @@ static bool read_reserve(struct call *c, struct core_reserve *r, struct str *pla
         return true;
 }
 
-/* What the settings let users have. */
+/* Checks the limits that the settings set for users. */
 static bool users_may(struct server *s, struct call *c, const struct core_reserve *r)
 {
         const struct config_reservations *may = &server_settings(s)->reservations;
@@ -256,7 +257,7 @@ static bool users_may(struct server *s, struct call *c, const struct core_reserv
         return false;
 }
 
-/* An account is spent by its members only. */
+/* Checks that the caller is a member of the account that pays. */
 static bool may_spend(struct server *s, struct call *c, struct str account)
 {
         const struct bank_account *a = bank_account(core_bank(s->core), account);
@@ -323,7 +324,7 @@ void api_reservation_new(struct server *s, struct call *c)
         call_core(c, make_reservation);
 }
 
-/* ---- ending one */
+/* ---- end */
 
 static void end_reservation(struct server *s, struct call *c)
 {

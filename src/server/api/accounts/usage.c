@@ -1,5 +1,5 @@
-/* GET /v1/usage, /v1/usage/records: what attempts have used, summed by user, account, place, site and month,
- * or one by one. Users see their own; operators and admins see all. */
+/* GET /v1/usage, /v1/usage/records: what attempts have used, as sums by user, account, place, site and
+ * month, or as single records. Users see their own records; operators and admins see all. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
@@ -11,14 +11,14 @@
 
 #define SLICE_NS      20000000
 #define GROUPS_MAX    100000u
-#define RECORDS_BYTES (4u << 20) /* of one page of records, about */
+#define RECORDS_BYTES (4u << 20) /* approximate size of one page of records */
 #define TIME_MAX      4000000000000ll
 
 enum { BY_USER, BY_ACCOUNT, BY_PLACE, BY_SITE, BY_MONTH, BYS };
 static const char *const by_names[BYS] = {"user", "account", "place", "site", "month"};
 
 struct sums {
-        char *key; /* values of what it is by, in the order of the names; 0x1f between */
+        char *key; /* the values of the grouping columns, in the order of their names, separated by 0x1f */
         uint64_t attempts, completed, failed, lost, not_started, starts, bytes_in, bytes_out;
         double wall_ms, cpu_ms, cpus_ms, gpus_ms, memory_mib_ms, memory_used_mib_ms, wait_ms;
         int64_t wait_max_ms, amount;
@@ -34,7 +34,7 @@ struct report {
         struct map *groups;
         struct sums **sums;
         size_t count, cap;
-        /* of records */
+        /* for records */
         struct json j;
         struct str after;
         struct buf next;

@@ -1,8 +1,8 @@
-/* The catalog: /v1/catalog and what is below it.
+/* /v1/catalog and the routes below it: the catalog of files.
  *
- * A thread of its own has it (server.h), as an import writes for longer than a query of history may wait. It
- * is opened at the first call, so that a server whose catalog is damaged does all the rest. A page ends after
- * PAGE_MS: a query of many files is many pages, and between them others have their turn. */
+ * The catalog has a thread of its own (server.h), because an import writes for longer than a query of
+ * history may wait. It is opened at the first call, so that a damaged catalog stops nothing else. A page
+ * ends after PAGE_MS: a query of many files takes many pages, and other calls run between them. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void fail_call(struct call *c, int r, const struct err *err)
         }
 }
 
-/* Catalog thread: opens it, the first time. False: the call has failed. */
+/* Catalog thread: opens the catalog at the first call. Returns false if the call has failed. */
 static bool ready(struct server *s, struct call *c)
 {
         struct err err = {0};
@@ -51,7 +51,7 @@ static bool has_room(struct server *s, struct call *c)
         return false;
 }
 
-/* I/O thread: may the caller write? False: the call has failed. */
+/* I/O thread: returns whether the caller may write; if not, the call has failed. */
 static bool may_write(struct server *s, struct call *c)
 {
         enum role least = server_settings(s)->catalog_write;
@@ -70,7 +70,7 @@ static void reply_catalog(struct server *s, struct call *c)
         call_reply(c);
 }
 
-/* ---- about */
+/* ---- description */
 
 static void about(struct server *s, struct call *c)
 {
@@ -103,7 +103,7 @@ void api_catalog(struct server *s, struct call *c)
         call_catalog(c, about);
 }
 
-/* ---- finding */
+/* ---- queries */
 
 struct find {
         struct catalog_find how;
@@ -197,7 +197,7 @@ static void find_files(struct server *s, struct call *c)
         call_io(c, reply_catalog);
 }
 
-/* Where the page before ended, and how many files there were until then: "81920.4711" */
+/* Reads where the previous page ended, and how many files there were up to there: "81920.4711" */
 static bool read_cursor(struct call *c, struct find *f)
 {
         struct str rest = call_query(c, "after"), first;
@@ -254,7 +254,7 @@ void api_catalog_file(struct server *s, struct call *c)
         call_catalog(c, get_file);
 }
 
-/* ---- writing: the body is read on the catalog's thread */
+/* ---- writing; the catalog's thread reads the body */
 
 struct write {
         struct buf body;
@@ -275,7 +275,7 @@ static void write_free(void *arg)
         free(w);
 }
 
-/* I/O thread: takes the body along to the catalog's thread. */
+/* I/O thread: passes the body to the catalog's thread. */
 static void write_begin(struct server *s, struct call *c, call_fn *fn)
 {
         struct write *w;
@@ -287,7 +287,7 @@ static void write_begin(struct server *s, struct call *c, call_fn *fn)
                 call_catalog(c, fn);
 }
 
-/* Catalog thread. False: the call has failed. */
+/* Catalog thread. Returns false if the call has failed. */
 static bool write_ready(struct server *s, struct call *c)
 {
         struct write *w = c->state;
@@ -412,7 +412,7 @@ void api_catalog_put(struct server *s, struct call *c)
         write_begin(s, c, put_files);
 }
 
-/* The texts of a list under a key, or NULL. */
+/* Returns the texts of the list under a key, or NULL. */
 static struct str *read_names(struct write *w, const char *key, size_t *ret)
 {
         const json_t *list = json_object_get(w->doc, key);

@@ -1,6 +1,6 @@
 /* PUT /v1/credentials/NAME, GET /v1/credentials, DELETE /v1/credentials/NAME; PUT
- * /v1/requests/7/credentials/NAME, of a request that another server hands on. Contents go in and never out.
- */
+ * /v1/requests/7/credentials/NAME, for a request that another server hands on. No call returns a
+ * credential's content. */
 #include "auth/credentials.h"
 
 #include "base/system/clock.h"
@@ -19,7 +19,7 @@ struct put {
         struct str urls[CREDENTIAL_URLS_MAX + 1];
         size_t url_count;
         bool says_urls;
-        uint64_t request; /* 0: the caller's own */
+        uint64_t request; /* 0: a credential of the caller */
 };
 
 static void state_free(void *arg)
@@ -60,7 +60,8 @@ static void release(struct server *s, struct call *c)
                 call_yield(c, release);
 }
 
-/* The request's own, when it may have any: only one that came from another server, and has not ended. */
+/* Finds the owner name of the request's own credentials. Only a request that came from another server and
+ * has not ended has any. */
 static bool find_request(struct server *s, struct call *c, struct str *ret_owner)
 {
         const struct put *p = c->state;
@@ -86,7 +87,7 @@ static bool find_request(struct server *s, struct call *c, struct str *ret_owner
         return true;
 }
 
-/* What it is for, as one text; "" when there is none. */
+/* Appends the purpose of the credential as one text; "" when it has none. */
 static void what_for(const struct server *s, struct str owner, struct str name, struct buf *out)
 {
         const struct credential *k = credentials_find(s->access->credentials, owner, name);
@@ -134,10 +135,10 @@ static void put_credential(struct server *s, struct call *c)
         }
         if (p->release.shown_elsewhere)
                 core_request_credentials(s->core, p->request);
-        call_io(c, write_put); /* its jobs waited, and were not held */
+        call_io(c, write_put); /* its jobs were waiting for it, and were not held */
 }
 
-/* One too many is kept, so that it is refused. */
+/* Keeps one URL too many, so that the list is then refused. */
 static void read_urls(struct put *p, const json_t *list)
 {
         p->says_urls = json_is_array(list);
@@ -158,7 +159,7 @@ static void write_urls(struct json *j, const struct credential *k)
 
 static void start_put(struct call *c, uint64_t request)
 {
-        json_t *doc = call_json(c); /* a call that failed is gone, and its state with it */
+        json_t *doc = call_json(c); /* after a failure the call and its state are freed */
         struct put *p;
 
         if (!doc)

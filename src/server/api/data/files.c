@@ -1,5 +1,5 @@
-/* Output files that are in the spool: those of a job, those of a request, and the bytes of one. They are
- * listed in the job's history row. */
+/* Output files in the spool: the list for a job or a request, and the content of one. The job's history
+ * row lists them. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -22,14 +22,14 @@ struct files {
         uint32_t member;
         struct str name;
         call_fn *next;
-        /* listing */
+        /* for a list */
         struct json j;
         struct call *call;
         struct past *past;
         size_t jobs;
         uint64_t last_row;
         bool more, found, forbidden;
-        /* bytes */
+        /* for the content */
         char hash[SPOOL_HASH_TEXT];
         int fd;
         uint64_t offset;
@@ -161,7 +161,7 @@ static void list_request(struct server *s, struct call *c)
         list_files(s, c, false);
 }
 
-/* Of a job that has not ended: a file of the checkpoint that is kept here. */
+/* Looks for a file of the checkpoint that is kept here, for a job that has not ended. */
 static void look_in_checkpoint(struct server *s, struct files *f)
 {
         struct core_job j = {0};
@@ -184,7 +184,7 @@ static void look_in_checkpoint(struct server *s, struct files *f)
         }
 }
 
-/* Core, for those that have no row yet: is it there at all, and the caller's? */
+/* Core thread, for jobs without a history row: checks that the job exists and that the caller may see it. */
 static void check_file(struct server *s, struct call *c)
 {
         struct files *f = c->state;
@@ -232,7 +232,7 @@ void api_job_files(struct server *s, struct call *c)
                 start_listing(c, list_job);
 }
 
-/* ---- bytes */
+/* ---- content */
 
 static void write_chunk(struct server *s, struct call *c);
 
@@ -261,7 +261,7 @@ static void drained(void *arg, struct http_request *r)
         call_reader(c, read_chunk);
 }
 
-/* A read that fails in the middle ends the connection: the client sees that the end is missing. */
+/* A read that fails in the middle closes the connection, so that the client sees that the end is missing. */
 static void write_chunk(struct server *s, struct call *c)
 {
         struct files *f = c->state;
@@ -274,7 +274,7 @@ static void write_chunk(struct server *s, struct call *c)
                 call_end(c);
                 return;
         }
-        c->waits = true; /* until drained */
+        c->waits = true; /* until the connection has sent its buffer */
         http_reply_chunk(c->http, &c->out);
 }
 

@@ -1,4 +1,4 @@
-/* GET /v1/stores: the places for files that are configured, and how far from each agent they are. */
+/* GET /v1/stores: the configured stores, and each agent's distance to them. */
 #include "server/api/routes.h"
 
 static void write_words(struct json *j, const char *key, const struct str *v, size_t count)

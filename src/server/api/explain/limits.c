@@ -1,5 +1,5 @@
-/* GET /v1/limits: pools of units that running jobs draw on, what of them is in use, by whom, and who waits;
- * and what the caller has uploaded. */
+/* GET /v1/limits: pools of units that running jobs draw on: units in use, by whom, and the jobs that wait;
+ * and the bytes that the caller has uploaded. */
 #include "server/api/explain/limits.h"
 
 #include "core/query.h"
@@ -23,7 +23,7 @@ static void on_user(void *arg, const struct core_limit_user *u)
         json_close(j, '}');
 }
 
-/* Within an object. */
+/* Writes members into an open object. */
 static void limit_write(struct json *j, struct core *core, const struct core_limit *l)
 {
         json_kstrz(j, "name", l->name);
@@ -70,7 +70,7 @@ void api_limits(struct server *s, struct call *c)
         call_core(c, read_limits);
 }
 
-/* ---- in words */
+/* ---- as a sentence */
 
 struct words {
         struct buf *out;

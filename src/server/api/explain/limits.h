@@ -1,4 +1,4 @@
-/* limits: pools of units, as JSON members and as a sentence. */
+/* limits: writes a pool of units as JSON members and as a sentence. */
 #pragma once
 #include "base/format/json.h"
 #include "core/core.h"

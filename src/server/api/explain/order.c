@@ -1,4 +1,4 @@
-/* GET /v1/accounts, GET /v1/jobs/7.42/priority: whose turn it is. */
+/* GET /v1/accounts, GET /v1/jobs/7.42/priority: fair shares, and the priority of a job. */
 #include "server/api/explain/order.h"
 
 #include "core/query.h"

@@ -18,7 +18,8 @@ static const struct {
         [CORE_STORE_DOWN] = {"store down", "agent", NULL},
 };
 
-/* A request that is larger than what the queue has: RESOURCE of TARGET.RESOURCE >= RequestRESOURCE. */
+/* Returns the resource of which a request asks for more than the queue has (TARGET.RESOURCE >=
+ * RequestRESOURCE). */
 static struct str scarce_resource(const struct core_why *w)
 {
         const struct str target = STR("TARGET."), request = STR(">= Request");

@@ -1,6 +1,6 @@
-/* GET /v1/jobs/7.42/why: in words, what keeps a job where it is. Its expected times are looked at, and queues
- * asked, some at a time, and other work goes in between, so the answer to a job that starts meanwhile is that
- * it started. */
+/* GET /v1/jobs/7.42/why: explains in sentences why a job is where it is. Expected times are computed and
+ * queues are asked in slices, with other work in between, so the job may start meanwhile; the answer then
+ * says that it started. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -18,11 +18,11 @@
 #define SLICE_QUEUES 100u
 
 struct why {
-        struct core_walk *walk;       /* over those that are asked */
-        struct core_what_if *changes; /* NULL: they are not looked at yet */
-        uint32_t times;               /* core_eta_some's */
+        struct core_walk *walk;       /* over the queues that are asked */
+        struct core_what_if *changes; /* NULL: not computed yet */
+        uint32_t times;               /* state of core_eta_some */
         struct buf agents;
-        struct json j; /* into it */
+        struct json j; /* the answer, written into it */
         unsigned count[CORE_STORE_DOWN + 1], all;
 };
 
@@ -59,7 +59,8 @@ static void why_line_add(struct json *j, const char *fmt, ...)
         json_str(j, buf_view(&b));
 }
 
-/* A sentence about n queues: with one of them `one`, else `many`, in which # stands for their number. */
+/* Writes a sentence about n queues: `one` for one queue, otherwise `many`, in which # stands for the
+ * number. */
 static void say_count(struct json *j, unsigned n, const char *one, const char *many)
 {
         struct str rest = str_of(many), before;
@@ -74,7 +75,8 @@ static void say_count(struct json *j, unsigned n, const char *one, const char *m
         why_line_add(j, STR_FMT "%u" STR_FMT, STR_ARG(before), n, STR_ARG(rest));
 }
 
-/* What stops it everywhere, before any queue is asked. True: there is something. */
+/* Explains what stops the job everywhere, before any queue is asked. Returns whether there is such a
+ * thing. */
 static bool explain_limit(struct json *j, struct core *core, const struct core_job *job)
 {
         BUF_CLEANUP struct buf text = {0};
@@ -106,7 +108,7 @@ static bool explain_limit(struct json *j, struct core *core, const struct core_j
         return true;
 }
 
-/* Its place in the order, and what is kept for it. `would`: there are queues that could run it. */
+/* Explains the job's place in the order, and what is reserved for it. `would`: some queues could run it. */
 static void explain_turn(struct json *j, struct core *core, const struct core_job *job, bool would)
 {
         struct core_reservation r;
@@ -166,7 +168,7 @@ static void write_turn(struct json *j, struct core *core, uint64_t request, uint
         }
 }
 
-/* What queues say that do not run the job now. */
+/* Answers of queues that do not run the job now. */
 static const struct {
         enum core_verdict verdict;
         const char *one, *many;
@@ -221,15 +223,15 @@ static void explain_idle(struct json *j, struct core *core, const struct core_jo
 
 #define HINTS_MAX 3u
 
-/* Changes that would help stand in the list, and the best ones in sentences. */
+/* Changes that would help are listed, and the best are also written as sentences. */
 struct hints {
         struct json j;
         struct json *text;
-        struct buf needed; /* where no single change is enough: what stands in the way */
+        struct buf needed; /* where no single change is enough: what must change together */
         unsigned said, in_the_way;
 };
 
-/* An amount of a request in the unit that people write: RequestMemory is in MiB, RequestDisk in KiB. */
+/* Appends an amount in the unit that people write. RequestMemory is in MiB, RequestDisk in KiB. */
 static void add_amount(struct buf *out, struct str attribute, int64_t amount)
 {
         static const char units[] = "KMGTPE";
@@ -245,7 +247,7 @@ static void add_amount(struct buf *out, struct str attribute, int64_t amount)
         buf_printf(out, v < 100 && v != (double)(int64_t)v ? "%.1f%c" : "%.0f%c", v, units[u]);
 }
 
-/* "request_memory" of "RequestMemory": as it stands in a submit file. */
+/* Appends "request_memory" for "RequestMemory", as a submit file has it. */
 static void add_keyword(struct buf *out, struct str attribute)
 {
         for (size_t i = 0; i < attribute.n; i++) {
@@ -276,7 +278,8 @@ static void add_change(struct buf *out, const struct core_change *x)
         buf_char(out, ')');
 }
 
-/* A clause such as TARGET.Cpus >= RequestCpus: the request itself is in the list, too, with what there is. */
+/* Returns whether the clause only limits a request, as TARGET.Cpus >= RequestCpus does. The list then also
+ * has the change of the request itself, with the amount available. */
 static bool is_of_request(const struct core_change *x)
 {
         return (x->kind == CORE_CHANGE_JOB_CLAUSE && str_search(x->text, STR(">= Request")) >= 0) ||
@@ -314,7 +317,7 @@ static void on_change(void *arg, const struct core_change *x)
                              x->kind == CORE_CHANGE_JOB_CLAUSE ? "job" : "queue", buf_z(&change));
 }
 
-/* Where no change alone is enough, what stands in the way. */
+/* Where no single change is enough, says what must change together. */
 static void say_needed(struct hints *h)
 {
         if (h->said == 0 && h->in_the_way > 0)
@@ -324,7 +327,8 @@ static void say_needed(struct hints *h)
                              buf_z(&h->needed), h->in_the_way > HINTS_MAX ? "; and more, see --json" : "");
 }
 
-/* Jobs that start together wait for places for all of them. True: this one waits for that. */
+/* Explains a job whose set starts together and waits for places for all members. Returns whether this job
+ * does. */
 static bool explain_set(struct json *j, struct core *core, const struct core_job *job)
 {
         static const char *const within[] = {"", " within one group", " at one queue"};
@@ -386,7 +390,7 @@ static void write_set(struct json *j, struct core *core, uint64_t request, uint3
         json_close(j, '}');
 }
 
-/* It has an attempt; is anything heard of it? */
+/* Explains an attempt whose place does not answer. */
 static void explain_reach(struct json *j, const struct core_job *job)
 {
         if (job->away)
@@ -453,7 +457,7 @@ static void write_losses(struct json *j, struct core *core, const struct core_jo
         json_close(j, '}');
 }
 
-/* Its attempts were lost of late. True: it waits for the end of a pause. */
+/* Explains recent losses of the job's attempts. Returns whether the job waits for the end of a pause. */
 static bool explain_losses(struct json *j, struct core *core, const struct core_job *job)
 {
         BUF_CLEANUP struct buf nodes = {0};
@@ -511,7 +515,8 @@ static void explain(struct json *j, struct core *core, const struct core_job *jo
                 why_line_add(j, "It is %s.", job_state_name(job->state));
 }
 
-/* What waits in a batch system that gives no time does not start at once, whatever the core hopes. */
+/* Writes the expected times. A job that waits in a batch system without an estimate is not expected to
+ * start at once, whatever the core computed. */
 static void write_eta(struct json *j, struct core *c, const struct core_job *job, bool waits_there)
 {
         struct core_eta e;
@@ -527,7 +532,7 @@ static void write_eta(struct json *j, struct core *c, const struct core_job *job
         place_write_error(j, c);
 }
 
-/* True: there is more to ask. */
+/* Asks some queues. Returns whether there are more. */
 static bool ask_some(struct server *s, struct why *w, const struct core_job *job)
 {
         if (job->state != JOB_IDLE)

@@ -16,7 +16,7 @@
 #define SLICE_NS        4000000
 
 #define NOT_RUNNING_MAX (1u << 20) /* bytes of that list */
-#define EDIT_SLICE      20000u     /* members that are edited at a time */
+#define EDIT_SLICE      20000u     /* members edited in one slice */
 
 static const struct {
         const char *name;
@@ -40,15 +40,15 @@ struct act {
         uint64_t affected;
         struct failure *failures;
         size_t failure_count;
-        /* ids, quoted, with commas: of a signal or a checkpoint those that do not run, of an edit those that
-         * do not wait */
+        /* ids of jobs that the action did not reach, quoted and separated by commas: for a signal or a
+         * checkpoint the jobs that do not run, for an edit those that are not idle or held */
         struct buf passed_over;
-        struct buf changes; /* of an edit */
-        int refused;        /* HTTP's number, when an edit is refused: why */
+        struct buf changes; /* for an edit */
+        int refused;        /* HTTP status of an edit that was refused: why */
         struct err why;
         size_t found;
-        /* where the next slice goes on */
-        size_t at;        /* of ids */
+        /* where the next slice continues */
+        size_t at;        /* index into ids */
         uint64_t request; /* without ids */
         uint64_t member;
         struct constraint filter;
@@ -101,7 +101,7 @@ static void write_reply(struct server *s, struct call *c)
         call_reply(c);
 }
 
-/* Those of the named jobs to which it was not done: no state has changed since it was. */
+/* Notes the named jobs that the action did not reach. No state has changed since the action. */
 static void note_passed_over(struct server *s, struct act *x, const struct id *id, const struct set *named)
 {
         static const enum job_state run[] = {JOB_RUNNING},
@@ -109,7 +109,7 @@ static void note_passed_over(struct server *s, struct act *x, const struct id *i
         const enum job_state *states = to_running(x) ? run : wait;
         size_t count = to_running(x) ? 1
                        : id->some    ? 2
-                                     : 4; /* of a whole request nobody means those that ended */
+                                     : 4; /* in a whole request, ended jobs are not meant */
         BUF_CLEANUP struct buf ranges = {0};
         struct str rest, range;
         struct set left = {0};
@@ -146,8 +146,8 @@ static void fail_one(struct call *c, const struct id *id, const char *message)
                 (struct failure){arena_str(&c->arena, buf_view(&b)), arena_str(&c->arena, str_of(message))};
 }
 
-/* Which of the members from x->member on the constraint holds for, until the time is up or it runs into a
- * limit. True: all were looked at. */
+/* Finds the members from x->member on that meet the constraint, until the slice ends or the constraint
+ * reaches a limit. Returns whether all were checked. */
 static bool choose(struct server *s, struct act *x, const struct id *id, uint64_t count, struct set *to)
 {
         bool looked = false;
@@ -158,7 +158,7 @@ static bool choose(struct server *s, struct act *x, const struct id *id, uint64_
 
                 if (id->some && (m = set_next(&id->members, m)) == SET_END)
                         break;
-                if (looked && clock_mono_ns() > x->end_ns) /* an ad may take long to make */
+                if (looked && clock_mono_ns() > x->end_ns) /* making an ad may take long */
                         break;
                 looked = true;
                 if (constraint_holds_job(&x->filter, s->core, id->request, (uint32_t)m, &ad))
@@ -180,7 +180,8 @@ static void print_changes(struct buf *b, struct str changes)
                                    STR_ARG(str_head(a.text.n ? a.text : STR("undefined"), REASON_MAX / 4)));
 }
 
-/* Who gives no reason is one: nobody shall have to ask who held or removed it. */
+/* Returns the reason of a hold or removal. Without a reason from the caller it names the caller, so that
+ * everybody can see who did it. */
 static struct str reason_of(const struct act *x, struct call *c)
 {
         BUF_CLEANUP struct buf b = {0};
@@ -194,7 +195,7 @@ static struct str reason_of(const struct act *x, struct call *c)
         return arena_str(&c->arena, buf_view(&b));
 }
 
-/* The next slice of the members that are to be edited. True: there are no more. */
+/* Finds the members to edit in the next slice. Returns whether there are no more. */
 static bool choose_slice(struct act *x, const struct id *id, uint64_t count, struct set *to)
 {
         uint64_t end = x->member + EDIT_SLICE;
@@ -208,7 +209,8 @@ static bool choose_slice(struct act *x, const struct id *id, uint64_t count, str
         return end == count;
 }
 
-/* An edited command runs as its owner, so an edit takes more than other actions. */
+/* Returns whether the caller may act on the owner's jobs. An edited command runs as its owner, so an edit
+ * needs more rights than other actions. */
 static bool may(const struct call *c, struct str owner)
 {
         const struct act *x = c->state;
@@ -216,7 +218,7 @@ static bool may(const struct call *c, struct str owner)
         return x->action == CORE_ACT_EDIT ? call_may_run_as(c, owner) : call_may(c, owner);
 }
 
-/* True: done with this id. */
+/* Returns whether this id is done. */
 static bool act_on(struct server *s, struct call *c, const struct id *id)
 {
         struct act *x = c->state;
@@ -280,7 +282,7 @@ static void finish(struct call *c)
                 call_io(c, write_reply);
 }
 
-/* One slice: the named ids, or with a constraint alone every request of which something is in the queue. */
+/* Runs one slice: the named ids, or with only a constraint every request with jobs in the queue. */
 static void act_on_jobs(struct server *s, struct call *c)
 {
         struct act *x = c->state;
@@ -341,7 +343,7 @@ static int read_ids(struct act *x, struct err *err)
 
 void api_action(struct server *s, struct call *c)
 {
-        json_t *doc = call_json(c); /* a call that failed is gone, and its state with it */
+        json_t *doc = call_json(c); /* after a failure the call and its state are freed */
         struct act *x;
         struct str name;
         struct err err = {0};

@@ -1,5 +1,5 @@
-/* GET /v1/events: the log as a feed. A caller who has all of it waits until more is durable. Users get the
- * events of their own requests; the cursor steps over the others. */
+/* GET /v1/events: the log as a feed. A caller who has read all of it waits until more is durable. Users
+ * get the events of their own requests; the cursor skips the others. */
 #include <inttypes.h>
 
 #include "base/system/clock.h"
@@ -9,7 +9,7 @@
 
 #define LIMIT_DEFAULT  1000
 #define LIMIT_MAX      10000
-#define PAGE_BYTES     (2u << 20) /* of records, which are several times as long in JSON */
+#define PAGE_BYTES     (2u << 20) /* of records; in JSON they are several times as long */
 #define TIMEOUT_MAX_MS 300000
 
 struct item {
@@ -100,7 +100,7 @@ static void woken(struct server *s, struct call *c)
         call_io(c, ask_reader);
 }
 
-/* Core: whose they are; nothing for this caller: wait for more. */
+/* Core thread: keeps the caller's events. If there is none, waits for more. */
 static void sift(struct server *s, struct call *c)
 {
         struct feed *f = c->state;
@@ -116,7 +116,7 @@ static void sift(struct server *s, struct call *c)
                 f->items[n++] = f->items[i];
         }
         f->count = n;
-        c->when = TURN_NOW; /* what was read is durable */
+        c->when = TURN_NOW; /* the records that were read are durable */
         if (n == 0 && f->after < atomic_load(&s->durable_seq))
                 call_io(c, ask_reader);
         else if (n || now >= f->deadline_ms)

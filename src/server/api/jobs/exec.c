@@ -1,6 +1,6 @@
-/* POST /v1/jobs/7.42/exec: a command beside the job's program, where it runs. What the command prints, and
- * how it ends, is told by GET /v1/jobs/7.42/output?exec=; what it reads is brought by POST
- * /v1/jobs/7.42/exec/input. */
+/* POST /v1/jobs/7.42/exec: runs a command beside the job's program, on the same machine. GET
+ * /v1/jobs/7.42/output?exec= returns its output and how it ended; POST /v1/jobs/7.42/exec/input sends its
+ * standard input. */
 #include <ctype.h>
 
 #include "base/format/base64.h"
@@ -14,7 +14,7 @@
 #define ANSWER_MS   10000
 #define WORDS_MAX   10000
 #define WORDS_BYTES (1u << 20)
-#define INPUT_MS    15000 /* longer than an agent waits for room */
+#define INPUT_MS    15000 /* longer than an agent waits until the command takes input */
 #define TERM_MAX    64
 
 struct exec {
@@ -24,7 +24,7 @@ struct exec {
         struct str *words;
         struct streams_command command;
         struct streams_input input;
-        struct buf bytes; /* of the input */
+        struct buf bytes; /* input */
         struct streams_chunk said;
 };
 
@@ -51,7 +51,7 @@ static void reply_exec(struct server *s, struct call *c)
         call_reply(c);
 }
 
-/* No agent can have taken more than was brought. */
+/* An agent cannot have accepted more bytes than were sent. */
 static void reply_input(struct server *s, struct call *c)
 {
         const struct exec *x = c->state;
@@ -77,8 +77,8 @@ static void park(struct server *s, struct call *c, call_fn *then)
                 streams_drop(s, number);
 }
 
-/* Waits for the agent's answer, and calls `answered` again when it is there. False: the call waits, or has
- * ended. */
+/* Waits for the agent's answer, and calls `answered` again when it has come. Returns false if the call
+ * waits or has ended. */
 static bool take_answer(struct server *s, struct call *c, call_fn *answered)
 {
         struct exec *x = c->state;
@@ -121,7 +121,7 @@ static void input_answered(struct server *s, struct call *c)
                 call_io(c, reply_input);
 }
 
-/* The job, if it may be asked for and runs. False: the call has ended. */
+/* Finds the job, if the caller may use it and it runs. Returns false if the call has ended. */
 static bool find_job(struct server *s, struct call *c, struct core_job *ret)
 {
         const struct exec *x = c->state;
@@ -144,7 +144,7 @@ static bool find_job(struct server *s, struct call *c, struct core_job *ret)
         return true;
 }
 
-/* The agent was asked, as number says. */
+/* Parks the call until the agent has answered; x->number says which question. */
 static void wait_for(struct server *s, struct call *c, int64_t timeout_ms, call_fn *then)
 {
         struct exec *x = c->state;
@@ -190,7 +190,7 @@ static void bring(struct server *s, struct call *c)
         wait_for(s, c, INPUT_MS, input_answered);
 }
 
-/* The name of a terminal's type: what it is looked up by is a file's name. */
+/* Checks the name of a terminal type, because terminfo uses it as a file name. */
 static bool is_term(struct str text)
 {
         for (size_t i = 0; i < text.n; i++)
@@ -201,10 +201,11 @@ static bool is_term(struct str text)
 
 static uint32_t number_of(const json_t *doc, const char *key)
 {
-        return (uint32_t)json_integer_value(json_object_get(doc, key)); /* its range was checked */
+        /* the schema has checked its range */
+        return (uint32_t)json_integer_value(json_object_get(doc, key));
 }
 
-/* False: the call has ended. */
+/* Returns false if the call has ended. */
 static bool read_terminal(struct call *c, const json_t *doc, struct streams_command *ret)
 {
         const json_t *terminal = json_object_get(doc, "terminal");
@@ -220,7 +221,7 @@ static bool read_terminal(struct call *c, const json_t *doc, struct streams_comm
         return false;
 }
 
-/* False: the call has ended. */
+/* Returns false if the call has ended. */
 static bool read_words(struct call *c, struct exec *x, const json_t *doc)
 {
         const json_t *argv = json_object_get(doc, "argv"), *word;
@@ -244,7 +245,7 @@ static bool read_words(struct call *c, struct exec *x, const json_t *doc)
         return false;
 }
 
-/* False: the call has ended. */
+/* Returns false if the call has ended. */
 static bool read_input(struct call *c, struct exec *x, const json_t *doc)
 {
         x->exec = (uint64_t)json_integer_value(json_object_get(doc, "exec"));

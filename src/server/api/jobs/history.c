@@ -1,4 +1,4 @@
-/* GET /v1/history: finished jobs, the latest first. */
+/* GET /v1/history: finished jobs, latest first. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -8,8 +8,8 @@
 
 #define LIMIT_DEFAULT 1000
 #define LIMIT_MAX     10000
-#define LOOKED_MAX    20000       /* rows a page looks at; a page may then be short, and has a next */
-#define PAGE_BYTES    (16u << 20) /* and so when what is told of its rows is as much */
+#define LOOKED_MAX    20000       /* rows read for a page; a page may then be short, and has a "next" */
+#define PAGE_BYTES    (16u << 20) /* size of a page's rows at which it ends in the same way */
 
 struct history {
         struct ids ids;
@@ -123,7 +123,7 @@ void api_history(struct server *s, struct call *c)
             !call_number(c, "before", UINT64_MAX, &h->before))
                 return;
         if (h->limit == 0 || h->limit > LIMIT_MAX)
-                h->limit = LIMIT_MAX; /* a page; "next" leads on */
+                h->limit = LIMIT_MAX; /* one page; "next" leads to the following one */
         if (h->limit == 0)
                 h->limit = LIMIT_DEFAULT;
         h->names = call_query(c, "attributes");

@@ -1,4 +1,5 @@
-/* PUT /v1/requests/7/lease, POST /v1/requests/7/taken: a submitter that stays in touch. */
+/* PUT /v1/requests/7/lease, POST /v1/requests/7/taken: calls of a submitter that keeps its request under a
+ * lease, such as another server. */
 #include "core/query.h"
 #include "server/access/origin.h"
 #include "server/api/routes.h"

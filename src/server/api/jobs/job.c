@@ -1,4 +1,4 @@
-/* GET /v1/jobs/7.42, its log, and why it is where it is. */
+/* GET /v1/jobs/7.42 and its log. */
 #include <stdio.h>
 
 #include "classad/print.h"
@@ -11,8 +11,8 @@ struct job {
         uint64_t request;
         uint32_t member;
         struct row row;
-        call_fn *there; /* core: it is in the core */
-        call_fn *past;  /* reader: it may be in history */
+        call_fn *there; /* core thread: the job is in the core */
+        call_fn *past;  /* reader thread: the job may be in history */
         bool past_found;
 };
 
@@ -31,7 +31,7 @@ static void ask_past(struct server *s, struct call *c)
         call_reader(c, x->past);
 }
 
-/* Core: is it there, and may the caller see it? */
+/* Core thread: checks that the job exists and that the caller may see it. */
 static void find_job(struct server *s, struct call *c)
 {
         struct job *x = c->state;
@@ -66,7 +66,7 @@ static void start_job_call(struct call *c, call_fn *there, call_fn *past)
                 call_core(c, find_job);
 }
 
-/* ---- the whole ad */
+/* ---- the complete ad */
 
 static void write_row(struct server *s, struct call *c)
 {
@@ -112,7 +112,7 @@ static void read_row(struct server *s, struct call *c)
         x->row.request = x->request;
         x->row.member = x->member;
         if (!jobs_fill_past(s, &c->arena, &x->row, true, STR_NONE))
-                call_core(c, make_unfiled); /* ended, and its row is not written yet */
+                call_core(c, make_unfiled); /* the job has ended, and its row is not written yet */
         else if (!call_may(c, x->row.owner))
                 not_found(c);
         else
@@ -125,7 +125,7 @@ void api_job(struct server *s, struct call *c)
         start_job_call(c, make_row, read_row);
 }
 
-/* ---- its log */
+/* ---- the log */
 
 struct log_writer {
         struct json j;
@@ -180,7 +180,8 @@ static void make_log(struct server *s, struct call *c)
         call_io(c, write_log);
 }
 
-/* "1700000000000 matched 3 agent queue 0 text", as core writes it into the history row. */
+/* Writes one line, such as "1700000000000 matched 3 agent queue 0 text"; the core writes the history row
+ * in this form. */
 static void write_line(struct log_writer *w, struct str line)
 {
         struct str word[6] = {0};

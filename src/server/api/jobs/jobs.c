@@ -1,6 +1,6 @@
-/* GET /v1/jobs: a listing in slices. The core thread fills rows for at most SLICE_JOBS jobs or SLICE_NS, the
- * reader adds what is only in history, the I/O thread writes them; the next slice begins when the client has
- * taken enough of the last. GET /v1/jobs/7.42: one job with its whole ad. */
+/* GET /v1/jobs: a listing in slices. The core thread fills rows for at most SLICE_JOBS jobs or SLICE_NS,
+ * the reader adds jobs that are only in history, and the I/O thread writes them; the next slice begins
+ * when the client has read enough of the last. GET /v1/jobs/7.42: one job with its complete ad. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -15,21 +15,21 @@
 
 #define SLICE_JOBS  2000
 #define SLICE_NS    4000000
-#define SLICE_BYTES (16u << 20) /* of rows: then it ends */
-#define RUN_JOBS    32          /* that history is asked for at once, */
-#define RUN_MEMBERS 4096        /* and how far they are apart at most */
+#define SLICE_BYTES (16u << 20) /* size of the rows at which a slice ends */
+#define RUN_JOBS    32          /* jobs that are read from history at once */
+#define RUN_MEMBERS 4096        /* maximum distance between the first and the last of them */
 
 struct listing {
         struct ids ids;
-        size_t id_at;    /* of ids: the one being listed */
-        uint32_t states; /* bits of enum job_state */
-        bool left;       /* and what has ended and stays in the queue */
+        size_t id_at;    /* index of the id that is being listed */
+        uint32_t states; /* bit set of enum job_state */
+        bool left;       /* also lists jobs that have ended and stay in the queue */
         struct str owner, constraint, names;
-        uint64_t limit, given;    /* limit 0: none */
-        uint64_t request, member; /* where to go on: request 0 is the beginning */
+        uint64_t limit, given;    /* limit 0: no limit */
+        uint64_t request, member; /* where the next slice continues; request 0: at the beginning */
         struct row *rows;
         size_t count;
-        struct arena arena; /* of the slice's rows */
+        struct arena arena; /* memory of the slice's rows */
         struct constraint filter;
         bool end, more, comma;
 };
@@ -45,12 +45,12 @@ static void state_free(void *arg)
         free(l);
 }
 
-/* ---- core */
+/* ---- core thread */
 
 struct filter {
         struct row_maker maker;
         int64_t end_ns;
-        symbol *names; /* of the attributes that are asked for; NULL: all, or none */
+        symbol *names; /* the requested attributes; NULL: all, or none */
         size_t name_count;
 };
 
@@ -80,7 +80,7 @@ static void wanted_members(struct server *s, const struct listing *l, uint64_t r
                 core_members_left(s->core, request, to);
 }
 
-/* Adds the job when the constraint holds. */
+/* Adds the job if it meets the constraint. */
 static void add_job(struct server *s, struct call *c, struct filter *f, uint64_t request, uint32_t member)
 {
         struct listing *l = c->state;
@@ -106,7 +106,7 @@ static bool slice_full(const struct listing *l, const struct filter *f)
                (l->count % 16 == 0 && clock_mono_ns() > f->end_ns);
 }
 
-/* Lists members of one request from l->member on. True: the slice ends here. */
+/* Lists members of one request from l->member on. Returns whether the slice ends here. */
 static bool list_request(struct server *s, struct call *c, struct filter *f, uint64_t request,
                          const struct set *only)
 {
@@ -115,7 +115,7 @@ static bool list_request(struct server *s, struct call *c, struct filter *f, uin
         struct set members = {0};
         bool full = false;
         unsigned looked = 0;
-        bool with_ads = l->filter.expr || l->names.n; /* each may take long to make */
+        bool with_ads = l->filter.expr || l->names.n; /* making an ad may take long */
 
         if (core_request_get(s->core, request, &r) != 0 || !call_may(c, r.owner) ||
             !call_owner_is(r.owner, l->owner))
@@ -171,7 +171,7 @@ static void list_all(struct server *s, struct call *c, struct filter *f)
 
 static void write_slice(struct server *s, struct call *c);
 
-/* Reader: rows of jobs that are over. */
+/* Reader thread: takes a row of a finished job. */
 static int on_history(void *arg, uint64_t row, const struct past_job *h)
 {
         struct jobs_past *x = arg;
@@ -189,7 +189,7 @@ bool jobs_fill_past(struct server *s, struct arena *a, struct row *r, bool whole
         return store_history_query(s->store, &q, on_history, &x, NULL) == 0 && x.found;
 }
 
-struct fill { /* the rows of one run: one request, members ascending */
+struct fill { /* the rows of one run: one request, ascending members */
         struct server *server;
         struct listing *l;
         size_t from, end;
@@ -214,7 +214,7 @@ static int on_run(void *arg, uint64_t at, const struct past_job *h)
         return 0;
 }
 
-/* The rows from this one on are left to the next slice. */
+/* Leaves the rows from this one on to the next slice. */
 static void give_back(struct listing *l, size_t from)
 {
         l->given -= l->count - from;
@@ -226,7 +226,7 @@ static void give_back(struct listing *l, size_t from)
                 l->id_at++;
 }
 
-/* Asks for the history of a run of rows at once. */
+/* Reads a run of rows from history at once. */
 static void fill_past(struct server *s, struct call *c)
 {
         struct listing *l = c->state;
@@ -324,7 +324,7 @@ static void write_slice(struct server *s, struct call *c)
                 buf_addz(&c->out, "],\"next\":");
                 j.comma = false;
                 json_strz(&j, l->end || l->filter.error ? NULL : next);
-                if (l->filter.error) { /* too late for a status */
+                if (l->filter.error) { /* the status has been sent already */
                         json_key(&j, "error");
                         json_open(&j, '{');
                         json_kstrz(&j, "code", "constraint_limit");
@@ -348,7 +348,8 @@ static bool read_states(struct call *c, struct str text, uint32_t *ret, bool *re
                 if (strcmp(name, "running") == 0) {
                         for (unsigned i = 0; i < JOB_STATES; i++)
                                 *ret |= job_state_runs((enum job_state)i) ? 1u << i : 0;
-                } else if (strcmp(name, "idle") == 0) { /* not started yet, at an agent or not */
+                        /* not started yet, whether an agent has it or not */
+                } else if (strcmp(name, "idle") == 0) {
                         for (unsigned i = JOB_IDLE; i < JOB_RUNNING; i++)
                                 *ret |= 1u << i;
                 } else if (strcmp(name, "left") == 0) {
@@ -364,7 +365,7 @@ static bool read_states(struct call *c, struct str text, uint32_t *ret, bool *re
         return true;
 }
 
-/* "7.1041": the last one that the caller has. */
+/* Reads "7.1041": the last job that the caller has. */
 static bool read_after(struct call *c, struct listing *l)
 {
         struct str after = call_query(c, "after");

@@ -1,4 +1,4 @@
-/* jobs: what the routes about jobs share. */
+/* jobs: shared by the routes about jobs. */
 #pragma once
 #include "server/history/past.h"
 
@@ -9,6 +9,6 @@ struct jobs_past {
         struct str names;
         struct row *row;
 };
-/* Reader thread: the row of a finished job from history (request and member are set). False: there is none.
- */
+/* Reader thread: fills the row of a finished job from history; its request and member must be set. Returns
+ * false if there is none. */
 bool jobs_fill_past(struct server *s, struct arena *a, struct row *r, bool whole, struct str names);

@@ -1,10 +1,10 @@
-/* GET /v1/jobs/7.42/output: what a job has printed to its stdout and stderr, from where the caller has it on.
+/* GET /v1/jobs/7.42/output: what a job has printed to stdout and stderr, from given offsets on.
  *
- * The agent that has the job is asked, and answers when there is something new. Of an attempt that is over
- * the server has the tail; what is in front of that, for a caller who has followed so far, its agent may
- * still have. Else the call waits for an event of the job. One call answers for one attempt: the caller names
- * the attempt that its offsets count in, and where the job is in another one by now, both begin anew.
- */
+ * While the job runs, its agent is asked and answers when there is something new. When an attempt has
+ * ended the server has the tail of its output; the agent may still have the output before the tail, for a
+ * caller who has followed so far. Otherwise the call waits for an event of the job. One call answers for
+ * one attempt: the caller names the attempt to which the offsets belong, and if the job is in another
+ * attempt by now, both begin anew. */
 #include "base/format/base64.h"
 #include "base/system/clock.h"
 #include "core/query.h"
@@ -16,23 +16,24 @@
 #include "server/loop/ids.h"
 
 #define WAIT_MAX_MS 60000
-#define PAUSE_MS    200  /* when the agent does not have the attempt yet, or says nothing */
-#define ANSWER_MS   5000 /* for an agent to answer what it is to answer at once */
+/* before the next question, when the agent does not have the attempt yet or does not answer */
+#define PAUSE_MS  200
+#define ANSWER_MS 5000 /* for an agent to answer a question that needs no waiting */
 
 static const char *const names[2] = {"stdout", "stderr"};
 
 struct output {
         uint64_t request, number; /* number: of the question to the agent; 0: none */
-        uint32_t member, fence;   /* fence: of the attempt that offset counts in; 0: none yet */
+        uint32_t member, fence;   /* fence: of the attempt to which `offset` belongs; 0: none yet */
         uint64_t offset[2], last;
-        uint64_t exec; /* of a command beside the attempt's program; 0: of the job */
+        uint64_t exec; /* number of a command beside the attempt's program; 0: the job's program */
         bool wanted[2];
         int64_t until_ms; /* boot clock */
-        bool over;        /* the attempt prints nothing more, and the caller has all that there is of it */
-        bool ended;       /* and so does the job */
+        bool over;        /* the attempt prints nothing more, and the caller has all its output */
+        bool ended;       /* the job has ended as well */
         enum job_state state;
-        struct row row;       /* of one that has ended */
-        struct buf tail_name; /* of what the server has of its last attempt; empty: nothing */
+        struct row row;       /* of a job that has ended */
+        struct buf tail_name; /* name of the tail of the job's last attempt; empty: none */
         struct tail_read tail;
         bool tail_read;
         struct streams_chunk chunk;
@@ -53,7 +54,7 @@ static void not_found(struct call *c)
         call_fail(c, 404, "not_found", "there is no job " STR_FMT, STR_ARG(c->param[0]));
 }
 
-/* ---- the answer */
+/* ---- the reply */
 
 static void write_stream(struct json *j, const char *name, uint64_t offset, struct str bytes)
 {
@@ -100,7 +101,7 @@ static void reply_output(struct call *c)
         call_io(c, write_reply);
 }
 
-/* Nothing new: the offsets stay. */
+/* Replies without new output; the offsets stay. */
 static void reply_empty(struct call *c)
 {
         struct output *x = c->state;
@@ -110,13 +111,13 @@ static void reply_empty(struct call *c)
         reply_output(c);
 }
 
-/* ---- asking its agent */
+/* ---- asking the agent */
 
 static void read_output(struct server *s, struct call *c);
 static void ask_reader(struct server *s, struct call *c);
 static void give_tail(struct server *s, struct call *c);
 
-/* Until an event of it, or so long. */
+/* Parks the call until the job has an event, but at most for most_ms. */
 static void park(struct server *s, struct call *c, int64_t most_ms)
 {
         const struct output *x = c->state;
@@ -149,7 +150,7 @@ static void park_asked(struct server *s, struct call *c)
                 streams_drop(s, number);
 }
 
-/* Does the agent still have the attempt that it was asked about? */
+/* Returns whether the job's agent still has the attempt that was asked about. */
 static bool still_there(struct server *s, const struct output *x)
 {
         struct core_job job;
@@ -177,7 +178,8 @@ static void answered(struct server *s, struct call *c)
                           "there is no such command any more: its job has ended, or nobody has asked for it");
                 return;
         }
-        if (x->chunk.unknown) { /* it comes with the assignment, or has gone, or nobody follows it any more */
+        /* the assignment is still on its way, or the agent has forgotten the attempt */
+        if (x->chunk.unknown) {
                 if (x->tail_read)
                         give_tail(s, c);
                 else if (!still_there(s, x))
@@ -224,7 +226,7 @@ static bool ask_agent(struct server *s, struct call *c, const char *agent)
         return x->number != 0;
 }
 
-/* ---- where it is */
+/* ---- finding the job */
 
 static void begin_attempt(struct output *x, uint32_t fence)
 {
@@ -236,7 +238,7 @@ static void begin_attempt(struct output *x, uint32_t fence)
         x->over = false;
 }
 
-/* The server may have the tail of its last attempt. What is read must be durable. */
+/* The server may have the tail of the job's last attempt. It must be durable before it is read. */
 static void look_in_store(struct call *c)
 {
         c->when = TURN_DURABLE;
@@ -254,7 +256,7 @@ static void look_ended(struct server *s, struct call *c)
         look_in_store(c);
 }
 
-/* The job is nowhere: the end of what its last attempt printed is told to whoever lacks it. */
+/* No agent has the job: the caller gets the end of the last attempt's output. */
 static void look_waiting(struct server *s, struct call *c)
 {
         struct output *x = c->state;
@@ -308,14 +310,14 @@ static void read_output(struct server *s, struct call *c)
                 park(s, c, PAUSE_MS);
 }
 
-/* ---- of an attempt that is over */
+/* ---- output of an ended attempt */
 
 static uint64_t tail_begin(const struct tail_read *t, int k)
 {
         return t->size[k] - t->bytes[k].n;
 }
 
-/* Nothing, or the bytes from where the caller has them on. */
+/* Replies with the bytes from the caller's offset on, or with none. */
 static void give_tail(struct server *s, struct call *c)
 {
         struct output *x = c->state;
@@ -339,14 +341,14 @@ static void give_tail(struct server *s, struct call *c)
                 park(s, c, WAIT_MAX_MS);
 }
 
-/* Core: a caller who has followed the attempt may lack what is in front of the tail. */
+/* Core thread: a caller who has followed the attempt may lack output before the tail. */
 static void look_back(struct server *s, struct call *c)
 {
         struct output *x = c->state;
         struct tail_read *t = &x->tail;
         bool follows = x->fence == t->fence, lacks = false;
 
-        if (t->fence == 0) { /* nothing is kept */
+        if (t->fence == 0) { /* no tail is kept */
                 x->over = true;
                 if (x->ended)
                         reply_empty(c);
@@ -394,7 +396,7 @@ static void ask_reader(struct server *s, struct call *c)
         call_reader(c, read_store);
 }
 
-/* ---- */
+/* ---- the request */
 
 static bool read_query(struct call *c, struct output *x)
 {

@@ -1,4 +1,4 @@
-/* GET /v1/jobs/7.42/path, GET /v1/paths: where a job is, hop by hop. */
+/* GET /v1/jobs/7.42/path, GET /v1/paths: the servers and places that have a job. */
 #include "core/query.h"
 #include "server/agents/attempt_location.h"
 #include "server/api/jobs/jobs.h"
@@ -28,7 +28,7 @@ static void not_found(struct call *c)
         call_fail(c, 404, "not_found", "there is no job " STR_FMT, STR_ARG(c->param[0]));
 }
 
-/* Reader: one that has ended is nowhere else any more. */
+/* Reader thread: a job that has ended is at no other server any more. */
 static void read_past(struct server *s, struct call *c)
 {
         struct path *p = c->state;
@@ -105,7 +105,7 @@ void api_job_path(struct server *s, struct call *c)
                 call_core(c, read_path);
 }
 
-/* ---- those that have changed */
+/* ---- changed jobs */
 
 static bool add_job(void *arg, uint64_t request, uint32_t member)
 {

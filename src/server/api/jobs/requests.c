@@ -20,15 +20,15 @@ struct request_row {
         int64_t submitted_ms, finished_ms;
         struct core_counts n;
         struct core_eta eta;
-        struct core_delegation hop; /* of one that is looked at alone */
+        struct core_delegation hop; /* only of a request that is shown alone */
 };
 struct listing {
         struct request_row *rows;
         size_t count;
         struct str owner;
-        bool all, latest, end, comma; /* latest: from the last one down */
+        bool all, latest, end, comma; /* latest: from the last request down */
         uint64_t limit, given, after;
-        uint32_t times; /* core_eta_some's */
+        uint32_t times; /* state of core_eta_some */
         struct arena arena;
 };
 struct one {
@@ -76,7 +76,7 @@ static void write_uuid(struct json *j, const unsigned char u[16])
         json_kstrz(j, "uuid", text);
 }
 
-/* The members of the object, not its brackets. */
+/* Writes the members of an object. */
 static void write_fields(struct json *j, const struct request_row *r)
 {
         json_kint(j, "id", (int64_t)r->id);
@@ -182,7 +182,7 @@ void api_requests(struct server *s, struct call *c)
         call_yield(c, slice);
 }
 
-/* ---- one */
+/* ---- one request */
 
 #define PARTS_SHOWN 1000
 
@@ -241,7 +241,7 @@ static void write_one(struct server *s, struct call *c)
         call_reply(c);
 }
 
-/* Reader: the parts, from the record. */
+/* Reader thread: reads the parts from the request's record. */
 static void read_parts(struct server *s, struct call *c)
 {
         const struct request_row *row = &((struct one *)c->state)->row;
@@ -293,7 +293,7 @@ static void read_requests(struct server *s, struct call *c)
         make_row(s, &m, &r, row);
         row_maker_deinit(&m);
         core_request_delegation(s->core, id, &row->hop);
-        row->hop.origin = NULL; /* the core's */
+        row->hop.origin = NULL; /* borrowed from the core */
         call_io(c, ask_parts);
 }
 

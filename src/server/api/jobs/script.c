@@ -1,5 +1,5 @@
-/* GET /v1/jobs/7.42/script: what was submitted for the job to the batch system that has it now, or had it
- * last; its agent is asked. */
+/* GET /v1/jobs/7.42/script: the script that was submitted for the job to the batch system that has it, or
+ * had it last. The job's agent is asked for it. */
 #include "base/system/clock.h"
 #include "core/query.h"
 #include "server/api/jobs/jobs.h"
@@ -14,7 +14,7 @@ struct script {
         uint64_t request, number;
         uint32_t member;
         int64_t until_ms; /* boot clock */
-        struct row row;   /* of history */
+        struct row row;   /* from history */
 };
 
 static void reply_script(struct server *s, struct call *c)
@@ -47,7 +47,7 @@ static void woken(struct server *s, struct call *c)
         call_io(c, reply_script);
 }
 
-/* Until it changes, which may be for another reason, or the time is up. */
+/* Parks the call until the job changes or the time is up. */
 static void park(struct server *s, struct call *c)
 {
         struct script *x = c->state;
@@ -76,7 +76,7 @@ static void ask_agent(struct server *s, struct call *c, const char *agent, uint3
         park(s, c);
 }
 
-/* ---- of one that is in history only, its last agent is asked */
+/* ---- a job that is only in history: its last agent is asked */
 
 static void not_found(struct call *c)
 {
@@ -119,7 +119,7 @@ static void to_reader(struct server *s, struct call *c)
         call_reader(c, read_past);
 }
 
-/* ---- */
+/* ---- the request */
 
 static void ask_for_script(struct server *s, struct call *c)
 {
@@ -134,7 +134,7 @@ static void ask_for_script(struct server *s, struct call *c)
                 call_io(c, to_reader);
         else if (job.agent)
                 ask_agent(s, c, job.agent, job.fence);
-        else if (job.last_agent) /* it keeps those of jobs that are over, also of such as were held */
+        else if (job.last_agent) /* an agent keeps the scripts of ended and held jobs too */
                 ask_agent(s, c, job.last_agent, 0);
         else
                 call_fail(c, 409, "no_script", "the job was at no place yet");

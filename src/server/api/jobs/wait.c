@@ -1,10 +1,9 @@
-/* GET /v1/wait: how many of the named jobs are in which state, told when that is not what the caller has
- * seen.
+/* GET /v1/wait: how many of the named jobs are in which state; answered when that differs from what the
+ * caller has seen.
  *
- * Changes come in bursts, so a caller is told at most every WAIT_PACE_MS, except of the end. Whether a single
- * job succeeded is in its history row, so a call about some members of a request asks there once all have
- * ended.
- */
+ * Changes come in bursts, so a caller is answered at most every WAIT_PACE_MS, except when all have ended.
+ * Whether a single job succeeded is in its history row, so a call about some members of a request reads
+ * these rows once all have ended. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -16,8 +15,9 @@
 #define WAIT_PACE_MS  100
 #define WAIT_MAX_MS   300000
 #define WAIT_SEEN_MAX 200
-#define SOME_JOBS     1000 /* single jobs that are counted anew at every change, to see the end at once */
-#define RANGE_MEMBERS 4096 /* whose rows are asked for at once */
+/* up to this many named jobs are counted at every change, so that their end is seen at once */
+#define SOME_JOBS     1000
+#define RANGE_MEMBERS 4096 /* rows read at once */
 #define SLICE_NS      4000000
 
 struct wait {
@@ -25,7 +25,7 @@ struct wait {
         char seen[WAIT_SEEN_MAX], now[WAIT_SEEN_MAX];
         int64_t came_ms, deadline_ms;
         struct core_counts n;
-        bool some; /* members of requests are named */
+        bool some; /* single members of requests are named */
         /* where the next slice of their rows begins */
         size_t at;
         uint64_t member;
@@ -80,7 +80,7 @@ static void add_counts(struct core_counts *to, const struct core_counts *n)
         to->handled += n->handled;
 }
 
-/* False: an id that is not there, or not the caller's; the call has ended. */
+/* Returns false if an id does not exist or belongs to another user; the call has then ended. */
 static bool count_all(struct server *s, struct call *c)
 {
         struct wait *w = c->state;
@@ -153,7 +153,7 @@ static int on_row(void *arg, uint64_t row, const struct past_job *h)
 
 static void ask_reader(struct server *s, struct call *c);
 
-/* Reader: which of the single jobs have failed, in slices, for others read as well. */
+/* Reader thread: finds out which of the single jobs have failed, in slices, because other calls read too. */
 static void read_failures(struct server *s, struct call *c)
 {
         struct wait *w = c->state;

@@ -1,4 +1,4 @@
-/* GET /healthz, /readyz: for probes, which have no token. Nothing but a word is told. */
+/* GET /healthz, /readyz: for probes, which have no token. The reply is one word. */
 #include "server/api/routes.h"
 
 static void health_answer(struct call *c, int status, const char *word)
@@ -9,14 +9,14 @@ static void health_answer(struct call *c, int status, const char *word)
         call_reply(c);
 }
 
-/* The thread of the API lives. */
+/* Replying shows that the I/O thread runs. */
 void api_health(struct server *s, struct call *c)
 {
         (void)s;
         health_answer(c, 200, "ok\n");
 }
 
-/* The thread of the core lives, too, and takes work. */
+/* Replying shows that the core thread runs too, and accepts work. */
 static void read_health(struct server *s, struct call *c)
 {
         if (turn_full(s->turn))

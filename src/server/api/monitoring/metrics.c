@@ -1,4 +1,4 @@
-/* GET /metrics: the server's state and what it has counted, for Prometheus. */
+/* GET /metrics: the server's state and its counters, for Prometheus. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,7 +16,7 @@ static void with(struct buf *out, const char *name, const char *label, const cha
         exposition_value(out, name, (struct exposition_label[]){{label, value}, {NULL, NULL}}, v);
 }
 
-/* ---- what the core has */
+/* ---- state of the core */
 
 static void write_jobs(struct server *s, struct buf *out)
 {
@@ -29,7 +29,7 @@ static void write_jobs(struct server *s, struct buf *out)
         with(out, "drover_jobs", "state", "held", (double)n.held);
 }
 
-/* Queues of one name, whichever agents have them. */
+/* Sums over the queues of one name, of all agents. */
 struct place_now {
         const char *name;
         uint64_t open, closed, attempts, running;
@@ -137,7 +137,7 @@ static void write_agents(struct server *s, struct buf *out)
 }
 
 struct node_counts {
-        const char *names[NODE_STATES + 1]; /* up is idle or busy */
+        const char *names[NODE_STATES + 1]; /* "up" is shown as idle or busy */
         unsigned n[NODE_STATES + 1];
 };
 
@@ -190,7 +190,7 @@ static void finish(struct server *s, struct call *c)
         call_reply(c);
 }
 
-/* On the reader thread. */
+/* Runs on the reader thread. */
 static void look_at_process(struct server *s, struct call *c)
 {
         struct buf *out = &c->out;
@@ -200,7 +200,7 @@ static void look_at_process(struct server *s, struct call *c)
         call_io(c, finish);
 }
 
-/* ---- its steps: core, reader, I/O */
+/* ---- steps of the call: core, reader, I/O thread */
 
 static void read_metrics(struct server *s, struct call *c)
 {

@@ -1,4 +1,4 @@
-/* GET /v1/series: what the queue was like over the last day. */
+/* GET /v1/series: samples of the queue over the last day. */
 #include "server/metrics/series.h"
 #include "server/api/routes.h"
 #include "server/metrics/metrics.h"

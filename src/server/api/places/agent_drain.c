@@ -60,7 +60,7 @@ static void set_drain(struct server *s, struct call *c)
                 call_fail(c, 404, "not_found", "there is no agent %s that this server has heard of", name);
                 return;
         }
-        if (turn_full(s->turn)) { /* a restart would forget it */
+        if (turn_full(s->turn)) { /* the order could not be stored, and a restart would lose it */
                 call_fail(c, 503, "disk_full", "the server's disk is full: try again later");
                 return;
         }

@@ -17,7 +17,7 @@ static void revoke(struct server *s, struct call *c)
         struct access_revoked done;
         bool connected;
 
-        if (turn_full(s->turn)) { /* it would be believed again after a restart */
+        if (turn_full(s->turn)) { /* the revocation could not be stored, and would be lost with a restart */
                 call_fail(c, 503, "disk_full", "the server's disk is full: try again later");
                 return;
         }

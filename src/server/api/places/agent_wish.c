@@ -1,5 +1,5 @@
-/* POST /v1/agents/NAME/wish: what an agent's offers wish for, until the agent ends. The agent says it with
- * each offer, so nothing is kept here. */
+/* POST /v1/agents/NAME/wish: which jobs an agent prefers, until the agent ends. The agent repeats the wish
+ * in each offer, so the server stores nothing. */
 #include "server/agents/agents.h"
 #include "server/agents/message.h"
 #include "server/api/routes.h"
@@ -57,7 +57,7 @@ static void set_wish(struct server *s, struct call *c)
         call_io(c, reply_wish);
 }
 
-/* False: there is a word that is no wish, or there are too many. */
+/* Returns false if a word is not a wish, or there are too many. */
 static bool read_wishes(struct wish *x)
 {
         static const struct {

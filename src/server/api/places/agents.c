@@ -1,4 +1,5 @@
-/* GET /v1/agents. The core thread writes it, for it owns the ads; long listings pause between turns. */
+/* GET /v1/agents. The core thread writes the listing, because it owns the ads; long listings continue in
+ * later turns. */
 #include <stdio.h>
 
 #include "base/map.h"
@@ -15,11 +16,11 @@
 
 struct listing {
         struct json j;
-        char *after; /* agents up to this one are written */
+        char *after; /* agents up to this name are written */
         bool begun, full;
-        char *agent;        /* the one being written */
-        struct map *listed; /* names that are written */
-        struct buf queues;  /* its queues, as JSON */
+        char *agent;        /* the agent that is being written */
+        struct map *listed; /* names that were written */
+        struct buf queues;  /* the agent's queues, as JSON */
         struct json queues_json;
         uint64_t running, finished;
         bool connected;
@@ -50,7 +51,7 @@ static void write_number(struct listing *l, struct json *j, const char *key, con
         json_double(j, v);
 }
 
-/* "memory (v1), pids (v1); walltime (shepherd)": name and how. */
+/* Writes "memory (v1), pids (v1); walltime (shepherd)": each limit's name and mechanism. */
 static void write_limits(struct json *j, struct str text)
 {
         struct str group, one;
@@ -119,7 +120,7 @@ static void write_queue(struct listing *l, const struct core_queue_view *q)
         eval_reset(&l->eval);
 }
 
-/* Why it is given no jobs, by its node's record; NULL: it is. */
+/* Returns why the agent gets no jobs, from its node's record; NULL: it gets jobs. */
 static const char *drained(struct core *c, const char *agent)
 {
         struct core_node n;
@@ -201,7 +202,7 @@ static void prepare_listing(struct server *s, struct call *c, struct listing *l)
         json_open(&l->j, '[');
 }
 
-/* One that has never offered anything. */
+/* Writes an agent that has never made an offer. */
 static void write_bare(struct listing *l, const struct agent *a)
 {
         l->agent = mem_dupz(a->name);

@@ -1,6 +1,5 @@
-/* GET /v1/capacity: what would be taken of this caller now: what is free at the queues that run his jobs, in
- * all, and the largest of them. Queues whose jobs are processes of one machine are counted as the largest of
- * them. */
+/* GET /v1/capacity: what the caller's jobs could use now: the sum over the queues that would run them, and
+ * the largest queue. Process queues of one machine count as the largest of them. */
 #include "base/system/clock.h"
 #include "classad/eval.h"
 #include "core/query.h"
@@ -17,9 +16,9 @@ struct count {
         struct eval eval;
         symbol cpus, memory, free_cpus, free_memory, node_cpus, node_memory, runner;
         const char *agent;
-        struct room all, machine; /* machine: of the agent's process queues */
+        struct room all, machine; /* machine: of the process queues of the current agent */
         uint64_t queues, largest_cpus, largest_memory_mib, jobs_max;
-        struct pool_kinds *kinds; /* NULL: nobody asks for them */
+        struct pool_kinds *kinds; /* NULL: kinds were not requested */
 };
 
 static uint64_t number(struct count *x, const struct ad *ad, symbol name)
@@ -125,5 +124,6 @@ static void read_capacity(struct server *s, struct call *c)
 void api_capacity(struct server *s, struct call *c)
 {
         (void)s;
-        call_yield_to_client(c, read_capacity); /* with kinds as long as many slices: one in a turn */
+        /* with kinds each piece takes as long as a slice: one in a turn */
+        call_yield_to_client(c, read_capacity);
 }

@@ -1,5 +1,5 @@
-/* GET /v1/nodes and /v1/nodes/NAME: what is known of agents' machines, and what is to become of them; POST
- * /v1/nodes/NAME says the latter. */
+/* GET /v1/nodes and /v1/nodes/NAME: the records of agents' machines, and the orders given to them; POST
+ * /v1/nodes/NAME gives an order. */
 #include "core/query.h"
 #include "server/access/access.h"
 #include "server/agents/agents.h"
@@ -33,7 +33,7 @@ static void write_facts(struct json *j, const char *facts)
         json_close(j, '}');
 }
 
-/* Within an object. */
+/* Writes members into an open object. */
 static void write_node(struct json *j, struct server *s, const struct core_node *n)
 {
         const struct agent *a = agents_find(s, str_of(n->name));
@@ -96,7 +96,7 @@ void api_nodes(struct server *s, struct call *c)
         call_core(c, list_nodes);
 }
 
-/* ---- one of them */
+/* ---- one node */
 
 static void on_job(void *arg, uint64_t request, uint32_t member, enum job_state state)
 {
@@ -140,7 +140,7 @@ void api_node(struct server *s, struct call *c)
 
 /* ---- orders */
 
-/* The states that people order, as they are shown; up has two names there. */
+/* Reads a state that people may order, by the name that is shown; "up" is shown under two names. */
 static bool state_parse(struct str text, enum node_state *ret)
 {
         static const enum node_state states[] = {NODE_UP, NODE_DRAINING, NODE_FAILED, NODE_DOWN,
@@ -160,7 +160,7 @@ static void nodes_answer(struct server *s, struct call *c)
         call_reply(c);
 }
 
-/* It is believed no more, and must join with a token of its own to come again. */
+/* Revokes the node's certificates: it must join with a new token to connect again. */
 static void forget_certificate(struct server *s, struct str name)
 {
         access_revoke(s, name);
@@ -178,7 +178,7 @@ static void set_node(struct server *s, struct call *c)
         struct core_node n;
         int r;
 
-        if (turn_full(s->turn)) { /* a restart would forget it */
+        if (turn_full(s->turn)) { /* the order could not be stored, and a restart would lose it */
                 call_fail(c, 503, "disk_full", "the server's disk is full: try again later");
                 return;
         }

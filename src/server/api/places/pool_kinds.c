@@ -11,16 +11,17 @@
 #include "place/pool_kind.h"
 #include "server/loop/expressions.h"
 
-#define FINE_MAX       64u   /* kinds before numbers are left out */
-#define QUEUES_MAX     4000u /* more are not looked at: each costs a few microseconds of the core's thread */
-#define ATTRIBUTES_MAX 200u  /* of a kind */
+#define FINE_MAX 64u /* above this number of kinds, numbers are left out of their keys */
+/* further queues are left out: each costs a few microseconds of the core thread */
+#define QUEUES_MAX     4000u
+#define ATTRIBUTES_MAX 200u  /* of one kind */
 #define VALUE_MAX      1024u /* bytes of a value's text */
 #define CLAUSES_MAX    4096u /* bytes of a kind's requirements */
 #define RESOURCES_MAX  8u
 
-/* Numbers that are there for each queue of a kind, so that a clause may look at them. */
+/* These numbers are summed for each kind, so that a job's Requirements may use them. */
 static const char *const sums[] = {"TotalCpus", "TotalMemory", "NodeCpus", "NodeMemory"};
-/* Who the job is, and what has become of it, is not the same at another server. */
+/* The job's identity and history differ at another server. */
 static const char *const of_the_job[] = {"Owner",           "User",
                                          "AcctGroup",       "AcctGroupUser",
                                          "AccountingGroup", "QOS",
@@ -52,7 +53,7 @@ struct shown {
 };
 struct resource {
         symbol name;
-        struct size size, machine; /* machine: of the agent's process queues, the largest of them */
+        struct size size, machine; /* machine: the largest of the agent's process queues */
 };
 struct kind {
         struct shown *shown;
@@ -73,8 +74,8 @@ struct pool_kinds {
         struct kind **kinds;
         size_t count, cap, queues;
         struct map *by_key;
-        char *agent; /* of the queue before */
-        bool coarse; /* numbers and sizes are no part of the key */
+        char *agent; /* agent of the previous queue */
+        bool coarse; /* numbers and sizes are left out of the keys */
 };
 
 struct pool_kinds *pool_kinds_new(struct core *c, int64_t now_s)
@@ -119,7 +120,7 @@ void pool_kinds_free(struct pool_kinds *k)
         free(k);
 }
 
-/* ---- what a queue shows */
+/* ---- attributes of a queue */
 
 static uint64_t number(struct pool_kinds *k, const struct ad *ad, symbol name)
 {
@@ -130,7 +131,7 @@ static uint64_t number(struct pool_kinds *k, const struct ad *ad, symbol name)
         return v > 0 && v < 1e15 ? (uint64_t)v : 0;
 }
 
-/* Something that jobs take some of: the ad has NAME and TotalNAME. 0: it is none. */
+/* Returns the symbol TotalNAME if NAME is a countable resource, that is, if the ad has both; 0: it is not. */
 static symbol resource_total(const struct pool_kinds *k, const struct ad *ad, struct str name)
 {
         BUF_CLEANUP struct buf b = {0};
@@ -167,7 +168,7 @@ static void on_any(void *arg, symbol name, bool target)
         *(bool *)arg = true;
 }
 
-/* The same whoever looks, and whenever; its text. */
+/* Returns whether the expression has the same value for every job at any time; if so, writes its text. */
 static bool stands_still(struct pool_kinds *k, const struct ad *ad, const struct expr *e, struct buf *text,
                          bool *ret_number)
 {
@@ -218,7 +219,7 @@ static void show_kind(struct pool_kinds *k, const struct ad *ad, struct kind *x)
                 qsort(x->shown, x->shown_count, sizeof(*x->shown), by_name);
 }
 
-/* ---- what it asks of jobs */
+/* ---- requirements of a queue */
 
 struct looks {
         const struct pool_kinds *k;
@@ -259,7 +260,8 @@ static void ask_kind(const struct pool_kinds *k, const struct ad *ad, struct kin
                 expr_print_clause(&one, e, n, k->symbols);
                 buf_char(&one, ')');
                 if (one.overflow || all.n + one.n + 4 > CLAUSES_MAX || str_eqz(buf_view(&one), "(true)") ||
-                    str_search(buf_view(&all), buf_view(&one)) >= 0) /* each hop adds some that it has, too */
+                    str_search(buf_view(&all), buf_view(&one)) >=
+                            0) /* each hop adds clauses, which may be there already */
                         continue;
                 buf_printf(&all, "%s" STR_FMT, all.n ? " && " : "", STR_ARG(buf_view(&one)));
         }
@@ -285,7 +287,7 @@ static void make_key(const struct pool_kinds *k, const struct ad *ad, const stru
                 value_print(key, &v);
 }
 
-/* Only what both show the same is left. */
+/* Keeps only the attributes that both show with the same value. */
 static void intersect(struct kind *x, const struct kind *with)
 {
         size_t kept = 0;
@@ -327,7 +329,7 @@ static struct resource *resource_get(struct kind *x, symbol name)
         return &x->resources[x->resource_count++];
 }
 
-/* The queues of a machine whose jobs are processes share it: the largest counts. */
+/* Ends an agent: its process queues share one machine, so the largest counts. */
 static void machine_end(struct kind *x)
 {
         size_add(&x->cpus, &x->machine_cpus);
@@ -424,7 +426,7 @@ void pool_kinds_add(struct pool_kinds *k, const struct core_queue_view *q)
         eval_reset(&k->eval);
 }
 
-/* ---- fewer */
+/* ---- reducing the number */
 
 static void merge(struct kind *into, struct kind *x)
 {
@@ -442,7 +444,7 @@ static void merge(struct kind *into, struct kind *x)
         kind_free(x);
 }
 
-/* Those that differ in numbers and sizes only become one. */
+/* Merges kinds that differ only in numbers and sizes. */
 static void make_fewer(struct pool_kinds *k)
 {
         struct map *by_key = map_new();

@@ -1,11 +1,10 @@
-/* pool_kinds: what places there are behind this server, as a few kinds of them, for a server that hands jobs
- * on to it.
+/* pool_kinds: describes the places of this server as a few kinds, for a server that hands jobs on to it.
  *
- * Queues are of one kind that show the same to a job: attributes whose values stand still, and clauses of
- * Requirements that look at nothing else. What they have in all, free, and at the largest is summed up. What
- * names a place, or changes with its load, is no part of a kind. More than POOL_KINDS_MAX are made fewer:
- * first by leaving out numbers and sizes that differ, then by leaving out those that come last.
- */
+ * Two queues are of one kind if they show the same to every job: the same attributes with constant values,
+ * and the same clauses of Requirements that use only constant values. For each kind the totals, the free
+ * amounts and the largest queue are computed. Attributes that identify a place or change with its load are
+ * left out. More than POOL_KINDS_MAX kinds are reduced: first numbers and sizes that differ are left out,
+ * then the last kinds. */
 #pragma once
 #include "base/format/json.h"
 #include "core/query.h"
@@ -14,8 +13,8 @@
 
 struct pool_kinds;
 struct pool_kinds *pool_kinds_new(struct core *c, int64_t now_s);
-void pool_kinds_free(struct pool_kinds *k); /* NULL is fine */
-/* A queue that is connected and has an ad. Those of one agent come one after the other. */
+void pool_kinds_free(struct pool_kinds *k); /* accepts NULL */
+/* Adds a queue that is connected and has an ad. The queues of one agent must be added one after the other. */
 void pool_kinds_add(struct pool_kinds *k, const struct core_queue_view *q);
-/* "kinds": a list, in an open object. No queue is added afterwards. */
+/* Writes "kinds", a list, into an open object. No queue may be added afterwards. */
 void pool_kinds_write(struct pool_kinds *k, struct json *j);

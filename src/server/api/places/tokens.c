@@ -45,7 +45,8 @@ static void make_token(struct server *s, struct call *c)
         m->token.created_ms = clock_wall_ms();
         m->token.expires_ms = m->token.created_ms + m->expires_s * 1000;
         if (c->token_until_ms && m->token.expires_ms > c->token_until_ms)
-                m->token.expires_ms = c->token_until_ms; /* a token gives nobody more time than it has */
+                /* a new token must not outlive the token that made it */
+                m->token.expires_ms = c->token_until_ms;
         m->token.created_by = str_of(c->who);
         token_make(&m->token, str_of(ca_fingerprint(s->access->ca)), &text);
         if (tokens_add(s->access->tokens, &m->token, turn_batch(s->turn), &err) != 0) {
@@ -63,7 +64,7 @@ static void make_token(struct server *s, struct call *c)
         call_io(c, send_token);
 }
 
-/* Fills the token; false when the call has ended. */
+/* Reads the wanted token. Returns false when the call has ended. */
 static bool read_token(struct server *s, struct call *c, struct make *m)
 {
         struct str role = call_json_text(m->doc, "role");
@@ -120,7 +121,7 @@ static bool read_token(struct server *s, struct call *c, struct make *m)
 
 void api_token_new(struct server *s, struct call *c)
 {
-        json_t *doc = call_json(c); /* a call that failed is gone, and its state with it */
+        json_t *doc = call_json(c); /* after a failure the call and its state are freed */
         struct make *m;
 
         if (!doc)

@@ -1,5 +1,5 @@
-/* GET /v1/wishlist: which machines the queue would have started and stopped now, who asked for them, and of
- * each shape why there are not more. */
+/* GET /v1/wishlist: which machines the queue would start and stop now, for whose jobs, and for each shape
+ * why there are not more. */
 #include "core/query.h"
 #include "server/api/routes.h"
 #include "server/provision/provision.h"
@@ -38,7 +38,7 @@ static void write_provisioners(struct json *j, struct server *s)
         json_close(j, ']');
 }
 
-/* Owners of jobs are told to those who may see the jobs. */
+/* Writes owners of jobs only for callers who may see the jobs. */
 static void write_who(struct json *j, struct call *c, const struct wishlist *w, size_t demand)
 {
         const struct wishlist_demand *d = &w->who[demand];
@@ -169,5 +169,5 @@ static void read_wishlist(struct server *s, struct call *c)
 void api_wishlist(struct server *s, struct call *c)
 {
         (void)s;
-        call_yield_to_client(c, read_wishlist); /* as long as a slice: one in a turn */
+        call_yield_to_client(c, read_wishlist); /* a plan takes as long as a slice: one in a turn */
 }

@@ -1,5 +1,5 @@
-/* POST /v1/requests; POST /v1/quote, which takes the same and keeps nothing; POST /v1/requests/ID/resubmit,
- * which takes an earlier request's jobs */
+/* POST /v1/requests; POST /v1/quote, which takes the same document and stores nothing; POST
+ * /v1/requests/ID/resubmit, which submits the jobs of an earlier request again. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,36 +25,37 @@
 #include "server/notices/notices.h"
 #include "server/userlog/userlog.h"
 
-#define WAIT_MS 60000 /* for one's turn; then one looks again */
+#define WAIT_MS 60000 /* until the next check whether it is this call's turn */
 
 struct submit {
-        struct buf text;      /* of a submit file that was posted as it is */
-        char uuid[UUID_TEXT]; /* of that one; "": the caller has made none */
+        struct buf text;      /* a submit file that was posted as text */
+        char uuid[UUID_TEXT]; /* of that submit; "": the caller gave none */
         json_t *doc;
         struct submission s;
-        const char **uploads; /* of each part, or NULL */
-        struct buf *items;    /* of each part that came as an upload */
+        const char **uploads; /* upload ids of the parts, or NULL */
+        struct buf *items;    /* uploaded items of the parts */
         bool dry_run, existing;
-        atomic_uint *place; /* of a large one: s->large_calls, which counts it; else NULL */
+        atomic_uint *place; /* s->large_calls, if this call counts in it; otherwise NULL */
         call_fn *placed;
         struct buf warning;
-        bool quote;               /* say what it would take, and keep nothing */
-        bool quotes;              /* server.quoting is its own */
-        struct core_draft *draft; /* of the core, on whose thread the call ends as long as it has one */
-        bool drafts;              /* server.drafting is its own */
-        struct json j;            /* of the reply */
+        bool quote;  /* answer with a quote and store nothing */
+        bool quotes; /* server.quoting belongs to this call */
+        /* a core object: while it exists the call may end only on the core thread */
+        struct core_draft *draft;
+        bool drafts;   /* server.drafting belongs to this call */
+        struct json j; /* the reply */
         uint64_t id, jobs;
-        submit_reply_fn *reply; /* NULL: the API's own */
-        /* of a resubmit */
-        uint64_t again; /* the earlier request; 0: it is none */
+        submit_reply_fn *reply; /* NULL: the API's own reply */
+        /* for a resubmit */
+        uint64_t again; /* the earlier request; 0: not a resubmit */
         struct buf record, changes;
         struct submission old;
         struct set members; /* of the earlier request */
-        bool failed;        /* those that failed, of the members or of all */
-        bool graph;         /* they wait for each other as they did */
-        struct set found;   /* of these, so far */
-        uint64_t last_row;  /* of history, that was looked at */
-        unsigned rows;      /* in this slice */
+        bool failed;        /* only failed jobs, of `members` or of all */
+        bool graph;         /* keeps the dependencies between the jobs */
+        struct set found;   /* failed jobs found so far */
+        uint64_t last_row;  /* the last history row that was read */
+        unsigned rows;      /* read in this slice */
 };
 
 static void state_free(void *arg)
@@ -79,12 +80,13 @@ static void state_free(void *arg)
         free(x);
 }
 
-/* What is read for such a call stays in memory until its draft is made, and drafts are made one at a time: so
- * many have something read, and the others wait. Any thread ends a call, so nobody is woken. */
+/* A large call keeps its document in memory until its draft is made, and drafts are made one at a time.
+ * Therefore at most LARGE_MAX calls have a document in memory, and the others wait. They check again by
+ * timer, because a call may end on any thread. */
 #define LARGE_MAX  4u
 #define LARGE_LOOK 100 /* ms */
 
-/* Core. Goes on with x->placed. */
+/* Core thread. Continues with x->placed when there is a place. */
 static void take_place(struct server *s, struct call *c)
 {
         struct submit *x = c->state;
@@ -123,7 +125,7 @@ static void write_reply(struct server *s, struct call *c)
         call_reply(c);
 }
 
-/* NULL: the verdict says it. */
+/* Returns the sentence for the place; NULL: that of the verdict. */
 static const char *words_of(const struct core_quote_place *p)
 {
         if (p->why.verdict != CORE_FITS && p->why.verdict != CORE_BUSY)
@@ -162,11 +164,11 @@ static void write_time(struct json *j, const char *key, int64_t ms)
                 json_null(j);
 }
 
-/* For waits.h: no request has these. */
+/* Ids for waits.h, which no request has. */
 #define QUOTES (1ull << 62)
 #define DRAFTS (QUOTES + 1)
 
-/* ---- the request is made, in slices */
+/* ---- making the request, in slices */
 
 static void draft_drop(struct server *s, struct core_draft *d, bool drafts)
 {
@@ -184,7 +186,7 @@ static void draft_end(struct server *s, struct submit *x)
         x->drafts = false;
 }
 
-/* Until `what` changes. */
+/* Parks the call until `what` changes. */
 static void park(struct server *s, struct call *c, uint64_t what, call_fn *woken)
 {
         const struct submit *x = c->state;
@@ -194,7 +196,7 @@ static void park(struct server *s, struct call *c, uint64_t what, call_fn *woken
         bool drafts = x->drafts;
 
         if (!waits_park(s, c, &ids, WAIT_MS, woken))
-                draft_drop(s, d, drafts); /* the call is gone */
+                draft_drop(s, d, drafts); /* the call was freed */
 }
 
 static void draft_fail(struct server *s, struct call *c, int r, const struct err *err)
@@ -208,8 +210,8 @@ static void draft_fail(struct server *s, struct call *c, int r, const struct err
         }
 }
 
-/* Small ones are done with the first slice; of the others one goes on at a time. False: the call has been
- * put off, and `again` goes on, or has failed. */
+/* Makes the draft. A small one is done in the first slice; of the large ones one is made at a time.
+ * Returns false if the call was deferred, and continues with `again`, or has failed. */
 static bool draft(struct server *s, struct call *c, call_fn *again)
 {
         struct submit *x = c->state;
@@ -282,7 +284,7 @@ static void quote_begin(struct server *s, struct call *c)
         json_open(&x->j, '[');
 }
 
-/* One at a time: each plays the whole queue forward for itself. */
+/* Makes one quote at a time, because each plays the whole queue forward. */
 static void quote(struct server *s, struct call *c)
 {
         struct submit *x = c->state;
@@ -305,7 +307,8 @@ static void quote(struct server *s, struct call *c)
 
 /* ---- submit */
 
-/* The earlier request, whose owner is the same, is there still, and with it the files that it brought. */
+/* Returns whether the earlier request still exists with the same owner, and with it the files that it
+ * brought. */
 static bool keeps_files(struct server *s, const struct submit *x)
 {
         const struct submission_file *files;
@@ -315,7 +318,7 @@ static bool keeps_files(struct server *s, const struct submit *x)
                count == x->s.spooled_count;
 }
 
-/* False: the call has failed. */
+/* Returns false if the call has failed. */
 static bool may_submit(struct server *s, struct call *c)
 {
         struct submit *x = c->state;
@@ -385,11 +388,12 @@ static void submit(struct server *s, struct call *c)
         submit_draft(s, c);
 }
 
-/* ---- requests that jobs wait for, and that are in history only */
+/* ---- dependencies on requests that are only in history */
 
-#define PAST_ROWS_MAX 2000000u /* of all of them */
+#define PAST_ROWS_MAX 2000000u /* rows read for all of them */
 
-/* The text of a part's DependsOn, which the core reads again: STR_NONE if it is no simple text. */
+/* Returns the text of the part's DependsOn, which the core reads again; STR_NONE if it is not a plain
+ * text. */
 static struct str depends_on(const struct submission_part *p)
 {
         for (size_t i = 0; i < p->attribute_count; i++) {
@@ -432,7 +436,8 @@ static int on_past(void *arg, uint64_t row, const struct past_job *h)
         return 0;
 }
 
-/* Reader. What is not there, or is another user's, the core refuses: nothing is known of it. */
+/* Reader thread. Requests that do not exist, or that belong to another user, are left out; the core then
+ * refuses the dependency. */
 static void read_past(struct server *s, struct call *c)
 {
         struct submit *x = c->state;
@@ -516,7 +521,7 @@ static void check_submit(struct call *c, struct submit *x)
                 call_fail_err(c, r == -E2BIG ? 413 : 400, r == -E2BIG ? "too_large" : "bad_request", &err);
 }
 
-/* Reader: items that were uploaded. */
+/* Reader thread: reads uploaded items. */
 static void read_items(struct server *s, struct call *c)
 {
         struct submit *x = c->state;
@@ -542,7 +547,7 @@ static void read_items(struct server *s, struct call *c)
         check_submit(c, x);
 }
 
-/* Core: which objects those uploads have become. */
+/* Core thread: finds the objects that the uploads have become. */
 static void find_items(struct server *s, struct call *c)
 {
         struct submit *x = c->state;
@@ -563,7 +568,7 @@ static void find_items(struct server *s, struct call *c)
         call_reader(c, read_items);
 }
 
-/* The document is there; I/O thread or reader. */
+/* Continues with the parsed document. I/O thread or reader. */
 static void begin_submit(struct call *c, struct submit *x)
 {
         struct err err = {0};
@@ -594,7 +599,7 @@ void submit_document(struct call *c, json_t *doc, submit_reply_fn *reply)
         begin_submit(c, x);
 }
 
-/* Reader: a submit file. */
+/* Reader thread: reads a submit file. */
 static void read_text(struct server *s, struct call *c)
 {
         struct submit *x = c->state;
@@ -626,7 +631,7 @@ static void start_text(struct call *c, struct submit *x)
 static void start_submit(struct call *c, bool only_quote)
 {
         bool text = str_istarts(http_header(c->http, "Content-Type"), STR("text/plain"));
-        json_t *doc = text ? NULL : call_json(c); /* a call that failed is gone, and its state with it */
+        json_t *doc = text ? NULL : call_json(c); /* after a failure the call and its state are freed */
         struct submit *x;
 
         if (!text && !doc)
@@ -653,9 +658,9 @@ void api_quote(struct server *s, struct call *c)
         start_submit(c, true);
 }
 
-/* ---- an earlier request again */
+/* ---- resubmit */
 
-#define ROWS_MAX 100000u /* that are looked at before others have their turn */
+#define ROWS_MAX 100000u /* rows read before other work has its turn */
 
 static int on_failed(void *arg, uint64_t row, const struct past_job *h)
 {
@@ -677,8 +682,8 @@ static bool id_is_wrong(const struct submit *x)
 
 static void read_record(struct server *s, struct call *c);
 
-/* Those of its jobs that failed, of the named ones if some were named. True: all are found; else the call
- * goes on later, or has failed. */
+/* Finds the failed jobs of the request, among the named ones if some were named. Returns whether all are
+ * found; otherwise the call continues later, or has failed. */
 static bool find_failed(struct server *s, struct call *c)
 {
         struct submit *x = c->state;
@@ -720,7 +725,7 @@ static bool had_parents(const struct submission *s)
         return had;
 }
 
-/* Reader: what was submitted then. */
+/* Reader thread: reads the request's record. */
 static void read_record(struct server *s, struct call *c)
 {
         struct submit *x = c->state;
@@ -728,7 +733,7 @@ static void read_record(struct server *s, struct call *c)
         bool some = x->failed || set_count(&x->members);
         int r = 0;
 
-        buf_reset(&x->record); /* it may be the second time */
+        buf_reset(&x->record); /* this step may run twice */
         submission_deinit(&x->old);
         x->old = (struct submission){0};
         if (id_is_wrong(x) || request_record_get(s, x->again, &x->record, NULL) != 0 ||
@@ -763,7 +768,7 @@ static void read_record(struct server *s, struct call *c)
                 call_fail_err(c, r == -E2BIG ? 413 : 400, r == -E2BIG ? "too_large" : "bad_request", &err);
 }
 
-/* Core. The record has nothing of what was edited since. */
+/* Core thread. Applies later edits, which the record does not have. */
 static void to_record(struct server *s, struct call *c)
 {
         struct submit *x = c->state;

@@ -1,5 +1,5 @@
-/* What the server itself decides (the owner, the numbers, the time) is taken out of the attributes; the shape
- * and the limits are submission_check's, the expressions are the core's to parse. */
+/* Attributes that the server decides (the owner, the numbers, the time) are removed. submission_check
+ * checks structure and limits, and the core parses the expressions. */
 #include "server/api/submit/submit_json.h"
 
 #include <errno.h>
@@ -11,10 +11,10 @@
 #include "core/model/changes.h"
 #include "server/access/origin.h"
 
-#define CHANGES_MAX 100u /* attributes */
+#define CHANGES_MAX 100u /* number of attributes */
 
-/* Set by the core for each job, whatever a submitter says. DroverOutputs names objects of the spool that the
- * owner of a job that has ended may read. */
+/* The core sets these for each job, whatever a submitter says. DroverOutputs names objects of the spool,
+ * which the owner of an ended job may read. */
 static const char *const ours[] = {"ClusterId",   "ProcId",    "Owner",     "User",         "QDate",
                                    "GlobalJobId", "JobStatus", "DroverLog", "DroverOutputs"};
 
@@ -31,7 +31,7 @@ static bool is_ours(struct str name)
         return false;
 }
 
-/* n bytes from hexadecimal digits; dashes are stepped over. */
+/* Reads n bytes from hexadecimal digits; skips dashes. */
 static bool read_hex(struct str text, unsigned char *to, size_t n)
 {
         size_t have = 0;
@@ -49,7 +49,7 @@ static bool read_hex(struct str text, unsigned char *to, size_t n)
         return have == n * 2;
 }
 
-/* The names in the list, for map_free; NULL: there are none. */
+/* Returns a map of the names in the list, for map_free; NULL: there are none. */
 static struct map *late_names(json_t *late)
 {
         struct map *names = json_array_size(late) ? map_new_nocase() : NULL;
@@ -283,11 +283,11 @@ int submit_json_read(const json_t *doc, struct submission *s, const char ***ret_
         return r;
 }
 
-/* ---- what is left to the server */
+/* ---- parts that the server completes */
 
 #define VALUE_DEPTH_MAX 16
 
-/* A plain value as an expression. False: there is none. */
+/* Writes a plain value as an expression. Returns false if that is not possible. */
 static bool value_text(const json_t *v, unsigned depth, struct buf *out)
 {
         json_t *one;

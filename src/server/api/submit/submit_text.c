@@ -6,7 +6,7 @@
 #include "jdl/condor/condor.h"
 #include "jdl/form_json.h"
 
-#define WORK_MAX     (32u << 20) /* bytes that are looked at for all macros: some tenths of a second */
+#define WORK_MAX     (32u << 20) /* bytes processed for all macros: some tenths of a second */
 #define WARNINGS_MAX 4000
 
 static int refuse_file(void *arg, const char *path, struct buf *ret)

@@ -1,4 +1,4 @@
-/* Uploads: POST begins one, PUT adds pieces, POST finish makes it an object of the caller's. */
+/* Uploads: POST begins one, PUT adds a piece, POST finish makes it an object that belongs to the caller. */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -12,11 +12,11 @@
 struct upload {
         char id[UUID_TEXT], hash[SPOOL_HASH_TEXT];
         uint64_t offset, size;
-        struct str bytes; /* in the arena */
+        struct str bytes; /* in the call's arena */
         bool has_offset;
 };
 
-#define HOLDINGS_ANSWER 100 /* HOLDINGS_FULL among the spool's results */
+#define HOLDINGS_ANSWER 100 /* an error of holdings, beside the spool's errors */
 
 static void fail_call(struct call *c, int r, const struct err *err)
 {
@@ -40,7 +40,7 @@ static void reply_upload(struct server *s, struct call *c)
         call_reply(c);
 }
 
-/* May the caller send so many bytes more? 0 or HOLDINGS_ANSWER with err. */
+/* Checks whether the caller may upload this many bytes more. Returns 0, or HOLDINGS_ANSWER with err. */
 static int check_room(struct server *s, struct call *c, uint64_t more, struct err *err)
 {
         return holdings_check(objects_holdings(s), str_of(c->who), more, err) == 0 ? 0 : HOLDINGS_ANSWER;
@@ -53,7 +53,7 @@ static bool is_mine(struct server *s, struct call *c, const char *id)
         return spool_upload_owner(objects_spool(s), id, &owner) == 0 && str_eqz(buf_view(&owner), c->who);
 }
 
-/* ---- begin */
+/* ---- beginning */
 static void begin_upload(struct server *s, struct call *c)
 {
         struct upload *u = c->state;
@@ -84,7 +84,7 @@ void api_upload_new(struct server *s, struct call *c)
         call_reader(c, begin_upload);
 }
 
-/* ---- a piece */
+/* ---- pieces */
 static void put_piece(struct server *s, struct call *c)
 {
         struct upload *u = c->state;
@@ -96,7 +96,7 @@ static void put_piece(struct server *s, struct call *c)
                 r = check_room(s, c, u->bytes.n, &err);
         if (r == 0)
                 r = spool_upload_write(objects_spool(s), u->id, u->offset, u->bytes, &u->size, &err);
-        /* A piece that is there already, sent again, is no error. */
+        /* a piece that was received before may be sent again */
         if (r == SPOOL_WRONG_OFFSET && u->offset + u->bytes.n <= u->size)
                 r = 0;
         if (r != 0) {
@@ -135,7 +135,7 @@ void api_upload_put(struct server *s, struct call *c)
         call_reader(c, put_piece);
 }
 
-/* ---- finish */
+/* ---- finishing */
 static void own(struct server *s, struct call *c)
 {
         struct upload *u = c->state;
