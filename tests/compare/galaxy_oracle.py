@@ -1,8 +1,9 @@
 """What Galaxy's own templates make of tools: runs where Galaxy's code is in PYTHONPATH, with Cheetah, lxml, SQLAlchemy and pydantic.
 
 Each line of standard input is the path of a tool; a line of JSON comes back for each: its "params" in the form of drover submit --params,
-of the first of its <tests> that fits, the "command", the "configs" and the names of the "outputs"; or "skip" and why. Files are where
-Drover has them: @box@/NAME, outputs @out@NAME@, files of configuration @config@."""
+of the first of its <tests> that fits, the "command", the "configs", the names of the "outputs" and of the file of data "tables" beside the
+tool, if it has one; or "skip" and why. Files are where Drover has them: @box@/NAME, outputs @out@NAME@ and of collections
+@out@NAME__ELEMENT@, files of configuration @config@."""
 import importlib.abc
 import importlib.machinery
 import json
@@ -87,8 +88,11 @@ import galaxy.model.unittest_utils.data_app  # noqa: E402
 import galaxy.security.idencoding  # noqa: E402
 from galaxy.app_unittest_utils.galaxy_mock import MockApp  # noqa: E402
 from galaxy.job_execution.compute_environment import SimpleComputeEnvironment  # noqa: E402
-from galaxy.model import Dataset, History, HistoryDatasetAssociation, Job  # noqa: E402
+from galaxy.model import (  # noqa: E402
+    Dataset, DatasetCollection, DatasetCollectionElement, History, HistoryDatasetAssociation, HistoryDatasetCollectionAssociation, Job)
+from galaxy.tool_util.data import ToolDataTableManager  # noqa: E402
 from galaxy.tool_util.parser import get_tool_source  # noqa: E402
+from galaxy.tool_util.parser.interface import TestCollectionDef  # noqa: E402
 from galaxy.tool_util.verify.parse import parse_tool_test_descriptions  # noqa: E402
 from galaxy.tools import create_tool_from_source  # noqa: E402
 from galaxy.tools.evaluation import ToolEvaluator  # noqa: E402
@@ -105,13 +109,13 @@ def make_app():
     registry = galaxy.datatypes.registry.Registry()
     top = os.path.dirname(os.path.dirname(galaxy.__file__))
     registry.load_datatypes(root_dir=os.path.dirname(top), config=os.path.join(top, "galaxy/config/sample/datatypes_conf.xml.sample"))
-    galaxy.model.set_datatypes_registry(registry)
     galaxy.security.idencoding.IdEncodingHelper = galaxy.model.unittest_utils.data_app.IdEncodingHelper = lambda **_: Nothing()
     held = {}
     MockApp.__setitem__ = lambda self, key, value: held.__setitem__(key, value)
     MockApp.__getitem__ = lambda self, key: held.get(key)
     app = MockApp()
     app.datatypes_registry = registry
+    galaxy.model.set_datatypes_registry(registry)  # the one that MockApp has set knows few
     for name, value in {"interactivetools_enable": False, "nginx_upload_path": None, "admin_users": "", "new_file_path": "/tmp/new",
                         "drmaa_external_runjob_script": "", "tool_secret": "", "track_jobs_in_database": False}.items():
         setattr(app.config, name, value)
@@ -170,8 +174,9 @@ def metadata_of(dataset):
 class Values:
     """The values of a test: `state` for Galaxy, `params` for Drover."""
 
-    def __init__(self, app, tool, given, formats):
+    def __init__(self, app, tool, given, formats, folders):
         self.given, self.formats, self.files, self.names = given, formats, {}, set()
+        self.folders, self.collections = folders, {}  # do files have folders of extra files? collections by their names
         self.trans = types.SimpleNamespace(app=app, user=None, history=History(), workflow_building_mode=False, sa_session=None,
                                            get_history=lambda *_, **__: None, get_user=lambda *_, **__: None)
         self.state, self.params = self.walk(tool.inputs, "", {})
@@ -200,24 +205,43 @@ class Values:
             rows.append(self.walk(one.inputs, f"{key}_{len(rows)}|", around))
         return [{**state, "__index__": n} for n, (state, _) in enumerate(rows)], [params for _, params in rows]
 
-    def dataset(self, param, value, key):
+    def dataset(self, param, value, key, ext=None):
         name, n = os.path.basename(value) or "file", len(self.files) + 1
         while name in self.names:
             name = f"{n}_{name}"
         self.names.add(name)
-        ext = self.formats.get(value, "auto")
+        ext = ext or self.formats.get(value, "auto")
         if ext == "auto":
             ext = next((one for one in param.extensions if one != "data"), "txt")
         made = HistoryDatasetAssociation(name=os.path.basename(value), extension=ext, create_dataset=False)
         made.dataset, made.id, made.at = Dataset(id=n), n, "@box@/" + name
         self.files[key if key not in self.files else f"{key}{n}"] = made
-        return made, {"path": "/in/" + name, "ext": ext, "name": made.name, "metadata": metadata_of(made)}
+        return made, {"path": "/in/" + name, "ext": ext, "name": made.name, "metadata": metadata_of(made),
+                      **({"extra_files": f"/in/{name}_files"} if self.folders else {})}
+
+    def collection(self, param, given, key):
+        """A collection for Galaxy, and for Drover."""
+        made, elements = DatasetCollection(collection_type=given.collection_type), []
+        for n, one in enumerate(given.elements):
+            inner, identifier = one["element_definition"], one["element_identifier"]
+            if isinstance(inner, TestCollectionDef):
+                element, value = self.collection(param, inner, key)
+            else:
+                element, value = self.dataset(param, inner["value"], key, inner.get("attributes", {}).get("ftype"))
+            DatasetCollectionElement(collection=made, element=element, element_identifier=identifier, element_index=n)
+            elements.append({**value, "identifier": identifier})
+        return made, {"collection_type": given.collection_type, "elements": elements}
 
     def value(self, param, value, key, around):
         if isinstance(param, DataCollectionToolParameter):
-            if value or not param.optional:
-                raise Skip("a collection is an input")
-            return None, None
+            value = value[0] if isinstance(value, list) and value else value
+            if not isinstance(value, TestCollectionDef):
+                if value or not param.optional:
+                    raise Skip("there is no collection for an input")
+                return None, None
+            made, given = self.collection(param, value, key)
+            self.collections[key.replace("|", ".")] = made
+            return HistoryDatasetCollectionAssociation(name=value.name, collection=made), {**given, "name": value.name}
         if isinstance(param, DataToolParameter):
             given = [one for one in (value if isinstance(value, list) else [value]) if one not in ("", None)]
             if not all(isinstance(one, str) for one in given) or (not given and not param.optional):
@@ -238,36 +262,72 @@ class Values:
         return param.from_json(value, self.trans, around), value
 
 
-def outputs_of(tool, values):
-    made = {}
-    for name, output in tool.outputs.items():
-        if getattr(output, "collection", False):
-            raise Skip("a collection is an output")
-        wanted = True
-        for rule in output.filters or []:
-            try:
-                wanted = wanted and eval(rule.text.strip(), {}, dict(values.state))  # pylint: disable=eval-used  (as Galaxy does)
-            except Exception:  # pylint: disable=broad-except
-                pass
-        if wanted:
-            source = values.files.get(str(output.format_source).replace(".", "|"))
-            first = next(iter(values.files.values()), None)
-            ext = source.extension if source else first.extension if output.format == "input" and first else output.format or "data"
-            made[name] = HistoryDatasetAssociation(name=name, extension=ext, create_dataset=False)
-            made[name].dataset, made[name].id, made[name].at = Dataset(id=1000 + len(made)), 1000 + len(made), f"@out@{name}@"
-    return made
+def is_wanted(output, values):
+    wanted = True
+    for rule in output.filters or []:
+        try:
+            wanted = wanted and eval(rule.text.strip(), {}, dict(values.state))  # pylint: disable=eval-used  (as Galaxy does)
+        except Exception:  # pylint: disable=broad-except
+            pass
+    return wanted
+
+
+class Outputs:
+    """The outputs of a job: datasets and collections by their names."""
+
+    def __init__(self, tool, values):
+        self.values, self.files, self.collections, self.names = values, {}, {}, []
+        for name, output in tool.outputs.items():
+            if not is_wanted(output, values):
+                continue
+            if getattr(output, "collection", False):
+                self.collections[name] = HistoryDatasetCollectionAssociation(name=name, collection=self.collection(name, output))
+            else:
+                self.files[name] = self.dataset(name, output, output.format)
+
+    def dataset(self, name, output, ext):
+        source = self.values.files.get(str(output.format_source).replace(".", "|"))
+        first = next(iter(self.values.files.values()), None)
+        ext = source.extension if source else first.extension if ext == "input" and first else ext or "data"
+        made = HistoryDatasetAssociation(name=name, extension=ext, create_dataset=False)
+        n = 1001 + len(self.names)
+        made.dataset, made.id, made.at = Dataset(id=n), n, f"@out@{name}@"
+        self.names.append(name)
+        return made
+
+    def collection(self, name, output):
+        made = DatasetCollection(collection_type=output.structure.collection_type or "list")
+        if output.dynamic_structure:
+            return made
+        if output.structure.structured_like:
+            return self.like(name, output, self.values.collections[output.structure.structured_like])
+        for n, (identifier, part) in enumerate(output.outputs.items()):
+            DatasetCollectionElement(collection=made, element=self.dataset(f"{name}__{identifier}", part, part.format),
+                                     element_identifier=identifier, element_index=n)
+        return made
+
+    def like(self, name, output, prototype):
+        made = DatasetCollection(collection_type=prototype.collection_type)
+        for n, one in enumerate(prototype.elements):
+            below = f"{name}__{one.element_identifier}"
+            element = self.like(below, output, one.child_collection) if one.is_collection else self.dataset(
+                below, output, one.hda.extension if output.inherit_format else output.default_format)
+            DatasetCollectionElement(collection=made, element=element, element_identifier=one.element_identifier, element_index=n)
+        return made
 
 
 def values_of(app, tool, path):
     formats = {str(one.get("value")): one["attributes"]["ftype"] for test in get_tool_source(path).parse_tests_to_dict().get("tests", [])
                for one in test["inputs"] if one.get("attributes", {}).get("ftype")}
     why = "it has no tests"
+    with open(path, encoding="utf-8", errors="replace") as f:
+        folders = "extra_files_path" in f.read()
     for test in parse_tool_test_descriptions(get_tool_source(path)):
         if test.exception or test.expect_failure:
             continue
         try:
-            values = Values(app, tool, dict(test.inputs), formats)
-            return values, outputs_of(tool, values)
+            values = Values(app, tool, dict(test.inputs), formats, folders)
+            return values, Outputs(tool, values)
         except Skip as problem:
             why = str(problem)
         except Exception as problem:  # pylint: disable=broad-except  (values that Galaxy refuses)
@@ -275,7 +335,17 @@ def values_of(app, tool, path):
     raise Skip(why)
 
 
+def read_tables(app, path):
+    """The name of the file of data tables for tests beside the tool, or None."""
+    file = os.path.join(os.path.dirname(path), "tool_data_table_conf.xml.test")
+    there = os.path.exists(file)
+    app.config.tool_data_path = os.path.dirname(path)
+    app.tool_data_tables = ToolDataTableManager(tool_data_path=os.path.dirname(path), config_filename=file if there else None)
+    return os.path.basename(file) if there else None
+
+
 def evaluate(app, path):
+    tables = read_tables(app, path)
     tool = create_tool_from_source(app, get_tool_source(path), config_file=path)
     if tool.tool_type != "default":
         raise Skip(f"its type is {tool.tool_type}")
@@ -283,7 +353,7 @@ def evaluate(app, path):
     job = Job()
     job.history, job.parameters, job.tool_id = History(), [], tool.id
     job.history.id = 1
-    job.io_dicts = lambda *_, **__: (values.files, outputs, {})
+    job.io_dicts = lambda *_, **__: (values.files, outputs.files, outputs.collections)
     tool.params_from_strings = lambda *_, **__: values.state
     tool.exec_before_job = tool.call_hook = lambda *_, **__: None
     with tempfile.TemporaryDirectory() as folder:
@@ -302,7 +372,8 @@ def evaluate(app, path):
         evaluator._build_command_line()
         command = (evaluator.command_line or "").replace(os.path.abspath(tool.tool_dir) + "/", beside + "/")
         command = re.sub(re.escape(folder) + r"/configs/\w+", "@config@", command).replace(folder, "@box@")
-    return {"params": values.params, "command": command, "configs": configs, "outputs": sorted(outputs)}
+    return {"params": values.params, "command": command, "configs": configs, "outputs": sorted(outputs.names),
+            **({"tables": tables} if tables else {})}
 
 
 def main():

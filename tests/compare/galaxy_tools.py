@@ -23,31 +23,37 @@ def theirs(root, library, paths):
     return answers
 
 
-def mine(program, path, params, outputs):
+def mine(program, path, params, outputs, tables):
     """(command, configuration files) of drover-galaxy, with the names of the other's; an error instead of a command."""
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as f:
         json.dump(params, f)
         f.flush()
-        ask = json.dumps({"tool": path, "params": f.name, "resolve": "none"})
+        ask = json.dumps({"tool": path, "params": f.name, "resolve": "none",
+                          **({"tables": os.path.join(os.path.dirname(path), tables)} if tables else {})})
         answer = json.loads(subprocess.run([program], input=ask, stdout=subprocess.PIPE, text=True, check=True).stdout)
     if "error" in answer:
         return answer["error"], None
     configs = re.findall(r"^printf '%s' '((?:[^']|'\\'')*)' \| fill >\"\$box/\.drover_config", answer["script"], re.M)
-    return plain(answer["command"], outputs), [plain(one.replace("'\\''", "'"), outputs, False) for one in configs]
+    folder = os.path.dirname(os.path.abspath(path))
+    texts = [text.replace(folder + "/", f"@box@/{os.path.basename(folder)}/") for text in (answer["command"], *configs)]
+    files = re.findall(r'^: >"\$box/(.+)"$', answer["script"], re.M)
+    return plain(texts[0], outputs, files), [plain(one.replace("'\\''", "'"), outputs, files, False) for one in texts[1:]]
 
 
-def plain(text, outputs, words=True):
-    """Without what is each program's own: where outputs are, and white space between words."""
-    for name in outputs:
+def plain(text, outputs, files, words=True):
+    """Without what is each program's own: where outputs are, whose files are NAME.FORMAT, and white space between words."""
+    for name in sorted(outputs, key=len, reverse=True):
         text = text.replace(f"@box@/{name}_files", f"@out@{name}@_files")
-        text = re.sub(r"@box@/" + re.escape(name) + r"\.[\w.-]*\w", f"@out@{name}@", text)
+        for file in files:
+            if file.startswith(name + "."):
+                text = re.sub(r"@box@/" + re.escape(file) + r"(?!\w*_files)", f"@out@{name}@", text)
     text = re.sub(r"@box@/\.drover_config\.\d+", "@config@", text)
     return " ".join(text.split()) if words else text
 
 
 def same(program, path, answer):
     """None, or what drover-galaxy has in place of it."""
-    command, configs = mine(program, path, answer["params"], answer["outputs"])
+    command, configs = mine(program, path, answer["params"], answer["outputs"], answer.get("tables"))
     if configs is None:
         return "refused: " + command
     if command != " ".join(answer["command"].split()):

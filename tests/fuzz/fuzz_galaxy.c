@@ -12,8 +12,15 @@ static int read_file(void *arg, const char *path, struct buf *ret)
         const struct str *tool = arg;
 
         if (str_ends(str_of(path), STR(".json")))
-                buf_addz(ret, "{\"input\": \"a.txt\", \"n\": 3, \"mode\": {\"x\": \"y\"}, "
-                              "\"series_0|input\": \"b.bed\"}");
+                buf_addz(ret,
+                         "{\"input\": \"a.txt\", \"n\": 3, \"mode\": {\"x\": \"y\"}, "
+                         "\"series_0|input\": \"b.bed\", \"pairs\": {\"elements\": [{\"identifier\": \"s\", "
+                         "\"elements\": [\"a.txt\", \"c.txt\"]}]}}");
+        else if (str_ends(str_of(path), STR("conf.xml")))
+                buf_addz(ret, "<tables><table name=\"t\"><columns>value, name, path</columns><file "
+                              "path=\"t.loc\"/></table></tables>");
+        else if (str_ends(str_of(path), STR(".loc")))
+                buf_str(ret, *tool);
         else if (str_ends(str_of(path), STR("tool.xml")))
                 buf_str(ret, *tool);
         else

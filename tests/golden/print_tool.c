@@ -1,5 +1,6 @@
 /* Prints what a job of a Galaxy tool would be: its warnings, its attributes but for those of the place, its
- * script. The parameters of NAME.xml are in NAME.json. The world is the folder it runs in. */
+ * script. The parameters of NAME.xml are in NAME.json, the data tables of all in tables.conf. The world is
+ * the folder it runs in. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -63,8 +64,10 @@ int main(int argc, char **argv)
         buf_add(&params, argv[1], strlen(argv[1]) - 4);
         buf_addz(&params, ".json");
         form_init(&form);
-        rc = galaxy_render(&world, &(struct galaxy_job){.tool = argv[1], .params = buf_z(&params)}, &made,
-                           &err);
+        rc = galaxy_render(
+                &world,
+                &(struct galaxy_job){.tool = argv[1], .params = buf_z(&params), .tables = "tables.conf"},
+                &made, &err);
         for (size_t i = 0; i < made.warnings.warning_count; i++)
                 fprintf(stderr, "%s:%u: warning: %s\n", argv[1], made.warnings.warnings[i].line,
                         made.warnings.warnings[i].text);

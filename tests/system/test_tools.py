@@ -132,6 +132,37 @@ def test_values_as_json_and_extra_files(shared):
         assert tar.extractfile("out_files/v.txt.copy").read() == b"v\n"
 
 
+def test_collections_tables_and_folders(shared):
+    """A pair of files, a row of a data table, a folder and an index beside a file go with the job; a pair comes back."""
+    words = tool(shared, "pair", """\
+        <tool id="pair" version="1" profile="21.05">
+          <command><![CDATA[
+            cat '$reads.forward' '$index.fields.path' > '$both.forward' && cat '$reads['reverse']' '$graph.extra_files_path/part' > '$both.reverse'
+            && cat '$graph.metadata.bai' > log
+          ]]></command>
+          <inputs>
+            <param name="reads" type="data_collection" collection_type="paired"/>
+            <param name="graph" type="data"/>
+            <param name="index" type="select"><options from_data_table="indexes"/></param>
+          </inputs>
+          <outputs><collection name="both" type="paired">
+            <data name="forward" format="txt"/><data name="reverse" format="txt"/>
+          </collection><data name="log" format="txt" from_work_dir="log"/></outputs>
+        </tool>""", {"reads": {"forward": "r_1.fq", "reverse": "r_2.fq"}, "index": "two",
+                     "graph": {"path": "g.html", "extra_files": "g_files", "metadata": {"bai": {"path": "g.bai"}}}})
+    for name in ("pair", "g_files", "config", "tool-data"):
+        os.makedirs(f"{shared.work}/{name}", exist_ok=True)
+    for name in ("r_1.fq", "r_2.fq", "g.html", "g_files/part", "g.bai", "row"):
+        shared.write(name, f"{name}\n")
+    shared.write("config/tables.xml", '<tables><table name="indexes"><columns>value, path</columns><file path="tool-data/x.loc"/></table></tables>')
+    shared.write("tool-data/x.loc", f"#value\tpath\none\t/nowhere\ntwo\t{shared.work}/row\n")
+    submit(shared, words + ["--tables", "config/tables.xml", "-a", "initialdir = pair"])
+    assert shared.read("pair/both__forward.txt") == "r_1.fq\nrow\n"
+    assert shared.read("pair/both__reverse.txt") == "r_2.fq\ng_files/part\n" and shared.read("pair/log.txt") == "g.bai\n"
+    assert shared.cli("submit", "--tables", "config/tables.xml", "odd.sub", code=2).err
+    assert "no-file: No such file" in shared.cli("submit", "-n", *words, "--tables", "no-file", code=1).err
+
+
 def test_what_is_not_supported_is_named(shared):
     words = tool(shared, "odd", """\
         <tool id="odd"><command>

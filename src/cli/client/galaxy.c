@@ -31,6 +31,7 @@ static int write_question(const struct galaxy_submit *g, struct err *err)
         json_open(&j, '{');
         json_kstrz(&j, "tool", g->tool);
         json_kstrz(&j, "params", g->params);
+        json_kstrz(&j, "tables", g->tables);
         json_kstrz(&j, "resolve", g->resolve);
         json_close(&j, '}');
         buf_char(&text, '\n');

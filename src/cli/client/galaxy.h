@@ -5,6 +5,7 @@
 
 struct galaxy_submit {
         const char *tool, *params; /* files; params may be NULL */
+        const char *tables;        /* file that names those of data tables, or NULL */
         const char *resolve;       /* how the tool's requirements are met: any, container, conda, none */
 };
 /* Fills *ret as condor_parse does, with the lines of `o`; *ret_command gets the tool's command. Returns 0;

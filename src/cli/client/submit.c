@@ -175,10 +175,12 @@ static int description_parse(struct submit *s, const struct form_world *w, const
         int rc;
 
         if (s->language == SUBMIT_GALAXY)
-                return galaxy_read(
-                        w,
-                        &(struct galaxy_submit){.tool = s->file, .params = s->params, .resolve = s->resolve},
-                        o, &s->form, &s->command, err);
+                return galaxy_read(w,
+                                   &(struct galaxy_submit){.tool = s->file,
+                                                           .params = s->params,
+                                                           .tables = s->tables,
+                                                           .resolve = s->resolve},
+                                   o, &s->form, &s->command, err);
         if (s->language == SUBMIT_DAG)
                 return parse_dag(s, w, o, err);
         if (s->language == SUBMIT_CWL)

@@ -30,7 +30,7 @@ struct submit {
         bool quiet; /* no warnings */
         enum submit_language language;
         const char *params;            /* parameters of a tool's job: a file, or NULL */
-        const char *resolve;           /* of a Galaxy tool: a word of galaxy.h */
+        const char *tables, *resolve;  /* of a Galaxy tool: a file or NULL, and a word of galaxy.h */
         struct buf command;            /* a tool's command, as it was rendered */
         bool no_rescue;                /* DAG: rescue files beside it are not read */
         const char *rescue;            /* DAG: rescue file to read; NULL: no_rescue decides */

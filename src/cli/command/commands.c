@@ -109,6 +109,9 @@ static const struct option_row submit_options[] = {
          "FILE is a description in the Common Workflow Language; cwltool runs it. See drover-tools(7)."},
         {"params", 0, OPTION_TEXT, "FILE",
          "With --galaxy the job's parameters, in JSON; with --cwl the job order."},
+        {"tables", 0, OPTION_TEXT, "FILE",
+         "With --galaxy: Galaxy's tool_data_table_conf.xml, which names the files of data tables. Default: "
+         "the one beside the tool, if there is one."},
         {"resolve", 0, OPTION_TEXT, "HOW",
          "With --galaxy: what the tool's requirements become: container, conda or none. Default: the "
          "container "

@@ -33,8 +33,8 @@ static void write_warnings(struct json *j, const struct form *f)
         json_close(j, ']');
 }
 
-static int read_request(struct view v, struct buf *tool, struct buf *params, struct galaxy_job *ret,
-                        struct err *err)
+static int read_request(struct view v, struct buf *tool, struct buf *params, struct buf *tables,
+                        struct galaxy_job *ret, struct err *err)
 {
         static const char *const ways[] = {"any", "container", "conda", "none"};
         struct view resolve = view_get(v, "resolve");
@@ -42,22 +42,24 @@ static int read_request(struct view v, struct buf *tool, struct buf *params, str
 
         view_text(view_get(v, "tool"), tool);
         view_text(view_get(v, "params"), params);
+        view_text(view_get(v, "tables"), tables);
         while (i < 4 && !view_is(resolve, ways[i]))
                 i++;
         if (!tool->n || (i == 4 && view_there(resolve)))
-                return err_set(
-                        err, -EINVAL,
-                        "standard input is not {\"tool\": \"FILE\", \"params\": \"FILE\", \"resolve\": "
-                        "\"any|container|conda|none\"}");
+                return err_set(err, -EINVAL,
+                               "standard input is not {\"tool\": \"FILE\", \"params\": \"FILE\", \"tables\": "
+                               "\"FILE\", "
+                               "\"resolve\": \"any|container|conda|none\"}");
         *ret = (struct galaxy_job){.tool = buf_z(tool),
                                    .params = params->n ? buf_z(params) : NULL,
+                                   .tables = tables->n ? buf_z(tables) : NULL,
                                    .resolve = i == 4 ? GALAXY_ANY : (enum galaxy_resolve)i};
         return 0;
 }
 
 int main(void)
 {
-        BUF_CLEANUP struct buf in = {0}, tool = {0}, params = {0}, out = {0};
+        BUF_CLEANUP struct buf in = {0}, tool = {0}, params = {0}, tables = {0}, out = {0};
         struct galaxy_rendered made = {{0}};
         struct json j = {.out = &out};
         struct galaxy_job job;
@@ -68,7 +70,7 @@ int main(void)
         if (rc == 0)
                 rc = world_read_stdin(REQUEST_MAX, &in, &err);
         if (rc == 0)
-                rc = read_request(view_of(buf_view(&in)), &tool, &params, &job, &err);
+                rc = read_request(view_of(buf_view(&in)), &tool, &params, &tables, &job, &err);
         if (rc == 0)
                 rc = galaxy_render(&w.form, &job, &made, &err);
         json_open(&j, '{');

@@ -1,7 +1,11 @@
 /* A dataset is a map with the attributes that templates ask of it (ext, name, file_name, metadata) and is
- * written as the path that its file has where the job runs. */
+ * written as the path that its file has where the job runs. A folder of extra files, and files of its
+ * metadata, stand beside it. */
 #include "base/mem.h"
+#include "jdl/galaxy/sanitizer.h"
 #include "jdl/galaxy/tool.h"
+
+static const char *const paths_of_files[] = {"path", "location", "url", "file", NULL};
 
 /* A value of a dataset's metadata, which is any JSON. */
 static struct datum *from_json(struct arena *a, json_t *v, unsigned depth)
@@ -35,9 +39,7 @@ static struct str base_name(struct str path)
         return str_skip(path, (size_t)(str_rfind(path, '/') + 1));
 }
 
-/* A file that the job gets; its name beneath the job's folder in *ret_name. */
-static int add_file(struct tool *t, const struct xml *x, struct str path, struct str *ret_name,
-                    struct err *err)
+int tool_add_file(struct tool *t, const struct xml *x, struct str path, struct str *ret_name, struct err *err)
 {
         BUF_CLEANUP struct buf b = {0};
         struct str name;
@@ -83,43 +85,116 @@ static const char *string_of(json_t *object, const char *const *keys)
         return NULL;
 }
 
+/* A value of the metadata is any JSON, but for {"path": "FILE"}: a file that goes with the job. */
+static int read_metadata(struct tool *t, const struct xml *x, json_t *given, struct datum *to,
+                         struct err *err)
+{
+        static const char *const paths[] = {"path", "location", NULL};
+        const char *key;
+        json_t *one;
+
+        json_object_foreach (given, key, one) {
+                const char *path = string_of(one, paths);
+                BUF_CLEANUP struct buf written = {0};
+                struct str file;
+                int rc = path ? tool_add_file(t, x, str_of(path), &file, err) : 0;
+
+                if (rc != 0)
+                        return rc;
+                if (path)
+                        buf_printf(&written, TOOL_BOX "/" STR_FMT, STR_ARG(file));
+                datum_put(&t->arena, to, str_of(key),
+                          path ? datum_text(&t->arena, buf_view(&written)) : from_json(&t->arena, one, 0));
+        }
+        return 0;
+}
+
+/* The folder of a dataset of several files. Returns 0 also if there is none. */
+static int read_extra_files(struct tool *t, const struct xml *x, json_t *given, struct datum *to,
+                            struct err *err)
+{
+        static const char *const keys[] = {"extra_files", NULL};
+        const char *path = string_of(given, keys);
+        BUF_CLEANUP struct buf written = {0};
+        struct str folder = str_of(path), name;
+        int rc;
+
+        if (!path)
+                return 0;
+        while (folder.n > 1 && folder.p[folder.n - 1] == '/')
+                folder.n--;
+        rc = tool_add_file(t, x, folder, &name, err);
+        if (rc != 0)
+                return rc;
+        buf_printf(&written, TOOL_BOX "/" STR_FMT, STR_ARG(name));
+        put_text(t, to, "extra_files_path", buf_view(&written));
+        put_text(t, to, "files_path", buf_view(&written));
+        return 0;
+}
+
+/* Its name is sanitized as Galaxy does it; the identifier that a collection gives it is not. */
+static int put_names(struct tool *t, json_t *given, struct str file, struct datum *to, struct err *err)
+{
+        static const char *const names[] = {"name", "element_identifier", "identifier", NULL},
+                                 *const identifiers[] = {"element_identifier", "identifier", NULL};
+        static const struct xml plain = {.name = (char *)"param"};
+        const char *label = string_of(given, names), *identifier = string_of(given, identifiers);
+        BUF_CLEANUP struct buf name = {.max = EXPRESSION_TEXT_MAX};
+        int rc = sanitizer_apply(&plain, label ? str_of(label) : file, &name, err);
+
+        put_text(t, to, "name", buf_view(&name));
+        put_text(t, to, "element_identifier", identifier ? str_of(identifier) : buf_view(&name));
+        return rc;
+}
+
+static struct str extension(const struct xml *x, json_t *given, struct str file)
+{
+        static const char *const keys[] = {"ext", "format", "extension", "ftype", NULL};
+        const char *ext = string_of(given, keys);
+        struct str formats = tool_attribute(x, "format", "data"), first;
+
+        if (!ext && str_rfind(file, '.') > 0)
+                return str_skip(file, (size_t)str_rfind(file, '.') + 1);
+        str_cut(&formats, ',', &first);
+        return ext ? str_of(ext) : first;
+}
+
+bool tool_is_file(json_t *given)
+{
+        return json_is_string(given) || string_of(given, paths_of_files);
+}
+
 int tool_dataset(struct tool *t, const struct xml *x, json_t *given, struct datum **ret, struct err *err)
 {
-        static const char *const paths[] = {"path", "location", "url", "file", NULL},
-                                 *const exts[] = {"ext", "format", "extension", "ftype", NULL},
-                                 *const names[] = {"name", "element_identifier", NULL};
-        const char *path = json_is_string(given) ? json_string_value(given) : string_of(given, paths), *ext,
-                   *label;
-        struct datum *d = datum_new(&t->arena, DATUM_MAP);
+        const char *path =
+                json_is_string(given) ? json_string_value(given) : string_of(given, paths_of_files);
+        struct datum *d = datum_new(&t->arena, DATUM_MAP), *metadata = datum_new(&t->arena, DATUM_MAP);
         BUF_CLEANUP struct buf written = {0};
-        struct str file, format = tool_attribute(x, "format", "data"), first;
+        struct str file;
         int rc;
 
         if (!path)
                 return tool_fail(x, err,
                                  "the value of " STR_FMT " is a file: \"PATH\", or {\"path\": \"PATH\"}",
                                  STR_ARG(tool_name(x)));
-        rc = add_file(t, x, str_of(path), &file, err);
+        rc = tool_add_file(t, x, str_of(path), &file, err);
+        if (rc == 0)
+                rc = read_metadata(t, x, json_object_get(given, "metadata"), metadata, err);
+        if (rc == 0)
+                rc = read_extra_files(t, x, given, d, err);
+        if (rc == 0)
+                rc = put_names(t, given, file, d, err);
         if (rc != 0)
                 return rc;
-        str_cut(&format, ',', &first);
-        ext = string_of(given, exts);
-        if (!ext && str_rfind(file, '.') > 0)
-                put_text(t, d, "ext", str_skip(file, (size_t)str_rfind(file, '.') + 1));
-        else
-                put_text(t, d, "ext", ext ? str_of(ext) : first);
+        put_text(t, d, "ext", extension(x, given, file));
         datum_put(&t->arena, d, STR("extension"), datum_get(d, STR("ext")));
-        label = string_of(given, names);
-        put_text(t, d, "name", label ? str_of(label) : file);
-        put_text(t, d, "element_identifier", label ? str_of(label) : file);
+        datum_put(&t->arena, d, STR("file_ext"), datum_get(d, STR("ext")));
+        datum_put(&t->arena, d, STR("is_collection"), datum_bool(&t->arena, false));
         buf_printf(&written, TOOL_BOX "/" STR_FMT, STR_ARG(file));
         put_text(t, d, "file_name", buf_view(&written));
-        datum_put(&t->arena, d, STR("metadata"),
-                  json_object_get(given, "metadata")
-                          ? from_json(&t->arena, json_object_get(given, "metadata"), 0)
-                          : datum_new(&t->arena, DATUM_MAP));
-        if (datum_get(datum_get(d, STR("metadata")), STR("dbkey")))
-                datum_put(&t->arena, d, STR("dbkey"), datum_get(datum_get(d, STR("metadata")), STR("dbkey")));
+        datum_put(&t->arena, d, STR("metadata"), metadata);
+        if (datum_get(metadata, STR("dbkey")))
+                datum_put(&t->arena, d, STR("dbkey"), datum_get(metadata, STR("dbkey")));
         else
                 put_text(t, d, "dbkey", STR("?"));
         d->written = true;

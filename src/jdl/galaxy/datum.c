@@ -64,6 +64,14 @@ struct datum *datum_section(struct arena *a)
         return v;
 }
 
+struct datum *datum_collection(struct arena *a)
+{
+        struct datum *v = datum_new(a, DATUM_LIST);
+
+        v->collection = true;
+        return v;
+}
+
 struct datum *datum_bool(struct arena *a, bool b)
 {
         struct datum *v = datum_new(a, DATUM_BOOL);
@@ -109,7 +117,9 @@ bool datum_put(struct arena *a, struct datum *map, struct str key, struct datum 
 
 struct datum *datum_get(const struct datum *map, struct str key)
 {
-        for (size_t i = 0; map && map->kind == DATUM_MAP && i < map->n; i++)
+        bool has_keys = map && (map->kind == DATUM_MAP || map->collection);
+
+        for (size_t i = 0; has_keys && i < map->n; i++)
                 if (str_eq(map->keys[i], key))
                         return map->items[i];
         return NULL;
@@ -130,6 +140,22 @@ static struct datum *find_within(const struct datum *map, struct str key, unsign
 struct datum *datum_find(const struct datum *map, struct str key)
 {
         return find_within(map, key, 0);
+}
+
+struct datum *datum_attribute(const struct datum *v, struct str name)
+{
+        struct datum *found = datum_get(v->attributes, name);
+
+        if (!found)
+                found = v->collection ? datum_get(v, name) : datum_find(v, name);
+        return found;
+}
+
+void datum_set_attribute(struct arena *a, struct datum *v, const char *name, struct datum *value)
+{
+        if (!v->attributes)
+                v->attributes = datum_new(a, DATUM_MAP);
+        datum_put(a, v->attributes, str_of(name), value);
 }
 
 bool datum_true(const struct datum *v)
@@ -183,13 +209,15 @@ static bool write_at(const struct datum *v, struct buf *out, bool quoted, unsign
         case DATUM_INT: buf_printf(out, "%lld", (long long)v->integer); return true;
         case DATUM_FLOAT: write_float(v->number, out); return true;
         case DATUM_LIST:
-                buf_char(out, '[');
+                if (v->collection)
+                        return false;
+                buf_char(out, v->tuple ? '(' : '[');
                 for (size_t i = 0; i < v->n; i++) {
                         buf_addz(out, i ? ", " : "");
                         if (!write_at(v->items[i], out, true, depth + 1))
                                 return false;
                 }
-                buf_char(out, ']');
+                buf_addz(out, v->tuple ? v->n == 1 ? ",)" : ")" : "]");
                 return true;
         default: return false;
         }

@@ -20,13 +20,16 @@ enum datum_kind {
 struct datum {
         enum datum_kind kind;
         bool section;         /* MAP: see datum_section */
+        bool collection;      /* LIST: see datum_collection */
+        bool tuple;           /* LIST: written as (a, b) */
         bool written;         /* text is the written form, for kinds other than DATUM_TEXT */
         int64_t integer;      /* BOOL and INT */
         double number;        /* FLOAT */
         struct str text;      /* TEXT, or the written form; FUNCTION: its full name, or a module's */
         struct datum **items; /* LIST and MAP */
-        struct str *keys;     /* MAP */
+        struct str *keys;     /* MAP and collection */
         size_t n, cap;
+        struct datum *attributes; /* a MAP, or NULL: see datum_attribute */
 };
 
 #define DATUM_ITEMS_MAX 100000u
@@ -48,10 +51,18 @@ bool datum_add(struct arena *a, struct datum *list, struct datum *item);
 bool datum_put(struct arena *a, struct datum *map, struct str key, struct datum *item);
 /* Makes a MAP whose names are also found from outside it: a section, or a conditional. */
 struct datum *datum_section(struct arena *a);
+/* Makes a LIST whose items have names, which datum_put gives them: a collection of datasets. It has no text.
+ */
+struct datum *datum_collection(struct arena *a);
 struct datum *datum_function(struct arena *a, struct str name);
-struct datum *datum_get(const struct datum *map, struct str key); /* NULL: not a map, or no such key */
+/* Returns an item of a map or collection. NULL: it is neither, or has no such key. */
+struct datum *datum_get(const struct datum *map, struct str key);
 /* Like datum_get, then searches the sections and conditionals within; the first match counts. */
 struct datum *datum_find(const struct datum *map, struct str key);
+/* Returns what a template asks of a value by a point: of any value an attribute that it was given, of a map
+ * or collection also what datum_find or datum_get return. NULL: there is none. */
+struct datum *datum_attribute(const struct datum *v, struct str name);
+void datum_set_attribute(struct arena *a, struct datum *v, const char *name, struct datum *value);
 
 bool datum_true(const struct datum *v);
 /* Appends the value as Python's str() does. Returns false for a map without a text, or values nested too

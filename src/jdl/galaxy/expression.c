@@ -319,7 +319,7 @@ static int read_list(struct reader *r, struct datum **ret)
         return read_items(r, "]", &form, ret);
 }
 
-/* (a) is a; (a,), (a, b) and () are lists, as tuples are here. */
+/* (a) is a; (a,), (a, b) and () are tuples. */
 static int read_tuple(struct reader *r, struct datum **ret)
 {
         enum brackets form;
@@ -327,6 +327,8 @@ static int read_tuple(struct reader *r, struct datum **ret)
 
         if (rc == 0 && form == BRACKETS_ONE)
                 *ret = (*ret)->items[0];
+        else if (rc == 0 && form == BRACKETS_ITEMS)
+                (*ret)->tuple = true;
         return rc;
 }
 
@@ -377,7 +379,7 @@ static int read_call(struct reader *r, struct datum *self, struct str name, stru
 
 static int index_of(struct reader *r, struct datum *self, struct datum *key, struct datum **ret)
 {
-        if (self->kind == DATUM_MAP) {
+        if (self->kind == DATUM_MAP || (self->collection && key->kind == DATUM_TEXT)) {
                 BUF_CLEANUP struct buf b = {.max = 65536};
 
                 datum_write(key, &b);
@@ -427,6 +429,7 @@ static int slice_of(struct reader *r, struct datum *self, const struct datum *fi
                 *ret = datum_text(r->x->arena, str_make(buf_view(&b).p + at[0], (size_t)(at[1] - at[0])));
                 return 0;
         }
+        list->tuple = of->tuple;
         for (int64_t i = at[0]; i < at[1]; i++)
                 datum_add(r->x->arena, list, of->items[i]);
         *ret = list;
@@ -480,6 +483,22 @@ static int read_module(struct reader *r, struct datum *self, struct str name, st
         return read_call(r, NULL, (*ret)->text, ret);
 }
 
+/* What a value lacks may be what the job did not give. */
+static int fail_attribute(struct reader *r, struct str name)
+{
+        static const struct {
+                const char *name, *hint;
+        } hints[] = {
+                {"fields", ": it needs the data table that the value is from, by --tables"},
+                {"extra_files_path", ": give the folder as \"extra_files\" beside the \"path\" of the file"}};
+        const char *hint = "";
+
+        for (size_t i = 0; i < sizeof(hints) / sizeof(*hints); i++)
+                if (str_eqz(name, hints[i].name))
+                        hint = hints[i].hint;
+        return fail_expression(r, "." STR_FMT " is not known of this value%s", STR_ARG(name), hint);
+}
+
 static int read_attribute(struct reader *r, struct datum *self, struct datum **ret)
 {
         struct str name = read_name(r);
@@ -494,10 +513,10 @@ static int read_attribute(struct reader *r, struct datum *self, struct datum **r
         }
         if (!r->live)
                 return 0;
-        *ret = datum_find(self, name);
+        *ret = datum_attribute(self, name);
         if (!*ret && str_eqz(name, "value"))
                 *ret = bare_value(r, self);
-        return *ret ? 0 : fail_expression(r, "." STR_FMT " is not known of this value", STR_ARG(name));
+        return *ret ? 0 : fail_attribute(r, name);
 }
 
 /* tight: nothing but what stands directly behind it, as in a template's text. */
@@ -540,11 +559,11 @@ static int read_variable(struct reader *r, bool tight, struct datum **ret)
         if (r->p < r->end && *r->p == '(' && (!v || v->kind == DATUM_FUNCTION)) {
                 r->p++;
                 rc = read_call(r, NULL, v ? v->text : name, ret);
-        } else if (str_eqz(name, "True") || str_eqz(name, "False")) {
+        } else if (!v && (str_eqz(name, "True") || str_eqz(name, "False"))) {
                 *ret = datum_bool(r->x->arena, name.p[0] == 'T');
         } else if (str_eqz(name, "lambda")) {
                 rc = fail_expression(r, "lambda is not supported");
-        } else if (!str_eqz(name, "None") && r->live) {
+        } else if ((v || !str_eqz(name, "None")) && r->live) {
                 *ret = v ? v : builtin_named(r->x, name);
                 if (!*ret)
                         rc = fail_expression(r, "there is no variable " STR_FMT, STR_ARG(name));

@@ -165,6 +165,7 @@ int galaxy_render(const struct form_world *w, const struct galaxy_job *job, stru
         if (rc != 0)
                 return rc;
         tool_init(&t, w, job->tool, &ret->warnings);
+        t.tables_file = job->tables;
         t.params_dir = absolute(&t, job->params ? job->params : "");
         t.folder = absolute(&t, job->tool);
         rc = render(&t, job, given, ret, err);

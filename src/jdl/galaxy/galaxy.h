@@ -16,6 +16,7 @@ enum galaxy_resolve { GALAXY_ANY, GALAXY_CONTAINER, GALAXY_CONDA, GALAXY_NONE };
 
 struct galaxy_job {
         const char *tool, *params;   /* files; params may be NULL: {} */
+        const char *tables;          /* file that names those of data tables; NULL: the one beside the tool */
         enum galaxy_resolve resolve; /* how the tool's requirements are met; ANY: the container if it names
                                         one, else conda */
 };

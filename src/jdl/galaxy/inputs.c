@@ -58,10 +58,12 @@ static void write_param(struct writer *w, const struct xml *x, const struct datu
 
         if (strcmp(type, "data_column") == 0)
                 write_list(w, v, write_bare);
+        else if (v->collection)
+                write_list(w, datum_get(v->attributes, STR("all_paths")), write_text);
         else if (strcmp(type, "select") == 0 && w->words)
                 write_text(w, v);
-        else if (v->kind == DATUM_NONE)
-                buf_addz(w->out, "null");
+        else if (v->kind == DATUM_NONE) /* of several files it is a list of none */
+                buf_addz(w->out, strcmp(type, "data") == 0 && tool_says(x, "multiple") ? "[null]" : "null");
         else if (v->kind == DATUM_BOOL)
                 buf_addz(w->out, v->integer ? "true" : "false");
         else if (strcmp(type, "integer") == 0 || strcmp(type, "float") == 0)
@@ -119,6 +121,11 @@ static int write_nested(struct writer *w, const struct xml *x, const struct datu
         return rc;
 }
 
+static bool is_data(const char *type)
+{
+        return strcmp(type, "data") == 0 || strcmp(type, "data_collection") == 0;
+}
+
 /* The members alone: the brackets are the caller's. */
 static int write_object(struct writer *w, const struct xml *inputs, const struct datum *values)
 {
@@ -126,7 +133,7 @@ static int write_object(struct writer *w, const struct xml *inputs, const struct
 
         for (const struct xml *x = inputs ? inputs->first : NULL; x && rc == 0; x = x->next) {
                 if (xml_is(x, "param")) {
-                        if (strcmp(xml_get(x, "type"), "data") == 0 && !w->paths)
+                        if (is_data(xml_get(x, "type")) && !w->paths)
                                 continue;
                         write_key(w, tool_variable(w->t, x));
                         write_param(w, x, datum_get(values, tool_variable(w->t, x)));

@@ -105,12 +105,20 @@ static int call_range(struct call *c)
         return 0;
 }
 
-/* Lists of what the arguments have at one place each. */
+static struct datum *new_tuple(const struct call *c)
+{
+        struct datum *row = datum_new(c->x->arena, DATUM_LIST);
+
+        row->tuple = true;
+        return row;
+}
+
+/* Tuples of what the arguments have at one place each. */
 static int call_zip(struct call *c)
 {
         *c->ret = datum_new(c->x->arena, DATUM_LIST);
         for (size_t i = 0;; i++) {
-                struct datum *row = datum_new(c->x->arena, DATUM_LIST);
+                struct datum *row = new_tuple(c);
 
                 for (size_t k = 0; k < c->arguments->n; k++) {
                         if (argument(c, k)->kind != DATUM_LIST)
@@ -132,7 +140,7 @@ static int call_enumerate(struct call *c)
 
         *c->ret = datum_new(c->x->arena, DATUM_LIST);
         for (size_t i = 0; rc == 0 && i < over->n; i++) {
-                struct datum *row = datum_new(c->x->arena, DATUM_LIST);
+                struct datum *row = new_tuple(c);
 
                 datum_add(c->x->arena, row, datum_int(c->x->arena, first + (int64_t)i));
                 datum_add(c->x->arena, row, over->items[i]);
@@ -217,6 +225,14 @@ static int call_list(struct call *c)
         for (size_t i = 0; rc == 0 && c->arguments->n && i < over->n; i++)
                 if (!datum_add(c->x->arena, *c->ret, over->items[i]))
                         return too_many(c);
+        return rc;
+}
+
+static int call_tuple(struct call *c)
+{
+        int rc = call_list(c);
+
+        (*c->ret)->tuple = true;
         return rc;
 }
 
@@ -324,7 +340,7 @@ static int call_var_exists(struct call *c)
         if (str_starts(rest, STR("$")))
                 rest = str_skip(rest, 1);
         while (v && str_cut(&rest, '.', &part))
-                v = datum_find(v, part);
+                v = datum_attribute(v, part);
         *c->ret = datum_bool(c->x->arena, v != NULL && v != c->x->names);
         return 0;
 }
@@ -378,7 +394,7 @@ static const struct verb functions[] = {
         {"abs", 1, 1, call_abs},
         {"sorted", 1, 1, call_sorted},
         {"list", 0, 1, call_list},
-        {"tuple", 0, 1, call_list},
+        {"tuple", 0, 1, call_tuple},
         {"set", 0, 1, call_set},
         {"reversed", 1, 1, call_reversed},
         {"sum", 1, 1, call_sum},
@@ -716,8 +732,7 @@ static int map_list(struct call *c, bool keys, bool values)
 {
         *c->ret = datum_new(c->x->arena, DATUM_LIST);
         for (size_t i = 0; i < c->self->n; i++) {
-                struct datum *key = datum_text(c->x->arena, c->self->keys[i]),
-                             *row = datum_new(c->x->arena, DATUM_LIST);
+                struct datum *key = datum_text(c->x->arena, c->self->keys[i]), *row = new_tuple(c);
 
                 datum_add(c->x->arena, row, key);
                 datum_add(c->x->arena, row, c->self->items[i]);
@@ -770,12 +785,16 @@ int method_call(struct expressions *x, struct datum *self, struct str name, cons
                                               {"extend", 1, 1, list_extend},
                                               {"index", 1, 1, list_index},
                                               {"count", 1, 1, list_count}};
+        static const struct verb of_collection[] = {{"keys", 0, 0, map_keys}};
         static const struct verb of_map[] = {
                 {"get", 1, 2, map_get},       {"keys", 0, 0, map_keys},
                 {"values", 0, 0, map_values}, {"items", 0, 0, map_items},
                 {"update", 1, 1, map_update}, {"is_of_type", 1, 16, data_is_of_type}};
         struct call c = {x, self, arguments, ret, err};
 
+        if (self->collection)
+                return call_verb(of_collection, sizeof(of_collection) / sizeof(*of_collection), name,
+                                 "a collection's ", &c);
         if (self->kind == DATUM_LIST)
                 return call_verb(of_list, sizeof(of_list) / sizeof(*of_list), name, "a list's ", &c);
         if (self->kind == DATUM_MAP)

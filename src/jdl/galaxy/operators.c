@@ -40,6 +40,7 @@ static int join_two(struct expressions *x, struct datum *a, struct datum *b, str
         if (a->kind == DATUM_LIST) {
                 struct datum *list = datum_new(x->arena, DATUM_LIST);
 
+                list->tuple = a->tuple;
                 for (size_t i = 0; i < a->n + b->n; i++)
                         if (!datum_add(x->arena, list, i < a->n ? a->items[i] : b->items[i - a->n]))
                                 return err_set(err, -E2BIG, "a list has more than %u items", DATUM_ITEMS_MAX);
@@ -78,9 +79,11 @@ static int format(struct expressions *x, struct str f, const struct datum *with,
                 if (with->kind == DATUM_LIST)
                         v = with->items[used];
                 used++;
+                if (f.p[i] == 's' && !datum_write(v, &b))
+                        return err_set(err, -EINVAL, "a %s has no text", datum_kind_name(v));
                 if (f.p[i] == 's')
-                        datum_write(v, &b);
-                else if (!datum_number(v, &d))
+                        continue;
+                if (!datum_number(v, &d))
                         return err_set(err, -EINVAL, "%%%c of a %s", f.p[i], datum_kind_name(v));
                 else
                         buf_printf(&b, f.p[i] == 'f' ? "%f" : "%.0f", f.p[i] == 'f' ? d : trunc(d));

@@ -26,7 +26,7 @@ static struct datum *parameter(const struct tool *t, const char *name)
                         n++;
                 part = str_head(rest, n);
                 rest = n < rest.n ? str_skip(rest, n + 1) : STR_NONE;
-                v = datum_find(v, part);
+                v = datum_attribute(v, part);
         }
         return v;
 }
@@ -35,7 +35,7 @@ static struct datum *ext_of(const struct tool *t, const char *name)
 {
         struct datum *v = name ? parameter(t, name) : NULL;
 
-        if (v && v->kind == DATUM_LIST && v->n)
+        while (v && v->kind == DATUM_LIST && v->n)
                 v = v->items[0];
         return v ? datum_get(v, STR("ext")) : NULL;
 }
@@ -90,8 +90,12 @@ static int is_wanted(struct tool *t, const struct xml *x, bool *ret, struct err 
                 else
                         *ret = *ret && datum_true(v);
         }
-        if (!*ret) /* its variable is None then */
-                datum_put(&t->arena, t->x.names, str_of(xml_get(x, "name")), datum_none(&t->arena));
+        if (!*ret) { /* its variable is None then, which Galaxy writes so */
+                struct datum *none = datum_none(&t->arena);
+
+                none->text = STR("XXXX");
+                datum_put(&t->arena, t->x.names, str_of(xml_get(x, "name")), none);
+        }
         return 0;
 }
 
@@ -113,21 +117,15 @@ static int begin_output(struct tool *t, const struct xml *x, bool *ret_wanted, s
         return rc == 0 ? is_wanted(t, x, ret_wanted, err) : rc;
 }
 
-static int add_output(struct tool *t, const struct xml *x, struct err *err)
+/* One file NAME.FORMAT of the element, and its variable. */
+static int make_output(struct tool *t, const struct xml *x, struct str name, struct str format,
+                       struct datum **ret, struct err *err)
 {
         BUF_CLEANUP struct buf file = {0}, written = {0};
         struct datum *d = datum_new(&t->arena, DATUM_MAP);
-        struct str name = str_of(xml_get(x, "name")), format;
-        bool wanted = false;
-        int rc = begin_output(t, x, &wanted, err);
 
-        if (rc != 0 || !wanted)
-                return rc;
         if (t->output_count == TOOL_DATA_MAX)
                 return tool_fail(x, err, "there are more than %u outputs", TOOL_DATA_MAX);
-        rc = find_format(t, x, &format, err);
-        if (rc != 0)
-                return rc;
         buf_printf(&file, STR_FMT "." STR_FMT, STR_ARG(name), STR_ARG(format));
         buf_printf(&written, TOOL_BOX "/%s", buf_z(&file));
         for (size_t i = 0; i < t->file_count; i++)
@@ -145,28 +143,120 @@ static int add_output(struct tool *t, const struct xml *x, struct err *err)
         buf_printf(&written, TOOL_BOX "/" STR_FMT "_files", STR_ARG(name));
         datum_put(&t->arena, d, STR("files_path"), datum_text(&t->arena, buf_view(&written)));
         datum_put(&t->arena, d, STR("extra_files_path"), datum_text(&t->arena, buf_view(&written)));
-        datum_put(&t->arena, t->x.names, name, d);
         MEM_GROW(t->outputs, t->output_cap, t->output_count + 1);
         t->outputs[t->output_count++] = (struct tool_output){
                 .at = x, .name = name, .file = arena_str(&t->arena, buf_view(&file)), .data = d};
+        *ret = d;
         return 0;
 }
 
-/* Of a collection only what the tool finds itself. */
-static int add_collection(struct tool *t, const struct xml *x, struct err *err)
+static int add_output(struct tool *t, const struct xml *x, struct err *err)
 {
-        struct str name = str_of(xml_get(x, "name"));
+        struct str name = str_of(xml_get(x, "name")), format;
+        struct datum *d = NULL;
         bool wanted = false;
         int rc = begin_output(t, x, &wanted, err);
 
         if (rc != 0 || !wanted)
                 return rc;
-        if (!xml_child(x, "discover_datasets") || xml_child(x, "data"))
-                return tool_fail(x, err,
-                                 "a <collection> is supported when it is found by <discover_datasets>");
-        MEM_GROW(t->outputs, t->output_cap, t->output_count + 1);
-        t->outputs[t->output_count++] = (struct tool_output){.at = x, .name = name};
-        return 0;
+        rc = find_format(t, x, &format, err);
+        if (rc == 0)
+                rc = make_output(t, x, name, format, &d, err);
+        if (rc == 0)
+                datum_put(&t->arena, t->x.names, name, d);
+        return rc;
+}
+
+/* ---- collections: their files are NAME__ELEMENT.FORMAT */
+
+static int make_element(struct tool *t, const struct xml *x, struct str name, struct str element,
+                        struct str format, struct datum *to, struct err *err)
+{
+        BUF_CLEANUP struct buf whole = {0};
+        struct datum *d = NULL;
+        int rc;
+
+        buf_printf(&whole, STR_FMT "__" STR_FMT, STR_ARG(name), STR_ARG(element));
+        rc = check_name(x, buf_view(&whole), err);
+        if (rc == 0)
+                rc = make_output(t, x, arena_str(&t->arena, buf_view(&whole)), format, &d, err);
+        if (rc != 0)
+                return rc;
+        datum_put(&t->arena, d, STR("element_identifier"), datum_text(&t->arena, element));
+        return datum_put(&t->arena, to, element, d) ? 0 : tool_fail(x, err, "there are too many outputs");
+}
+
+/* structured_like="input": an element for each of the input's. */
+static int make_alike(struct tool *t, const struct xml *x, struct str name, const struct datum *like,
+                      struct datum *to, struct err *err)
+{
+        struct str format;
+        int rc = find_format(t, x, &format, err);
+
+        for (size_t i = 0; i < like->n && rc == 0; i++) {
+                const struct datum *one = like->items[i];
+
+                if (one->collection) {
+                        struct datum *inner = datum_collection(&t->arena);
+                        BUF_CLEANUP struct buf below = {0};
+
+                        buf_printf(&below, STR_FMT "__" STR_FMT, STR_ARG(name), STR_ARG(like->keys[i]));
+                        rc = make_alike(t, x, buf_view(&below), one, inner, err);
+                        tool_name_collection(t, inner, like->keys[i]);
+                        datum_put(&t->arena, to, like->keys[i], inner);
+                        continue;
+                }
+                if (tool_says(x, "inherit_format"))
+                        format = datum_get(one, STR("ext"))->text;
+                rc = make_element(t, x, name, like->keys[i], format, to, err);
+        }
+        return rc;
+}
+
+/* <data>s within it: each is a variable of its own, too. */
+static int make_named(struct tool *t, const struct xml *x, struct datum *to, struct err *err)
+{
+        int rc = 0;
+
+        for (const struct xml *one = xml_child(x, "data"); one && rc == 0; one = xml_next(one, "data")) {
+                struct str name = str_of(xml_get(one, "name")), format;
+
+                rc = find_format(t, xml_get(one, "format") || xml_get(one, "format_source") ? one : x,
+                                 &format, err);
+                if (rc == 0)
+                        rc = make_element(t, one, str_of(xml_get(x, "name")), name, format, to, err);
+                if (rc == 0)
+                        datum_put(&t->arena, t->x.names, name, datum_get(to, name));
+        }
+        return rc;
+}
+
+static int add_collection(struct tool *t, const struct xml *x, struct err *err)
+{
+        struct str name = str_of(xml_get(x, "name"));
+        struct datum *c = datum_collection(&t->arena);
+        const char *like = xml_get(x, "structured_like");
+        bool wanted = false;
+        int rc = begin_output(t, x, &wanted, err);
+
+        if (rc != 0 || !wanted)
+                return rc;
+        tool_name_collection(t, c, name);
+        if (xml_child(x, "discover_datasets")) { /* what the tool finds itself */
+                MEM_GROW(t->outputs, t->output_cap, t->output_count + 1);
+                t->outputs[t->output_count++] = (struct tool_output){.at = x, .name = name};
+        } else if (like) {
+                const struct datum *input = parameter(t, like);
+
+                if (!input || !input->collection)
+                        return tool_fail(x, err, "there is no collection %s for structured_like", like);
+                rc = make_alike(t, x, name, input, c, err);
+        } else {
+                rc = make_named(t, x, c, err);
+        }
+        if (rc == 0)
+                datum_put(&t->arena, t->x.names, name, c);
+        return rc;
 }
 
 int tool_outputs(struct tool *t, struct err *err)

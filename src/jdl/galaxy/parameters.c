@@ -20,6 +20,8 @@ struct scope {
         struct str prefix; /* of the flat form, "mode|" */
         json_t *used;      /* an object: names of root that were found */
         struct err *err;
+        const struct datum *values; /* of this level, as far as they were read */
+        const struct scope *outer;  /* the level around it, or NULL */
 };
 
 static int read_inputs(struct scope *s, const struct xml *inputs, struct datum *to);
@@ -203,36 +205,63 @@ static int read_color(struct scope *s, const struct xml *x, json_t *given, struc
 
 /* ---- choices */
 
-/* Its options are in the file itself: one that isn't among them is refused. */
-static int check_option(struct scope *s, const struct xml *x, struct str value)
-{
-        bool any = false;
+/* What a parameter may choose from: the options in the tool's file, or the rows of a table. */
+struct choices {
+        const struct xml *first; /* <option>s */
+        struct tool_table table; /* its rows NULL: there is none, or it is not there */
+};
 
-        for (const struct xml *o = xml_child(x, "option"); o; o = xml_next(o, "option")) {
-                any = true;
-                if (str_eq(tool_attribute(o, "value", ""), value))
-                        return 0;
-        }
-        return any ? tool_fail(x, s->err, "'" STR_FMT "' is no option of " STR_FMT, STR_ARG(value),
-                               STR_ARG(tool_name(x)))
-                   : 0;
+/* A parameter of this level, or of one around it. */
+static struct datum *seen_value(const void *arg, struct str name)
+{
+        struct datum *v = NULL;
+
+        for (const struct scope *s = arg; s && !v; s = s->outer)
+                v = datum_get(s->values, name);
+        return v;
 }
 
-static struct datum *chosen_by_default(struct scope *s, const struct xml *x, bool multiple)
+/* One that isn't among the options is refused. */
+static int check_option(struct scope *s, const struct xml *x, const struct choices *c, struct str value)
 {
-        struct datum *list = datum_new(&s->t->arena, DATUM_LIST);
+        const char *table = xml_get(xml_child(x, "options"), "from_data_table");
 
-        for (const struct xml *o = xml_child(x, "option"); o; o = xml_next(o, "option"))
+        for (const struct xml *o = c->first; o; o = xml_next(o, "option"))
+                if (str_eq(tool_attribute(o, "value", ""), value))
+                        return 0;
+        for (size_t i = 0; c->table.rows && i < c->table.rows->n; i++) {
+                const struct datum *field = tool_field(&c->table, c->table.rows->items[i], "value");
+
+                if (field && str_eq(field->text, value))
+                        return 0;
+        }
+        if (!c->first && !c->table.rows)
+                return 0;
+        return tool_fail(x, s->err, "'" STR_FMT "' is no option of " STR_FMT "%s%s", STR_ARG(value),
+                         STR_ARG(tool_name(x)), table ? ": it is not among those of the data table " : "",
+                         table ? table : "");
+}
+
+static struct datum *chosen_by_default(struct scope *s, const struct xml *x, const struct choices *c,
+                                       bool multiple)
+{
+        struct datum *list = datum_new(&s->t->arena, DATUM_LIST), *first = NULL;
+
+        for (const struct xml *o = c->first; o; o = xml_next(o, "option"))
                 if (tool_says(o, "selected"))
                         datum_add(&s->t->arena, list,
                                   datum_text(&s->t->arena, tool_attribute(o, "value", "")));
-        if (list->n == 0 && !multiple && !tool_says(x, "optional") && xml_child(x, "option"))
-                datum_add(&s->t->arena, list,
-                          datum_text(&s->t->arena, tool_attribute(xml_child(x, "option"), "value", "")));
+        if (c->first)
+                first = datum_text(&s->t->arena, tool_attribute(c->first, "value", ""));
+        else if (c->table.rows && c->table.rows->n)
+                first = tool_field(&c->table, c->table.rows->items[0], "value");
+        if (list->n == 0 && !multiple && !tool_says(x, "optional") && first)
+                datum_add(&s->t->arena, list, datum_text(&s->t->arena, first->text));
         return list;
 }
 
-static int add_chosen(struct scope *s, const struct xml *x, json_t *given, struct datum *list)
+static int add_chosen(struct scope *s, const struct xml *x, const struct choices *c, json_t *given,
+                      struct datum *list)
 {
         BUF_CLEANUP struct buf b = {.max = EXPRESSION_TEXT_MAX};
         struct datum *one;
@@ -241,53 +270,93 @@ static int add_chosen(struct scope *s, const struct xml *x, json_t *given, struc
         if (!tool_word(given, &b))
                 return tool_fail(x, s->err, "the value of " STR_FMT " is a word%s", STR_ARG(tool_name(x)),
                                  tool_says(x, "multiple") ? ", or a list of words" : "");
-        rc = check_option(s, x, buf_view(&b));
-        if (rc == 0)
-                rc = xml_child(x, "option") ? 0 : sanitized(s, x, buf_view(&b), &one);
-        if (rc == 0 && xml_child(x, "option"))
+        rc = check_option(s, x, c, buf_view(&b));
+        if (rc == 0 && (c->first || c->table.rows))
                 one = datum_text(&s->t->arena, buf_view(&b));
+        else if (rc == 0)
+                rc = sanitized(s, x, buf_view(&b), &one);
         if (rc == 0)
                 datum_add(&s->t->arena, list, one);
         return rc;
 }
 
-static int read_select(struct scope *s, const struct xml *x, json_t *given, struct datum **ret)
+/* $NAME.fields.COLUMN: that of the row that was chosen; of several rows, joined. */
+static void add_fields(struct scope *s, const struct xml *x, const struct choices *c,
+                       const struct datum *chosen, struct datum *to)
+{
+        struct datum *fields = datum_new(&s->t->arena, DATUM_MAP);
+
+        for (size_t k = 0; k < c->table.columns->n; k++) {
+                struct str column = c->table.columns->keys[k];
+                BUF_CLEANUP struct buf b = {.max = EXPRESSION_TEXT_MAX}, name = {0};
+
+                buf_str(&name, column);
+                for (size_t i = 0, any = 0; i < chosen->n; i++)
+                        for (size_t r = 0; r < c->table.rows->n; r++) {
+                                const struct datum *row = c->table.rows->items[r],
+                                                   *value = tool_field(&c->table, row, "value"),
+                                                   *field = tool_field(&c->table, row, buf_z(&name));
+
+                                if (!value || !str_eq(value->text, chosen->items[i]->text))
+                                        continue;
+                                buf_addz(&b, any++ ? tool_attribute(x, "separator", ",").p : "");
+                                buf_str(&b, field ? field->text : STR_NONE);
+                        }
+                datum_put(&s->t->arena, fields, column, datum_text(&s->t->arena, buf_view(&b)));
+        }
+        datum_set_attribute(&s->t->arena, to, "fields", fields);
+}
+
+static int find_choices(struct scope *s, const struct xml *x, struct choices *ret)
+{
+        struct tool_values values = {seen_value, s};
+
+        *ret = (struct choices){.first = xml_child(x, "option")};
+        return tool_options(s->t, x, &values, &ret->table, s->err);
+}
+
+/* As Galaxy writes several values: a,b. */
+static struct datum *join_chosen(struct scope *s, const struct xml *x, struct datum *list)
 {
         BUF_CLEANUP struct buf joined = {.max = EXPRESSION_TEXT_MAX};
+
+        for (size_t k = 0; k < list->n; k++)
+                buf_printf(&joined, "%s" STR_FMT, k ? tool_attribute(x, "separator", ",").p : "",
+                           STR_ARG(list->items[k]->text));
+        list->written = true;
+        list->text = list->n ? arena_str(&s->t->arena, buf_view(&joined)) : STR("None");
+        return list;
+}
+
+static int read_select(struct scope *s, const struct xml *x, json_t *given, struct datum **ret)
+{
         bool multiple = tool_says(x, "multiple");
-        struct datum *list;
+        struct datum *list = datum_new(&s->t->arena, DATUM_LIST);
+        struct choices c;
         json_t *one;
         size_t i;
-        int rc = 0;
+        int rc = find_choices(s, x, &c);
 
-        if (!given || json_is_null(given)) {
-                list = chosen_by_default(s, x, multiple);
-        } else {
-                list = datum_new(&s->t->arena, DATUM_LIST);
-                if (json_is_array(given)) {
-                        json_array_foreach (given, i, one) {
-                                if (rc == 0)
-                                        rc = add_chosen(s, x, one, list);
-                        }
-                } else {
-                        rc = add_chosen(s, x, given, list);
-                }
+        if (rc != 0)
+                return rc;
+        if (!given || json_is_null(given))
+                list = chosen_by_default(s, x, &c, multiple);
+        else if (!json_is_array(given))
+                rc = add_chosen(s, x, &c, given, list);
+        json_array_foreach (given, i, one) {
+                if (rc == 0)
+                        rc = add_chosen(s, x, &c, one, list);
         }
         if (rc != 0)
                 return rc;
         if (!multiple && list->n == 0 && !tool_says(x, "optional"))
                 return missing(s, x);
-        if (!multiple) {
+        if (multiple)
+                *ret = join_chosen(s, x, list);
+        else
                 *ret = list->n ? list->items[0] : datum_none(&s->t->arena);
-                return 0;
-        }
-        for (size_t k = 0; k < list->n; k++)
-                buf_printf(&joined, "%s" STR_FMT,
-                           k ? xml_get(x, "separator") ? xml_get(x, "separator") : "," : "",
-                           STR_ARG(list->items[k]->text));
-        list->written = true;
-        list->text = list->n ? arena_str(&s->t->arena, buf_view(&joined)) : STR("None");
-        *ret = list;
+        if (c.table.rows)
+                add_fields(s, x, &c, list, *ret);
         return 0;
 }
 
@@ -310,12 +379,33 @@ static int write_files(struct scope *s, const struct xml *x, struct datum *files
         return 0;
 }
 
-static int read_data(struct scope *s, const struct xml *x, json_t *given, struct datum **ret)
+/* A file, a list of files, or the files of a collection. */
+static int read_files(struct scope *s, const struct xml *x, json_t *given, struct datum *list)
 {
-        bool multiple = tool_says(x, "multiple");
+        struct datum *d = NULL;
         json_t *one;
         size_t i;
         int rc = 0;
+
+        if (!json_is_array(given)) {
+                rc = tool_is_file(given) || !json_is_object(given)
+                             ? tool_dataset(s->t, x, given, &d, s->err)
+                             : tool_collection(s->t, x, given, &d, s->err);
+                if (rc == 0 &&
+                    !(d->collection ? tool_flatten(s->t, d, list) : datum_add(&s->t->arena, list, d)))
+                        rc = tool_fail(x, s->err, "there are too many files");
+        }
+        json_array_foreach (given, i, one) {
+                rc = rc == 0 ? tool_dataset(s->t, x, one, &d, s->err) : rc;
+                if (rc == 0 && !datum_add(&s->t->arena, list, d))
+                        rc = tool_fail(x, s->err, "there are too many files");
+        }
+        return rc;
+}
+
+static int read_data(struct scope *s, const struct xml *x, json_t *given, struct datum **ret)
+{
+        int rc;
 
         if (!given || json_is_null(given)) {
                 if (!tool_says(x, "optional"))
@@ -323,25 +413,21 @@ static int read_data(struct scope *s, const struct xml *x, json_t *given, struct
                 *ret = datum_none(&s->t->arena);
                 return 0;
         }
-        if (!multiple)
+        if (!tool_says(x, "multiple"))
                 return tool_dataset(s->t, x, given, ret, s->err);
         *ret = datum_new(&s->t->arena, DATUM_LIST);
-        if (!json_is_array(given)) {
-                struct datum *d = NULL;
-
-                rc = tool_dataset(s->t, x, given, &d, s->err);
-                if (rc == 0)
-                        datum_add(&s->t->arena, *ret, d);
-                return rc == 0 ? write_files(s, x, *ret) : rc;
-        }
-        json_array_foreach (given, i, one) {
-                struct datum *d = NULL;
-
-                rc = rc == 0 ? tool_dataset(s->t, x, one, &d, s->err) : rc;
-                if (rc == 0 && !datum_add(&s->t->arena, *ret, d))
-                        rc = tool_fail(x, s->err, "there are too many files");
-        }
+        rc = read_files(s, x, given, *ret);
         return rc == 0 ? write_files(s, x, *ret) : rc;
+}
+
+static int read_data_collection(struct scope *s, const struct xml *x, json_t *given, struct datum **ret)
+{
+        if (given && !json_is_null(given))
+                return tool_collection(s->t, x, given, ret, s->err);
+        if (!tool_says(x, "optional"))
+                return missing(s, x);
+        *ret = tool_no_collection(s->t);
+        return 0;
 }
 
 /* ---- what holds others */
@@ -351,10 +437,12 @@ static int read_param(struct scope *s, const struct xml *x, struct datum *to)
         static const struct {
                 const char *type;
                 int (*read)(struct scope *, const struct xml *, json_t *, struct datum **);
-        } types[] = {{"data", read_data},   {"integer", read_number},     {"float", read_number},
-                     {"text", read_text},   {"boolean", read_boolean},    {"select", read_select},
-                     {"hidden", read_text}, {"data_column", read_select}, {"genomebuild", read_select},
-                     {"color", read_color}};
+        } types[] = {{"data", read_data},         {"data_collection", read_data_collection},
+                     {"text", read_text},         {"integer", read_number},
+                     {"hidden", read_text},       {"float", read_number},
+                     {"color", read_color},       {"boolean", read_boolean},
+                     {"select", read_select},     {"data_column", read_select},
+                     {"genomebuild", read_select}};
         const char *type = xml_get(x, "type");
         struct str name = tool_variable(s->t, x);
         struct datum *v = NULL;
@@ -373,13 +461,16 @@ static int read_param(struct scope *s, const struct xml *x, struct datum *to)
 }
 
 /* The level below: its object, and its prefix. */
-static struct scope below(struct scope *s, json_t *here, const char *name, struct buf *prefix)
+static struct scope below(struct scope *s, json_t *here, const char *name, const struct datum *values,
+                          struct buf *prefix)
 {
         struct scope b = *s;
 
         buf_printf(prefix, STR_FMT "%s|", STR_ARG(s->prefix), name);
         b.here = json_is_object(here) ? here : NULL;
         b.prefix = buf_view(prefix);
+        b.values = values;
+        b.outer = s;
         return b;
 }
 
@@ -406,7 +497,7 @@ static int read_section(struct scope *s, const struct xml *x, struct datum *to)
 
         if (!name)
                 return tool_fail(x, s->err, "a <section> needs a name");
-        inner = below(s, find_parameter(s, str_of(name)), name, &prefix);
+        inner = below(s, find_parameter(s, str_of(name)), name, d, &prefix);
         rc = read_inputs(&inner, x, d);
         if (rc == 0)
                 rc = unknown_names(&inner, x, d);
@@ -440,7 +531,7 @@ static int read_conditional(struct scope *s, const struct xml *x, struct datum *
 
         if (!name || !test)
                 return tool_fail(x, s->err, "a <conditional> needs a name and a <param>");
-        inner = below(s, find_parameter(s, str_of(name)), name, &prefix);
+        inner = below(s, find_parameter(s, str_of(name)), name, d, &prefix);
         rc = read_param(&inner, test, d);
         if (rc != 0)
                 return rc;
@@ -461,7 +552,7 @@ static int read_one_repeat(struct scope *s, const struct xml *x, json_t *here, s
         int rc;
 
         buf_printf(&numbered, "%s_%zu", xml_get(x, "name"), i);
-        inner = below(s, here, buf_z(&numbered), &prefix);
+        inner = below(s, here, buf_z(&numbered), d, &prefix);
         rc = read_inputs(&inner, x, d);
         if (rc == 0)
                 rc = unknown_names(&inner, x, d);
@@ -538,7 +629,12 @@ static int read_inputs(struct scope *s, const struct xml *inputs, struct datum *
 int tool_parameters(struct tool *t, json_t *given, struct err *err)
 {
         const struct xml *inputs = xml_child(t->root, "inputs");
-        struct scope s = {.t = t, .root = given, .here = given, .used = json_object(), .err = err};
+        struct scope s = {.t = t,
+                          .root = given,
+                          .here = given,
+                          .used = json_object(),
+                          .err = err,
+                          .values = t->x.names};
         BUF_CLEANUP struct buf folder = {0};
         const char *key;
         json_t *v;

@@ -18,6 +18,7 @@ void tool_init(struct tool *t, const struct form_world *w, const char *file, str
 void tool_deinit(struct tool *t)
 {
         xml_free(t->root);
+        xml_free(t->tables_root);
         for (size_t i = 0; i < t->kept_count; i++)
                 xml_free(t->kept[i]);
         free(t->files);
@@ -357,6 +358,9 @@ static int fill_tokens(struct tool *t, struct err *err)
                         MEM_CLEANUP char *value = mem_dupz(m->text);
                         MEM_CLEANUP char *name = mem_dupz(xml_get(m, "name"));
 
+                        for (size_t a = 0; name && a < t->root->attribute_count && rc == 0; a++)
+                                rc = replace(t, t->root, &t->root->attributes[a].value, str_of(name),
+                                             str_of(value), err);
                         for (struct xml *x = name ? t->root->first : NULL; x && rc == 0; x = x->next)
                                 if (!xml_is(x, "macros"))
                                         rc = replace_in(t, x, str_of(name), str_of(value), err);

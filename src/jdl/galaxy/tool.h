@@ -1,8 +1,9 @@
 /* tool: a Galaxy tool's XML with its macros, imports and tokens filled in, and what a job of it needs.
  *
  * For galaxy.c only: read.c reads the file, parameters.c makes variables of its inputs and a job's
- * parameters, inputs.c writes these as JSON, dataset.c those of files, outputs.c those of its outputs,
- * command.c writes the script.
+ * parameters, dataset.c those of files, collection.c those of collections of files, outputs.c those of its
+ * outputs; table.c reads data tables, options.c says which of their rows a parameter may choose; inputs.c
+ * writes the inputs as JSON, command.c writes the script.
  */
 #pragma once
 #include <jansson.h>
@@ -16,7 +17,9 @@
 #define TOOL_NODES_MAX 100000u     /* maximum elements made by macros */
 #define TOOL_BYTES_MAX (16u << 20) /* maximum bytes of text made by macros and tokens */
 #define TOOL_DATA_MAX  10000u      /* maximum number of input files, and of outputs */
-#define TOOL_BOX       "@box@"     /* stands for the job's folder in texts; replaced where the job runs */
+#define TOOL_TABLES    "tool_data_table_conf.xml"
+#define TOOL_ROWS_MAX  10000000u /* maximum rows that filters of options look at */
+#define TOOL_BOX       "@box@"   /* stands for the job's folder in texts; replaced where the job runs */
 
 struct tool_output {
         const struct xml *at;
@@ -41,7 +44,24 @@ struct tool {
         size_t file_count, file_cap;
         struct tool_output *outputs;
         size_t output_count, output_cap;
-        bool uses_folder; /* $__tool_directory__ is in what was rendered */
+        bool uses_folder;        /* $__tool_directory__ is in what was rendered */
+        const char *tables_file; /* names the files of data tables; NULL: TOOL_TABLES in the tool's folder,
+                                    if it is there */
+        struct xml *tables_root; /* what is in it; NULL: not read, or not there */
+        bool tables_read;        /* it was looked for */
+        struct datum *tables;    /* MAP: what was read of each table or file, a struct tool_table in datums */
+        uint64_t rows_seen;      /* by filters of options */
+};
+
+/* A data table, or a file of options: rows of fields. */
+struct tool_table {
+        struct datum *columns; /* MAP: the index of each column, an INT */
+        struct datum *rows;    /* LIST of LISTs of TEXTs; each has all columns that are named */
+};
+/* Values of other parameters, as they are seen from one parameter. */
+struct tool_values {
+        struct datum *(*get)(const void *arg, struct str name); /* NULL: there is none */
+        const void *arg;
 };
 
 void tool_init(struct tool *t, const struct form_world *w, const char *file, struct form *warnings);
@@ -71,9 +91,34 @@ const struct xml *tool_when(struct tool *t, const struct xml *conditional, const
 int tool_inputs_json(struct tool *t, bool paths, struct buf *out, struct err *err);
 /* Appends a JSON scalar as a word. Returns false for an array, an object or null. */
 bool tool_word(json_t *given, struct buf *out);
-/* Reads a file, "data.txt" or {"path": "data.txt", "ext": "txt", "name": "…", "metadata": {…}}, adds it to
- * the tool's files, and gives its variable in *ret. */
+/* Adds a file or folder to the tool's files; *ret_name: what it is called in the job's folder. */
+int tool_add_file(struct tool *t, const struct xml *param, struct str path, struct str *ret_name,
+                  struct err *err);
+bool tool_is_file(json_t *given); /* is it of a form that tool_dataset reads? */
+/* Reads a file, "data.txt" or {"path": "data.txt", "ext": "txt", "name": "…", "metadata": {…}, "extra_files":
+ * "FOLDER"}, adds it to the tool's files, and gives its variable in *ret. */
 int tool_dataset(struct tool *t, const struct xml *param, json_t *given, struct datum **ret, struct err *err);
+/* Reads a collection of datasets: a list of files, {"NAME": file, …}, or {"collection_type": "TYPE",
+ * "elements": [{"identifier": "NAME", "path": "…"}, …]}, each also with collections in place of files. Its
+ * type must be among those of the <param>. */
+int tool_collection(struct tool *t, const struct xml *param, json_t *given, struct datum **ret,
+                    struct err *err);
+/* Gives a collection its name, which is its identifier where it is an element of another. */
+void tool_name_collection(struct tool *t, struct datum *collection, struct str name);
+/* Makes the collection of an optional <param> that was given none. */
+struct datum *tool_no_collection(struct tool *t);
+/* Adds the datasets of a collection, and of those within it, to a list. Returns false if they are too many.
+ */
+bool tool_flatten(struct tool *t, const struct datum *collection, struct datum *list);
+/* Reads the table or file that <options> name. Returns 0, with ret->rows NULL if they name none, or one that
+ * is not there. */
+int tool_table(struct tool *t, const struct xml *options, struct tool_table *ret, struct err *err);
+/* Reads the rows that the <options> of a <param> offer: those of a table that pass its filters. Returns 0,
+ * with ret->rows NULL if it has no table, or one that is not there: any value may be chosen then. */
+int tool_options(struct tool *t, const struct xml *param, const struct tool_values *values,
+                 struct tool_table *ret, struct err *err);
+/* Returns a field of a row by its column's name; NULL: there is no such column. */
+struct datum *tool_field(const struct tool_table *table, const struct datum *row, const char *column);
 /* Appends the job's shell script; *ret_command (may be NULL) gets the tool's command alone, as it was
  * rendered. */
 int tool_script(struct tool *t, struct buf *out, struct buf *ret_command, struct err *err);

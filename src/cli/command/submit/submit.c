@@ -174,8 +174,11 @@ static int choose_language(struct submit *s, const struct options *o)
         s->params = options_text(o, "params");
         if (galaxy && cwl)
                 return cli_error(CLI_USAGE, "FILE is one of --galaxy and --cwl");
-        if (!galaxy && (resolve || (s->params && !cwl)))
-                return cli_error(CLI_USAGE, "--params goes with --galaxy or --cwl, --resolve with --galaxy");
+        s->tables = options_text(o, "tables");
+        if (!galaxy && (resolve || s->tables || (s->params && !cwl)))
+                return cli_error(
+                        CLI_USAGE,
+                        "--params goes with --galaxy or --cwl, --tables and --resolve with --galaxy");
         s->language = galaxy ? SUBMIT_GALAXY : cwl ? SUBMIT_CWL : SUBMIT_CONDOR;
         while (resolve && i < 4 && strcmp(ways[i], resolve) != 0)
                 i++;
