@@ -52,7 +52,7 @@ export async function submit(root, page) {
             h("div", {class: "columns"}, field("name", "Name", form.name_), field("count", "Jobs", form.count), field("cpus", "Processors of each", form.cpus),
                 field("memory", "Memory of each, MiB", form.memory), field("disk", "Disk of each, MiB", form.disk)),
             h("div", {class: "columns"}, field("files", "Input files", form.files, "They are sent when you submit."),
-                field("outputs", "Outputs to keep", form.outputs, "Names with commas between; without any, all new files.")),
+                field("outputs", "Outputs to keep", form.outputs, "Names separated by commas; without any, all new files.")),
             h("p", {}, h("label", {class: "check", for: "hold"}, form.hold, " submit on hold"))),
         text: h("div", {role: "tabpanel", id: "panel-text", "aria-labelledby": "tab-text"},
             field("text", "Submit file", text, "As drover-submit-file(5) has it. The server reads no files for it: inputs are URLs, or files that are where the jobs run.")),

@@ -175,7 +175,7 @@ def test_an_agent_takes_the_files_of_its_pages(instance, page):
             f.write(f"server: unix:/nowhere\ndir: {instance.base}/agent{n}\n{text}")
         p = subprocess.run([instance.program("drover-agent"), "--config", path], env=instance.env, stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, text=True, timeout=90, check=False)
-        taken = "root's rights are gone" if text.startswith("users:") else "no certificate yet, and no token"
+        taken = "root's rights were given up" if text.startswith("users:") else "no certificate yet, and no token"
         assert p.returncode == 1 and taken in p.stdout, (text, p.stdout)
 
 

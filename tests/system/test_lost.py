@@ -91,7 +91,7 @@ def test_three_nodes_make_it_suspected(instance):
     instance.wait_state(f"{other}.0", "running")
     before = len(losses(instance, f"{request}.0"))
     said = instance.cli("why", f"{request}.0")
-    assert "It is suspected, for it was lost with 3 different nodes (n1, n2, n3): it runs alone on one." in said, said
+    assert "It is suspected, because it was lost with 3 different nodes (n1, n2, n3): it runs alone on one." in said, said
     instance.wait(instance.submit(sh("true")))
     assert len(losses(instance, f"{request}.0")) == before, "it ran beside another job"
     instance.write("go", "")

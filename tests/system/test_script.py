@@ -43,7 +43,7 @@ def test_the_script_of_a_job(place):
     place.wait(request)
     assert place.cli("show", f"{request}.0", "--script") == text
     never = place.submit(sh("true", requirements="false"))
-    assert "was at no place yet" in place.cli("show", str(never), "--script", code=None).err
+    assert "has not been at a place yet" in place.cli("show", str(never), "--script", code=None).err
 
 
 def test_the_script_of_a_job_that_is_held(place):

@@ -198,7 +198,7 @@ static int become_user(const struct config *c, struct err *err)
             setresuid(c->agent_uid, c->agent_uid, c->agent_uid) < 0)
                 return err_set(err, -errno, "cannot become the agent's own user: %s", strerror(errno));
         if (setuid(0) == 0)
-                return err_set(err, -EPERM, "root's rights do not go away");
+                return err_set(err, -EPERM, "cannot give up root's rights");
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
         return 0;
 }
@@ -227,7 +227,7 @@ int mapping_begin(struct agent *a, struct err *err)
         if (r == 0)
                 r = become_user(&a->config, err);
         if (r == 0)
-                log_info("msg=\"root's rights are gone\" uid=%u min_uid=%llu", (unsigned)a->config.agent_uid,
-                         (unsigned long long)a->config.min_uid);
+                log_info("msg=\"root's rights were given up\" uid=%u min_uid=%llu",
+                         (unsigned)a->config.agent_uid, (unsigned long long)a->config.min_uid);
         return r;
 }

@@ -445,7 +445,7 @@ static const struct option_row nodes_options[] = {
 static const struct option_row info_options[] = {
         {"constraint", 'c', OPTION_TEXT, "EXPR", "Only those for which this ClassAd expression is true."},
         {"output", 'o', OPTION_TEXT, "EXPRS",
-         "A table of these attributes or expressions, with commas between; else whole ads are printed."},
+         "A table of these attributes or expressions, separated by commas; else whole ads are printed."},
         TABLE_ROWS_WITH(0),
         JSON_ROW,
         {0},
@@ -461,7 +461,7 @@ static const struct option_row log_options[] = {
 
 static const struct option_row report_options[] = {
         {"by", 0, OPTION_TEXT, "THINGS",
-         "Sum by these: some of user, account, place, site and month, with commas between."},
+         "Sum by these: some of user, account, place, site and month, separated by commas."},
         {"from", 0, OPTION_TEXT, "TIME",
          "Of attempts that ended from then on: 2026-11-01, 2026-11-01T09:30, or -7d. Default: -30d."},
         {"to", 0, OPTION_TEXT, "TIME", "And before that. Default: now."},
@@ -909,7 +909,7 @@ const struct command commands[] = {
          "one is not as the catalog says. `save DATASET QUERY` keeps a query under a name, or with `--files` "
          "a "
          "list; `datasets` lists them, `forget` removes one.\n\n"
-         "A query is a list of conditions with commas between; all must hold:\n\n"
+         "A query is a list of conditions separated by commas; all must hold:\n\n"
          "    production=P04ik,filetype=daq_reco_MuDst,storage!=hpss,runnumber=>5000,limit=100\n\n"
          "The operators are = (or ==), !=, <, >, <= (or =<), >= (or =>), ~ (contains), !~, [] (within a "
          "range: "

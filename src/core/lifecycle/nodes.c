@@ -115,8 +115,7 @@ int core_node_set(struct core *c, const struct core_node_order *o, struct err *e
         bool heard;
 
         if (!a && o->to != NODE_BOOTING)
-                return err_set(err, CORE_UNKNOWN, "there is no agent %s that this server has heard of",
-                               o->agent);
+                return err_set(err, CORE_UNKNOWN, "there is no agent %s known to this server", o->agent);
         heard = a != NULL;
         if (!a)
                 a = agent_get(c, str_of(o->agent));

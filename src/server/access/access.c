@@ -197,8 +197,8 @@ static void look_session(struct server *s, struct call *c)
                 sessions_close(s->access->sessions, b->cookie);
         } else if (session && b->changes && !session_csrf_is(session, b->csrf)) {
                 call_fail(c, 403, "csrf",
-                          "a change that a cookie vouches for needs the session's X-Drover-Csrf as well: "
-                          "load the page again");
+                          "a change with a session's cookie needs its X-Drover-Csrf header as well: load the "
+                          "page again");
                 return;
         } else if (session) {
                 speak_for(s, c, t);

@@ -44,8 +44,8 @@ static int check_servers(struct str servers, struct err *err)
         while (rest.n && str_cut(&rest, ' ', &one))
                 if (++n > SUBMISSION_HOPS_MAX || !uuid_valid(one) || is_among(rest, one))
                         return err_set(err, -EINVAL,
-                                       "origin: \"servers\" must be the uuids of at most %u servers, parted "
-                                       "by blanks, each once",
+                                       "origin: \"servers\" must be the uuids of at most %u servers, "
+                                       "separated by blanks, each once",
                                        SUBMISSION_HOPS_MAX);
         return n ? 0
                  : err_set(err, -EINVAL, "origin: \"servers\" must name those that the request has passed");
@@ -97,7 +97,8 @@ int origin_read(const json_t *doc, struct submission *s, struct err *err)
         s->hold_results = json_is_true(json_object_get(doc, "hold_results"));
         if (s->hold_results && !s->lease_ms)
                 return err_set(err, -EINVAL,
-                               "\"hold_results\" needs \"lease_ms\": nothing is held for who may be gone");
+                               "\"hold_results\" needs \"lease_ms\": results are held only while the "
+                               "submitter renews a lease");
         return origin ? read_origin(origin, &s->origin, err) : 0;
 }
 

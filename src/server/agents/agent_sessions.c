@@ -173,7 +173,7 @@ static void message(void *arg, struct session *session, const ProtobufCMessage *
                 else if (m->kind_case == DROVER__TO_SERVER__KIND_HELLO)
                         on_hello(a, m->hello);
                 else
-                        end_session(a, 3, "say Hello or Join first");
+                        end_session(a, 3, "send Hello or Join first");
                 return;
         }
         if (!a->name)
@@ -207,7 +207,7 @@ static void not_welcome(void *arg)
         struct agent_session *a = arg;
         struct err why;
 
-        err_set(&why, 0, "it did not say who it is in time");
+        err_set(&why, 0, "no Hello or Join came in time");
         stream_abort(session_stream(a->session), &why);
 }
 

@@ -249,7 +249,7 @@ void agents_reconnect(struct server *s)
         for (size_t at = 0; agents_next(s, &at, &a);)
                 if (a->session) {
                         close_session(s, a->session, 4,
-                                      "the server's machine has been asleep: greet it again");
+                                      "the server's machine has been asleep: connect again");
                         forget_session(s, a);
                         core_agent_away(s->core, a->name);
                 }
@@ -277,7 +277,8 @@ static void close_lapsed(struct server *s)
         s->agents->lapsed = false;
         for (size_t at = 0; agents_next(s, &at, &a);)
                 if (a->lapsed) {
-                        close_session(s, a->session, 4, "leases ended, for no renewal came: greet again");
+                        close_session(s, a->session, 4,
+                                      "leases have ended because no renewal came: connect again");
                         forget_session(s, a);
                         core_agent_away(s->core, a->name);
                 }
@@ -299,10 +300,10 @@ void agents_tick(struct server *s)
                                 s->agents->first_end_ms = a->until_boot_ms;
                         continue;
                 }
-                log_info("msg=\"an agent's certificate has ended, and its session with it\" name=\"%s\"",
+                log_info("msg=\"an agent's certificate has expired, which ends its session\" name=\"%s\"",
                          LOG_TEXT(str_of(a->name)));
                 close_session(s, a->session, 4,
-                              "the certificate of this session has ended: greet with the new one");
+                              "the certificate of this session has expired: connect with the new one");
                 forget_session(s, a);
                 core_agent_away(s->core, a->name);
         }

@@ -211,9 +211,9 @@ static int add_results(struct command *c, Drover__JobResult *const *list, size_t
                 const Drover__StepResult *step = deciding_step(j);
 
                 if ((unsigned)j->outcome > CORE_OUTCOME_LOST)
-                        return err_set(err, -EPROTO, "a result has an outcome that is not known here");
+                        return err_set(err, -EPROTO, "a result has an unknown outcome");
                 if (step && step->signaled && (step->exit_code < 1 || step->exit_code > SIGNAL_MAX))
-                        return err_set(err, -EPROTO, "a result has the signal %d, which there is not",
+                        return err_set(err, -EPROTO, "a result has the signal %d, which does not exist",
                                        step->exit_code);
                 to->tails[to->count] = tails_of(c, j);
                 to->sent[to->count] = sent_of(c, j);

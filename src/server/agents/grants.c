@@ -105,7 +105,7 @@ static void credential_check(struct server *s, struct str owner, struct str name
         } else if (credentials_read(s->access->credentials, c, data) != 0) {
                 buf_printf(why,
                            "the credential " STR_FMT
-                           " cannot be read, since the server's key is another: add it again",
+                           " cannot be read, because the server's key has changed: add it again",
                            STR_ARG(name));
         }
 }

@@ -74,7 +74,7 @@ static int become_user(int folder, const struct passwd *pw, const char *dir, str
             setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) < 0)
                 return err_set(err, -errno, "cannot become the user %s: %s", pw->pw_name, strerror(errno));
         if (setuid(0) == 0)
-                return err_set(err, -EPERM, "root's rights do not go away");
+                return err_set(err, -EPERM, "cannot give up root's rights");
         unsetenv("XDG_RUNTIME_DIR"); /* these belong to root */
         if (access(dir, R_OK | W_OK | X_OK) < 0)
                 return err_set(
@@ -82,7 +82,7 @@ static int become_user(int folder, const struct passwd *pw, const char *dir, str
                         "%s cannot use the folder %s (%s): the folders above it must let that user pass",
                         pw->pw_name, dir, strerror(errno));
         secret_no_dumps(); /* the change of user makes fs.suid_dumpable decide about core dumps */
-        log_info("msg=\"root's rights are gone\" user=%s uid=%u", pw->pw_name, (unsigned)pw->pw_uid);
+        log_info("msg=\"root's rights were given up\" user=%s uid=%u", pw->pw_name, (unsigned)pw->pw_uid);
         return 0;
 }
 
@@ -93,7 +93,7 @@ static int become_in(int folder, bool made, const char *dir, const char *user, s
         const struct passwd *pw = choose(user, owner);
 
         if (user && !pw)
-                return err_set(err, -EINVAL, "there is no user %s, as whom the server shall run", user);
+                return err_set(err, -EINVAL, "there is no user %s for the server to run as", user);
         if (pw && owner != (uid_t)-1 && owner != pw->pw_uid)
                 return err_set(err, -EPERM,
                                "the server shall run as %s, and the instance in %s belongs to user %u: "

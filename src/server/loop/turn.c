@@ -216,7 +216,7 @@ static void check_slept(struct turn *t)
         t->asleep_ms = asleep_ms();
         if (t->asleep_ms - before < SLEPT_MS)
                 return;
-        log_warn("msg=\"this machine has been asleep: leases begin anew, and agents greet again\" "
+        log_warn("msg=\"this machine has been asleep: leases begin anew, and agents connect again\" "
                  "seconds=%lld",
                  (long long)((t->asleep_ms - before) / 1000));
         core_ready(t->server->core);

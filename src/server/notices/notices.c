@@ -514,7 +514,8 @@ static int check_part(struct server *s, const struct submission_part *part, bool
                 if (str_ieqz(a->name, "DroverWebhook")) {
                         hook = true;
                         if (a->late || !string_of(a->text, symbols, &text))
-                                r = err_set(err, -EINVAL, "it must be a string, the same for all jobs");
+                                r = err_set(err, -EINVAL,
+                                            "it must be a string that is the same for all jobs");
                         else
                                 r = check_hook(s, buf_view(&text), err);
                         if (r != 0)
@@ -523,7 +524,8 @@ static int check_part(struct server *s, const struct submission_part *part, bool
                 if (str_ieqz(a->name, "NotifyUser")) {
                         user = true;
                         if (a->late || !string_of(a->text, symbols, &text))
-                                r = err_set(err, -EINVAL, "it must be a string, the same for all jobs");
+                                r = err_set(err, -EINVAL,
+                                            "it must be a string that is the same for all jobs");
                         else
                                 r = address_mail_check(buf_view(&text), err);
                         if (r != 0)

@@ -7,7 +7,7 @@
 struct catalog_batch {
         struct cli *cli;
         bool replace;
-        struct buf files; /* JSON objects with commas between */
+        struct buf files; /* JSON objects separated by commas */
         unsigned count;
         uint64_t added, changed;
 };

@@ -138,7 +138,8 @@ static struct bank_account *account_of(struct server *s, struct call *c, struct 
         }
         if (role_in(c, a) >= least)
                 return a;
-        call_fail(c, 403, "forbidden", "that is for a %s of the account %s", bank_role_name(least), a->name);
+        call_fail(c, 403, "forbidden", "only a %s of the account %s may do that", bank_role_name(least),
+                  a->name);
         return NULL;
 }
 
@@ -460,14 +461,14 @@ static bool may_order(struct server *s, struct call *c, const struct bank_order 
                 return true;
         if (o->op == BANK_DEPOSIT || o->op == BANK_WITHDRAW || o->op == BANK_SET ||
             (o->op == BANK_REFUND && c->role == ROLE_USER) || (o->op == BANK_OPEN && !parent_of(account).n)) {
-                call_fail(c, 403, "forbidden", "that is for an administrator of the bank");
+                call_fail(c, 403, "forbidden", "only an administrator of the bank may do that");
                 return false;
         }
         if (c->role == ROLE_OPERATOR)
                 return o->op != BANK_OPEN && o->op != BANK_MEMBER && o->op != BANK_TRANSFER
                                ? true
                                : (call_fail(c, 403, "forbidden",
-                                            "that is for an admin, or an owner of the account"),
+                                            "only an admin, or an owner of the account, may do that"),
                                   false);
         if ((o->op == BANK_EXTEND || o->op == BANK_RELEASE || (o->op == BANK_CHARGE && o->id))) {
                 if (!l) {

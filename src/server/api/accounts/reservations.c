@@ -176,7 +176,7 @@ static bool names_ok(struct call *c, const char *key, struct str names, bool use
         while (rest.n && str_cut(&rest, ',', &one))
                 if (++n > ADVANCE_USERS_MAX || !one.n ||
                     (users && !str_eqz(one, "*") && str_find(one, '@') < 0)) {
-                        call_fail(c, 400, "bad_request", "%s: write up to %u %s with commas between", key,
+                        call_fail(c, 400, "bad_request", "%s: write up to %u %s, separated by commas", key,
                                   ADVANCE_USERS_MAX, users ? "of ann@lab, *@lab and *" : "accounting groups");
                         return false;
                 }
@@ -238,8 +238,8 @@ static bool users_may(struct server *s, struct call *c, const struct core_reserv
         if (!named || r->maintenance || r->evict)
                 call_fail(c, 403, "forbidden",
                           named ? "maintenance and eviction are for admins and operators"
-                                : "reservations are made by admins and operators: the settings name no user "
-                                  "who may, or not you");
+                                : "only admins and operators make reservations: the settings do not let you "
+                                  "make any");
         else if (r->duration_ms > duration_ms)
                 call_fail(c, 403, "forbidden", "a reservation of a user lasts at most %lld s here",
                           (long long)(duration_ms / 1000));
@@ -251,7 +251,7 @@ static bool users_may(struct server *s, struct call *c, const struct core_reserv
                           "a user reserves at most %lld processors here, and says how many",
                           (long long)may->cpus);
         else if (own >= most)
-                call_fail(c, 403, "forbidden", "you have %u reservations, which is the most here", own);
+                call_fail(c, 403, "forbidden", "you have %u reservations, which is the limit here", own);
         else
                 return true;
         return false;

@@ -394,10 +394,8 @@ static void write_set(struct json *j, struct core *core, uint64_t request, uint3
 static void explain_reach(struct json *j, const struct core_job *job)
 {
         if (job->away)
-                why_line_add(j,
-                             "Nothing is heard of that agent. The job is run again when its lease has ended, "
-                             "unless the "
-                             "agent comes back before.");
+                why_line_add(j, "That agent does not answer. The job runs again when its lease has ended, "
+                                "unless the agent connects again before that.");
         else if (job->unreachable)
                 why_line_add(j,
                              "That queue cannot be reached now (%s). The job stays there, and is accounted "
@@ -473,10 +471,11 @@ static bool explain_losses(struct json *j, struct core *core, const struct core_
                         j, "%u of its attempts in a row %s lost with their nodes (%s); after %u it is held.",
                         l.lost, l.lost == 1 ? "was" : "were", nodes.n ? buf_z(&nodes) + 1 : "", l.most);
         if (l.suspected)
-                why_line_add(j,
-                             "It is suspected, for it was lost with %zu different nodes (%s): it runs alone "
-                             "on one.",
-                             l.node_count, buf_z(&nodes) + 1);
+                why_line_add(
+                        j,
+                        "It is suspected, because it was lost with %zu different nodes (%s): it runs alone "
+                        "on one.",
+                        l.node_count, buf_z(&nodes) + 1);
         left_ms = l.until_ms - clock_wall_ms();
         if (l.until_ms)
                 why_line_add(j, "It waits for another %lld s before it is tried again.",

@@ -150,7 +150,8 @@ static void wait_for(struct server *s, struct call *c, int64_t timeout_ms, call_
         struct exec *x = c->state;
 
         if (!x->number) {
-                call_fail(c, 409, "no_command", "its agent is not connected, or too much is asked of agents");
+                call_fail(c, 409, "no_command",
+                          "its agent is not connected, or too many questions to agents are open");
                 return;
         }
         x->until_ms = clock_boot_ms() + timeout_ms;

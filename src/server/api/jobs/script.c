@@ -90,7 +90,7 @@ static void ask_past(struct server *s, struct call *c)
 
         buf_str(&agent, x->row.agent);
         if (agent.n == 0)
-                call_fail(c, 409, "no_script", "the job was at no place");
+                call_fail(c, 409, "no_script", "the job has never been at a place");
         else
                 ask_agent(s, c, buf_z(&agent), 0);
 }
@@ -137,7 +137,7 @@ static void ask_for_script(struct server *s, struct call *c)
         else if (job.last_agent) /* an agent keeps the scripts of ended and held jobs too */
                 ask_agent(s, c, job.last_agent, 0);
         else
-                call_fail(c, 409, "no_script", "the job was at no place yet");
+                call_fail(c, 409, "no_script", "the job has not been at a place yet");
 }
 
 void api_job_script(struct server *s, struct call *c)

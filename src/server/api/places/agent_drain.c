@@ -57,7 +57,7 @@ static void set_drain(struct server *s, struct call *c)
         struct err err = {""};
 
         if (!core_agent_known(s->core, name)) {
-                call_fail(c, 404, "not_found", "there is no agent %s that this server has heard of", name);
+                call_fail(c, 404, "not_found", "there is no agent %s known to this server", name);
                 return;
         }
         if (turn_full(s->turn)) { /* the order could not be stored, and a restart would lose it */

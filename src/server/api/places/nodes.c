@@ -119,7 +119,7 @@ static void show_node(struct server *s, struct call *c)
         struct core_node n;
 
         if (core_node_get(s->core, name, &n) != 0) {
-                call_fail(c, 404, "not_found", "there is no agent %s that this server has heard of", name);
+                call_fail(c, 404, "not_found", "there is no agent %s known to this server", name);
                 return;
         }
         json_open(&l.j, '{');

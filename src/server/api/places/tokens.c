@@ -108,11 +108,11 @@ static bool read_token(struct server *s, struct call *c, struct make *m)
                 enum role most = access_role(s, who);
 
                 if (m->token.role > most) {
-                        call_fail(
-                                c, 400, "bad_token",
-                                "%s has the role %s here, and no token of his more: admins and operators are "
-                                "named in droverd.yaml",
-                                who, role_name(most));
+                        call_fail(c, 400, "bad_token",
+                                  "%s has the role %s here, and a token cannot have more: admins and "
+                                  "operators are "
+                                  "named in droverd.yaml",
+                                  who, role_name(most));
                         return false;
                 }
         }

@@ -131,9 +131,9 @@ static const char *words_of(const struct core_quote_place *p)
         if (p->why.verdict != CORE_FITS && p->why.verdict != CORE_BUSY)
                 return NULL;
         if (!p->quote.start_ms)
-                return "it would take the job, but nobody knows when: limits or what runs leave no room";
+                return "it would take the job, but the time is unknown: limits or running jobs leave no room";
         if (p->why.verdict == CORE_FITS && p->why.cost.wait_ms > 1000)
-                return "it has room, but limits or those who go before let it start later";
+                return "it has room, but limits or jobs before it delay the start";
         return NULL;
 }
 
