@@ -157,13 +157,24 @@ struct core_world {
         void (*usage)(void *arg, const struct core_usage *u);
 };
 
-/* Placement policies. All but the first serve for comparison. */
+/* Placement policies: which of the places that can take a job gets it, see match/policy.h. */
 enum core_placement {
-        CORE_PLACE_COST,   /* least estimated time to the result; a job may wait for a better place */
-        CORE_PLACE_BLIND,  /* ignores data */
-        CORE_PLACE_FIFO,   /* jobs in submit order, each to the free place of least cost */
-        CORE_PLACE_CACHED, /* the place that holds most of the job's bytes */
+        CORE_PLACE_COST,    /* least estimated time to the result; a job may wait for a better place */
+        CORE_PLACE_BLIND,   /* ignores data */
+        CORE_PLACE_FIFO,    /* jobs in submit order, each to the free place of least cost */
+        CORE_PLACE_CACHED,  /* the place that holds most of the job's bytes */
+        CORE_PLACE_PASSIVE, /* search order; places of the same order take turns */
+        CORE_PLACE_CLUSTER, /* the agent that has least of its processors in use */
+        CORE_PLACE_QUEUE,   /* the queue with the shortest measured wait */
+        CORE_PLACEMENTS
 };
+/* Returns a policy's name. */
+const char *core_placement_name(enum core_placement p);
+/* Finds the policy of this name. 0; -EINVAL. */
+int core_placement_parse(struct str name, enum core_placement *ret);
+/* The same for a policy that one job may ask for (PlacementPolicy): fifo is an order of all jobs. */
+int core_placement_of_job(struct str name, enum core_placement *ret);
+#define CORE_PLACEMENTS_OF_JOBS "cost, blind, cached, passive, cluster_monitor or queue_monitor"
 
 struct share_config {
         int64_t half_life_ms;       /* 0: a week */

@@ -45,6 +45,14 @@ def test_two_real_clusters_at_once(sim):
     assert 0 < cost["utilisation"] < 1 and 0 < cost["fairness"] <= 1
 
 
+def test_policies_of_sums(sim):
+    """What is measured of queues shortens waits; policies that know nothing of files carry more of them far than Drover's cost."""
+    by = compare(sim, HPC2N, WAGAP, "--site", TWO, "--hurry", 2, "--compare", "cost,passive,cluster-monitor,queue-monitor")
+    wait = {policy: p["wait_s"]["mean"] for policy, p in by.items()}
+    assert wait["queue-monitor"] < wait["passive"] and wait["queue-monitor"] < wait["cluster-monitor"], wait
+    assert all(by["cost"]["bytes_far"] < 0.8 * by[policy]["bytes_far"] for policy in by if policy != "cost")
+
+
 @pytest.mark.parametrize("estimates", [[], ["--no-estimates"]], ids=["estimates", "none"])
 @pytest.mark.parametrize("hurry", [2, 4])
 @pytest.mark.parametrize("log", [HPC2N, WAGAP], ids=["hpc2n", "wagap"])

@@ -5,7 +5,7 @@
 #include "sim/reference.h"
 #include "sim/run.h"
 
-#define STUDY_POLICIES 8u
+#define STUDY_POLICIES 11u
 
 /* Policy under study: the core with a placement, or a reference scheduler. */
 struct study_policy {

@@ -22,6 +22,9 @@ static const struct study_policy policies[STUDY_POLICIES] = {
         {"blind", false, CORE_PLACE_BLIND, 0},
         {"fifo", false, CORE_PLACE_FIFO, 0},
         {"cached-bytes", false, CORE_PLACE_CACHED, 0},
+        {"passive", false, CORE_PLACE_PASSIVE, 0},
+        {"cluster-monitor", false, CORE_PLACE_CLUSTER, 0},
+        {"queue-monitor", false, CORE_PLACE_QUEUE, 0},
         {"fcfs", true, 0, SIM_FCFS},
         {"easy", true, 0, SIM_EASY},
         {"conservative", true, 0, SIM_CONSERVATIVE},
@@ -85,8 +88,9 @@ static bool read_policies(struct study *s, const char *list)
                 if (p == STUDY_POLICIES || s->policy_count == STUDY_POLICIES) {
                         cli_error(0,
                                   "--compare: \"" STR_FMT
-                                  "\" is none of cost, blind, fifo, cached-bytes, fcfs, "
-                                  "easy, conservative and easy-fairshare",
+                                  "\" is none of cost, blind, fifo, cached-bytes, passive, "
+                                  "cluster-monitor, queue-monitor, fcfs, easy, conservative and "
+                                  "easy-fairshare",
                                   STR_ARG(word));
                         return false;
                 }

@@ -91,6 +91,7 @@ static void collect(struct names *s, const struct ad *ad)
                                 a->AcctGroup,
                                 a->QOS,
                                 a->ReservationId,
+                                a->PlacementPolicy,
                                 a->AllowedExecuteDuration,
                                 a->DeferralTime,
                                 a->DeferralWindow,

@@ -244,8 +244,28 @@ static int apply_gang(struct request *r, const struct event *e, struct err *err)
         return 0;
 }
 
-static void start_job(struct core *c, struct job *j, int64_t started_ms, int64_t at_ms)
+#define MEASURE_WEIGHT 0.1 /* of the newest value in a queue's means */
+
+static void measure(double *mean, int64_t value_ms)
 {
+        double value = value_ms > 1 ? (double)value_ms : 1; /* 0 is no measurement */
+
+        *mean = *mean > 0 ? *mean + (value - *mean) * MEASURE_WEIGHT : value;
+}
+
+static void measure_end(struct queue *q, int64_t at_ms)
+{
+        if (q && q->measures.ended_ms)
+                measure(&q->measures.gap_ms, at_ms - q->measures.ended_ms);
+        if (q)
+                q->measures.ended_ms = at_ms;
+}
+
+/* since_ms: when the attempt was given to the queue, or accepted there. */
+static void start_job(struct core *c, struct job *j, int64_t since_ms, int64_t started_ms, int64_t at_ms)
+{
+        if (j->queue)
+                measure(&j->queue->measures.wait_ms, (started_ms ? started_ms : at_ms) - since_ms);
         apply_move(c, j, JOB_RUNNING, at_ms);
         j->starts++;
         j->started_ms = started_ms ? started_ms : at_ms;
@@ -259,11 +279,13 @@ static void start_job(struct core *c, struct job *j, int64_t started_ms, int64_t
 
 static void take_result(struct core *c, struct job *j, const struct event *e)
 {
+        int64_t since_ms = j->entered_ms;
+
         /* The agent may not have reported the acceptance before the result. */
         if (j->state == JOB_MATCHED)
                 apply_move(c, j, JOB_STAGING, e->at_ms);
         if (j->state == JOB_STAGING && e->outcome == CORE_EXITED)
-                start_job(c, j, e->started_ms, e->at_ms);
+                start_job(c, j, since_ms, e->started_ms, e->at_ms);
         if (e->outcome == CORE_EXITED) {
                 losses_clear(j);
                 j->completions++;
@@ -279,6 +301,8 @@ static void take_result(struct core *c, struct job *j, const struct event *e)
         if (e->outcome == CORE_EXITED && !c->config.shadow && j->ended_ms >= j->started_ms &&
             estimate_learn(c, j, j->ended_ms - j->started_ms, e->bytes_out))
                 cost_class_update_slowness(c, j->queue);
+        if (e->outcome == CORE_EXITED)
+                measure_end(j->queue, e->at_ms);
         j->bytes_in += e->bytes_in;
         j->bytes_out += e->bytes_out;
         if (!c->replaying) {
@@ -309,10 +333,12 @@ static int apply_attempt(struct core *c, struct request *r, const struct event *
         SET_FOREACH (&e->members, m) {
                 struct job *j = attempt_of(r, e, m);
                 struct queue *q;
+                int64_t since_ms;
 
                 if (!j)
                         return apply_damaged(err, e, "no such attempt");
                 q = j->queue;
+                since_ms = j->entered_ms;
                 log_untold_start(j, e, q);
                 joblog_event(j, e, q);
                 switch (e->type) {
@@ -326,7 +352,7 @@ static int apply_attempt(struct core *c, struct request *r, const struct event *
                         if (j->state == JOB_MATCHED)
                                 apply_move(c, j, JOB_STAGING, e->at_ms);
                         if (j->state == JOB_STAGING)
-                                start_job(c, j, e->value, e->at_ms);
+                                start_job(c, j, since_ms, e->value, e->at_ms);
                         break;
                 case EVENT_EXITED:
                         take_result(c, j, e);

@@ -11,6 +11,7 @@
 #include "core/gang/reserve.h"
 #include "core/match/matching.h"
 #include "core/match/overrun.h"
+#include "core/match/policy.h"
 
 /* A class without data whose jobs run for less than this does not compare places. */
 #define ALIKE_MS 2000
@@ -66,9 +67,9 @@ bool choose_class_prefers(struct core *c, const struct job_class *k)
 {
         const struct part *p;
 
-        if (k->has_rank || c->data->ordered)
+        if (k->has_rank || c->data->ordered || policy_of_class(c, k)->spreads)
                 return true;
-        if (c->config.placement == CORE_PLACE_BLIND)
+        if (policy_of_class(c, k)->placement == CORE_PLACE_BLIND)
                 return false;
         p = job_class_first_part(k);
         return p->inputs || estimate_bytes_out(p) > 0 || estimate_run_ms(c, p, NULL, NULL) >= ALIKE_MS;
@@ -76,15 +77,7 @@ bool choose_class_prefers(struct core *c, const struct job_class *k)
 
 double choose_cost(struct core *c, const struct part *p, uint32_t member, const struct queue *q)
 {
-        struct core_cost cost;
-        double order = choose_order(q->search_order);
-
-        if (c->config.placement == CORE_PLACE_BLIND)
-                return order;
-        cost_of(c, p, member, q, &cost);
-        if (c->config.placement == CORE_PLACE_CACHED && !cost.down)
-                return -(double)cost.bytes_held + order;
-        return (double)cost.total_ms + order;
+        return policy_of(c, p)->cost(c, p, member, q);
 }
 
 struct candidate choose_worth(struct core *c, struct job_class *k, struct queue *q)

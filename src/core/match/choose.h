@@ -27,8 +27,8 @@ static inline double choose_order(unsigned search_order)
 {
         return (double)search_order / (SEARCH_ORDER_NONE + 1);
 }
-/* Returns the cost of a place for a member under the configured placement policy, plus choose_order; lower is
- * better. COST_NOWHERE (cost.h): the member must not be dispatched there. */
+/* Returns the cost of a place for a member under its placement policy (policy.h); lower is better.
+ * COST_NOWHERE (cost.h): the member must not be dispatched there. */
 double choose_cost(struct core *c, const struct part *p, uint32_t member, const struct queue *q);
 /* Evaluates the class's Rank and cost for this place. */
 struct candidate choose_worth(struct core *c, struct job_class *k, struct queue *q);

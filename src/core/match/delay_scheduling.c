@@ -5,6 +5,7 @@
 #include "core/data/inputs.h"
 #include "core/estimate/busy.h"
 #include "core/match/matching.h"
+#include "core/match/policy.h"
 #include "core/model/core_parts.h"
 #include "core/model/pending_match.h"
 #include "core/model/place_wait.h"
@@ -151,7 +152,7 @@ bool delay_scheduling_waits(struct core *c, struct job_class *k, const struct bu
         struct queue *best;
         struct place_wait *w;
 
-        if (c->config.placement != CORE_PLACE_COST || longest <= 0 ||
+        if (policy_of(c, p)->placement != CORE_PLACE_COST || longest <= 0 ||
             (!c->data->files && !c->data->inflight) || !p->inputs)
                 return false;
         best = best_busy(c, k, b, member, q, longest);

@@ -396,6 +396,7 @@ static void group_hand_out(struct core *c, const struct group *g)
         amounts_print(&more, c->symbols, &g->need.more);
         e.more = buf_view(&more);
         index_queue_changed(c, g->queue);
+        g->queue->given_turn = ++c->matching->turns;
         reserve_given(c, g->job_class, g->queue);
         core_emit(c, &e, NULL);
         if (g->alone)
@@ -502,13 +503,14 @@ static struct bucket *next_bucket(struct core *c, struct job_class *k, struct qu
 
 /* With `ret_more`, stops after a group that loads the link. */
 static uint64_t dispatch_groups(struct core *c, struct job_class *k, struct queue *q, enum dispatch_what what,
-                                bool *ret_more)
+                                uint64_t most, bool *ret_more)
 {
         struct passed passed = {.n = 0};
-        uint64_t given = 0, most = order_quota(c, k);
+        uint64_t given = 0, quota = order_quota(c, k);
         struct need need;
         bool full, loaded = false;
 
+        most = quota < most ? quota : most;
         while (!loaded && k->idle > 0 && passed.n < PASSED_MAX && given < most) {
                 struct group g = {.job_class = k,
                                   .bucket = next_bucket(c, k, q, &passed),
@@ -544,12 +546,17 @@ static uint64_t dispatch_groups(struct core *c, struct job_class *k, struct queu
 
 uint64_t dispatch(struct core *c, struct job_class *k, struct queue *q, enum dispatch_what what)
 {
-        return dispatch_groups(c, k, q, what, NULL);
+        return dispatch_groups(c, k, q, what, UINT64_MAX, NULL);
+}
+
+uint64_t dispatch_most(struct core *c, struct job_class *k, struct queue *q, uint64_t most)
+{
+        return dispatch_groups(c, k, q, DISPATCH_ANY, most, NULL);
 }
 
 uint64_t dispatch_some(struct core *c, struct job_class *k, struct queue *q, bool *ret_more)
 {
-        return dispatch_groups(c, k, q, DISPATCH_FITTING, ret_more);
+        return dispatch_groups(c, k, q, DISPATCH_FITTING, UINT64_MAX, ret_more);
 }
 
 /* ---- gangs */

@@ -29,6 +29,8 @@ void dispatch_members(struct core *c, struct job_class *k, struct bucket *b, str
 /* Dispatches as many members of the class as the queue takes now, first those whose files it holds. Returns
  * their number. */
 uint64_t dispatch(struct core *c, struct job_class *k, struct queue *q, enum dispatch_what what);
+/* Dispatches at most `most` members, and otherwise as DISPATCH_ANY. */
+uint64_t dispatch_most(struct core *c, struct job_class *k, struct queue *q, uint64_t most);
 /* As DISPATCH_FITTING, but stops when what was dispatched will load the link for seconds. *ret_more is true
  * then, and the caller compares places again with these transfers counted. */
 uint64_t dispatch_some(struct core *c, struct job_class *k, struct queue *q, bool *ret_more);

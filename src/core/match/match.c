@@ -6,6 +6,7 @@
  * might match. A class that prefers some places to others meets all offers at once when its turn comes; an
  * offer that prefers some jobs chooses among the classes between which the order does not decide.
  */
+#include "base/heap.h"
 #include "base/mem.h"
 #include "core/classes/job_class.h"
 #include "core/dependency/dependency.h"
@@ -18,6 +19,7 @@
 #include "core/match/gang_place.h"
 #include "core/match/matching.h"
 #include "core/match/places.h"
+#include "core/match/policy.h"
 #include "core/model/gang_rule.h"
 #include "core/model/need.h"
 #include "core/model/pending_match.h"
@@ -29,6 +31,8 @@
 #define CHOICE_MAX 1000u
 /* Places compared for a class with a Rank, those with most room first. */
 #define RANKED_MAX 5000u
+/* Shares of a place for which a class is divided, under a policy that spreads its jobs. */
+#define SPREAD_PARTS 8u
 /* Places that hold files of its members compared for a class without one. */
 #define LOCAL_MAX 512u
 
@@ -119,6 +123,78 @@ static void class_ranks(struct core *c, struct job_class *k)
         free(found);
 }
 
+/* A place that takes its share under a policy that spreads jobs. */
+struct spread_place {
+        struct heap_node node;
+        struct candidate at;
+        uint64_t given; /* jobs, in this pass */
+};
+
+static bool spread_before(const struct heap_node *x, const struct heap_node *y)
+{
+        const struct spread_place *p = container_of(x, const struct spread_place, node),
+                                  *q = container_of(y, const struct spread_place, node);
+        const struct candidate *a = &p->at, *b = &q->at;
+
+        if (a->rank != b->rank)
+                return a->rank > b->rank;
+        if (a->cost != b->cost)
+                return a->cost < b->cost;
+        if (p->given != q->given)
+                return p->given < q->given;
+        if (a->queue->given_turn != b->queue->given_turn)
+                return a->queue->given_turn < b->queue->given_turn;
+        return choose_better(a, b) < 0;
+}
+
+static size_t spread_find(struct core *c, struct job_class *k, struct spread_place *found)
+{
+        struct index_offers w;
+        struct queue *q;
+        struct need need;
+        size_t n = 0;
+
+        index_offers_begin(&w, k);
+        while (n < RANKED_MAX && (q = index_offers_next(&w)) != NULL)
+                if (choose_fits(c, k, q, &need))
+                        found[n++] = (struct spread_place){.at = choose_worth(c, k, q)};
+        index_offers_end(&w);
+        return n;
+}
+
+/* Dispatches a class whose policy spreads jobs: some at a time to the place that is best then. What a place
+ * was given never makes it or another one better, so a place whose cost is old is looked at again when its
+ * turn comes. */
+static void class_spreads(struct core *c, struct job_class *k)
+{
+        struct spread_place *found = mem_array(NULL, RANKED_MAX, sizeof(*found));
+        struct heap h = {.before = spread_before};
+        size_t n = spread_find(c, k, found);
+
+        for (size_t i = 0; i < n; i++)
+                heap_put(&h, &found[i].node);
+        while (h.count && k->idle > 0 && !order_turn_is_over(c, k)) {
+                struct spread_place *x = container_of(heap_first(&h), struct spread_place, node);
+                double cost = choose_worth(c, k, x->at.queue).cost;
+                uint64_t share = k->idle / (h.count * SPREAD_PARTS), given;
+
+                if (cost > x->at.cost) {
+                        x->at.cost = cost;
+                        heap_moved(&h, &x->node);
+                        continue;
+                }
+                share = share ? share : 1;
+                given = dispatch_most(c, k, x->at.queue, share);
+                x->given += given;
+                if (given < share)
+                        heap_take(&h, &x->node);
+                else
+                        heap_moved(&h, &x->node);
+        }
+        heap_deinit(&h);
+        free(found);
+}
+
 /* Dispatches a class whose places are compared by cost. Members whose files a free place holds go there
  * first, before any place takes the rest. */
 static void class_costs(struct core *c, struct job_class *k)
@@ -154,7 +230,9 @@ static void class_chooses(struct core *c, struct job_class *k)
                 return; /* nobody has more for it than when it chose */
         k->met_at = c->pending->offers_new;
         k->passed_over = false;
-        if (k->has_rank)
+        if (policy_of_class(c, k)->spreads)
+                class_spreads(c, k);
+        else if (k->has_rank)
                 class_ranks(c, k);
         else
                 class_costs(c, k);

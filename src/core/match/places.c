@@ -12,6 +12,7 @@
 #include "core/index/index.h"
 #include "core/match/choose.h"
 #include "core/match/matching.h"
+#include "core/match/policy.h"
 #include "core/model/core_parts.h"
 #include "core/model/need.h"
 
@@ -115,7 +116,7 @@ static bool consider(struct search *s, struct queue *q)
 
 static double load_cost(const struct search *s, const struct cost_load *l, const struct cost_class *p)
 {
-        enum core_placement placement = s->core->config.placement;
+        enum core_placement placement = policy_of(s->core, s->part)->placement;
         int64_t ms = placement == CORE_PLACE_BLIND ? 0 : cost_of_load_ms(s->core, s->part, l, p);
 
         if (placement == CORE_PLACE_CACHED && ms < COST_NOWHERE)
@@ -149,7 +150,8 @@ static void on_bin(void *arg, struct offer_bin *b)
 
 static bool good_enough(const struct search *s)
 {
-        double floor = s->core->config.placement == CORE_PLACE_CACHED ? -(double)s->held_bytes : s->floor;
+        double floor = policy_of(s->core, s->part)->placement == CORE_PLACE_CACHED ? -(double)s->held_bytes
+                                                                                   : s->floor;
 
         return s->best.queue && s->best.cost <= floor + ROUNDED_MS;
 }
@@ -204,7 +206,7 @@ struct queue *places_next(struct places *w)
         b = job_class_first_bucket(w->job_class);
         s.part = request_part_at(b->request, b->part);
         s.member = (uint32_t)set_first(&b->idle);
-        if (s.core->config.placement != CORE_PLACE_BLIND)
+        if (policy_of(s.core, s.part)->placement != CORE_PLACE_BLIND)
                 inputs_each(s.core, s.part->inputs, s.member, on_file, &s);
         s.number = ++s.core->matching->searches;
         offer_bins_settle(s.core);

@@ -19,6 +19,13 @@ struct estimate_pace {
         uint32_t count;
 };
 
+/* Attempts at a queue as measured since the server began, newer ones weighing more; 0: none was measured. */
+struct queue_measures {
+        double wait_ms;   /* from being given to the queue until the start */
+        double gap_ms;    /* between the ends of two attempts */
+        int64_t ended_ms; /* the last end */
+};
+
 /* A countable resource of the queue that some job was given. For other resources the queue's ad says how many
  * are free. */
 struct queue_resource {
@@ -64,6 +71,8 @@ struct queue {
         uint32_t attempt_count, running; /* running: attempts that have started */
         uint64_t finished;
         struct estimate_pace pace;
+        struct queue_measures measures;
+        uint64_t given_turn;           /* matching.turns when the queue was last given jobs; 0: not yet */
         struct cost_class *cost_class; /* NULL: the queue has had no ad yet */
         uint64_t seen;                 /* number of the last search that looked at the queue (places.c) */
         double price, speed;           /* from the ad; 0: not given */

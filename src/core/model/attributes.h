@@ -21,7 +21,7 @@
         X(TransferOutputSizeMB) X(OutputDestination) X(ContainerImage) X(DockerImage) X(DockerNetworkType)   \
         X(ContainerTargetDir) X(DockerPullPolicy) X(DockerOverrideEntrypoint) X(Modules) X(CondaEnv) X(PythonEnv) X(DataLabels)\
         X(DroverCredentials) X(OAuthServicesNeeded) X(WantIOProxy) X(StreamOut) X(StreamErr) X(BankQuote) X(ReservationId) \
-        X(ExpectedRunTime) X(PriceWeight) X(BetterPlaceWait)                                                           \
+        X(ExpectedRunTime) X(PriceWeight) X(BetterPlaceWait) X(PlacementPolicy)                                                          \
         X(DependsOn) X(OnDependencyFailure) X(AbortGraphOn) X(OnGraphAbort) X(JobCategory) X(JobCategoryMax) X(DapType) \
         X(DAGFailedCount) X(DAGStatus) X(DAGJobId) X(DAGJobCount) X(DAGReturn) X(DAGSuccess) \
         X(SetSize) X(SetWithin) X(SetGroupBy) X(ParallelShutdownPolicy) X(WantParallelSchedulingGroups)     \

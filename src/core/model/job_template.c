@@ -165,9 +165,12 @@ static int64_t read_number(struct core *c, const struct job_template *t, symbol 
         return v;
 }
 
-/* Reads the author's statements about run time, outputs and waits. */
+/* Reads the author's statements about run time, outputs, waits and the choice of a place. */
 static void read_estimates(struct core *c, struct job_template *t)
 {
+        enum core_placement placement;
+        struct str policy;
+
         t->expected_ms = read_number(c, t, c->attr.ExpectedRunTime, 0) * 1000;
         t->allowed_ms = read_number(c, t, c->attr.AllowedExecuteDuration, 0) * 1000;
         t->long_ms = t->allowed_ms ? t->allowed_ms : t->expected_ms ? t->expected_ms : UNSAID_MS;
@@ -180,6 +183,10 @@ static void read_estimates(struct core *c, struct job_template *t)
         if (t->better_wait_ms > 0)
                 t->better_wait_ms *= 1000;
         t->cpus = read_number(c, t, c->attr.RequestCpus, 1);
+        t->placement = eval_string(&c->eval, t->ad, NULL, c->attr.PlacementPolicy, &policy) &&
+                                       core_placement_of_job(policy, &placement) == 0
+                               ? (int)placement
+                               : -1;
         eval_real(&c->eval, t->ad, NULL, c->attr.PriceWeight, &t->price_weight);
         if (!isfinite(t->price_weight) || t->price_weight < 0)
                 t->price_weight = 0; /* an expression may yield anything */

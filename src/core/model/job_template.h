@@ -49,6 +49,7 @@ struct job_template {
         int64_t better_wait_ms;          /* -1: not said */
         int64_t cpus;                    /* processors requested, if the request is a number; otherwise 1 */
         double price_weight;
+        int placement;        /* enum core_placement that its jobs ask for; -1: that of the server */
         uint64_t reservation; /* advance reservation that its jobs must run in; 0: none */
         bool checkpoints;     /* its program makes a checkpoint on request */
         bool restarts;        /* its jobs may have a checkpoint or an earlier output to continue from */
