@@ -428,6 +428,7 @@ ATTEMPTS = {
     ("GET", "/v1/capacity"): [("/v1/capacity", None, 200)],
     ("GET", "/metrics"): [("/metrics", None, 200)],
     ("GET", "/v1/series"): [("/v1/series", None, 200)],
+    ("GET", "/v1/config"): [("/v1/config", None, 200)],
     ("GET", "/v1/limits"): [("/v1/limits", None, 200)],
     ("POST", "/v1/quote"): [("/v1/quote", {"uuid": "{new}", "parts": [
         {"attributes": {}, "variables": ["x"], "items_upload": "{upload}"}]}, 400)],

@@ -454,6 +454,7 @@ ROUTES = {
     ("POST", "/v1/nodes/{name}"): ("/v1/nodes/node", {"state": "draining"}, 403),
     ("GET", "/v1/wishlist"): ("/v1/wishlist", None, 200),
     ("GET", "/v1/capacity"): ("/v1/capacity", None, 200),
+    ("GET", "/v1/config"): ("/v1/config", None, 200),
     ("GET", "/v1/limits"): ("/v1/limits", None, 200),
     ("GET", "/v1/accounts"): ("/v1/accounts", None, 200),
     ("GET", "/v1/stores"): ("/v1/stores", None, 200),

@@ -168,6 +168,7 @@ def test_every_operation(instance):
     call("GET", "/v1/series?since_ms=soon", status=400, check=False)
     assert call("GET", "/v1/stores")["stores"] == []
     assert call("GET", "/v1/agents")["agents"] == []
+    assert call("GET", "/v1/config")["placement"] == "cost"
     assert [x["name"].split("/")[0] for x in call("GET", "/v1/limits")["limits"]] == ["queued_kib"]
     assert call("GET", "/v1/capacity")["free_cpus"] == 0
     assert call("GET", "/v1/wishlist")["shapes"] == []

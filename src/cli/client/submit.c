@@ -46,6 +46,7 @@ void submit_deinit(struct submit *s)
         buf_deinit(&s->body);
         buf_deinit(&s->command);
         buf_deinit(&s->after);
+        buf_deinit(&s->policy);
         buf_deinit(&s->plan);
 }
 
@@ -59,12 +60,21 @@ int submit_append(struct submit *s, const struct options *o)
         if (s->after.n)
                 s->own_lines[s->line_count++] = buf_z(&s->after);
         for (size_t at = 0; (line = options_list(o, "append", &at));) {
-                if (s->line_count == SUBMIT_LINES_MAX)
+                if (s->line_count >= SUBMIT_LINES_MAX - 1)
                         return cli_error(CLI_USAGE, "--append can be given %d times at most",
                                          SUBMIT_LINES_MAX);
                 s->own_lines[s->line_count++] = line;
         }
         return 0;
+}
+
+void submit_choose_policy(struct submit *s, const char *name)
+{
+        if (!name)
+                return;
+        s->lines = s->own_lines;
+        buf_printf(&s->policy, "job_policy = %s", name);
+        s->own_lines[s->line_count++] = buf_z(&s->policy);
 }
 
 void submit_print(const struct submit *s)

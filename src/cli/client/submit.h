@@ -23,7 +23,7 @@ struct submit {
         const char *const *lines; /* lines read as if written just before each queue statement; may be set
                                      before reading */
         size_t line_count;
-        struct buf after;                        /* the line of --after */
+        struct buf after, policy;                /* the line of --after, and that of submit_choose_policy */
         const char *own_lines[SUBMIT_LINES_MAX]; /* lines added by submit_append */
         const char *const *first;                /* lines read as if written at the top */
         size_t first_count;
@@ -53,9 +53,11 @@ struct submit {
 
 void submit_init(struct submit *s, struct cli *cli, const char *file);
 void submit_deinit(struct submit *s);
-/* Adds the lines of --after and --append; the latter are borrowed from the options. Returns 0, or an exit
- * code. */
+/* Adds the lines of --after and --append; the latter are borrowed from the options. Returns 0, or
+ * an exit code. */
 int submit_append(struct submit *s, const struct options *o);
+/* Adds the line that names a policy for choosing places; NULL: none. Behind submit_append. */
+void submit_choose_policy(struct submit *s, const char *name);
 /* Prints the description, with the added lines before its queue statement. */
 void submit_print(const struct submit *s);
 /* Reads and parses the description into s->form; prints its warnings. */

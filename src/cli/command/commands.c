@@ -101,6 +101,9 @@ static const struct option_row submit_options[] = {
         {"timeout", 0, OPTION_DURATION, "TIME", "With --wait: exit 124 after so long."},
         {"dry-run", 'n', OPTION_FLAG, NULL, "Show what would be submitted; submit nothing."},
         {"hold", 0, OPTION_FLAG, NULL, "Submit the jobs held; `drover release` lets them go."},
+        {"policy", 'p', OPTION_TEXT, "NAME",
+         "Choose places by this policy: one of `drover config show`, or cost, blind, cached, passive, "
+         "cluster_monitor or queue_monitor. The same as -a 'job_policy = NAME'."},
         AFTER_ROW,
         COMMAND_ROWS,
         {"print", 0, OPTION_FLAG, NULL, "Print the submit file that a COMMAND is, and submit nothing."},
@@ -553,8 +556,8 @@ static const struct option_row classad_options[] = {
 
 static const struct option_row sim_options[] = {
         {"compare", 'c', OPTION_TEXT, "POLICIES",
-         "Policies to run, one after the other: cost, blind, fifo, cached-bytes; and reference schedulers: "
-         "fcfs, easy, conservative, easy-fairshare. Default: cost."},
+         "Policies to run, one after the other: cost, blind, fifo, cached-bytes, passive, cluster-monitor, "
+         "queue-monitor; and reference schedulers: fcfs, easy, conservative, easy-fairshare. Default: cost."},
         {"site", 's', OPTION_TEXT, "FILE", "The places, in YAML; see PLACES."},
         {"agents", 0, OPTION_NUMBER, "N", "Without --site: so many agents in all. Default: 16."},
         {"clusters", 0, OPTION_NUMBER, "N", "In so many clusters, each with a store of its own. Default: 2."},
@@ -731,6 +734,23 @@ const struct command commands[] = {
          "be, while no "
          "server runs there. It is `droverd --restore`; BACKUP in droverd(8) says what follows.",
          "drover --dir /srv/queue restore /backup/monday", json_only, 1, 1, "files", false, cmd_restore},
+        {"config", RUNNING, "check the server's settings, and show what they have for users",
+         "[OPTIONS] check [FILE] | show",
+         "`drover config check` reads a file of settings (by default the instance's own, droverd.yaml) as a "
+         "server "
+         "would, and names file and line of the first mistake; it needs no server. `drover config show` "
+         "lists what "
+         "the running server's settings have for requests under a name: initializers, applications, "
+         "dispatchers, "
+         "virtual queues and policies, who may use each, which of them are defaults, and what they stand "
+         "for. A "
+         "request names one by `job_initializer`, `job_application`, `job_dispatcher`, `job_virtual_queue` "
+         "or "
+         "`job_policy`, and declines a default by the name `none`. See PRESETS in droverd(8).",
+         "drover config check /etc/drover/droverd.yaml\ndrover config show\ndrover submit --policy night "
+         "job.sub\n"
+         "drover submit -a 'job_virtual_queue = short' job.sub",
+         table_only, 1, 2, "check show", false, cmd_config},
         {"agents", RUNNING, "list the agents and what they have",
          "[OPTIONS] [drain NAME | resume NAME | revoke NAME | wish NAME WISH...]",
          "Shows every agent and its queues: what is free of what there is, what runs, when it was last heard "
@@ -1385,7 +1405,10 @@ const struct command commands[] = {
          "they came, each to the free place of least cost, `cached-bytes` goes to the place that holds most "
          "of "
          "the job's "
-         "bytes.\n\n"
+         "bytes. Those of SUMS choose without looking at data: `passive` has the places take turns, "
+         "`cluster-monitor` goes to the one with the smallest load, `queue-monitor` to the one where jobs "
+         "have "
+         "started soonest so far; see placement in droverd(8).\n\n"
          "The reference schedulers are no part of Drover: they are here so that it can be measured by them "
          "on any log. `fcfs` starts jobs strictly in "
          "their order, `easy` backfills behind a reservation for the first one that waits, `conservative` "

@@ -20,6 +20,10 @@ int cmd_bank(struct cli *cli, const struct options *o);
 int cmd_nodes(struct cli *cli, const struct options *o);
 int cmd_backup(struct cli *cli, const struct options *o);
 int cmd_restore(struct cli *cli, const struct options *o);
+int cmd_config(struct cli *cli, const struct options *o);
+/* Becomes `droverd --check-config` for this file; NULL: the instance's own. Returns an exit code if that
+ * cannot be. */
+int program_check_config(struct cli *cli, const char *file);
 int cmd_doctor(struct cli *cli, const struct options *o);
 int cmd_limits(struct cli *cli, const struct options *o);
 int cmd_quote(struct cli *cli, const struct options *o);

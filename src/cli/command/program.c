@@ -1,6 +1,7 @@
-/* server and agent: become the daemon, with the words as they are. backup and restore: become droverd with
- * its option. */
+/* server and agent: become the daemon, with the words as they are. backup, restore and config check: become
+ * droverd with its option. */
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/job/args.h"
@@ -42,6 +43,16 @@ int cmd_program(struct cli *cli, const struct options *o)
 int cmd_backup(struct cli *cli, const struct options *o)
 {
         return become_program(cli, "droverd", "--backup", o);
+}
+
+int program_check_config(struct cli *cli, const char *file)
+{
+        const char *words[] = {"--config", file};
+        const struct options o = {.words = words, .word_count = file ? 2 : 0};
+
+        if (!cli->dir && !getenv("DROVER_DIR"))
+                cli->dir = "."; /* only the file counts */
+        return become_program(cli, "droverd", "--check-config", &o);
 }
 
 int cmd_restore(struct cli *cli, const struct options *o)

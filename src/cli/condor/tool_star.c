@@ -11,7 +11,8 @@
 #include "cli/client/sums_files.h"
 #include "cli/condor/condor.h"
 
-static int submit_file(struct cli *cli, const char *file, const struct entity *entities, size_t count)
+static int submit_file(struct cli *cli, const struct flags *f, const char *file,
+                       const struct entity *entities, size_t count)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf path BUF_CLEANUP = {0}, session BUF_CLEANUP = {0};
@@ -20,6 +21,7 @@ static int submit_file(struct cli *cli, const char *file, const struct entity *e
         int code;
 
         submit_init(&s, cli, file);
+        submit_choose_policy(&s, flags_text(f, "p"));
         s.entities = entities;
         s.entity_count = count;
         code = submit_read(&s);
@@ -54,7 +56,7 @@ static int submit_file(struct cli *cli, const char *file, const struct entity *e
 
 static int submit(struct cli *cli, const struct flags *f)
 {
-        return submit_file(cli, f->words[0], NULL, 0);
+        return submit_file(cli, f, f->words[0], NULL, 0);
 }
 
 /* NAME=VALUE,NAME=VALUE: a comma begins another one only where a name and = follow. */
@@ -103,7 +105,7 @@ static int submit_template(struct cli *cli, const struct flags *f)
         while (code == 0 && (g = flags_next(f, "entities", &at)))
                 code = read_entities((char *)g->words[0], &entities, &count, &cap);
         if (code == 0)
-                code = submit_file(cli, file, entities, count);
+                code = submit_file(cli, f, file, entities, count);
         free(entities);
         return code;
 }
@@ -175,7 +177,8 @@ static int kill_jobs(struct cli *cli, const struct flags *f)
 #define COMMON                                                                                               \
         {"u", 0, FLAG_VALUE, FLAG_SO, "INTERFACE", "Submits have one interface."},                           \
         {                                                                                                    \
-                "p", 0, FLAG_VALUE, FLAG_WARNED, "POLICY", "The server decides where jobs go."               \
+                "p", 0, FLAG_VALUE, FLAG_ACTS, "POLICY",                                                     \
+                        "How places are chosen: a policy of the server's settings (drover config show)."     \
         }
 static const struct flag_row submit_rows[] = {COMMON, {0}};
 static const struct flag_row template_rows[] = {

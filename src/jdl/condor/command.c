@@ -64,7 +64,7 @@ int path_from_cwd(struct reader *r, const struct entry *e, struct str path, cons
 
 static int executable(struct reader *r, bool *ret_shell)
 {
-        ENTRY_CLEANUP struct entry e = {0}, shell = {0}, transfer = {0};
+        ENTRY_CLEANUP struct entry e = {0}, shell = {0}, transfer = {0}, application = {0};
         BUF_CLEANUP struct buf path = {.max = CONDOR_VALUE_MAX};
         bool transferred = true;
         int rc = entry_get(r, "executable", &e), rs = entry_get(r, "shell", &shell);
@@ -82,6 +82,8 @@ static int executable(struct reader *r, bool *ret_shell)
                 attribute_default(r, "TransferExecutable", "false");
                 return 0;
         }
+        if (rc == 0 && entry_get(r, "job_application", &application) > 0)
+                return 0; /* the server's settings know the program */
         if (rc == 0)
                 return reader_fail(r, (struct place){r->files[0], r->part->line},
                                    "there is no 'executable = …' before this queue statement, so there is "

@@ -287,6 +287,14 @@ const struct keyword keywords[] = {
          "`True`: the program may use `drover chirp` (`condor_chirp`): files of the submit's folder, attributes of the job, lines in its log."},
         {"batch_id", "JobBatchId", ACTS, STRING, "JobBatchId", NULL, "Kept as the attribute."},
         {"dagman_job_id", "DAGManJobId", ACTS, EXPR, "DAGManJobId", NULL, "Kept as the attribute."},
+        {"job_policy", NULL, ACTS, STRING, "JobPolicy", NULL,
+         "How places are chosen: a policy of the server's settings (`drover config show`), or `cost`, `blind`, `cached`, `passive`, "
+         "`cluster_monitor` or `queue_monitor`; `none`: no default of the settings."},
+        {"job_virtual_queue", NULL, ACTS, STRING, "JobVirtualQueue", NULL, "Run at the places of a virtual queue of the server's settings."},
+        {"job_dispatcher", NULL, ACTS, STRING, "JobDispatcher", NULL, "Run at the places of a dispatcher of the server's settings."},
+        {"job_application", NULL, ACTS, STRING, "JobApplication", NULL,
+         "Run an application of the server's settings, with its environment, in place of `executable`."},
+        {"job_initializer", NULL, ACTS, STRING, "JobInitializer", NULL, "Take the defaults of an initializer of the server's settings."},
         {"batch_name", "JobBatchName", ACTS, STRING, "JobBatchName", NULL, "A name for the request."},
         {"description", "JobDescription", ACTS, STRING, "JobDescription", NULL, "Kept as the attribute."},
 

@@ -10,6 +10,7 @@ static const struct route routes[] = {
         {HTTP_GET, "/readyz", api_ready, true},
         {HTTP_GET, "/v1/server", api_server},
         {HTTP_GET, "/v1/openapi.json", api_openapi},
+        {HTTP_GET, "/v1/config", api_config},
         {HTTP_POST, "/v1/uploads", api_upload_new},
         {HTTP_PUT, "/v1/uploads/{id}", api_upload_put},
         {HTTP_POST, "/v1/uploads/{id}/finish", api_upload_finish},

@@ -30,6 +30,7 @@ static const struct setting {
         enum kind kind;
         size_t offset;
         int (*read)(void *at, const struct doc *d, struct err *err); /* of KIND_NESTED */
+        bool reloads; /* a change holds when the file is read again, without a restart */
 } settings[] = {
         {"domain", KIND_TEXT, offsetof(struct config, domain)},
         {"user", KIND_TEXT, offsetof(struct config, user)},
@@ -39,12 +40,12 @@ static const struct setting {
         {"api_listen", KIND_TEXT, offsetof(struct config, api_listen)},
         {"page", KIND_FLAG, offsetof(struct config, page)},
         {"names", KIND_LIST, offsetof(struct config, names)},
-        {"admins", KIND_LIST, offsetof(struct config, admins)},
-        {"operators", KIND_LIST, offsetof(struct config, operators)},
-        {"catalog_write", KIND_NESTED, offsetof(struct config, catalog_write), read_role},
-        {"log_level", KIND_LEVEL, offsetof(struct config, log_level)},
+        {"admins", KIND_LIST, offsetof(struct config, admins), NULL, true},
+        {"operators", KIND_LIST, offsetof(struct config, operators), NULL, true},
+        {"catalog_write", KIND_NESTED, offsetof(struct config, catalog_write), read_role, true},
+        {"log_level", KIND_LEVEL, offsetof(struct config, log_level), NULL, true},
         {"lease", KIND_DURATION, offsetof(struct config, lease_ms)},
-        {"agent_certificate", KIND_DURATION, offsetof(struct config, agent_certificate_ms)},
+        {"agent_certificate", KIND_DURATION, offsetof(struct config, agent_certificate_ms), NULL, true},
         {"keep_finished", KIND_DURATION, offsetof(struct config, keep_finished_ms)},
         {"limits", KIND_NESTED, offsetof(struct config, limits), config_limits_read},
         {"users", KIND_NESTED, offsetof(struct config, limits), config_limits_read_users},
@@ -63,14 +64,23 @@ static const struct setting {
         {"user_log_format", KIND_NESTED, offsetof(struct config, user_log), read_user_log},
         {"nodes", KIND_NESTED, offsetof(struct config, nodes), config_nodes_read},
         {"bank", KIND_NESTED, offsetof(struct config, bank), config_bank_read},
-        {"reservations", KIND_NESTED, offsetof(struct config, reservations), config_reservations_read},
+        {"reservations", KIND_NESTED, offsetof(struct config, reservations), config_reservations_read, true},
         {"provision", KIND_NESTED, offsetof(struct config, provision), config_provision_read},
         {"provisioners", KIND_NESTED, offsetof(struct config, provision), config_provisioners_read},
         {"sources", KIND_NESTED, offsetof(struct config, sources), config_sources_read},
-        {"keep", KIND_NESTED, offsetof(struct config, keep), config_keep_read},
+        {"keep", KIND_NESTED, offsetof(struct config, keep), config_keep_read, true},
         {"notify", KIND_NESTED, offsetof(struct config, notify), config_notify_read},
+        {"initializers", KIND_NESTED, offsetof(struct config, presets), config_presets_read_initializers,
+         true},
+        {"applications", KIND_NESTED, offsetof(struct config, presets), config_presets_read_applications,
+         true},
+        {"dispatchers", KIND_NESTED, offsetof(struct config, presets), config_presets_read_dispatchers, true},
+        {"virtual_queues", KIND_NESTED, offsetof(struct config, presets), config_presets_read_queues, true},
+        {"policies", KIND_NESTED, offsetof(struct config, presets), config_presets_read_policies, true},
+        {"defaults", KIND_NESTED, offsetof(struct config, presets), config_presets_read_defaults, true},
 };
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))
+_Static_assert(SETTINGS <= CONFIG_SETTINGS_MAX, "a digest for each setting");
 
 static void list_deinit(struct config_list *l)
 {
@@ -102,6 +112,7 @@ void config_deinit(struct config *c)
         config_reservations_deinit(&c->reservations);
         config_provision_deinit(&c->provision);
         config_sources_deinit(&c->sources);
+        config_presets_deinit(&c->presets);
         *c = (struct config){0};
 }
 
@@ -242,14 +253,9 @@ static int read_role(void *at, const struct doc *d, struct err *err)
 
 static int read_placement(void *at, const struct doc *d, struct err *err)
 {
-        static const char *const names[] = {"cost", "blind", "fifo", "cached"};
-
-        for (unsigned i = 0; d->kind == DOC_WORD && i < sizeof(names) / sizeof(names[0]); i++)
-                if (str_eqz(d->text, names[i])) {
-                        *(enum core_placement *)at = (enum core_placement)i;
-                        return 0;
-                }
-        err_set(err, -EINVAL, "%s must be cost, blind, fifo or cached", d->key.p);
+        if (d->kind == DOC_WORD && core_placement_parse(d->text, at) == 0)
+                return 0;
+        err_set(err, -EINVAL, "%s must be fifo, " CORE_PLACEMENTS_OF_JOBS, d->key.p);
         return doc_where(err, -EINVAL, d);
 }
 
@@ -275,6 +281,30 @@ static int set_value(struct config *c, const struct setting *s, const struct doc
         return 0;
 }
 
+/* FNV-1a of all that a setting says, in its order. */
+static uint64_t digest_text(uint64_t h, struct str text)
+{
+        for (size_t i = 0; i < text.n; i++)
+                h = (h ^ (unsigned char)text.p[i]) * 1099511628211u;
+        return (h ^ text.n) * 1099511628211u;
+}
+
+static uint64_t digest_setting(uint64_t h, const struct doc *d)
+{
+        h = digest_text(digest_text(h, d->key), d->text);
+        h = (h ^ (uint64_t)d->kind) * 1099511628211u;
+        for (const struct doc *x = d->first; x; x = x->next)
+                h = digest_setting(h, x);
+        return (h ^ d->count) * 1099511628211u;
+}
+
+void config_changes(const struct config *before, const struct config *now, bool reloads, struct buf *out)
+{
+        for (size_t i = 0; i < SETTINGS; i++)
+                if (settings[i].reloads == reloads && before->digests[i] != now->digests[i])
+                        buf_printf(out, "%s%s", out->n ? " " : "", settings[i].key);
+}
+
 static const struct setting *find_setting(struct str key)
 {
         for (size_t i = 0; i < SETTINGS; i++)
@@ -294,10 +324,14 @@ int config_parse(struct config *c, const char *name, struct str text, struct err
         for (size_t i = 0; i < SETTINGS; i++)
                 keys[i] = settings[i].key;
         r = doc_only(root, keys, err);
-        for (const struct doc *d = root->first; d && r == 0; d = d->next)
-                r = set_value(c, find_setting(d->key), d, err);
+        for (const struct doc *d = root->first; d && r == 0; d = d->next) {
+                const struct setting *x = find_setting(d->key);
+
+                c->digests[x - settings] = digest_setting(14695981039346656037u, d);
+                r = set_value(c, x, d, err);
+        }
         doc_free(root);
-        return r;
+        return r ? r : config_presets_link(&c->presets, err);
 }
 
 static int read_file(struct config *c, struct err *err)
@@ -335,6 +369,7 @@ static const char help[] =
         "  --config FILE          settings (default: DIR/droverd.yaml, if it is there)\n"
         "  --log-level LEVEL      error, warn, info or debug\n"
         "  --foreground           accepted for clarity: the server never leaves the foreground\n"
+        "  --check-config         read the settings only, print what is wrong with them, and stop\n"
         "  --check                read the whole state, check it, print a summary, and stop\n"
         "  --backup FOLDER        copy the whole instance into this new folder, while its server runs, and "
         "stop\n"
@@ -354,6 +389,7 @@ enum {
         OPT_LEVEL,
         OPT_FORE,
         OPT_CHECK,
+        OPT_CHECK_CONFIG,
         OPT_BACKUP,
         OPT_RESTORE,
         OPT_JSON,
@@ -372,6 +408,7 @@ static const struct option options[] = {
         {"log-level", required_argument, NULL, OPT_LEVEL},
         {"foreground", no_argument, NULL, OPT_FORE},
         {"check", no_argument, NULL, OPT_CHECK},
+        {"check-config", no_argument, NULL, OPT_CHECK_CONFIG},
         {"help", no_argument, NULL, OPT_HELP},
         {"version", no_argument, NULL, OPT_VERSION},
         {"backup", required_argument, NULL, OPT_BACKUP},
@@ -404,6 +441,7 @@ static int read_option(struct config *c, int option, int *level, struct err *err
         case OPT_CONFIG: set_text(&c->file, optarg); return 0;
         case OPT_FORE: return 0;
         case OPT_CHECK: c->check = true; return 0;
+        case OPT_CHECK_CONFIG: c->check_config = true; return 0;
         case OPT_BACKUP: set_text(&c->backup, optarg); return 0;
         case OPT_RESTORE: set_text(&c->restore, optarg); return 0;
         case OPT_JSON: c->json = true; return 0;
@@ -446,8 +484,9 @@ int config_read(struct config *c, int argc, char **argv, struct err *err)
         }
         if (optind < argc)
                 return err_set(err, -EINVAL, "'%s' is not an option: see droverd --help", argv[optind]);
-        if (!!c->backup + !!c->restore + c->check > 1)
-                return err_set(err, -EINVAL, "--backup, --restore and --check are each done alone");
+        if (!!c->backup + !!c->restore + c->check + c->check_config > 1)
+                return err_set(err, -EINVAL,
+                               "--backup, --restore, --check and --check-config are each done alone");
         if (!c->dir && getenv("DROVER_DIR"))
                 c->dir = mem_dupz(getenv("DROVER_DIR"));
         if (!c->dir || !*c->dir)

@@ -14,12 +14,14 @@
 #include "server/config/nodes.h"
 #include "server/config/notify.h"
 #include "server/config/order.h"
+#include "server/config/presets.h"
 #include "server/config/provision.h"
 #include "server/config/reservations.h"
 #include "server/config/sources.h"
 #include "server/config/stores.h"
 
-#define CONFIG_LISTS_MAX 32
+#define CONFIG_LISTS_MAX    32
+#define CONFIG_SETTINGS_MAX 64
 
 struct config_list {
         char *items[CONFIG_LISTS_MAX];
@@ -58,7 +60,10 @@ struct config {
         struct config_keep keep;
         struct config_bank bank;
         struct config_reservations reservations;
-        bool check;             /* only open, replay, check */
+        struct config_presets presets;
+        uint64_t digests[CONFIG_SETTINGS_MAX]; /* of what the file says, by setting; 0: nothing */
+        bool check;                            /* only open, replay, check */
+        bool check_config;                     /* only read the settings */
         char *backup, *restore; /* only make a backup in this folder; only restore the one in this folder */
         bool json;              /* report the result of backup or restore as JSON */
         int argc;               /* the command line, borrowed, for reading the settings again */
@@ -74,6 +79,9 @@ int config_read(struct config *c, int argc, char **argv, struct err *err);
 /* The settings of the core. The caller adds the clock of evaluations, and says whether the core is a shadow.
  */
 void config_core(const struct config *c, struct core_config *ret);
+/* Appends the names of settings that the two files say differently: those whose change holds at once when the
+ * file is read again (reloads), or those whose change holds from the next start. */
+void config_changes(const struct config *before, const struct config *now, bool reloads, struct buf *out);
 /* Parses the text of a settings file; `name` is the file's name in messages. Values that are set already
  * stay.
  */

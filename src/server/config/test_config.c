@@ -33,7 +33,8 @@ static void test_file(void **state)
         assert_int_equal(c.placement, CORE_PLACE_BLIND);
         config_deinit(&c);
         assert_int_equal(config_parse(&c, "f", STR("placement: near\n"), &err), -EINVAL);
-        assert_string_equal(err.text, "f:1: placement must be cost, blind, fifo or cached");
+        assert_string_equal(err.text, "f:1: placement must be fifo, cost, blind, cached, passive, "
+                                      "cluster_monitor or queue_monitor");
         config_deinit(&c);
 }
 

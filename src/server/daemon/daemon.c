@@ -165,6 +165,7 @@ static void on_hang_up(void *arg)
 {
         struct server *s = ((struct daemon *)arg)->server;
         struct reread *x = mem_new(struct reread);
+        BUF_CLEANUP struct buf changed = {0}, waiting = {0};
         struct err err = {0};
 
         service_reloading();
@@ -176,12 +177,18 @@ static void on_hang_up(void *arg)
                 service_reloaded();
                 return;
         }
+        config_changes(server_settings(s), &x->config, true, &changed);
+        config_changes(&s->config, &x->config, false, &waiting);
         x->older = s->rereads;
         s->rereads = x;
         atomic_store(&s->settings, &x->config);
         log_level_set(x->config.log_level);
-        log_info("msg=\"the settings were read again; other changes than these hold from the next start\" "
-                 "changed=\"admins operators catalog_write agent_certificate keep log_level\"");
+        log_info("msg=\"the settings were read again\" changed=\"%s\"", buf_z(&changed));
+        if (waiting.n)
+                log_warn("msg=\"these settings differ from those that the server started with, and hold from "
+                         "its "
+                         "next start\" settings=\"%s\"",
+                         buf_z(&waiting));
         service_reloaded();
 }
 

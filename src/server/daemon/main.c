@@ -143,7 +143,9 @@ int main(int argc, char **argv)
                 config_deinit(&s.config);
                 return EXIT_USAGE;
         }
-        if (r == 0) {
+        if (r == 0 && s.config.check_config) {
+                printf("droverd: the settings are right\n");
+        } else if (r == 0) {
                 log_init("droverd", s.config.log_level);
                 /* until the server runs; then SIGHUP makes it read its settings again */
                 signal(SIGHUP, SIG_IGN);

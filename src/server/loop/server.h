@@ -89,8 +89,8 @@ struct server {
         struct reread *rereads; /* the settings that were read on SIGHUP, newest first */
 };
 
-/* Returns the current settings. admins, operators, agent_certificate and keep change when SIGHUP is
- * received; all others are as at the start. The object lives until the server is closed. Any thread. */
+/* Returns the settings as they were read last. Those that `reloads` (config.c) hold from then on, all others
+ * as at the start. The object lives until the server is closed. Any thread. */
 const struct config *server_settings(const struct server *s);
 /* Post a task to a thread, from any thread. The call takes the task. */
 void server_to_core(struct server *s, struct task *t);

@@ -289,6 +289,7 @@ int cmd_submit(struct cli *cli, const struct options *o)
         if (o->ended)
                 s.text = buf_view(&text);
         code = submit_append(&s, o);
+        submit_choose_policy(&s, options_text(o, "policy"));
         if (code == 0 && options_text(o, "queue") && !options_flag(o, "print"))
                 agent_check_queue(cli, options_text(o, "queue"));
         if (code == 0)

@@ -504,6 +504,17 @@ static void find_past(struct server *s, struct call *c)
                 submit(s, c);
 }
 
+/* What another server hands on has what was made of its own presets; so has an earlier request. */
+static int use_presets(struct call *c, struct submit *x, struct err *err)
+{
+        const struct config_presets *p = &server_settings(c->server)->presets;
+
+        if (x->s.origin.servers.n)
+                return 0;
+        return x->again ? presets_check(p, c->who, &x->s, err)
+                        : presets_apply(p, c->who, &x->s, &c->arena, err);
+}
+
 static void check_submit(struct call *c, struct submit *x)
 {
         struct err err = {0};
@@ -511,6 +522,11 @@ static void check_submit(struct call *c, struct submit *x)
 
         if (r == 0)
                 x->s.digest = submission_digest(&x->s);
+        if (r == 0 && (r = use_presets(c, x, &err)) != 0) {
+                call_fail_err(c, r == -EACCES ? 403 : 400, r == -EACCES ? "forbidden" : "bad_attribute",
+                              &err);
+                return;
+        }
         if (r == 0 && (r = origin_apply(&x->s, c->server->uuid, &c->arena, &err)) > 0) {
                 call_fail_err(c, 409, r == ORIGIN_LOOP ? "loop" : "path_too_long", &err);
                 return;

@@ -10,6 +10,7 @@
 #include "classad/print.h"
 #include "core/model/changes.h"
 #include "server/access/origin.h"
+#include "server/config/presets.h"
 
 #define CHANGES_MAX 100u /* number of attributes */
 
@@ -231,6 +232,13 @@ int submit_json_changes(const json_t *doc, struct buf *out, struct err *err)
                 }
                 if (is_ours(str_of(key))) {
                         r = err_set(err, -EINVAL, "%s cannot be changed: the server says what it is", key);
+                        break;
+                }
+                if (preset_is_attribute(str_of(key))) {
+                        r = err_set(
+                                err, -EINVAL,
+                                "%s cannot be changed: what it stands for was put into the job at the submit",
+                                key);
                         break;
                 }
                 changes_add(out, str_of(key), names && map_get(names, str_of(key)), text_of(text));

@@ -1,0 +1,67 @@
+/* GET /v1/config: the presets of the settings that hold now, and which of them the caller may use. */
+#include "server/config/config.h"
+#include "server/api/routes.h"
+#include "server/loop/server.h"
+
+static void write_users(struct json *j, const struct preset *x)
+{
+        json_key(j, "users");
+        json_open(j, '[');
+        for (size_t i = 0; i < x->user_count; i++)
+                json_strz(j, x->users[i]);
+        json_close(j, ']');
+}
+
+static void write_preset(struct json *j, const struct config_presets *p, enum preset_kind kind,
+                         const struct preset *x, const char *who)
+{
+        json_open(j, '{');
+        json_kstrz(j, "kind", preset_kind_name(kind));
+        json_kstr(j, "name", x->name);
+        json_kbool(j, "may_use", preset_allows(x, who));
+        json_kbool(j, "default", str_ieq(p->defaults[kind], x->name));
+        write_users(j, x);
+        if (x->condition.n)
+                json_kstr(j, "condition", x->condition);
+        if (x->environment.n)
+                json_kstr(j, "environment", x->environment);
+        if (x->member_count) {
+                json_key(j, "queues");
+                json_open(j, '[');
+                for (size_t i = 0; i < x->member_count; i++)
+                        json_str(j, x->members[i].queue->name);
+                json_close(j, ']');
+        }
+        json_key(j, "attributes");
+        json_open(j, '{');
+        for (size_t i = 0; i < x->attribute_count; i++) {
+                json_keys(j, x->attributes[i].name);
+                json_str(j, x->attributes[i].text);
+        }
+        json_close(j, '}');
+        json_close(j, '}');
+}
+
+void api_config(struct server *s, struct call *c)
+{
+        const struct config *settings = server_settings(s);
+        const struct config_presets *p = &settings->presets;
+        struct json j = {.out = &c->out};
+
+        json_open(&j, '{');
+        json_kstrz(&j, "placement", core_placement_name(s->config.placement));
+        json_key(&j, "presets");
+        json_open(&j, '[');
+        for (int k = 0; k < PRESET_KINDS; k++)
+                for (size_t i = 0; i < p->kinds[k].count; i++)
+                        write_preset(&j, p, (enum preset_kind)k, p->kinds[k].v[i], c->who);
+        json_close(&j, ']');
+        json_key(&j, "defaults");
+        json_open(&j, '{');
+        for (int k = 0; k < PRESET_KINDS; k++)
+                if (p->defaults[k].n)
+                        json_kstr(&j, preset_kind_name((enum preset_kind)k), p->defaults[k]);
+        json_close(&j, '}');
+        json_close(&j, '}');
+        call_reply(c);
+}

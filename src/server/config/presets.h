@@ -1,0 +1,91 @@
+/* presets: settings for requests that the administrator defines under a name, and that requests refer to.
+ *
+ *   virtual_queues: {short: {places: 'QueueName == "short"', users: ['*@lab'], time_limit: 90m, max_memory:
+ * 4G}} policies: {night: {placement: passive, queues: [short, long]}} applications: {root: {command:
+ * /opt/root/bin/root, environment: {ROOTSYS: /opt/root}, users: [ann@lab]}} initializers: {web: {attributes:
+ * {JobPrio: -5}, policy: night}} defaults: {policy: night}
+ *
+ * A request names them by its attributes JobInitializer, JobApplication, JobDispatcher, JobVirtualQueue and
+ * JobPolicy. When it is submitted each becomes what the core has already: default values of attributes, a
+ * condition that is added to Requirements, variables that are added to the environment, and a Rank. So jobs
+ * in the queue keep what they were submitted with, and a change of the settings holds for later submits.
+ * Immutable once read; any thread may use it.
+ */
+#pragma once
+#include "base/arena.h"
+#include "base/err.h"
+
+#define PRESET_NONE "none" /* name by which a request declines a default */
+
+enum preset_kind {
+        PRESET_INITIALIZER,
+        PRESET_APPLICATION,
+        PRESET_DISPATCHER,
+        PRESET_QUEUE,
+        PRESET_POLICY,
+        PRESET_KINDS
+};
+
+struct preset_attribute {
+        struct str name, text; /* text: an expression */
+};
+struct preset {
+        struct str name;
+        const char **users; /* patterns of share_is_user; none: everybody */
+        size_t user_count, user_cap;
+        struct preset_attribute *attributes; /* values for what a job does not say itself */
+        size_t attribute_count, attribute_cap;
+        struct str environment; /* variables as the content of a ClassAd string; empty: none */
+        struct str condition;   /* over a place; empty: none */
+        struct str
+                dispatcher; /* of a virtual queue, whose condition then has the dispatcher's; empty: none */
+        struct preset_member { /* virtual queues of a policy, by search order once they are linked */
+                struct str name;
+                uint64_t order;
+                const struct preset *queue;
+        } * members;
+        size_t member_count, member_cap;
+        uint64_t order; /* of a virtual queue; UINT64_MAX: its position in the list of the policy */
+        struct str file;
+        unsigned line;
+};
+struct config_presets {
+        struct arena arena; /* has all texts */
+        struct preset_list {
+                struct preset **v;
+                size_t count, cap;
+        } kinds[PRESET_KINDS];
+        struct str defaults[PRESET_KINDS]; /* names; empty: none */
+        struct str defaults_file;
+        unsigned defaults_line;
+};
+
+struct doc;
+struct submission;
+void config_presets_deinit(struct config_presets *p);
+/* Read one section of the settings each. 0; -EINVAL with err that names file and line. */
+int config_presets_read_initializers(void *at, const struct doc *d, struct err *err);
+int config_presets_read_applications(void *at, const struct doc *d, struct err *err);
+int config_presets_read_dispatchers(void *at, const struct doc *d, struct err *err);
+int config_presets_read_queues(void *at, const struct doc *d, struct err *err);
+int config_presets_read_policies(void *at, const struct doc *d, struct err *err);
+int config_presets_read_defaults(void *at, const struct doc *d, struct err *err);
+/* Finds what the presets refer to, after all sections were read. 0; -EINVAL with err as above. */
+int config_presets_link(struct config_presets *p, struct err *err);
+
+const char *preset_kind_name(enum preset_kind kind);      /* "policy", for people */
+const char *preset_kind_attribute(enum preset_kind kind); /* "JobPolicy" */
+/* Returns whether the attribute names a preset (case does not matter). */
+bool preset_is_attribute(struct str name);
+/* NULL: there is none of this name. */
+const struct preset *preset_find(const struct config_presets *p, enum preset_kind kind, struct str name);
+bool preset_allows(const struct preset *x, const char *who);
+
+/* Puts into each part of the submission what its presets say, and the defaults that `who` may use. Texts are
+ * made in the arena, which must live as long as the submission. 0; -EINVAL: there is no such preset, or
+ * -EACCES: `who` may not use it, with err; then the submission may be half done. */
+int presets_apply(const struct config_presets *p, const char *who, struct submission *s, struct arena *arena,
+                  struct err *err);
+/* Checks only that `who` may use the presets of a submission that they were applied to before. */
+int presets_check(const struct config_presets *p, const char *who, const struct submission *s,
+                  struct err *err);

@@ -1,0 +1,272 @@
+/* What presets become in a request. Each kind adds only what the request does not say itself, except that
+ * conditions are added to Requirements, and variables before the job's own. Initializers come first, since
+ * they may name presets of the other kinds. */
+#include <errno.h>
+
+#include "base/buf.h"
+#include "classad/expr.h"
+#include "classad/print.h"
+#include "core/core.h"
+#include "server/config/presets.h"
+
+#define APPLIED_MAX (64u << 20) /* bytes */
+
+struct applying {
+        const struct config_presets *presets;
+        const char *who;
+        struct arena *arena;
+        struct submission_part *part;
+        struct buf conditions; /* of all its presets, with && between them */
+};
+
+static struct submission_attribute *find_attribute(const struct submission_part *p, struct str name)
+{
+        for (size_t i = 0; i < p->attribute_count; i++)
+                if (str_ieq(p->attributes[i].name, name))
+                        return &p->attributes[i];
+        return NULL;
+}
+
+static void add_default(struct applying *x, struct str name, struct str text)
+{
+        if (!find_attribute(x->part, name))
+                submission_add_attribute(x->part, name, text, false);
+}
+
+static void add_string(struct applying *x, const char *name, struct str value)
+{
+        BUF_CLEANUP struct buf literal = {0};
+
+        print_string(&literal, value);
+        add_default(x, str_of(name), arena_str(x->arena, buf_view(&literal)));
+}
+
+static bool is_string(struct str text)
+{
+        return text.n >= 2 && text.p[0] == '"' && text.p[text.n - 1] == '"';
+}
+
+/* The job's own variables come later, so that they win. */
+static int add_environment(struct applying *x, struct str variables, struct err *err)
+{
+        struct submission_attribute *own = find_attribute(x->part, STR("Environment"));
+        BUF_CLEANUP struct buf all = {0};
+
+        if (!variables.n)
+                return 0;
+        if (own && !is_string(own->text))
+                return err_set(err, -EINVAL,
+                               "Environment must be a string, for a job whose application or initializer has "
+                               "variables");
+        buf_printf(&all, "\"" STR_FMT, STR_ARG(variables));
+        if (own && own->text.n > 2)
+                buf_printf(&all, " " STR_FMT, (int)(own->text.n - 2), own->text.p + 1);
+        buf_char(&all, '"');
+        if (own)
+                own->text = arena_str(x->arena, buf_view(&all));
+        else
+                submission_add_attribute(x->part, STR("Environment"), arena_str(x->arena, buf_view(&all)),
+                                         false);
+        return 0;
+}
+
+static void add_condition(struct applying *x, struct str condition)
+{
+        if (condition.n)
+                buf_printf(&x->conditions, "%s" STR_FMT, x->conditions.n ? " && " : "", STR_ARG(condition));
+}
+
+/* A policy's queues: the job goes to one of them, and prefers them in their order. */
+static int add_members(struct applying *x, const struct preset *policy, struct err *err)
+{
+        BUF_CLEANUP struct buf any = {0}, rank = {0};
+        size_t n = 0;
+
+        for (size_t i = 0; i < policy->member_count; i++) {
+                const struct preset_member *m = &policy->members[i];
+
+                if (!preset_allows(m->queue, x->who))
+                        continue;
+                buf_printf(&any, "%s(" STR_FMT ")", n ? " || " : "", STR_ARG(m->queue->condition));
+                buf_printf(&rank, "ifThenElse(" STR_FMT ", -%llu, ", STR_ARG(m->queue->condition),
+                           (unsigned long long)m->order);
+                n++;
+        }
+        if (policy->member_count == 0)
+                return 0;
+        if (n == 0)
+                return err_set(err, -EACCES, "you may use no virtual queue of the policy '" STR_FMT "'",
+                               STR_ARG(policy->name));
+        buf_printf(&rank, "-%llu", (unsigned long long)INT64_MAX);
+        for (size_t i = 0; i < n; i++)
+                buf_char(&rank, ')');
+        buf_char(&any, ')');
+        buf_printf(&x->conditions, "%s(" STR_FMT, x->conditions.n ? " && " : "", STR_ARG(buf_view(&any)));
+        if (n > 1)
+                add_default(x, STR("Rank"), arena_str(x->arena, buf_view(&rank)));
+        return 0;
+}
+
+static int add_preset(struct applying *x, const struct preset *p, struct err *err)
+{
+        int r = add_environment(x, p->environment, err);
+
+        if (r == 0)
+                r = add_members(x, p, err);
+        for (size_t i = 0; r == 0 && i < p->attribute_count; i++)
+                add_default(x, p->attributes[i].name, p->attributes[i].text);
+        add_condition(x, p->condition);
+        return r;
+}
+
+/* The name that the part gives, empty if none. */
+static int read_name(const struct submission_part *p, enum preset_kind kind, struct str *ret, struct err *err)
+{
+        const char *attribute = preset_kind_attribute(kind);
+        const struct submission_attribute *a = find_attribute(p, str_of(attribute));
+
+        *ret = STR_NONE;
+        if (!a)
+                return 0;
+        if (a->late || !is_string(a->text))
+                return err_set(err, -EINVAL, "%s must be a name in quotes, the same for all jobs", attribute);
+        *ret = str_make(a->text.p + 1, a->text.n - 2);
+        return 0;
+}
+
+static int find_preset(const struct config_presets *p, const char *who, enum preset_kind kind,
+                       struct str name, const struct preset **ret, struct err *err)
+{
+        enum core_placement placement;
+
+        *ret = NULL;
+        if (name.n == 0 || str_ieqz(name, PRESET_NONE))
+                return 0;
+        *ret = preset_find(p, kind, name);
+        if (!*ret && kind == PRESET_POLICY && core_placement_of_job(name, &placement) == 0)
+                return 0;
+        if (!*ret)
+                return err_set(err, -EINVAL,
+                               "there is no %s '" STR_FMT "' here; drover config show lists them",
+                               preset_kind_name(kind), STR_ARG(str_head(name, 100)));
+        if (!preset_allows(*ret, who))
+                return err_set(err, -EACCES,
+                               "you may not use the %s '" STR_FMT "'; drover config show says who may",
+                               preset_kind_name(kind), STR_ARG((*ret)->name));
+        return 0;
+}
+
+/* Finds the default of a kind; one that the user may not use counts as none. */
+static const struct preset *find_default(struct applying *x, enum preset_kind kind, struct str *ret_name)
+{
+        const struct preset *found = preset_find(x->presets, kind, x->presets->defaults[kind]);
+
+        *ret_name = found && !preset_allows(found, x->who) ? STR_NONE : x->presets->defaults[kind];
+        return ret_name->n ? found : NULL;
+}
+
+static int apply_kind(struct applying *x, enum preset_kind kind, struct err *err)
+{
+        const struct preset *found = NULL;
+        struct str name;
+        int r = read_name(x->part, kind, &name, err);
+
+        if (r == 0 && name.n)
+                r = find_preset(x->presets, x->who, kind, name, &found, err);
+        else if (r == 0)
+                found = find_default(x, kind, &name);
+        if (r != 0 || name.n == 0)
+                return r;
+        add_string(x, preset_kind_attribute(kind), name);
+        if (kind == PRESET_POLICY && !found && !str_ieqz(name, PRESET_NONE))
+                add_string(x, "PlacementPolicy", name);
+        return found ? add_preset(x, found, err) : 0;
+}
+
+/* The job's own condition must be one by itself: "true) || (true" is none. One with macros is read when they
+ * are expanded. */
+static int check_own(const struct submission_attribute *own, struct err *err)
+{
+        struct symbols *symbols = symbols_new();
+        struct expr *e = NULL;
+        struct err why = {0};
+        int r = own->late ? 0 : expr_parse(symbols, own->text, &e, &why);
+
+        expr_free(e);
+        symbols_free(symbols);
+        return r == 0 ? 0 : err_set(err, -EINVAL, "Requirements: %s", why.text);
+}
+
+/* The conditions of the job and of its presets. */
+static int add_requirements(struct applying *x, struct err *err)
+{
+        struct submission_attribute *own = find_attribute(x->part, STR("Requirements"));
+        BUF_CLEANUP struct buf all = {0};
+
+        if (!x->conditions.n)
+                return 0;
+        if (own && check_own(own, err) != 0)
+                return -EINVAL;
+        if (own)
+                buf_printf(&all, "(" STR_FMT ") && ", STR_ARG(own->text));
+        buf_str(&all, buf_view(&x->conditions));
+        if (own)
+                own->text = arena_str(x->arena, buf_view(&all));
+        else
+                submission_add_attribute(x->part, STR("Requirements"), arena_str(x->arena, buf_view(&all)),
+                                         false);
+        return 0;
+}
+
+/* A word that is no policy would silently be none. */
+static int check_placement(const struct submission_part *p, struct err *err)
+{
+        const struct submission_attribute *a = find_attribute(p, STR("PlacementPolicy"));
+        enum core_placement placement;
+
+        if (!a || a->late || !is_string(a->text) ||
+            core_placement_of_job(str_make(a->text.p + 1, a->text.n - 2), &placement) == 0)
+                return 0;
+        return err_set(err, -EINVAL, "PlacementPolicy must be " CORE_PLACEMENTS_OF_JOBS);
+}
+
+int presets_apply(const struct config_presets *p, const char *who, struct submission *s, struct arena *arena,
+                  struct err *err)
+{
+        size_t before = arena->used;
+        int r = 0;
+
+        for (size_t i = 0; i < s->part_count && r == 0; i++) {
+                struct applying x = {.presets = p, .who = who, .arena = arena, .part = &s->parts[i]};
+
+                for (int k = 0; k < PRESET_KINDS && r == 0; k++)
+                        r = apply_kind(&x, (enum preset_kind)k, err);
+                if (r == 0)
+                        r = add_requirements(&x, err);
+                if (r == 0)
+                        r = check_placement(x.part, err);
+                buf_deinit(&x.conditions);
+                if (r == 0 && arena->used - before > APPLIED_MAX)
+                        r = err_set(err, -E2BIG,
+                                    "what presets add to all parts of the request is more than %u MiB",
+                                    APPLIED_MAX >> 20);
+        }
+        return r;
+}
+
+int presets_check(const struct config_presets *p, const char *who, const struct submission *s,
+                  struct err *err)
+{
+        int r = 0;
+
+        for (size_t i = 0; i < s->part_count && r == 0; i++)
+                for (int k = 0; k < PRESET_KINDS && r == 0; k++) {
+                        const struct preset *found;
+                        struct str name;
+
+                        r = read_name(&s->parts[i], (enum preset_kind)k, &name, err);
+                        if (r == 0)
+                                r = find_preset(p, who, (enum preset_kind)k, name, &found, err);
+                }
+        return r;
+}

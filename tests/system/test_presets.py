@@ -1,0 +1,128 @@
+"""What the settings have for requests under a name: who may use what, what comes of it, and a change without a restart."""
+import os
+import re
+import signal
+
+import agents
+from drover import sh, wait_until
+
+QUEUES = """
+queues:
+  - {name: short, cpus: 4, memory: 512MiB}
+  - {name: long, cpus: 4, memory: 512MiB}
+  - {name: group, cpus: 4, memory: 512MiB}
+"""
+SETTINGS = """
+virtual_queues:
+  short: {{places: 'TARGET.QueueName == "short"', time_limit: 90m, max_memory: 440M, search_order: 1}}
+  long: {{places: 'TARGET.QueueName == "long"', search_order: 2}}
+  group: {{dispatcher: local, users: ["*@elsewhere"]}}
+dispatchers:
+  local: {{places: 'TARGET.QueueName == "group"'}}
+policies:
+  resonance: {{placement: passive, queues: [long, short]}}
+  spread: {{placement: passive, queues: [plain]}}
+  theirs: {{placement: passive, users: [nobody@elsewhere]}}
+applications:
+  greet: {{command: /bin/sh, environment: {{GREETING: 'good day', NAME: you}}}}
+initializers:
+  careful: {{attributes: {{Mark: '"careful"'}}, policy: resonance}}
+defaults: {{{defaults}}}
+{more}"""
+PLAIN = "  plain: {places: 'TARGET.QueueName =!= \"group\"'}\n"
+
+
+def settings(instance, defaults, more=""):
+    text = SETTINGS.format(defaults=defaults, more=more).replace("dispatchers:\n", PLAIN + "dispatchers:\n", 1)
+    os.makedirs(instance.dir, mode=0o700, exist_ok=True)
+    with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
+        f.write(text)
+
+
+def where(instance, request):
+    return sorted(j["queue"] for j in instance.history(request))
+
+
+def ran(instance, text, *args):
+    """Where the jobs ran, submitted when all queues are free."""
+
+    def free():
+        """all queues are free"""
+        return all(q["offer"] and q["free"]["cpus"] == 4 for q in agents.queues(instance, 3).values())
+
+    wait_until(free)
+    return where(instance, instance.run(text, *args))
+
+
+def refused(instance, text, *args):
+    out = instance.cli("submit", *args, "-", stdin=text, code=None)
+    assert out.code != 0, out
+    return out.err
+
+
+def test_named_settings(instance):
+    settings(instance, "initializer: careful")
+    server = instance.server()
+    agents.start(instance, QUEUES)
+    agents.queues(instance, 3)
+
+    # the default: an initializer, which names a policy, whose queues are tried in their order
+    assert ran(instance, sh("exit 0", queue="queue 6")) == ["long"] * 2 + ["short"] * 4
+    request = 1
+    shown = instance.api("GET", f"/v1/history?id={request}&attributes=Mark,JobPolicy,PlacementPolicy,JobInitializer")["jobs"][0]["ad"]
+    assert shown.items() >= {"Mark": "careful", "JobPolicy": "resonance", "PlacementPolicy": "passive", "JobInitializer": "careful"}.items(), shown
+    # a job that does not fit into a queue of the policy goes to the next
+    assert ran(instance, sh("exit 0", allowed_execute_duration="7200")) == ["long"]
+    # by name: equals take turns; and without any
+    assert ran(instance, sh("exit 0", queue="queue 6"), "--policy", "spread") == ["long"] * 3 + ["short"] * 3
+    assert ran(instance, sh("exit 0", job_initializer="none", requirements='TARGET.QueueName == "group"')) == ["group"]
+    assert ran(instance, sh("exit 0", job_virtual_queue="short", job_policy="none")) == ["short"]
+    # an application: its program and its environment, in which the job's own variables win
+    out = os.path.join(instance.work, "greeting")
+    instance.run(f"job_application = greet\narguments = \"-c 'echo $GREETING $NAME'\"\nenvironment = NAME=Ann\noutput = {out}\n"
+                 "request_memory = 32 MB\nqueue\n")
+    assert instance.read("greeting") == "good day Ann\n"
+    # an earlier request goes where it went
+    again = instance.json("resubmit", str(request))["id"]
+    instance.wait(again)
+    assert set(where(instance, again)) <= {"long", "short"}
+
+    # who may use what
+    assert "you may not use the policy 'theirs'" in refused(instance, sh("exit 0"), "--policy", "theirs")
+    assert "you may not use the virtual_queue 'group'" in refused(instance, sh("exit 0", job_virtual_queue="group"))
+    assert "there is no policy 'nowhere' here" in refused(instance, sh("exit 0"), "--policy", "nowhere")
+    assert "there is no application 'x' here" in refused(instance, "job_application = x\nqueue\n")
+    assert "you may not use the policy 'theirs'" in refused(instance, sh("exit 0"), "--policy", "theirs", "--dry-run")
+    held = instance.submit(sh("exit 0"), "--hold")
+    edit = instance.cli("edit", str(held), 'JobPolicy="theirs"', code=None)
+    assert edit.code != 0 and "JobPolicy cannot be changed" in edit.err, edit.err
+    instance.cli("rm", str(held))
+
+    # what there is, and for whom
+    shown = {(p["kind"], p["name"]): p for p in instance.json("config", "show")["presets"]}
+    assert shown["initializer", "careful"]["default"] and not shown["policy", "theirs"]["may_use"]
+    assert shown["policy", "resonance"]["queues"] == ["short", "long"]
+    table = instance.cli("config", "show").out
+    assert re.search(r"policy +theirs +- +no +nobody@elsewhere", table), table
+
+    # a change holds without a restart; what cannot says so; a mistake changes nothing
+    settings(instance, "policy: spread", "page: yes\napi_listen: 127.0.0.1:1\n")
+    server.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: 'changed="defaults"' in server.output())
+    wait_until(lambda: 'settings="api_listen page"' in server.output())
+    assert ran(instance, sh("exit 0", queue="queue 6")) == ["long"] * 3 + ["short"] * 3
+    settings(instance, "policy: nothing")
+    server.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: "there is no policy 'nothing'" in server.output())
+    assert ran(instance, sh("exit 0", queue="queue 2")) == ["long", "short"]
+
+
+def test_config_check(instance):
+    settings(instance, "policy: resonance")
+    assert "right" in instance.cli("config", "check").out
+    bad = instance.write("bad.yaml", "page: yes\npolicies:\n  a:\n    placements: passive\n")
+    out = instance.cli("config", "check", bad, code=2)
+    assert out.err.startswith(f"droverd: {bad}:4: ") and "placement" in out.err, out.err
+    settings(instance, "policy: nothing")
+    out = instance.cli("config", "check", code=2)
+    assert re.search(r"droverd\.yaml:\d+: there is no policy 'nothing'", out.err), out.err
