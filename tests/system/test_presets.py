@@ -2,6 +2,7 @@
 import os
 import re
 import signal
+import subprocess
 
 import agents
 from drover import sh, wait_until
@@ -126,3 +127,49 @@ def test_config_check(instance):
     settings(instance, "policy: nothing")
     out = instance.cli("config", "check", code=2)
     assert re.search(r"droverd\.yaml:\d+: there is no policy 'nothing'", out.err), out.err
+
+
+SUMS = """<?xml version="1.0"?>
+<java version="1.4" class="java.beans.XMLDecoder">
+ <object class="java.util.Hashtable">
+  <void method="put"><string>dispatcher</string><object id="Farm" class="gov.bnl.star.offline.scheduler.dispatcher.LocalDispatcher"/></void>
+  <void method="put"><string>queue</string>
+   <object id="NSFlocalQueueObj" class="gov.bnl.star.offline.scheduler.Queue">
+    <void method="setID"><string>localQueue</string></void>
+    <void method="setName"><string>long</string></void>
+    <void method="setAssociatedDispatcher"><object idref="Farm"/></void>
+    <void method="setTimeLimit"><int>90</int></void>
+    <void method="setImplementation"><string>local</string></void>
+   </object></void>
+  <void method="put"><string>resonance</string>
+   <object class="gov.bnl.star.offline.scheduler.policy.PassivePolicy">
+    <void method="addQueue"><object idref="NSFlocalQueueObj"/></void>
+   </object></void>
+ </object>
+</java>
+"""
+JOB = """<?xml version="1.0"?>
+<job nProcesses="2"><command>echo $PROCESSID</command><stdout URL="file:{work}/out.$PROCESSID"/></job>
+"""
+
+
+def test_a_sums_moves_here(instance):
+    """Its configuration becomes settings, and star-submit -p names a policy of them."""
+    out = subprocess.run([instance.program("droverd"), "import-sums", instance.write("schedulerConfig.xml", SUMS)], capture_output=True, text=True,
+                         timeout=90, check=True)
+    assert re.search(r"schedulerConfig\.xml:11: Queue localQueue: Implementation has no equivalent", out.stderr), out.stderr
+    os.makedirs(instance.dir, mode=0o700, exist_ok=True)
+    with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
+        f.write(out.stdout)
+    assert "right" in instance.cli("config", "check").out
+    instance.server()
+    agents.start(instance, QUEUES)
+    agents.queues(instance, 3)
+    job = instance.write("job.xml", JOB.format(work=instance.work))
+    star = os.path.join(instance.build, "bin", "sums", "star-submit")
+    subprocess.run([star, "-p", "resonance", job], cwd=instance.work, env=instance.env, capture_output=True, timeout=90, check=True)
+    instance.wait("1")
+    assert where(instance, 1) == ["long", "long"]
+    assert instance.read("out.1") == "1\n"
+    wrong = subprocess.run([star, "-p", "other", job], cwd=instance.work, env=instance.env, capture_output=True, text=True, timeout=90, check=False)
+    assert wrong.returncode == 1 and "there is no policy 'other' here" in wrong.stderr, wrong

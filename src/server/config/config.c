@@ -354,6 +354,7 @@ static int read_file(struct config *c, struct err *err)
 
 static const char help[] =
         "usage: droverd --dir DIR [options]\n"
+        "       droverd import-sums FILE\n"
         "\n"
         "  --dir DIR              the instance's folder, made when it is not there (also $DROVER_DIR)\n"
         "  --listen HOST:PORT     take agents on this address too; may be given several times\n"

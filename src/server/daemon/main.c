@@ -15,6 +15,7 @@
 #include "server/daemon/backup.h"
 #include "server/daemon/daemon.h"
 #include "server/daemon/own_user.h"
+#include "server/import/sums.h"
 
 #define EXIT_USAGE 2
 
@@ -136,6 +137,8 @@ int main(int argc, char **argv)
         struct err err = {0};
         int r;
 
+        if (argc >= 2 && strcmp(argv[1], "import-sums") == 0)
+                return sums_import_main(argc - 2, argv + 2);
         secret_no_dumps();
         r = config_read(&s.config, argc, argv, &err);
         if (r < 0) {
