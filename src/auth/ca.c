@@ -1,7 +1,8 @@
-/* How the files come to be: the key first, flushed, then the certificate. So a certificate without its key
- * means that somebody lost or moved the key, and is refused; a key without its certificate is what a crash in
- * between leaves, and gets one. (If the certificate was lost instead, agents that hold certificates still fit
- * the new one, whose name and key are the old; only tokens that name the old fingerprint are void.) */
+/* The key is written and flushed first, then the certificate. A certificate without its key therefore
+ * means that somebody lost or moved the key, and is refused. A key without its certificate is left by a
+ * crash in between, and gets a new certificate. (If the certificate was lost instead, agents' certificates
+ * still match the new one, because its name and key are the same; only tokens with the old fingerprint are
+ * void.) */
 #include "auth/ca.h"
 
 #include <arpa/inet.h>
@@ -16,7 +17,7 @@
 #include "base/system/fs.h"
 
 #define CA_YEARS_S  (20LL * 365 * 86400)
-#define CA_BEFORE_S (10LL * 365 * 86400) /* so much earlier its own certificate begins */
+#define CA_BEFORE_S (10LL * 365 * 86400) /* its own certificate begins this much earlier */
 #define NAMES_MAX   64
 #define CA_FILE_MAX (64 << 10)
 
@@ -47,7 +48,7 @@ static bool extend(X509V3_CTX *ctx, X509 *cert, int nid, const char *value)
         return good;
 }
 
-/* 16 bytes, 126 of the bits random, and never a leading zero: one way to write it. */
+/* Sets a serial of 16 bytes with 126 random bits and no leading zero, so that it has one textual form. */
 static bool set_serial(X509 *cert)
 {
         unsigned char bytes[16];
@@ -73,7 +74,7 @@ static bool set_name(X509 *cert, const char *organisation, struct str name)
                                           (int)name.n, -1, 0) == 1;
 }
 
-/* A signed certificate for key. issuer NULL: it signs itself. NULL on failure. */
+/* Returns a signed certificate for key, or NULL on failure. issuer NULL: self-signed. */
 static X509 *certify(enum profile profile, struct str name, const char *alternatives, EVP_PKEY *key,
                      X509 *issuer, EVP_PKEY *issuer_key, int64_t now_ms, int64_t valid_s)
 {
@@ -237,7 +238,7 @@ const char *ca_fingerprint(const struct ca *ca)
 
 /* ---- issuing */
 
-/* "DNS:host," or "IP:address,". A host name may begin with "*.". */
+/* Appends "DNS:host," or "IP:address,". A host name may begin with "*.". */
 static bool add_alternative(struct buf *out, struct str name)
 {
         char text[254];

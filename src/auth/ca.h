@@ -1,13 +1,13 @@
-/* ca: the instance's own certificate authority. Made at first start, it signs the server's certificate and
- * those of the agents; clients and agents know it by the SHA-256 of its certificate.
+/* ca: the instance's own certificate authority. It is made at first start and signs the certificates of
+ * the server and of the agents; clients and agents identify it by the SHA-256 of its certificate.
  *
- * Files: DIR/ca.key (0600, PKCS#8) and DIR/ca.crt, EC P-256, 20 years. Whoever has ca.key can be this server
- * and any of its agents. Certificates follow RFC 5280: agents' have O=agent, CN=<name> and are for client
- * authentication only, the server's has O=server and is for server authentication only. They begin CA_SKEW_S
- * before `now`, and the authority ten years before, for clocks that are behind, or are set back later.
+ * Files: DIR/ca.key (0600, PKCS#8) and DIR/ca.crt, EC P-256, valid for 20 years. Whoever has ca.key can
+ * act as this server and as any of its agents. Certificates follow RFC 5280: those of agents have O=agent,
+ * CN=<name> and are for client authentication only; the server's has O=server and is for server
+ * authentication only. They begin CA_SKEW_S before `now`, and the authority ten years before, for clocks
+ * that are slow or are set back later.
  *
- * Not thread-safe as far as opening goes; an open ca is only read, so several threads may issue.
- */
+ * Opening is not thread-safe. An open ca is only read, so several threads may issue certificates. */
 #pragma once
 #include "auth/csr.h"
 
@@ -15,23 +15,23 @@
 #define CA_CSR_BYTES_MAX (16 << 10)
 
 struct ca;
-/* Loads the authority of the folder (made when absent, 0700), or makes one there. `title` is its common name,
- * for people; it counts only when one is made. 0; -EINVAL when a file is damaged, the key is not the
- * certificate's, or it is past its end; -EACCES when others may read the key; -ENOENT when the certificate is
- * there without its key; other -errno. err says what to do. */
+/* Loads the authority in the folder (made when absent, 0700), or makes one there. `title` is the common
+ * name of a new authority, for people. Returns 0; -EINVAL when a file is damaged, the key does not match
+ * the certificate, or the certificate has expired; -EACCES when others may read the key; -ENOENT when the
+ * certificate exists without its key; or another -errno. err says what to do. */
 int ca_open(const char *folder, struct str title, int64_t now_ms, struct ca **ret, struct err *err);
-void ca_free(struct ca *ca);                     /* NULL is fine */
-struct str ca_cert_pem(const struct ca *ca);     /* lives as long as ca */
+void ca_free(struct ca *ca);                     /* accepts NULL */
+struct str ca_cert_pem(const struct ca *ca);     /* valid as long as ca */
 const char *ca_fingerprint(const struct ca *ca); /* 64 hexadecimal digits, lower case */
 
-/* A key and a certificate for the server, for `valid_s` seconds; nothing is kept of it. names: host names and
- * addresses it is reached by; "droverd" is always among them. PEM is appended. 0; -EINVAL for a name that is
- * neither; -EIO. */
+/* Makes a key and a certificate for the server, valid for `valid_s` seconds; they are not stored. names:
+ * host names and addresses by which it is reached; "droverd" is always added. PEM is appended. Returns 0;
+ * -EINVAL for a name that is neither a host name nor an address; or -EIO. */
 int ca_issue_server(const struct ca *ca, const struct str *names, size_t count, int64_t now_ms,
                     int64_t valid_s, struct buf *ret_cert_pem, struct buf *ret_key_pem, struct err *err);
 
-/* A certificate for an agent's key. Of the request only the key counts (EC of at least 256 bits or Ed25519,
- * and it must be signed with it): the name is the one given here. *ret_facts (may be NULL) has the serial
- * number to record. 0; -EINVAL for a request or a name that is not valid; -EIO. */
+/* Makes a certificate for an agent's key. Of the request only the key is used (EC of at least 256 bits or
+ * Ed25519; the request must be signed with it); the name is the given one. *ret_facts (may be NULL) has
+ * the serial number to record. Returns 0; -EINVAL for an invalid request or name; or -EIO. */
 int ca_issue_agent(const struct ca *ca, struct str csr_pem, struct str name, int64_t now_ms, int64_t valid_s,
                    struct buf *ret_cert_pem, struct cert_facts *ret_facts, struct err *err);

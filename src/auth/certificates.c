@@ -7,13 +7,13 @@
 
 #define ISSUED         "issued/"
 #define REVOKED        "revoked/"
-#define RECORD_VERSION 2 /* 1 had no ceiling */
+#define RECORD_VERSION 2 /* version 1 had no ceiling */
 
 struct entry {
-        char serial[41]; /* as cert_facts has it */
+        char serial[41]; /* in the form of cert_facts */
         char name[CSR_NAME_MAX + 1];
         int64_t from_ms, until_ms, revoked_ms;
-        char *owners, *tags, *labels; /* of the ceiling; NULL: no bound */
+        char *owners, *tags, *labels; /* of the ceiling; NULL: no limit */
 };
 
 static void entry_free(struct entry *e)
@@ -34,7 +34,7 @@ static void set_ceiling(struct entry *e, const struct cert_ceiling *c)
 }
 
 struct certificates {
-        struct map *by_serial; /* without regard to case */
+        struct map *by_serial; /* case-insensitive */
 };
 
 static void put_certificate(struct store_batch *b, const char *prefix, const char *serial,

@@ -14,7 +14,7 @@ static const char *const names[] = {
         [CREDENTIAL_S3] = "s3",
         [CREDENTIAL_FILE] = "file",
 };
-#define CERTIFICATES_MAX 20 /* of a chain */
+#define CERTIFICATES_MAX 20 /* in a chain */
 
 const char *credential_type_name(enum credential_type t)
 {
@@ -54,7 +54,7 @@ static int64_t ends_ms(const X509 *cert)
         return (int64_t)timegm(&tm) * 1000;
 }
 
-/* The first of a chain's certificates to end counts. */
+/* The certificate of the chain that expires first counts. */
 static int look_at_proxy(struct str data, int64_t *ret_expires_ms, struct err *err)
 {
         BIO *bio = BIO_new_mem_buf(data.p, (int)data.n);
@@ -80,7 +80,8 @@ static int look_at_proxy(struct str data, int64_t *ret_expires_ms, struct err *e
         return 0;
 }
 
-/* The middle part of a JSON Web Token, in base64url without padding (RFC 7515). False: it is none. */
+/* Decodes the middle part of a JSON Web Token, which is base64url without padding (RFC 7515). Returns
+ * false if the token is not one. */
 static bool payload(struct str token, struct buf *out)
 {
         struct str rest = token, head, body;

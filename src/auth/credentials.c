@@ -1,6 +1,6 @@
-/* A blob: version, type, times, nonce, the ciphertext with its tag, and what it is for. The blob's name is
- * authenticated with it, and behind that, after a zero, what it is for, if that is anything; version 1 did
- * not have that. */
+/* A blob has a version, the type, times, a nonce, the ciphertext with its tag, and the URLs it is for. The
+ * blob's name is authenticated with the data, followed by a zero and the URLs if there are any; version 1
+ * had no URLs. */
 #include "auth/credentials.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ struct entry {
 };
 struct credentials {
         unsigned char key[KEY];
-        struct map *all; /* by blob name */
+        struct map *all; /* blob name -> entry */
 };
 
 static void entry_free(struct entry *e)
@@ -130,7 +130,7 @@ static void pack_entry(struct buf *out, const struct entry *e)
         pack_str(out, str_of(e->urls));
 }
 
-/* As they are kept. 0, -EINVAL, -E2BIG. */
+/* Converts the URLs to the stored form. Returns 0, -EINVAL or -E2BIG. */
 static int read_urls(const struct credential_new *what, struct buf *out, struct err *err)
 {
         if (what->url_count > CREDENTIAL_URLS_MAX)

@@ -27,7 +27,7 @@ struct credential {
 /* Reads the key, which is made (mode 0600) if there is none, and all credentials of the store. Returns 0, or
  * -errno with err. *ret is set in both cases, and the caller frees it. */
 int credentials_open(struct store *s, const char *key_path, struct credentials **ret, struct err *err);
-void credentials_free(struct credentials *cs); /* NULL is fine */
+void credentials_free(struct credentials *cs); /* accepts NULL */
 struct credential_new {
         enum credential_type type;
         struct str data;

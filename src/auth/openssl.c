@@ -19,7 +19,7 @@ EVP_PKEY *openssl_key_new(void)
         return EVP_EC_gen("P-256");
 }
 
-/* No key of ours has a passphrase; without this OpenSSL would ask for one on the terminal. */
+/* Our keys have no passphrase. Without this callback OpenSSL would ask for one on the terminal. */
 static int no_passphrase(char *room, int size, int writing, void *arg)
 {
         (void)room;

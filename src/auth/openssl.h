@@ -1,4 +1,4 @@
-/* openssl: what the files of auth/ share in talking to OpenSSL. Private to auth/. */
+/* openssl: helpers for OpenSSL that the files of auth/ share. Private to auth/. */
 #pragma once
 #include <openssl/bio.h>
 #include <openssl/evp.h>
@@ -7,14 +7,14 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Takes OpenSSL's errors off its queue, and puts the first into err: "what: reason". Returns code. */
+/* Empties OpenSSL's error queue, and puts the first error into err: "what: reason". Returns code. */
 int openssl_fail(struct err *err, int code, const char *what);
 
 EVP_PKEY *openssl_key_new(void); /* EC P-256; NULL on failure */
 EVP_PKEY *openssl_key_read(struct str pem);
 X509 *openssl_cert_read(struct str pem);
 X509_REQ *openssl_csr_read(struct str pem);
-bool openssl_key_write(EVP_PKEY *key, struct buf *out); /* appended */
+bool openssl_key_write(EVP_PKEY *key, struct buf *out); /* appends the key in PEM */
 bool openssl_cert_write(X509 *cert, struct buf *out);
 bool openssl_csr_write(X509_REQ *csr, struct buf *out);
 bool openssl_fingerprint(X509 *cert, char ret[65]);

@@ -71,9 +71,9 @@ int principal_print(struct buf *out, struct str name, struct str domain)
         return 0;
 }
 
-#define PASSWD_BYTES_MAX (1 << 20) /* of one user's entry, however it is stored */
+#define PASSWD_BYTES_MAX (1 << 20) /* of one user's entry in the user database */
 
-/* getpwuid_r with as much room as it wants. 0, -ENOENT or -errno. */
+/* Calls getpwuid_r with enough memory. Returns 0, -ENOENT or -errno. */
 static int look_up(uid_t uid, struct passwd *ret, char **ret_room)
 {
         struct passwd *found = NULL;
@@ -86,7 +86,7 @@ static int look_up(uid_t uid, struct passwd *ret, char **ret_room)
         }
         if (found)
                 return 0;
-        /* "Not found" has several numbers, see getpwuid(3). */
+        /* "Not found" has several error numbers, see getpwuid(3). */
         return number == 0 || number == ESRCH || number == EBADF || number == EPERM ? -ENOENT : -number;
 }
 

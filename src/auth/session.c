@@ -7,7 +7,7 @@
 
 #include "base/map.h"
 
-#define DROPPED_AT_ONCE 32u /* each walks through the table again */
+#define DROPPED_AT_ONCE 32u /* each removal searches the table again */
 
 struct sessions {
         struct map *by_hash; /* SHA-256 of the cookie's value → struct session */
@@ -45,11 +45,11 @@ static void drop_session(struct sessions *ss, struct str key)
 {
         unsigned char copy[32];
 
-        memcpy(copy, key.p, sizeof(copy)); /* the key may be the map's own */
+        memcpy(copy, key.p, sizeof(copy)); /* the key may belong to the map */
         free(map_take(ss->by_hash, str_make((const char *)copy, sizeof(copy))));
 }
 
-/* Makes room for one more of this user: some of what is past its end goes, then the oldest. */
+/* Makes room for one more session of this user: removes expired sessions, then the oldest. */
 static void make_room(struct sessions *ss, const char *who, int64_t now_ms)
 {
         unsigned dropped = 0;

@@ -8,7 +8,7 @@
 #include "auth/csr.h"
 #include "base/pack.h"
 
-#define RECORD_VERSION 2 /* 1 had no labels */
+#define RECORD_VERSION 2 /* version 1 had no labels */
 
 static const char *const kind_names[] = {[TOKEN_AGENT] = "agent", [TOKEN_USER] = "user"};
 
@@ -76,7 +76,7 @@ static void random_hex(char *ret, size_t bytes)
         unsigned char raw[32];
 
         if (bytes > sizeof(raw) || RAND_bytes(raw, (int)bytes) != 1)
-                abort(); /* without random numbers there is nothing safe to go on with */
+                abort(); /* without random numbers no secret can be made */
         for (size_t i = 0; i < bytes; i++) {
                 ret[2 * i] = "0123456789abcdef"[raw[i] >> 4];
                 ret[2 * i + 1] = "0123456789abcdef"[raw[i] & 15];

@@ -1,4 +1,4 @@
-/* The table of token records: each entry keeps its packed record, into which the token's texts point. */
+/* The table of token records. Each entry keeps its packed record, into which the token's texts point. */
 #include "auth/token.h"
 
 #include <assert.h>
@@ -114,7 +114,7 @@ static void blob_name(struct buf *to, struct str id)
         buf_str(to, id);
 }
 
-/* Replaces the entry by one of t's present values, in the table and in the batch. */
+/* Replaces the entry by one with t's current values, in the table and in the batch. */
 static struct entry *put_token(struct tokens *ts, const struct token *t, struct store_batch *b)
 {
         BUF_CLEANUP struct buf record = {0};
@@ -145,7 +145,7 @@ static bool words_good(struct str text)
 
         while (text.n && str_cut(&text, ',', &one))
                 if (!name_is_line(one, CSR_NAME_MAX) || str_find(one, '"') >= 0 || str_find(one, '\\') >= 0)
-                        return false; /* it becomes a string of a ClassAd */
+                        return false; /* the text becomes a string in a ClassAd */
         return true;
 }
 
@@ -163,7 +163,7 @@ int tokens_add(struct tokens *ts, const struct token *t, struct store_batch *b, 
 {
         struct str name, domain;
 
-        assert(t->id[0]); /* token_make came first */
+        assert(t->id[0]); /* token_make must be called first */
         if (t->kind == TOKEN_AGENT && t->name.n && !csr_name_valid(t->name))
                 return err_set(err, -EINVAL, "\"" STR_FMT "\" cannot be an agent's name", STR_ARG(t->name));
         if (t->kind == TOKEN_USER && principal_split(t->name, &name, &domain))

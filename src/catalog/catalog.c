@@ -1,4 +1,4 @@
-/* The part common to all back ends: limits and names are checked here, once. */
+/* The part common to all back ends: it checks limits and names. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>

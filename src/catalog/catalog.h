@@ -1,17 +1,16 @@
-/* catalog: which files there are, what is known of them, and where their copies are.
+/* catalog: a catalog of files, with their metadata and the places of their copies.
  *
  * A logical file has a name, and may have a size, a checksum, metadata (typed values under keys) and
  * replicas: URLs of copies, each either on one host's own disk or reachable from anywhere. A dataset is a
- * saved query, or a list of files. Queries are described in query.h.
+ * saved query, or a list of files. query.h describes queries.
  *
  * A catalog is opened by address: "sqlite:/path/file.db" (created when absent, mode 0600; "sqlite:" alone
- * keeps all in memory, for tests). What can be behind an address is one struct of functions
- * (catalog_backend.h). A writing call returns when what it wrote survives kill -9 and a power cut; it is in
- * as a whole or not at all. One thread at a time; calls block on the disk. Finding is done in pages that end
- * at a time that the caller names, so that no query holds the thread for long.
+ * keeps everything in memory, for tests). A back end is one struct of functions (catalog_backend.h). A
+ * writing call returns when its data survives kill -9 and a power cut; the data is stored as a whole or
+ * not at all. One thread at a time; calls block on the disk. A query returns pages that end at a time the
+ * caller names, so that no query occupies the thread for long.
  *
- * Limits: those below, and CATALOG_BATCH_MAX files in one writing call.
- */
+ * Limits: those below, and CATALOG_BATCH_MAX files in one writing call. */
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
@@ -29,8 +28,8 @@
 #define CATALOG_FILES_MAX    1000000000u /* ever added to one catalog */
 
 enum catalog_error {
-        CATALOG_INVALID = 1, /* what was asked is wrong; err says what, nothing was changed */
-        CATALOG_CONFLICT,    /* a file is known with another size or checksum; nothing was changed */
+        CATALOG_INVALID = 1, /* the arguments are invalid; err says why, nothing was changed */
+        CATALOG_CONFLICT,    /* a file exists with another size or checksum; nothing was changed */
         CATALOG_NOT_FOUND,
         CATALOG_FULL,    /* no space; nothing was changed */
         CATALOG_CORRUPT, /* the data is damaged; err names the file */
@@ -54,14 +53,14 @@ struct catalog_meta {
 };
 struct catalog_replica {
         struct str url;
-        struct str host;  /* on whose own disk it is; empty: wherever the URL can be reached */
-        struct str store; /* a word for the kind of storage; may be empty */
+        struct str host;  /* the host on whose own disk it is; empty: the URL works from anywhere */
+        struct str store; /* a name for the kind of storage; may be empty */
 };
 struct catalog_file {
         struct str name;
         bool has_size;
         uint64_t size;       /* bytes */
-        struct str checksum; /* "sha256:HEX"; empty: not known */
+        struct str checksum; /* "sha256:HEX"; empty: unknown */
         const struct catalog_meta *meta;
         size_t meta_count;
         const struct catalog_replica *replicas;
@@ -69,63 +68,67 @@ struct catalog_file {
 };
 
 struct catalog;
-/* 0; CATALOG_CORRUPT, CATALOG_TOO_NEW, CATALOG_FULL, CATALOG_INVALID (an address that is none) or -errno,
- * with err. */
+/* Returns 0; CATALOG_CORRUPT, CATALOG_TOO_NEW, CATALOG_FULL, CATALOG_INVALID (an invalid address) or
+ * -errno, with err. */
 int catalog_open(const char *address, struct catalog **ret, struct err *err);
-void catalog_close(struct catalog *c); /* NULL is fine */
+void catalog_close(struct catalog *c); /* accepts NULL */
 
 struct catalog_put {
-        bool replace; /* a file that is known becomes as it is given here; else what is given is added */
+        bool replace; /* an existing file is replaced by the given one; otherwise the two are merged */
 };
 struct catalog_counts {
-        uint64_t added, changed; /* files */
+        uint64_t added, changed; /* numbers of files */
 };
-/* Adds files, or what is given of files that are known: size and checksum where none are known, metadata
- * (a value replaces the one of its key), replicas (by URL). A name may be in `files` more than once. 0;
- * CATALOG_INVALID, CATALOG_CONFLICT, CATALOG_FULL, CATALOG_CORRUPT or -errno with err, which names the file.
- */
+/* Adds files, or merges the given data into existing ones: size and checksum if unknown so far, metadata
+ * (a value replaces the one of its key), replicas (by URL). A name may be in `files` more than once.
+ * Returns 0; CATALOG_INVALID, CATALOG_CONFLICT, CATALOG_FULL, CATALOG_CORRUPT or -errno with err, which
+ * names the file. */
 int catalog_put(struct catalog *c, const struct catalog_file *files, size_t count,
                 const struct catalog_put *how, struct catalog_counts *ret, struct err *err);
-/* Removes files, or only their replicas with this URL when it is not empty. Names that are not there are
- * passed over. *ret_removed: files, or replicas. Results as catalog_put. */
+/* Removes files, or only their replicas with this URL if it is not empty. Unknown names are ignored.
+ * *ret_removed: number of files or replicas. Returns as catalog_put. */
 int catalog_remove(struct catalog *c, const struct str *names, size_t count, struct str url,
                    uint64_t *ret_removed, struct err *err);
 
 struct catalog_find {
         struct str query;    /* see query.h; empty: every file */
-        uint64_t after;      /* as a page before gave it; 0: from the beginning */
-        uint64_t given;      /* files that the pages before have told, for the query's own limit */
-        uint32_t page;       /* files to tell at most; 0: as many as there are */
-        int64_t deadline_ms; /* clock_boot_ms: the page ends there at the latest; 0: no deadline */
-        bool count;          /* tells no file, counts them */
-        bool meta;           /* files are told with their metadata */
+        uint64_t after;      /* `next` of the previous page; 0: from the beginning */
+        uint64_t given;      /* files returned by the previous pages, for the query's own limit */
+        uint32_t page;       /* maximum number of files; 0: no limit */
+        int64_t deadline_ms; /* clock_boot_ms: the latest end of the page; 0: no deadline */
+        bool count;          /* counts files without returning them */
+        bool meta;           /* returns files with their metadata */
 };
 struct catalog_found {
-        uint64_t next;         /* `after` of the next page; 0: there is none */
-        uint64_t files, bytes; /* told or counted in this page; bytes of those whose size is known */
+        uint64_t next; /* `after` of the next page; 0: there is none */
+        /* files returned or counted in this page; bytes of those with a known size */
+        uint64_t files, bytes;
 };
-/* Files come in the order in which they were added, each with the replicas that the query leaves. `file`
- * lives until fn returns; nonzero ends the page behind this file, and is returned. 0; CATALOG_INVALID (the
- * query), CATALOG_NOT_FOUND (a dataset that it names), CATALOG_CORRUPT or -errno with err. */
+/* Calls fn for each file, in the order in which they were added, with the replicas that match the query.
+ * `file` is valid until fn returns; a nonzero result ends the page after this file, and is returned.
+ * Returns 0; CATALOG_INVALID (the query), CATALOG_NOT_FOUND (a dataset that it names), CATALOG_CORRUPT or
+ * -errno with err. */
 typedef int catalog_file_fn(void *arg, const struct catalog_file *file);
 int catalog_find(struct catalog *c, const struct catalog_find *how, catalog_file_fn *fn, void *arg,
                  struct catalog_found *ret, struct err *err);
-/* One file by its name, with everything. 0; CATALOG_NOT_FOUND; as above. */
+/* Calls fn for the file with this name, with all its data. Returns 0; CATALOG_NOT_FOUND; or as above. */
 int catalog_get(struct catalog *c, struct str name, catalog_file_fn *fn, void *arg, struct err *err);
 
-/* A dataset is one of both: */
+/* A dataset is either a query or a list of files: */
 struct catalog_dataset {
         struct str name;
-        struct str owner;        /* who saved it */
+        struct str owner;        /* the user who saved it */
         struct str query;        /* a query; or */
-        const struct str *files; /* names, all known; not told by catalog_datasets */
-        size_t file_count;       /* 0: it is a query */
+        const struct str *files; /* names of existing files; catalog_datasets leaves them out */
+        size_t file_count;       /* 0: the dataset is a query */
 };
-/* Saves, or replaces. 0; CATALOG_INVALID, CATALOG_NOT_FOUND (a file or dataset that it names); as
- * catalog_put. */
+/* Saves a dataset, or replaces it. Returns 0; CATALOG_INVALID, CATALOG_NOT_FOUND (a file or dataset that
+ * it names); or as catalog_put. */
 int catalog_dataset_put(struct catalog *c, const struct catalog_dataset *d, struct err *err);
-int catalog_dataset_remove(struct catalog *c, struct str name, struct err *err); /* or CATALOG_NOT_FOUND */
-/* Sorted by name, those behind `after`. Nonzero of fn ends, and is returned. */
+/* may also return CATALOG_NOT_FOUND */
+int catalog_dataset_remove(struct catalog *c, struct str name, struct err *err);
+/* Calls fn for each dataset after `after`, sorted by name. A nonzero result of fn ends the call, and is
+ * returned. */
 typedef int catalog_dataset_fn(void *arg, const struct catalog_dataset *d);
 int catalog_datasets(struct catalog *c, struct str after, catalog_dataset_fn *fn, void *arg, struct err *err);
 

@@ -1,9 +1,9 @@
-/* The SQLite back end: opening, what its files share. (Writing and finding are in the files beside this.)
+/* The SQLite back end: opening, and what its files share. (Writing and queries have files of their own.)
  *
  * A file is a row with its name, size, checksum and replicas, under a number that is never used again. Its
- * metadata are not rows: a million files with ten keys would be ten million, each with a place in an index.
- * They stand in columns (column.h), one for each key and each COLUMN_FILES neighbouring numbers, so that a
- * query reads what it asks about and nothing else, and an import writes a few large pieces. */
+ * metadata is not stored as rows: a million files with ten keys would need ten million rows and index
+ * entries. It is stored in columns (column.h), one for each key and each COLUMN_FILES consecutive numbers,
+ * so that a query reads only the keys that it uses, and an import writes a few large pieces. */
 #include "catalog/db.h"
 
 #include <errno.h>
@@ -142,8 +142,8 @@ int db_column_read(struct db *q, int64_t id, struct column *c, struct err *err)
         return r;
 }
 
-/* ---- a file's row: CRC-32C of the rest (4 bytes), size + 1 (0: not known), checksum, replicas. A URL that
- * ends as the file's name does is stored without that end. */
+/* ---- a file's row: CRC-32C of the rest (4 bytes), size + 1 (0: unknown), checksum, replicas. If a URL
+ * ends with the file's name, that end is not stored. */
 
 static size_t common_end(struct str a, struct str b)
 {
@@ -270,7 +270,7 @@ static int connect(struct db *q, struct err *err)
         bool memory = !*q->path;
         int fd, rc, r;
 
-        if (!memory) { /* SQLite would make it readable for others */
+        if (!memory) { /* otherwise SQLite would create it readable for others */
                 fd = open(q->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
                 if (fd < 0)
                         return err_set(err, -errno, "cannot open %s: %s", q->path, strerror(errno));

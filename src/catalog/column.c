@@ -1,5 +1,5 @@
-/* Stored: CRC-32C of what follows (4 bytes, little-endian), the number of values, the values (pack.h), a byte
- * with the width of a code, the codes (little-endian). */
+/* Stored form: CRC-32C of the rest (4 bytes, little-endian), the number of values, the values (pack.h), a
+ * byte with the width of a code, the codes (little-endian). */
 #include "catalog/column.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* db: what the files of the SQLite back end share. Private to catalog/. */
+/* db: shared by the files of the SQLite back end. Private to catalog/. */
 #pragma once
 #include <sqlite3.h>
 
@@ -32,8 +32,8 @@ enum statement {
         ST_COUNT,
 };
 
-/* Columns that every file has a value in: which hosts and stores its replicas are at (pairs of pack_str), and
- * its size. Keys of metadata come behind them. */
+/* Columns in which every file has a value: the hosts and stores of its replicas (pairs of pack_str), and
+ * its size. Keys of metadata have higher numbers. */
 #define KEY_PLACES 1u
 #define KEY_SIZE   2u
 #define KEY_FIRST  3u
@@ -43,11 +43,11 @@ struct db {
         char *path;
         sqlite3 *db;
         sqlite3_stmt *st[ST_COUNT];
-        uint64_t next;     /* number of the next file that is added */
-        struct map *keys;  /* name -> number, without regard to case */
-        struct str *names; /* by number; of KEY_FIRST on */
-        size_t key_count;  /* numbers below KEY_FIRST + key_count are taken */
-        bool failed;       /* a write failed in a way that leaves what is on the disk unknown */
+        uint64_t next;     /* number for the next file */
+        struct map *keys;  /* name -> number, case-insensitive */
+        struct str *names; /* by number, from KEY_FIRST on */
+        size_t key_count;  /* numbers below KEY_FIRST + key_count are used */
+        bool failed;       /* a write failed so that the content of the disk is unknown */
 };
 
 static inline unsigned file_slot(uint64_t id)
@@ -73,18 +73,18 @@ static inline uint64_t db_number(sqlite3_stmt *st, int at)
         return (uint64_t)sqlite3_column_int64(st, at);
 }
 
-int db_fail(struct db *q, int rc, struct err *err); /* what a result code means */
+int db_fail(struct db *q, int rc, struct err *err); /* returns what a result code means */
 int db_corrupt(const struct db *q, const char *what, struct err *err);
-/* One row of a statement: 1 when there is one, 0, or a failure. Reset it afterwards. */
+/* Steps a statement once. Returns 1 when there is a row, 0, or an error. The caller resets it. */
 int db_step(struct db *q, enum statement st, struct err *err);
-int db_run(struct db *q, enum statement st, struct err *err); /* to its end, and resets */
+int db_run(struct db *q, enum statement st, struct err *err); /* runs it to its end, and resets it */
 int db_keys_load(struct db *q, struct err *err);
-/* The number of a key; 0: no file ever had it. */
+/* Returns the number of a key; 0: no file ever had it. */
 uint32_t db_key(const struct db *q, struct str name);
-/* Reads a column; 1, 0 when it is not there, or a failure. */
+/* Reads a column. Returns 1, 0 when it does not exist, or an error. */
 int db_column_read(struct db *q, int64_t id, struct column *c, struct err *err);
 
-/* A file's row: everything but its metadata. */
+/* A file's row: everything except its metadata. */
 struct file_row {
         struct catalog_file file;
         struct catalog_replica replicas[CATALOG_REPLICAS_MAX];

@@ -1,6 +1,6 @@
-/* Finding: chunk by chunk of COLUMN_FILES files. A condition on metadata is tried on the values of a column,
- * and every file's flag is taken from its number there; expressions are evaluated once for each combination
- * of values; only for files that are told, or when names and URLs are asked about, a row is read. */
+/* Queries: chunk by chunk of COLUMN_FILES files. A condition on metadata is evaluated for the values of a
+ * column, and each file gets its result by number. Expressions are evaluated once for each combination of
+ * values. A row is read only for files that are returned, or when the query uses names or URLs. */
 #include "catalog/db.h"
 
 #include <errno.h>
@@ -10,15 +10,15 @@
 #include "base/system/clock.h"
 #include "classad/eval.h"
 
-#define NESTED_MAX     8    /* datasets that are queries that name datasets */
+#define NESTED_MAX     8    /* depth of datasets that are queries that name datasets */
 #define USED_MAX       32   /* attributes in expressions */
-#define LOOK_EVERY     64   /* files between two looks at the clock */
-#define COSTLY         50   /* values in the conditions of a query that looks at the clock at each file */
-#define LATE_MS        2000 /* for a page, behind its deadline, to have looked at one chunk */
+#define LOOK_EVERY     64   /* files between two checks of the clock */
+#define COSTLY         50   /* values in the conditions of a query that checks the clock at each file */
+#define LATE_MS        2000 /* how far after its deadline a page may end, to complete one chunk */
 #define STEPS_MAX      20000
-#define REMEMBERED_MAX 8192 /* results of expressions in one chunk */
+#define REMEMBERED_MAX 8192 /* results of expressions kept in one chunk */
 
-/* A query with the datasets that it names put in. */
+/* A query with the datasets that it names expanded. */
 struct plan {
         struct catalog_query *owned[NESTED_MAX];
         const struct catalog_query *queries[NESTED_MAX + 1];
@@ -26,10 +26,10 @@ struct plan {
         struct set listed;
         bool has_list;
         uint64_t limit; /* 0: none */
-        bool rows;      /* conditions on names or URLs: each file's row is read */
-        bool replicas;  /* conditions on replicas */
+        bool rows;      /* has conditions on names or URLs: each file's row is read */
+        bool replicas;  /* has conditions on replicas */
 
-        /* expressions */
+        /* for expressions */
         struct symbols *symbols;
         struct ad *ad;
         struct expr *where[NESTED_MAX + 1];
@@ -37,7 +37,7 @@ struct plan {
         struct used {
                 symbol symbol;
                 uint32_t key; /* of a column; 0: no file has it */
-                bool name;    /* Name, which is in the row */
+                bool name;    /* the attribute Name, which is in the row */
         } used[USED_MAX];
         size_t used_count;
         bool too_many, names;
@@ -58,7 +58,7 @@ struct search {
         struct column places, size, scratch;
         struct column used[USED_MAX];
         struct map *remembered; /* codes of used columns -> 1 false, 2 true */
-        /* all metadata of the chunk, when files are told with it */
+        /* all metadata of the chunk, when files are returned with it */
         struct column *meta;
         uint32_t *meta_keys;
         size_t meta_count, meta_cap;
@@ -185,7 +185,8 @@ static void plan_deinit(struct plan *p)
 
 /* ---- a chunk */
 
-/* Whether a replica at this place may be told: what is asked about its URL is left to its row. */
+/* Returns whether a replica with this host and store may match. Conditions on its URL are checked with its
+ * row. */
 static bool place_holds(const struct plan *p, struct str host, struct str store, const struct str *url)
 {
         for (size_t i = 0; i < p->count; i++)
@@ -220,15 +221,15 @@ static bool any_place_holds(const struct plan *p, struct str places)
         return false;
 }
 
-/* Leaves the flags of files whose value in the column is one of those that `good` marks. */
+/* Clears the flags of files whose value in the column is not marked in `good`. */
 static void keep_good(struct search *s, const struct column *c, const bool *good)
 {
         for (unsigned i = 0; i < COLUMN_FILES; i++)
                 s->flags[i] = s->flags[i] && good[c->codes[i]];
 }
 
-/* A chunk is looked at in one go: a query that takes much longer for it than a page may is refused. 0, or
- * CATALOG_INVALID with the search's err. */
+/* A chunk is processed in one go, so a query that takes much longer for one than a page may take is
+ * refused. Returns 0, or CATALOG_INVALID with the search's err. */
 static int check_time(const struct search *s)
 {
         int64_t end_ms = s->how->deadline_ms;
@@ -303,7 +304,7 @@ static int read_used(struct search *s)
         return r == 1 ? 0 : r;
 }
 
-/* Sets the flags of the files of this chunk that may be told. */
+/* Sets the flags of the files of this chunk that may match. */
 static int begin_chunk(struct search *s)
 {
         const struct plan *p = &s->plan;
@@ -345,7 +346,7 @@ static void set_attribute(struct ad *ad, symbol name, const struct catalog_value
         }
 }
 
-/* 1, 0, or CATALOG_CORRUPT or more. */
+/* Returns 1, 0, or CATALOG_CORRUPT or another error. */
 static int evaluate(struct search *s, unsigned slot)
 {
         struct plan *p = &s->plan;
@@ -404,7 +405,7 @@ static int where_holds(struct search *s, unsigned slot)
         return r;
 }
 
-/* 1: its row is read; or a failure. */
+/* Returns 1 when the row was read; or an error. */
 static int read_row(struct search *s, uint64_t id)
 {
         sqlite3_stmt *st = s->q->st[ST_FILE];
@@ -420,7 +421,7 @@ static int read_row(struct search *s, uint64_t id)
         return r == 0 ? 1 : r;
 }
 
-/* Whether what is asked about name and replicas holds; replicas that do not are left out. */
+/* Returns whether the conditions on the name and replicas are met; removes replicas that do not match. */
 static bool row_holds(struct search *s)
 {
         const struct plan *p = &s->plan;
@@ -505,14 +506,14 @@ static int count_file(struct search *s, unsigned slot)
         return 0;
 }
 
-/* Tells or counts a file, if it holds. Nonzero ends the search. */
+/* Returns or counts a file if it matches. A nonzero result ends the search. */
 static int look_at(struct search *s, unsigned slot)
 {
         uint64_t id = s->chunk * COLUMN_FILES + slot;
         bool row = s->plan.rows || s->plan.names || !s->how->count;
         int r = 1;
 
-        /* Rows are dearer than expressions, unless these look at names. */
+        /* Reading rows costs more than evaluating expressions, unless these use names. */
         if (s->plan.where_count && !s->plan.names)
                 r = where_holds(s, slot);
         if (r == 1 && row)
@@ -536,7 +537,7 @@ static int look_at(struct search *s, unsigned slot)
         return r;
 }
 
-/* The page is full, or the time is over. */
+/* Returns whether the page is full or its time is over. */
 static bool is_over(const struct search *s, unsigned looked)
 {
         const struct catalog_find *how = s->how;

@@ -1,4 +1,4 @@
-/* Writing: a batch is one transaction. The columns that it touches are read once, changed in memory, and
+/* Writing: a batch is one transaction. The columns that it changes are read once, changed in memory, and
  * written at its end. */
 #include "catalog/db.h"
 
@@ -6,11 +6,12 @@
 
 #include "base/set.h"
 
-#define COLUMNS_HELD 2048 /* at once, some 10 KiB each; with more they are written before the end */
+/* columns in memory, some 10 KiB each; if there are more, they are written before the end */
+#define COLUMNS_HELD 2048
 
 struct batch {
         struct db *q;
-        struct idmap *columns; /* by id */
+        struct idmap *columns; /* id -> column */
         struct buf buf;
         struct err *err;
 };
@@ -43,7 +44,7 @@ static int write_column(struct batch *b, int64_t id, const struct column *c)
         return r;
 }
 
-/* Writes those that have changed, and forgets all. */
+/* Writes the changed columns, and frees all. */
 static int write_columns(struct batch *b, bool write)
 {
         size_t at = 0;
@@ -73,7 +74,7 @@ static int write_all(struct batch *b)
         return r == 0 ? db_run(b->q, ST_COMMIT, b->err) : r;
 }
 
-/* Commits, or takes everything back when r is a failure, or becomes one. */
+/* Commits the batch, or rolls it back when r is an error or committing fails. */
 static int batch_end(struct batch *b, uint64_t next_before, int r)
 {
         if (r == 0)
@@ -84,7 +85,7 @@ static int batch_end(struct batch *b, uint64_t next_before, int r)
                 if (!sqlite3_get_autocommit(b->q->db))
                         db_run(b->q, ST_ROLLBACK, NULL);
                 b->q->next = next_before;
-                db_keys_load(b->q, NULL); /* new ones are gone */
+                db_keys_load(b->q, NULL); /* forgets new keys */
         }
         buf_deinit(&b->buf);
         return r;
@@ -140,7 +141,7 @@ static int add_key(struct batch *b, struct str name, uint32_t *ret)
         return 0;
 }
 
-/* Takes the file out of all its columns. */
+/* Removes the file from all its columns. */
 static int clear_values(struct batch *b, uint64_t file)
 {
         for (uint32_t key = KEY_PLACES; key < KEY_FIRST + b->q->key_count; key++) {
@@ -197,7 +198,7 @@ static int write_row(struct batch *b, enum statement which, uint64_t id, const s
         return r;
 }
 
-/* 1 with its number and row; 0: it is not known; or a failure. */
+/* Returns 1 with the file's number and row; 0: there is no such file; or an error. */
 static int find_file(struct batch *b, struct str name, uint64_t *ret_id, struct file_row *row)
 {
         sqlite3_stmt *st = b->q->st[ST_FILE_BY_NAME];
@@ -214,7 +215,7 @@ static int find_file(struct batch *b, struct str name, uint64_t *ret_id, struct 
         return r;
 }
 
-/* Merges what is given into what is known. */
+/* Merges the given file into the existing row. */
 static int merge(struct file_row *row, const struct catalog_file *f, struct err *err)
 {
         struct catalog_file *known = &row->file;
@@ -306,7 +307,7 @@ int db_put(struct catalog *c, const struct catalog_file *files, size_t count, co
         return r;
 }
 
-/* ---- removing */
+/* ---- removal */
 
 static int remove_replica(struct batch *b, uint64_t id, struct file_row *row, struct str url,
                           uint64_t *removed)

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <math.h>
 
-/* ---- words */
+/* ---- operators and keys */
 
 static const struct {
         const char *name;
@@ -14,7 +14,7 @@ static const struct {
         {"size", CATALOG_SIZE}, {"storage", CATALOG_STORE}, {"store", CATALOG_STORE},
         {"host", CATALOG_HOST}, {"node", CATALOG_HOST},     {"url", CATALOG_URL},
 };
-/* Longer ones first. */
+/* Longer ones must come first. */
 static const struct {
         const char *sign;
         enum catalog_operator op;
@@ -66,7 +66,7 @@ static int number_of(struct str s, struct catalog_operand *o)
         return 0;
 }
 
-/* The ends of a range, at a sign between them. The first one may be negative. */
+/* Reads the ends of a range that are separated by `sign`. The first one may be negative. */
 static bool range_of(struct str s, const char *sign, struct catalog_operand *o)
 {
         struct catalog_operand a = {0}, b = {0};
@@ -118,8 +118,8 @@ static int read_operand(struct str text, struct catalog_condition *c, struct str
         return 0;
 }
 
-/* Where a piece ends: at `sep` outside of quotes, or at the end. A quote begins only behind an operator or a
- * separator, so that an apostrophe within a word is none. */
+/* Returns where a piece ends: at `sep` outside of quotes, or at the end. A quote begins only after an
+ * operator or a separator, so that an apostrophe within a word is not one. */
 static size_t piece_end(struct str s, const char *sep)
 {
         size_t n = strlen(sep);
@@ -257,9 +257,10 @@ void catalog_query_free(struct catalog_query *q)
         free(q);
 }
 
-/* ---- holding */
+/* ---- matching */
 
-/* Patterns with * and ?, without regard to case unless `exact`. Linear: only the last star is tried again. */
+/* Matches a pattern with * and ?, case-insensitive unless `exact`. Takes linear time, because only the
+ * last star is tried again. */
 static bool pattern_matches(struct str p, struct str s, bool exact)
 {
         size_t i = 0, k = 0, star = SIZE_MAX, mark = 0;
@@ -295,7 +296,7 @@ static bool contains(struct str s, struct str what)
         return false;
 }
 
-/* -1, 0, 1; 2: they cannot be compared. */
+/* Returns -1, 0 or 1; 2: the values cannot be compared. */
 static int compare_value(const struct catalog_operand *o, const struct catalog_value *v, bool exact)
 {
         double d;

@@ -1,24 +1,27 @@
-/* Connections of the HTTP server, on streams.
+/* The HTTP server: its connections, on streams, and replies.
  *
- *   HEAD -> BUSY -> HEAD ...            (BUSY -> BODY -> BUSY when the handler wants a body; any -> CLOSING)
+ *   HEAD -> BUSY -> HEAD ...            (BUSY -> BODY -> BUSY when the handler wants a body; any ->
+ *                                       CLOSING)
  *
  *   HEAD     conn_take_head()  at first and between requests
  *   BUSY     the handler has the request
  *   BODY     conn_take_body()
- *   CLOSING  a last reply is on its way out
+ *   CLOSING  the last reply is being sent
  *
- * In HEAD the timer counts from the first byte of a head; before that it is the connection that may be idle.
- * What the client sends in BUSY (a body that nobody has asked for yet, the next requests) waits in the
- * stream, which stops reading at READ_MAX, or as long as the peer is a stranger at HEAD_MAX_ALIEN; a client
- * that goes away is noticed because the stream reads until then.
+ * In HEAD the timer counts from the first byte of a head; before that the connection may be idle. Bytes
+ * received in BUSY (a body that was not asked for yet, further requests) wait in the stream, which stops
+ * reading at READ_MAX, or at HEAD_MAX_ALIEN if the peer is a stranger. Because the stream reads until
+ * then, a client that disconnects is noticed.
  *
- * Why not the event library's own HTTP server: in 2.1.12 it reads without limit while a reply is written,
- * does not notice that a waiting client has gone unless reading is enabled, and ends the process (event_errx)
- * when bytes come in then; its time limit starts anew with each byte. */
-#include "ev/http_private.h"
+ * The event library's own HTTP server is not used because version 2.1.12 reads without limit while a reply
+ * is written, does not notice that a waiting client has disconnected unless reading is enabled, and ends
+ * the process (event_errx) when bytes arrive then; its time limit starts anew with each byte. */
+#include "ev/http.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/format/json.h"
@@ -26,23 +29,57 @@
 #include "base/share.h"
 #include "base/system/clock.h"
 #include "ev/admission.h"
+#include "ev/http_parse.h"
 #include "ev/private.h"
+#include "ev/stream.h"
 
-#define CONN_MAGIC      0x68747063u
-#define READ_MAX        65536u
-#define WRITE_MAX       (128u << 20)
-#define HEAD_MAX        16384u
-#define HEAD_MAX_ALIEN  4096u /* of a peer that is not known: over TCP, until http_trust */
-#define HEAD_MS         5000
-#define BODY_MS         60000
-#define IDLE_MS         60000
-#define STALL_MS        60000 /* a reply of which the client takes nothing */
-#define CONNECTIONS_MAX 4096u
-#define STRANGERS_MAX   512u
-#define BODIES_MAX      (256u << 20)
-#define REPLIES_MAX     (512u << 20)
-#define BEHIND_MAX      65536u /* that a client has not taken: then its next request waits */
-#define BODY_UNIT       65536u /* unit in which bodies are counted; smaller ones are bounded by CONNECTIONS_MAX */
+#define HTTP_REQUEST_MAGIC 0x68747265u
+#define CONN_MAGIC         0x68747063u
+#define READ_MAX           65536u
+#define WRITE_MAX          (128u << 20)
+#define HEAD_MAX           16384u
+#define HEAD_MAX_ALIEN     4096u /* of a stranger: a peer over TCP, until http_trust */
+#define HEAD_MS            5000
+#define BODY_MS            60000
+#define IDLE_MS            60000
+#define STALL_MS           60000 /* for a reply of which the client reads nothing */
+#define CONNECTIONS_MAX    4096u
+#define STRANGERS_MAX      512u
+#define BODIES_MAX         (256u << 20)
+#define REPLIES_MAX        (512u << 20)
+#define BEHIND_MAX         65536u /* unread bytes of replies above which the client's next request waits */
+#define BODY_UNIT          65536u /* unit in which bodies are counted; smaller ones are bounded by CONNECTIONS_MAX */
+
+/* BODY_READ: also for a request without a body */
+enum http_body_state { BODY_UNREAD, BODY_COMES, BODY_READ };
+enum http_reply_state { REPLY_NONE, REPLY_CHUNKS, REPLY_DONE };
+
+/* A request. A connection has one at a time; the next is read when the reply to the previous one has
+ * ended. */
+struct http_request {
+        unsigned magic;
+        struct loop *loop;
+        /* NULL: an orphan, whose client has disconnected and whose handler has set no on_close */
+        struct http_conn *conn;
+        bool orphan_soon;   /* orphan_drained is deferred */
+        struct arena arena; /* memory of the head and its decoded parts */
+        struct http_head head;
+        enum http_body_state body_state;
+        struct buf body;
+        http_handler_fn *body_fn;
+        void *body_arg;
+        struct share *bodies; /* the server's share of bodies, while this request has places in it */
+        char *body_holder;
+        size_t body_units; /* number of places taken */
+        enum http_reply_state reply;
+        bool raw;          /* a reply in pieces without chunked encoding: to HTTP/1.0 or HEAD */
+        bool close;        /* close the connection after the reply */
+        struct buf fields; /* header fields of the reply */
+        void (*on_close)(void *arg, struct http_request *r);
+        void *on_close_arg;
+        void (*drained)(void *arg, struct http_request *r);
+        void *drained_arg;
+};
 
 enum conn_state { HEAD, BODY, BUSY, CLOSING };
 
@@ -51,18 +88,18 @@ struct http_conn {
         struct http_server *server;
         struct http_conn *next, **link;
         struct stream *stream;
-        struct buf *in; /* the stream's */
+        struct buf *in; /* the stream's buffer */
         enum conn_state state;
         struct timer *timer;
-        bool began; /* bytes of a head have come */
-        bool known; /* the peer is */
+        bool began; /* bytes of a head were received */
+        bool known; /* the peer is not a stranger */
         unsigned note;
         bool processing, again;
         struct admission_place place;
-        int64_t head_by_ms; /* a stranger's head has to be there */
+        int64_t head_by_ms; /* when a stranger's head must be complete */
         struct http_request *request;
         struct http_chunks chunks;
-        uint64_t written, sent; /* in all; sent when the timer last looked */
+        uint64_t written, sent; /* totals; sent: as of the timer's last check */
 };
 
 struct http_listen {
@@ -105,7 +142,9 @@ static void orphan_drained(void *arg)
                 r->drained(r->drained_arg, r);
 }
 
-void http_orphan_drained(struct http_request *r)
+/* Calls an orphan's `drained` at the end of the turn, so that its handler continues and finishes the reply.
+ */
+static void orphan_drained_soon(struct http_request *r)
 {
         assert(!r->conn);
         if (!r->orphan_soon)
@@ -113,7 +152,7 @@ void http_orphan_drained(struct http_request *r)
         r->orphan_soon = true;
 }
 
-void http_request_free(struct http_request *r)
+static void request_free(struct http_request *r)
 {
         assert(r->magic == HTTP_REQUEST_MAGIC);
         if (r->conn)
@@ -134,7 +173,7 @@ void http_request_free(struct http_request *r)
 
 static void conn_process_later(void *arg);
 
-/* The connection goes on, or ends, without its request, of which its handler knows. */
+/* Detaches the connection from its request, whose handler still has it; the connection continues or ends. */
 static void conn_leave_request(struct http_conn *c)
 {
         struct http_request *r = c->request;
@@ -144,9 +183,9 @@ static void conn_leave_request(struct http_conn *c)
         if (r->on_close)
                 r->on_close(r->on_close_arg, r);
         if (r->on_close || r->body_state == BODY_COMES)
-                http_request_free(r);
-        else /* its handler will answer it; the answer is discarded */
-                http_orphan_drained(r);
+                request_free(r);
+        else /* the handler will reply; the reply is discarded */
+                orphan_drained_soon(r);
 }
 
 static void conn_free(struct http_conn *c)
@@ -165,8 +204,8 @@ static void conn_free(struct http_conn *c)
         free(c);
 }
 
-/* A request that is malformed or too large, in its head or its body, or does not come in time, is refused
- * here; of the first the handler never knew. */
+/* Refuses a request that is malformed, too large or too slow, in its head or its body. If the head is
+ * refused, the handler never sees the request. */
 static void conn_refuse(struct http_conn *c, int status, const char *code, const char *message)
 {
         BUF_CLEANUP struct buf body = {0};
@@ -232,8 +271,8 @@ static void conn_busy(struct http_conn *c)
         timer_start(c->timer, c->server->limits.stall_ms);
 }
 
-/* Both say whether to go on: false when more bytes must come first, or the request was refused. They call the
- * handler as the last thing that they do. */
+/* Both return whether to continue; false: more bytes must be received first, or the request was refused.
+ * Calling the handler is the last thing that they do. */
 static bool conn_take_head(struct http_conn *c)
 {
         struct http_request *r;
@@ -370,7 +409,9 @@ static void conn_process_later(void *arg)
         conn_process(c);
 }
 
-void http_conn_next(struct http_conn *c, bool close)
+/* Continues with the connection after a reply has ended and its request is freed: closes it, or reads the
+ * next request. */
+static void conn_next(struct http_conn *c, bool close)
 {
         assert(c->magic == CONN_MAGIC && !c->request);
         if (close) {
@@ -384,38 +425,7 @@ void http_conn_next(struct http_conn *c, bool close)
         conn_process_soon(c);
 }
 
-void http_read_body(struct http_request *r, struct str holder, http_handler_fn *fn, void *arg)
-{
-        struct http_conn *c = r->conn;
-
-        assert(r->magic == HTTP_REQUEST_MAGIC && r->body_state != BODY_COMES && r->reply == REPLY_NONE);
-        if (r->body_state == BODY_READ) {
-                fn(arg, r);
-                return;
-        }
-        r->body_state = BODY_COMES;
-        if (!c) { /* an orphan's never comes */
-                http_request_free(r);
-                return;
-        }
-        r->body_fn = fn;
-        r->body_arg = arg;
-        r->bodies = c->server->bodies;
-        r->body_holder = str_dupz(holder);
-        c->state = BODY;
-        c->chunks = (struct http_chunks){0};
-        timer_start(c->timer, c->server->limits.body_ms);
-        if (r->head.expect_continue && !c->in->n)
-                http_conn_send(c, "HTTP/1.1 100 Continue\r\n\r\n", 25);
-        conn_process_soon(c);
-}
-
-bool http_conn_known(const struct http_conn *c)
-{
-        return c->known;
-}
-
-void http_conn_send(struct http_conn *c, const void *p, size_t n)
+static void conn_send(struct http_conn *c, const void *p, size_t n)
 {
         struct err why;
 
@@ -428,7 +438,39 @@ void http_conn_send(struct http_conn *c, const void *p, size_t n)
         stream_write(c->stream, p, n);
 }
 
-struct stream *http_conn_stream(struct http_conn *c)
+void http_read_body(struct http_request *r, struct str holder, http_handler_fn *fn, void *arg)
+{
+        struct http_conn *c = r->conn;
+
+        assert(r->magic == HTTP_REQUEST_MAGIC && r->body_state != BODY_COMES && r->reply == REPLY_NONE);
+        if (r->body_state == BODY_READ) {
+                fn(arg, r);
+                return;
+        }
+        r->body_state = BODY_COMES;
+        if (!c) { /* an orphan receives no body */
+                request_free(r);
+                return;
+        }
+        r->body_fn = fn;
+        r->body_arg = arg;
+        r->bodies = c->server->bodies;
+        r->body_holder = str_dupz(holder);
+        c->state = BODY;
+        c->chunks = (struct http_chunks){0};
+        timer_start(c->timer, c->server->limits.body_ms);
+        if (r->head.expect_continue && !c->in->n)
+                conn_send(c, "HTTP/1.1 100 Continue\r\n\r\n", 25);
+        conn_process_soon(c);
+}
+
+/* Returns whether the peer is known, that is, not a stranger. */
+static bool conn_known(const struct http_conn *c)
+{
+        return c->known;
+}
+
+static struct stream *conn_stream(struct http_conn *c)
 {
         return c->stream;
 }
@@ -665,4 +707,203 @@ void http_on_close(struct http_request *r, void (*fn)(void *arg, struct http_req
 {
         r->on_close = fn;
         r->on_close_arg = arg;
+}
+
+/* ---- replies. To a request whose client has disconnected they send nothing; the last call frees it. */
+
+static const struct {
+        int status;
+        const char *text;
+} reasons[] = {
+        {100, "Continue"},
+        {200, "OK"},
+        {201, "Created"},
+        {202, "Accepted"},
+        {204, "No Content"},
+        {206, "Partial Content"},
+        {301, "Moved Permanently"},
+        {302, "Found"},
+        {303, "See Other"},
+        {304, "Not Modified"},
+        {400, "Bad Request"},
+        {401, "Unauthorized"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {406, "Not Acceptable"},
+        {408, "Request Timeout"},
+        {409, "Conflict"},
+        {410, "Gone"},
+        {411, "Length Required"},
+        {412, "Precondition Failed"},
+        {413, "Content Too Large"},
+        {414, "URI Too Long"},
+        {415, "Unsupported Media Type"},
+        {416, "Range Not Satisfiable"},
+        {422, "Unprocessable Content"},
+        {429, "Too Many Requests"},
+        {431, "Request Header Fields Too Large"},
+        {500, "Internal Server Error"},
+        {501, "Not Implemented"},
+        {502, "Bad Gateway"},
+        {503, "Service Unavailable"},
+        {504, "Gateway Timeout"},
+        {505, "HTTP Version Not Supported"},
+        {507, "Insufficient Storage"},
+};
+
+static const char *reason_of(int status)
+{
+        for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
+                if (reasons[i].status == status)
+                        return reasons[i].text;
+        return "Status";
+}
+
+/* RFC 9110 6.6.1; formatted once a second. */
+static const char *date_now(void)
+{
+        static _Thread_local char text[40];
+        static _Thread_local int64_t made;
+        int64_t now = clock_wall_ms() / 1000;
+        time_t t = now;
+        struct tm tm;
+
+        if (now != made) {
+                gmtime_r(&t, &tm);
+                strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &tm);
+                made = now;
+        }
+        return text;
+}
+
+static bool body_allowed(int status)
+{
+        return status >= 200 && status != 204 && status != 304;
+}
+
+void http_add_header(struct http_request *r, const char *name, const char *value)
+{
+        assert(r->magic == HTTP_REQUEST_MAGIC && r->reply == REPLY_NONE);
+        assert(!strpbrk(name, "\r\n: "));
+        buf_printf(&r->fields, "%s: ", name);
+        for (; *value; value++)
+                buf_char(&r->fields,
+                         (unsigned char)*value < ' ' ? ' ' : *value); /* prevents a second header field */
+        buf_addz(&r->fields, "\r\n");
+}
+
+/* length NULL: unknown. */
+static void reply_head(struct http_request *r, int status, const char *content_type, const size_t *length,
+                       struct buf *out)
+{
+        bool body = body_allowed(status);
+
+        buf_printf(out, "HTTP/1.1 %d %s\r\nDate: %s\r\n", status, reason_of(status), date_now());
+        if (body)
+                buf_printf(out, "Content-Type: %s\r\n", content_type ? content_type : "application/json");
+        if (body && length)
+                buf_printf(out, "Content-Length: %zu\r\n", *length);
+        else if (body && !r->head.old)
+                buf_addz(out, "Transfer-Encoding: chunked\r\n");
+        if (r->close)
+                buf_addz(out, "Connection: close\r\n");
+        else if (r->head.old)
+                buf_addz(out, "Connection: keep-alive\r\n");
+        buf_str(out, buf_view(&r->fields));
+        buf_addz(out, "\r\n");
+}
+
+/* Closes the connection after the reply if the body was not read to its end, or if the peer is a stranger,
+ * which may send only one request. */
+static void reply_decide_close(struct http_request *r)
+{
+        if (r->conn && (r->body_state != BODY_READ || !conn_known(r->conn)))
+                r->close = true;
+}
+
+static void reply_over(struct http_request *r)
+{
+        struct http_conn *c = r->conn;
+        bool close = r->close;
+
+        r->reply = REPLY_DONE;
+        request_free(r);
+        if (c)
+                conn_next(c, close);
+}
+
+void http_reply(struct http_request *r, int status, const char *content_type, struct buf *body)
+{
+        BUF_CLEANUP struct buf out = {0};
+        size_t n = body ? body->n : 0;
+
+        assert(r->magic == HTTP_REQUEST_MAGIC && r->reply == REPLY_NONE);
+        reply_decide_close(r);
+        if (r->conn) {
+                reply_head(r, status, content_type, &n, &out);
+                if (n && n < 16384 && body_allowed(status) && r->head.method != HTTP_HEAD) {
+                        buf_add(&out, body->p, n);
+                        n = 0;
+                }
+                conn_send(r->conn, out.p, out.n);
+                if (n && body_allowed(status) && r->head.method != HTTP_HEAD)
+                        conn_send(r->conn, body->p, n);
+        }
+        if (body)
+                buf_reset(body);
+        reply_over(r);
+}
+
+void http_reply_start(struct http_request *r, int status, const char *content_type,
+                      void (*drained)(void *arg, struct http_request *r), void *arg)
+{
+        BUF_CLEANUP struct buf out = {0};
+
+        assert(r->magic == HTTP_REQUEST_MAGIC && r->reply == REPLY_NONE && body_allowed(status));
+        r->reply = REPLY_CHUNKS;
+        r->drained = drained;
+        r->drained_arg = arg;
+        r->raw = r->head.old || r->head.method == HTTP_HEAD;
+        reply_decide_close(r);
+        if (r->head.old)
+                r->close = true; /* the end of the connection is the end of the reply */
+        if (!r->conn) {
+                orphan_drained_soon(r);
+                return;
+        }
+        reply_head(r, status, content_type, NULL, &out);
+        conn_send(r->conn, out.p, out.n);
+}
+
+void http_reply_chunk(struct http_request *r, struct buf *chunk)
+{
+        char size[24];
+        int n;
+
+        assert(r->magic == HTTP_REQUEST_MAGIC && r->reply == REPLY_CHUNKS);
+        if (r->conn && chunk->n && r->head.method != HTTP_HEAD) {
+                n = snprintf(size, sizeof(size), "%zx\r\n", chunk->n);
+                if (!r->raw)
+                        conn_send(r->conn, size, n);
+                conn_send(r->conn, chunk->p, chunk->n);
+                if (!r->raw)
+                        conn_send(r->conn, "\r\n", 2);
+        }
+        if (!r->conn)
+                orphan_drained_soon(r);
+        buf_reset(chunk);
+}
+
+size_t http_reply_pending(const struct http_request *r)
+{
+        return r->conn ? stream_pending(conn_stream(r->conn)) : 0;
+}
+
+void http_reply_end(struct http_request *r)
+{
+        assert(r->magic == HTTP_REQUEST_MAGIC && r->reply == REPLY_CHUNKS);
+        if (r->conn && !r->raw)
+                conn_send(r->conn, "0\r\n\r\n", 5);
+        reply_over(r);
 }

@@ -136,7 +136,7 @@ bool address_entry_is(const struct address_entry *e, const struct sockaddr *to)
         return false;
 }
 
-/* ---- which are public */
+/* ---- public addresses */
 
 struct net {
         unsigned char prefix[16];
@@ -183,7 +183,7 @@ static bool public_v6(const unsigned char *a)
                                 mapped = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}, 96},
                                 nat64 = {{0, 0x64, 0xff, 0x9b}, 96};
         static const struct net special[] = {
-                {{0x20, 0x01, 0x00}, 23}, /* protocols, Teredo among them */
+                {{0x20, 0x01, 0x00}, 23}, /* IETF protocol assignments, which include Teredo */
                 {{0x20, 0x01, 0x0d, 0xb8}, 32},
                 {{0x3f, 0xff}, 20},
         };

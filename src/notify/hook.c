@@ -1,5 +1,5 @@
-/* A web hook: one POST with libcurl, which is told as little as possible: no redirects, no proxy, no cookies,
- * no names or passwords, http and https only. */
+/* A web hook is one POST with libcurl, with restricted settings: no redirects, no proxy, no cookies, no
+ * user names or passwords, http and https only. */
 #include <curl/curl.h>
 #include <errno.h>
 #include <stdio.h>
@@ -8,13 +8,13 @@
 
 #include "notify/notify.h"
 
-#define ANSWER_MAX 65536 /* bytes that are read of what nobody wants */
+#define ANSWER_MAX 65536 /* bytes of the reply that are read and ignored */
 
 struct talk {
         const struct notify_config *config;
         const struct notify_stop *stop;
         size_t read;
-        bool refused; /* an address that is not public */
+        bool refused; /* the address is not public */
 };
 
 static bool may_connect(const struct talk *t, const struct sockaddr *to)
@@ -27,7 +27,8 @@ static bool may_connect(const struct talk *t, const struct sockaddr *to)
         return false;
 }
 
-/* Here the name has become an address, and no other will be used: what is refused now is not connected to. */
+/* The name has been resolved to this address, which will be used. An address that is refused here is not
+ * connected to. */
 static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 {
         struct talk *t = arg;
@@ -125,7 +126,7 @@ enum notify_result hook_send(const struct notify_config *config, const struct no
         CURLcode code;
         CURL *c;
 
-        /* the list may be another one than when the notice was taken */
+        /* the list may have changed since the notice was accepted */
         if (address_url_parse(str_of(m->to), &url, why) != 0 || notify_hook_allowed(config, &url, why) != 0)
                 return NOTIFY_REFUSED;
         c = curl_easy_init();

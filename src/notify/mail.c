@@ -1,5 +1,5 @@
-/* Mail by the admin's mailer. What it reads is a file in memory, so that it can neither block us nor be
- * blocked; what it says comes from another one, for the log. */
+/* Sends mail with the admin's mailer. The mailer reads its input from a file in memory, so that neither
+ * side can block the other; its output goes to another one, for the log. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 #define LOOK_MS  200
 #define SAID_MAX 300
 
-/* RFC 5322, 3.3: names of days and months are English whatever the locale. */
+/* RFC 5322, 3.3: names of days and months are in English in every locale. */
 static void add_date(struct buf *out, int64_t at_ms)
 {
         static const char days[] = "SunMonTueWedThuFriSat", months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -41,10 +41,10 @@ void mail_write(struct buf *out, const struct notify_config *config, const struc
         buf_char(out, '\n');
         add_date(out, m->at_ms);
         buf_printf(out, "Message-ID: <%s%s>\n", m->id, host ? host : "@drover.invalid");
-        /* RFC 3834: so that no absence note answers */
+        /* RFC 3834: prevents automatic replies */
         buf_addz(out, "Auto-Submitted: auto-generated\nPrecedence: bulk\nMIME-Version: 1.0\n"
                       "Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: 8bit\n\n");
-        for (size_t i = 0; i < m->body.n; i++) { /* no NUL, no CR: lines are ours to end */
+        for (size_t i = 0; i < m->body.n; i++) { /* removes NUL and CR: lines end with LF */
                 char c = m->body.p[i];
 
                 if (c != '\r' && c != '\0')
@@ -103,7 +103,7 @@ static int start_mailer(const struct notify_config *config, const struct notify_
         return -e;
 }
 
-/* Its wait status; or -ETIMEDOUT, -ECANCELED when it had to be killed. */
+/* Returns the wait status; or -ETIMEDOUT or -ECANCELED when the mailer was killed. */
 static int wait_end(pid_t pid, int64_t timeout_ms, const struct notify_stop *s, int *ret_status)
 {
         int64_t end = clock_boot_ms() + timeout_ms;
@@ -137,7 +137,7 @@ static enum notify_result judge(int r, int status, int said, const char *program
                 err_set(why, -EIO, "%s ended with %d: %s", program, WEXITSTATUS(status), text);
         else
                 err_set(why, -EIO, "%s was ended by signal %d: %s", program, WTERMSIG(status), text);
-        /* 64 to 78 are sysexits.h's; those of a wrong address or message do not pass */
+        /* 64 to 78 are codes of sysexits.h; the first ones, for a wrong address or message, are permanent */
         if (r == 0 && WIFEXITED(status) && WEXITSTATUS(status) >= 64 && WEXITSTATUS(status) <= 68)
                 return NOTIFY_REFUSED;
         return NOTIFY_AGAIN;

@@ -20,7 +20,7 @@ struct notify {
         struct notify_stop stop;
         pthread_mutex_t mutex;
         pthread_cond_t more;
-        struct notify_message *first, **last; /* under the mutex */
+        struct notify_message *first, **last; /* guarded by the mutex */
         pthread_t threads[THREADS];
         unsigned running;
 };
@@ -98,7 +98,7 @@ int notify_new(const struct notify_config *config, notify_done_fn *done, void *a
         struct notify *n = mem_new(struct notify);
         int e = 0;
 
-        curl_global_init(CURL_GLOBAL_DEFAULT); /* before the threads; more than once is fine */
+        curl_global_init(CURL_GLOBAL_DEFAULT); /* before the threads start; may be called more than once */
         n->config = config;
         n->done = done;
         n->arg = arg;

@@ -1,5 +1,5 @@
-/* A batch is one buffer of packed operations in the order they were added: a kind, then its fields. Back ends
- * read it in place, so a record is copied once between the core and the database. */
+/* A batch is one buffer of packed operations, each a kind and its fields, in the order in which they were
+ * added. Back ends read it in place, so a record is copied once between the core and the database. */
 #include "store/backend.h"
 
 #include <assert.h>

@@ -1,18 +1,17 @@
-/* One thread makes batches durable. It takes all that wait, hands them to the back end as one group, and
- * calls their callbacks in order; while it flushes, the next group gathers. Taking a term and writing a
- * snapshot go the same way as tasks: the caller waits, and the thread does one slice of the first task after
- * each group, so a big snapshot holds a commit back by a slice at most.
+/* One thread makes batches durable. It takes all batches in the queue, passes them to the back end as one
+ * group, and calls their callbacks in order; meanwhile the next group collects. Taking a term and writing
+ * a snapshot are tasks of the same thread: the caller waits, and the thread does one slice of the first
+ * task after each group, so that a large snapshot delays a commit by one slice at most.
  *
- * Who waits for a commit often comes back with the next batch right after it. If the thread took what is
- * there at once, half of them would always miss the group and wait for two flushes. So when several are
- * about, it gives those that were just answered an eighth of the time of the last commit, at most a
- * millisecond, to be in the next group.
+ * A client that waited for a commit often sends its next batch right after it. If the thread took the
+ * queue at once, half of these batches would miss the group and wait for two flushes. Therefore, when
+ * there are several clients, the thread waits for the batches of those that were just answered: for an
+ * eighth of the duration of the last commit, but at most a millisecond.
  *
- * Order survives a full disk. A batch that came back STORE_FULL is on the list `refused` until its owner
- * appends it again or frees it, and while there is one, only the first of the list is let in: the others, and
- * new batches, come back STORE_FULL themselves. Without this a batch appended while the callback of the one
- * before it was still on its way could overtake it.
- */
+ * The order is kept on a full disk. A batch that was returned with STORE_FULL is in the list `refused`
+ * until its owner appends it again or frees it. While the list is not empty only its first batch is
+ * accepted; the others, and new batches, are returned with STORE_FULL too. Otherwise a batch that is
+ * appended before the previous one's callback has run could overtake that one. */
 #include "store/backend.h"
 
 #include <assert.h>
@@ -25,13 +24,13 @@
 #include "base/system/clock.h"
 
 #define STORE_MAGIC     0x53746f72u
-#define GROUP_BYTES_MAX (16u << 20) /* of batches in one transaction */
-#define GATHER_PART     8           /* of the time of a commit, to wait for those it answered */
+#define GROUP_BYTES_MAX (16u << 20) /* of the batches in one transaction */
+#define GATHER_PART     8 /* fraction of a commit's duration to wait for the next batches of its clients */
 #define GATHER_MAX_NS   1000000
 
 struct task {
         struct task *next;
-        bool (*slice)(struct store *s, struct task *t); /* true when done */
+        bool (*slice)(struct store *s, struct task *t); /* returns true when the task is done */
         int result;
         bool done;
         uint64_t term;
@@ -45,17 +44,18 @@ struct store {
         pthread_t thread;
         pthread_mutex_t lock;
         pthread_cond_t work, task_done;
-        struct store_batch *first, **last; /* appended, in order */
-        size_t queued;                     /* how many these are */
-        size_t about;   /* how many were waiting, written or not, when the last group was written */
-        size_t wake_at; /* the thread sleeps until they are so many */
+        struct store_batch *first, **last; /* appended batches, in order */
+        size_t queued;                     /* number of these batches */
+        /* batches waiting and written at the time of the last group: an estimate of the number of clients */
+        size_t about;
+        size_t wake_at; /* the thread sleeps until this many batches are queued */
         struct store_batch *refused_first, *refused_last;
         struct task *tasks;
         bool closing;
-        int failed; /* why nothing more is taken */
+        int failed; /* the error after which nothing is accepted any more */
         struct err failed_err;
         uint64_t last_seq;
-        bool lost; /* as it was opened */
+        bool lost; /* as found when it was opened */
 };
 
 static void refused_remove(struct store *s, struct store_batch *b)
@@ -66,7 +66,7 @@ static void refused_remove(struct store *s, struct store_batch *b)
         b->refused_by = NULL;
 }
 
-/* Puts b behind `after`, or first when that is NULL. */
+/* Inserts b after `after`, or at the front when that is NULL. */
 static void refused_insert(struct store *s, struct store_batch *b, struct store_batch *after)
 {
         struct store_batch *next = after ? after->refused_next : s->refused_first;
@@ -110,8 +110,7 @@ static void finish(struct store_batch *b, const struct err *err)
         done(arg, result, last_seq, b, result == STORE_DURABLE ? NULL : err);
 }
 
-/* The first batches of the queue that can share a fate: all to be refused, or all to be written. Lock held.
- */
+/* Takes the first batches of the queue that can be treated alike: all refused, or all written. Lock held. */
 static struct store_batch *take_group(struct store *s)
 {
         struct store_batch *group = s->first, *b = group;
@@ -133,8 +132,8 @@ static struct store_batch *take_group(struct store *s)
         return group;
 }
 
-/* The group did not fit: it goes back to its owner, and so does all that was appended behind it. What was let
- * in comes before what was refused earlier, so it goes to the front of the list. */
+/* The group did not fit: returns it to its owner, with everything that was appended later. These batches
+ * come before those refused earlier, so they go to the front of the list. */
 static struct store_batch *refuse_all(struct store *s, struct store_batch *group)
 {
         struct store_batch *b, *after = NULL;
@@ -183,7 +182,8 @@ static void commit_group(struct store *s, struct store_batch *group)
                 if (r == 0) {
                         pthread_mutex_lock(&s->lock);
                         s->last_seq = last_seq;
-                        s->about = count + s->queued; /* before the first callback: nobody counts twice */
+                        /* set before the first callback, so that no client counts twice */
+                        s->about = count + s->queued;
                         pthread_mutex_unlock(&s->lock);
                         err_set(&err, 0, "another server holds a newer term");
                 } else if (r != STORE_FULL) {
@@ -222,8 +222,8 @@ static void run_slice(struct store *s, struct task *t)
         pthread_mutex_unlock(&s->lock);
 }
 
-/* Until so many batches wait, or there is something else to do; end NULL: however long that takes. Lock held.
- */
+/* Waits until this many batches are queued, or there is another task; end NULL: without a timeout. Lock
+ * held. */
 static void sleep_until(struct store *s, size_t queued, const struct timespec *end)
 {
         int r = 0;
@@ -241,7 +241,8 @@ static void *store_main(void *arg)
         int64_t gather_until = 0;
 
         pthread_setname_np(pthread_self(), "store");
-        prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0); /* nanoseconds: the waits below are short */
+        /* the waits below are shorter than the default timer slack */
+        prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
         for (;;) {
                 struct store_batch *group;
                 struct task *t;
@@ -357,7 +358,7 @@ void store_close(struct store *s)
         pthread_mutex_unlock(&s->lock);
         pthread_join(s->thread, NULL);
         while (s->refused_first)
-                refused_remove(s, s->refused_first); /* they stay their owner's */
+                refused_remove(s, s->refused_first); /* they stay with their owner */
         s->be->ops->close(s->be);
         pthread_cond_destroy(&s->task_done);
         pthread_cond_destroy(&s->work);
@@ -387,7 +388,7 @@ void store_append(struct store *s, uint64_t term, struct store_batch *b, store_d
         s->queued++;
         wake = s->queued == s->wake_at;
         pthread_mutex_unlock(&s->lock);
-        if (wake) /* not while the lock is held: the thread would only go to sleep on that */
+        if (wake) /* after the lock is released; the thread would wake only to wait for it */
                 pthread_cond_signal(&s->work);
 }
 
@@ -434,7 +435,7 @@ static bool snapshot_slice(struct store *s, struct task *t)
         if (t->result < 0 || t->result == STORE_CORRUPT)
                 fail_store(s, t->result, &err);
         else if (t->snapshot.durable)
-                t->result = 0; /* the rest is tidying: the next snapshot does it */
+                t->result = 0; /* cleanup that failed is repeated with the next snapshot */
         return true;
 }
 

@@ -1,5 +1,5 @@
-/* The tables of SQLite and those of PostgreSQL have the same columns, checksums included, so rows go from one
- * to the other as they are, all in one transaction at either end. */
+/* Converts between SQLite and PostgreSQL. The tables have the same columns, including checksums, so rows
+ * are copied unchanged, in one transaction on either side. */
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 static const struct table {
         const char *name, *columns;
-        const char *kinds; /* of the columns: number, truth, bytes */
+        const char *kinds; /* types of the columns: number, boolean, bytes */
 } tables[] = {
         {"log", "seq, crc, record", "nnb"},
         {"snapshot", "id, seq, size, complete", "nnnt"},
@@ -45,13 +45,13 @@ static int open_file(struct sqlite *q, const char *path, struct err *err)
         return 0;
 }
 
-/* Takes a result that only the back end knows. */
+/* Converts a result that only the back end knows to one of store.h. */
 static int fold(int r)
 {
         return r == PG_LOST || r == PG_FENCED ? -ENOTCONN : r;
 }
 
-/* ---- out */
+/* ---- PostgreSQL to SQLite */
 
 static int put_row(const struct sqlite *q, sqlite3_stmt *st, const struct table *t, const PGresult *res,
                    struct err *err)
@@ -161,7 +161,7 @@ int store_carry_out(const char *address, const char *to, struct err *err)
         return fold(r);
 }
 
-/* ---- in */
+/* ---- SQLite to PostgreSQL */
 
 static void add_u16(struct buf *b, uint16_t v)
 {
@@ -177,7 +177,7 @@ static void add_field(struct buf *b, const void *p, size_t n)
         buf_add(b, p, n);
 }
 
-/* A row in the binary form of COPY. */
+/* Appends a row in the binary format of COPY. */
 static void add_row(struct buf *b, const struct table *t, sqlite3_stmt *st)
 {
         add_u16(b, (uint16_t)strlen(t->kinds));
@@ -232,7 +232,7 @@ static int carry_table_in(const struct sqlite *q, const struct postgres *pg, con
                 }
         }
         sqlite3_finalize(st);
-        if (r != 0) /* the connection is closed by our caller, with the transaction */
+        if (r != 0) /* the caller closes the connection, which ends the transaction */
                 return r;
         if (PQputCopyEnd(pg->conn, NULL) != 1)
                 return pg_fail(pg, pg->conn, NULL, err);
@@ -297,7 +297,7 @@ int store_carry_in(const char *from, const char *address, const struct store_pla
                 r = carry_in(&q, pg, err);
         }
         sqlite3_close(q.db);
-        pg->be.lost = true; /* no mark is written: what is newer than the copy may have been lost */
+        pg->be.lost = true; /* writes no mark: records newer than the copy may have been lost */
         pg_close(pg);
         if (r == 0 && place->beside) {
                 BUF_CLEANUP struct buf mark = {0};

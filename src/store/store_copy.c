@@ -1,5 +1,5 @@
-/* One step of SQLite's backup reads all pages in one transaction: what others commit meanwhile goes into the
- * write-ahead log and is not seen, and page numbers and row ids stay as they are. */
+/* One step of SQLite's backup interface reads all pages in one transaction: commits by others go into the
+ * write-ahead log meanwhile and are not seen, and page numbers and row ids stay the same. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -53,7 +53,8 @@ int store_copy(const char *path, const char *to, struct err *err)
                 r = explain(to_db, to, err);
         if (r == 0) {
                 sqlite3_busy_timeout(from_db, BUSY_MS);
-                /* Closing last, this connection must not take the log away from a server that begins. */
+                /* If this connection closes last, it must not remove the log from under a server that is
+                 * starting. */
                 sqlite3_db_config(from_db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
                 r = copy_pages(from_db, path, to_db, to, err);
         }

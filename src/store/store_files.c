@@ -58,7 +58,7 @@ int store_lock_take(const char *path, int *ret_fd, struct err *err)
         }
         n = snprintf(holder, sizeof(holder), "%ld\n", (long)getpid());
         if (ftruncate(fd, 0) || pwrite(fd, holder, (size_t)n, 0) != n) {
-                /* On a full disk the lock holds all the same; only its message will know less. */
+                /* On a full disk the lock still holds; only its message for others is incomplete. */
                 number = errno;
                 if (number != ENOSPC && number != EDQUOT) {
                         close(fd);
@@ -69,7 +69,7 @@ int store_lock_take(const char *path, int *ret_fd, struct err *err)
         return 0;
 }
 
-#define MARK_CLOSED (UINT64_C(1) << 63) /* in the number */
+#define MARK_CLOSED (UINT64_C(1) << 63) /* flag in the number */
 
 struct mark {
         char magic[8];
@@ -130,7 +130,7 @@ int store_reserve_file_take(const char *path, struct err *err)
         number = posix_fallocate(fd, 0, STORE_RESERVE_BYTES);
         if (number == 0 && fsync(fd))
                 number = errno;
-        if (number) /* what it did get would be half a reserve that looks whole */
+        if (number) /* a partly allocated file would look like a complete reserve */
                 (void)!ftruncate(fd, 0);
         close(fd);
         if (number == ENOSPC || number == EDQUOT)
@@ -180,7 +180,7 @@ void store_wal_extend(const char *path, size_t size)
                 for (off_t at = st.st_size; at < (off_t)size;) {
                         ssize_t n = pwrite(fd, zeros, 1 << 18, at);
 
-                        if (n <= 0) { /* a full disk: the space is for something better */
+                        if (n <= 0) { /* a full disk: its space is needed for other things */
                                 (void)!ftruncate(fd, st.st_size);
                                 break;
                         }
@@ -191,7 +191,7 @@ void store_wal_extend(const char *path, size_t size)
         close(fd);
 }
 
-void store_wal_void(const char *path, size_t size)
+void store_wal_empty(const char *path, size_t size)
 {
         MEM_CLEANUP char *name = beside(path, "-wal");
         int fd = open(name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -208,8 +208,8 @@ void store_wal_void(const char *path, size_t size)
         close(fd);
 }
 
-/* From statfs(2) and the filesystems' own headers. FUSE is among them because sshfs and its like are FUSE; a
- * local one only loses the shared memory that it may not have had. */
+/* From statfs(2) and the filesystems' headers. FUSE is included because sshfs and similar ones use it; a
+ * local FUSE filesystem only loses shared memory, which it may not support anyway. */
 static const uint32_t network_magics[] = {
         0x00006969, /* NFS */
         0x0000517b, /* SMB */

@@ -1,9 +1,9 @@
-/* The store of the simulator and of tests: arrays under a lock. Nothing survives its closing.
+/* The store of the simulator and of tests: arrays under a lock. Nothing survives closing it.
  *
- * The address "memory:<bytes>" limits what it holds, so that a full disk can be played: what does not fit is
+ * The address "memory:<bytes>" limits its size, for tests of a full disk: an append beyond it is
  * STORE_FULL, and a quarter of the limit is the reserve.
  *
- * Readers hold the lock shared while they call back, so a callback may read but not write. */
+ * Readers hold the lock shared during callbacks, so a callback may read but not write. */
 #include "store/backend.h"
 
 #include <assert.h>
@@ -23,17 +23,17 @@ struct memory {
         struct store_backend be;
         pthread_rwlock_t lock;
         uint64_t term;
-        uint64_t cut; /* records up to here are gone; log[0] is cut + 1 */
+        uint64_t cut; /* records up to this one are deleted; log[0] is cut + 1 */
         struct bytes *log;
         size_t log_count, log_cap;
-        struct bytes *history;                          /* packed; row id is index + 1 */
-        size_t history_count, history_cap, history_cut; /* cut: so many rows are gone */
+        struct bytes *history;                          /* packed; the row id is the index + 1 */
+        size_t history_count, history_cap, history_cut; /* history_cut: number of deleted rows */
         struct blob *blobs;                             /* sorted by name */
         size_t blob_count, blob_cap;
         bool has_snapshot;
         uint64_t snapshot_seq;
         struct bytes snapshot;
-        uint64_t limit, used; /* bytes; limit 0: none */
+        uint64_t limit, used; /* in bytes; limit 0: none */
         bool reserve;
 };
 
@@ -99,11 +99,11 @@ static int memory_term_take(struct store_backend *be, uint64_t *ret_term, struct
         struct memory *m = (struct memory *)be;
 
         (void)err;
-        *ret_term = ++m->term; /* only the store's thread looks at it */
+        *ret_term = ++m->term; /* only used by the store's thread */
         return 0;
 }
 
-/* Index of the first blob whose name is not before `name`. */
+/* Returns the index of the first blob whose name is not before `name`. */
 static size_t blob_place(const struct memory *m, struct str name, bool *ret_there)
 {
         size_t low = 0, high = m->blob_count;

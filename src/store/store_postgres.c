@@ -1,15 +1,14 @@
-/* The PostgreSQL back end: addresses, opening, migrations, who may write, closing. (Connections, writing and
- * reading are in the files beside this.)
+/* The PostgreSQL back end: addresses, opening, migrations, locking, closing. (Connections, writing and
+ * reading have files of their own.)
  *
- * All is in tables drover_… of the schema that is current for the address. Who writes holds an advisory lock
- * of that schema for as long as his connection lives, which keeps a second server out. The lock goes with the
- * connection, so it alone does not fence: each transaction that writes first moves the row of state on from
+ * Everything is in tables drover_… of the current schema of the address. The writer holds an advisory lock
+ * of that schema as long as its connection lives, which keeps a second server out. The lock ends with the
+ * connection and so does not fence by itself: each writing transaction first updates the state row from
  * the term and the number that this server knows, or fails. See store_postgres_write.c.
  *
- * What is kept on the server's own disk: `<beside>.id`, which log is ours, so that the database of another
- * server is refused; and `<beside>.mark`, the newest record that was durable (store_files.h), so that a
- * database that has lost records (an older copy, a failover to a standby that did not have them) is refused.
- */
+ * Two files are on the server's own disk: `<beside>.id` identifies the log, so that the database of
+ * another server is refused; and `<beside>.mark` has the newest durable record (store_files.h), so that a
+ * database that has lost records (an older copy, a failover to an incomplete standby) is refused. */
 #include "store/store_postgres.h"
 
 #include <errno.h>
@@ -25,13 +24,13 @@
 #include "store/schema_postgres.h"
 #include "store/store_files.h"
 
-/* "drov", and which schema: pg_locks shows both numbers. */
+/* "drov", and a number for the schema: pg_locks shows both numbers. */
 #define LOCK "1685221238, hashtext(current_schema())"
 #define LOCK_ROW                                                                                             \
         "locktype = 'advisory' AND granted AND classid = 1685221238"                                         \
         " AND objid = (hashtext(current_schema())::bigint & 4294967295)::oid"                                \
         " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-#define LOCK_WAIT "3s" /* for the session of a server that was killed just now to end */
+#define LOCK_WAIT "3s" /* for the session of a server that was just killed to end */
 
 static const char *option(const PQconninfoOption *options, const char *key)
 {
@@ -41,7 +40,8 @@ static const char *option(const PQconninfoOption *options, const char *key)
         return NULL;
 }
 
-/* "the PostgreSQL database x at host:port"; libpq's messages about an address may quote a password. */
+/* Returns "the PostgreSQL database x at host:port". libpq's own messages about an address may quote a
+ * password. */
 int pg_name(struct postgres *pg, struct err *err)
 {
         char *message = NULL;
@@ -89,7 +89,7 @@ static int lock_take(const struct postgres *pg, PGconn *conn, struct err *err)
         char sql[600];
         int r;
 
-        if (pg->backend) { /* our own, of a connection that was lost: its end is not waited for */
+        if (pg->backend) { /* the session of our own lost connection: do not wait for its end */
                 snprintf(sql, sizeof(sql),
                          "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE " LOCK_ROW " AND pid = %d",
                          pg->backend);
@@ -105,7 +105,7 @@ static int lock_take(const struct postgres *pg, PGconn *conn, struct err *err)
         return r == 0 ? pg_run(pg, conn, "SET lock_timeout = 0", NULL, err) : r;
 }
 
-/* ---- whose log it is */
+/* ---- identity of the log */
 
 static int check_id(struct postgres *pg, struct err *err)
 {
@@ -136,15 +136,15 @@ static int check_id(struct postgres *pg, struct err *err)
         return fs_write(AT_FDCWD, buf_z(&name), buf_view(&text), 0600, true, err);
 }
 
-/* ---- standing by */
+/* ---- standby */
 
 #define LOOK_MS 200
 
-/* The leading server, as one that stands by sees it. */
+/* The leading server, as seen by one that stands by. */
 struct leader {
-        bool gone;       /* nobody has the lock */
-        uint64_t number; /* of its last transaction */
-        char id[40];     /* of the log; empty while there are no tables */
+        bool gone;       /* no session has the lock */
+        uint64_t number; /* number of its last transaction */
+        char id[40];     /* identity of the log; empty while there are no tables */
 };
 
 static int look_at_leader(const struct postgres *pg, PGconn *conn, struct leader *ret, struct err *err)
@@ -157,7 +157,7 @@ static int look_at_leader(const struct postgres *pg, PGconn *conn, struct leader
                 return r;
         ret->gone = *PQgetvalue(res, 0, 0) == 't';
         PQclear(res);
-        if (ret->gone) /* pg_writer_open takes it, by a session of its own */
+        if (ret->gone) /* pg_writer_open takes it, in a session of its own */
                 r = pg_run(pg, conn, "SELECT pg_advisory_unlock(" LOCK ")", NULL, err);
         if (r == 0)
                 r = pg_run(pg, conn, "SELECT to_regclass('drover_state') IS NOT NULL", &res, err);
@@ -177,9 +177,9 @@ static int look_at_leader(const struct postgres *pg, PGconn *conn, struct leader
         return r;
 }
 
-/* Until nobody leads. A leader whose number has stood still for standby_ms, by this machine's clock, is
- * frozen or cut off: its sessions are ended. What it had sent is committed or rolled back before its lock is
- * free, and what it sends later is fenced by the term. */
+/* Waits until no server leads. A leader whose number has not changed for standby_ms, by this machine's
+ * clock, is frozen or disconnected, and its sessions are ended. What it had sent is committed or rolled
+ * back before its lock is free, and what it sends later is fenced by the term. */
 static int stand_by(struct postgres *pg, const struct store_place *place, struct err *err)
 {
         int64_t moved_ms = clock_boot_ms();
@@ -195,7 +195,8 @@ static int stand_by(struct postgres *pg, const struct store_place *place, struct
                         r = pg_connect(pg, &conn, err);
                 if (r == 0)
                         r = look_at_leader(pg, conn, &seen, err);
-                if (r == 0 && !told && *seen.id && pg->beside) { /* not as late as when it shall lead */
+                /* check now, not when this server has to lead */
+                if (r == 0 && !told && *seen.id && pg->beside) {
                         snprintf(pg->store_id, sizeof(pg->store_id), "%s", seen.id);
                         pg->number = seen.number;
                         r = check_id(pg, err);
@@ -206,7 +207,7 @@ static int stand_by(struct postgres *pg, const struct store_place *place, struct
                         place->standing_by(place->trouble_arg);
                 told = told || r == 0;
                 if (r != 0 || seen.number != number) {
-                        moved_ms = clock_boot_ms(); /* of a database that is away nothing is known */
+                        moved_ms = clock_boot_ms(); /* nothing is known while the database is unreachable */
                         number = r == 0 ? seen.number : number;
                 } else if (clock_boot_ms() - moved_ms > place->standby_ms) {
                         r = pg_run(pg, conn, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE " LOCK_ROW,
@@ -283,7 +284,7 @@ struct state {
         int64_t snapshot_id;
 };
 
-/* Records up to a snapshot's may all have been cut. */
+/* All records up to the snapshot's may have been deleted. */
 static int read_state(const struct postgres *pg, PGconn *conn, struct state *ret, struct err *err)
 {
         PGresult *res = NULL;
@@ -311,7 +312,8 @@ static int read_state(const struct postgres *pg, PGconn *conn, struct state *ret
         return r;
 }
 
-/* After a connection was lost: is this the log as we left it, with or without what was sent last? */
+/* After a lost connection: checks whether the log is as this server left it, with or without the last
+ * transaction. */
 static int compare_state(const struct postgres *pg, const struct state *is, enum pg_open how, struct err *err)
 {
         if (strcmp(is->id, pg->store_id) != 0)
@@ -337,7 +339,7 @@ int pg_writer_open(struct postgres *pg, enum pg_open how, struct err *err)
 
         if (r != 0)
                 return r;
-        if (how == PG_AGAIN) { /* a newer term is told before its holder's lock is waited for */
+        if (how == PG_AGAIN) { /* report a newer term before waiting for its holder's lock */
                 r = read_state(pg, conn, &is, err);
                 if (r == 0)
                         r = compare_state(pg, &is, how, err);
@@ -371,7 +373,7 @@ int pg_writer_open(struct postgres *pg, enum pg_open how, struct err *err)
         return 0;
 }
 
-/* ---- what is on this machine's disk */
+/* ---- files on this machine */
 
 static int check_mark(struct postgres *pg, struct err *err)
 {
@@ -429,7 +431,7 @@ int pg_open(const char *address, const struct store_place *place, struct postgre
                         r = stand_by(pg, place, err);
                 if (r == 0)
                         r = pg_writer_open(pg, PG_FIRST, err);
-                again = r == STORE_LOCKED && place->standby_ms > 0; /* another was faster */
+                again = r == STORE_LOCKED && place->standby_ms > 0; /* another server took the lock first */
                 if (again)
                         r = 0;
         }
@@ -469,7 +471,7 @@ static int postgres_open(const char *path, const struct store_place *place, stru
         return 0;
 }
 
-/* Space is the database's: nothing is kept back here. */
+/* The database manages its space: nothing is reserved here. */
 static int postgres_reserve(struct store_backend *be)
 {
         (void)be;

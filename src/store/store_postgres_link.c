@@ -1,9 +1,9 @@
-/* Connections to PostgreSQL: making one, waiting with a deadline, what an error means, values in binary form.
+/* Connections to PostgreSQL: connecting, waiting with a deadline, the meaning of errors, values in binary
+ * format.
  *
- * libpq is used without blocking: what is sent is flushed while answers are read, so that neither side waits
- * for the other to read. A server that is frozen, or behind a network that is gone, is silent for longer than
- * store_postgres_silence_ms; its connection is then as good as lost.
- */
+ * libpq is used in non-blocking mode: output is flushed while answers are read, so that the two sides
+ * cannot wait for each other. A server that is frozen, or behind a failed network, is silent for longer
+ * than store_postgres_silence_ms; its connection then counts as lost. */
 #include <endian.h>
 #include <errno.h>
 #include <limits.h>
@@ -16,7 +16,7 @@
 
 #define BYTEA_OID  17
 #define BIGINT_OID 20
-#define VERSION    130000 /* the oldest server that is known to work */
+#define VERSION    130000 /* the oldest server version that is known to work */
 
 int store_postgres_patience_ms = 60000;
 int store_postgres_read_patience_ms = 20000;
@@ -34,7 +34,7 @@ int pg_corrupt(const struct postgres *pg, struct err *err, const char *fmt, ...)
                        pg->name, what.text);
 }
 
-/* libpq's text in one line, without what names the file and line of its source. */
+/* Writes libpq's message as one line, without the parts that name a file and line of its source. */
 static void one_line(const char *text, char *ret, size_t size)
 {
         size_t n = 0;
@@ -59,7 +59,7 @@ int pg_fail(const struct postgres *pg, PGconn *conn, const PGresult *res, struct
         if (!state || PQstatus(conn) != CONNECTION_OK)
                 return err_set(err, PG_LOST, "the connection to %s was lost (%s)", pg->name, text);
         static const struct {
-                const char *state; /* or the class that it begins with */
+                const char *state; /* an SQLSTATE, or its class */
                 int code;
         } codes[] = {
                 {"08", PG_LOST},          {"57P01", PG_LOST},       {"57P02", PG_LOST},
@@ -157,7 +157,7 @@ static void quiet(void *arg, const char *message)
         (void)message;
 }
 
-/* What is asked of every session. The names of others' settings stay as they are in the address. */
+/* Settings of every session. Other settings stay as they are in the address. */
 static const char session[] =
         "SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0;"
         "SET client_min_messages = warning; SET jit = off; SET max_parallel_workers_per_gather = 0;"
@@ -263,7 +263,8 @@ static void add_u32(struct buf *b, uint32_t v)
         buf_add(b, &v, sizeof(v));
 }
 
-/* Dimensions, whether there are NULLs, the elements' type, how many elements, the number of the first. */
+/* Header: number of dimensions, whether there are NULLs, type of the elements, number of elements, index
+ * of the first. */
 static void array_element(struct pg_array *a, uint32_t type, const void *p, size_t n)
 {
         if (a->count++ == 0) {

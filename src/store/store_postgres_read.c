@@ -1,6 +1,7 @@
-/* Reading from PostgreSQL. Each call takes a connection for itself (a kept one, or a new one), reads by one
- * statement, and gives it back. Rows are taken from the socket one by one, so that a log of any length needs
- * no memory. A connection that was lost before the first row is made again; afterwards the call fails. */
+/* Reading from PostgreSQL. Each call takes a connection for itself (an idle one, or a new one), runs one
+ * statement, and returns the connection. Rows are read from the socket one by one, so that a log of any
+ * length needs little memory. If the connection is lost before the first row a new one is tried;
+ * afterwards the call fails. */
 #include <errno.h>
 #include <time.h>
 
@@ -12,9 +13,9 @@
 struct reading {
         struct postgres *pg;
         PGconn *conn;
-        PGresult *res; /* the row that is being read, or one that was read to begin */
-        bool begun;    /* res is a row that nobody has seen */
-        bool end;      /* all results were taken */
+        PGresult *res; /* the current row; after read_begin the first row */
+        bool begun;    /* res is a row that was not returned yet */
+        bool end;      /* all results were read */
 };
 
 static PGconn *reader_take(struct postgres *pg)
@@ -45,7 +46,7 @@ void pg_readers_close(struct postgres *pg)
                 PQfinish(conn);
 }
 
-/* Takes the next row. 1: there is one; 0: that was the last; else an error. */
+/* Reads the next row. Returns 1: there is one; 0: there are no more; otherwise an error. */
 static int next_row(struct reading *rd, struct err *err)
 {
         int r;
@@ -69,7 +70,7 @@ static int next_row(struct reading *rd, struct err *err)
         }
 }
 
-/* Sends the statement and takes its first row, if it has one. */
+/* Sends the statement and reads its first row, if there is one. */
 static int send_query(struct reading *rd, const char *sql, const struct pg_params *p, struct err *err)
 {
         int r;
@@ -91,7 +92,7 @@ static void drop_reading(struct reading *rd)
         rd->conn = NULL;
 }
 
-/* Begins one reading; read_end() must follow, also after a failure. */
+/* Begins a read; read_end() must follow, also after a failure. */
 static int read_begin(struct reading *rd, struct store_backend *be, const char *sql,
                       const struct pg_params *p, struct err *err)
 {
@@ -108,7 +109,7 @@ static int read_begin(struct reading *rd, struct store_backend *be, const char *
                 if (r != PG_LOST)
                         break;
                 drop_reading(rd);
-                pg_readers_close(pg); /* these were lost with it, most likely */
+                pg_readers_close(pg); /* the idle connections are probably lost too */
                 if (clock_boot_ms() > until_ms)
                         return -ENOTCONN;
                 nanosleep(&(struct timespec){.tv_nsec = AGAIN_MS * 1000000}, NULL);
@@ -121,12 +122,13 @@ static void read_end(struct reading *rd)
         if (rd->conn && rd->end && PQstatus(rd->conn) == CONNECTION_OK) {
                 PQclear(rd->res);
                 reader_give(rd->pg, rd->conn);
-        } else { /* not all was read: the rest is nobody's */
+        } else { /* unread rows are left: close the connection */
                 drop_reading(rd);
         }
 }
 
-/* Whether there is another row. At the end, or on an error, false: *r is 0 or what the store returns. */
+/* Returns whether there is another row. At the end, or on an error, returns false: *r is then 0 or the
+ * store's error. */
 static bool read_row(struct reading *rd, int *r, struct err *err)
 {
         if (rd->begun) {
@@ -153,7 +155,8 @@ static int missing(const struct postgres *pg, uint64_t seq, struct err *err)
         return pg_corrupt(pg, err, "record %llu is missing", (unsigned long long)seq);
 }
 
-/* The first row is what must be there, the cut and the newest snapshot's number, under the number 0. */
+/* The first row has the number 0, and has what is needed to check for gaps: the cut, and the newest
+ * snapshot's number. */
 int postgres_scan(struct store_backend *be, uint64_t from, store_scan_fn *fn, void *arg, struct err *err)
 {
         struct pg_params p = {0};
@@ -260,7 +263,7 @@ int postgres_blob_get(struct store_backend *be, struct str name, struct buf *ret
         return r;
 }
 
-/* The least name that is behind all that begin with the prefix; empty when there is none. */
+/* Computes the first name after all names that begin with the prefix; empty when there is none. */
 static void name_behind(struct str prefix, struct buf *ret)
 {
         buf_str(ret, prefix);
@@ -293,8 +296,8 @@ int postgres_blob_list(struct store_backend *be, struct str prefix, store_name_f
         return r;
 }
 
-/* The rows of some members are chosen by their index alone, and then sorted; those of an owner or of a
- * request are in the order of the answer in their index. */
+/* Rows of single members are selected by their index and then sorted. Rows of an owner or of a request are
+ * in the requested order in their index. */
 static void history_sql(const struct store_query *q, struct buf *sql, struct pg_params *p)
 {
         const char *columns = "id, request, member, state, submitted, ended, exit_code, owner, crc, data";

@@ -1,20 +1,20 @@
 /* Writing to PostgreSQL: groups, terms, snapshots in slices.
  *
- * Each transaction is one pipeline: all its statements are sent before the first answer is read, so that a
- * group of any size costs one round trip and one flush. What a group holds is gathered into arrays, one
- * statement for each table.
+ * Each transaction is one pipeline: all statements are sent before the first answer is read, so that a
+ * group of any size costs one round trip and one flush. The content of a group is collected into arrays,
+ * one statement for each table.
  *
- * The first statement moves the row of state from the number of the last transaction to the next one, if the
- * term is still ours; else it divides by zero, and nothing that follows counts. So
+ * The first statement updates the state row from the number of the last transaction to the next one, if
+ * the term is still ours; otherwise it divides by zero, and the whole transaction fails. Therefore
  *
  *  - a server that was away while another took a newer term writes nothing;
- *  - a transaction is in at most once, however often it is sent: after a lost connection the number in the
- *    row says whether the last one was committed, and if a server process that was thought dead commits it
- *    after all, the same transaction sent again fails at this statement.
+ *  - a transaction is applied at most once, however often it is sent. After a lost connection the number
+ *  in the row says whether the last transaction was committed; and if a server process that seemed dead
+ *  commits it later, the same transaction sent again fails at this statement.
  *
- * A lost connection is no failure: the writer connects again, for store_postgres_patience_ms, while the
- * groups behind it gather. A full or read-only database rolls back, and the group is handed back.
- */
+ * A lost connection is not a failure: the writer connects again, for up to store_postgres_patience_ms,
+ * while the following groups collect. If the database is full or read-only the transaction is rolled back,
+ * and the group is returned. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,8 +30,8 @@
 #define PART_ID(snapshot, part) (((snapshot) << 20) + (part))
 #define AGAIN_FIRST_MS          20
 #define AGAIN_LAST_MS           1000
-#define STATEMENTS_MAX          16 /* of a transaction */
-#define TIDY_AT                 2  /* where a slice's own statements begin, behind BEGIN and the fence */
+#define STATEMENTS_MAX          16 /* in a transaction */
+#define TIDY_AT                 2  /* index of a slice's first own statement, after BEGIN and the fence */
 
 enum statement {
         ST_BEGIN,
@@ -80,8 +80,8 @@ static const char *const statement_sql[ST_COUNT] = {
                 "INSERT INTO drover_snapshot_part (id, crc, data) VALUES ($1::bigint, $2::bigint, $3)",
         [ST_SNAPSHOT_COMPLETE] = "UPDATE drover_snapshot SET complete = true WHERE id = $1::bigint",
         [ST_CUT] = "UPDATE drover_state SET cut = greatest(cut, $1::bigint)",
-        /* All snapshots go but the newest complete one, all parts of others, and all records that were cut.
-         */
+        /* Deletes all snapshots but the newest complete one, all parts of others, and all records that
+         * were cut. */
         [ST_TIDY_PARTS] =
                 "DELETE FROM drover_snapshot_part WHERE id IN (SELECT id FROM drover_snapshot_part"
                 " WHERE id >> 20 IS DISTINCT FROM (SELECT max(id) FROM drover_snapshot WHERE complete)"
@@ -125,15 +125,15 @@ int pg_prepare_writer(const struct postgres *pg, PGconn *conn, struct err *err)
 
 /* ---- transactions */
 
-/* One transaction on its way. */
+/* A transaction that is being sent. */
 struct transaction {
         struct postgres *pg;
         uint64_t number;
-        void (*send)(struct transaction *t, void *arg); /* its statements, each by call() */
+        void (*send)(struct transaction *t, void *arg); /* sends its statements, each with call() */
         void *arg;
         bool unsent;                      /* a statement could not be queued */
-        uint64_t changed[STATEMENTS_MAX]; /* rows, of each statement */
-        uint64_t returned[2];             /* of ST_TERM */
+        uint64_t changed[STATEMENTS_MAX]; /* number of rows changed by each statement */
+        uint64_t returned[2];             /* result of ST_TERM */
 };
 
 static void statement_call(struct transaction *t, enum statement which, struct pg_params *p)
@@ -157,7 +157,7 @@ static void note_result(struct transaction *t, unsigned at, const PGresult *res)
                         t->returned[i] = pg_number(res, 0, i);
 }
 
-/* Reads the answers up to the end of the pipeline: the first failure counts. */
+/* Reads the answers up to the end of the pipeline; returns the first failure. */
 static int read_answers(struct transaction *t, struct err *err)
 {
         struct postgres *pg = t->pg;
@@ -170,7 +170,7 @@ static int read_answers(struct transaction *t, struct err *err)
 
                 if (got != 0)
                         return got;
-                if (!res) { /* between two statements */
+                if (!res) { /* NULL separates two statements */
                         if (PQstatus(pg->conn) != CONNECTION_OK || ++nothing > 2)
                                 return pg_fail(pg, pg->conn, NULL, err);
                         continue;
@@ -221,7 +221,8 @@ static int rollback(struct postgres *pg, struct err *err)
         }
 }
 
-/* Sends it once. 0: it is durable. After anything but PG_LOST it is not, and the connection is good. */
+/* Sends the transaction once. Returns 0: it is durable. After any other result but PG_LOST it was not
+ * applied, and the connection is usable. */
 static int attempt(struct transaction *t, bool fenced, struct err *err)
 {
         struct postgres *pg = t->pg;
@@ -251,7 +252,7 @@ static void trouble(const struct postgres *pg, const char *text)
                 pg->trouble(pg->trouble_arg, text);
 }
 
-/* Connects again, until `until_ms`. */
+/* Connects again; tries until until_ms. */
 static int reconnect(struct postgres *pg, enum pg_open how, int64_t until_ms, struct err *err)
 {
         int64_t wait_ms = AGAIN_FIRST_MS;
@@ -287,8 +288,8 @@ static int reconnect(struct postgres *pg, enum pg_open how, int64_t until_ms, st
         return err_set(err, r, "%s", now.text);
 }
 
-/* Makes one transaction durable, once. 0; PG_FENCED: another server has taken a newer term; STORE_FULL;
- * STORE_CORRUPT, STORE_FOREIGN, -errno. */
+/* Makes a transaction durable exactly once. Returns 0; PG_FENCED: another server has taken a newer term;
+ * STORE_FULL; STORE_CORRUPT, STORE_FOREIGN or -errno. */
 static int transact(struct transaction *t, struct err *err)
 {
         struct postgres *pg = t->pg;
@@ -300,7 +301,7 @@ static int transact(struct transaction *t, struct err *err)
                 r = pg->conn ? attempt(t, true, err) : err_set(err, PG_LOST, "%s was lost", pg->name);
                 if (r != PG_LOST && r != PG_FENCED)
                         break;
-                /* Fenced by a newer term, or by this very transaction: only the row of state tells. */
+                /* A newer term, or this very transaction, may have caused it: the state row shows which. */
                 r = reconnect(pg, PG_AGAIN, until_ms, err);
                 if (r != 0)
                         break;
@@ -323,7 +324,7 @@ static void send_term(struct transaction *t, void *arg)
         statement_call(t, ST_TERM, NULL);
 }
 
-/* A term that was taken without our hearing of it is passed over. */
+/* A term that was taken without the answer arriving is skipped. */
 int postgres_term_take(struct store_backend *be, uint64_t *ret_term, struct err *err)
 {
         struct postgres *pg = (struct postgres *)be;
@@ -350,10 +351,10 @@ int postgres_term_take(struct store_backend *be, uint64_t *ret_term, struct err 
 /* ---- groups */
 
 struct group {
-        uint64_t seq, rows; /* before it */
+        uint64_t seq, rows; /* numbers before the group */
         uint64_t events, cut;
         struct pg_array log_crc, record;
-        struct pg_array past[6], owner, past_crc, past_data; /* columns of history */
+        struct pg_array past[6], owner, past_crc, past_data; /* columns of the history rows */
         struct pg_array put_name, put_crc, put_data, gone;
 };
 
@@ -390,7 +391,7 @@ static void add_history(struct group *g, const struct past_job *h)
         pg_array_bytes(&g->past_data, h->data);
 }
 
-/* The last word on each blob of the group counts; `blobs` has it as the packed operation's place. */
+/* Only the last operation on each blob of the group counts; `blobs` has its position. */
 static void add_batch(struct group *g, const struct store_batch *b, struct map *blobs)
 {
         struct unpack u = store_batch_ops(b);
@@ -412,7 +413,7 @@ static void add_batch(struct group *g, const struct store_batch *b, struct map *
         }
 }
 
-/* Those that say the last word, in the group's order. */
+/* Adds the last operations on blobs, in the group's order. */
 static void add_blobs(struct group *g, const struct store_batch *b, const struct map *blobs)
 {
         struct unpack u = store_batch_ops(b);
@@ -527,9 +528,9 @@ enum snapshot_phase { CLEAN_BEFORE, WRITE_PARTS, TIDY_AFTER };
 
 struct slice {
         const struct store_snapshot *sn;
-        int64_t id;    /* of the snapshot that is written */
-        size_t offset; /* behind what this slice writes */
-        bool new;      /* it begins the snapshot */
+        int64_t id;    /* of the snapshot that is being written */
+        size_t offset; /* the offset after this slice */
+        bool new;      /* the slice begins the snapshot */
 };
 
 static void send_part(struct transaction *t, int64_t id, struct str part)
@@ -573,7 +574,7 @@ static void send_parts(struct transaction *t, void *arg)
         }
 }
 
-/* Some of what is no longer needed: all goes when nothing of the first two changes any more. */
+/* Deletes some unneeded rows. All are deleted when the first two statements change nothing. */
 static void send_tidy(struct transaction *t, void *arg)
 {
         (void)arg;

@@ -1,19 +1,18 @@
-/* The SQLite back end: opening, migrations, closing. (Writing and reading are in the files beside this.)
+/* The SQLite back end: opening, migrations, closing. (Writing and reading have files of their own.)
  *
- * WAL with synchronous=FULL: a commit is one flush of the write-ahead log. One connection writes, a pool of
- * others reads beside it, one more moves pages from the log to the database (checkpoints), so that a commit
- * waits for none of that. The schema's number is SQLite's user_version; migrations with higher numbers run at
- * opening, each in its own transaction.
+ * It uses WAL with synchronous=FULL: a commit is one flush of the write-ahead log. One connection writes,
+ * a pool of others reads at the same time, and one more moves pages from the log to the database
+ * (checkpoints), so that a commit waits for neither. The schema's number is SQLite's user_version;
+ * migrations with higher numbers run at opening, each in its own transaction.
  *
- * On a network filesystem (or when the address begins "sqlite-exclusive:") there is no memory to share and
- * locks may lie, so SQLite's exclusive locking is used: the database is ours from opening to closing, the
- * log's index is on the heap, and one connection does everything under a lock.
+ * On a network filesystem (or with "sqlite-exclusive:") there is no shared memory, and locks may not work,
+ * so SQLite's exclusive locking is used: the database is locked from opening to closing, the log's index
+ * is on the heap, and one connection does everything under a lock.
  *
- * What SQLite does not see itself is seen by checksums: of each record with its number, each part of a
- * snapshot, each blob and history row. A database file that is empty or gone although its reserve or its log
- * is there was not made by us that way, and is refused. What cannot be seen is a write-ahead log cut short by
- * hand: SQLite takes its valid beginning, as it must after a power cut.
- */
+ * Checksums detect damage that SQLite does not detect: of each record with its number, each part of a
+ * snapshot, each blob and each history row. A database file that is empty or missing although its reserve
+ * or its log exists is refused. A write-ahead log that was cut short by hand cannot be detected: SQLite
+ * uses its valid beginning, as it must after a power cut. */
 #include "store/store_sqlite.h"
 
 #include <errno.h>
@@ -24,7 +23,7 @@
 #include "store/schema.h"
 #include "store/store_files.h"
 
-#define WAL_BYTES      (9 << 20)  /* a little more than it has when a checkpoint begins */
+#define WAL_BYTES      (9 << 20)  /* a little more than its size when a checkpoint begins */
 #define APPLICATION_ID 0x44727672 /* "Drvr", in the file's header */
 
 static const char *const statement_sql[ST_COUNT] = {
@@ -45,8 +44,8 @@ static const char *const statement_sql[ST_COUNT] = {
         [ST_SNAPSHOT_PART] = "INSERT INTO snapshot_part (id, crc, data) VALUES (?, ?, ?)",
         [ST_SNAPSHOT_COMPLETE] = "UPDATE snapshot SET complete = 1 WHERE id = ?",
         [ST_CUT] = "UPDATE state SET cut = max(cut, ?)",
-        /* All snapshots go but the newest complete one, all its older parts, and all records that were cut.
-         */
+        /* Deletes all snapshots but the newest complete one, all older parts, and all records that were
+         * cut. */
         [ST_TIDY_PARTS] =
                 "DELETE FROM snapshot_part WHERE id IN (SELECT id FROM snapshot_part WHERE id >> 20 IS NOT"
                 " (SELECT max(id) FROM snapshot WHERE complete) LIMIT 32)",
@@ -107,7 +106,7 @@ static int run_sql(const struct sqlite *q, sqlite3 *db, const char *sql, struct 
         return rc ? sqlite_fail(q, db, rc, err) : 0;
 }
 
-/* The first column of the first row, as a number or (short) as text. */
+/* Returns the first column of the first row, as a number or a short text. */
 static int ask_database(const struct sqlite *q, sqlite3 *db, const char *sql, int64_t *ret, char *text,
                         size_t size, struct err *err)
 {
@@ -221,7 +220,7 @@ static int prepare_statements(struct sqlite *q, struct err *err)
         return 0;
 }
 
-/* The file must be there if it ever was. */
+/* Checks that the file exists if it existed before. */
 static int check_presence(const struct sqlite *q, struct err *err)
 {
         MEM_CLEANUP char *wal = NULL;
@@ -261,7 +260,7 @@ static void sqlite_close(struct store_backend *be)
                 sqlite3_db_config(q->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         sqlite3_close(q->db);
         if (whole) {
-                store_wal_void(q->path, WAL_BYTES);
+                store_wal_empty(q->path, WAL_BYTES);
                 if (!q->be.lost)
                         store_mark_write(q->mark_fd, STORE_MARK_CLOSED, q->marked);
         }
@@ -295,8 +294,8 @@ static struct sqlite *sqlite_new(const struct store_backend_ops *ops, const char
         return q;
 }
 
-/* Refuses a database that ends before a record that was durable in it, unless a copy was put in the place of
- * one that was closed, or came without its mark. The mark says so until the first commit. */
+/* Refuses a database that ends before a record that was durable in it, unless a copy replaced a closed
+ * database, or came without its mark. The mark shows which until the first commit. */
 static int check_mark(struct sqlite *q, uint64_t last, struct err *err)
 {
         enum store_mark kind;
@@ -316,7 +315,7 @@ static int check_mark(struct sqlite *q, uint64_t last, struct err *err)
         q->be.lost = kind == STORE_MARK_NONE ? last > 0 : mark > last;
         if (!q->be.lost)
                 store_mark_write(q->mark_fd, STORE_MARK_OPEN, last);
-        /* A machine that fails leaves a new file empty unless it was flushed once, and a database without its
+        /* After a power cut a new file may be empty unless it was flushed once, and a database without its
          * mark would be taken for a copy. */
         if (kind == STORE_MARK_NONE && !q->be.lost && fsync(q->mark_fd) < 0 && errno != ENOSPC &&
             errno != EDQUOT)
@@ -342,7 +341,7 @@ static int open_file(struct sqlite *q, uint64_t *ret_last_seq, struct err *err)
                 r = sqlite_migrate(q, err);
         if (r == 0)
                 r = prepare_statements(q, err);
-        /* Records up to a snapshot's may all have been cut. */
+        /* All records up to the snapshot's may have been deleted. */
         if (r == 0)
                 r = ask_database(q, q->db,
                                  "SELECT max((SELECT ifnull(max(seq), 0) FROM log), (SELECT cut FROM state),"
@@ -356,7 +355,7 @@ static int open_file(struct sqlite *q, uint64_t *ret_last_seq, struct err *err)
                 return r;
         *ret_last_seq = (uint64_t)last;
         store_wal_extend(q->path, WAL_BYTES);
-        /* Without a reserve the store works; who asks for it again learns of the full disk. */
+        /* The store works without a reserve; store_reserve_take reports the full disk again. */
         r = store_reserve_file_take(q->path, err);
         return r == STORE_FULL ? 0 : r;
 }
@@ -385,7 +384,7 @@ static int open_as(const struct store_backend_ops *ops, bool exclusive, const ch
 static int sqlite_open(const char *path, const struct store_place *place, struct store_backend **ret,
                        uint64_t *ret_last_seq, bool *ret_network, struct err *err)
 {
-        (void)place; /* all is beside the file */
+        (void)place; /* everything is beside the file */
         return open_as(&store_sqlite, false, path, ret, ret_last_seq, ret_network, err);
 }
 

@@ -1,4 +1,4 @@
-/* store_sqlite: what the files of the SQLite back end share. Private to store/. */
+/* store_sqlite: shared by the files of the SQLite back end. Private to store/. */
 #pragma once
 #include <pthread.h>
 #include <sqlite3.h>
@@ -6,7 +6,7 @@
 
 #include "store/backend.h"
 
-/* The writer's statements; their text is in store_sqlite.c. */
+/* The writer's statements; store_sqlite.c has their text. */
 enum statement {
         ST_BEGIN,
         ST_COMMIT,
@@ -28,10 +28,10 @@ enum statement {
         ST_COUNT,
 };
 
-/* So many pages in the write-ahead log begin a checkpoint. Tests lower it, before they open a store. */
+/* A checkpoint begins at this many pages in the write-ahead log. Tests lower it before they open a store. */
 extern int store_sqlite_checkpoint_frames;
 
-/* A connection for reading. They are kept and used again. */
+/* A connection for reading. Idle ones are kept for reuse. */
 struct reader {
         sqlite3 *db;
         struct reader *next;
@@ -41,16 +41,16 @@ struct sqlite {
         struct store_backend be;
         char *path;
         int lock_fd, mark_fd;
-        uint64_t marked; /* the newest record that is durable */
-        bool exclusive;  /* one connection for all; see store_sqlite.c */
-        sqlite3 *db;     /* the writer's */
+        uint64_t marked; /* the newest durable record */
+        bool exclusive;  /* one connection for everything; see store_sqlite.c */
+        sqlite3 *db;     /* the writer's connection */
         sqlite3_stmt *st[ST_COUNT];
-        pthread_mutex_t db_lock; /* recursive; writing, and in exclusive mode reading */
-        int64_t snapshot_id;     /* of the one being written */
+        pthread_mutex_t db_lock; /* recursive; held for writing, and in exclusive mode for reading */
+        int64_t snapshot_id;     /* of the snapshot that is being written */
         bool failed;             /* nothing more is written, not even at closing */
 
         pthread_mutex_t readers_lock;
-        struct reader *readers; /* idle ones */
+        struct reader *readers; /* idle connections */
 
         /* Checkpoints; see store_sqlite_write.c. */
         bool has_checkpointer;
@@ -61,20 +61,21 @@ struct sqlite {
         bool checkpoint_wanted, checkpoint_stop;
         int checkpoint_result; /* of a failure that must stop the store */
         struct err checkpoint_err;
-        atomic_int wal_frames;         /* in the file; moved by the writer */
-        atomic_int backfilled;         /* of these, in the database */
-        atomic_bool checkpoint_passed; /* the thread has moved what there was */
+        atomic_int wal_frames;         /* frames in the file; advanced by the writer */
+        atomic_int backfilled;         /* the part of them that is in the database */
+        atomic_bool checkpoint_passed; /* the thread has finished one checkpoint */
 };
 
-/* What a result code of SQLite means here: STORE_CORRUPT, STORE_FULL or -errno, with text. rc is an error. */
+/* Returns what a result code of SQLite means, with text: STORE_CORRUPT, STORE_FULL or -errno. rc must be
+ * an error. */
 int sqlite_fail(const struct sqlite *q, sqlite3 *db, int rc, struct err *err);
 int sqlite_corrupt(const struct sqlite *q, struct err *err, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 int sqlite_connect(const struct sqlite *q, sqlite3 **ret, struct err *err);
-int sqlite_migrate(struct sqlite *q, struct err *err); /* q->db gets the schema of this version */
+int sqlite_migrate(struct sqlite *q, struct err *err); /* updates the schema of q->db to this version */
 int sqlite_checkpointer_start(struct sqlite *q, struct err *err);
 void sqlite_checkpointer_stop(struct sqlite *q);
-/* Moves all there is; false when it could not, or somebody reads. For closing. */
+/* Moves all pages; returns false if that failed or a reader prevented it. For closing. */
 bool sqlite_checkpoint_whole(struct sqlite *q);
 void sqlite_readers_close(struct sqlite *q);
 uint32_t sqlite_history_crc(const struct past_job *h);

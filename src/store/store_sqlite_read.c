@@ -1,10 +1,11 @@
-/* Reading from SQLite. Each call takes a connection for itself (a kept one, or a new one), reads within one
- * transaction, and gives it back; in exclusive mode it is the writer's connection, under its lock. */
+/* Reading from SQLite. Each call takes a connection for itself (an idle one, or a new one), reads within
+ * one transaction, and returns the connection; in exclusive mode it uses the writer's connection, under
+ * its lock. */
 #include "store/store_sqlite.h"
 
 #include <errno.h>
 
-#define READERS_MAX 8 /* kept when idle */
+#define READERS_MAX 8 /* idle connections that are kept */
 
 struct reading {
         struct sqlite *q;
@@ -13,7 +14,7 @@ struct reading {
         sqlite3_stmt *st;
 };
 
-/* Prepares sql for one reading; read_end() must follow, also after a failure. */
+/* Prepares sql for one read; read_end() must follow, also after a failure. */
 static int read_begin(struct reading *rd, struct store_backend *be, const char *sql, struct err *err)
 {
         struct sqlite *q = (struct sqlite *)be;
@@ -88,7 +89,8 @@ void sqlite_readers_close(struct sqlite *q)
         }
 }
 
-/* Whether there is another row. At the end, or on an error, false: *r is 0 or what the store returns. */
+/* Returns whether there is another row. At the end, or on an error, returns false: *r is then 0 or the
+ * store's error. */
 static bool read_row(struct reading *rd, int *r, struct err *err)
 {
         int rc = sqlite3_step(rd->st);
@@ -115,8 +117,8 @@ static int scan_row(struct reading *rd, uint64_t next, store_scan_fn *fn, void *
         return fn(arg, seq, record, err);
 }
 
-/* Each row brings along what must be there, the cut and the newest snapshot's number, so that all is read in
- * one transaction; without records there is one row, whose number is NULL. */
+/* Each row also has what is needed to check for gaps, the cut and the newest snapshot's number, so that
+ * everything is read in one transaction. Without records there is one row, whose number is NULL. */
 int sqlite_scan(struct store_backend *be, uint64_t from, store_scan_fn *fn, void *arg, struct err *err)
 {
         struct reading rd;
@@ -234,9 +236,9 @@ int sqlite_blob_list(struct store_backend *be, struct str prefix, store_name_fn 
         return r;
 }
 
-/* The rows of an owner, of a request, or all of them are read one by one from an index that has them in the
- * order of the answer: nothing is sorted, so that the cost is that of the rows told, however long the history
- * is. The rows of some members are chosen by their index alone, and then sorted and fetched. */
+/* The rows of an owner, of a request, or all rows are read one by one from an index that has the requested
+ * order. Nothing is sorted, so the cost is proportional to the rows returned, however long the history is.
+ * Rows of single members are selected by their index, and then sorted and read. */
 static void history_sql(const struct store_query *q, struct buf *sql)
 {
         const char *order = q->oldest ? " ORDER BY id" : " ORDER BY id DESC";

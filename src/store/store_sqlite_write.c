@@ -1,16 +1,15 @@
 /* Writing to SQLite: groups, terms, snapshots in slices, checkpoints.
  *
- * Checkpoints. The commit path does not move pages (wal_autocheckpoint is 0). When
- * store_sqlite_checkpoint_frames pages wait in the write-ahead log, the checkpoint thread moves what is there
- * then, beside the commits that go on, and then what came in meanwhile, until little is left. That the writer
- * moves itself between two commits, after which SQLite begins the log anew: under constant load the thread
- * alone would never catch up. A log that gets many times as long all the same is moved by the writer, however
- * long that takes: disk space has an end. A reader that stays long delays the new beginning, not the commits.
+ * Checkpoints. A commit moves no pages (wal_autocheckpoint is 0). When the write-ahead log has
+ * store_sqlite_checkpoint_frames pages, the checkpoint thread moves them to the database while commits
+ * continue, and then the pages that were added meanwhile, until few are left. The writer moves those
+ * between two commits, and SQLite then starts the log over; under constant load the thread alone would
+ * never finish. If the log still becomes many times as long, the writer moves all pages, however long that
+ * takes, because disk space is limited. A long-running reader delays starting over, but no commit.
  *
- * Failures. No space: the transaction is rolled back and the group handed back. Any other error, also one of
- * a checkpoint, stops the store: after a failed flush the kernel may have dropped the pages that it could not
- * write, and only reading again what is on the disk tells the truth.
- */
+ * Failures. Without space the transaction is rolled back and the group returned. Any other error, also of
+ * a checkpoint, stops the store: after a failed flush the kernel may have dropped pages that it could not
+ * write, so only what is on the disk can be trusted. */
 #include "store/store_files.h"
 #include "store/store_sqlite.h"
 
@@ -26,7 +25,7 @@
 
 int store_sqlite_checkpoint_frames = 2000; /* 8 MB of pages */
 
-/* Runs a statement that gives no rows, or whose first row's first number is *ret. */
+/* Runs a statement that returns no rows, or the first number of whose first row is *ret. */
 static int statement_step(struct sqlite *q, enum statement which, int64_t *ret, struct err *err)
 {
         sqlite3_stmt *st = q->st[which];
@@ -66,7 +65,7 @@ static int checkpoint(struct sqlite *q, sqlite3 *db, struct err *err)
         if (rc == SQLITE_OK || (rc & 0xff) == SQLITE_BUSY)
                 return 0;
         r = sqlite_fail(q, db, rc, err);
-        return r == STORE_FULL ? 0 : r; /* the log holds it all */
+        return r == STORE_FULL ? 0 : r; /* the log still has everything */
 }
 
 bool sqlite_checkpoint_whole(struct sqlite *q)
@@ -112,7 +111,7 @@ static int on_commit(void *arg, sqlite3 *db, const char *name, int frames)
         (void)db;
         (void)name;
         if (frames < atomic_load(&q->wal_frames))
-                atomic_store(&q->backfilled, 0); /* the log began anew */
+                atomic_store(&q->backfilled, 0); /* the log starts over */
         atomic_store(&q->wal_frames, frames);
         return SQLITE_OK;
 }
@@ -152,7 +151,7 @@ void sqlite_checkpointer_stop(struct sqlite *q)
         q->checkpoint_db = NULL;
 }
 
-/* Between commits. A failure is told by the next one: this one is durable. */
+/* Runs between commits. The next commit reports a failure, because this one is durable. */
 static void after_commit(struct sqlite *q)
 {
         int frames = atomic_load(&q->wal_frames);
@@ -200,7 +199,7 @@ static int begin_transaction(struct sqlite *q, uint64_t *ret_term, struct err *e
         return r;
 }
 
-/* Ends what begin_transaction() began: commits when r is 0, else rolls back. */
+/* Ends the transaction that begin_transaction() began: commits if r is 0, otherwise rolls back. */
 static int end_transaction(struct sqlite *q, int r, struct err *err)
 {
         if (r == 0)
@@ -210,7 +209,7 @@ static int end_transaction(struct sqlite *q, int r, struct err *err)
                 return 0;
         }
         rollback(q);
-        if (r == STORE_FULL) /* a log that was moved whole begins anew, which may be room enough */
+        if (r == STORE_FULL) /* a log that was moved completely starts over, which may free enough space */
                 checkpoint(q, q->db, NULL);
         if (r < 0 || r == STORE_CORRUPT)
                 q->failed = true;
@@ -324,7 +323,7 @@ int sqlite_commit(struct store_backend *be, struct store_batch *first, uint64_t 
 
 enum snapshot_phase { CLEAN_BEFORE, WRITE_PARTS, TIDY_AFTER };
 
-/* One slice of removing what is no longer needed. *ret_more when there may be more. */
+/* Deletes some unneeded rows. *ret_more: there may be more. */
 static int tidy(struct sqlite *q, bool *ret_more, struct err *err)
 {
         int r = statement_step(q, ST_TIDY_PARTS, NULL, err);

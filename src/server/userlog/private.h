@@ -1,6 +1,6 @@
-/* private: what userlog.c (records of the core become entries, entries become lines), request.c (which
- * requests have a log) and send.c (channels, agents, the store) share; the unit test of send.c uses it
- * too. */
+/* private: the state of user logs. Requests with a log (request.c) refer to channels (send.c), whose entries
+ * (userlog.c) refer back to the requests, so one header has the structs of all three. The unit test of send.c
+ * uses it too. */
 #pragma once
 #include "base/map.h"
 #include "server/loop/turn.h"
