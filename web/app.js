@@ -34,7 +34,6 @@ function route() {
 }
 
 async function show() {
-    if (location.hash && !location.hash.startsWith("#/")) return; // a place on this page
     leaving?.abort();
     if (!api.session) {
         showSignIn();
@@ -161,7 +160,9 @@ function start() {
     show();
 }
 
-window.addEventListener("hashchange", show);
+window.addEventListener("hashchange", () => {
+    if (!location.hash || location.hash.startsWith("#/")) show(); // others are places on this page
+});
 window.addEventListener("signed-out", () => {
     signedOut();
     document.getElementById("sign-in-error").textContent = "The session is over: sign in again.";

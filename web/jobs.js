@@ -14,7 +14,7 @@ function where(j) {
 
 function outcome(j) {
     if (j.state === "held") return said(j.hold_reason);
-    if (j.waits_for) return said(`waits for ${j.waits_for}`);
+    if (j.waits_for) return said(j.waits_for); // it is a sentence
     if (j.exit_signal) return `signal ${j.exit_signal}`;
     if (j.exit_code !== null && j.exit_code !== undefined) return `exit code ${j.exit_code}`;
     return "";

@@ -40,7 +40,12 @@ class Page:
         self.url = f"https://127.0.0.1:{instance.port}/"
 
     def open(self, hash_=""):
-        self.driver.get(self.url + hash_)
+        """Once more when an interface of this machine came or went meanwhile: the browser gives up what it is loading then."""
+        for _ in range(10):
+            self.said()
+            self.driver.get(self.url + hash_)
+            if not any("ERR_NETWORK_CHANGED" in text for text in self.said()):
+                break
 
     def go(self, hash_):
         self.driver.execute_script("location.hash = arguments[0]", hash_)

@@ -215,6 +215,7 @@ def test_sign_in_and_out(served, window):
     page.click("#sign-out")
     page.there("#token")
     assert page.fetch("GET", "/v1/server")[0] == 401
+    page.go("#main")  # where "Skip to the content" leads
     window.refresh()
     page.there("#token")
 
@@ -288,6 +289,15 @@ def test_a_job_tells_why_and_what_it_prints(served, page):
     page.shows("exit 3", "section[aria-label='What happened']")
     page.shows("completed", "section[aria-label=Where]")
     served.cli("rm", str(waits))
+
+
+def test_a_job_says_what_it_waits_for(served, page):
+    first = served.submit(sh("true"), "--hold")
+    second = served.submit(sh("true"), "--after", str(first))
+    page.go(f"#/jobs?id={second}")
+    page.shows(f"waits for request {first}", "table")
+    assert "waits for waits for" not in page.text("table")
+    served.cli("rm", str(second), str(first))
 
 
 def test_submit_by_form_with_a_file(served, page):

@@ -451,7 +451,7 @@ def test_scancel_chooses(look):
 
 def test_signals_reach_jobs(look):
     job = look.batch("trap 'echo caught; exit 9' USR2; touch ready; while :; do sleep 0.1; done\n")
-    wait_until(lambda: os.path.exists(os.path.join(look.work, "ready")))
+    wait_until(lambda: os.path.exists(os.path.join(look.work, "ready")) and look.state(job) == ["R"])  # the server knows that it runs
     look("scancel", "-s", "USR2", job)
     over(look, job, "F")
     assert look.file(f"slurm-{job}.out").endswith("caught\n")

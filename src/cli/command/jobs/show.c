@@ -164,7 +164,7 @@ static void print_request(struct cli *cli, struct view root)
         add_when(cli, &t, "ended", view_get(root, "finished_ms"));
         buf_reset(&text);
         view_text(view_get(root, "waits_for"), &text);
-        add_field(&t, "waits for", buf_view(&text));
+        add_field(&t, "dependency", buf_view(&text));
         while (view_next(parts, &at, &part))
                 add_part_lines(&t, part);
         cli_print_table(cli, &t);

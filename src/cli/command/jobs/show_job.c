@@ -232,7 +232,7 @@ static void add_set(struct page *p)
                 view_text(view_get(p->ad, "DroverNode"), &text);
         }
         add_line(p, "starts with", &text);
-        add_text(p, "waits for", view_get(p->job, "waits_for"));
+        add_text(p, "dependency", view_get(p->job, "waits_for"));
 }
 
 void show_job(struct cli *cli, struct view job, struct buf *out)
