@@ -480,6 +480,15 @@ int core_chirp_get(struct core *c, const char *agent, const struct core_attempt 
 /* Adds a line to the job's log. Returns 0; as core_chirp_check; CORE_TOO_MANY with err. */
 int core_chirp_remark(struct core *c, const char *agent, const struct core_attempt *at, struct str line,
                       struct err *err);
+/* Returns whether programs of the part's jobs may start programs beside those of the other jobs of their set:
+ * in universe = parallel. */
+bool core_launch_allowed(struct core *c, uint64_t request, uint32_t part);
+/* Finds the running attempt at place `node` (from 0) of the set that the attempt `at` of this agent is in,
+ * and has started with. Returns 0, with the agent that has it, valid until the next command; CORE_UNKNOWN:
+ * the agent does not have `at`, or that node does not run; CORE_FORBIDDEN: the job's programs may not;
+ * CORE_INVALID: the set has no such node; all with err. */
+int core_launch_node(struct core *c, const char *agent, const struct core_attempt *at, uint32_t node,
+                     struct core_attempt *ret, const char **ret_agent, struct err *err);
 
 /* ---- time */
 /* Matches offers and jobs that changed. Returns whether there is more to do, in a turn that follows at

@@ -5,3 +5,4 @@
 #define SANDBOX_CREDENTIALS ".drover_credentials" /* a folder of private files, one for each credential */
 #define SANDBOX_CHIRP       ".drover_chirp"       /* a socket: agent/attempt/chirp.h */
 #define SANDBOX_TMP         ".drover_tmp"         /* a folder, /tmp of the job */
+#define SANDBOX_HOSTS       ".drover_hosts"       /* agent/step/launch.h */

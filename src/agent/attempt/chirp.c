@@ -27,8 +27,8 @@
 #include "ev/stream.h"
 #include "run/sandbox_names.h"
 
-#define PEERS_MAX      8u                                         /* peers of one attempt */
-#define PEERS_ALL_MAX  512u                                       /* shared by owners */
+#define PEERS_MAX      8u   /* peers of one attempt; one more for each node of a parallel job */
+#define PEERS_ALL_MAX  512u /* shared by owners */
 #define LINE_MAX_BYTES (FILE_CALL_DATA_MAX / 3 * 4 + (64u << 10)) /* base64, and the rest of the call */
 #define ANSWER_MS      60000                                      /* time for the server's answer */
 #define DELAY_MS       15000                                      /* delay before deferred changes are sent */
@@ -47,7 +47,8 @@ struct peer {
         struct buf *in;  /* input buffer of the stream; NULL: no input */
         uint64_t serial; /* serial of the call at the server; 0: none */
         int64_t until_ms;
-        bool gone; /* to be freed by the caller of take_lines */
+        Drover__ChirpOp op; /* of the call at the server */
+        bool gone;          /* to be freed by the caller of take_lines */
 };
 struct delayed {
         char *name, *text;
@@ -118,10 +119,23 @@ static void write_line(struct peer *p, struct buf *line)
         stream_write(p->stream, line->p, line->n);
 }
 
+/* What a program on another node has printed, and how it ended. */
+static void write_end(struct json *j, const struct chirp_answer *said)
+{
+        BUF_CLEANUP struct buf data = {0};
+        base64_encode(&data, said->stderr_bytes);
+        json_kstr(j, "stderr", buf_view(&data));
+        json_kbool(j, "over", said->over);
+        if (said->over)
+                json_kint(j, said->signaled ? "signal" : "exit_code", said->exit_code);
+}
+
 static void peer_answer(struct peer *p, const struct chirp_answer *said)
 {
         BUF_CLEANUP struct buf line = {0}, data = {0};
         struct json j = {.out = &line};
+        Drover__ChirpOp op = p->op;
+        p->op = DROVER__CHIRP_OP__CHIRP_NONE;
         json_open(&j, '{');
         if (said->error) {
                 json_kint(&j, "error", said->error);
@@ -129,6 +143,10 @@ static void peer_answer(struct peer *p, const struct chirp_answer *said)
         } else {
                 base64_encode(&data, said->data);
                 json_kstr(&j, "data", buf_view(&data));
+                if (op == DROVER__CHIRP_OP__CHIRP_LAUNCH)
+                        json_kint(&j, "command", (int64_t)(said->command & INT64_MAX));
+                if (op == DROVER__CHIRP_OP__CHIRP_LAUNCHED)
+                        write_end(&j, said);
                 json_kint(&j, "size", (int64_t)(said->size & INT64_MAX));
                 json_kint(&j, "mode", said->mode);
                 json_kint(&j, "changed", said->changed);
@@ -148,8 +166,8 @@ struct call {
         Drover__ChirpOp op;
         const char *name;
         struct str data;
-        uint64_t offset;
-        uint32_t length, flags, mode;
+        uint64_t offset, command, stderr_offset;
+        uint32_t length, flags, mode, node;
 };
 
 /* serial 0: no answer is wanted. */
@@ -169,6 +187,9 @@ static void send_call(const struct attempt *at, uint64_t serial, const struct ca
         m.length = c->length;
         m.flags = c->flags;
         m.mode = c->mode;
+        m.node = c->node;
+        m.command = c->command;
+        m.stderr_offset = c->stderr_offset;
         to.kind_case = DROVER__TO_SERVER__KIND_CHIRP;
         to.chirp = &m;
         outbox_send(at->a, &to);
@@ -216,6 +237,7 @@ static void peer_ask(struct peer *p, const struct call *c)
                        "the job sets attributes and writes lines too fast: ten a second, in the long run");
                 return;
         }
+        p->op = c->op;
         p->serial = ++at->a->chirps->last;
         p->until_ms = clock_boot_ms() + ANSWER_MS;
         idmap_put(at->a->chirps->asked, p->serial, p);
@@ -280,6 +302,8 @@ static const struct {
         {"set_attribute_later", OP_LATER},
         {"owner", OP_OWNER},
         {"log", DROVER__CHIRP_OP__CHIRP_LOG},
+        {"launch", DROVER__CHIRP_OP__CHIRP_LAUNCH},
+        {"launched", DROVER__CHIRP_OP__CHIRP_LAUNCHED},
         {"read", DROVER__CHIRP_OP__CHIRP_READ},
         {"write", DROVER__CHIRP_OP__CHIRP_WRITE},
         {"stat", DROVER__CHIRP_OP__CHIRP_STAT},
@@ -313,7 +337,7 @@ static bool read_number(const json_t *o, const char *key, uint64_t most, uint64_
 static const char *read_call(const json_t *o, struct call *ret, struct buf *data, int *ret_op)
 {
         const json_t *bytes = json_object_get(o, "data");
-        uint64_t length, flags, mode;
+        uint64_t length, flags, mode, node;
         *ret = (struct call){.name = json_string_value(json_object_get(o, "name"))};
         *ret_op = op_of(json_string_value(json_object_get(o, "op")));
         if (!*ret_op)
@@ -322,7 +346,9 @@ static const char *read_call(const json_t *o, struct call *ret, struct buf *data
                 ret->name = "";
         if (!read_number(o, "offset", INT64_MAX, &ret->offset) ||
             !read_number(o, "length", FILE_CALL_DATA_MAX, &length) || !read_number(o, "flags", 15, &flags) ||
-            !read_number(o, "mode", 0777, &mode))
+            !read_number(o, "mode", 0777, &mode) || !read_number(o, "node", UINT32_MAX, &node) ||
+            !read_number(o, "command", INT64_MAX, &ret->command) ||
+            !read_number(o, "stderr_offset", INT64_MAX, &ret->stderr_offset))
                 return "a number is out of its range";
         if (bytes &&
             (!json_is_string(bytes) ||
@@ -333,6 +359,7 @@ static const char *read_call(const json_t *o, struct call *ret, struct buf *data
         ret->length = (uint32_t)length;
         ret->flags = (uint32_t)flags;
         ret->mode = (uint32_t)mode;
+        ret->node = (uint32_t)node;
         return NULL;
 }
 
@@ -401,7 +428,8 @@ static void on_peer(void *arg, int fd)
                                                     .write_max = 4 * LINE_MAX_BYTES};
         struct chirp *c = arg;
         struct agent *a = c->at->a;
-        if (c->peer_count >= PEERS_MAX || !share_take(a->chirps->share, str_of(c->at->t->m->owner))) {
+        unsigned most = PEERS_MAX + (c->at->t->m->launches ? c->at->set_size : 0);
+        if (c->peer_count >= most || !share_take(a->chirps->share, str_of(c->at->t->m->owner))) {
                 close(fd);
                 return;
         }
@@ -461,7 +489,7 @@ void chirp_open(struct attempt *at)
 {
         struct agent *a = at->a;
         struct err err = {""};
-        if (!at->t->m->chirps || at->chirp || !queue_is_local(at->q))
+        if ((!at->t->m->chirps && !at->t->m->launches) || at->chirp || !queue_is_local(at->q))
                 return;
         struct chirp *c = mem_new(struct chirp);
         c->at = at;
@@ -513,13 +541,15 @@ void chirp_tick(struct agent *a)
 
 void chirp_session_lost(struct agent *a)
 {
-        static const struct chirp_answer lost = {.error = EAGAIN,
-                                                 .text = "the connection with the server was lost meanwhile"};
+        static const char why[] = "the connection with the server was lost meanwhile";
         size_t at = 0;
         uint64_t serial;
         void *p;
         while (idmap_next(a->chirps->asked, &at, &serial, &p)) {
-                peer_answered(p, &lost);
+                /* a program may have been started, and must not be twice */
+                bool launch = ((struct peer *)p)->op == DROVER__CHIRP_OP__CHIRP_LAUNCH;
+                peer_answered(p,
+                              &(struct chirp_answer){.error = launch ? ECONNABORTED : EAGAIN, .text = why});
                 at = 0;
         }
 }

@@ -1,10 +1,11 @@
 /* chirp: calls that the program of an attempt makes to its job's server while it runs: on attributes of the
- * job, lines for its log, and files beneath the folder of the submit.
+ * job, lines for its log, files beneath the folder of the submit, and programs on other nodes of a parallel
+ * job.
  *
- * A job that was submitted with want_io_proxy has a socket in its sandbox (SANDBOX_CHIRP), whose path is in
- * DROVER_CHIRP. A peer sends a line of JSON for each call and gets a line in return, one call at a time;
- * drover-chirp(1) has the lines. The server decides what is allowed, and an agent that can access the folder
- * does the file operations.
+ * A job that was submitted with want_io_proxy, or in universe = parallel, has a socket in its sandbox
+ * (SANDBOX_CHIRP), whose path is in DROVER_CHIRP. A peer sends a line of JSON for each call and gets a line
+ * in return, one call at a time; drover-chirp(1) has the lines. The server decides what is allowed, and an
+ * agent that can access the folder does the file operations.
  *
  * The peers belong to the job and are not trusted: their number, the length of a line, the rate of durable
  * changes, and queued calls are bounded, and no peer delays anything but its own job's calls.
@@ -34,6 +35,10 @@ struct chirp_answer {
         uint64_t size; /* size of the file */
         uint32_t mode;
         int64_t changed;
+        uint64_t command;        /* to `launch`: number of the program */
+        struct str stderr_bytes; /* to `launched`, with the program's end */
+        bool over, signaled;
+        int32_t exit_code;
 };
 void chirp_answer(struct agent *a, uint64_t serial,
                   const struct chirp_answer *said); /* called with the server's answer */

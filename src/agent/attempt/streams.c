@@ -71,6 +71,7 @@ struct followed {
         struct far far;           /* for an attempt that was delegated to another server */
         uint64_t exec;            /* number of a command beside the attempt; 0: the attempt itself */
         struct run_id task;       /* that command */
+        bool stays;               /* it does not end when nobody asks about it */
         bool signaled;            /* with `over` */
         int32_t exit_code;
         char *error; /* why it was not started; or NULL */
@@ -525,7 +526,7 @@ static void on_timer(void *arg)
         for (struct followed *f = all->followed, *next; f; f = next) {
                 next = f->next;
                 answer_input(f, now);
-                if (now - f->asked_ms > FOLLOWED_MS && !is_asked(all, f))
+                if (now - f->asked_ms > FOLLOWED_MS && !is_asked(all, f) && (f->over || !f->stays))
                         followed_free(all, f);
         }
         set_timer(all);
@@ -962,12 +963,17 @@ void streams_exec(struct agent *a, const Drover__Exec *m)
                 return;
         }
         f->exec = m->exec;
+        f->stays = m->stays;
         f->task = (struct run_id){at->request, at->member, at->fence, stage_task_step(a), 0};
         f->asked_ms = clock_boot_ms();
         list_exec_files(f);
         int fd, r = open_console(f, m, &fd);
-        const struct step_exec exec = {
-                .argv = m->argv, .argc = m->n_argv, .fd = fd, .terminal = m->terminal, .term = m->term};
+        const struct step_exec exec = {.argv = m->argv,
+                                       .argc = m->n_argv,
+                                       .fd = fd,
+                                       .terminal = m->terminal,
+                                       .term = m->term,
+                                       .unbounded = m->stays};
         if (r < 0)
                 err_set(&err, r, "no terminal can be had: %s", strerror(-r));
         else

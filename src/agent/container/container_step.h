@@ -41,6 +41,7 @@ struct step_exec { /* a command beside the program of a step */
         int fd;           /* standard input; -1: /dev/null. */
         bool terminal;    /* the fd is a terminal, and is used for all streams */
         const char *term; /* $TERM; "": none */
+        bool unbounded;   /* its files, and those of what it starts, may have any size */
 };
 /* Returns why no such command can run in the container of the current step; NULL: it can, or there is no
  * container. */

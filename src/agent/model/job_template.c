@@ -141,6 +141,7 @@ struct job_template *job_template_unpack(const void *p, size_t n)
                                      .python_env = m->python_env,
                                      .file_list = m->file_list,
                                      .chirps = m->chirps,
+                                     .launches = m->launches,
                                      .streams_back = {m->stream_stdout, m->stream_stderr},
                                      .register_outputs = m->register_outputs};
         take_steps(u);

@@ -120,6 +120,7 @@ struct job_template {
         char *file_list;  /* list of a dataset's files, see Template.file_list */
         bool streams_back[2];  /* stdout, stderr: see attempt/live_output.h */
         bool chirps;           /* the program may call the server */
+        bool launches;         /* and start programs on other nodes of its job */
         bool register_outputs; /* the server is told which outputs were sent to URLs, with their checksums */
 };
 

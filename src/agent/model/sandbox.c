@@ -22,10 +22,12 @@ void sandbox_name(const struct attempt *at, char room[64])
 }
 
 /* A sandbox is shared if the agent writes files into it: a batch script, a container engine's files, the
- * socket for calls. */
+ * socket for calls, the list of a parallel job's nodes. */
 bool sandbox_is_shared(const struct attempt *at)
 {
-        return at->a->users_path && (!queue_is_local(at->q) || attempt_has_container(at) || at->t->m->chirps);
+        const struct job_template *m = at->t->m;
+        return at->a->users_path &&
+               (!queue_is_local(at->q) || attempt_has_container(at) || m->chirps || m->launches);
 }
 
 /* ---- empty ones */

@@ -301,7 +301,12 @@ static void take_chirp_reply(struct agent *a, const Drover__ChirpReply *m)
                                             .data = bytes_of(&m->data),
                                             .size = m->size,
                                             .mode = m->mode,
-                                            .changed = m->changed});
+                                            .changed = m->changed,
+                                            .command = m->command,
+                                            .stderr_bytes = bytes_of(&m->stderr_bytes),
+                                            .over = m->over,
+                                            .signaled = m->signaled,
+                                            .exit_code = m->exit_code});
 }
 
 static void take_file_call(struct agent *a, const Drover__FileCall *m)

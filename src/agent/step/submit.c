@@ -15,6 +15,7 @@
 #include "agent/model/sandbox.h"
 #include "agent/model/walltime.h"
 #include "agent/step/activate.h"
+#include "agent/step/launch.h"
 #include "agent/transfer/movers.h"
 #include "base/job/args.h"
 #include "place/handover.h"
@@ -91,9 +92,14 @@ static void queue_environment(const struct config_queue *c, struct args *env)
         }
 }
 
+static void set_variable(void *env, const char *name, const char *value)
+{
+        env_set(env, name, value);
+}
+
 /* Sets the variables about the members that start together. The names with _CONDOR_ are those that HTCondor
  * gives to nodes of the parallel universe (manual, "Parallel Applications"). */
-static void set_variables(const struct attempt *at, struct args *env)
+static void set_variables(const struct attempt *at, const char *sandbox, struct args *env)
 {
         char number[24];
         if (!at->set_size)
@@ -106,6 +112,8 @@ static void set_variables(const struct attempt *at, struct args *env)
         env_set(env, "_CONDOR_PROCNO", number);
         if (at->set_machines)
                 env_set(env, "DROVER_SET_MACHINES", at->set_machines);
+        if (launch_wanted(at))
+                launch_variables(at, sandbox, set_variable, env);
 }
 
 /* The variables that SUMS sets for a job of a dataset (its manual, "environment variables"). */
@@ -159,7 +167,7 @@ static int environment(const struct attempt *at, const struct job_step *step, co
         snprintf(number, sizeof(number), "%u", (unsigned)((at->cpus_milli + 999) / 1000));
         env_set(env, "DROVER_CPUS", number);
         env_set(env, "OMP_NUM_THREADS", number);
-        set_variables(at, env);
+        set_variables(at, sandbox, env);
         if (*at->t->m->file_list && (r = dataset_variables(at, sandbox, env, err)) < 0)
                 return r;
         env_set(env, "DROVER_QUEUE", at->q->config->name);
@@ -443,6 +451,8 @@ int step_submit(struct attempt *at, struct err *err)
         sandbox_name(at, name);
         snprintf(sandbox, sizeof(sandbox), "%s/%s", at->a->jobs_path, name);
         int r = expand_step(at, sandbox, &x, err);
+        if (r == 0 && launch_wanted(at))
+                r = launch_write(at, err);
         if (r < 0)
                 return r;
         if (x.out >= 0)
@@ -539,7 +549,7 @@ int step_exec(struct attempt *at, struct run_id id, const struct step_exec *exec
                 .argv = x.argv.v,
                 .envp = x.env.v,
                 .rlimits = limits,
-                .rlimit_count = exec->terminal ? 1 : 2, /* output to a terminal is in no file */
+                .rlimit_count = exec->terminal || exec->unbounded ? 1 : 2,
                 .cgroup_dirs = at->cgroup ? cgroup_dirs(at->cgroup) : NULL,
                 .slot = at->cgroup ? cgroup_number(at->cgroup) : UINT32_MAX,
                 .job = job,

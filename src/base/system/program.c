@@ -33,8 +33,8 @@ static bool try_path(struct buf *ret, struct str folder, const char *between, co
 
 int program_find(const char *name, struct buf *ret, struct err *err)
 {
-        static const char *const between[] = {"",         "../server/", "../agent/",
-                                              "../move/", "../sbin/",   "../libexec/drover/"};
+        static const char *const between[] = {"",        "../server/", "../agent/",         "../move/",
+                                              "../cli/", "../sbin/",   "../libexec/drover/"};
         struct str path = str_of(getenv("PATH")), part;
 
         for (size_t i = 0; i < sizeof(between) / sizeof(between[0]); i++)

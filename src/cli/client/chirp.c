@@ -155,29 +155,51 @@ static void write_call(struct buf *line, const struct chirp_call *call)
                 json_kint(&j, "flags", call->flags);
         if (call->mode)
                 json_kint(&j, "mode", call->mode);
+        if (call->node)
+                json_kint(&j, "node", call->node);
+        if (call->command)
+                json_kint(&j, "command", (int64_t)call->command);
+        if (call->stderr_offset)
+                json_kint(&j, "stderr_offset", (int64_t)call->stderr_offset);
         json_close(&j, '}');
         buf_char(line, '\n');
+}
+
+void chirp_reply_deinit(struct chirp_reply *r)
+{
+        buf_deinit(&r->data);
+        buf_deinit(&r->stderr_data);
+}
+
+/* Replaces the content of the buffer. Returns 0, or a negative number: it is no base64. */
+static int read_bytes(const json_t *o, const char *key, struct buf *to)
+{
+        const json_t *data = json_object_get(o, key);
+
+        buf_reset(to);
+        return data ? base64_decode(to, str_make(json_string_value(data), json_string_length(data))) : 0;
 }
 
 static int read_reply(struct str line, struct chirp_reply *ret, struct err *err)
 {
         json_t *o = json_loadb(line.p, line.n, 0, NULL);
-        const json_t *data = json_object_get(o, "data");
         json_int_t error = json_integer_value(json_object_get(o, "error"));
         const char *text = json_string_value(json_object_get(o, "text"));
         int r = 0;
 
-        buf_reset(&ret->data);
         if (!json_is_object(o) || error < 0 || error > 4095)
                 r = err_set(err, -EPROTO, "the agent's answer makes no sense");
         else if (error)
                 r = err_set(err, -(int)error, "%s", text ? text : strerror((int)error));
-        else if (data &&
-                 base64_decode(&ret->data, str_make(json_string_value(data), json_string_length(data))) < 0)
+        else if (read_bytes(o, "data", &ret->data) < 0 || read_bytes(o, "stderr", &ret->stderr_data) < 0)
                 r = err_set(err, -EPROTO, "the agent's answer makes no sense");
         ret->size = (uint64_t)json_integer_value(json_object_get(o, "size"));
         ret->mode = (uint32_t)json_integer_value(json_object_get(o, "mode"));
         ret->changed = json_integer_value(json_object_get(o, "changed"));
+        ret->command = (uint64_t)json_integer_value(json_object_get(o, "command"));
+        ret->over = json_is_true(json_object_get(o, "over"));
+        ret->exit_code = (int32_t)json_integer_value(json_object_get(o, "exit_code"));
+        ret->signal = (int32_t)json_integer_value(json_object_get(o, "signal"));
         json_decref(o);
         return r;
 }
@@ -235,7 +257,7 @@ int chirp_fetch(struct chirp_client *c, struct str name, int fd, struct err *err
                 if (r == 0 && (r = fs_write_all(fd, reply.data.p, reply.data.n)) < 0)
                         err_set(err, r, "cannot write: %s", strerror(-r));
         } while (r == 0 && reply.data.n == CHIRP_DATA_MAX);
-        buf_deinit(&reply.data);
+        chirp_reply_deinit(&reply);
         return r;
 }
 
@@ -282,7 +304,7 @@ int chirp_put_by(struct chirp_client *c, int fd, struct str name, uint32_t flags
                                &reply, err);
                 at += (uint64_t)n;
         }
-        buf_deinit(&reply.data);
+        chirp_reply_deinit(&reply);
         return r;
 }
 
@@ -300,6 +322,6 @@ int chirp_put(struct chirp_client *c, int fd, struct str name, uint32_t mode, st
                                &reply, err);
         if (r < 0)
                 chirp_call(c, &(struct chirp_call){.op = "remove", .name = buf_view(&part)}, &reply, NULL);
-        buf_deinit(&reply.data);
+        chirp_reply_deinit(&reply);
         return r;
 }

@@ -12,13 +12,20 @@ struct chirp_call {
         struct str name, data;
         uint64_t offset;
         uint32_t length, flags, mode;
+        uint32_t node;                   /* of launch and launched */
+        uint64_t command, stderr_offset; /* of launched */
 };
 struct chirp_reply {
         struct buf data;
         uint64_t size;
-        uint32_t mode;   /* type and permissions, as stat(2) has them */
-        int64_t changed; /* Unix seconds */
+        uint32_t mode;             /* type and permissions, as stat(2) has them */
+        int64_t changed;           /* Unix seconds */
+        uint64_t command;          /* of launch: number of the program */
+        struct buf stderr_data;    /* of launched, as is all that follows */
+        bool over;                 /* the program has ended */
+        int32_t exit_code, signal; /* signal: that ended it; 0: none */
 };
+void chirp_reply_deinit(struct chirp_reply *r);
 
 struct chirp_client;
 /* Connects. Returns 0; or -errno with err: the socket does not exist, or nobody listens on it. */

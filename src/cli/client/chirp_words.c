@@ -375,6 +375,6 @@ int chirp_words_run(const struct chirp_words *w)
         if (r == 0)
                 r = verbs[i].run(&x);
         chirp_disconnect(x.client);
-        buf_deinit(&x.reply.data);
+        chirp_reply_deinit(&x.reply);
         return r < 0 ? cli_error(CLI_FAILED, "%s", x.err.text) : CLI_OK;
 }

@@ -1232,8 +1232,9 @@ const struct command commands[] = {
          "ERRNO, \"text\": WORDS}`. The other operations there are *get_attribute*, *set_attribute*, "
          "*set_attribute_later*, *log*, *write*, *stat*, *list*, *remove*, *remove_folder*, *make_folder*, "
          "*rename*, "
-         "*truncate*, *mode*, *time* and *owner*; *data* is at most 256 KiB. A job has at most 8 "
-         "connections, sets "
+         "*truncate*, *mode*, *time* and *owner*, and in a parallel job *launch* and *launched*, "
+         "which drover-launch(8) uses; *data* is at most 256 KiB. A job has at most 8 "
+         "connections, and one more for each of its nodes, sets "
          "attributes and writes lines 10,000 times, ten a second in the long run, and its attributes take 16 "
          "KiB. "
          "There is no socket in jobs of batch systems and at other servers.",

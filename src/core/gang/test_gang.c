@@ -283,6 +283,69 @@ static void test_the_first_ends_it(void **s)
         assert_true(request_cold(r)->finished_ms > 0);
 }
 
+static int look_for_node(struct core *c, const char *agent, uint32_t member, uint32_t fence, uint32_t node,
+                         uint32_t *ret_member, const char **ret_agent)
+{
+        const struct core_attempt at = {1, member, fence};
+        struct core_attempt found = {0};
+        int r = core_launch_node(c, agent, &at, node, &found, ret_agent, NULL);
+
+        *ret_member = found.member;
+        return r;
+}
+
+/* A program of one node may start others on the nodes of its own set, once they run. */
+static void test_nodes_find_each_other(void **s)
+{
+        struct core *c = *s;
+        const char *agent = NULL;
+        uint32_t member;
+
+        submit(c, NULL, 4,
+               (const char *const[]){"RequestCpus", "1", "SetSize", "2", "JobUniverse", "11", NULL});
+        offer(c, "n1", AD(1, 1, "a"));
+        offer(c, "n2", AD(1, 1, "a"));
+        expect_assigned(c, "n1/default 1 0\nn2/default 1 1\n");
+        assert_true(core_launch_allowed(c, 1, 0));
+        assert_false(core_launch_allowed(c, 2, 0));
+        assert_int_equal(look_for_node(c, "n1", 0, 1, 1, &member, &agent), CORE_UNKNOWN);
+        accept(c, "n1", 1, 1, "0");
+        accept(c, "n2", 1, 1, "1");
+        expect_went(c, "go n1 1 0 fence 1\ngo n2 1 1 fence 1\n");
+        started(c, "n1", 1, 0);
+        assert_int_equal(look_for_node(c, "n1", 0, 1, 1, &member, &agent), CORE_UNKNOWN);
+        started(c, "n2", 1, 1);
+        assert_int_equal(look_for_node(c, "n1", 0, 1, 1, &member, &agent), 0);
+        assert_int_equal(member, 1);
+        assert_string_equal(agent, "n2");
+        assert_int_equal(look_for_node(c, "n2", 1, 1, 0, &member, &agent), 0);
+        assert_string_equal(agent, "n1");
+        assert_int_equal(look_for_node(c, "n1", 0, 1, 2, &member, &agent), CORE_INVALID);
+        assert_int_equal(look_for_node(c, "n2", 0, 1, 1, &member, &agent), CORE_UNKNOWN); /* another's */
+        assert_int_equal(look_for_node(c, "n1", 0, 2, 1, &member, &agent), CORE_UNKNOWN);
+        assert_int_equal(look_for_node(c, "n1", 2, 1, 1, &member, &agent), CORE_UNKNOWN);
+        assert_int_equal(look_for_node(c, "n1", 9999, 1, 1, &member, &agent), CORE_UNKNOWN);
+        result(c, "n2", 1, 1, CORE_EXITED);
+        assert_int_equal(look_for_node(c, "n1", 0, 1, 1, &member, &agent), CORE_UNKNOWN);
+}
+
+static void test_nodes_of_other_sets_do_not(void **s)
+{
+        struct core *c = *s;
+        const char *agent = NULL;
+        uint32_t member;
+
+        submit_set(c, 2, "2", "\"node\"");
+        offer(c, "n1", AD(2, 2, "a"));
+        expect_assigned(c, "n1/default 1 0-1\n");
+        accept(c, "n1", 1, 1, "0-1");
+        expect_went(c, "go n1 1 0-1 fence 1\n");
+        started(c, "n1", 1, 0);
+        started(c, "n1", 1, 1);
+        assert_false(core_launch_allowed(c, 1, 0));
+        assert_int_equal(look_for_node(c, "n1", 0, 1, 1, &member, &agent), CORE_FORBIDDEN);
+}
+
 /* An agent that missed a message, or whose message was lost, is told again when it reconnects. */
 static void test_an_inventory_says_it_again(void **s)
 {
@@ -471,6 +534,8 @@ int main(void)
                 STORY(test_what_one_suffers_all_do),
                 STORY(test_commands_reach_the_whole_set),
                 STORY(test_the_first_ends_it),
+                STORY(test_nodes_find_each_other),
+                STORY(test_nodes_of_other_sets_do_not),
                 STORY(test_an_inventory_says_it_again),
                 STORY(test_limits_are_for_all_of_them),
                 STORY(test_what_is_no_set_is_refused),

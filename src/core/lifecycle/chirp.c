@@ -1,4 +1,5 @@
-/* Attributes and log lines that the program of an attempt sets, and attributes of its job that it reads.
+/* Attributes and log lines that the program of an attempt sets, attributes of its job that it reads, and the
+ * other nodes of its job that it may start programs on.
  *
  * The program is the least trusted party, and the agent in between may not be better. Therefore the agent
  * must have the attempt, and the author of the job must have allowed such requests; attributes that decisions
@@ -13,6 +14,7 @@
 #include "core/lifecycle/edit.h"
 #include "core/model/changes.h"
 #include "core/model/core_parts.h"
+#include "core/model/gang_rule.h"
 #include "core/model/submission.h"
 
 #define NAME_MAX_BYTES 128u
@@ -46,15 +48,27 @@ static bool is_allowed(struct core *c, const struct part *p)
                is_true(p, c->attr.StreamErr);
 }
 
-static int job_of_chirp(struct core *c, const char *agent, const struct core_attempt *at, struct job **ret,
-                        struct err *err)
+/* NULL, with err: this agent does not have the attempt. */
+static struct job *job_of_attempt(struct core *c, const char *agent, const struct core_attempt *at,
+                                  struct err *err)
 {
         struct request *r = request_find(c, at->request);
         struct job *j = r && at->member < r->count ? request_job(r, at->member) : NULL;
 
-        if (!j || !j->queue || j->fence != at->fence || strcmp(j->queue->agent->name, agent) != 0)
-                return err_set(err, CORE_UNKNOWN, "the job has another attempt, or has ended");
-        if (!is_allowed(c, request_part(r, at->member, NULL)))
+        if (j && j->queue && j->fence == at->fence && strcmp(j->queue->agent->name, agent) == 0)
+                return j;
+        err_set(err, CORE_UNKNOWN, "the job has another attempt, or has ended");
+        return NULL;
+}
+
+static int job_of_chirp(struct core *c, const char *agent, const struct core_attempt *at, struct job **ret,
+                        struct err *err)
+{
+        struct job *j = job_of_attempt(c, agent, at, err);
+
+        if (!j)
+                return CORE_UNKNOWN;
+        if (!is_allowed(c, request_part(j->request, at->member, NULL)))
                 return err_set(err, CORE_FORBIDDEN, "the job was not submitted with want_io_proxy = true");
         *ret = j;
         return 0;
@@ -200,5 +214,38 @@ int core_chirp_remark(struct core *c, const char *agent, const struct core_attem
         for (size_t i = 0; i < line.n; i++)
                 buf_char(&clean, (unsigned char)line.p[i] < ' ' || line.p[i] == 0x7f ? ' ' : line.p[i]);
         emit(c, &(struct event){.type = EVENT_REMARK, .reason = buf_view(&clean)}, at);
+        return 0;
+}
+
+/* ---- programs on other nodes */
+
+bool core_launch_allowed(struct core *c, uint64_t request, uint32_t part)
+{
+        const struct request *r = request_find(c, request);
+        const struct part *p = r ? request_part_at(r, part) : NULL;
+
+        return p && p->job_template && p->job_template->gang.launches;
+}
+
+int core_launch_node(struct core *c, const char *agent, const struct core_attempt *at, uint32_t node,
+                     struct core_attempt *ret, const char **ret_agent, struct err *err)
+{
+        struct job *j = job_of_attempt(c, agent, at, err), *other;
+        const struct part *p = j ? request_part(j->request, at->member, NULL) : NULL;
+        uint32_t first, size;
+
+        if (!j)
+                return CORE_UNKNOWN;
+        if (!p->job_template || !p->job_template->gang.launches ||
+            !gang_of(j->request, at->member, &first, &size))
+                return err_set(err, CORE_FORBIDDEN, "the job was not submitted with universe = parallel");
+        if (node >= size)
+                return err_set(err, CORE_INVALID, "the job has no node %u: its nodes are 0 to %u", node,
+                               size - 1);
+        other = request_job(j->request, first + node);
+        if (!other || !other->queue || other->fence != at->fence || other->state != JOB_RUNNING)
+                return err_set(err, CORE_UNKNOWN, "node %u of the job does not run", node);
+        *ret = (struct core_attempt){at->request, first + node, at->fence};
+        *ret_agent = other->queue->agent->name;
         return 0;
 }

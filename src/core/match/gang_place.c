@@ -190,7 +190,8 @@ static void name_machines(struct core *c, struct queue **where, uint64_t n, stru
         for (uint64_t i = 0; i < n; i++) {
                 struct str machine = STR_NONE;
 
-                if (!eval_string(&c->eval, where[i]->ad, NULL, c->attr.Machine, &machine))
+                if (!eval_string(&c->eval, where[i]->ad, NULL, c->attr.Machine, &machine) ||
+                    str_find(machine, ',') >= 0)
                         machine = str_of(where[i]->agent->name);
                 if (i)
                         buf_char(out, ',');

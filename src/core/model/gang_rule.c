@@ -45,7 +45,7 @@ void gang_rule_read(struct core *c, struct job_template *t)
         }
         eval_string(&c->eval, t->ad, NULL, a->SetGroupBy, &by);
         g->by = symbols_intern(c->symbols, by);
-        g->first_ends = universe == UNIVERSE_PARALLEL;
+        g->first_ends = g->launches = universe == UNIVERSE_PARALLEL;
         if (eval_string(&c->eval, t->ad, NULL, a->ParallelShutdownPolicy, &policy) && policy.n)
                 g->first_ends = str_ieqz(policy, "WAIT_FOR_NODE0");
         eval_reset(&c->eval);

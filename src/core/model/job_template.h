@@ -20,6 +20,7 @@ struct gang_rule {
         enum gang_within within;
         symbol by;       /* GANG_GROUP: queues with the same value of this attribute are a group */
         bool first_ends; /* the set is over when its first member ends */
+        bool launches;   /* programs of its members may start programs beside each other's */
 };
 struct job_template {
         struct str key; /* owned: templates with the same key are the same */

@@ -376,7 +376,10 @@ static int set_chirp(struct command *c, const Drover__Chirp *m, struct err *err)
                                           .offset = (uint64_t)amount(m->offset),
                                           .length = m->length,
                                           .flags = m->flags,
-                                          .mode = m->mode};
+                                          .mode = m->mode,
+                                          .node = m->node,
+                                          .command = m->command,
+                                          .stderr_offset = (uint64_t)amount(m->stderr_offset)};
         return 0;
 }
 

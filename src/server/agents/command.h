@@ -142,8 +142,8 @@ struct command_streams { /* stdout and stderr of a running job */
 };
 
 struct command_chirp { /* see Chirp of wire/drover.proto */
-        uint64_t serial, request, offset;
-        uint32_t member, fence, op, length, flags, mode;
+        uint64_t serial, request, offset, command, stderr_offset;
+        uint32_t member, fence, op, length, flags, mode, node;
         struct str name, data;
 };
 struct command_chirp_reply {

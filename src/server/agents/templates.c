@@ -554,6 +554,7 @@ static void template_fill(struct maker *k, Drover__Template *t, const struct cor
         set_limits(k, t);
         set_checkpointing(k, t);
         t->chirps = core_chirp_allowed(k->server->core, k->request, k->part, streams);
+        t->launches = core_launch_allowed(k->server->core, k->request, k->part);
         t->stream_stdout = streams[0];
         t->stream_stderr = streams[1];
         set_place(k->m, &k->eval, k->ad, t);

@@ -27,6 +27,7 @@
 #include "server/daemon/learned.h"
 #include "server/daemon/recover.h"
 #include "server/files/chirps.h"
+#include "server/files/launches.h"
 #include "server/files/objects.h"
 #include "server/files/registrations.h"
 #include "server/files/scripts.h"
@@ -251,6 +252,7 @@ int server_open(struct server *s, struct recovered *ret, struct err *err)
         s->scripts = scripts_new();
         s->streams = streams_new();
         s->chirps = chirps_new();
+        s->launches = launches_new();
         return 0;
 }
 
@@ -275,6 +277,7 @@ void server_close(struct server *s)
         scripts_free(s->scripts);
         streams_free(s->streams);
         chirps_free(s->chirps);
+        launches_free(s->launches);
         tails_free(s->tails);
         userlog_free(s->userlog);
         notices_free(s->notices);

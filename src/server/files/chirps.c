@@ -9,6 +9,7 @@
 #include "core/query.h"
 #include "server/agents/agents.h"
 #include "server/agents/message.h"
+#include "server/files/launches.h"
 
 #define ASKED_MAX 2000
 /* an agent that has not answered after this time will not answer; the caller has given up earlier */
@@ -251,6 +252,7 @@ void chirps_agent_gone(struct server *s, const char *agent)
         uint64_t number;
         void *v;
 
+        launches_agent_gone(s, agent);
         while (idmap_next(s->chirps->questions, &at, &number, &v)) {
                 const struct question *q = v;
 
@@ -277,6 +279,10 @@ void chirps_ask(struct server *s, struct command *c, struct agent *a)
 
         if (x->op >= DROVER__CHIRP_OP__CHIRP_READ) {
                 ask_file(s, c, a, &at);
+                return;
+        }
+        if (x->op >= DROVER__CHIRP_OP__CHIRP_LAUNCH) {
+                launches_ask(s, c, a);
                 return;
         }
         if (kept && turn_full(s->turn)) {

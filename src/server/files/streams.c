@@ -113,10 +113,15 @@ uint64_t streams_ask(struct server *s, const char *who, const struct streams_que
 }
 
 /* Returns a number below 2^53, which all JSON readers represent exactly, and which no earlier run of the
- * server has used. */
-static uint64_t exec_number(const struct streams *x)
+ * server has used. The last bit tells commands that stay from others, also after a restart. */
+static uint64_t exec_number(const struct streams *x, bool stays)
 {
-        return ((uint64_t)clock_wall_ms() << 12 | (x->last & 0xfff)) & ((1ull << 53) - 1);
+        return ((uint64_t)clock_wall_ms() << 12 | (x->last << 1 & 0xffe) | stays) & ((1ull << 53) - 1);
+}
+
+bool streams_exec_stays(uint64_t exec)
+{
+        return exec & 1;
 }
 
 uint64_t streams_exec(struct server *s, const char *who, const struct streams_question *asked,
@@ -135,7 +140,7 @@ uint64_t streams_exec(struct server *s, const char *who, const struct streams_qu
         exec->request = asked->request;
         exec->member = asked->member;
         exec->fence = asked->fence;
-        exec->exec = *ret_exec = exec_number(s->streams);
+        exec->exec = *ret_exec = exec_number(s->streams, x->stays);
         exec->argv = message_alloc(m, (x->count + 1) * sizeof(*exec->argv));
         for (; exec->n_argv < x->count; exec->n_argv++)
                 exec->argv[exec->n_argv] = message_text(m, x->words[exec->n_argv]);
@@ -144,6 +149,7 @@ uint64_t streams_exec(struct server *s, const char *who, const struct streams_qu
         exec->rows = x->rows;
         exec->columns = x->columns;
         exec->term = message_text(m, x->term);
+        exec->stays = x->stays;
         m->to_agent.exec = exec;
         message_send(s, m, TURN_READ);
         return exec->serial;
@@ -180,7 +186,10 @@ uint64_t streams_input(struct server *s, const char *who, const struct streams_q
 static void answered(struct server *s, uint64_t number, struct question *q)
 {
         q->answered = true;
-        waits_changed(s, STREAMS_WATCH(number));
+        if (q->asked.answered)
+                q->asked.answered(s, number);
+        else
+                waits_changed(s, STREAMS_WATCH(number));
 }
 
 #define WORDS_MAX 500 /* bytes of an agent's message */

@@ -24,6 +24,8 @@ struct streams_question {
         uint64_t last;   /* offsets are relative to this many bytes before the end; 0: to the beginning */
         int64_t wait_ms; /* time that the agent waits for output before it answers */
         uint64_t exec;   /* number of a command of streams_exec; 0: the attempt's own program */
+        /* Called with the question's number when it is answered; NULL: who watches STREAMS_WATCH is woken. */
+        void (*answered)(struct server *s, uint64_t number);
 };
 /* Asks on behalf of the user `who`. Returns the question's number, or 0 if the agent is not connected or too
  * many questions are open (the user's or altogether). */
@@ -35,11 +37,13 @@ struct streams_command {
         bool terminal;          /* all its streams are a terminal */
         uint32_t rows, columns; /* size of the terminal; 0: unknown */
         struct str term;        /* $TERM; empty: not set */
+        bool stays;             /* it does not end when nobody asks for its output; streams_exec_stays */
 };
 /* Starts a command beside the attempt. *ret_exec is the command's number, for streams_question.exec. The
  * answer says only whether the command was started. Returns as streams_ask. */
 uint64_t streams_exec(struct server *s, const char *who, const struct streams_question *q,
                       const struct streams_command *x, uint64_t *ret_exec);
+bool streams_exec_stays(uint64_t exec); /* whether a command of this number was started with `stays` */
 struct streams_input {
         uint64_t offset; /* of the first byte within all of the input */
         struct str bytes;

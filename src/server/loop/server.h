@@ -59,6 +59,7 @@ struct server {
         struct scripts *scripts;
         struct streams *streams;
         struct chirps *chirps;
+        struct launches *launches;
         struct tails *tails;
         struct userlog *userlog;
         struct notices *notices;
