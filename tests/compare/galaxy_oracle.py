@@ -3,7 +3,9 @@
 Each line of standard input is the path of a tool; a line of JSON comes back for each: its "params" in the form of drover submit --params,
 of the first of its <tests> that fits, the "command", the "configs", the names of the "outputs" and of the file of data "tables" beside the
 tool, if it has one; or "skip" and why. Files are where Drover has them: @box@/NAME, outputs @out@NAME@ and of collections
-@out@NAME__ELEMENT@, files of configuration @config@."""
+@out@NAME__ELEMENT@, files of configuration @config@.
+
+The line "formats" is answered by the "formats" that Galaxy knows, each with those that it is a kind of."""
 import importlib.abc
 import importlib.machinery
 import json
@@ -376,12 +378,17 @@ def evaluate(app, path):
             **({"tables": tables} if tables else {})}
 
 
+def formats(registry):
+    known = registry.datatypes_by_extension
+    return {name: sorted(other for other in known if other != name and known[name].matches_any([known[other]])) for name in sorted(known)}
+
+
 def main():
     app = make_app()
     for line in sys.stdin:
         path = line.rstrip("\n")
         try:
-            answer = evaluate(app, path)
+            answer = {"formats": formats(app.datatypes_registry)} if path == "formats" else evaluate(app, path)
         except Skip as problem:
             answer = {"skip": str(problem)}
         except (Exception, SystemExit) as problem:  # pylint: disable=broad-except  (Galaxy refuses the tool)

@@ -8,6 +8,8 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOOLS = os.path.join(HERE, "galaxy")
 RECORDED = os.path.join(HERE, "..", "data", "galaxy-commands.json")
+FORMATS = os.path.join(HERE, "..", "..", "src", "jdl", "galaxy", "formats.def")
+PLAIN = ("binary", "data", "tabular", "txt")  # the names that formats of one class go by
 
 
 def theirs(root, library, paths):
@@ -21,6 +23,23 @@ def theirs(root, library, paths):
     if len(answers) != len(paths):
         raise RuntimeError(f"Galaxy answered {len(answers)} of {len(paths)} tools")
     return answers
+
+
+def write_formats(kinds):
+    """kinds: of each format those that it is a kind of. Formats of one class are kinds of each other: all but one are its other names."""
+    same = {name: sorted([name, *(other for other in kinds[name] if name in kinds[other])], key=lambda one: (one not in PLAIN, one))
+            for name in kinds}
+    rows = []
+    for name in sorted(kinds):
+        if same[name][0] != name:
+            rows.append((name, same[name][0], "true"))
+            continue
+        above = [one for one in kinds[name] if one not in same[name] and same[one][0] == one]
+        nearest = [one for one in above if not any(one in kinds[other] for other in above)]
+        rows.extend((name, one, "false") for one in nearest)
+    with open(FORMATS, "w", encoding="utf-8") as f:
+        f.write("/* written by tools/compare-galaxy --record */\n")
+        f.writelines(f'FORMAT("{name}", "{of}", {alias})\n' for name, of, alias in rows)
 
 
 def mine(program, path, params, outputs, tables):

@@ -20,7 +20,7 @@ def submit_texts(folder):
     for path, _, names in sorted(os.walk(folder)):
         for name in sorted(names):
             file = os.path.join(path, name)
-            if os.path.getsize(file) > TEXT_MAX or name.endswith(CODE):
+            if not os.path.isfile(file) or os.path.getsize(file) > TEXT_MAX or name.endswith(CODE):
                 continue
             with open(file, encoding="utf-8", errors="surrogateescape") as f:
                 text = f.read()

@@ -118,8 +118,8 @@ static bool rows_have_units(struct reader *r, const struct entry *e)
         return false;
 }
 
-/* HTCondor takes request_memory = 1G, 2G, 4G: sizes to go through when a job has had too little. No
- * expression has a comma that is in no brackets. */
+/* HTCondor takes request_memory = 1G, 2G, 4G, and so request_disk: sizes to go through when a job has had too
+ * little. No expression has a comma that is in no brackets. */
 static bool is_list(struct str text)
 {
         for (size_t i = 0; i < text.n; i++)
@@ -139,7 +139,7 @@ static int request_size(struct reader *r, const char *keyword, const char *attri
 
         if (rc <= 0 || form_get(r->part, str_of(attribute)))
                 return rc;
-        if (base > 1024 && is_list(buf_view(&e.text))) {
+        if (is_list(buf_view(&e.text))) {
                 reader_warn(r, e.at, "%s: the first value of the list is used: a job that needs more is held",
                             e.keyword);
                 buf_truncate(&e.text, (size_t)str_find(buf_view(&e.text), ','));

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "jdl/galaxy/formats.h"
 #include "jdl/galaxy/modules.h"
 
 struct call {
@@ -756,14 +757,13 @@ static int map_items(struct call *c)
         return map_list(c, true, true);
 }
 
-/* By its format's name alone: which formats are kinds of which is Galaxy's own to know. */
 static int data_is_of_type(struct call *c)
 {
         const struct datum *ext = datum_get(c->self, STR("ext"));
         bool is = false;
 
         for (size_t i = 0; i < c->arguments->n && ext; i++)
-                is = is || str_eq(ext->text, text_argument(c, i));
+                is = is || format_is(ext->text, text_argument(c, i));
         *c->ret = datum_bool(c->x->arena, is);
         return 0;
 }
