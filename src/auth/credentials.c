@@ -4,18 +4,17 @@
 #include "auth/credentials.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 
+#include "auth/key_file.h"
 #include "base/job/file_id.h"
 #include "base/map.h"
 #include "base/pack.h"
-#include "base/system/fs.h"
 
 #define PREFIX  "credential/"
 #define VERSION 2
-#define KEY     32
+#define KEY     KEY_FILE_BYTES
 #define NONCE   12
 #define TAG     16
 
@@ -275,26 +274,6 @@ static int on_blob(void *arg, struct str key)
         return 0;
 }
 
-static int read_key(struct credentials *cs, const char *path, struct err *err)
-{
-        BUF_CLEANUP struct buf text = {0};
-        int r = fs_read(AT_FDCWD, path, KEY + 1, &text, NULL);
-
-        if (r == -ENOENT) {
-                if (RAND_bytes(cs->key, KEY) != 1)
-                        return err_set(err, -EIO, "there are no random numbers");
-                return fs_write(AT_FDCWD, path, str_make((const char *)cs->key, KEY), 0600, true, err);
-        }
-        if (r < 0 || text.n != KEY)
-                return err_set(err, r < 0 ? r : -EINVAL,
-                               "%s is no key for credentials: put the right one back, or remove it and "
-                               "have the users add their credentials again",
-                               path);
-        memcpy(cs->key, text.p, KEY);
-        explicit_bzero(text.p, text.n);
-        return 0;
-}
-
 int credentials_open(struct store *s, const char *key_path, struct credentials **ret, struct err *err)
 {
         struct credentials *cs = mem_new(struct credentials);
@@ -303,7 +282,10 @@ int credentials_open(struct store *s, const char *key_path, struct credentials *
 
         cs->all = map_new();
         *ret = cs;
-        r = read_key(cs, key_path, err);
+        r = key_file_open(
+                key_path,
+                "put the right one back, or remove it and have the users add their credentials again",
+                cs->key, err);
         return r < 0 ? r : store_blob_list(s, STR(PREFIX), on_blob, &l, err);
 }
 

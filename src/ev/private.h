@@ -30,6 +30,7 @@ SSL *tls_connection(struct tls_context *t, int fd);
  * fingerprint, and neither a certificate nor a server's name; it outlives ctx. */
 void tls_client_rules(struct tls_context *t, SSL_CTX *ctx);
 bool tls_is_server(const struct tls_context *t);
+bool tls_gives_tickets(const struct tls_context *t); /* a server's, with a secret */
 void tls_ref(struct tls_context *t);
 /* Describes why the handshake or the connection failed, from OpenSSL's errors (which are cleared) or from
  * errno. */

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/system/clock.h"
 #include "ev/stream_private.h"
+#include "ev/ticket.h"
 
 #define READ_CHUNK  65536u
 #define READ_TURN   (4u * READ_CHUNK) /* bytes taken from one peer before others have their turn */
@@ -445,4 +446,15 @@ struct str stream_peer_name(const struct stream *s)
 struct str stream_peer_serial(const struct stream *s)
 {
         return buf_view(&s->peer_serial);
+}
+
+void stream_send_ticket(struct stream *s)
+{
+        if (s->state == OPEN && s->ssl && tls_gives_tickets(s->tls) && s->peer_serial.n)
+                ticket_send(s->ssl);
+}
+
+bool stream_resumed(const struct stream *s)
+{
+        return s->ssl && SSL_session_reused(s->ssl);
 }

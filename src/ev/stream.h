@@ -59,6 +59,11 @@ int stream_peer_pidfd(const struct stream *s);
 /* The peer's certificate, verified against the context's CA: common name; empty when it gave none. */
 struct str stream_peer_name(const struct stream *s);
 struct str stream_peer_serial(const struct stream *s); /* hexadecimal */
+/* Sends the peer a ticket with what is written next: for a day it may resume this TLS session (ev/tls.h), and
+ * is then known by the same certificate, with no check but of its end. For a server's open stream whose peer
+ * gave a certificate; else a no-op. */
+void stream_send_ticket(struct stream *s);
+bool stream_resumed(const struct stream *s); /* this TLS session is one that was resumed */
 
 /* A listening socket. fn gets each accepted descriptor (nonblocking, close-on-exec), and owns it. */
 struct listener;

@@ -461,6 +461,124 @@ static void test_garbage(void **state)
         }
 }
 
+static const unsigned char our_secret[TLS_SECRET_BYTES] = "the one",
+                           other_secret[TLS_SECRET_BYTES] = "another";
+
+/* The server that is killed says no goodbye; the next one is there with what it is configured with. */
+static void come_back(struct world *w, const struct tls_config *server)
+{
+        const struct err killed = {"killed"};
+        struct tls_context *kept = w->client_tls;
+        struct err err = {""};
+
+        if (w->server.s)
+                stream_abort(w->server.s, &killed);
+        while (w->server.s || w->client.s)
+                help_run(w->loop);
+        w->client_tls = NULL;
+        hang_up(w);
+        w->client_tls = kept;
+        if (tls_server_new(server, &w->server_tls, &err) < 0)
+                fail_msg("%s", err.text);
+        w->client.s =
+                stream_connect(w->loop, listener_address(w->listener), w->client_tls, NULL, &ops, &w->client);
+}
+
+/* Converses, so that the client has its ticket when it gets its answer. */
+static void get_ticket(struct world *w)
+{
+        while (!w->server.ready && !w->server.closed)
+                help_run_ms(w->loop, 1);
+        if (w->server.s)
+                stream_send_ticket(w->server.s);
+        converse(w);
+}
+
+static void check_resumed(struct world *w, bool resumed)
+{
+        converse(w);
+        assert_string_equal(buf_z(&w->client.got), "hi");
+        assert_int_equal(stream_resumed(w->server.s), resumed);
+        assert_int_equal(stream_resumed(w->client.s), resumed);
+}
+
+static void test_a_session_is_resumed(void **state)
+{
+        struct world *w = *state;
+        struct tls_config server = config(&w->ca, &w->server_cert), client = config(&w->ca, &w->client_cert);
+
+        server.ticket_secret = our_secret;
+        dial(w, &server, &client);
+        get_ticket(w);
+        check_resumed(w, false);
+        for (int i = 0; i < 3; i++) { /* without another ticket, too */
+                come_back(w, &server);
+                check_resumed(w, true);
+                assert_string_equal(w->server.name, "n1@example");
+                assert_string_equal(w->server.serial, "0ABC");
+                assert_string_equal(w->client.name, "server.example");
+                if (i == 1)
+                        get_ticket(w);
+        }
+        server.ticket_secret = other_secret;
+        come_back(w, &server);
+        check_resumed(w, false);
+        assert_string_equal(w->server.name, "n1@example");
+        server.ticket_secret = NULL;
+        come_back(w, &server);
+        check_resumed(w, false);
+}
+
+static void test_tickets_are_for_certificates_of_our_ca(void **state)
+{
+        struct world *w = *state;
+        struct tls_config server = config(&w->ca, &w->server_cert), client = config(&w->ca, NULL);
+        struct tls_config other = config(&w->alien_ca, &w->server_cert);
+
+        server.ticket_secret = other.ticket_secret = our_secret;
+        dial(w, &server, &client);
+        get_ticket(w); /* it has no certificate */
+        come_back(w, &server);
+        check_resumed(w, false);
+        client = config(&w->ca, &w->client_cert);
+        dial(w, &server, &client);
+        get_ticket(w);
+        come_back(w, &other);
+        converse(w);
+        assert_int_equal(w->server.ready, 0);
+        assert_non_null(strstr(w->server.why.text, "certificate is refused"));
+        come_back(w, &server);
+        check_resumed(w, true);
+}
+
+static void test_a_ticket_ends_with_its_certificate(void **state)
+{
+        struct world *w = *state;
+        struct tls_config server = config(&w->ca, &w->server_cert), client;
+        struct help_cert brief = {0};
+        int64_t until_ms;
+
+        server.ticket_secret = our_secret;
+        for (long life_s = 3;; life_s *= 2) { /* longer where it ends before the first handshake does */
+                until_ms = clock_wall_ms() + life_s * 1000;
+                help_cert_make(&brief, &w->ca, "n1@example", 6, -60, life_s);
+                client = config(&w->ca, &brief);
+                dial(w, &server, &client);
+                get_ticket(w);
+                if (w->client.got.n)
+                        break;
+                help_cert_free(&brief);
+        }
+        while (clock_wall_ms() < until_ms + 1000)
+                help_run_ms(w->loop, 100);
+        come_back(w, &server);
+        converse(w);
+        assert_int_equal(w->server.ready, 0);
+        assert_non_null(strstr(w->server.why.text, "certificate has expired"));
+        hang_up(w);
+        help_cert_free(&brief);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -477,6 +595,9 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_the_end_comes_after_the_last_bytes, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_nothing_leaves_in_the_clear, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_garbage, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_session_is_resumed, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_tickets_are_for_certificates_of_our_ca, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_ticket_ends_with_its_certificate, setup, teardown),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

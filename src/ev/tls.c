@@ -1,7 +1,6 @@
 /* One SSL_CTX per context. Who the peer may be is decided in one place, tls_verify(), after OpenSSL has
- * checked signatures and dates against our CA (never against the system's). Session tickets are off: nothing
- * is gained for connections that last days, and a peer that closes early would be sent bytes it does not
- * read.
+ * checked signatures and dates against our CA (never against the system's). No ticket is sent by itself: who
+ * joins, or is refused, needs none, and a peer that closes early would be sent bytes that it does not read.
  *
  * Pinning (to join): no CA is known yet, only the SHA-256 of its certificate. The server sends its whole
  * chain; the certificate with that hash is taken out of it, and the chain is verified against that one alone.
@@ -20,17 +19,21 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "ev/private.h"
+#include "ev/ticket.h"
 
 #define TLS_MAGIC 0x746c7363u
 
 struct tls_context {
         unsigned magic;
         atomic_uint refs;
-        bool server, pinned;
+        bool server, pinned, tickets;
         SSL_CTX *ctx;
         unsigned char fingerprint[32];
         char *server_name;
+        unsigned char ticket_secret[TLS_SECRET_BYTES]; /* servers */
+        SSL_SESSION *ticket;                           /* clients: the last one, or NULL */
 };
+static_assert(TLS_SECRET_BYTES == TICKET_SECRET_BYTES, "one secret");
 
 static int tls_fail(struct err *err, const char *what)
 {
@@ -201,6 +204,13 @@ static int tls_setup(struct tls_context *t, const struct tls_config *c, struct e
         if (mode != SSL_VERIFY_NONE && !c->ca_pem.n && !t->pinned)
                 return err_set(err, -EINVAL, "TLS: neither a CA nor a fingerprint says whom to believe");
         tls_rules(t, t->ctx, mode);
+        if (!t->server) {
+                ticket_keep(t->ctx, &t->ticket);
+        } else if (c->ticket_secret) {
+                t->tickets = true;
+                memcpy(t->ticket_secret, c->ticket_secret, sizeof(t->ticket_secret));
+                ticket_serve(t->ctx, t->ticket_secret, c->ca_pem);
+        }
         if (c->server_name)
                 t->server_name = mem_dupz(c->server_name);
         return 0;
@@ -262,6 +272,8 @@ void tls_unref(struct tls_context *t)
         if (atomic_fetch_sub(&t->refs, 1) != 1)
                 return;
         SSL_CTX_free(t->ctx);
+        SSL_SESSION_free(t->ticket);
+        OPENSSL_cleanse(t->ticket_secret, sizeof(t->ticket_secret));
         free(t->server_name);
         t->magic = 0;
         free(t);
@@ -270,6 +282,11 @@ void tls_unref(struct tls_context *t)
 bool tls_is_server(const struct tls_context *t)
 {
         return t->server;
+}
+
+bool tls_gives_tickets(const struct tls_context *t)
+{
+        return t->tickets;
 }
 
 SSL *tls_connection(struct tls_context *t, int fd)
@@ -284,6 +301,7 @@ SSL *tls_connection(struct tls_context *t, int fd)
                 return ssl;
         }
         SSL_set_connect_state(ssl);
+        ticket_offer(ssl, t->ticket);
         if (t->server_name) {
                 SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
                 if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), t->server_name) != 1) {

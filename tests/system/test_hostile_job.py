@@ -275,7 +275,7 @@ def test_a_machine_of_the_process_provisioner(instance):
     """Its agent has the server's uid, and its folder is below the server's: a job there finds its sandbox and nothing else."""
     configure(instance, PROCESS.format(max=1, bounds="") + SHAPES)
     instance.server()
-    secrets = " ".join(f"{instance.dir}/{name}" for name in ("ca/ca.key", "drover.db", "credential.key", "server.json", "provision/here/*/agent.key",
+    secrets = " ".join(f"{instance.dir}/{name}" for name in ("ca/ca.key", "drover.db", "credential.key", "ticket.key", "server.json", "provision/here/*/agent.key",
                                                              "provision/here/*/token"))
     instance.run(sh(f"for f in {secrets} {instance.dir}/*.sock; do test -e $f && echo $f; done; echo looked", output="out"))
     assert instance.read("out") == "looked\n"

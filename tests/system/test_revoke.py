@@ -1,5 +1,8 @@
-"""An agent whose certificate was revoked is refused at once, also while it is connected."""
+"""An agent whose certificate was revoked is refused at once, also while it is connected, and when it would resume its session."""
 import os
+import re
+import stat
+import time
 
 import pytest
 
@@ -11,7 +14,7 @@ def joined(request, instance):
     """A server with agent a1, whose lease is short where a test waits for its end."""
     os.makedirs(instance.dir, mode=0o700, exist_ok=True)
     with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
-        f.write("lease: 5s\n" if request.function is test_it_is_refused_at_once else "")
+        f.write("lease: 5s\n" if request.function in (test_it_is_refused_at_once, test_sessions_are_resumed) else "")
     server = instance.server()
     start(instance, "a1", instance.cli("token", "agent", "--name", "a1").split()[-1])
     instance.first_server = server
@@ -62,6 +65,35 @@ def test_also_after_a_restart(joined):
     assert not joined.agents("connected")
     if not one.running():
         joined.daemons.remove(one)
+
+
+def test_sessions_are_resumed(joined):
+    joined.daemons.pop().stop()
+    agent = start(joined, "a1")  # without a token: it does not join again
+
+    def come_back():
+        """Kills the server, starts it again; returns whether the agent resumed its session."""
+        time.sleep(2)  # a ticket comes with a renewal, the first of which is due by now
+        before = len(re.findall("resumed=", agent.output()))
+        joined.kill_server()
+        joined.server()
+        wait_until(lambda: len(re.findall("resumed=", agent.output())) > before)
+        return re.findall("resumed=(yes|no)", agent.output())[-1] == "yes"
+
+    key = os.path.join(joined.dir, "ticket.key")
+    assert stat.S_IMODE(os.stat(key).st_mode) == 0o600
+    wait_until(come_back)
+    os.unlink(key)
+    assert not come_back()  # another key: a whole handshake
+    wait_until(come_back)
+    joined.cli("agents", "revoke", "a1")
+    wait_until(lambda: state(joined, "a1") == "revoked")
+    welcome = len(re.findall("resumed=", agent.output()))
+    refused = agent.output().count("was revoked")
+    joined.kill_server()
+    joined.server()
+    wait_until(lambda: agent.output().count("was revoked") > refused + 1)
+    assert len(re.findall("resumed=", agent.output())) == welcome and not joined.agents("connected")
 
 
 def test_it_can_join_again_with_a_new_token(joined):

@@ -129,7 +129,7 @@ def test_neither_has_what_the_other_keeps(machine):
     assert ids(shepherd)[0] == {0}
     key = os.stat(f"{state}/agent/agent.key")
     assert (key.st_uid, stat.S_IMODE(key.st_mode)) == (machine.agent_user.pw_uid, 0o600)
-    for name in ("ca/ca.key", "credential.key", "drover.db"):
+    for name in ("ca/ca.key", "credential.key", "ticket.key", "drover.db"):
         cannot_read(machine.agent_user, f"{instance.dir}/{name}")
         cannot_read(ONE, f"{instance.dir}/{name}")
     for user in (machine.server_user, ONE):

@@ -44,6 +44,7 @@
 struct connection {
         struct agent *a;
         struct session *session;
+        struct tls_context *tls; /* of the credential, or of the token; keeps the last session's ticket */
         struct timer *retry, *renew, *refresh;
         struct buf key, cert, ca, csr;
         char *server_uuid, *name;
@@ -55,9 +56,17 @@ struct connection {
 
 static void dial(void *arg);
 
+static void forget_context(struct connection *c)
+{
+        tls_unref(c->tls);
+        c->tls = NULL;
+}
+
 static bool load_credential(struct connection *c)
 {
         struct agent *a = c->a;
+        BUF_CLEANUP struct buf before = {0};
+        buf_str(&before, buf_view(&c->cert));
         buf_reset(&c->key);
         buf_reset(&c->cert);
         buf_reset(&c->ca);
@@ -71,6 +80,8 @@ static bool load_credential(struct connection *c)
                 log_warn("msg=\"the certificate cannot be read\" error=\"%s\"", LOG_TEXT(str_of(err.text)));
                 return false;
         }
+        if (!str_eq(buf_view(&before), buf_view(&c->cert)))
+                forget_context(c);
         c->cert_from_ms = facts.from_ms;
         c->cert_until_ms = facts.until_ms;
         free(c->name);
@@ -220,8 +231,9 @@ static void on_welcome(struct connection *c, const Drover__Welcome *w)
         timer_start(c->refresh, life > 90000 ? life - life / 4 : 60000);
         stream_silence(session_stream(c->session), c->renew_ms * 2 + 10000);
         lease_clock_greeted(&a->lease, c->hello_ms);
-        log_info("msg=connected name=%s server=%s address=%s renew_ms=%lld", w->name, w->server_uuid,
-                 LOG_TEXT(str_of(a->config.servers.v[c->server])), (long long)c->renew_ms);
+        log_info("msg=connected name=%s server=%s address=%s renew_ms=%lld resumed=%s", w->name,
+                 w->server_uuid, LOG_TEXT(str_of(a->config.servers.v[c->server])), (long long)c->renew_ms,
+                 stream_resumed(session_stream(c->session)) ? "yes" : "no");
         if (*w->owners || *w->tags)
                 log_info("msg=\"the token that this agent joined with bounds what it offers\" owners=\"%s\" "
                          "tags=\"%s\"",
@@ -425,10 +437,12 @@ static void dial(void *arg)
         static const struct session_ops ops = {on_ready, on_message, on_closed};
         struct connection *c = arg;
         struct agent *a = c->a;
-        struct tls_context *tls = NULL;
         struct err err = {""};
         struct tls_config t = {0};
+        bool joined = c->joining;
         c->joining = !load_credential(c) || (c->refused && a->config.token);
+        if (c->joining != joined)
+                forget_context(c);
         c->refused = false;
         if (c->joining) {
                 struct str rest = str_of(a->config.token), kind, version, fingerprint;
@@ -456,15 +470,14 @@ static void dial(void *arg)
                 t.cert_pem = buf_view(&c->cert);
                 t.key_pem = buf_view(&c->key);
         }
-        if (tls_client_new(&t, &tls, &err) < 0) {
+        if (!c->tls && tls_client_new(&t, &c->tls, &err) < 0) {
                 log_error("msg=\"cannot use the credential\" error=\"%s\"", LOG_TEXT(str_of(err.text)));
                 again(c);
                 return;
         }
         c->dialled_ms = clock_boot_ms();
-        c->session = session_connect(a->loop, a->config.servers.v[c->server], tls, 30000, &ops, c);
+        c->session = session_connect(a->loop, a->config.servers.v[c->server], c->tls, 30000, &ops, c);
         outbox_session(a, c->session);
-        tls_unref(tls);
 }
 
 void connect_open(struct agent *a)
@@ -493,6 +506,7 @@ void connect_close(struct agent *a)
         }
         outbox_session(a, NULL);
         session_free(c->session);
+        tls_unref(c->tls);
         timer_free(c->retry);
         timer_free(c->renew);
         timer_free(c->refresh);

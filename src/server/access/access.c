@@ -6,6 +6,7 @@
 #include "auth/ca.h"
 #include "auth/certificates.h"
 #include "auth/credentials.h"
+#include "auth/key_file.h"
 #include "base/job/owners.h"
 #include "base/system/clock.h"
 #include "base/system/log.h"
@@ -79,18 +80,27 @@ static void wipe(struct buf *key)
                 explicit_bzero(key->p, key->n);
 }
 
-int access_tls(struct access *a, const struct config *config, struct tls_context **ret, struct err *err)
+int access_tls(struct server *s, struct tls_context **ret, struct err *err)
 {
         BUF_CLEANUP struct buf cert = {0}, key = {0};
+        struct access *a = s->access;
         struct tls_config tls = {.ca_pem = ca_cert_pem(a->ca), .ask_client = true};
+        unsigned char secret[KEY_FILE_BYTES];
         int64_t now = clock_wall_ms();
-        int r = issue(a, config, now, &cert, &key, err);
+        int r = issue(a, &s->config, now, &cert, &key, err);
+        struct err why;
 
         if (r != 0)
                 return r;
         tls.cert_pem = buf_view(&cert);
         tls.key_pem = buf_view(&key);
+        if (key_file_open(s->paths.ticket_key, "remove it, and the server makes another", secret, &why) == 0)
+                tls.ticket_secret = secret;
+        else
+                log_warn("msg=\"agents cannot resume their sessions, and make whole handshakes\" why=\"%s\"",
+                         LOG_TEXT(str_of(why.text)));
         r = tls_server_new(&tls, ret, err);
+        explicit_bzero(secret, sizeof(secret));
         wipe(&key);
         a->issued_ms = now;
         return r;

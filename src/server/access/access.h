@@ -24,7 +24,7 @@ struct access {
 int access_open(struct server *s, struct access **ret, struct err *err); /* 0, or an error with err */
 void access_free(struct access *a);                                      /* accepts NULL */
 /* Makes the server's certificate and the TLS context that asks agents for theirs. */
-int access_tls(struct access *a, const struct config *config, struct tls_context **ret, struct err *err);
+int access_tls(struct server *s, struct tls_context **ret, struct err *err);
 /* Replaces the certificate in that context when the wall clock was set back to before the certificate's
  * beginning, or when it expires soon. Returns 1 if it was replaced, 0 if it is still good, or an error
  * with err. */

@@ -18,7 +18,8 @@
 #define LOOK_MS        10    /* between checks of the waiting connections */
 #define WAIT_LOOKS     64    /* waiting connections checked at a time */
 #define NAME_MAX_BYTES 128
-#define WORDS_MAX      256 /* bytes of an agent's description of itself that are kept */
+#define WORDS_MAX      256               /* bytes of an agent's description of itself that are kept */
+#define TICKET_MS      (6 * 3600 * 1000) /* between tickets: a quarter of their life */
 
 struct agent_session {
         struct agent_sessions *all;
@@ -29,6 +30,7 @@ struct agent_session {
         char *name;          /* from the certificate; NULL before Hello */
         bool said_hello;     /* the core was told of the Hello or the Join */
         struct inflow *inflow;
+        int64_t ticket_ms; /* boot clock: when the next session ticket is due */
 };
 /* A connection whose handshake has not begun, because too many other handshakes are under way. It costs
  * only a descriptor; if it were closed, its agent would connect again at once. */
@@ -139,7 +141,8 @@ static void on_hello(struct agent_session *a, const Drover__Hello *h)
 }
 
 /* Acknowledges the renewal on the I/O thread, because an agent whose renewals are not acknowledged in time
- * ends its jobs, and the core thread may be busy. */
+ * ends its jobs, and the core thread may be busy. A ticket costs 200 us to make, so an agent gets it with its
+ * first renewal, and not while all agents connect again. */
 static void on_renew(struct agent_session *a, const Drover__Renew *renew)
 {
         Drover__ToAgent m = DROVER__TO_AGENT__INIT;
@@ -147,6 +150,10 @@ static void on_renew(struct agent_session *a, const Drover__Renew *renew)
 
         if (!leases_renew(a->all->server->leases, a->id, clock_boot_ms()))
                 return;
+        if (clock_boot_ms() >= a->ticket_ms) {
+                stream_send_ticket(session_stream(a->session));
+                a->ticket_ms = clock_boot_ms() + TICKET_MS;
+        }
         ack.serial = renew->serial;
         m.kind_case = DROVER__TO_AGENT__KIND_RENEW_ACK;
         m.renew_ack = &ack;
@@ -310,6 +317,8 @@ void agent_sessions_send(struct server *s, uint64_t session, const Drover__ToAge
                 stream_silence(session_stream(a->session), s->renew_ms * 3);
                 admission_known(&a->place);
                 begin_waiting(s->agent_sessions);
+                if (stream_resumed(session_stream(a->session)))
+                        a->ticket_ms = clock_boot_ms() + TICKET_MS;
         }
         session_send(a->session, &m->base);
         if (finish)

@@ -58,6 +58,7 @@ int paths_init(struct paths *p, const char *dir, struct err *err)
         p->spool = join(dir, "spool");
         p->ca = join(dir, "ca");
         p->credential_key = join(dir, "credential.key");
+        p->ticket_key = join(dir, "ticket.key");
         p->lock = join(dir, "server.lock");
         p->ready = join(dir, "server.json");
         if (strlen(dir) + sizeof("/agents.sock") > sizeof(((struct sockaddr_un *)0)->sun_path)) {
@@ -84,6 +85,7 @@ void paths_deinit(struct paths *p)
         free(p->spool);
         free(p->ca);
         free(p->credential_key);
+        free(p->ticket_key);
         free(p->lock);
         free(p->ready);
         free(p->api);

@@ -9,8 +9,9 @@
 #include "base/str.h"
 
 struct paths {
-        char *dir, *catalog, *spool, *ca, *credential_key, *lock, *ready; /* ready: server.json */
-        char *store;                                                      /* the file of SQLite */
+        char *dir, *catalog, *spool, *ca, *credential_key, *ticket_key, *lock,
+                *ready;     /* ready: server.json */
+        char *store;        /* the file of SQLite */
         char *postgres;     /* beside it is what an instance with PostgreSQL has of it: see store_place */
         char *postgres_id;  /* there: the instance has used PostgreSQL */
         char *api, *agents; /* sockets, as addresses: "unix:/…" */

@@ -66,7 +66,7 @@ int io_thread_new(struct server *s, struct io_thread **ret, struct err *err)
         t->clock = timer_new(thread_loop(t->thread), on_clock, t);
         s->io_mail = thread_mail(t->thread);
         *ret = t;
-        r = access_tls(s->access, &s->config, &t->tls, err);
+        r = access_tls(s, &t->tls, err);
         if (r == 0)
                 r = http_api_new(s, thread_loop(t->thread), t->tls, api_max, &t->api, err);
         if (r == 0)

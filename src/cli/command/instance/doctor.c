@@ -137,6 +137,7 @@ static void check_modes(struct doctor *d)
                                             {"ca/ca.key", 077},
                                             {"ca/ca.crt", 022},
                                             {"credential.key", 077},
+                                            {"ticket.key", 077},
                                             {"drover.db", 077},
                                             {"drover.db-wal", 077},
                                             {"spool", 077},
