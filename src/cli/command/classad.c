@@ -1,5 +1,6 @@
-/* classad: expressions and matches tried by hand, and ads read and written in all encodings (convert.c). It
- * asks no server. The words are read here, not by the table: an expression may begin with a minus. */
+/* classad: evaluates expressions and matches, and reads and writes ads in all encodings (convert.c). It
+ * needs no server. The words are read here, not by the table of options, because an expression may begin
+ * with a minus. */
 #include "classad/match.h"
 #include "classad/print.h"
 #include "cli/command/commands.h"
@@ -16,14 +17,14 @@ struct bench {
 };
 
 struct words {
-        const char *ad, *target; /* files */
-        const char *from, *to;   /* encodings */
+        const char *ad, *target; /* file names */
+        const char *from, *to;   /* names of encodings */
         bool old, help;
         const char **rest;
         size_t n;
 };
 
-/* The only ad of a text in JSON or XML. */
+/* Reads the only ad of a text in JSON or XML. */
 static int only_ad(struct ad_reader *r, struct ad **ret, struct err *err)
 {
         struct ad *more = NULL;
@@ -39,7 +40,7 @@ static int only_ad(struct ad_reader *r, struct ad **ret, struct err *err)
         return result;
 }
 
-/* An ad from a file in any encoding, or from standard input for "-". Returns an exit code. */
+/* Reads an ad from a file in any encoding, or from standard input for "-". Returns an exit code. */
 static int read_ad(struct bench *b, const char *file, struct ad **ret)
 {
         struct buf text BUF_CLEANUP = {0};
@@ -72,8 +73,7 @@ static void print_value(const struct value *v)
         cli_print(&out);
 }
 
-/* In the old syntax an expression is what stands behind the '=' of a line; it is put as the new one has it.
- */
+/* Converts an expression to the new syntax. In the old syntax it is written as the right side of a line. */
 static int put_new(struct bench *b, const char *text, struct buf *out)
 {
         struct buf line BUF_CLEANUP = {0};
@@ -128,7 +128,7 @@ static int run_eval(struct bench *b, const struct words *w)
         return code;
 }
 
-/* Says why `my` refuses `target`, if it does. */
+/* Prints why `my` refuses `target`. Returns whether it does. */
 static bool explain(struct bench *b, const char *file, const struct ad *my, const struct ad *target)
 {
         const struct expr *e = ad_find(my, symbols_intern(b->symbols, STR("Requirements")));
@@ -174,7 +174,7 @@ static int run_match(struct bench *b, const struct words *w)
         return CLI_OK;
 }
 
-/* The value of --name VALUE or --name=VALUE at word *i, or NULL when that is another word. */
+/* Returns the value of --name VALUE or --name=VALUE at word *i, or NULL if it is another word. */
 static const char *text_option(const struct options *o, size_t *i, const char *name, bool *ret_missing)
 {
         const char *word = o->words[*i];
@@ -188,8 +188,7 @@ static const char *text_option(const struct options *o, size_t *i, const char *n
         return *ret_missing ? "" : o->words[++*i];
 }
 
-/* Options may stand anywhere; "--" ends them. What begins with two dashes and is none is taken as one
- * misspelt. */
+/* Options may be anywhere; "--" ends them. An unknown word that begins with two dashes is an error. */
 static int read_words(const struct options *o, struct words *w)
 {
         bool ended = false, missing = false;

@@ -7,7 +7,7 @@
                 "json", 0, OPTION_FLAG, NULL, "Print the server's answer as one JSON document."              \
         }
 
-/* Of commands whose answer is a table (cli_table). */
+/* For commands whose answer is a table (cli_table). */
 #define TABLE_ROWS_WITH(columns_letter)                                                                      \
         {"columns", columns_letter, OPTION_TEXT, "COLUMNS",                                                  \
          "Show these columns, in this order: id,state,agent. An unknown name lists them."},                  \
@@ -19,7 +19,7 @@
         }
 #define TABLE_ROWS TABLE_ROWS_WITH('o')
 
-/* The options of a command behind "--" (client/one_line.h), which drover run and drover submit share. */
+/* The options before "--" (client/one_line.h), which drover run and drover submit share. */
 #define COMMAND_ROWS                                                                                         \
         {"cpus", 0, OPTION_NUMBER, "N", "Processors of each job. Default: 1."},                              \
                 {"memory", 0, OPTION_TEXT, "SIZE", "Memory of each job, as in 2G."},                         \
@@ -1508,10 +1508,10 @@ const struct command commands[] = {
         {0},
 };
 
-/* Words that other systems and other tools have for a command here. */
+/* Names that other systems and tools use for a command. */
 static const struct {
         const char *word, *command;
-        bool runs; /* false: only named, as what may have been meant */
+        bool runs; /* false: only suggested in the error message */
 } words_for[] = {
         {"cancel", "rm", true},
         {"kill", "rm", true},

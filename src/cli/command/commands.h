@@ -2,10 +2,10 @@
 #pragma once
 #include "cli/terminal/cli.h"
 
-extern const struct command commands[]; /* up to a row without a name */
+extern const struct command commands[]; /* terminated by a row without a name */
 /* Returns the command by its name or by an alias ("cancel" is rm); NULL: there is none. */
 const struct command *command_find(struct str name);
-/* Returns the command that is most likely meant by this word; NULL: none is near. */
+/* Returns the command that is probably meant by this word; NULL: none is similar. */
 const char *command_meant(struct str word);
 /* Prints that the command does not exist, and which one may be meant. Returns CLI_USAGE. */
 int command_unknown(const char *word);
@@ -21,8 +21,8 @@ int cmd_nodes(struct cli *cli, const struct options *o);
 int cmd_backup(struct cli *cli, const struct options *o);
 int cmd_restore(struct cli *cli, const struct options *o);
 int cmd_config(struct cli *cli, const struct options *o);
-/* Becomes `droverd --check-config` for this file; NULL: the instance's own. Returns an exit code if that
- * cannot be. */
+/* Runs `droverd --check-config` for this file in place of this program; NULL: the instance's own file.
+ * Returns an exit code if that fails. */
 int program_check_config(struct cli *cli, const char *file);
 int cmd_doctor(struct cli *cli, const struct options *o);
 int cmd_limits(struct cli *cli, const struct options *o);
@@ -45,7 +45,7 @@ int cmd_hold(struct cli *cli, const struct options *o);
 int cmd_log(struct cli *cli, const struct options *o);
 int cmd_path(struct cli *cli, const struct options *o);
 int cmd_prio(struct cli *cli, const struct options *o);
-int cmd_program(struct cli *cli, const struct options *o); /* server, agent */
+int cmd_program(struct cli *cli, const struct options *o); /* for server and agent */
 int cmd_queue(struct cli *cli, const struct options *o);
 int cmd_release(struct cli *cli, const struct options *o);
 int cmd_requeue(struct cli *cli, const struct options *o);

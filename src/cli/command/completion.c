@@ -61,7 +61,7 @@ static void add_bash(struct buf *out)
 
 /* ---- zsh */
 
-/* Text between single quotes of a shell; the special characters get a backslash. */
+/* Appends a text in single quotes of a shell; the special characters get a backslash. */
 static void add_quoted(struct buf *out, const char *text, const char *special)
 {
         for (; *text; text++) {

@@ -1,6 +1,6 @@
-/* One ad is held at a time (and the text of one file): it is written before the next one is read. What is
- * written stands in one frame, so that the ads of many files are one document. Nothing closes that frame
- * after an error: a document that is cut off shows that it is. */
+/* Only one ad, and the text of one file, is in memory: each ad is written before the next one is read. The
+ * output has one frame, so that the ads of many files are one document. After an error the frame is not
+ * closed, so that the document is visibly incomplete. */
 #include "cli/command/convert.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static const char *const encodings[] = {
         [ENCODING_JSON] = "json", [ENCODING_XML] = "xml",
 };
 
-/* What stands before the first ad, between two, and behind the last. */
+/* Text before the first ad, between two, and after the last. */
 static const struct {
         const char *head, *between, *foot;
 } frames[] = {
@@ -30,7 +30,7 @@ static const struct {
 struct conversion {
         struct symbols *symbols;
         enum encoding from, to;
-        bool go_on; /* with the next file, after an error */
+        bool go_on; /* continue with the next file after an error */
         bool stdin_taken;
         size_t written;
         struct buf out;
@@ -72,8 +72,8 @@ int convert_read(const char *file, bool *taken, struct buf *out)
         return CLI_OK;
 }
 
-/* The old syntax has no way to write some strings, such as those with a line break: is the ad still the same?
- */
+/* Returns whether the ad is the same after writing and reading it. The old syntax cannot express some
+ * strings, such as those with a line break. */
 static bool survives(struct symbols *symbols, const struct ad *ad, struct str text)
 {
         struct buf was BUF_CLEANUP = {0}, is BUF_CLEANUP = {0};
@@ -160,7 +160,7 @@ static int convert_files(struct conversion *c, const char *const *files, size_t 
         return CLI_OK;
 }
 
-/* False, and *ret unchanged, when there is no such encoding. */
+/* Returns false, and leaves *ret unchanged, when there is no such encoding. */
 static bool encoding_named(const char *name, enum encoding *ret)
 {
         for (enum encoding e = ENCODING_AUTO; e <= ENCODING_XML; e++)

@@ -28,7 +28,7 @@ int cmd_version(struct cli *cli, const struct options *o)
         struct view version;
 
         (void)o;
-        /* No server is no error here. */
+        /* A missing server is not an error here. */
         api_call(cli, &(struct api_request){.path = "/v1/server", .timeout_ms = 2000}, &answer, NULL);
         version = view_get(answer.root, "version");
         if (cli->json) {

@@ -11,7 +11,7 @@ static void add_option_names(struct buf *out, const struct option_row *row)
                 buf_printf(out, " %s", row->value);
 }
 
-/* Commands and what they do: a line each. */
+/* Adds examples: a command and its description on each line. */
 static void add_examples(struct buf *out, const char *examples)
 {
         struct str rest = str_of(examples), line;
@@ -20,8 +20,8 @@ static void add_examples(struct buf *out, const char *examples)
                 buf_printf(out, "  " STR_FMT "\n", STR_ARG(line));
 }
 
-/* Paragraphs for a terminal: broken at the width, indented; lines that begin with a blank stay as they are.
- */
+/* Adds paragraphs for a terminal: wrapped at the width and indented; lines that begin with a blank are
+ * unchanged. */
 static void add_wrapped(struct buf *out, struct str text, unsigned indent, unsigned width)
 {
         struct str line, word;
@@ -102,7 +102,7 @@ static void add_options(struct buf *out, const struct cli *cli, const struct opt
                 buf_printf(out, "%*s", (int)(29 - at), "");
                 from = out->n;
                 add_wrapped(out, str_of(rows->text), 29, text_width(cli));
-                /* add_wrapped indents its first line too, where the names stand already. */
+                /* add_wrapped also indents the first line, where the names are already. */
                 memmove(out->p + from, out->p + from + 29, out->n - from - 29);
                 buf_truncate(out, out->n - 29);
         }

@@ -1,5 +1,5 @@
-/* server and agent: become the daemon, with the words as they are. backup, restore and config check: become
- * droverd with its option. */
+/* server and agent: run the daemon in place of this program, with the same arguments. backup, restore and
+ * config check: run droverd with the corresponding option. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include "cli/command/commands.h"
 #include "cli/terminal/cli.h"
 
-/* Becomes the program. Returns an exit code when that cannot be. */
+/* Executes the program in place of this one. Returns an exit code when that fails. */
 static int become_program(const struct cli *cli, const char *name, const char *option,
                           const struct options *o)
 {
@@ -51,7 +51,7 @@ int program_check_config(struct cli *cli, const char *file)
         const struct options o = {.words = words, .word_count = file ? 2 : 0};
 
         if (!cli->dir && !getenv("DROVER_DIR"))
-                cli->dir = "."; /* only the file counts */
+                cli->dir = "."; /* only the file matters */
         return become_program(cli, "droverd", "--check-config", &o);
 }
 

@@ -1,5 +1,5 @@
-/* sim: becomes drover-sim, which has the simulator, with the words as they are. They were read by the same
- * table here, so that mistakes and --help need no other program. */
+/* sim: runs drover-sim, which has the simulator, in place of this program, with the same arguments. They
+ * are first read here with the same table, so that errors and --help do not need the other program. */
 #include <errno.h>
 #include <unistd.h>
 

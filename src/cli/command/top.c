@@ -1,4 +1,4 @@
-/* top: becomes drover-top, which has ncurses. */
+/* top: runs drover-top, which has ncurses, in place of this program. */
 #include <errno.h>
 #include <unistd.h>
 

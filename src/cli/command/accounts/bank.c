@@ -26,7 +26,7 @@ static const struct table_column quote_columns[] = {
         {"UNTIL", true, false}, {"USED", false, false},   {"USER", false, true},   {"PLACE", false, true}};
 #define COUNT(a)    (sizeof(a) / sizeof((a)[0]))
 
-#define SECONDS_MAX 3000000000ll /* of a time from now: the server's times have an end */
+#define SECONDS_MAX 3000000000ll /* the server's times are limited */
 
 /* ---- listings */
 
@@ -178,7 +178,7 @@ static int balance(struct cli *cli, const char *name)
         return CLI_OK;
 }
 
-/* ---- what is typed */
+/* ---- arguments */
 
 static int read_amount(const char *text, int64_t *ret)
 {
@@ -232,7 +232,7 @@ static void order_number(struct order *o, const char *key, const struct options 
                 json_kint(&o->j, key, n * scale);
 }
 
-/* Options that several orders have: times, places, what will be used. */
+/* Adds the options that several orders share: times, places, expected usage. */
 static void order_options(struct order *o, const struct options *given)
 {
         static const char *const texts[] = {"place", "places", "users", "user"};
@@ -271,7 +271,7 @@ static void order_options(struct order *o, const struct options *given)
                 order_id(o, "quote", options_text(given, "quote"));
 }
 
-/* The caller says where its body is: o.j.out = &o.body. */
+/* The caller must set the document's buffer: o.j.out = &o.body. */
 static struct order order_begin(const char *op)
 {
         struct order o = {.j.comma = true};
@@ -280,7 +280,7 @@ static struct order order_begin(const char *op)
         return o;
 }
 
-/* Sends it; prints the server's answer. `quiet`: one of several. */
+/* Sends the order and prints the server's answer. `quiet`: one order of several. */
 static int order_send(struct cli *cli, struct order *o, const char *done, bool quiet)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
@@ -314,7 +314,7 @@ static int order_send(struct cli *cli, struct order *o, const char *done, bool q
         return CLI_OK;
 }
 
-/* Each call of json_… for o needs its buffer where it stands now. */
+/* The JSON functions keep a pointer to the order's buffer, so it must be set where the order is stored. */
 #define ORDER(o, op, name)                                                                                   \
         struct order o = order_begin(op);                                                                    \
         o.j.out = &o.body;                                                                                   \
@@ -341,7 +341,7 @@ static int set_member(struct cli *cli, const char *account, const char *text, bo
         return order_send(cli, &o, "", true);
 }
 
-/* The account is there, with these members; then it is shown. */
+/* Gives the order for an account with these members, and then shows the account. */
 static int account(struct cli *cli, const struct options *given)
 {
         const char *name = given->words[1], *text;
@@ -443,11 +443,11 @@ static int statement(struct cli *cli, const struct options *given)
         return CLI_OK;
 }
 
-/* ---- words */
+/* ---- verbs */
 
 static const struct verb {
         const char *name, *op, *done;
-        unsigned least, most; /* words behind it */
+        unsigned least, most; /* words after it */
 } verbs[] = {
         {"account", NULL, NULL, 1, 1},
         {"balance", NULL, NULL, 0, 1},

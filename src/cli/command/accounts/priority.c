@@ -21,7 +21,7 @@ static double real(struct view v)
         return str_to_double(buf_view(&text), &d) == 0 ? d : 0;
 }
 
-/* At most `digits` behind the point, and none that are zero. */
+/* Adds a number with at most `digits` decimals and no trailing zeros. */
 static void add_number(struct table *t, double v, int digits)
 {
         struct buf text BUF_CLEANUP = {0};

@@ -1,4 +1,4 @@
-/* drover report: what attempts have used, summed, as text, CSV, JSON, a chart or a page; and the records
+/* drover report: sums of what attempts have used, as text, CSV, JSON, a chart or a page; and the records
  * themselves, as the OGF's Usage Record 2.0 (GFD.204), CSV or JSON lines. */
 #include <stdio.h>
 #include <time.h>
@@ -12,7 +12,7 @@
 #define GIB      1073741824.0
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* ---- what is told of a group */
+/* ---- columns of a group */
 
 static double sum_of(struct view g, const char *key)
 {
@@ -47,7 +47,7 @@ enum metric_id {
 };
 static const struct metric {
         const char *title;
-        int digits; /* behind the point */
+        int digits; /* decimals */
         const char *what;
 } metrics[METRICS] = {
         [ATTEMPTS] = {"ATTEMPTS", 0, "attempts that have ended"},
@@ -96,7 +96,7 @@ static double metric_of(struct view g, enum metric_id m)
         return 0;
 }
 
-/* Appends a hint at the resource that users ask too much of; nothing when there is none. */
+/* Appends a hint about a resource that users request too much of, if there is one. */
 static void hint_print(struct buf *out, struct view g)
 {
         double memory = metric_of(g, MEMORY_PART), cpu = metric_of(g, CPU_PART);
@@ -193,7 +193,7 @@ static void cell_print(struct buf *out, const struct report *r, struct view g, s
         }
 }
 
-/* ---- forms */
+/* ---- formats */
 
 static int print_table(struct cli *cli, const struct report *r, struct view groups, bool csv)
 {
@@ -222,7 +222,7 @@ static int print_table(struct cli *cli, const struct report *r, struct view grou
         return CLI_OK;
 }
 
-/* Text of others in a document of ours. */
+/* Appends text from elsewhere to an XML document. */
 static void xml_escape(struct buf *out, struct str s)
 {
         for (size_t i = 0; i < s.n; i++) {
@@ -252,7 +252,7 @@ static void key_print(struct buf *out, const struct report *r, struct view g)
         }
 }
 
-/* A bar for each group, of the first number of the report. */
+/* Prints a bar for each group, for the first number of the report. */
 static void chart_print(struct buf *out, const struct report *r, struct view groups)
 {
         const struct metric *m = &metrics[r->kind->shown[0]];
@@ -388,7 +388,7 @@ static void instant_print(struct buf *out, const char *tag, struct view v)
         buf_printf(out, "</urf:%s>", tag);
 }
 
-/* Blocks and their order as GFD.204 has them. */
+/* The blocks are in the order of GFD.204. */
 static void ur_print(struct buf *out, struct view u)
 {
         long long request = (long long)view_integer(view_get(u, "request"), 0),
@@ -506,7 +506,7 @@ static int print_records(struct cli *cli, struct buf *path, const char *form)
         return code;
 }
 
-/* ---- the call */
+/* ---- the command */
 
 static int path_make(struct buf *path, const struct options *o, struct report *r)
 {

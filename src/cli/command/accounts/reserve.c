@@ -56,7 +56,7 @@ static int list(struct cli *cli)
                                                   .row = add_reservation});
 }
 
-/* ---- one of them */
+/* ---- one reservation */
 
 static void print_line(struct buf *out, const char *what, struct view v)
 {
@@ -150,7 +150,7 @@ static int reservation_end(struct cli *cli, const char *number)
         return CLI_OK;
 }
 
-/* ---- making one */
+/* ---- making a reservation */
 
 static int add_every(struct json *j, const char *text)
 {
@@ -194,7 +194,7 @@ static int add_memory(struct json *j, const char *text)
         return 0;
 }
 
-/* A group is a condition like another one. */
+/* Adds a group as one more condition. */
 static void add_where(struct json *j, const char *where, const char *group)
 {
         struct buf text BUF_CLEANUP = {0};

@@ -1,5 +1,5 @@
-/* drover dag: graphs of jobs, as HTCondor's DAGMan describes them. A graph is one request; its nodes are the
- * jobs with one DAGNodeName. */
+/* drover dag: graphs of jobs in the language of HTCondor's DAGMan. A graph is one request; the jobs with
+ * the same DAGNodeName are a node. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -18,11 +18,11 @@
 #include "cli/command/dag/watch.h"
 #include "cli/terminal/human.h"
 
-#define SIM_TEXT_MAX (256u << 20) /* of a workflow, as the simulator reads it */
+#define SIM_TEXT_MAX (256u << 20) /* size of a workflow that the simulator reads */
 
 /* ---- submit */
 
-/* From the first start of a job to the end of the last one. */
+/* Prints the time from the first start of a job to the end of the last. */
 static void print_makespan(struct cli *cli, const char *id)
 {
         struct buf out BUF_CLEANUP = {0};
@@ -43,7 +43,7 @@ static void print_makespan(struct cli *cli, const char *id)
         dag_graph_deinit(&g);
 }
 
-/* The RETURN of the ABORT-DAG-ON that has ended the graph; `code` when there is none. */
+/* Returns the RETURN of the ABORT-DAG-ON that ended the graph; `code` if there is none. */
 static int aborted_code(struct cli *cli, const char *id, int code)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
@@ -69,7 +69,7 @@ static int read_size(const struct options *o, const char *name, uint64_t *ret)
         return 0;
 }
 
-/* ret: the URL, with a slash behind it. */
+/* ret: the URL with a trailing slash. */
 static int read_plan(const struct options *o, struct submit *s, struct buf *ret)
 {
         const char *stage = options_text(o, "plan");
@@ -94,7 +94,7 @@ static int read_plan(const struct options *o, struct submit *s, struct buf *ret)
         return 0;
 }
 
-/* text: of the DAG, when it is in no file. */
+/* text: the DAG, if it is not in a file. */
 static int submit(struct cli *cli, const struct options *o, struct str text)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
@@ -175,7 +175,7 @@ static int submit(struct cli *cli, const struct options *o, struct str text)
         return code;
 }
 
-/* The files that a DAG file asks for, of a request that was made of it. */
+/* Keeps the files up to date that a DAG file asks for, for a request made from it. */
 static int watch(struct cli *cli, const struct options *o)
 {
         struct dag_files files;
@@ -302,7 +302,7 @@ static int rescue(struct cli *cli, const struct options *o)
 
 /* ---- hold, release, rm, resubmit */
 
-/* The jobs of the named nodes, or of all that are not done. */
+/* Finds the jobs of the named nodes, or of all nodes that are not done. */
 static int members_of(const struct dag_graph *g, const struct options *o, struct set *ret)
 {
         bool *meant = mem_zalloc(g->count + 1);

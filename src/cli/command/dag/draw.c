@@ -1,6 +1,6 @@
-/* A graph on the terminal is a list of its nodes by level, each with what it waits for, as long as that is a
- * page or two; of a larger one each level is a line, and levels that look alike are one line together. The
- * picture has a box for each node of a level, or one for all of them. */
+/* On the terminal a small graph is a list of its nodes by level, each with its parents. In a larger one
+ * each level is a line, and consecutive levels that are alike share one. A picture has a box for each node
+ * of a level, or one box for all of them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,12 +8,12 @@
 #include "cli/command/dag/graph.h"
 #include "cli/terminal/human.h"
 
-#define LIST_MAX    100u /* nodes that are shown one by one */
-#define PARENTS_MAX 6u   /* that are named with a node */
+#define LIST_MAX    100u /* nodes that are listed */
+#define PARENTS_MAX 6u   /* parents listed with a node */
 #define BAR         20u
 #define NAMES_MAX   3u
 
-/* Points by level, and by name within it. */
+/* Sorts points by level, and by name within a level. */
 static const struct dag_graph *sorted_graph;
 
 static int by_level(const void *a, const void *b)
@@ -87,12 +87,12 @@ static void list_points(struct cli *cli, const struct dag_graph *g)
         free(points);
 }
 
-/* States of the nodes of a level, or of several levels in a row that look alike. */
+/* The states of the nodes of a level, or of consecutive levels that are alike. */
 struct level {
-        uint32_t first, last, nodes; /* nodes of each of them */
-        uint32_t sums[DAG_STATES];   /* of all of them */
+        uint32_t first, last, nodes; /* nodes: number in each level */
+        uint32_t sums[DAG_STATES];   /* over all these levels */
         uint32_t bad[NAMES_MAX], bad_count;
-        enum dag_state only; /* DAG_STATES: they differ */
+        enum dag_state only; /* the state of all nodes; DAG_STATES: they differ */
 };
 
 static void level_add(struct level *x, const struct dag_graph *g, uint32_t point)
@@ -120,7 +120,7 @@ static void level_bar(const struct level *x, struct buf *out)
                 before += x->sums[s];
                 to = (uint32_t)(before * BAR / all);
                 if (x->sums[s] && to == drawn && drawn < BAR)
-                        to++; /* what is there is seen */
+                        to++; /* everything before is visible */
                 for (; drawn < to; drawn++)
                         buf_char(out, dag_states[s].sign);
         }
@@ -217,7 +217,7 @@ static void add_quoted(struct buf *out, const char *name)
         buf_char(out, '"');
 }
 
-/* Many to many go by a point between them. */
+/* Many-to-many dependencies go through a point between them. */
 static void add_arrows(struct buf *out, const struct dag_graph *g, const struct dag_link *l, size_t number)
 {
         const char *style = l->dashed ? " [style=dashed]" : "";
@@ -261,8 +261,8 @@ void dag_draw_dot(const struct dag_graph *g, struct buf *out)
 
 /* ---- SVG: levels from top to bottom */
 
-#define SVG_LEVELS_MAX 500u   /* below these nothing is drawn, and the picture says so */
-#define SVG_WIDE       24u    /* nodes of a level that have boxes of their own */
+#define SVG_LEVELS_MAX 500u   /* the picture ends at this level, and says so */
+#define SVG_WIDE       24u    /* nodes of a level that have their own boxes */
 #define SVG_LINES_MAX  20000u /* arrows between boxes */
 #define BOX_H          26u
 #define GAP_X          14u
@@ -308,7 +308,7 @@ static void draw_box(struct buf *out, const struct box *b, const char *colour, c
         buf_addz(out, "</text></g>\n");
 }
 
-/* The boxes of one level, whose points are [from, to) of the list; returns its width. */
+/* Draws the boxes of one level, whose points are [from, to) of the list; returns its width. */
 static uint32_t draw_level(const struct dag_graph *g, const uint32_t *points, size_t from, size_t to,
                            struct box *boxes, struct buf *out)
 {

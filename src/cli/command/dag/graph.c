@@ -1,4 +1,5 @@
-/* The server knows jobs and edges between them; nodes are what their attribute DAGNodeName says. */
+/* The server knows jobs and the dependencies between them; a node is made of the jobs with the same
+ * DAGNodeName. */
 #include "cli/command/dag/graph.h"
 
 #include <stdlib.h>
@@ -20,14 +21,15 @@ const struct dag_state_row dag_states[DAG_STATES] = {
         [DAG_STATE_IDLE] = {"idle", "khaki", ':', TABLE_YELLOW},
         [DAG_STATE_WAITS] = {"waits", "white", '.', TABLE_PLAIN},
 };
-/* The state that tells most of a node with several jobs. */
+/* The first state in this order that one of a node's jobs has is the state of the node. */
 static const enum dag_state order[] = {DAG_STATE_FAILED,  DAG_STATE_HELD, DAG_STATE_RUNNING,
                                        DAG_STATE_REMOVED, DAG_STATE_IDLE, DAG_STATE_WAITS,
                                        DAG_STATE_DONE};
 
 static enum dag_state job_node_state(const struct job_row *j)
 {
-        if (view_is(j->state, "completed")) /* without an exit code: it was skipped, or its work was over */
+        if (view_is(j->state,
+                    "completed")) /* no exit code: the job was skipped, or was not needed any more */
                 return view_integer(j->exit_code, 0) == 0 && view_integer(j->exit_signal, 0) == 0
                                ? DAG_STATE_DONE
                                : DAG_STATE_FAILED;
@@ -107,8 +109,8 @@ static int add_job(void *arg, struct view job)
         return 0;
 }
 
-/* The state of a node with scripts or attempts: that of a job under way, else of the script or job that
- * decides. */
+/* Returns the state of a node with scripts or several attempts: that of the running job, or of the script
+ * or job that decides. */
 static enum dag_state roles_state(const struct dag_point *n)
 {
         static const enum dag_state now[] = {DAG_STATE_RUNNING, DAG_STATE_HELD, DAG_STATE_IDLE};
@@ -154,7 +156,7 @@ void dag_graph_deinit(struct dag_graph *g)
         idmap_free(g->of_member);
 }
 
-/* ---- what waits for what */
+/* ---- dependencies */
 
 static int by_number(const void *a, const void *b)
 {
@@ -163,7 +165,7 @@ static int by_number(const void *a, const void *b)
         return x < y ? -1 : x > y;
 }
 
-/* The numbers of the points whose members these are, each once and in order. */
+/* Returns the numbers of the points that have these members, each once, sorted. */
 static uint32_t points_of(const struct dag_graph *g, struct str ranges, uint32_t **ret)
 {
         uint32_t n = 0, cap = 0, kept = 0, last = 0, *list = NULL;
@@ -189,8 +191,8 @@ static uint32_t points_of(const struct dag_graph *g, struct str ranges, uint32_t
         return kept;
 }
 
-/* One edge, "0-9>10" or "0>1:any"; those between the jobs of one node, and those that only end jobs, are left
- * out. */
+/* Adds one dependency, "0-9>10" or "0>1:any". Those between jobs of one node, and those that only end
+ * jobs, are left out. */
 static void add_link(struct dag_graph *g, struct str edge)
 {
         struct str parents, children;
@@ -214,7 +216,7 @@ static void add_link(struct dag_graph *g, struct str edge)
         g->links[g->link_count++] = l;
 }
 
-/* Points are taken away that wait for none that is left, each once: its level is known then. */
+/* Computes levels: points without remaining parents are removed repeatedly, and get their level then. */
 static void make_levels(struct dag_graph *g)
 {
         uint32_t *at = mem_zalloc((g->count + 2) * sizeof(*at)), *out, *todo, todo_count = 0;
@@ -324,7 +326,7 @@ int dag_graph_read(struct cli *cli, const char *word, bool links, struct dag_gra
         g->request = id.request;
         buf_printf(&path, "/v1/jobs?id=%llu&attributes=DAGNodeName,DAGNodeScript,DAGNodeRetry",
                    (unsigned long long)id.request);
-        cli->json = false; /* what is listed is read, not printed */
+        cli->json = false; /* the listing is read here, not printed */
         code = api_list(cli, &(struct api_list){.path = &path,
                                                 .array = "jobs",
                                                 .cursor = "after",

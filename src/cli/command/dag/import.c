@@ -15,7 +15,7 @@
 struct import {
         const char *file;
         struct view tasks;
-        struct map *ran; /* id → text of the task in workflow.execution */
+        struct map *ran; /* id → the task's entry in workflow.execution */
         struct map *names;
         struct buf *out;
         struct buf arrows;
@@ -40,7 +40,7 @@ static void node_name(struct str id, struct buf *out)
                 buf_char(out, id.p[i] <= ' ' || strchr("+/\"\\\x7f", id.p[i]) ? '_' : id.p[i]);
 }
 
-/* 1.5 has what a task took beside the tasks. */
+/* Version 1.5 lists run times separately from the tasks. */
 static int read_execution(struct import *x, struct view list)
 {
         struct view item;
@@ -109,7 +109,7 @@ static int add_node(struct import *x, struct view task)
         return 0;
 }
 
-/* Arrows to or from a task; the file may name each at both of its ends. */
+/* Adds the dependencies of a task; the file may list each at both ends. */
 static int add_arrows(struct import *x, struct view task, const char *key, bool parents)
 {
         struct view list = view_get(task, key), item;

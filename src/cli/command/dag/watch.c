@@ -1,5 +1,5 @@
-/* The files are made of what drover dag show shows. The log has a line for each state that a node was seen
- * in; states between two looks leave none. */
+/* The files have what drover dag show shows. The log has a line for each state of a node that was seen;
+ * states between two polls leave none. */
 #include "cli/command/dag/watch.h"
 
 #include <errno.h>
@@ -22,11 +22,11 @@ struct watch {
         struct cli *cli;
         const char *id, *file;
         const struct dag_files *files;
-        unsigned char *seen; /* of each point: its state and one, as the log has it */
+        unsigned char *seen; /* for each point its logged state plus one */
         size_t seen_count;
         bool *saved, told, began;
         uint64_t lines;
-        char *dot; /* its name, when it is known */
+        char *dot; /* name of the file, when it is chosen */
         int64_t status_ms;
 };
 
@@ -52,7 +52,7 @@ void dag_rescue_write(const struct dag_graph *g, const struct dag_point *before,
 
 /* ---- DOT */
 
-/* FILE, or with DONT-OVERWRITE the first of FILE.0, FILE.1, … that is not there. */
+/* Returns FILE, or with DONT-OVERWRITE the first of FILE.0, FILE.1, … that does not exist. */
 static const char *dot_name(struct watch *w)
 {
         struct buf name BUF_CLEANUP = {0};
@@ -88,7 +88,7 @@ static void write_dot(struct watch *w, const struct dag_graph *g)
 
 /* ---- NODE_STATUS_FILE */
 
-/* DAGMan's numbers and names of states. */
+/* The numbers and names that DAGMan uses for states. */
 static const struct {
         int number;
         const char *name;
@@ -210,15 +210,14 @@ static void write_saves(struct watch *w, const struct dag_graph *g)
                 w->saved[i] = true;
                 buf_addz(&folder, s->file);
                 if (strchr(s->file, '/'))
-                        mkdir(dirname(folder.p),
-                              0755); /* what is wrong with it is said when the file is written */
+                        mkdir(dirname(folder.p), 0755); /* an error is reported when the file is written */
                 buf_printf(&out, "# Nodes of request %s that were done when %s started\n", w->id, s->node);
                 dag_rescue_write(g, &g->points[at - 1], &out);
                 put_file(w, s->file, buf_view(&out));
         }
 }
 
-/* ---- */
+/* ---- the command */
 
 bool dag_files_any(const struct dag_files *f)
 {

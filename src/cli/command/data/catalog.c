@@ -15,14 +15,14 @@
 
 #define BATCH_FILES 5000u
 #define BATCH_BYTES (3u << 20)
-#define LIST_FILES  20000u /* of a dataset */
+#define LIST_FILES  20000u /* files of a dataset that are listed */
 
 static const struct table_column file_columns[] = {
         {"NAME", false, true}, {"SIZE", true, false}, {"REPLICAS", true, false}, {"WHERE", false, true}};
 static const struct table_column dataset_columns[] = {
         {"DATASET", false, true}, {"OWNER", false, true}, {"FILES", true, false}, {"QUERY", false, true}};
 
-/* ---- what the parts share */
+/* ---- shared functions */
 
 void catalog_batch_deinit(struct catalog_batch *b)
 {
@@ -85,7 +85,7 @@ int catalog_batch_end(struct catalog_batch *b)
         return CLI_OK;
 }
 
-/* A text that reads like a number of JSON; 007 and 1_000 are texts. */
+/* Returns whether the text is a JSON number; 007 and 1_000 are texts. */
 static bool is_number(struct str s)
 {
         size_t i = s.n && s.p[0] == '-';
@@ -208,7 +208,7 @@ void catalog_write_replica(struct json *j, const struct options *o, const char *
 
 /* ---- add */
 
-/* One file, by hand: its name, and what the options say. */
+/* Adds one file from its name and the options. */
 static int add_file(struct cli *cli, const struct options *o)
 {
         struct catalog_batch batch CATALOG_BATCH_CLEANUP = {.cli = cli,
@@ -288,7 +288,7 @@ struct listing {
         struct buf out;
 };
 
-/* Hosts and stores of its replicas, each once. */
+/* Adds the hosts and stores of the replicas, each once. */
 static void add_where(struct table *t, struct view replicas)
 {
         struct buf text BUF_CLEANUP = {0}, one BUF_CLEANUP = {0};
@@ -496,7 +496,8 @@ static int remove_found(void *arg, struct view file)
         return remove_name(arg, buf_view(&name));
 }
 
-/* Files are removed while they are listed: pages go on by numbers that are never used again. */
+/* Removes files while they are listed, which is safe because pages are by numbers that are never used
+ * again. */
 static int remove_query(struct removing *r, const char *query)
 {
         struct buf path BUF_CLEANUP = {0};

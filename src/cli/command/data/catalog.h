@@ -1,4 +1,4 @@
-/* catalog: code shared by the files of `drover catalog`: batches of files on their way to the server. */
+/* catalog: functions shared by the files of `drover catalog`: batches of files for the server. */
 #pragma once
 #include "base/format/json.h"
 #include "cli/client/api.h"

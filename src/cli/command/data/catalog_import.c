@@ -1,5 +1,5 @@
-/* drover catalog import: JSON (a list, {"files": [...]}, or an object a line, as `drover catalog query
- * --json` writes) and CSV (RFC 4180). Objects of JSON go on as they stand; the server reads them. */
+/* drover catalog import: reads JSON (a list, {"files": [...]}, or one object a line, as `drover catalog
+ * query --json` writes) and CSV (RFC 4180). JSON objects are sent unchanged; the server checks them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ struct source {
         const char *name;
         FILE *file;
         struct buf line;
-        unsigned number; /* of the line */
+        unsigned number; /* of the current line */
 };
 
 static int fail_line(const struct source *s, const char *what)
@@ -24,7 +24,8 @@ static int fail_line(const struct source *s, const char *what)
         return cli_error(CLI_FAILED, "%s: line %u: %s", s->name, s->number, what);
 }
 
-/* The next line with its end. 1; 0 at the end; or an exit code of 2 or more. */
+/* Reads the next line with its line end. Returns 1; 0 at the end of the file; or an exit code of 2 or
+ * more. */
 static int next_line(struct source *s, bool append)
 {
         int c;
@@ -46,7 +47,8 @@ static int next_line(struct source *s, bool append)
 
 /* ---- JSON */
 
-/* Whether the text is one object of JSON: a wrong one must not become the whole batch's error. */
+/* Returns whether the text is one JSON object, so that a malformed one is reported alone and not as an
+ * error of the whole batch. */
 static bool is_object(struct str text)
 {
         json_t *doc = json_loadb(text.p, text.n, JSON_REJECT_DUPLICATES, NULL);
@@ -74,7 +76,7 @@ static int import_lines(struct source *s, struct catalog_batch *b)
         return r == 0 ? 0 : CLI_FAILED;
 }
 
-/* One document: its elements go on as they are written. */
+/* Reads one document, and sends its elements unchanged. */
 static int import_document(struct source *s, struct catalog_batch *b, struct buf *text)
 {
         struct view root, list, one;
@@ -136,7 +138,8 @@ static void csv_deinit(struct csv *c)
                 buf_deinit(&c->fields[i]);
 }
 
-/* The next record; a field in quotes may hold commas, quotes written twice, and line ends. As next_line. */
+/* Reads the next record; a quoted field may have commas, doubled quotes and line ends. Returns as
+ * next_line. */
 static int next_record(struct source *s, struct csv *c)
 {
         bool quoted = false;
@@ -266,7 +269,7 @@ static int import_csv(struct source *s, struct catalog_batch *b)
         return r > 1 ? CLI_FAILED : code;
 }
 
-/* By --format, else by the name, else by the first character. */
+/* Chooses the format by --format, by the file's name, or by the first character. */
 static int choose(const struct source *s, const char *format, int first)
 {
         if (!format) {

@@ -1,4 +1,4 @@
-/* drover catalog scan and verify: the catalog and the files that this machine sees. */
+/* drover catalog scan and verify: compare the catalog with files on this machine. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,9 +23,9 @@ struct scan {
         const char *host, *pattern, *prefix;
         bool sum;
         struct buf path; /* absolute */
-        size_t root;     /* of it, what names do not have: with its slash */
+        size_t root;     /* length of the prefix of `path` that is not part of names, with its slash */
         struct buf file;
-        uint64_t skipped; /* what is no regular file, or has no name that can be written */
+        uint64_t skipped; /* not a regular file, or a name that cannot be stored */
 };
 
 static int checksum(const char *path, struct buf *out)
@@ -101,7 +101,7 @@ static int scan_entry(struct scan *s, const char *name, int depth)
 
         buf_addz(&s->path, name);
         if (lstat(buf_z(&s->path), &st) != 0) {
-                s->skipped++; /* gone meanwhile */
+                s->skipped++; /* removed meanwhile */
         } else if (S_ISDIR(st.st_mode)) {
                 buf_char(&s->path, '/');
                 code = scan_folder(s, depth + 1);
@@ -114,7 +114,7 @@ static int scan_entry(struct scan *s, const char *name, int depth)
         return code;
 }
 
-/* In the order of names, so that files have the same order whatever the filesystem says. */
+/* Reads entries sorted by name, so that the order does not depend on the filesystem. */
 static int scan_folder(struct scan *s, int depth)
 {
         struct dirent **list = NULL;
@@ -283,7 +283,7 @@ int catalog_verify(struct cli *cli, const struct options *o)
         }
         buf_addz(&path, "/v1/catalog/files");
         api_query(&path, "query", str_of(o->word_count > 1 ? o->words[1] : NULL));
-        cli->json = false; /* for api_list, which would print the files */
+        cli->json = false; /* the listing is read here, not printed */
         v.as_json = json;
         code = api_list(cli, &all);
         cli->json = json;

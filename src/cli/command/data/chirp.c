@@ -1,4 +1,4 @@
-/* drover chirp: calls of a running job's program to its job's server. */
+/* drover chirp: calls of a running job's program to the server. */
 #include "cli/client/chirp_words.h"
 #include "cli/command/commands.h"
 

@@ -1,5 +1,5 @@
-/* drover get: lists the files of all ids first, so that names used twice are known; then fetches one after
- * the other into a file with a temporary name, which becomes final by rename. */
+/* drover get: first lists the files of all ids, to find names that are used twice; then fetches one file
+ * after the other under a temporary name, which is renamed when it is complete. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,14 +22,14 @@ static const struct table_column columns[] = {
 struct file {
         char *job, *name;
         int64_t size, mode;
-        bool shared; /* another job has a file of that name */
+        bool shared; /* another job has a file with this name */
 };
 struct fetch {
         struct cli *cli;
         struct file *files;
         size_t count, cap;
-        struct id id;     /* of the ids, the one that is being listed */
-        const char *only; /* its job, when the listing doesn't tell: "7.42" */
+        struct id id;     /* the id that is being listed */
+        const char *only; /* the job, if the listing does not name it: "7.42" */
         int dirfd;
         int64_t bytes;
 };
@@ -76,7 +76,7 @@ static int list_id(struct fetch *f, const char *word)
         return api_list(f->cli, &l);
 }
 
-/* Marks the names that more than one job has. */
+/* Marks names that more than one job uses. */
 static void find_shared(struct fetch *f)
 {
         struct map *seen = map_new();
@@ -92,7 +92,7 @@ static void find_shared(struct fetch *f)
         map_free(seen);
 }
 
-/* A relative path without empty, "." or ".." parts. */
+/* Returns whether the name is a relative path without empty, "." or ".." parts. */
 static bool name_is_safe(const char *name)
 {
         struct str rest = str_of(name), part;
@@ -105,8 +105,8 @@ static bool name_is_safe(const char *name)
         return true;
 }
 
-/* An agent may say of any file that the job has made it, and a program that is run with the home folder looks
- * for hidden ones there: a shell for its settings, sshd for keys. */
+/* Returns whether the file would be a hidden one in the home folder. An agent can claim that a job has
+ * made any file, and programs read hidden files there: a shell its settings, sshd its keys. */
 static bool is_hidden_at_home(const struct fetch *f, const char *name)
 {
         const char *home = getenv("HOME");
@@ -137,7 +137,8 @@ static int download(struct fetch *f, const struct file *file, int fd, struct err
         return 0;
 }
 
-/* Opens the folder that the file goes into, made when it isn't there; *ret_name is its last component. */
+/* Opens the folder for the file, and makes it if it is missing; *ret_name is the last component of the
+ * name. */
 static int open_folder(struct fetch *f, const struct file *file, struct buf *path, const char **ret_name)
 {
         ptrdiff_t slash;

@@ -21,7 +21,7 @@ static void add_words(struct table *t, struct view words)
         table_text(t, buf_view(&text));
 }
 
-/* yes, or since when not; nothing when nobody has asked it */
+/* Adds "yes", or since when the store does not answer; nothing when no agent has asked it. */
 static void add_answers(struct cli *cli, struct table *t, struct view link)
 {
         int64_t down_ms = view_integer(view_get(link, "down_ms"), 0);
@@ -38,7 +38,7 @@ static void add_answers(struct cli *cli, struct table *t, struct view link)
                 table_paint(t, TABLE_RED);
 }
 
-/* What agents saw of stores that do not answer. */
+/* Prints what agents reported about stores that do not answer. */
 static void say_down(struct buf *out, struct view stores)
 {
         struct buf text BUF_CLEANUP = {0};
@@ -60,7 +60,7 @@ static void say_down(struct buf *out, struct view stores)
                 }
 }
 
-/* A row for each agent that has measured the store; one without when nobody has. */
+/* Adds a row for each agent that has measured the store, or one row without an agent. */
 static void add_link(struct cli *cli, struct table *t, struct view store, struct view link)
 {
         int64_t measured_ms = view_integer(view_get(link, "measured_ms"), 0);

@@ -1,5 +1,6 @@
-/* drover transfer: placement jobs without a file. The words become a submit description (universe = data); of
- * one job that is waited for, what its mover says on its standard output is shown as it comes. */
+/* drover transfer: placement jobs without a submit file. The arguments become a submit description
+ * (universe = data). For a single job that is waited for, the progress that its mover prints on standard
+ * output is shown. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -22,8 +23,8 @@
 
 #define ASK_MS   1000
 #define AWAY_MS  500
-#define LINE_MS  10000 /* between two lines where no terminal is */
-#define RATE_MIN 500   /* milliseconds that a rate is taken over at least */
+#define LINE_MS  10000 /* between two lines of progress, if stderr is not a terminal */
+#define RATE_MIN 500   /* milliseconds, at least, over which a rate is computed */
 
 /* ---- the description */
 
@@ -32,8 +33,7 @@ static bool is_url(struct str s)
         return str_search(s, STR("://")) > 0;
 }
 
-/* A path of this machine as a URL, from the root; of both, what would end a word of a list, or be a macro, as
- * URLs have it. */
+/* Escapes characters that would end a word of a list or begin a macro, as in URLs. */
 static void escape(struct buf *out, struct str text, const char *these)
 {
         for (size_t i = 0; i < text.n; i++)
@@ -62,7 +62,7 @@ static int add_url(struct buf *out, struct str word)
 }
 
 struct rows {
-        struct buf text; /* "SRC DEST" a line */
+        struct buf text; /* "SRC DEST" lines */
         size_t count;
 };
 
@@ -78,7 +78,7 @@ static int add_row(struct rows *r, struct str src, struct str dest)
         return code;
 }
 
-/* Lines of a file: SRC DEST, or SRC for the folder that is given. */
+/* Reads lines of a file: SRC DEST, or SRC for the given folder. */
 static int add_list(struct rows *r, const char *file, const char *folder, bool copies)
 {
         struct buf text BUF_CLEANUP = {.max = CONDOR_TEXT_MAX};
@@ -167,14 +167,14 @@ static int describe(const struct options *o, struct buf *out)
         return code;
 }
 
-/* ---- waiting for one */
+/* ---- waiting for one job */
 
 struct watching {
         struct cli *cli;
         struct output o;
-        struct buf line;      /* the last whole one of its standard output */
-        struct buf part;      /* and what came behind it */
-        struct buf complaint; /* of its standard error */
+        struct buf line;      /* the last complete line of its standard output */
+        struct buf part;      /* the incomplete line after it */
+        struct buf complaint; /* its standard error */
         int64_t began_ms, began_bytes, told_ms;
         bool live, drawn;
 };
@@ -321,7 +321,7 @@ static int watch(struct cli *cli, const char *job, int64_t timeout_s)
                         take_lines(&w);
                         if (w.o.ended)
                                 return tell_end(&w);
-                        if (strcmp(w.o.state, "held") == 0) /* says why */
+                        if (strcmp(w.o.state, "held") == 0) /* the message gives the reason */
                                 return wait_for_jobs(cli, &(struct wait){.ids = job, .timeout_s = 0});
                         show_progress(&w);
                 }
@@ -334,7 +334,7 @@ static int watch(struct cli *cli, const char *job, int64_t timeout_s)
         }
 }
 
-/* ---- */
+/* ---- the command */
 
 int cmd_transfer(struct cli *cli, const struct options *o)
 {

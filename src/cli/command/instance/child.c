@@ -21,7 +21,7 @@ static _Noreturn void become_program(const struct child *c, const char *path, pi
         sigset_t none;
         int null = open("/dev/null", O_RDWR);
 
-        /* Its log goes to our stderr; what else it might print is not what `drover up` is asked for. */
+        /* The daemon's log goes to our stderr; other output is not part of `drover up`. */
         dup2(null, STDIN_FILENO);
         dup2(null, STDOUT_FILENO);
         sigemptyset(&none);
@@ -29,7 +29,7 @@ static _Noreturn void become_program(const struct child *c, const char *path, pi
         close(null);
         setpgid(0, 0);
         prctl(PR_SET_PDEATHSIG, SIGTERM);
-        if (getppid() == parent) /* else it died before the line above */
+        if (getppid() == parent) /* otherwise the parent ended before prctl */
                 execv(path, c->argv.v);
         _exit(127);
 }
@@ -43,7 +43,7 @@ int child_start(struct child *c, struct err *err)
                 return err_set(err, -errno, "%s could not be started: %s", c->name, strerror(errno));
         if (pid == 0)
                 become_program(c, path, parent);
-        setpgid(pid, pid); /* whichever of the two is first */
+        setpgid(pid, pid); /* parent and child both set it, whichever runs first */
         c->pid = pid;
         c->started_ms = clock_boot_ms();
         c->start_at_ms = 0;

@@ -1,4 +1,4 @@
-/* config: the settings of the server: reading them for mistakes, and what they have for users. */
+/* drover config: checks the server's settings, and lists the presets that they offer to users. */
 #include <string.h>
 
 #include "cli/client/api.h"
@@ -21,7 +21,7 @@ static void join(struct view list, struct buf *out)
         }
 }
 
-/* What a request gets by it, in one line. */
+/* Appends the attributes that a request gets from the preset, as one line. */
 static void stands_for(struct view preset, struct buf *out)
 {
         struct view attributes = view_get(preset, "attributes"), value;

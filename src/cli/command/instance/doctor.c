@@ -1,7 +1,7 @@
-/* doctor: what is wrong with an installation, as it can be seen from here, and how it is mended.
+/* drover doctor: finds errors in an installation, and says how to correct them.
  *
- * A check is a function that adds rows: what was looked at, a verdict, a sentence, and what to do. Those of
- * the folder read it and this machine, and need no server; the others ask a running one. */
+ * A check is a function that adds rows: what was checked, a verdict, a sentence, and what to do. Checks of
+ * the folder read only the folder and this machine; the others ask a running server. */
 #include "cli/command/instance/doctor.h"
 #include "cli/command/commands.h"
 
@@ -31,12 +31,12 @@
 #define TEXT_MAX     (1u << 20)
 #define DAY_MS       86400000
 #define EXPIRES_MS   (7 * (int64_t)DAY_MS)
-#define CLOCK_MS     5000  /* clocks may differ by so much */
-#define CLOCK_BAD_MS 60000 /* and not by so much: certificates and leases suffer */
+#define CLOCK_MS     5000  /* a difference of clocks without effect */
+#define CLOCK_BAD_MS 60000 /* a difference that affects certificates and leases */
 #define FILES_WANTED 4096
 #define DISK_BYTES   (UINT64_C(1) << 30)
 #define DISK_BAD     (UINT64_C(100) << 20)
-#define UID_MIN      1000 /* the agent's min_uid, if its file does not say */
+#define UID_MIN      1000 /* the agent's min_uid if its file does not set it */
 #define CONNECT_MS   3000
 
 enum verdict { FINE, WARNING, WRONG };
@@ -45,12 +45,12 @@ static const char *const verdicts[] = {"ok", "warning", "wrong"};
 struct row {
         const char *check;
         enum verdict verdict;
-        char *text, *mend; /* mend: NULL, if nothing is to be done */
+        char *text, *mend; /* mend: what to do; NULL: nothing */
 };
 struct doctor {
         struct cli *cli;
         const char *dir, *agent_config;
-        uid_t owner; /* of the folder */
+        uid_t owner; /* owner of the folder */
         struct row *rows;
         size_t n, cap;
 };
@@ -130,7 +130,7 @@ struct kept {
         mode_t forbidden;
 };
 
-/* Files that others must not read, or not write. */
+/* Checks files that others must not read or write. */
 static void check_modes(struct doctor *d)
 {
         static const struct kept files[] = {{"ca", 022},
@@ -151,7 +151,7 @@ static void check_modes(struct doctor *d)
                                             {"agent/shepherd.sock", 077},
                                             {"agent.token", 077}};
         unsigned seen = 0, bad = 0;
-        uid_t agent = d->owner; /* it may be a user of its own */
+        uid_t agent = d->owner; /* the agent may have a user of its own */
 
         for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
                 struct buf path BUF_CLEANUP = {0}, mend BUF_CLEANUP = {0};
@@ -216,7 +216,7 @@ static void check_settings(struct doctor *d)
         doc_free(doc);
 }
 
-/* ---- the agent's file: its map of users */
+/* ---- the agent's file: mapping of users */
 
 static void check_user(struct doctor *d, const char *owner, const char *name, uint64_t min_uid)
 {
@@ -402,7 +402,7 @@ static void check_kernel(struct doctor *d)
                             "this machine's clock is years behind");
 }
 
-/* ---- what a running server knows */
+/* ---- state of a running server */
 
 static bool can_connect(struct str address)
 {
@@ -587,7 +587,7 @@ static void check_server(struct doctor *d)
         check_agents(d);
 }
 
-/* ---- */
+/* ---- the command */
 
 static void check_here(struct doctor *d)
 {

@@ -1,13 +1,12 @@
-/* up: a server and an agent in the foreground.
+/* drover up: runs a server and an agent in the foreground.
  *
  *   folder ready -> droverd started -> server.json names it (inotify)
- *     -> a token asked for and left in the folder -> drover-agent started
+ *     -> a token is made and stored in the folder -> drover-agent started
  *     -> the server lists it as connected -> "ready" -> watching, until a signal
  *
- * All waiting is one poll() on signals (signalfd) and on the folder (inotify). What fails before "ready" ends
- * the whole; after it a child that ends is started again (child.h). Stopping is the other way round: the
- * agent first, so that it can say goodbye to a server that still listens.
- */
+ * All waiting is one poll() on signals (signalfd) and on the folder (inotify). An error before "ready"
+ * ends everything; afterwards a child that ends is started again (child.h). When stopping, the agent is
+ * stopped first, so that it can still close its session with the server. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -31,9 +30,9 @@
 #include "cli/command/instance/child.h"
 #include "cli/command/instance/doctor.h"
 
-#define START_MS 60000 /* recovering a big queue takes seconds */
+#define START_MS 60000 /* recovering a large queue takes seconds */
 #define JOIN_MS  30000
-#define ASK_MS   25 /* between two questions whether the agent is there */
+#define ASK_MS   25 /* between two checks whether the agent is connected */
 #define STOP_MS  20000
 #define TOKEN_S  600
 
@@ -43,9 +42,9 @@ struct up {
         struct buf dir;
         struct child server, agent;
         bool with_agent;
-        char host[256];      /* what the agent is called */
+        char host[256];      /* name of the agent */
         int signals, folder; /* signalfd; inotify */
-        int stop_signals;    /* how many times we were asked to stop */
+        int stop_signals;    /* number of signals that asked to stop */
 };
 
 /* ---- the folder */
@@ -117,7 +116,7 @@ static void reap(struct up *u)
                         child_ended(all[i], status);
 }
 
-/* Sleeps until something happened, or `ms` (-1: for ever) have passed. Children that ended are noted. */
+/* Waits for an event, or for `ms` milliseconds (-1: without a timeout). Records children that ended. */
 static void rest(struct up *u, int64_t ms)
 {
         struct pollfd p[] = {{.fd = u->signals, .events = POLLIN}, {.fd = u->folder, .events = POLLIN}};
@@ -145,8 +144,8 @@ static bool server_is_ready(struct up *u)
                view_integer(view_get(server, "pid"), 0) == u->server.pid;
 }
 
-/* A child ended before all was ready. It has said why itself; its status says whether the call was wrong, or
- * the settings. */
+/* A child ended before everything was ready. It has printed the reason itself; its status shows whether
+ * the arguments or the settings were wrong. */
 static int died(const struct child *c)
 {
         struct buf text BUF_CLEANUP = {0};
@@ -175,8 +174,8 @@ static int start_server(struct up *u)
         return 0;
 }
 
-/* Leaves a token for one use in the folder, for the agent. It never stands in an argument, where all could
- * read it. */
+/* Stores a one-use token for the agent in the folder. It is never passed as an argument, which other users
+ * could read. */
 static int leave_token(struct up *u, const char *path)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
@@ -269,7 +268,7 @@ static int prepare_children(struct up *u)
                 return cli_error(CLI_FAILED, "%s", err.text);
         args_add(&u->server.argv, STR("droverd"));
         add_option(&u->server, "dir", buf_view(&u->dir));
-        if (geteuid() == 0) /* what is started together is of one user */
+        if (geteuid() == 0) /* server and agent run as the same user */
                 add_option(&u->server, "user", STR("root"));
         pass_on(&u->server, u->o, "listen", NULL);
         pass_on(&u->server, u->o, "api-listen", NULL);
@@ -282,8 +281,8 @@ static int prepare_children(struct up *u)
         return 0;
 }
 
-/* Jobs see neither the instance's folder nor that of its sockets, which is elsewhere when the name is long.
- */
+/* Hides the instance's folder from jobs, and that of its sockets, which is a different one when the name
+ * is long. */
 static void hide_folders(struct up *u, struct str socket)
 {
         struct str folder = str_head(socket, (size_t)str_rfind(socket, '/'));
@@ -293,7 +292,7 @@ static void hide_folders(struct up *u, struct str socket)
                 add_option(&u->agent, "hide", folder);
 }
 
-/* What the agent must be told that only a running server knows. */
+/* Sets the agent's options that depend on the running server. */
 static int tell_agent(struct up *u)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
@@ -324,7 +323,7 @@ static int tell_agent(struct up *u)
         return cli_error(CLI_FAILED, "the server takes no agents on a unix socket");
 }
 
-/* The token is for the first start only; it is gone when the agent is started again. */
+/* The token is only for the first start; it is removed before the agent is started again. */
 static void forget_token(struct up *u, const char *path)
 {
         struct args *a = &u->agent.argv;
@@ -417,7 +416,7 @@ static void watch(struct up *u)
         }
 }
 
-/* A second signal, or STOP_MS, and it is killed. */
+/* Kills the child after a second signal or after STOP_MS. */
 static void stop_child(struct up *u, struct child *c, int how)
 {
         int64_t until_ms = clock_boot_ms() + STOP_MS;
@@ -471,7 +470,7 @@ int cmd_up(struct cli *cli, const struct options *o)
                         watch(&u);
                         cli_note("stopping");
                 }
-                stop_child(&u, &u.agent, SIGINT); /* on SIGTERM its jobs would go on */
+                stop_child(&u, &u.agent, SIGINT); /* on SIGTERM the agent's jobs would continue */
                 stop_child(&u, &u.server, SIGTERM);
         }
         api_close(cli);

@@ -1,5 +1,4 @@
-/* hold, release, rm, suspend, resume, vacate, requeue, signal, prio and edit: calls of the API, POST
- * /v1/actions. */
+/* hold, release, rm, suspend, resume, vacate, requeue, signal, prio and edit: all are POST /v1/actions. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -16,15 +15,15 @@
 #define ASK_ABOVE 1000
 
 struct action {
-        const char *name, *done; /* as the API calls it; as people read it */
+        const char *name, *done; /* name: in the API; done: for people */
         const char *reason;
-        const struct options *options; /* --constraint, --owner, --name, --yes; those of them that it has */
+        const struct options *options; /* --constraint, --owner, --name, --yes, if the command has them */
         const char *const *ids;
         size_t id_count;
         bool has_value;
         int64_t value;
-        struct str more;   /* further members of the body */
-        uint64_t *counted; /* adds up the jobs of several actions, and prints nothing; NULL: prints */
+        struct str more;   /* additional members of the body */
+        uint64_t *counted; /* sums the jobs of several actions without printing; NULL: prints */
 };
 
 static void print_errors(struct view errors)
@@ -47,7 +46,7 @@ static const char *given(const struct action *a, const char *option)
         return options_row(a->options->command, str_of(option)) ? options_text(a->options, option) : NULL;
 }
 
-/* A word that begins with a letter may be meant as a name: the error says how names are given. */
+/* A word that begins with a letter may be a name, so the error says how names are given. */
 static int check_words(const struct action *a)
 {
         if (!options_row(a->options->command, STR("name")))
@@ -70,7 +69,7 @@ static void add_clause(struct buf *out, const char *before, struct str text, con
         buf_addz(out, after);
 }
 
-/* The pattern of a shell as a regular expression in a ClassAd string. */
+/* Converts a shell pattern to a regular expression in a ClassAd string. */
 static void add_pattern(struct buf *out, const char *glob)
 {
         for (; *glob; glob++) {
@@ -87,7 +86,7 @@ static void add_pattern(struct buf *out, const char *glob)
         }
 }
 
-/* What the jobs named must be besides: empty when nothing was given. */
+/* Builds the constraint from the options; empty when none was given. */
 static int build_constraint(const struct action *a, struct buf *out)
 {
         const char *constraint = given(a, "constraint"), *owner = given(a, "owner"), *name = given(a, "name");
@@ -109,8 +108,7 @@ static int build_constraint(const struct action *a, struct buf *out)
         return 0;
 }
 
-/* Asks the user whether an action on many jobs is meant, where there is one to ask. Returns whether to go on.
- */
+/* On a terminal, asks the user to confirm an action on many jobs. Returns whether to continue. */
 static bool is_meant(struct cli *cli, const struct action *a, struct str ids, struct str constraint)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
@@ -125,7 +123,7 @@ static bool is_meant(struct cli *cli, const struct action *a, struct str ids, st
         api_query(&path, "id", ids);
         api_query(&path, "constraint", constraint);
         if (api_call(cli, &(struct api_request){.path = buf_z(&path)}, &answer, NULL) != 0)
-                return true; /* the action itself says what is wrong */
+                return true; /* the action itself reports the error */
         while (view_next(view_get(answer.root, "jobs"), &at, &job))
                 n++;
         if (n <= ASK_ABOVE)
@@ -166,7 +164,7 @@ static void print_done(struct buf *out, uint64_t count, const char *done)
         buf_char(out, '\n');
 }
 
-/* Jobs that an edit passed over. Returns whether there are some. */
+/* Prints the jobs that an edit did not change. Returns whether there are any. */
 static bool note_not_waiting(const struct cli *cli, struct view list)
 {
         struct view id;

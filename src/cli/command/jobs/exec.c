@@ -1,4 +1,4 @@
-/* Commands beside a job's program, and a shell there. */
+/* drover exec and drover shell: run a command, or a shell, beside a job's program. */
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include "cli/client/jobs.h"
 #include "cli/command/commands.h"
 
-/* A program that writes into our standard input expects that somebody reads it. */
+/* Warns if standard input is a pipe, because exec does not read it without -i. */
 static void say_unread(void)
 {
         struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};

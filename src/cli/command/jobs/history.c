@@ -82,7 +82,7 @@ int cmd_history(struct cli *cli, const struct options *o)
         buf_addz(&path, "/v1/history");
         api_query(&path, "id", buf_view(&ids));
         api_query(&path, "owner", str_of(options_text(o, "owner")));
-        if (since_ms) /* CompletionDate is in whole seconds, cut off */
+        if (since_ms) /* CompletionDate is in whole seconds, rounded down */
                 buf_printf(&constraint, "CompletionDate >= %lld%s", (long long)(since_ms / 1000),
                            options_text(o, "constraint") ? " && (" : "");
         expr_text_from_old(str_of(options_text(o, "constraint")), &constraint);

@@ -1,7 +1,7 @@
-/* drover info: what is known of jobs, places, nodes, ..., by one language of conditions and attributes.
+/* drover info: lists jobs, places, nodes and other things, by conditions and attributes in ClassAds.
  *
- * Each thing is an ad: of jobs and places the one that matching sees, of others the answer of the API. The
- * server looks at conditions over jobs, which are many; all others are looked at here. */
+ * Each thing is an ad: for jobs and places the ad used in matching, for others the API's answer. The
+ * server evaluates conditions on jobs, because there are many; all other conditions are evaluated here. */
 #include <stdio.h>
 
 #include "base/mem.h"
@@ -14,8 +14,8 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static const struct kind {
-        const char *name, *path, *array, *cursor; /* cursor: it has pages */
-        bool jobs;                                /* the server looks at conditions */
+        const char *name, *path, *array, *cursor; /* cursor: NULL, or the name of the member for paging */
+        bool jobs;                                /* the server evaluates conditions */
 } kinds[] = {
         {"jobs", "/v1/jobs", "jobs", "after", true},
         {"history", "/v1/history", "jobs", "before", true},
@@ -33,14 +33,14 @@ struct info {
         const struct kind *kind;
         struct symbols *symbols;
         struct eval ev;
-        struct expr *condition; /* NULL: all */
+        struct expr *condition; /* NULL: no condition */
         struct expr **shown;    /* NULL: whole ads */
         size_t shown_count;
         struct table_column *columns;
-        char *titles; /* of the columns */
+        char *titles; /* titles of the columns */
         struct table table;
         bool as_json;
-        struct buf json; /* with --json */
+        struct buf json; /* output with --json */
         size_t found;
 };
 
@@ -86,7 +86,8 @@ static void show_ad(struct info *i, const struct ad *ad)
         }
 }
 
-/* More: attributes that the object of the API has beside its ad; NULL ends them. */
+/* Prints an object if it meets the condition. more: attributes that the API's object has beside its ad;
+ * NULL ends them. */
 static int look_at(struct info *i, struct view object, const struct view *more, const char *const *names)
 {
         struct json_reader reader = {.symbols = i->symbols, .text = object.text};
@@ -150,7 +151,7 @@ static int info_ask(struct info *i, const char *condition)
                 if (strcmp(i->kind->name, "jobs") == 0)
                         api_query(&path, "all", STR("1"));
         }
-        i->cli->json = false; /* the answer is read, whatever is printed of it */
+        i->cli->json = false; /* the answer is read here, whatever is printed */
         if (i->kind->cursor) {
                 struct api_list l = {.path = &path,
                                      .array = i->kind->array,
@@ -232,7 +233,7 @@ int cmd_info(struct cli *cli, const struct options *o)
         eval_init(&i.ev, cli->now_ms / 1000, 0);
         if (condition && expr_parse(i.symbols, str_of(condition), &i.condition, &err) != 0)
                 code = cli_error(CLI_USAGE, "--constraint: %s", err.text);
-        if (i.kind->jobs) { /* the server has looked at it */
+        if (i.kind->jobs) { /* the server has evaluated it */
                 expr_free(i.condition);
                 i.condition = NULL;
         }

@@ -6,7 +6,7 @@
 static const struct table_column columns[] = {
         {"TIME", false, false}, {"EVENT", false, false}, {"DETAILS", false, true, false, true}};
 
-/* Every field that has no column of its own. The fence, which counts a job's attempts, is in --json only. */
+/* Adds every field that has no column. The fence, which counts a job's attempts, is only in --json. */
 static void add_details(struct buf *out, struct view event)
 {
         struct view value;
@@ -27,7 +27,7 @@ static void add_details(struct buf *out, struct view event)
         }
 }
 
-/* ---- the trace: who did what for the job, step by step */
+/* ---- the trace: steps of the job, with the part of the system that made each */
 
 enum step {
         SUBMITTED,
@@ -67,7 +67,7 @@ static const struct table_column trace_columns[] = {{"STEP", true, false},
 
 struct trace {
         struct {
-                int64_t at_ms; /* 0: it has not come to that */
+                int64_t at_ms; /* 0: the step was not reached */
                 struct buf text;
         } steps[STEPS];
 };
@@ -137,7 +137,7 @@ static void trace_event(struct trace *t, struct view event)
         } else if (view_is(what, "accepted")) {
                 trace_set(t, HANDED, event, "");
         } else if (view_is(what, "started") && !t->steps[HANDED].at_ms) {
-                trace_set(t, HANDED, event, ""); /* the agent's two words came at once */
+                trace_set(t, HANDED, event, ""); /* both reports of the agent came together */
         } else if (view_is(what, "exited") || view_is(what, "lost") || view_is(what, "refused")) {
                 trace_end(t, event);
         } else if (view_is(what, "removed")) {

@@ -1,4 +1,4 @@
-/* path: where a job is, hop by hop. */
+/* drover path: shows each server and place that has a job. */
 #include "cli/client/api.h"
 #include "cli/client/jobs.h"
 #include "cli/command/commands.h"
@@ -36,7 +36,7 @@ static void add_hop(struct table *t, struct view hop, unsigned number, int64_t n
         table_view(t, view_get(hop, "native"));
 }
 
-/* hop 1: making the conda environment of tools.yml, for 3:07, 12M of 1.5G */
+/* Appends "hop 1: making the conda environment of tools.yml, for 3:07, 12M of 1.5G". */
 static void add_doing(struct buf *out, struct view hop, int64_t now_ms)
 {
         int64_t since_ms = view_integer(view_get(hop, "doing_since_ms"), 0);
@@ -57,8 +57,8 @@ static void add_doing(struct buf *out, struct view hop, int64_t now_ms)
         }
 }
 
-/* The runner's word, where it says more than the state: "waiting" of what is staging, "suspended" of what
- * runs. Of what was handed on the next hop says it. */
+/* Appends the runner's own state if it says more: "waiting" for a job that is staging, "suspended" for one
+ * that runs. For a job that was handed on, the next hop says it. */
 static void add_word(struct buf *out, struct view hop, unsigned number)
 {
         struct buf word BUF_CLEANUP = {0}, state BUF_CLEANUP = {0}, runner BUF_CLEANUP = {0};

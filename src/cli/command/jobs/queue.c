@@ -35,12 +35,12 @@ static const struct table_column job_columns[] = {{"ID", true, false},
                                                   {"SIGNAL", true, false, true},
                                                   {"REASON", false, true, true}};
 
-/* Jobs of one request that follow each other and differ in nothing but their number. */
+/* Consecutive jobs of one request that differ only in their number. */
 struct range {
         uint64_t request;
         uint32_t first, last;
         int64_t time_ms;
-        struct buf owner, state, note, command; /* empty state: there are none */
+        struct buf owner, state, note, command; /* an empty state: the range is empty */
 };
 
 struct listing {
@@ -64,7 +64,7 @@ static void count_cell(struct table *t, int64_t n, enum table_colour colour)
         table_paint(t, n ? colour : TABLE_DIM);
 }
 
-/* A request's program may have a batch name instead. */
+/* Adds the request's batch name, or its program. */
 static void request_name(struct table *t, struct view request)
 {
         struct buf text BUF_CLEANUP = {0};
@@ -108,8 +108,8 @@ static int add_request(void *arg, struct view r)
         return 0;
 }
 
-/* How long it has run, is held, or has been waiting since it was submitted. Times of earlier attempts count
- * for nothing. */
+/* Returns how long the job has run, was held, or has waited since it was submitted. Times of earlier
+ * attempts do not count. */
 static int64_t job_time_ms(const struct job_row *j, int64_t now_ms)
 {
         int64_t started = view_integer(j->started_ms, 0), ended = view_integer(j->ended_ms, 0);
@@ -144,7 +144,7 @@ static void set_text(struct buf *to, struct str text)
         buf_str(to, text);
 }
 
-/* The row of the range that is at hand, if there is one. */
+/* Adds the row of the current range, if there is one. */
 static void add_range(struct listing *l)
 {
         struct range *r = &l->range;
@@ -168,7 +168,8 @@ static void add_range(struct listing *l)
         buf_reset(&r->state);
 }
 
-/* Jobs that were never started stand in one row while they are alike. False: this one has to have its own. */
+/* Adds a job that never started to the current range if it is alike. Returns false if it needs a row of
+ * its own. */
 static bool join_range(struct listing *l, const struct job_row *j)
 {
         struct buf id_text BUF_CLEANUP = {0}, owner BUF_CLEANUP = {0}, state BUF_CLEANUP = {0},
@@ -268,7 +269,7 @@ static void print_summary(const struct listing *l, const char *one, const char *
         cli_print(&out);
 }
 
-/* Nothing was found among the jobs that have not ended, and those that have ended were not looked at. */
+/* Explains that ended jobs were not listed, when nothing was found. */
 static void say_where_ended(const struct options *o, const struct listing *l)
 {
         if (l->rows > 0 || options_text(o, "state") || options_flag(o, "all"))
@@ -284,7 +285,7 @@ static bool wants_failed(const struct options *o)
         return str_eqz(str_of(options_text(o, "state")), "failed");
 }
 
-/* Jobs that have failed are in the history. */
+/* Failed jobs are in the history. */
 static void build_failed(const struct options *o, struct str ids, struct buf *path)
 {
         struct buf constraint BUF_CLEANUP = {0};
@@ -331,7 +332,7 @@ static bool has_column(const struct table_column *columns, size_t count, struct 
         return false;
 }
 
-/* A column is asked for that jobs have, and requests do not. */
+/* Returns whether a requested column exists for jobs but not for requests. */
 static bool names_job_column(const struct cli *cli)
 {
         struct str rest = str_of(cli->form.columns), name;

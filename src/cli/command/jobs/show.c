@@ -8,7 +8,7 @@
 
 static const struct table_column columns[] = {{"", false, false}, {"", false, false}};
 
-/* Attributes of an ad in JSON: literals as they are, expressions as "/Expr(…)/". */
+/* Appends an attribute of an ad in JSON: a literal as it is, an expression from "/Expr(…)/". */
 static void add_attribute(struct buf *out, struct str name, struct view value)
 {
         struct buf text BUF_CLEANUP = {0};
@@ -36,7 +36,7 @@ static void add_ad(struct buf *out, struct view ad)
                 add_attribute(out, name, value);
 }
 
-/* A part's attributes are expression text already. */
+/* The attributes of a part are expression texts. */
 static void add_part(struct buf *out, struct view part)
 {
         struct view attributes = view_get(part, "attributes"), value;
@@ -53,7 +53,7 @@ static void add_part(struct buf *out, struct view part)
         }
 }
 
-/* The text of a row of a page about parts, and of an expression there. */
+/* The labels of the page for the attributes of a part. */
 static const struct {
         const char *attribute, *label;
 } of_parts[] = {{"Cmd", "command"},      {"Arguments", "arguments"},  {"Iwd", "folder"},
@@ -117,7 +117,7 @@ static void add_when(struct cli *cli, struct table *t, const char *label, struct
         add_field(t, label, buf_view(&text));
 }
 
-/* "5 jobs: 2 idle, 3 running" */
+/* Adds "5 jobs: 2 idle, 3 running". */
 static void add_counts(struct table *t, struct view root)
 {
         static const char *const states[] = {"idle",      "waiting", "running", "held",
@@ -189,7 +189,7 @@ static void print_script(struct view script)
         cli_print(&out);
 }
 
-/* The one job of a request has more to tell than the request. 0: it was shown. */
+/* If the request has one job, shows the job, which has more details. Returns 0 if it was shown. */
 static int print_only_job(struct cli *cli, struct view root)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};

@@ -1,4 +1,4 @@
-/* A job as people read it: what it is, where, how it went and why it waits, what it asked for and used. */
+/* The page of a job: what it is, where it is, how it went, why it waits, what it requested and used. */
 #include "cli/command/jobs/show_job.h"
 
 #include "cli/client/api.h"
@@ -18,7 +18,7 @@ struct page {
         struct table table;
 };
 
-/* A line of the page; none when the text is empty. */
+/* Adds a line to the page, unless the text is empty. */
 static void add_line(struct page *p, const char *label, const struct buf *text)
 {
         if (text->n == 0)
@@ -43,7 +43,7 @@ static void add_state(struct page *p)
         job_outcome(&p->row, &outcome);
         if (!view_is(p->row.state, "completed"))
                 view_text(p->row.state, &text);
-        else /* without an outcome its set had ended, which counts as a success */
+        else /* without an outcome the job's set had ended, which counts as a success */
                 buf_addz(&text, !outcome.n || str_eqz(buf_view(&outcome), "exit 0") ? "succeeded" : "failed");
         if (outcome.n && !str_eqz(buf_view(&text), "succeeded"))
                 buf_printf(&text, ": " STR_FMT, STR_ARG(buf_view(&outcome)));
@@ -89,7 +89,7 @@ static void comma(struct buf *out)
                 buf_addz(out, ", ");
 }
 
-/* A number of units, in bytes; an expression as it is. */
+/* Appends a number of units as bytes; an expression is unchanged. */
 static void add_bytes(struct buf *out, struct view v, int64_t unit, const char *of)
 {
         if (!view_there(v))
@@ -155,7 +155,7 @@ static void add_used(struct page *p)
         add_line(p, "used", &text);
 }
 
-/* The folder, and the files that its output goes to. */
+/* Adds the folder and the output files. */
 static void add_paths(struct page *p)
 {
         struct buf in BUF_CLEANUP = {0}, out BUF_CLEANUP = {0}, error BUF_CLEANUP = {0};
@@ -165,7 +165,7 @@ static void add_paths(struct page *p)
         view_text(view_get(p->ad, "Out"), &out);
         view_text(view_get(p->ad, "Err"), &error);
         add_line(p, "input", &in);
-        if (strstr(buf_z(&out), "/.drover-run-")) /* it was printed by drover run, and has gone */
+        if (strstr(buf_z(&out), "/.drover-run-")) /* drover run has printed and removed it */
                 ;
         else if (out.n && str_eq(buf_view(&out), buf_view(&error)))
                 add_line(p, "output", &out);
@@ -176,7 +176,7 @@ static void add_paths(struct page *p)
         add_text(p, "image", view_get(p->ad, "ContainerImage"));
 }
 
-/* Outputs that the server keeps. */
+/* Adds outputs that the server keeps. */
 static void add_files(struct page *p, const char *id)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
@@ -203,7 +203,7 @@ static void add_files(struct page *p, const char *id)
         add_line(p, "files", &text);
 }
 
-/* Why it waits, in the server's words. */
+/* Adds the server's sentences on why the job waits. */
 static void add_why(struct page *p, const char *id)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
@@ -221,7 +221,7 @@ static void add_why(struct page *p, const char *id)
                 add_text(p, first ? "why" : "", text);
 }
 
-/* Last, for a person's own attributes are of interest to him. */
+/* Comes last, because these attributes interest only the person who set them. */
 static void add_set(struct page *p)
 {
         struct buf text BUF_CLEANUP = {0};

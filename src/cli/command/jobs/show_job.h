@@ -1,4 +1,4 @@
-/* show_job: a job as people read it, for `drover show`. */
+/* show_job: the page of a job, for `drover show`. */
 #pragma once
 #include "cli/terminal/cli.h"
 

@@ -8,20 +8,20 @@
 #include "cli/command/commands.h"
 
 #define LINES      10
-#define JOBS       10 /* of several, whose output is shown */
+#define JOBS       10 /* jobs whose output is shown, if several are named */
 #define POLL_MS    30000
-#define AWAY_FIRST 100 /* pause, when the server is away */
+#define AWAY_FIRST 100 /* first pause while the server is unreachable */
 #define AWAY_MAX   2000
 
 struct tail {
         struct cli *cli;
         struct output o;
         enum output_stream stream;
-        int64_t lines; /* of the first answer; -1: all */
+        int64_t lines; /* lines of the first answer; -1: all */
         bool follow, begun, told_held;
 };
 
-/* Bytes go out unchanged: the job's own are what was asked for. */
+/* Prints bytes unchanged, because the output may be binary. */
 static int print_new(struct tail *t)
 {
         struct str text = buf_view(&t->o.bytes[t->stream]);
@@ -49,7 +49,7 @@ static void tell_held(struct tail *t)
         t->told_held = held;
 }
 
-/* Until there is no more, or, with --follow, until it has ended. Returns an exit code. */
+/* Prints until there is no more, or with --follow until the job has ended. Returns an exit code. */
 static int go_on(struct tail *t)
 {
         int away_ms = 0, wait_ms = 0, code = CLI_FAILED, rc;
@@ -59,7 +59,7 @@ static int go_on(struct tail *t)
                 rc = output_next(t->cli, &t->o, wait_ms, &err, &code);
                 if (rc != 0 && (rc == API_REFUSED || rc == API_BROKEN || !t->follow))
                         return cli_error(code, "%s", err.text);
-                if (rc != 0) { /* it comes back, maybe somewhere else */
+                if (rc != 0) { /* the server may return at another address */
                         if (away_ms == 0)
                                 cli_note("the server went away; waiting for it to come back");
                         away_ms = away_ms == 0 ? AWAY_FIRST : away_ms * 2 > AWAY_MAX ? AWAY_MAX : away_ms * 2;
@@ -106,12 +106,12 @@ static int add_job(void *arg, struct view item)
         return 0;
 }
 
-/* The last lines of each of several jobs, beneath the job's id: those that run, else those that ended last.
- * Returns an exit code. */
+/* Prints the last lines of each of several jobs below the job's id: jobs that run, or else those that
+ * ended last. Returns an exit code. */
 static int tail_several(const struct tail *t, const char *ids)
 {
         const char *const from[] = {"/v1/jobs?state=running", "/v1/history"};
-        bool ended = false; /* the history begins with the latest */
+        bool ended = false; /* the history lists the latest job first */
         struct several s = {0};
         int code = 0, one;
 

@@ -1,6 +1,5 @@
-/* The server answers GET /v1/wait when the counts differ from those that `seen` names, at its own pace, so
- * the bar follows the jobs without asking more often than they change, and the end is known at once.
- */
+/* The server answers GET /v1/wait when the counts differ from those in `seen`, at a limited rate. The bar
+ * therefore follows the jobs without needless requests, and their end is known at once. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,8 +16,8 @@
 #include "cli/terminal/human.h"
 
 #define POLL_MS       30000
-#define PAUSE_MS      100  /* when an answer brought nothing new */
-#define LINE_MS       5000 /* between two lines where there is no terminal */
+#define PAUSE_MS      100  /* after an answer without a change */
+#define LINE_MS       5000 /* between two lines, if stderr is not a terminal */
 #define AWAY_FIRST_MS 100
 #define AWAY_MAX_MS   2000
 
@@ -29,21 +28,21 @@ struct counts {
 
 #define HELD_LOOKED_AT 1000
 #define HELD_TEXT_MAX  200
-#define HOLD_LIMIT     34 /* of hold_code: it used more than a limit (HTCondor's number) */
+#define HOLD_LIMIT     34 /* a value of hold_code: the job exceeded a limit (HTCondor's number) */
 
 struct waiting {
         struct cli *cli;
         const struct wait *w;
         struct buf seen;
         struct counts now;
-        int64_t began_ms, line_ms; /* boot clock; line_ms: of the last line */
-        int64_t finished_before;   /* jobs that had finished when the first answer came; -1: none came yet */
-        int64_t deadline_ms;       /* -1: none */
-        int64_t told_held;         /* held jobs that were spoken of */
-        bool for_memory;           /* the last of them that was named had used more than its memory */
-        int64_t away_ms;           /* pause before the next try; 0: the server is there */
+        int64_t began_ms, line_ms; /* boot clock; line_ms: time of the last line */
+        int64_t finished_before;   /* jobs that had finished when the first answer came; -1: no answer yet */
+        int64_t deadline_ms;       /* -1: no deadline */
+        int64_t told_held;         /* held jobs that were reported */
+        bool for_memory;           /* the last one that was named had exceeded its memory */
+        int64_t away_ms;           /* pause before the next try; 0: the server is reachable */
         bool reached, live, drawn;
-        bool news; /* the last answer was not the one before it */
+        bool news; /* the last answer differs from the one before */
 };
 
 static void read_counts(struct view root, struct counts *ret)
@@ -82,7 +81,8 @@ static void add_counts(struct buf *out, const struct counts *c)
         }
 }
 
-/* How fast jobs finish, and how long the others take at that pace; nothing while none has. */
+/* Appends how fast jobs finish, and how long the others will take at that rate; nothing while none has
+ * finished. */
 static void add_pace(const struct waiting *s, struct buf *out)
 {
         int64_t done = s->now.finished - s->finished_before, took_ms = clock_boot_ms() - s->began_ms;
@@ -146,7 +146,8 @@ static void clear_line(struct waiting *s)
         s->drawn = false;
 }
 
-/* One of the held jobs and its reason, as an example: "7.3: no such file". Nothing when it can't be had. */
+/* Appends one held job and its reason as an example: "7.3: no such file". Appends nothing when it is not
+ * available. */
 static void add_held(struct waiting *s, struct buf *out)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
@@ -195,7 +196,7 @@ static void show_progress(struct waiting *s)
         }
 }
 
-/* Waits, but not past the deadline. */
+/* Waits, at most until the deadline. */
 static void pause_ms(const struct waiting *s, int64_t ms)
 {
         int64_t left = s->deadline_ms < 0 ? ms : s->deadline_ms - clock_boot_ms();
@@ -204,7 +205,7 @@ static void pause_ms(const struct waiting *s, int64_t ms)
                 poll(NULL, 0, (int)(left < ms ? left : ms));
 }
 
-/* The connection is gone: -1 to try again after a pause, or an exit code. */
+/* The connection was lost. Returns -1 to try again after a pause, or an exit code. */
 static int server_away(struct waiting *s, const struct err *err)
 {
         if (!s->reached)
@@ -222,7 +223,7 @@ static int server_away(struct waiting *s, const struct err *err)
         return -1;
 }
 
-/* One long poll. -1: go on; else the exit code. */
+/* Makes one long poll. Returns -1 to continue, or the exit code. */
 static int ask_counts(struct waiting *s, struct buf *last)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
@@ -233,7 +234,7 @@ static int ask_counts(struct waiting *s, struct buf *last)
 
         if (s->deadline_ms >= 0 && s->deadline_ms - clock_boot_ms() < poll_ms)
                 poll_ms = s->deadline_ms > clock_boot_ms() ? s->deadline_ms - clock_boot_ms() : 0;
-        /* The bar's clock goes on when nothing else does. */
+        /* The bar's clock must advance even without news. */
         if (s->live && poll_ms > 1000)
                 poll_ms = 1000;
         buf_printf(&path, "/v1/wait?ids=%s&timeout_ms=%lld", s->w->ids, (long long)poll_ms);
@@ -241,7 +242,7 @@ static int ask_counts(struct waiting *s, struct buf *last)
         rc = api_call(s->cli, &(struct api_request){.path = buf_z(&path), .timeout_ms = (int)poll_ms + 20000},
                       &answer, &err);
         if (rc == API_NO_SERVER || rc == API_LOST || (rc == API_REFUSED && answer.status == 503)) {
-                api_close(s->cli); /* a server that comes back may be somewhere else */
+                api_close(s->cli); /* the server may return at another address */
                 return server_away(s, &err);
         }
         if (rc != 0) {
@@ -270,7 +271,7 @@ static int ask_counts(struct waiting *s, struct buf *last)
         return -1;
 }
 
-/* Who waits for one request is told where its outputs are, if these have not come back by themselves. */
+/* Tells where the outputs of a request are if the server keeps them. */
 static void tell_of_outputs(struct waiting *s)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
@@ -289,8 +290,7 @@ static void tell_of_outputs(struct waiting *s)
 #define FAILED_SHOWN 3
 #define FAILED_LINES 5
 
-/* The last jobs that have failed, with the end of what each had to say: its errors, else what it has printed.
- */
+/* Prints the last jobs that failed, each with the end of its errors or of its output. */
 static void show_failed(struct waiting *s)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
@@ -321,9 +321,9 @@ static void show_failed(struct waiting *s)
         fwrite(out.p ? out.p : "", 1, out.n, stderr);
 }
 
-/* Appends what is held of all that was waited for, as ids for a command line: a request where all that was
- * waited for is one request, else the requests or jobs that are held. All ids, where the server does not say.
- */
+/* Appends the held jobs among those that were waited for, as ids for a command line: the request if all
+ * jobs belong to one; otherwise the requests or jobs that are held; all ids if the server does not say
+ * which are held. */
 static void add_held_ids(struct waiting *s, struct buf *out)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
@@ -398,7 +398,7 @@ static void print_end(struct waiting *s, int code, struct buf *last)
                 tell_of_outputs(s);
 }
 
-/* What Ctrl-C prints; made before, since a handler may not. */
+/* The text that Ctrl-C prints; made in advance, because a signal handler may not format. */
 static char interrupted_text[200];
 
 static void on_interrupt(int sig)
@@ -406,7 +406,7 @@ static void on_interrupt(int sig)
         ssize_t ignored = write(STDERR_FILENO, interrupted_text, strlen(interrupted_text));
 
         (void)ignored;
-        raise(sig); /* SA_RESETHAND: the default, which a shell sees */
+        raise(sig); /* SA_RESETHAND has restored the default action, which a shell recognises */
 }
 
 static void say_when_interrupted(const struct wait *w)

@@ -63,7 +63,8 @@ static void add_eta(struct cli *cli, struct view root, struct buf *out)
         cost_error_line(out, view_get(root, "eta_error"));
 }
 
-/* The job that is looked at: of a request of several the first that waits, and a sentence that says so. */
+/* Chooses the job to explain: in a request with several jobs the first that waits, with a sentence that
+ * says so. */
 static int choose_job(struct cli *cli, const char *word, struct buf *id, struct buf *out)
 {
         static const char *const states[] = {"idle", "held"};

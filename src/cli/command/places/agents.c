@@ -37,7 +37,7 @@ static void free_of_total(struct table *t, struct view queue, const char *key, i
         table_text(t, buf_view(&text));
 }
 
-/* A queue for placement jobs, which take no processor. */
+/* Returns whether the queue is for placement jobs, which take no processor. */
 static bool is_for_transfers(struct view queue)
 {
         return view_is(view_get(view_get(queue, "ad"), "Runner"), "mover");
@@ -152,7 +152,7 @@ static int drain(struct cli *cli, const char *name, const char *reason, bool dra
         return CLI_OK;
 }
 
-/* NAME, or QUEUE@NAME; "none" wishes for nothing. */
+/* Sets the wishes of NAME or QUEUE@NAME; "none" removes all. */
 static int wish(struct cli *cli, const char *name, const char *const *words, size_t count)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};

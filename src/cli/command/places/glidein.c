@@ -1,10 +1,10 @@
-/* drover glidein start: agents of this server as jobs of somebody else's cluster.
+/* drover glidein start: runs agents of this server as jobs of another cluster.
  *
- * A glide-in is an ordinary job of a queue that hands jobs to a batch system. Its program is a shell script
- * that starts an agent in a folder of the node, with a token of its own; the agent ends before the walltime,
- * or when it had nothing to run. Whatever holds for jobs holds for it: limits, rm, why, the batch system's
- * accounting. A glide-in runs once: its token is used up, so one that is lost is removed and not begun again.
- */
+ * A glide-in is an ordinary job of a queue that hands jobs to a batch system. Its program is a shell
+ * script that starts an agent in a folder of the node, with a token of its own. The agent ends before the
+ * walltime, or when it has been idle for some time. Everything that applies to jobs applies to it: limits,
+ * rm, why, the batch system's accounting. A glide-in runs once, because its token is used up: one that is
+ * lost is removed and not started again. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@
 #include "cli/terminal/human.h"
 #include "jdl/script.h"
 
-#define COUNT_MAX      1000 /* of one call: each has a token */
+#define COUNT_MAX      1000 /* in one call; each needs a token */
 #define WALLTIME_MIN_S 120
 #define IDLE_S         600
 #define EXPIRES_S      (3 * 86400)
@@ -32,12 +32,12 @@
 #define TOKEN_MAX      512
 #define NAME_MAX_TEXT  64
 
-/* The agent is not the shell's successor: its folder is removed behind it. */
+/* The shell does not exec the agent, because it must remove the agent's folder afterwards. */
 static const char body[] =
         "home=$PWD name=$1 token=token.$2\n"
         "shift 2\n"
         "t=${TMPDIR:-/tmp}\n"
-        "[ ${#t} -le 50 ] || t=/tmp\n" /* a socket's path has 107 bytes */
+        "[ ${#t} -le 50 ] || t=/tmp\n" /* a socket's path may have 107 bytes */
         "top=$(mktemp -d \"$t/drover.XXXXXX\") || exit 1\n"
         "if [ -n \"$package\" ]; then\n"
         "    mkdir \"$top/package\" && tar -xzf \"$package\" -C \"$top/package\" || { rm -rf \"$top\"; exit "
@@ -58,14 +58,14 @@ struct glidein {
         struct cli *cli;
         const struct options *o;
         int64_t count, walltime_s, idle_s;
-        struct buf servers; /* commas between */
-        struct buf owners;  /* as of tokens */
-        struct buf prefix;  /* of the nodes' names */
-        char dir[64];       /* of what is sent: this call's own; "": not made */
+        struct buf servers; /* separated by commas */
+        struct buf owners;  /* in the form that tokens use */
+        struct buf prefix;  /* of the agents' names */
+        char dir[64];       /* folder of the files to send, made by this call; "": not made */
         int fd;
 };
 
-/* ---- what the call says */
+/* ---- options */
 
 static int read_counts(struct glidein *g)
 {
@@ -94,7 +94,7 @@ static int read_counts(struct glidein *g)
         return 0;
 }
 
-/* Names of queues and agents stand within quotes of a requirement. */
+/* Checks names of queues and agents, which are quoted in a requirement. */
 static int check_name(const char *option, const char *name)
 {
         for (const char *at = name; at && *at; at++)
@@ -117,8 +117,8 @@ static int read_memory(const struct glidein *g, uint64_t *ret_mib)
         return *ret_mib ? 0 : cli_error(CLI_USAGE, "--memory is at least 1M");
 }
 
-/* Addresses that agents elsewhere reach: those that were given, else those at which the server of this
- * machine says that it listens over TCP. */
+/* Finds addresses that agents on other machines can reach: the given ones, or those at which the server of
+ * this machine listens over TCP. */
 static int read_servers(struct glidein *g)
 {
         struct buf dir BUF_CLEANUP = {0}, text BUF_CLEANUP = {0}, word BUF_CLEANUP = {0};
@@ -162,7 +162,7 @@ static int read_owners(struct glidein *g)
         return code;
 }
 
-/* ---- the files that are sent */
+/* ---- files to send */
 
 static int file_write(struct glidein *g, const char *name, struct str text, mode_t mode)
 {

@@ -15,7 +15,7 @@ static const struct table_column columns[] = {{"NAME", false, true},
                                               {"REASON", false, true, .wraps = true}};
 
 static const struct verb {
-        const char *name, *state; /* state NULL: it only looks */
+        const char *name, *state; /* state NULL: the verb changes nothing */
         const char *done;
 } verbs[] = {
         {"show", NULL, NULL},
@@ -122,7 +122,7 @@ static void print_time(struct buf *out, const char *what, struct view at_ms)
 
 /* ---- the plan */
 
-/* "2 of cloud/small for 40 jobs (7.0 and others of ann@local)" */
+/* Appends "2 of cloud/small for 40 jobs (7.0 and others of ann@local)". */
 static void print_wish(struct buf *out, struct view w)
 {
         buf_printf(out, "start   %lld of ", (long long)view_integer(view_get(w, "nodes"), 0));

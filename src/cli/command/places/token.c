@@ -9,7 +9,8 @@ static const struct table_column columns[] = {{"ID", false, false},  {"KIND", fa
                                               {"NAME", false, true}, {"ROLE", false, false},
                                               {"USES", true, false}, {"EXPIRES", false, false}};
 
-/* How the agent is started, with an address that the server has for agents, when it runs on this machine. */
+/* Prints how to start the agent, with an address that the server has for agents, if it runs on this
+ * machine. */
 static void say_what_next(const struct cli *cli)
 {
         struct buf dir BUF_CLEANUP = {0}, text BUF_CLEANUP = {0}, address BUF_CLEANUP = {0};
@@ -19,7 +20,7 @@ static void say_what_next(const struct cli *cli)
 
         if (instance_dir(cli->dir, &dir, &err) != 0 || instance_read(buf_view(&dir), &text, &server) != 0)
                 return;
-        /* The last one is the one for other machines, if there is any. */
+        /* The last address is the one for other machines, if there is one. */
         while (view_next(view_get(server, "agents"), &at, &item)) {
                 buf_reset(&address);
                 view_text(item, &address);

@@ -4,14 +4,12 @@
 #include "cli/terminal/cost.h"
 #include "cli/terminal/human.h"
 
-static const struct table_column columns[] = {{"PART", true, false}, /* only where there are several */
-                                              {"AGENT", false, true},
-                                              {"QUEUE", false, false},
-                                              {"START", true, false},
-                                              {"END", true, false},
-                                              {"MOVED", true, false},
-                                              {"ALL", true, false},
-                                              {"REASON", false, true, .wraps = true}};
+/* a column only if there are several */
+static const struct table_column columns[] = {
+        {"PART", true, false},   {"AGENT", false, true},
+        {"QUEUE", false, false}, {"START", true, false},
+        {"END", true, false},    {"MOVED", true, false},
+        {"ALL", true, false},    {"REASON", false, true, .wraps = true}};
 
 static void after_cell(struct table *t, int64_t at_ms, int64_t now_ms)
 {

@@ -50,7 +50,7 @@ static void write_body(const struct options *o, const struct id *id, const struc
         json_close(&j, '}');
 }
 
-/* The session goes on with what was made of it. */
+/* Adds the new request to the session. */
 static int add_to_session(const char *path, const struct api_answer *answer)
 {
         struct session_file s SESSION_FILE_CLEANUP = {0};

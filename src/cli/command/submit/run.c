@@ -1,17 +1,19 @@
-/* A submit that stays: what the job prints is printed here, signals go to it, and its exit code is ours.
+/* drover run: submits and stays. It prints the job's output, passes signals to the job, and ends with the
+ * job's exit code.
  *
- * Two processes. The child asks for what the job prints (client/output.h), and so waits for the server
- * most of the time; the parent waits for signals, and tells the server of them over a connection of its own.
+ * There are two processes. The child asks for the job's output (client/output.h), and so waits for the
+ * server most of the time. The parent waits for signals, and passes them to the server over a connection
+ * of its own.
  *
- * An agent answers for a job while somebody follows it. What was printed before the first question, or while
- * the agent was away, is in the files of the streams, which hold all of it: hidden files of this folder, or
- * in the server's spool where the job's place does not see the folder. Jobs of an array are printed one after
- * the other, in the order of their numbers.
+ * An agent keeps a job's output while somebody follows it. Output from before the first question, or from
+ * while the agent was unreachable, is in the files of the streams, which have all of it: hidden files of
+ * this folder, or in the server's spool if the job's place does not see the folder. The jobs of an array
+ * are printed one after the other, in the order of their numbers.
  *
- * On a terminal the job itself only keeps the place: the command runs beside it as `drover exec -t` runs one,
- * and its exit code becomes the job's by a pipe in the job's folder. The job ends without one, with the code
- * of a hangup, when the pipe is closed, or when nothing has come a minute after its begin.
- */
+ * On a terminal the job itself only reserves the place. The command runs beside it, as with `drover exec
+ * -t`, and passes its exit code to the job through a pipe in the job's folder. The job ends without an
+ * exit code of the command, with the code of a hangup, when the pipe is closed, or when nothing was
+ * written a minute after its start. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -41,47 +43,47 @@
 #include "cli/command/jobs/wait.h"
 #include "cli/terminal/human.h"
 
-#define CODE_FAILED   125 /* the job has no exit code to pass on, as docker and timeout have it */
-#define CODE_SIGNAL   128 /* and the signal's number, as shells have it */
+#define CODE_FAILED   125 /* the job has no exit code; docker and timeout use the same code */
+#define CODE_SIGNAL   128 /* plus the signal's number, as in shells */
 #define FIRST_MS      1000
-#define WAIT_MS       5000 /* of one question: a job that is held meanwhile is seen then */
+#define WAIT_MS       5000 /* of one question; between questions a hold of the job is noticed */
 #define AWAY_FIRST_MS 100
 #define AWAY_MAX_MS   2000
-#define REFUSED_MAX   8 /* questions in a row: some ten seconds */
+#define REFUSED_MAX   8 /* consecutive refused questions: some ten seconds */
 #define INPUT_MAX     (1u << 30)
-#define GONE_S        10 /* for removed jobs to end, and leave no files behind */
+#define GONE_S        10 /* for removed jobs to end without leaving files */
 #define CHUNK         65536
 
 static const char *const streams[2] = {"stdout", "stderr"};
 static const char *const ends[2] = {".out", ".err"};
 
-/* The child's words to the parent, in memory that both have. */
+/* Results of the child for the parent, in shared memory. */
 struct verdict {
         int code;
-        bool ended;  /* all jobs have; else somebody else may still want what they leave */
-        bool unread; /* nobody reads what is printed */
+        bool ended;  /* all jobs have ended; otherwise their files may still be needed */
+        bool unread; /* nobody reads our standard output */
 };
 
 struct run {
         struct cli *cli;
-        struct buf before;  /* path of the streams' files, up to the job's number */
-        struct buf input;   /* what standard input was written to; empty: nothing was */
-        bool shown[2];      /* streams that are printed; the others have files of their own */
-        struct buf request; /* its number */
+        struct buf before;  /* path of the streams' files, without the job's number */
+        struct buf input;   /* the file with the standard input; empty: none */
+        bool shown[2];      /* streams to print; the others have files of their own */
+        struct buf request; /* number of the request */
         uint64_t jobs;
         struct verdict *verdict;
 };
 
-/* One job, as it is followed. */
+/* One job that is followed. */
 struct following {
         struct run *r;
         struct buf job;
         struct output output;
-        int64_t printed[2];          /* bytes of the attempt's streams */
-        struct buf behind[2];        /* what came behind bytes that the agent did not tell */
-        unsigned questions, refused; /* refused: in a row */
-        int64_t away_ms;             /* pause before the next try; 0: the server is there */
-        bool told;                   /* that it waits */
+        int64_t printed[2];          /* printed bytes of the attempt's streams */
+        struct buf behind[2];        /* output received after a gap */
+        unsigned questions, refused; /* refused: consecutive */
+        int64_t away_ms;             /* pause before the next try; 0: the server is reachable */
+        bool told;                   /* a message about waiting was printed */
 };
 
 /* ---- printing */
@@ -112,7 +114,7 @@ static void print_file(struct following *f, int k, int fd)
         }
 }
 
-/* ---- what the agent did not tell */
+/* ---- output that the agent did not send */
 
 static void hidden_path(const struct following *f, int k, struct buf *out)
 {
@@ -122,7 +124,8 @@ static void hidden_path(const struct following *f, int k, struct buf *out)
                    STR_ARG(str_skip(job, (size_t)str_find(job, '.') + 1)), ends[k]);
 }
 
-/* From the spool: the stream's file is known there by the end of its path. False: it is not there. */
+/* Prints from the spool, where the stream's file is found by the end of its path. Returns false if it is
+ * not there. */
 static bool print_spooled(struct following *f, int k, struct str file)
 {
         struct api_answer list API_ANSWER_CLEANUP = {0}, answer API_ANSWER_CLEANUP = {0};
@@ -181,7 +184,7 @@ static void print_rest(struct following *f)
 
 /* ---- following */
 
-/* Bytes behind a gap wait for the file. */
+/* Prints new output. Output after a gap is kept until the file has filled the gap. */
 static void print_new(struct following *f)
 {
         for (int k = 0; k < 2; k++) {
@@ -231,7 +234,7 @@ static int say_held(struct following *f)
                          buf_z(&f->job), text.n ? ": " : "", buf_z(&text), buf_z(&f->job), buf_z(&f->job));
 }
 
-/* The server is away, or refuses to answer: it may be one that is started again. */
+/* Waits because the server is unreachable or refuses; it may be restarting. */
 static void pause_away(struct following *f)
 {
         api_close(f->r->cli);
@@ -243,7 +246,7 @@ static void pause_away(struct following *f)
         poll(NULL, 0, (int)f->away_ms);
 }
 
-/* One question. -1: go on; else the exit code. */
+/* Asks once. Returns -1 to continue, or the exit code. */
 static int ask_job(struct following *f)
 {
         struct err err = {""};
@@ -276,7 +279,7 @@ static int ask_job(struct following *f)
         return -1;
 }
 
-/* All jobs, one after the other. The first code that is not 0 is that of all. */
+/* Follows all jobs, one after the other. The result is the first exit code that is not 0. */
 static void follow(struct run *r)
 {
         int code = 0;
@@ -306,7 +309,7 @@ static void follow(struct run *r)
 
 /* ---- signals */
 
-/* How many jobs it reached; -1: the server did not answer. */
+/* Sends an action. Returns how many jobs it reached; -1: the server did not answer. */
 static int64_t act_on_jobs(struct run *r, const char *action, int value)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
@@ -327,7 +330,8 @@ static int64_t act_on_jobs(struct run *r, const char *action, int value)
         return view_integer(view_get(answer.root, "affected"), 0);
 }
 
-/* One that ends programs removes the jobs when none runs yet, or when it is the second one. */
+/* Passes a signal on. A signal that ends programs removes the jobs if none runs yet, or if it is the
+ * second one. */
 static void pass_on(struct run *r, int signal, bool *ends_it)
 {
         bool kills = signal != SIGUSR1 && signal != SIGUSR2;
@@ -341,7 +345,7 @@ static void pass_on(struct run *r, int signal, bool *ends_it)
 
 static const int passed[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCHLD};
 
-/* Until the child has ended. Returns the exit code. */
+/* Passes on signals until the child has ended. Returns the exit code. */
 static int guard(struct run *r, pid_t child, const sigset_t *set)
 {
         bool ends_it = false;
@@ -356,7 +360,7 @@ static int guard(struct run *r, pid_t child, const sigset_t *set)
                         pass_on(r, signal, &ends_it);
                 }
         }
-        if (!WIFEXITED(status) || r->verdict->unread) { /* as a program in a pipe ends that nobody reads */
+        if (!WIFEXITED(status) || r->verdict->unread) { /* ends as any program in a pipe without a reader */
                 act_on_jobs(r, "remove", 0);
                 wait_for_jobs(r->cli,
                               &(struct wait){.ids = buf_z(&r->request), .timeout_s = GONE_S, .quiet = true});
@@ -379,7 +383,7 @@ static int stay(struct run *r)
                 mmap(NULL, sizeof(*r->verdict), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (r->verdict == MAP_FAILED)
                 return cli_error(CODE_FAILED, "no memory");
-        api_close(r->cli); /* each has a connection of its own */
+        api_close(r->cli); /* the processes need separate connections */
         fflush(stdout);
         child = fork();
         if (child < 0)
@@ -395,9 +399,9 @@ static int stay(struct run *r)
         return code;
 }
 
-/* ---- before and after */
+/* ---- preparation and cleanup */
 
-/* The hidden files are in this folder, if it can be written to; else at home. */
+/* Chooses the folder of the hidden files: this one if it is writable, else the home folder. */
 static void choose_before(struct run *r)
 {
         const char *home = getenv("HOME");
@@ -409,7 +413,7 @@ static void choose_before(struct run *r)
         buf_printf(&r->before, "%s/.drover-run-%.8s.", cwd, uuid);
 }
 
-/* Standard input that is a file is the job's; `--input -` reads it whatever it is. */
+/* Standard input becomes the job's if it is a file; `--input -` reads any standard input. */
 static int take_input(struct run *r, const struct options *o)
 {
         const char *given = options_text(o, "input");
@@ -459,7 +463,7 @@ static void remove_hidden(struct run *r)
         globfree(&g);
 }
 
-/* A program that writes into our standard input expects that somebody reads it. */
+/* Warns if standard input is a pipe, because the job does not read it without `--input -`. */
 static void say_unread(const struct options *o)
 {
         struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -486,18 +490,19 @@ static int submit(struct run *r, struct submit *s)
 
 /* ---- on a terminal */
 
-/* The pipe ends when the command's shell does: this one, whose end would end that, waits for it; and then for
- * drover run to have heard of it, since nobody tells of commands beside a job that is over. $0 and what
- * follows it are the command, so that listings show it and its files are sent. */
+/* The pipe is closed when the command's shell ends. This shell must outlive the command, because its end
+ * would end it; and it waits until drover run has received the exit code, because commands beside an ended
+ * job are forgotten. $0 and the following arguments are the command, so that listings show it and its
+ * files are sent. */
 static const char keep_place[] = "f=$DROVER_SCRATCH/.drover_run; mkfifo -m 600 $f $f.begin || exit 125; "
                                  "echo ready; timeout 60 cat $f.begin || exit 129; code=$(cat $f); "
                                  "timeout 10 cat $f.begin; rm -f $f $f.begin; exit ${code:-129}";
 static const char *const heard[] = {"sh", "-c", ": >$DROVER_SCRATCH/.drover_run.begin"};
-/* Ctrl-C is for the command; this shell outlives it to tell its code. */
+/* Ctrl-C is for the command; this shell continues, to report the exit code. */
 static const char in_place[] = "f=$DROVER_SCRATCH/.drover_run; : >$f.begin; exec 9>$f; trap : INT QUIT; "
                                "\"$@\" 9>&-; code=$?; echo $code >&9; exit $code";
 
-/* 0: the job keeps the place. */
+/* Returns 0: the job has started and reserves the place. */
 static int wait_for_place(struct following *f)
 {
         struct output *o = &f->output;
@@ -522,7 +527,7 @@ static int wait_for_place(struct following *f)
         return cli_error(CODE_FAILED, "%s", err.text);
 }
 
-/* A signal in this time removes the job. */
+/* A signal during this time removes the job. */
 static int take_place(struct run *r)
 {
         static const int caught[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGCHLD};
@@ -581,7 +586,7 @@ static int stay_on_terminal(struct run *r, const struct options *o)
         return code;
 }
 
-/* What one_line_write takes for the job that keeps the place. */
+/* Sets the options with which one_line_write makes the job that reserves the place. */
 static void keeping(const struct options *o, struct options *ret)
 {
         *ret = *o;

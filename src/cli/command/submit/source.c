@@ -6,7 +6,7 @@
 #include "cli/client/source.h"
 #include "cli/command/commands.h"
 
-#define MOST 100 /* open requests, if --most is not given */
+#define MOST 100 /* open requests if --most is not given */
 
 static bool is_name(const char *z)
 {
@@ -16,7 +16,7 @@ static bool is_name(const char *z)
         return *z && strlen(z) <= SOURCE_NAME_MAX;
 }
 
-/* The last part of a program's path. */
+/* Returns the last component of a program's path. */
 static const char *base_name(const char *path)
 {
         const char *slash = strrchr(path, '/');

@@ -12,9 +12,9 @@
 #include "cli/command/jobs/wait.h"
 #include "cli/terminal/human.h"
 
-#define SHOWN_ROWS 3 /* of the items, by --dry-run */
+#define SHOWN_ROWS 3 /* rows of the items shown by --dry-run */
 
-/* A description of SUMS that is to be tried only. */
+/* Tries a description of SUMS without submitting. */
 static int simulate(struct submit *s)
 {
         struct buf out BUF_CLEANUP = {0};
@@ -35,7 +35,7 @@ static int simulate(struct submit *s)
         return CLI_OK;
 }
 
-/* The report and the session file. The request is there, whether or not they can be written. */
+/* Writes the report and the session file. The request exists even if they cannot be written. */
 static void leave_files(struct submit *s, const struct options *o, const struct api_answer *answer)
 {
         const char *session = options_text(o, "session");
@@ -132,7 +132,7 @@ static void show_form(const struct submit *s, struct buf *out)
                                    s->ship.files[i].path, s->ship.files[i].name);
 }
 
-/* Without a server the file is checked all the same; with one it has its say too. */
+/* Checks the file without a server, and has the server check it too if there is one. */
 static int dry_run(struct submit *s)
 {
         struct api_answer about API_ANSWER_CLEANUP = {0}, answer API_ANSWER_CLEANUP = {0};
@@ -163,7 +163,7 @@ static int dry_run(struct submit *s)
         return CLI_OK;
 }
 
-/* What FILE is, and what goes with it. */
+/* Chooses the language of FILE, and what else is sent with it. */
 static int choose_language(struct submit *s, const struct options *o)
 {
         static const char *const ways[] = {"any", "container", "conda", "none"};
@@ -188,7 +188,7 @@ static int choose_language(struct submit *s, const struct options *o)
         return 0;
 }
 
-/* The beginning of a regular file, as a text; "" when it is none. Returns its mode. */
+/* Reads the beginning of a regular file as text; "" if it is not one. Returns its mode. */
 static mode_t read_head(const char *file, char head[static 4096])
 {
         struct stat st = {0};
@@ -204,7 +204,8 @@ static mode_t read_head(const char *file, char head[static 4096])
         return st.st_mode;
 }
 
-/* A program or a script is no submit file. One that names condor_submit or its like as its interpreter is. */
+/* Refuses a program or a script in place of a submit file. A script whose interpreter is condor_submit or
+ * similar is a submit file. */
 static int check_file(const char *file)
 {
         static const struct {
@@ -218,7 +219,7 @@ static int check_file(const char *file)
                                      ? "; its #SBATCH lines are for sbatch, see drover-slurm(7)"
                                      : "";
         struct str rest = str_of(head), line;
-        bool described = strcasestr(head, "\nqueue") != NULL; /* whatever it is called */
+        bool described = strcasestr(head, "\nqueue") != NULL; /* a submit file, whatever its name */
 
         if (!described && str_ends(str_of(file), STR(".dag")))
                 return cli_error(CLI_USAGE, "%s is a graph of jobs: drover dag submit %s", file, file);
@@ -241,7 +242,7 @@ static int check_file(const char *file)
                          STR_ARG(line), file, sbatch);
 }
 
-/* Whether it is a file that is submitted or a command. */
+/* Finds out whether a submit file or a command was given. */
 static int check_words(const struct options *o)
 {
         const char *option = one_line_option(o);
