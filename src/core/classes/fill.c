@@ -120,9 +120,6 @@ static struct ad *place_ad(struct core *c, const struct queue *q, const struct n
         if (need->disk_kib)
                 ad_set_integer(ad, c->attr.Disk, need->disk_kib);
         for (unsigned i = 0; i < need->more.count; i++)
-                if (need->more.v[i].n)
-                        ad_set_integer(ad, need->more.v[i].name, need->more.v[i].n);
-        for (unsigned i = 0; i < need->more.count; i++)
                 ad_set_integer(ad, need->more.v[i].name, need->more.v[i].n);
         return ad;
 }

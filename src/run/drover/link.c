@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/system/clock.h"
 #include "base/system/log.h"
 #include "run/drover/link.h"
 #include "run/drover/state.h"
@@ -53,6 +54,7 @@ void remote_unreachable(struct remote *f, const char *why)
         if (!f->link.up)
                 return;
         f->link.up = false;
+        f->link.down_ms = clock_boot_ms();
         log_warn("msg=\"the other server does not answer\" queue=%s server=%s why=\"%s\"", f->queue,
                  f->address, LOG_TEXT(str_of(why)));
         for (int i = 0; i < REMOTE_POLLS; i++) {

@@ -8,11 +8,12 @@ struct remote;
 
 #define REMOTE_RETRY_MS 250 /* delay after a call without an answer; it grows with each failure */
 
-struct remote_link {  /* written by link.c and hello.c */
-        bool up;      /* the other server answers */
-        bool listed;  /* the queue has been reported as ready */
-        bool refused; /* it does not know this user */
-        char *why;    /* reason reported for its being unreachable; NULL: reachable, or nothing reported */
+struct remote_link {     /* written by link.c and hello.c */
+        bool up;         /* the other server answers */
+        int64_t down_ms; /* boot clock; since when it does not */
+        bool listed;     /* the queue has been reported as ready */
+        bool refused;    /* it does not know this user */
+        char *why;       /* reason reported for its being unreachable; NULL: reachable, or nothing reported */
         int64_t retry_ms;
         struct timer *hello;
         char server[UUID_TEXT], you[256];

@@ -56,7 +56,7 @@ void remote_over(struct remote_task *t, const struct run_event *result, const ch
                 remote_words(&words, str_of(text));
                 t->text = buf_take(&words);
         }
-        if (t->remote->link.listed || t->remote->link.refused)
+        if (t->remote->link.listed || !t->remote->link.up)
                 remote_tell(t->remote, t, false);
         timer_start(t->remote->later, 0);
 }

@@ -126,21 +126,27 @@ static void lease_ended(struct remote *f)
         }
 }
 
-/* Ends killed tasks that the other server could not be told of, once the lease there has ended by its own
- * clock. */
-static void give_up_killed(struct remote *f, int64_t now)
+/* Gives up tasks of a server that does not answer, once their leases there have ended by its own clock. Those
+ * that were killed, and could not be told of, have ended then; the others are lost, and can run elsewhere. */
+static void give_up(struct remote *f, int64_t now)
 {
-        for (struct remote_task *t = f->table.all, *next; t; t = next) {
+        int64_t lease_ms = remote_lease_given_ms(f);
+        bool lost = now - f->link.down_ms > lease_ms;
+
+        for (struct remote_task *t = f->table.all, *next; t && !f->link.up; t = next) {
                 next = t->next;
-                int64_t renewed_ms = t->in ? t->in->renewed_ms : 0;
-                if (t->state != REMOTE_OVER && t->killing && !f->link.up &&
-                    now - renewed_ms > remote_lease_given_ms(f))
+                if (t->state == REMOTE_OVER)
+                        continue;
+                if (t->killing && now - (t->in ? t->in->renewed_ms : 0) > lease_ms)
                         remote_over(t,
                                     &(struct run_event){.state = RUN_ENDED,
                                                         .why = t->lease_ended ? RUN_LEASE_ENDED : RUN_KILLED,
                                                         .signaled = true,
                                                         .exit_code = 15},
                                     NULL);
+                else if (!t->killing && lost)
+                        remote_over(t, &(struct run_event){.state = RUN_LOST},
+                                    "the other server has not answered for the lease's time");
         }
 }
 
@@ -151,7 +157,7 @@ static void tick(void *arg)
         timer_start(f->tick, TICK_MS);
         if (remote_lease_is_over(f, now))
                 lease_ended(f);
-        give_up_killed(f, now);
+        give_up(f, now);
         if (!f->link.up)
                 return;
         remote_feed_look(f, now);
@@ -174,6 +180,7 @@ void remote_work_open(struct remote *f)
 void remote_work_start(struct remote *f)
 {
         timer_start(f->tick, TICK_MS);
+        f->link.down_ms = clock_boot_ms();
 }
 
 void remote_work_close(struct remote *f)
